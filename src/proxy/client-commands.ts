@@ -7,7 +7,9 @@
  *     command ends the connection. Otherwise both make both directions opaque.
  *  3. A statement that may need ids is held until it is whole. While it is filled in, nothing after it is judged.
  *  4. What the server has asked for is no command: a file until its empty packet, an authentication until OK or ERR.
+ *  5. Once the turn of the event loop is over, at most one more held command is taken in it.
  */
+import { turnBytesMax, turns } from '../node/turns.ts'
 import { type Judgement, lengthAt, PacketWalker } from './packet-walker.ts'
 import { commands, headerBytes, type MysqlError, partBytesMax } from './protocol.ts'
 import type { ReplyForm } from './reply-filter.ts'
@@ -31,6 +33,9 @@ for (const command of [
   'statementFetch',
 ] as const)
   namesStatement[commands[command]] = true
+
+/** What a held command takes of a turn: as long as so many bytes of replies. */
+const workBytes = turnBytesMax / 32
 
 const forms: (ReplyForm | 'none' | undefined)[] = []
 forms[commands.quit] = 'none'
@@ -96,8 +101,8 @@ export interface CommandHost {
   expect(form: ReplyForm): void
   /** So many bytes of a statement are held. */
   holding(heldBytes: number): void
-  /** Reads the client again, when a statement has been filled in. */
-  resumed(): void
+  /** Reads the client again, when a statement has been filled in. `rest`: as for `take`. */
+  resumed(rest: Buffer | undefined): void
   fail(error: unknown): void
   /** Counts a command. */
   counted(): void
@@ -116,10 +121,18 @@ export class ClientCommands extends PacketWalker {
   #isFileEnd = false
   /** The sequence number of the present packet. */
   #sequence = 0
+  /** The walk is suspended for the sake of other connections. */
+  #isYielding = false
 
   constructor(host: CommandHost) {
     super()
     this.#host = host
+  }
+
+  /** Takes bytes of the client. Returns those that have to be taken in a later turn, if there are any. */
+  take(chunk: Buffer): Buffer | undefined {
+    this.walk(chunk)
+    return this.#yielded()
   }
 
   /** The client's next packets are a file's contents. */
@@ -164,14 +177,19 @@ export class ClientCommands extends PacketWalker {
 
   protected whole(packet: Buffer): void {
     const command = heldCommand(packet)
-    if (command === undefined) return this.#host.answer(sequenceBehind(packet), unknownCommand)
-    const waiting = this.#host.statements!.take(command)
-    if (waiting === undefined) return
+    turns.spend(workBytes)
+    const waiting = command && this.#host.statements!.take(command)
+    if (command === undefined) this.#host.answer(sequenceBehind(packet), unknownCommand)
+    if (waiting === undefined) {
+      this.#isYielding = turns.over
+      this.isSuspended = turns.over
+      return
+    }
     this.isSuspended = true
     waiting.then(
       () => {
         this.resume()
-        this.#host.resumed()
+        this.#host.resumed(this.#yielded())
       },
       (error) => this.#host.fail(error),
     )
@@ -183,6 +201,13 @@ export class ClientCommands extends PacketWalker {
 
   protected stopped(): void {
     this.#host.lost((this.#sequence + 1) & 0xff)
+  }
+
+  #yielded(): Buffer | undefined {
+    if (!this.#isYielding) return undefined
+    this.#isYielding = false
+    this.isSuspended = false
+    return this.takeRest()
   }
 
   #judgeUnknown(sequence: number): Judgement {

@@ -51,11 +51,16 @@ export type ConnectionHost = {
 /** Commands that a client may have on their way; it is not read while there are more. */
 const outstandingMax = 4096
 
+/** Replies that a client may leave unread until it is not read, in bytes. */
+const unreadBytesMax = 1_048_576
+
 /** A statement so long counts as memory of its connection while it is held, in bytes. */
 const longBytes = 65_536
 
 /** A connection through the proxy. */
 export class Connection implements Sender {
+  /** Bytes that the client was sent. A socket counts its own anew each time, over all that waits in it. */
+  bytesOut = 0
   readonly #host: ConnectionHost
   readonly #pair: SocketPair
   #login: Login | undefined
@@ -80,11 +85,6 @@ export class Connection implements Sender {
     this.#login = this.#makeLogin()
     // Until it is greeted.
     client.pause()
-  }
-
-  /** Bytes that the client was sent. */
-  get bytesOut(): number {
-    return this.#pair.client.bytesWritten
   }
 
   /** How many of them have not left this process. */
@@ -138,7 +138,9 @@ export class Connection implements Sender {
       mayReadClient: () =>
         this.#relay === undefined
           ? this.#login?.isGreeted === true
-          : this.#relay.outstanding <= outstandingMax && this.#relay.mayRead,
+          : this.#relay.outstanding <= outstandingMax &&
+            this.#relay.mayRead &&
+            this.unreadBytes <= unreadBytesMax,
       unreadChanged: () => this.#host.unread.update(this),
       clientEnded: () => this.#clientEnded(),
       serverEnded: () => this.#serverEnded(),
@@ -168,8 +170,13 @@ export class Connection implements Sender {
     if (this.#isOver) return
     this.#isActive = true
     this.#host.totals.bytesIn += chunk.length
-    if (this.#relay !== undefined) this.#relay.fromClient(chunk)
+    if (this.#relay !== undefined) this.#postpone(this.#relay.fromClient(chunk))
     else this.#login?.fromClient(chunk)
+  }
+
+  #postpone(rest: Buffer | undefined): void {
+    this.#host.totals.bytesIn -= rest?.length ?? 0
+    if (rest !== undefined) this.#pair.postpone(rest)
   }
 
   #fromServer(chunk: Buffer): void {
@@ -181,6 +188,7 @@ export class Connection implements Sender {
 
   #toClient(bytes: Uint8Array): void {
     this.#host.totals.bytesOut += bytes.length
+    this.bytesOut += bytes.length
     this.#pair.toClient(bytes)
   }
 
@@ -190,7 +198,8 @@ export class Connection implements Sender {
   }
 
   /** A statement has been filled in. */
-  #resumed(): void {
+  #resumed(rest: Buffer | undefined): void {
+    this.#postpone(rest)
     this.#host.unread.update(this)
     if (this.#isFinishing) this.#finishIfIdle()
     this.#pair.readClient()
@@ -209,7 +218,7 @@ export class Connection implements Sender {
       weighed: () => {
         if (this.queuedBytes > 0) this.#host.unread.update(this)
       },
-      resumed: () => this.#resumed(),
+      resumed: (rest) => this.#resumed(rest),
       fail: (error) => this.#fail(error),
       lost: (from, sequence, cause) => this.#lost(from, sequence, cause),
       report: (error) => this.#host.onError(error),
@@ -219,7 +228,7 @@ export class Connection implements Sender {
     this.#host.onLoggedIn(this)
     const { fromClient, fromServer } = session
     if (fromServer.length > 0) relay.fromServer(fromServer)
-    if (fromClient.length > 0) relay.fromClient(fromClient)
+    if (fromClient.length > 0) this.#postpone(relay.fromClient(fromClient))
   }
 
   #finishIfIdle(): void {

@@ -104,9 +104,15 @@ export abstract class PacketWalker {
   /** Goes on after a suspension. */
   resume(): void {
     this.isSuspended = false
+    const rest = this.takeRest()
+    if (rest !== undefined) this.walk(rest)
+  }
+
+  /** Takes what has arrived behind the packet at which the walk is suspended. */
+  protected takeRest(): Buffer | undefined {
     const rest = this.#rest
     this.#rest = undefined
-    if (rest !== undefined) this.walk(rest)
+    return rest
   }
 
   /** The sender has ended: passes on what belongs to no complete packet. */

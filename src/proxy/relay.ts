@@ -33,8 +33,8 @@ export interface RelayHost {
   holding(heldBytes: number): void
   /** `heldBytes` has changed. */
   weighed(): void
-  /** A statement that was held has been sent, or answered. */
-  resumed(): void
+  /** A statement that was held has been sent, or answered. `rest`: as for `fromClient`. */
+  resumed(rest: Buffer | undefined): void
   fail(error: unknown): void
   /**
    * What one side has sent cannot be understood, so that ids could be filled in no more.
@@ -87,7 +87,7 @@ export class Relay {
       expect: (form) => this.#replies.expect(form),
       counted: () => host.counted(),
       holding: (heldBytes) => host.holding(heldBytes),
-      resumed: () => host.resumed(),
+      resumed: (rest) => host.resumed(rest),
       fail: (error) => host.fail(error),
       becomeOpaque: () => this.#becomeOpaque(),
       answer: (sequence, error) => this.answer(sequence, error),
@@ -126,9 +126,9 @@ export class Relay {
     return this.#commands.isBetweenPackets
   }
 
-  /** Takes bytes of the client. */
-  fromClient(chunk: Buffer): void {
-    this.#commands.walk(chunk)
+  /** Takes bytes of the client. Returns those that have to be taken in a later turn of the event loop, if there are any. */
+  fromClient(chunk: Buffer): Buffer | undefined {
+    return this.#commands.take(chunk)
   }
 
   /** Takes bytes of the server. */

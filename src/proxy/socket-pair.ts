@@ -5,10 +5,12 @@
  *  1. A side is not read while the other side has not taken what was sent to it, nor the client while `mayReadClient` says no.
  *  2. What is sent while one chunk is being taken in leaves in one write.
  *  3. An error in a callback of a socket reaches `fail`, and nothing else.
- *  4. Once TLS is set up on a side, events of its socket without TLS are ignored.
+ *  4. What is postponed is read before anything else of the client, in a later turn of the event loop.
+ *  5. Once TLS is set up on a side, events of its socket without TLS are ignored.
  */
 import type { Socket } from 'node:net'
 import { describe } from '../base/errors.ts'
+import { type Taker, turns } from '../node/turns.ts'
 import { secureUpstream, type Upstream } from './upstream.ts'
 
 /** What happens to the sockets. */
@@ -30,12 +32,13 @@ export interface PairHost {
 const readingEvents = ['data', 'drain', 'end']
 
 /** Both sockets. */
-export class SocketPair {
+export class SocketPair implements Taker {
   readonly #host: PairHost
   #client: Socket
   #server: Socket
   /** The chunk that is being taken in. */
   #taking: Buffer | undefined
+  #isPostponed = false
 
   constructor(client: Socket, server: Socket, host: PairHost) {
     this.#host = host
@@ -75,7 +78,23 @@ export class SocketPair {
 
   /** Reads the client again, unless there is a reason against it. */
   readClient(): void {
-    if (!this.#server.writableNeedDrain && this.#host.mayReadClient()) this.#client.resume()
+    if (this.#isPostponed || this.#server.writableNeedDrain) return
+    if (this.#host.mayReadClient()) this.#client.resume()
+  }
+
+  /** Puts the last bytes of the client back. Does nothing once the client has ended: the server takes no more then. */
+  postpone(bytes: Buffer): void {
+    if (this.#client.readableEnded || this.#client.destroyed) return
+    this.#isPostponed = true
+    this.#client.pause()
+    this.#client.unshift(bytes)
+    turns.wait(this, false)
+  }
+
+  /** Goes on with what was postponed. */
+  takeTurn(): void {
+    this.#isPostponed = false
+    this.readClient()
   }
 
   /** Stops reading the client's socket, and returns it with `rest` as its next bytes: TLS takes its place. */
@@ -119,6 +138,7 @@ export class SocketPair {
     socket.on('drain', () => {
       this.#host.unreadChanged()
       this.#server.resume()
+      this.readClient()
     })
     socket.on('end', () => this.#contain(() => this.#host.clientEnded()))
     // `close` follows.

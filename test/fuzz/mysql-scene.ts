@@ -57,7 +57,7 @@ export class Scene {
         if (bytes > heldBytesMax) this.hasEnded = true
       },
       weighed: () => {},
-      resumed: () => {},
+      resumed: (rest) => this.#take(rest),
       fail: (error) => {
         this.hasEnded = true
         this.faults.push(error)
@@ -93,10 +93,15 @@ export class Scene {
       // A client is not read while its statement waits.
       if (this.hasEnded || this.#relay.isSuspended) return
       this.fromClient.push(chunk)
-      this.#relay.fromClient(Buffer.from(chunk))
+      this.#take(Buffer.from(chunk))
       assert.ok(this.#relay.heldBytes <= heldBytesMax + chunk.length || this.hasEnded)
       await this.#settle()
     }
+  }
+
+  /** What has to wait for a turn is taken at once. */
+  #take(chunk: Buffer | undefined): void {
+    for (let rest = chunk; rest !== undefined; ) rest = this.#relay.fromClient(rest)
   }
 
   /** Both sides end. */

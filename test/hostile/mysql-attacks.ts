@@ -112,6 +112,14 @@ export const mysqlAttacks: Readonly<Record<string, Attack>> = {
     sends: 'repeatedly',
     reads: 'nothing',
   },
+  'mysql-refused-unread': {
+    ...mysql,
+    ...some,
+    title: 'unknown commands whose errors are not read',
+    request: repeated(packetOf(commandOf(0x0f)), 65_536),
+    sends: 'repeatedly',
+    reads: 'nothing',
+  },
   'mysql-rows-slow': {
     ...mysql,
     ...some,
@@ -140,8 +148,9 @@ export const mysqlAttacks: Readonly<Record<string, Attack>> = {
     clients: 20,
     perSecond: 1000,
     title: 'INSERT statements of 100,000 rows',
-    request: query(`INSERT INTO target (body) VALUES ${"('x'),".repeat(100_000)}('x')`),
+    request: query(`INSERT INTO target (body) VALUES ${"('x'),".repeat(99_999)}('x')`),
     sends: 'repeatedly',
+    bounds: large,
   },
   'mysql-statements': {
     ...mysql,

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { IdMaker } from '../../../src/proxy/id-supply.ts'
+import { commandOf, packetOf } from '../../launch/raw-mysql.ts'
 import { closed, idsAtHand, startScene } from './obedient-server.ts'
 
 const [query, ping] = [3, 14]
@@ -169,4 +170,57 @@ test('ids that are at hand are written at once', async (t) => {
     statements.map((sql) => /LAST_INSERT_ID\((\d)\)/.exec(sql)?.[1]),
     ['1', '2'],
   )
+})
+
+describe('pipelined statements', () => {
+  test('of one client are filled in over many turns of the event loop, in which others are answered', async (t) => {
+    const { login, statements } = await startScene(t)
+    const [writer, other] = [await login(), await login()]
+    const count = 5000
+    let answered = 0
+    const all = (async () => {
+      for (; answered < count; answered++) assert.equal((await writer.reply())[4], 0)
+    })()
+    writer.socket.write(Buffer.concat(Array.from({ length: count }, () => packetOf(commandOf(query, short)))))
+    let answers = 0
+    for (; answered < count; answers++) {
+      other.send(ping)
+      await other.reply()
+    }
+    await all
+    assert.ok(answers > 20, `${answers} answers`)
+    assert.deepEqual(
+      [statements.length, statements.at(-1)],
+      [count, `INSERT INTO orders (item, \`id\`) VALUES ('x', LAST_INSERT_ID(${count}))`],
+    )
+  })
+
+  test('of a client that has ended its side are all carried out', async (t) => {
+    const { login, statements } = await startScene(t)
+    const client = await login()
+    client.send(query, short)
+    await client.reply()
+    client.socket.end(Buffer.concat(Array.from({ length: 300 }, () => packetOf(commandOf(query, short)))))
+    for (let at = 0; at < 300; at++) assert.equal((await client.reply())[4], 0)
+    assert.equal(statements.length, 301)
+  })
+
+  test('that are refused are not read on while the client does not read the errors', async (t) => {
+    const { login, proxy } = await startScene(t)
+    const [hostile, other] = [await login(), await login()]
+    hostile.socket.pause()
+    const unknown = packetOf(commandOf(0x0f))
+    const bytes = 2 ** 21
+    hostile.socket.write(Buffer.alloc(bytes, unknown))
+    // Until nothing more is read.
+    for (let last = -1, turns = 0; turns < 50; turns++) {
+      const { bytesIn } = proxy.stats
+      // A ping has five bytes.
+      if (bytesIn - last > 5) turns = 0
+      last = bytesIn
+      other.send(ping)
+      await other.reply()
+    }
+    assert.ok(proxy.stats.bytesIn < bytes / 2, `${proxy.stats.bytesIn} bytes were read`)
+  })
 })
