@@ -1,10 +1,10 @@
 /** SELECT of anything but sequences alone: what the evaluator (`sql/select.ts`) asks of a session, and its results. */
-import { systemClock } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Definition } from '../catalogue/definition.ts'
 import { max63 } from '../ids/limits.ts'
 import { draw } from './drawing.ts'
 import { nameOfText } from './names.ts'
+import { nowUs } from './postgres-time.ts'
 import { callFunction } from './sequence-functions.ts'
 import type { Session, Statement } from './session.ts'
 import type { Token } from './sql/lexer.ts'
@@ -13,32 +13,32 @@ import { compileSelect } from './sql/select.ts'
 import type { Value } from './sql/values.ts'
 import { pacing, pause } from './turn.ts'
 
-/** Reads SELECT, WITH, VALUES or TABLE from its tokens, `end` included. Throws SqlError. */
-export function readCatalogueSelect(tokens: readonly Token[]): Statement {
-  const { parameters, columns, run } = compileSelect(tokens)
+/**
+ * Reads SELECT, WITH, VALUES or TABLE from its tokens, `end` included. Throws SqlError. @param parameterTypes the oids of the
+ * parameters that have a type.
+ */
+export function readCatalogueSelect(
+  tokens: readonly Token[],
+  parameterTypes: readonly number[] = [],
+): Statement {
+  const { parameters, columns, run } = compileSelect(tokens, parameterTypes)
   return {
     parameters,
     columns,
     async run(session, values) {
       const { signal } = session.caller.session
       const result = await run(sqlSession(session), values, { signal, pause })
-      const heldBytes = result.count * (rowBytes + columns.length * valueBytes)
+      const heldBytes = result.count * rowBytes + result.cells * cellBytes
       return { tag: 'SELECT', ...result, heldBytes }
     },
   }
 }
 
-/** About what a row of a result and each of its values take. */
+/** About what a row of a result takes, and each value or character that is kept for it. */
 const rowBytes = 64
-const valueBytes = 16
+const cellBytes = 16
 
-/** PostgreSQL counts from here, in µs since 1970. */
-const epochUs = Date.UTC(2000, 0, 1) * 1000
 const serverStartUs = nowUs()
-
-function nowUs(): bigint {
-  return BigInt(Math.round(systemClock.wallUs() - epochUs))
-}
 
 function sqlSession(session: Session): SqlSession {
   const { settings, login, caller } = session
@@ -56,6 +56,7 @@ function sqlSession(session: Session): SqlSession {
       settings.set(name, value, isLocal)
       return settings.get(name)!
     },
+    cursors: () => session.cursors.all(),
     users: () => [],
     call: (name, calls) => callAll(session, name, calls),
   }

@@ -3,7 +3,9 @@
  * evaluator; the rest of SQL is refused.
  */
 import { readCatalogueSelect } from './catalogue-select.ts'
+import { readCursorStatement } from './cursor-statements.ts'
 import { notSupported } from './errors.ts'
+import { readPrepareStatement } from './prepare-statements.ts'
 import { Reader } from './reader.ts'
 import { resultOf } from './result.ts'
 import { readAlter, readCreate, readDrop } from './sequence-definitions.ts'
@@ -44,13 +46,17 @@ function split(tokens: readonly Token[]): Token[][] {
 
 /** Statements of PostgreSQL that have no meaning here. */
 const others = new Set(
-  'alter analyze call checkpoint cluster comment copy create cursor declare delete do drop execute explain fetch grant import insert listen load lock merge move notify prepare reassign refresh reindex revoke security truncate update vacuum'.split(
+  'alter analyze call checkpoint cluster comment copy create cursor delete do drop explain grant import insert listen load lock merge notify reassign refresh reindex revoke security truncate update vacuum'.split(
     ' ',
   ),
 )
 
-function readStatement(reader: Reader, tokens: readonly Token[]): Statement {
-  if (isQuery(reader.token)) return readSequenceQuery(reader) ?? readCatalogueSelect(tokens)
+function readStatement(
+  reader: Reader,
+  tokens: readonly Token[],
+  parameterTypes: readonly number[] = [],
+): Statement {
+  if (isQuery(reader.token)) return readSequenceQuery(reader) ?? readCatalogueSelect(tokens, parameterTypes)
   const statement = readCommand(reader)
   reader.demandEnd()
   return statement
@@ -74,18 +80,35 @@ function readCommand(reader: Reader): Statement {
   const { token, mark } = reader
   if (token.kind !== 'name') throw reader.error()
   const first = reader.take().text
-  const known = readTransactionStatement(first, reader) ?? readSettingStatement(first, reader)
+  const known =
+    readTransactionStatement(first, reader) ??
+    readSettingStatement(first, reader) ??
+    readCursorStatement(first, reader, readRest) ??
+    readPrepareStatement(first, reader, readRest)
   if (known !== undefined) return known
   if (first === 'create' && readKind(reader)) return readCreate(reader)
   if (first === 'alter' && reader.words('sequence')) return readAlter(reader)
   if (first === 'drop' && reader.words('sequence')) return readDrop(reader)
-  if (others.has(first))
-    throw notSupported(
-      `${first.toUpperCase()} is not supported: this server has sequences and no tables`,
-      'Sequences are made with CREATE SEQUENCE.',
-    )
+  if (others.has(first)) throw unsupportedVerb(first)
   reader.reset(mark)
   throw reader.error()
+}
+
+/** The query at the end of DECLARE and PREPARE. */
+function readRest(outer: Reader, parameterTypes: readonly number[] = []): Statement {
+  if (!isQuery(outer.token)) {
+    if (others.has(outer.token.text)) throw unsupportedVerb(outer.token.text)
+    throw outer.error()
+  }
+  const { reader, tokens } = outer.takeRest()
+  return readStatement(reader, tokens, parameterTypes)
+}
+
+function unsupportedVerb(verb: string): Error {
+  return notSupported(
+    `${verb.toUpperCase()} is not supported: this server has sequences and no tables`,
+    'Sequences are made with CREATE SEQUENCE.',
+  )
 }
 
 /** Takes SEQUENCE behind CREATE. */

@@ -19,7 +19,7 @@ import { Preparation } from './preparation.ts'
 import { writeColumns, writeComplete, writeError, writeNotice, writeReady, writeSetting } from './replies.ts'
 import type { Result } from './result.ts'
 import { ResultWriter } from './result-writer.ts'
-import { demandRunnable, scriptOf } from './script.ts'
+import { columnsOf, demandRunnable, scriptOf } from './script.ts'
 import type { Portal, Session, Statement } from './session.ts'
 import { SqlError } from './sql/sql-error.ts'
 import type { Script } from './statement-cache.ts'
@@ -203,8 +203,9 @@ export class Conversation {
       }
     }
     return this.#run(statement, [], (result) => {
-      if (statement.columns) writeColumns(this.#host.output, statement.columns, () => 0)
-      this.#send(new ResultWriter(statement.columns, result, allAsText))
+      const columns = columnsOf(this.#session, statement)
+      if (columns) writeColumns(this.#host.output, columns, () => 0)
+      this.#send(new ResultWriter(columns, result, allAsText))
     })
   }
 
@@ -233,18 +234,20 @@ export class Conversation {
     const rowsMax = limit > 0 ? limit : Number.POSITIVE_INFINITY
     demandRunnable(this.#session, statement)
     if (writer !== undefined) {
-      if (statement.columns === undefined)
+      if (portal.columns === undefined)
         throw new SqlError('55000', 'the portal cannot be run anymore; bind another one')
       writer.goOn(rowsMax)
       this.#send(writer)
       return 'answered'
     }
     if (statement.next !== undefined && this.#executeNext(portal, statement.next)) return 'answered'
+    if (columnsOf(this.#session, statement) !== portal.columns)
+      throw new SqlError('0A000', 'cached plan must not change result type')
     return this.#run(statement, portal.values, (result) => {
       // A portal runs once, also where its rows cannot be kept.
       portal.writer = ResultWriter.over
       if (rowsMax < result.count) this.#demandRoom(result.count)
-      portal.writer = new ResultWriter(statement.columns, result, portal.formats, rowsMax)
+      portal.writer = new ResultWriter(portal.columns, result, portal.formats, rowsMax)
       this.#send(portal.writer)
     })
   }

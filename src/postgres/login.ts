@@ -157,7 +157,12 @@ export class Login {
     const { output, inProcess, version, cancelKeys } = this.#host
     const { user, database, settings, minor } = request
     this.#session.access = permitted
-    const session = new Session(inProcess.caller(this.#session), { user, database }, { version })
+    const session = new Session(
+      inProcess.caller(this.#session),
+      { user, database },
+      { version },
+      this.#host.limits,
+    )
     session.settings.start(settings)
     this.#session.name = nameInLists(session.settings.get('application_name') ?? '')
     output.begin('R')

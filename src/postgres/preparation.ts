@@ -9,8 +9,10 @@
 import { protocolViolation } from './errors.ts'
 import { type Frames, MessageReader } from './frames.ts'
 import type { ConversationHost } from './host.ts'
+import { shownName } from './prepared-statements.ts'
 import { writeColumns, writeParameters } from './replies.ts'
-import { demandRunnable, scriptOf } from './script.ts'
+import type { Column } from './result.ts'
+import { columnsOf, demandRunnable, scriptOf } from './script.ts'
 import type { Portal, PreparedStatement, Session, Statement } from './session.ts'
 import { SqlError } from './sql/sql-error.ts'
 import { checkFormats, formatAt, parameterOf } from './values.ts'
@@ -34,8 +36,8 @@ export class Preparation {
 
   /** About how much memory the statements and portals take, in bytes. */
   get heldBytes(): number {
-    const { prepared, portals } = this.#session
-    let bytes = prepared.heldBytes
+    const { prepared, portals, cursors } = this.#session
+    let bytes = prepared.heldBytes + cursors.heldBytes
     for (const { heldBytes, writer } of portals.values()) bytes += heldBytes + (writer?.heldBytes ?? 0)
     return bytes
   }
@@ -49,8 +51,6 @@ export class Preparation {
     const given = Array.from({ length: reader.int16() }, () => reader.oid())
     reader.finish()
     if (name === '') prepared.delete('')
-    else if (prepared.get(name) !== undefined)
-      throw new SqlError('42P05', `prepared statement "${shown(name)}" already exists`)
     const isShared = this.#host.cache.get(bytes) !== undefined
     const script = scriptOf(this.#host, bytes)
     if (script.length > 1)
@@ -62,25 +62,9 @@ export class Preparation {
       name.length * heldPerByte.value +
       types.length * typeBytes +
       (isShared ? 0 : bytes.length * heldPerByte.text)
-    this.#keep(name, { statement, types, bytes: this.#messageBytes, heldBytes })
+    prepared.add(name, { statement, types, bytes: this.#messageBytes, heldBytes })
     this.#host.output.empty('1')
     return 'answered'
-  }
-
-  #keep(name: string, prepared: PreparedStatement): void {
-    const { statementsMax, statementBytesMax } = this.#host.limits
-    const { prepared: all } = this.#session
-    if (all.size >= statementsMax)
-      throw new SqlError(
-        '54000',
-        `a connection keeps at most ${statementsMax} prepared statements; close some`,
-      )
-    if (all.bytes + prepared.bytes > statementBytesMax)
-      throw new SqlError(
-        '54000',
-        `the prepared statements of a connection have at most ${statementBytesMax} bytes together; close some`,
-      )
-    all.set(name, prepared)
   }
 
   /** Bind. */
@@ -108,10 +92,12 @@ export class Preparation {
     const formats = readFormats(reader)
     reader.finish()
     const { statement } = prepared
-    checkFormats(formats, statement?.columns?.length ?? 0, 'result')
+    const columns = columnsOf(this.#session, statement)
+    checkFormats(formats, columns?.length ?? 0, 'result')
     if (statement) demandRunnable(this.#session, statement)
     if (portalName !== '') {
-      if (portals.has(portalName)) throw new SqlError('42P03', `cursor "${shown(portalName)}" already exists`)
+      if (portals.has(portalName))
+        throw new SqlError('42P03', `cursor "${shownName(portalName)}" already exists`)
       if (portals.size >= this.#host.limits.portalsMax)
         throw new SqlError(
           '54000',
@@ -119,7 +105,7 @@ export class Preparation {
         )
     }
     const heldBytes = this.#messageBytes * heldPerByte.value
-    portals.set(portalName, { statement, values, formats, heldBytes, writer: undefined })
+    portals.set(portalName, { statement, values, columns, formats, heldBytes, writer: undefined })
     this.#host.output.empty('2')
     return 'answered'
   }
@@ -131,21 +117,28 @@ export class Preparation {
     const kind = String.fromCharCode(reader.int8())
     const name = reader.latin1()
     reader.finish()
-    let described: { readonly statement: Statement | undefined }
-    let formats = allAsText
     if (kind === 'S') {
-      const prepared = this.#prepared(name)
-      writeParameters(output, prepared.types)
-      described = prepared
-    } else {
-      const portal = this.portal(kind, name)
-      formats = portal.formats
-      described = portal
+      const { statement, types } = this.#prepared(name)
+      writeParameters(output, types)
+      this.#writeColumns(columnsOf(this.#session, statement), allAsText)
+      return 'answered'
     }
-    const columns = described.statement?.columns
+    // A cursor of SQL is a portal too.
+    const cursor = this.#session.portals.has(name)
+      ? undefined
+      : this.#session.cursors.find(Buffer.from(name, 'latin1').toString())
+    if (kind === 'P' && cursor !== undefined) this.#writeColumns(cursor.columns, allAsText)
+    else {
+      const { columns, formats } = this.portal(kind, name)
+      this.#writeColumns(columns, formats)
+    }
+    return 'answered'
+  }
+
+  #writeColumns(columns: readonly Column[] | undefined, formats: readonly number[]): void {
+    const { output } = this.#host
     if (columns === undefined) output.empty('n')
     else writeColumns(output, columns, (index) => formatAt(formats, index))
-    return 'answered'
   }
 
   /** Close. */
@@ -169,14 +162,14 @@ export class Preparation {
     const prepared = this.#session.prepared.get(name)
     if (prepared !== undefined) return prepared
     if (name === '') throw new SqlError('26000', 'unnamed prepared statement does not exist')
-    throw new SqlError('26000', `prepared statement "${shown(name)}" does not exist`)
+    throw new SqlError('26000', `prepared statement "${shownName(name)}" does not exist`)
   }
 
   /** The portal of this name. 34000. @param kind the letter P, as messages have it. */
   portal(kind: string, name: string): Portal {
     if (kind !== 'P') throw protocolViolation(`invalid DESCRIBE message subtype ${kind.charCodeAt(0)}`)
     const portal = this.#session.portals.get(name)
-    if (portal === undefined) throw new SqlError('34000', `portal "${shown(name)}" does not exist`)
+    if (portal === undefined) throw new SqlError('34000', `portal "${shownName(name)}" does not exist`)
     return portal
   }
 }
@@ -195,9 +188,4 @@ function parameterTypes(statement: Statement | undefined, given: readonly number
     if (type !== undefined && type !== 0) return type
     throw new SqlError('42P18', `could not determine data type of parameter $${index + 1}`)
   })
-}
-
-/** A name in an error. */
-function shown(latin1: string): string {
-  return Buffer.from(latin1, 'latin1').toString().slice(0, 64)
 }

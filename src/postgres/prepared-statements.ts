@@ -3,7 +3,9 @@
  *
  * Invariants
  *  1. `bytes` and `heldBytes` are the sums over the statements that are here, whichever way one was removed.
+ *  2. They stay below the limits.
  */
+import { SqlError } from './sql/sql-error.ts'
 
 /** What a prepared statement takes. */
 type Sized = {
@@ -13,13 +15,21 @@ type Sized = {
   readonly heldBytes: number
 }
 
+/** How many statements a session keeps, and the bytes of their messages together. */
+export type PreparedLimits = { readonly statementsMax: number; readonly statementBytesMax: number }
+
 /** The prepared statements of one session. Names are kept as Latin-1: each character is a byte. */
 export class PreparedStatements<Prepared extends Sized> {
   /** The bytes of their messages together. */
   bytes = 0
   /** About how much memory they take together, in bytes. */
   heldBytes = 0
+  readonly #limits: PreparedLimits
   readonly #byName = new Map<string, Prepared>()
+
+  constructor(limits: PreparedLimits) {
+    this.#limits = limits
+  }
 
   /** How many there are. */
   get size(): number {
@@ -31,9 +41,21 @@ export class PreparedStatements<Prepared extends Sized> {
     return this.#byName.get(name)
   }
 
-  /** Adds a statement, in the place of one with the same name. */
-  set(name: string, statement: Prepared): void {
-    this.delete(name)
+  /** Adds a statement. Throws 42P05 if the name is taken, 54000 above the limits. */
+  add(name: string, statement: Prepared): void {
+    if (this.#byName.has(name))
+      throw new SqlError('42P05', `prepared statement "${shownName(name)}" already exists`)
+    const { statementsMax, statementBytesMax } = this.#limits
+    if (this.size >= statementsMax)
+      throw new SqlError(
+        '54000',
+        `a connection keeps at most ${statementsMax} prepared statements; close some`,
+      )
+    if (this.bytes + statement.bytes > statementBytesMax)
+      throw new SqlError(
+        '54000',
+        `the prepared statements of a connection have at most ${statementBytesMax} bytes together; close some`,
+      )
     this.#byName.set(name, statement)
     this.bytes += statement.bytes
     this.heldBytes += statement.heldBytes
@@ -55,4 +77,9 @@ export class PreparedStatements<Prepared extends Sized> {
     this.bytes = 0
     this.heldBytes = 0
   }
+}
+
+/** A name in an error. */
+export function shownName(latin1: string): string {
+  return Buffer.from(latin1, 'latin1').toString().slice(0, 64)
 }

@@ -85,6 +85,18 @@ export class Reader {
     if (!this.isDone) throw this.error()
   }
 
+  /** The text of the whole statement. */
+  get text(): string {
+    return this.#source.slice(this.#tokens[0]!.at, this.#tokens.at(-1)!.at).trimEnd()
+  }
+
+  /** Takes what is left, as a statement of its own. */
+  takeRest(): { readonly reader: Reader; readonly tokens: readonly Token[] } {
+    const tokens = this.#tokens.slice(this.#at)
+    this.#at = this.#tokens.length - 1
+    return { reader: new Reader(tokens, this.#source), tokens }
+  }
+
   /** A name, quoted or not, without what qualifies it. */
   identifier(): string {
     const { kind } = this.token

@@ -1,5 +1,6 @@
 /** The statements of a text, and whether they may run now. */
 import type { ConversationHost } from './host.ts'
+import type { Column } from './result.ts'
 import type { Session, Statement } from './session.ts'
 import { SqlError } from './sql/sql-error.ts'
 import type { Script } from './statement-cache.ts'
@@ -16,6 +17,11 @@ export function scriptOf({ cache, compile, turns }: ConversationHost, bytes: str
   const script = compile(bytesToText(bytes))
   cache.add(bytes, script)
   return script
+}
+
+/** The columns that a statement gives in a session; undefined: it gives no rows. */
+export function columnsOf(session: Session, statement: Statement | undefined): readonly Column[] | undefined {
+  return statement?.columnsIn === undefined ? statement?.columns : statement.columnsIn(session)
 }
 
 /** Throws 25P02 if the transaction has failed, and the statement does not end it. */

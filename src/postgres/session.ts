@@ -1,7 +1,8 @@
 /** What one connection has between its statements, and statements as they act on it. */
 import type { Caller } from '../commands/in-process.ts'
+import { Cursors } from './cursors.ts'
 import { DrawnIds } from './drawn-ids.ts'
-import { PreparedStatements } from './prepared-statements.ts'
+import { type PreparedLimits, PreparedStatements } from './prepared-statements.ts'
 import type { Severity } from './replies.ts'
 import type { Column, ParameterValue, Result } from './result.ts'
 import type { ResultWriter } from './result-writer.ts'
@@ -14,6 +15,8 @@ export interface Statement {
   readonly parameters: readonly number[]
   /** Undefined: it gives no rows. */
   readonly columns: readonly Column[] | undefined
+  /** What `columns` are in a session, of a statement that names another one or a cursor; undefined: that is not there. */
+  columnsIn?(session: Session): readonly Column[] | undefined
   /** Whether it runs in a transaction that has failed: it ends the transaction, or goes back in it. */
   readonly runsAfterError?: boolean
   /** The generator, if the statement gives its next id and nothing else. */
@@ -38,6 +41,8 @@ export type PreparedStatement = {
 export type Portal = {
   readonly statement: Statement | undefined
   readonly values: readonly ParameterValue[]
+  /** The columns of its result; undefined: it gives no rows. */
+  readonly columns: readonly Column[] | undefined
   /** The formats of the columns of its result. */
   readonly formats: readonly number[]
   /** About how much memory the values take, in bytes. */
@@ -62,23 +67,28 @@ export class Session {
   readonly settings: SessionSettings
   readonly transaction: Transaction
   readonly drawn = new DrawnIds()
-  readonly prepared = new PreparedStatements<PreparedStatement>()
+  readonly prepared: PreparedStatements<PreparedStatement>
+  readonly cursors = new Cursors()
   readonly portals = new Map<string, Portal>()
   readonly #notices: Notice[] = []
   readonly #reports = new Map<string, string>()
   /** The newest value of each reported parameter that the client has been told. */
   readonly #told = new Map<string, string>()
 
-  constructor(caller: Caller, login: Login, server: Omit<ServerFacts, 'user'>) {
+  constructor(caller: Caller, login: Login, server: Omit<ServerFacts, 'user'>, limits: PreparedLimits) {
     this.caller = caller
     this.login = login
+    this.prepared = new PreparedStatements(limits)
     const facts = { ...server, user: login.user }
     this.settings = new SessionSettings(facts, (name, value) => {
       this.#reports.set(name, value)
       if (name === 'application_name') caller.session.name = nameInLists(value)
     })
-    this.transaction = new Transaction(this.settings, (sqlState, message) =>
-      this.notice('WARNING', sqlState, message),
+    this.transaction = new Transaction(
+      this.settings,
+      this.cursors,
+      (sqlState, message) => this.notice('WARNING', sqlState, message),
+      () => this.portals.clear(),
     )
   }
 
@@ -107,6 +117,7 @@ export class Session {
     this.settings.resetAll()
     this.prepared.clear()
     this.portals.clear()
+    this.cursors.clear()
     this.drawn.clear()
   }
 }

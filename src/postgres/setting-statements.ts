@@ -22,9 +22,6 @@ export function readSettingStatement(first: string, reader: Reader): Statement |
       return readDiscard(reader)
     case 'deallocate':
       return readDeallocate(reader)
-    case 'close':
-      if (reader.words('all')) return command('CLOSE CURSOR ALL', () => {})
-      throw new SqlError('34000', `cursor "${reader.identifier()}" does not exist`)
     case 'unlisten':
       if (!reader.symbol('*')) reader.identifier()
       return command('UNLISTEN', () => {})

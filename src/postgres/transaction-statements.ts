@@ -89,6 +89,7 @@ function ending(reader: Reader, end: (session: Session, chain: boolean) => strin
   }
 }
 
-function twoPhase(): Error {
+/** 0A000 for PREPARE TRANSACTION and its kin. */
+export function twoPhase(): Error {
   return notSupported('two-phase commit is not supported')
 }

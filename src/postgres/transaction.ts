@@ -7,6 +7,7 @@
  *  2. A block that has failed goes on only by its end, or by ROLLBACK TO a savepoint of before the error.
  *  3. The number of savepoints is bounded.
  */
+import type { Cursors } from './cursors.ts'
 import type { SessionSettings } from './settings.ts'
 import { SqlError } from './sql/sql-error.ts'
 
@@ -21,19 +22,24 @@ type Savepoint = { readonly name: string; readonly restore: () => void }
 export class Transaction {
   status: 'I' | 'T' | 'E' = 'I'
   readonly #settings: SessionSettings
+  readonly #cursors: Cursors
   readonly #warn: Warn
+  readonly #onEnd: () => void
   #restore = () => {}
   #savepoints: Savepoint[] = []
 
-  constructor(settings: SessionSettings, warn: Warn) {
+  /** @param onEnd called when a block has ended. */
+  constructor(settings: SessionSettings, cursors: Cursors, warn: Warn, onEnd: () => void) {
     this.#settings = settings
+    this.#cursors = cursors
     this.#warn = warn
+    this.#onEnd = onEnd
   }
 
   /** BEGIN. */
   begin(): void {
     if (this.status !== 'I') return this.#warn('25001', 'there is already a transaction in progress')
-    this.#restore = this.#settings.mark()
+    this.#restore = this.#mark()
     this.status = 'T'
   }
 
@@ -41,6 +47,7 @@ export class Transaction {
   commit(chain: boolean): string {
     if (this.status === 'E') return this.rollback(chain)
     if (this.status === 'I') this.#outside(chain)
+    else this.#cursors.endTransaction()
     this.#settings.endTransaction()
     this.#end(chain)
     return 'COMMIT'
@@ -64,7 +71,7 @@ export class Transaction {
     this.#demandBlock('SAVEPOINT')
     if (this.#savepoints.length >= savepointsMax)
       throw new SqlError('54000', `a transaction has at most ${savepointsMax} savepoints; release some`)
-    this.#savepoints.push({ name, restore: this.#settings.mark() })
+    this.#savepoints.push({ name, restore: this.#mark() })
   }
 
   /** RELEASE SAVEPOINT. */
@@ -98,7 +105,16 @@ export class Transaction {
     return index
   }
 
+  #mark(): () => void {
+    const [settings, cursors] = [this.#settings.mark(), this.#cursors.mark()]
+    return () => {
+      settings()
+      cursors()
+    }
+  }
+
   #end(chain: boolean): void {
+    this.#onEnd()
     this.status = 'I'
     this.#savepoints = []
     this.#restore = () => {}

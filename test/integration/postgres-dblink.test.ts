@@ -1,4 +1,4 @@
-/** Ids of this service as the DEFAULT of a column in PostgreSQL, through dblink: the function that the documentation shows. */
+/** This service in PostgreSQL: ids as the DEFAULT of a column through dblink, and its state through postgres_fdw, as the documentation shows. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -40,6 +40,7 @@ before(async () => {
   assert.equal(await admin.command('AUTH', 'admin', 'secret'), 'OK')
   assert.equal(await admin.command('ACL', 'SETUSER', 'shop', 'on', '>secret', '~order', '+@issue'), 'OK')
   await database.admin(documented('PostgreSQL: dblink').replace("port '7432'", `port '${port}'`))
+  await database.admin(documented('PostgreSQL: postgres_fdw').replace("port '7432'", `port '${port}'`))
   await database.admin('CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT fahao_next($$order$$), item text)')
   await database.admin(`GRANT ALL ON orders TO ${owner}; GRANT USAGE ON FOREIGN SERVER fahao TO ${owner}`)
   client = new Client({ connectionString: database.url('postgres') })
@@ -48,6 +49,30 @@ before(async () => {
 after(async () => {
   await client?.end()
   await scope.end()
+})
+
+describe('foreign tables of postgres_fdw', () => {
+  it('show the newest id and the sequences', async () => {
+    const resp = await server.connect()
+    assert.equal(await resp.command('AUTH', 'admin', 'secret'), 'OK')
+    for (const name of ['newest', 'invoice'])
+      assert.equal(await resp.command('ID.CREATE', name, 'KIND', 'sequence'), 'OK')
+    await resp.command('INCRBY', 'newest', '3')
+    await database.admin(
+      'CREATE FOREIGN TABLE newest (last_value bigint, is_called boolean) SERVER fahao_state',
+    )
+    assert.deepEqual(await database.admin('SELECT last_value, is_called FROM newest WHERE last_value > 2'), [
+      { last_value: '3', is_called: true },
+    ])
+    const joined = `
+      BEGIN; SELECT * FROM order_state; SAVEPOINT a; SELECT * FROM newest; ROLLBACK TO a;
+      SELECT sequencename, n.last_value FROM fahao_sequences LEFT JOIN newest n USING (last_value) ORDER BY sequencename`
+    assert.deepEqual(await database.admin(joined), [
+      { sequencename: 'invoice', last_value: null },
+      { sequencename: 'newest', last_value: '3' },
+      { sequencename: 'order', last_value: null },
+    ])
+  })
 })
 
 describe('a column whose DEFAULT asks this service through dblink', () => {

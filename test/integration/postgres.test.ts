@@ -50,6 +50,11 @@ describe('the PostgreSQL door', () => {
     await assert.rejects(psql('SELECT * FROM;'), /syntax error|not supported/)
   })
 
+  it('gives psql a result in parts', async () => {
+    const parts = await psql('SELECT generate_series FROM generate_series(1, 5);', '--set=FETCH_COUNT=2')
+    assert.equal(parts, '1\n2\n3\n4\n5')
+  })
+
   it('draws from the same generators as RESP and HTTP', async () => {
     const client = await server.connect()
     assert.equal(await client.command('ID.CREATE', 'shared', 'KIND', 'sequence'), 'OK')

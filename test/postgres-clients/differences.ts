@@ -10,7 +10,6 @@ Type | Start | Minimum | Maximum | Increment | Cycles? | Cache
 --+--+--+--+--+--+--
 bigint | 1 | 1 | 9223372036854775807 | 1 | no | 1`,
   },
-  psycopg: { 'server-side cursor': '0A000' },
 }
 
 /** The outcome with what this server is meant to say in place of what PostgreSQL says. */

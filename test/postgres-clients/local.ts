@@ -23,6 +23,7 @@ export const localClients: readonly Client[] = [
   program('Ruby, pg and ActiveRecord', ['ruby', file('ruby', 'cases.rb'), url]),
   odbc('ODBC', ''),
   odbc('ODBC, UseServerSidePrepare=0', 'UseServerSidePrepare=0'),
+  odbc('ODBC, UseDeclareFetch=1', 'UseDeclareFetch=1;Fetch=2'),
 ]
 
 /** Installs the drivers of Node in the folder of their program. */

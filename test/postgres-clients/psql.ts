@@ -59,6 +59,14 @@ const statements: Readonly<Record<string, string>> = {
   ON_ERROR_ROLLBACK:
     "\\set ON_ERROR_ROLLBACK on\nBEGIN;\nSELECT nextval('missing');\nSELECT nextval('orders');\nCOMMIT;",
   reconnected: "\\c\nSELECT nextval('orders');",
+  FETCH_COUNT:
+    "\\set FETCH_COUNT 2\nSELECT nextval('orders') FROM generate_series(1, 5);\nVALUES (1), (2);\n\\unset FETCH_COUNT",
+  cursor:
+    'BEGIN;\nDECLARE c CURSOR FOR SELECT generate_series FROM generate_series(1, 5);\nFETCH 2 c;\nMOVE c;\nFETCH ALL c;\nCOMMIT;\nFETCH c;',
+  'held cursor':
+    "DECLARE h SCROLL CURSOR WITH HOLD FOR VALUES (1, 'a'), (2, NULL);\nFETCH LAST h;\nFETCH PRIOR h;\nSELECT name, is_holdable FROM pg_cursors;\nCLOSE ALL;",
+  prepared:
+    "PREPARE p (text, int) AS SELECT nextval($1) FROM generate_series(1, $2);\nEXECUTE p('orders', 3);\nDEALLOCATE p;\nEXECUTE p('orders', 1);",
   crosstab: "SELECT 'a' AS row, 'b' AS col, nextval('orders') AS id \\crosstabview",
   transaction:
     'BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ WRITE;\nSHOW transaction_isolation;\nCOMMIT;',
@@ -71,8 +79,6 @@ export const refused: readonly string[] = [
   'CREATE TABLE t (id int)',
   'INSERT INTO orders VALUES (1)',
   'UPDATE orders SET last_value = 1',
-  'DECLARE c CURSOR WITH HOLD FOR SELECT 1',
-  "DECLARE c CURSOR FOR SELECT nextval('orders')",
   'LOCK TABLE orders',
   'VACUUM',
   'DO $$ BEGIN END $$',

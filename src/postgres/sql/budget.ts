@@ -84,6 +84,11 @@ export class Budget {
     this.#sliceStartUs = clock.monoUs()
   }
 
+  /** How many values and characters it has kept so far. */
+  get cells(): number {
+    return this.#cells
+  }
+
   /** Whether the statement should let others run. */
   get isDue(): boolean {
     return this.#isDue

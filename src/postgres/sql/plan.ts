@@ -134,6 +134,19 @@ export interface SequenceList {
   lastValues(names: readonly string[]): Promise<readonly (bigint | undefined)[]>
 }
 
+/** A cursor, as pg_cursors shows it. */
+export type CursorFacts = {
+  readonly name: string
+  /** The text of its DECLARE. */
+  readonly text: string
+  /** WITH HOLD. */
+  readonly isHeld: boolean
+  /** NO SCROLL. */
+  readonly isForward: boolean
+  /** When it was declared, in µs since 2000-01-01. */
+  readonly sinceUs: bigint
+}
+
 /** What functions such as current_user ask of a session. */
 export interface SqlSession {
   readonly user: string
@@ -150,6 +163,8 @@ export interface SqlSession {
   changeSetting(name: string, value: string, isLocal: boolean): string
   /** Every setting and its value. */
   settings(): Iterable<readonly [name: string, value: string]>
+  /** The cursors of the session. */
+  cursors(): Iterable<CursorFacts>
   /** Names of the users, beside `user`. */
   users(): readonly string[]
   /**

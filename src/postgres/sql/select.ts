@@ -42,6 +42,8 @@ export type ParameterInput = string | Buffer | null
 /** The rows of a result. */
 export interface SelectResult {
   readonly count: number
+  /** The values and characters that are kept for it: those of its rows, and those that their texts are made with. */
+  readonly cells: number
   /** A value in the form of a format: 0 is text, 1 is binary. Throws SqlError 42883 or 0A000 for a type without a binary form. */
   cell(row: number, column: number, format: number): string | Uint8Array | null
 }
@@ -121,7 +123,8 @@ async function run(
       try {
         const context = new StatementContext(counted, catalogue, budget, [])
         const bound = new StatementContext(counted, catalogue, budget, parametersOf(values, types, context))
-        return resultOf(await runSteps(query.run(undefined, bound), budget, pause), columns, bound)
+        const rows = await runSteps(query.run(undefined, bound), budget, pause)
+        return resultOf(rows, columns, bound, budget.cells)
       } catch (error) {
         if (!(error instanceof Missing)) throw error
         // What has been drawn is not drawn again.
@@ -149,9 +152,15 @@ function parametersOf(
   return [null, ...parsed]
 }
 
-function resultOf(rows: readonly Row[], columns: readonly SelectColumn[], context: Context): SelectResult {
+function resultOf(
+  rows: readonly Row[],
+  columns: readonly SelectColumn[],
+  context: Context,
+  cells: number,
+): SelectResult {
   return {
     count: rows.length,
+    cells,
     cell(row, column, format) {
       const value = rows[row]!.values[column]
       if (value === null || value === undefined) return null

@@ -55,6 +55,10 @@ def dbapi(connection, error):
 def psycopg2(url):
     import psycopg2 as driver
     dbapi(driver.connect(url), driver.Error)
+    with driver.connect(url) as connection, connection.cursor("server_side") as cursor:
+        cursor.itersize = 2
+        cursor.execute("SELECT nextval('orders') FROM generate_series(1, %s)", (3,))
+        show("server-side cursor", [row[0] for row in cursor])
 
 
 def psycopg(url):
@@ -79,11 +83,9 @@ def psycopg(url):
         show("prepared", [connection.execute("SELECT nextval(%s)", ("orders",), prepare=True).fetchone()[0] for _ in range(2)])
     with driver.connect(url) as connection:
         with connection.cursor(name="server_side") as cursor:
-            try:
-                cursor.execute("SELECT nextval('orders') FROM generate_series(1, 3)")
-                show("server-side cursor", [row[0] for row in cursor])
-            except driver.Error as caught:
-                show("server-side cursor", caught.sqlstate)
+            cursor.itersize = 2
+            cursor.execute("SELECT nextval('orders') FROM generate_series(1, 3)")
+            show("server-side cursor", [row[0] for row in cursor])
 
 
 def pg8000(url):

@@ -107,6 +107,17 @@ function settingRows(session: SqlSession): Rows {
   }))
 }
 
+function cursorRows(session: SqlSession): Rows {
+  return [...session.cursors()].map(({ name, text, isHeld, isForward, sinceUs }) => ({
+    name,
+    statement: text,
+    is_holdable: isHeld,
+    is_binary: false,
+    is_scrollable: !isForward,
+    creation_time: sinceUs,
+  }))
+}
+
 function schemaRows(session: SqlSession): Rows {
   return [...schemas.values()].map((schema_name) => ({
     catalog_name: session.database,
@@ -180,6 +191,7 @@ const sessionRows: Readonly<Record<string, (session: SqlSession) => Rows>> = {
   pg_user: userRows,
   pg_shadow: userRows,
   pg_settings: settingRows,
+  pg_cursors: cursorRows,
   'information_schema.schemata': schemaRows,
   'information_schema.tables': informationTables,
   'information_schema.columns': informationColumns,

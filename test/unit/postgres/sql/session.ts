@@ -44,6 +44,7 @@ export function sessionOf(
     setting: (name) => (name === 'search_path' ? 'public' : undefined),
     changeSetting: (_, value) => value,
     settings: () => [['search_path', 'public']],
+    cursors: () => [],
     users: () => [],
     call(name, calls) {
       asked.calls.push(...calls.map((args) => `${name}(${args.join()})`))

@@ -1,0 +1,159 @@
+/**
+ * The cursors of one session: results of DECLARE, of which FETCH gives some rows. A result is computed by DECLARE as a whole.
+ * https://www.postgresql.org/docs/15/sql-declare.html
+ *
+ * Invariants
+ *  1. A cursor ends with its transaction, unless it is WITH HOLD and the transaction is committed.
+ *  2. There are at most `cursorsMax` cursors, with at most `rowsMax` rows and `heldBytesMax` bytes together.
+ */
+import { type Column, done, type Result } from './result.ts'
+import type { CursorFacts } from './sql/plan.ts'
+import { SqlError } from './sql/sql-error.ts'
+
+const cursorsMax = 100
+const rowsMax = 100_000
+const heldBytesMax = 33_554_432
+/** About what a column of a result takes. */
+const columnBytes = 128
+
+/** A cursor. Its position is the number of its present row, from 1; 0 is before the first, and count + 1 behind the last. */
+export type Cursor = CursorFacts & {
+  readonly columns: readonly Column[]
+  readonly result: Result
+  position: number
+}
+
+/** How far FETCH goes. `by`: rows from the present one on; `to`: the row of this number, from the end if negative; `step`: the one row so far away. */
+export type Direction =
+  | { readonly kind: 'by'; readonly count: number }
+  | { readonly kind: 'to' | 'step'; readonly row: number }
+
+/** The cursors of one session. */
+export class Cursors {
+  readonly #byName = new Map<string, Cursor>()
+
+  /** About how much memory they take, in bytes. */
+  get heldBytes(): number {
+    let bytes = 0
+    for (const cursor of this.#byName.values()) bytes += heldBytesOf(cursor)
+    return bytes
+  }
+
+  /** Throws 42P03 if there is a cursor of this name, 54000 if there are too many. */
+  demandFree(name: string): void {
+    if (this.#byName.has(name)) throw new SqlError('42P03', `cursor "${name}" already exists`)
+    if (this.#byName.size >= cursorsMax)
+      throw new SqlError('54000', `a connection has at most ${cursorsMax} cursors; close some`)
+  }
+
+  /** Adds a cursor. Throws as `demandFree`, and 54000 if the cursors would hold too many rows or bytes. */
+  add(cursor: Cursor): void {
+    this.demandFree(cursor.name)
+    let rows = cursor.result.count
+    for (const { result } of this.#byName.values()) rows += result.count
+    if (rows > rowsMax)
+      throw new SqlError('54000', `the cursors of a connection hold at most ${rowsMax} rows; close some`)
+    if (this.heldBytes + heldBytesOf(cursor) > heldBytesMax)
+      throw new SqlError(
+        '54000',
+        `the cursors of a connection hold at most ${heldBytesMax} bytes; close some, or select less`,
+      )
+    this.#byName.set(cursor.name, cursor)
+  }
+
+  /** All of them. */
+  all(): Iterable<Cursor> {
+    return this.#byName.values()
+  }
+
+  /** The cursor of this name, if there is one. */
+  find(name: string): Cursor | undefined {
+    return this.#byName.get(name)
+  }
+
+  /** The cursor of this name. 34000. */
+  get(name: string): Cursor {
+    const cursor = this.#byName.get(name)
+    if (cursor === undefined) throw new SqlError('34000', `cursor "${name}" does not exist`)
+    return cursor
+  }
+
+  /** CLOSE. 34000. */
+  close(name: string): void {
+    this.get(name)
+    this.#byName.delete(name)
+  }
+
+  /** CLOSE ALL. */
+  clear(): void {
+    this.#byName.clear()
+  }
+
+  /** Remembers which cursors there are; what it returns closes all others. */
+  mark(): () => void {
+    const marked = new Set(this.#byName.values())
+    return () => {
+      for (const [name, cursor] of this.#byName) if (!marked.has(cursor)) this.#byName.delete(name)
+    }
+  }
+
+  /** The transaction is committed. */
+  endTransaction(): void {
+    for (const [name, { isHeld }] of this.#byName) if (!isHeld) this.#byName.delete(name)
+  }
+}
+
+function heldBytesOf({ result, text, columns }: Cursor): number {
+  return (result.heldBytes ?? 0) + text.length + columns.length * columnBytes
+}
+
+/** FETCH: the rows in this direction. Moves the cursor. Throws 55000 for a way back that NO SCROLL has closed. */
+export function fetchFrom(cursor: Cursor, direction: Direction): Result {
+  const rows = rowsOf(cursor, direction)
+  const { result } = cursor
+  return {
+    ...done(`FETCH ${rows.length}`),
+    count: rows.length,
+    // The rows stay for it when the cursor is closed.
+    heldBytes: result.heldBytes ?? 0,
+    cell: (row, column, format) => result.cell(rows[row]! - 1, column, format),
+  }
+}
+
+/** MOVE: as FETCH, without rows. Returns how many FETCH would have given. */
+export function moveFrom(cursor: Cursor, direction: Direction): number {
+  return rowsOf(cursor, direction).length
+}
+
+function rowsOf(cursor: Cursor, direction: Direction): number[] {
+  const { position } = cursor
+  const { count } = cursor.result
+  if (direction.kind === 'by') return walk(cursor, direction.count)
+  const { kind, row } = direction
+  const wanted = kind === 'step' ? position + row : row < 0 ? count + 1 + row : row
+  demandWay(cursor, wanted - position)
+  cursor.position = Math.max(0, Math.min(wanted, count + 1))
+  return cursor.position >= 1 && cursor.position <= count ? [cursor.position] : []
+}
+
+function walk(cursor: Cursor, count: number): number[] {
+  const { position, result } = cursor
+  demandWay(cursor, count)
+  const rows: number[] = []
+  if (count === 0) return position >= 1 && position <= result.count ? [position] : []
+  const [way, end] = count > 0 ? [1, result.count + 1] : [-1, 0]
+  let at = position
+  while (at !== end && rows.length < Math.abs(count)) {
+    at += way
+    if (at !== end) rows.push(at)
+  }
+  cursor.position = at
+  return rows
+}
+
+function demandWay({ isForward }: Cursor, by: number): void {
+  if (isForward && by < 0)
+    throw new SqlError('55000', 'cursor can only scan forward', {
+      hint: 'Declare it with SCROLL option to enable backward scan.',
+    })
+}
