@@ -1,6 +1,4 @@
-/** What the connections of a proxy share to fill ids in: the columns, the supply, the types of columns, and figures. */
-import { systemClock } from '../base/clock.ts'
-import type { ColumnType } from './column-types.ts'
+/** What the connections of a proxy share to fill ids in: the columns, the supply, and figures. */
 import type { IdSupply } from './id-supply.ts'
 import { type FilledColumn, FilledColumns } from './sql/filled-columns.ts'
 
@@ -17,16 +15,12 @@ export type FillingTotals = {
   questions: number
 }
 
-/** How long a type of a column is believed, in µs. */
-const typeTtlUs = 60_000_000
-
 /** The columns of a proxy and their ids. */
 export class Filling {
   readonly supply: IdSupply
   readonly totals: FillingTotals = { filled: 0, ids: 0, refused: 0, failed: 0, questions: 0 }
   readonly #exact: FilledColumns
   readonly #ignoringCase: FilledColumns
-  readonly #types = new Map<FilledColumn, { readonly type: ColumnType; readonly readUs: number }>()
 
   /** Throws CONFIG if two columns are of one table. */
   constructor(columns: readonly FilledColumn[], supply: IdSupply) {
@@ -38,16 +32,5 @@ export class Filling {
   /** The columns as a server compares their names. */
   columns(ignoreCase: boolean): FilledColumns {
     return ignoreCase ? this.#ignoringCase : this.#exact
-  }
-
-  /** The type of a column, unless it is unknown or was read too long ago. */
-  typeOf(column: FilledColumn): ColumnType | undefined {
-    const known = this.#types.get(column)
-    return known && systemClock.monoUs() - known.readUs < typeTtlUs ? known.type : undefined
-  }
-
-  /** Remembers the type of a column. */
-  setType(column: FilledColumn, type: ColumnType): void {
-    this.#types.set(column, { type, readUs: systemClock.monoUs() })
   }
 }

@@ -29,7 +29,16 @@ export function ignoreFilter(
   }
 }
 
-/** Reports the first id of a prepared statement, unless that row may have been there before. */
+/**
+ * Of a text with one statement: reports its first id where the server reports none, as MariaDB does for a table with
+ * triggers. Undefined: ids are texts, or the server reports the id of the row that was there.
+ */
+export function aloneFilter(insert: Insert, { ids: [first], isText }: DrawnIds): ReplyFilter | undefined {
+  if (isText || first === undefined || insert.onDuplicate !== undefined) return undefined
+  return firstIdFilter(insert, BigInt(first))
+}
+
+/** Reports the first id of a statement, unless that row may have been there before. */
 export function firstIdFilter({ isIgnore, onDuplicate }: Insert, id: bigint): ReplyFilter {
   return {
     form: 'results',

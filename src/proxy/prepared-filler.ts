@@ -10,7 +10,7 @@
  *  5. After an execution that the proxy has answered by itself, the server has no long data of it.
  */
 import type { HeldCommand } from './client-commands.ts'
-import { refuseUnfit } from './column-types.ts'
+import { type ColumnType, refuseUnfit } from './column-types.ts'
 import { type Execution, writeExecution } from './execute-packet.ts'
 import type { FillerHost } from './filler-host.ts'
 import { firstIdFilter, givenIdFilter } from './insert-ids.ts'
@@ -27,7 +27,7 @@ import {
   tooManyStatements,
 } from './refusals.ts'
 import { type DrawnIds, preparedSlices } from './sql/fill.ts'
-import { type Insert, idsNeeded } from './sql/insert.ts'
+import type { Insert } from './sql/insert.ts'
 import type { SqlSession } from './sql/session.ts'
 
 /** Swallows the reply to a command of the proxy. */
@@ -129,11 +129,12 @@ export class PreparedFiller {
     this.#host.send(command, fill.sql, filter)
   }
 
-  /** Executes a filled statement. The session is known. */
+  /** Executes a filled statement. `type` is the column's, as far as it is known. */
   execute(
     command: HeldCommand,
     statement: PreparedStatement,
     session: SqlSession,
+    type: ColumnType | undefined,
   ): Promise<void> | undefined {
     if (command.command === commands.statementBulkExecute) {
       this.#host.answer(command, bulkExecution)
@@ -158,10 +159,10 @@ export class PreparedFiller {
     const { supply } = this.#host.filling
     const drawn = supply.take(statement.insert.column.generator, rows.length, this.#host.signal)
     if (!(drawn instanceof Promise)) {
-      this.#executeWith(command, statement, execution, rows, drawn)
+      this.#executeWith(command, statement, execution, rows, drawn, type)
       return undefined
     }
-    return drawn.then((ids) => this.#executeWith(command, statement, execution, rows, ids))
+    return drawn.then((ids) => this.#executeWith(command, statement, execution, rows, ids, type))
   }
 
   #executeWith(
@@ -170,11 +171,11 @@ export class PreparedFiller {
     execution: Execution,
     rows: readonly number[],
     drawn: DrawnIds,
+    type: ColumnType | undefined,
   ): void {
     const { filling } = this.#host
     const { column } = statement.insert
     if (drawn.isText !== statement.isText) return this.#host.answer(command, changedFormat(column))
-    const type = filling.typeOf(column)
     if (type !== undefined) refuseUnfit(drawn, column, type)
     filling.totals.filled++
     filling.totals.ids += drawn.ids.length
@@ -190,10 +191,8 @@ export class PreparedFiller {
   ): void {
     const { ask, send } = this.#host
     const [first] = ids
-    const { insert, isText } = statement
-    const setsByItself = statement.setsInsertId && idsNeeded(insert) > 0
-    const firstId = first === undefined || isText ? undefined : BigInt(first)
-    if (firstId !== undefined && !setsByItself)
+    const firstId = first === undefined || statement.isText ? undefined : BigInt(first)
+    if (firstId !== undefined && !statement.setsInsertId)
       ask(commands.query, Buffer.from(`SET last_insert_id = ${first}`), { form: 'results', ...swallowed })
     const head = this.#named(execution.head)
     const body = writeExecution(head, statement.parametersWith(execution, rows, ids))

@@ -15,10 +15,12 @@ import {
   readExecution,
 } from './execute-packet.ts'
 import type { MysqlError } from './protocol.ts'
-import { unsupportedValue } from './refusals.ts'
+import { asError, unsupportedValue } from './refusals.ts'
+import { readsDiagnostics } from './sql/diagnostics.ts'
 import type { PreparedFill } from './sql/fill.ts'
-import { stateOfText } from './sql/id-values.ts'
-import { type Insert, lastGiven, needsId, type RowId } from './sql/insert.ts'
+import { doubleIsZero, stateOfText } from './sql/id-values.ts'
+import { type Insert, idsNeeded, lastGiven, needsId, type RowId } from './sql/insert.ts'
+import { diagnosticsLost, idForced } from './sql/refusal.ts'
 import type { SqlSession } from './sql/session.ts'
 
 /** What an execution needs: the rows that get ids, in order; or the error that the client gets. */
@@ -34,14 +36,16 @@ const noParameter = 0xffff
 export class PreparedStatement {
   /** Without positions in the text. */
   readonly insert: Insert
-  /** Whether the statement sets the insert id by itself whenever it is executed. */
-  readonly setsInsertId: boolean
   /** Memory that it takes, in bytes. */
   readonly bytes: number
   /** Whether its ids are texts. */
   readonly isText: boolean
   /** How many parameters the client knows. */
   readonly count: number
+  /** Whether the text itself sets the insert id, or there is none; else SET last_insert_id stands in front. */
+  readonly setsInsertId: boolean
+  /** Whether it reads what an earlier statement has left, such as ROW_COUNT(). */
+  readonly readsDiagnostics: boolean
   /** The id that the text gives to its last row. */
   readonly #given: bigint | undefined
   /** As in `PreparedFill`. */
@@ -53,7 +57,8 @@ export class PreparedStatement {
   constructor(insert: Insert, sql: Buffer, fill: PreparedFill, isText: boolean, count: number) {
     this.#given = lastGiven(insert, sql)
     this.insert = withoutText(insert)
-    this.setsInsertId = fill.setsInsertId
+    this.setsInsertId = isText || (fill.setsInsertId && idsNeeded(insert) > 0)
+    this.readsDiagnostics = readsDiagnostics(sql)
     this.#parameters = Int32Array.from(fill.parameters)
     this.isText = isText
     this.count = count
@@ -105,6 +110,9 @@ export class PreparedStatement {
       if (state === 'unclear' && !this.isText) return { error: unsupportedValue(this.insert.column) }
       if (state === 'needed') rows.push(index)
     }
+    if (rows.length > 0 && session.forcedId) return { error: asError(idForced(this.insert.column)) }
+    if (rows.length > 0 && this.readsDiagnostics && !this.setsInsertId)
+      return { error: asError(diagnosticsLost) }
     return { rows }
   }
 
@@ -155,7 +163,7 @@ function stateOfValue(
   if (value === null || (value === '' && session.emptyStringIsNull)) return 'needed'
   if (value === undefined) return 'given'
   const zero = session.noAutoValueOnZero ? 'given' : 'needed'
-  if (typeof value === 'number') return Math.abs(value) < 0.5 ? zero : 'given'
+  if (typeof value === 'number') return doubleIsZero(value) ? zero : 'given'
   const state = stateOfText(value)
   return state === 'zero' ? zero : state
 }

@@ -3,6 +3,7 @@
  * They stand in front of an INSERT, whose diagnostics take the place of theirs. A reply that is longer than any of its kind,
  * or cannot be read, ends the connection.
  */
+import { type ColumnType, columnType } from './column-types.ts'
 import { commands, headerBytes, lengthOfInteger, readInteger } from './protocol.ts'
 import type { ReplyFilter, ReplyForm } from './reply-filter.ts'
 import type { FilledColumn } from './sql/filled-columns.ts'
@@ -26,13 +27,6 @@ export class RefusedQuestion extends Error {
   }
 }
 
-/** A table, as `SELECT *` shows it. */
-export type TableColumns = {
-  readonly columns: readonly string[]
-  /** MySQL's number of the type of each column, and whether it is UNSIGNED. */
-  readonly types: readonly { readonly type: number; readonly isUnsigned: boolean }[]
-}
-
 /** The facts of the session, and whether names of tables ignore case. */
 export type AskedSession = { readonly session: SqlSession; readonly ignoreCase: boolean }
 
@@ -40,56 +34,67 @@ export type AskedSession = { readonly session: SqlSession; readonly ignoreCase: 
 const [rowBytesMax, tableBytesMax] = [65_536, 8 * 1_048_576]
 /** The shortest error: 0xff, and its number. */
 const errorBytes = 3
-const unsignedFlag = 32
 /** Of a definition of a column: its length, character set, length, type, flags, decimals, and two zeros. */
 const fixedBytes = 13
 
 const sessionQuestion = Buffer.from(
-  'SELECT @@SESSION.sql_mode, @@SESSION.character_set_client, HEX(CONVERT(DATABASE() USING utf8mb4)), @@GLOBAL.lower_case_table_names',
+  'SELECT @@SESSION.sql_mode, @@SESSION.character_set_client, HEX(CONVERT(DATABASE() USING utf8mb4)), @@GLOBAL.lower_case_table_names, @@SESSION.insert_id',
 )
 
 /** Asks for the facts of the session. Rejects with RefusedQuestion. */
 export async function askSession(ask: Ask, serverVersion: string): Promise<AskedSession> {
-  const reply = { form: 'results', bytesMax: rowBytesMax, read: valuesOfRow } as const
+  const reply = { form: 'results', bytesMax: rowBytesMax, read: valuesOfLastRow } as const
   const values = await replyTo(ask, commands.query, sessionQuestion, reply)
-  const [sqlMode, charset, database, lowerCase] = values
+  const [sqlMode, charset, database, lowerCase, insertId] = values
   // In the form of another character set, such as UTF-16, the values would be taken for others.
   const isReadable =
-    values.length === 4 &&
+    values.length === 5 &&
     /^[A-Z0-9_,]*$/.test(sqlMode ?? '?') &&
     /^[a-z0-9_]+$/.test(charset ?? '') &&
     /^[0-9A-F]*$/.test(database ?? '') &&
-    /^[012]$/.test(lowerCase ?? '')
+    /^[012]$/.test(lowerCase ?? '') &&
+    /^\d+$/.test(insertId ?? '')
   if (!isReadable || sqlMode == null || charset == null) throw new RefusedQuestion(noAnswer)
   const facts = {
     sqlMode,
     charset,
     database: database == null ? null : Buffer.from(database, 'hex').toString(),
     serverVersion,
+    forcedId: insertId !== '0',
   }
   return { session: sqlSession(facts), ignoreCase: lowerCase !== '0' }
 }
 
-/** Asks for the columns of a table. Rejects with RefusedQuestion. */
-export async function askColumns(ask: Ask, { database, table }: FilledColumn): Promise<TableColumns> {
+/** Asks for the columns of a table that `SELECT *` shows, in order. Rejects with RefusedQuestion. */
+export async function askColumns(ask: Ask, { database, table }: FilledColumn): Promise<readonly string[]> {
   const sql = Buffer.from(`SELECT * FROM ${quoted(database)}.${quoted(table)}`)
   const reply = { form: 'prepare', bytesMax: tableBytesMax, read: preparedTable } as const
-  const { statement, ...columns } = await replyTo(ask, commands.statementPrepare, sql, reply)
+  const { statement, columns } = await replyTo(ask, commands.statementPrepare, sql, reply)
   ask(commands.statementClose, statement, undefined)
   return columns
 }
 
-function preparedTable(packets: readonly Buffer[]): TableColumns & { statement: Buffer } {
+function preparedTable(packets: readonly Buffer[]): { statement: Buffer; columns: readonly string[] } {
   const first = packets[0]!
-  const definitions = packets.slice(1, 1 + first.readUInt16LE(headerBytes + 5))
   return {
     statement: first.subarray(headerBytes + 1, headerBytes + 5),
-    columns: definitions.map(nameOf),
-    types: definitions.map((packet) => ({
-      type: packet[packet.length - fixedBytes + 7]!,
-      isUnsigned: (packet[packet.length - fixedBytes + 8]! & unsignedFlag) !== 0,
-    })),
+    columns: packets.slice(1, 1 + first.readUInt16LE(headerBytes + 5)).map(nameOf),
   }
+}
+
+/**
+ * Asks for the type of a filled column, also of a temporary table; undefined: there is none, or the user has no privilege on
+ * it. Any privilege is enough, such as INSERT. Rejects with RefusedQuestion.
+ */
+export async function askType(ask: Ask, filled: FilledColumn): Promise<ColumnType | undefined> {
+  const { database, table, column } = filled
+  const name = `_utf8mb4 x'${Buffer.from(column).toString('hex')}'`
+  const sql = `SHOW FULL COLUMNS FROM ${quoted(database)}.${quoted(table)} WHERE Field = ${name}`
+  const reply = { form: 'results', bytesMax: rowBytesMax, read: valuesOfLastRow } as const
+  const [, type, collation] = await replyTo(ask, commands.query, Buffer.from(sql), reply)
+  if (type === undefined) return undefined
+  if (type === null || !/^[a-z]/.test(type)) throw new RefusedQuestion(noAnswer)
+  return columnType(type, collation ?? '')
 }
 
 /** ER_UNKNOWN_ERROR, for a session in which a question has no answer that can be read. */
@@ -132,11 +137,12 @@ function replyTo<Answer>(
   })
 }
 
-/** The values of the only row of a result of the text protocol; none if there is no row. */
-function valuesOfRow(packets: readonly Buffer[]): (string | null)[] {
-  const row = packets.at(-2)
-  // Without a row it is the end of the definitions.
-  if (row === undefined || row[headerBytes] === 0xfe) return []
+/** The values of the last row of a result, or none: how many columns, their definitions, perhaps EOF, rows, and the end. */
+function valuesOfLastRow(packets: readonly Buffer[]): (string | null)[] {
+  const behind = 1 + readInteger(packets[0]!, headerBytes)
+  const hasEof = packets[behind]?.[headerBytes] === 0xfe
+  const row = packets.slice(hasEof ? behind + 1 : behind, -1).at(-1)
+  if (row === undefined) return []
   const values: (string | null)[] = []
   for (let at = headerBytes; at < row.length; ) {
     const isNull = row[at] === 0xfb

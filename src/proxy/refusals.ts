@@ -1,6 +1,7 @@
 /** Statements of the binary protocol that the proxy does not send. */
 import type { MysqlError } from './protocol.ts'
 import type { FilledColumn } from './sql/filled-columns.ts'
+import type { Refusal } from './sql/refusal.ts'
 
 /** The id's parameter is a text that is no number, or is sent in pieces. */
 export function unsupportedValue({ database, table, column }: FilledColumn): MysqlError {
@@ -39,6 +40,11 @@ export const bulkExecution: MysqlError = refused(
 
 /** ER_MALFORMED_PACKET. */
 export const malformedExecution: MysqlError = refused(1835, 'malformed communication packet', 'HY000')
+
+/** What a client gets for a statement that is refused. */
+export function asError({ code, state, message }: Refusal): MysqlError {
+  return refused(code, message, state)
+}
 
 function refused(code: number, message: string, state = '42000'): MysqlError {
   return { code, state, message: `fahao proxy: ${message}` }

@@ -1,18 +1,27 @@
 /**
- * What is known of the server's side of one connection: the facts of the session, and the columns of tables.
+ * What is known of the server's side of one connection: the facts of the session, and the types of columns.
  *
  * Invariants
  *  1. The facts of the session are as they are when the server executes the next command of the client; or they are unknown.
  *  2. The columns of a table are asked for each statement that needs them: the table may have been altered.
+ *  3. A type is as this connection sees the table, which may be a temporary one. It is forgotten when the connection may
+ *     have altered the table, and after `typeTtlUs`, because other connections may alter it.
  */
-import { isTextType } from './column-types.ts'
+import { systemClock } from '../base/clock.ts'
+import type { ColumnType } from './column-types.ts'
 import type { Filling } from './filling.ts'
-import { type Ask, askColumns, askSession } from './questions.ts'
+import { type Ask, askColumns, askSession, askType, RefusedQuestion } from './questions.ts'
 import type { FilledColumn, FilledColumns } from './sql/filled-columns.ts'
 import type { Insert } from './sql/insert.ts'
-import type { TableFacts } from './sql/row-reader.ts'
 import { type SqlSession, sqlSession } from './sql/session.ts'
 import { sessionChange } from './sql/session-change.ts'
+import { latin1 } from './sql/words.ts'
+
+/** How long a type of a column is believed, in µs. */
+const typeTtlUs = 10_000_000
+
+/** ER_TABLEACCESS_DENIED_ERROR and ER_COLUMNACCESS_DENIED_ERROR. */
+const accessDenied = [1142, 1143]
 
 /** Enough to find the verb of a statement. */
 const plainSession = sqlSession({ sqlMode: '', charset: 'utf8mb4', database: null, serverVersion: '' })
@@ -25,6 +34,9 @@ export class SessionKnowledge {
   readonly #filling: Filling
   readonly #ask: Ask
   readonly #serverVersion: string
+  readonly #types = new Map<FilledColumn, { readonly type: ColumnType; readonly readUs: number }>()
+  /** Tables whose name may be that of a temporary table. */
+  readonly #shadowed = new Set<FilledColumn>()
 
   constructor(filling: Filling, ask: Ask, serverVersion: string) {
     this.#filling = filling
@@ -41,6 +53,39 @@ export class SessionKnowledge {
   /** Takes note of a statement that the server executes. */
   note(sql: Buffer): void {
     if (this.session !== undefined && this.isChanging(sql)) this.session = undefined
+    this.noteDefinitions(sql)
+  }
+
+  /** Takes note of the tables that a statement defines whenever it is executed. */
+  noteDefinitions(sql: Buffer): void {
+    for (const column of this.columns.defined(sql)) {
+      this.#types.delete(column)
+      if (/temporary|rename/i.test(latin1(sql, 0, sql.length))) this.#shadowed.add(column)
+    }
+  }
+
+  /** Forgets what a statement of an unknown text may change. */
+  forget(): void {
+    this.session = undefined
+    this.#types.clear()
+  }
+
+  /** The session begins anew, without temporary tables. */
+  reset(): void {
+    this.forget()
+    this.#shadowed.clear()
+  }
+
+  /** Whether another table may hide this one from the connection. */
+  isShadowed(column: FilledColumn): boolean {
+    return this.#shadowed.has(column)
+  }
+
+  /** The type of a column, unless it is unknown or was read too long ago. */
+  typeOf(column: FilledColumn): ColumnType | undefined {
+    if (this.#types.size === 0) return undefined
+    const known = this.#types.get(column)
+    return known && systemClock.monoUs() - known.readUs < typeTtlUs ? known.type : undefined
   }
 
   /** Asks for the facts of the session. Rejects with RefusedQuestion. */
@@ -51,21 +96,39 @@ export class SessionKnowledge {
     this.columns = this.#filling.columns(ignoreCase)
   }
 
-  /** Asks for the columns of a table, and remembers the type of the filled one. Rejects with RefusedQuestion. */
-  async learnTable(column: FilledColumn): Promise<TableFacts> {
+  /**
+   * Asks for the columns of a table, in order; undefined: the user may not read them. Rejects with RefusedQuestion.
+   */
+  async learnColumns(column: FilledColumn): Promise<readonly string[] | undefined> {
     this.#filling.totals.questions++
-    const { columns, types } = await askColumns(this.#ask, column)
-    const at = columns.findIndex((name) => name.toLowerCase() === column.column.toLowerCase())
-    const type = types[at]
-    if (type !== undefined) this.#filling.setType(column, type)
-    return { columns, isText: type !== undefined && isTextType(type) }
+    const columns = await askColumns(this.#ask, column).catch(unlessDenied)
+    // A temporary table can be read by the user that has created it.
+    if (columns === undefined) this.#shadowed.delete(column)
+    return columns
   }
 
-  /** The first column whose type has to be known before ids are drawn: the server would store other values than these. */
-  untyped(inserts: readonly Insert[]): FilledColumn | undefined {
-    const isStrict = this.session?.strict === true
-    return inserts.find(
-      ({ column, isIgnore }) => (isIgnore || !isStrict) && this.#filling.typeOf(column) === undefined,
-    )?.column
+  /** Asks for the type of a column; undefined: the user may not see it. Rejects with RefusedQuestion. */
+  async learnType(column: FilledColumn): Promise<ColumnType | undefined> {
+    this.#filling.totals.questions++
+    const type = await askType(this.#ask, column).catch(unlessDenied)
+    if (type !== undefined) this.#types.set(column, { type, readUs: systemClock.monoUs() })
+    return type
   }
+
+  /**
+   * The first column whose type has to be known before ids are drawn: the server would store other values than these. In
+   * STRICT_TRANS_TABLES it refuses only the first row where a table without transactions is written to.
+   */
+  untyped(inserts: readonly Insert[]): FilledColumn | undefined {
+    const { strict = false, strictAll = false } = this.session ?? {}
+    const isChecked = ({ isIgnore, rows }: Insert) =>
+      !isIgnore && (strictAll || (strict && rows.length === 1))
+    return inserts.find((insert) => !isChecked(insert) && this.typeOf(insert.column) === undefined)?.column
+  }
+}
+
+/** A privilege that only the proxy needs is not the client's error. */
+function unlessDenied(error: unknown): undefined {
+  if (error instanceof RefusedQuestion && accessDenied.includes(error.code)) return undefined
+  throw error
 }

@@ -11,29 +11,35 @@
 import assert from 'node:assert/strict'
 import { FahaoError } from '../base/errors.ts'
 import type { HeldCommand, StatementReader } from './client-commands.ts'
-import { refuseUnfit } from './column-types.ts'
+import { type ColumnType, refuseUnfit, UnfitId } from './column-types.ts'
 import type { FillerHost } from './filler-host.ts'
-import { givenIdFilter, ignoreFilter } from './insert-ids.ts'
+import { aloneFilter, givenIdFilter, ignoreFilter } from './insert-ids.ts'
 import { errorOfMissingId } from './mysql-errors.ts'
 import { paced } from './pacing.ts'
 import { PreparedFiller } from './prepared-filler.ts'
 import { commands } from './protocol.ts'
 import { type Ask, RefusedQuestion } from './questions.ts'
 import { SessionKnowledge } from './session-knowledge.ts'
+import { readsDiagnostics } from './sql/diagnostics.ts'
 import { type DrawnIds, fillSlices } from './sql/fill.ts'
 import type { FilledColumn } from './sql/filled-columns.ts'
 import { type Insert, idsNeeded } from './sql/insert.ts'
 import type { Reading, ReadingContext } from './sql/reading.ts'
-import type { TableFacts } from './sql/row-reader.ts'
+import { diagnosticsLost, notReadable, notSeen, type Refusal } from './sql/refusal.ts'
+import type { TableFact, TableFacts } from './sql/row-reader.ts'
 import { readingSlices } from './sql/statements.ts'
 
 type Given = { readonly insert: Insert; readonly id: bigint }
 
-/** What was learned of a table for one statement. */
-type Learned = Map<FilledColumn, TableFacts>
+type Fill = Extract<Reading, { kind: 'fill' }>
 
-/** ER_TABLEACCESS_DENIED_ERROR and ER_COLUMNACCESS_DENIED_ERROR. */
-const accessDenied = [1142, 1143]
+/** What was learned for one command. */
+type Learned = {
+  /** The columns of tables. */
+  readonly columns: Map<FilledColumn, readonly string[]>
+  /** Whether the server has been asked for anything. */
+  hasAsked: boolean
+}
 
 /** About how much memory the ids of a row take, with what is known of the row, and an INSERT without them. */
 const [rowBytes, insertBytes] = [150, 1000]
@@ -43,7 +49,7 @@ export class StatementFiller implements StatementReader {
   readonly #host: FillerHost
   readonly #knowledge: SessionKnowledge
   readonly #prepared: PreparedFiller
-  /** A prepared statement may change the session whenever one is executed. */
+  /** A prepared statement may change the session, or a table, whenever one is executed. */
   #preparesChanges = false
 
   constructor(host: FillerHost) {
@@ -77,7 +83,7 @@ export class StatementFiller implements StatementReader {
   }
 
   holdsExecution(statement: number): boolean {
-    if (this.#preparesChanges) this.#knowledge.session = undefined
+    if (this.#preparesChanges) this.#knowledge.forget()
     return this.#prepared.find(statement) !== undefined
   }
 
@@ -94,13 +100,13 @@ export class StatementFiller implements StatementReader {
     else if (command === commands.changeUser || command === commands.resetConnection) {
       this.#prepared.clear()
       this.#preparesChanges = false
-      this.#knowledge.session = undefined
+      this.#knowledge.reset()
     }
   }
 
   take(command: HeldCommand): Promise<void> | undefined {
     try {
-      const waiting = this.#take(command, new Map())
+      const waiting = this.#take(command, { columns: new Map(), hasAsked: false })
       if (waiting === undefined) return undefined
       this.#weigh(command)
       return waiting.catch((error) => this.#failed(command, error)).finally(() => this.#host.waits(0))
@@ -115,13 +121,26 @@ export class StatementFiller implements StatementReader {
     const { session, columns } = this.#knowledge
     const isStatement = command.command === commands.query || command.command === commands.statementPrepare
     if (isStatement && !columns.mayMatter(command.body)) return this.#relay(command)
-    if (session === undefined) return this.#knowledge.learnSession().then(() => this.#take(command, learned))
+    // The server uses the forced id up without a word.
+    if (session === undefined || (session.forcedId && !learned.hasAsked)) {
+      learned.hasAsked = true
+      return this.#knowledge.learnSession().then(() => this.#take(command, learned))
+    }
     if (!isStatement) return this.#execute(command, learned)
-    const prepared = command.command === commands.statementPrepare
-    const factsOf = (column: FilledColumn) => learned.get(column)
-    const reading = this.#read(command, { session, columns, prepared, factsOf })
+    const reading = this.#read(command, {
+      session,
+      columns,
+      prepared: command.command === commands.statementPrepare,
+      factsOf: (column) => this.#factsOf(column, learned),
+      isShadowed: (column) => this.#knowledge.isShadowed(column),
+    })
     if (reading instanceof Promise) return reading.then((read) => this.#follow(command, read, learned))
     return this.#follow(command, reading, learned)
+  }
+
+  #factsOf(column: FilledColumn, learned: Learned): TableFacts {
+    const type = this.#knowledge.typeOf(column)
+    return { columns: learned.columns.get(column), isText: type && type.holds === 'text' }
   }
 
   #read({ body }: HeldCommand, context: ReadingContext): Reading | Promise<Reading> {
@@ -135,21 +154,18 @@ export class StatementFiller implements StatementReader {
   }
 
   #follow(command: HeldCommand, reading: Reading, learned: Learned): Promise<void> | undefined {
-    switch (reading.kind) {
-      case 'relay':
-        return reading.given ? this.#sendGiven(command, reading.given) : this.#relay(command)
-      case 'refuse': {
-        const { code, state, message } = reading.refusal
-        this.#host.filling.totals.refused++
-        this.#host.answer(command, { code, state, message: `fahao proxy: ${message}` })
-        return undefined
-      }
-      case 'ask':
-        return this.#learn(command, reading.column, learned)
-      case 'fill':
-        if (command.command === commands.query) return this.#fill(command, reading.inserts, learned)
-        return this.#prepared.prepare(command, reading.inserts[0]!, reading.parametersAt)
-    }
+    if (reading.kind === 'ask') return this.#learn(command, reading.column, reading.fact, learned)
+    if (reading.kind === 'refuse') return this.#refuse(command, reading.refusal)
+    if (learned.hasAsked && readsDiagnostics(command.body)) return this.#refuse(command, diagnosticsLost)
+    if (reading.kind === 'relay')
+      return reading.given ? this.#sendGiven(command, reading.given) : this.#relay(command)
+    if (command.command === commands.query) return this.#fill(command, reading, learned)
+    return this.#prepared.prepare(command, reading.inserts[0]!, reading.parametersAt)
+  }
+
+  #refuse(command: HeldCommand, { code, state, message }: Refusal): undefined {
+    this.#host.filling.totals.refused++
+    this.#host.answer(command, { code, state, message: `fahao proxy: ${message}` })
   }
 
   #relay(command: HeldCommand): undefined {
@@ -161,18 +177,22 @@ export class StatementFiller implements StatementReader {
   #note(command: number, sql: Buffer): void {
     if (command === commands.query) return this.#knowledge.note(sql)
     this.#prepared.preparesOther()
-    this.#preparesChanges ||= this.#knowledge.isChanging(sql)
+    this.#preparesChanges ||=
+      this.#knowledge.isChanging(sql) || this.#knowledge.columns.defined(sql).length > 0
+    this.#knowledge.noteDefinitions(sql)
   }
 
-  /** Asks for a table, and takes the command again. A privilege that only the proxy needs is not the client's error. */
-  async #learn(command: HeldCommand, column: FilledColumn, learned: Learned): Promise<void> {
-    try {
-      learned.set(column, await this.#knowledge.learnTable(column))
-    } catch (error) {
-      if (!(error instanceof RefusedQuestion) || !accessDenied.includes(error.code)) throw error
-      const message = `fahao proxy: the user may not read the columns of ${column.database}.${column.table}; name the columns in the INSERT, or grant SELECT`
-      this.#host.filling.totals.refused++
-      return this.#host.answer(command, { code: 1235, state: '42000', message })
+  /** Asks for a fact of a table, and takes the command again. */
+  async #learn(command: HeldCommand, column: FilledColumn, fact: TableFact, learned: Learned): Promise<void> {
+    learned.hasAsked = true
+    if (fact === 'type') {
+      if ((await this.#knowledge.learnType(column)) === undefined)
+        return this.#refuse(command, notSeen(column))
+    } else {
+      const wasShadowed = this.#knowledge.isShadowed(column)
+      const columns = await this.#knowledge.learnColumns(column)
+      if (columns !== undefined) learned.columns.set(column, columns)
+      else if (!wasShadowed) return this.#refuse(command, notReadable(column))
     }
     await this.#take(command, learned)
   }
@@ -181,38 +201,47 @@ export class StatementFiller implements StatementReader {
     const statement = this.#prepared.find(command.body.readUInt32LE())
     assert(statement, 'only executions of filled statements are held')
     const untyped = this.#knowledge.untyped([statement.insert])
-    if (untyped !== undefined && !learned.has(untyped)) return this.#learn(command, untyped, learned)
-    return this.#prepared.execute(command, statement, this.#knowledge.session!)
+    if (untyped !== undefined) return this.#learn(command, untyped, 'type', learned)
+    if (learned.hasAsked && statement.readsDiagnostics) return this.#refuse(command, diagnosticsLost)
+    const type = this.#knowledge.typeOf(statement.insert.column)
+    return this.#prepared.execute(command, statement, this.#knowledge.session!, type)
   }
 
-  #fill(command: HeldCommand, inserts: readonly Insert[], learned: Learned): Promise<void> | undefined {
+  #fill(command: HeldCommand, reading: Fill, learned: Learned): Promise<void> | undefined {
+    const { inserts } = reading
     const untyped = this.#knowledge.untyped(inserts)
-    if (untyped !== undefined && !learned.has(untyped)) return this.#learn(command, untyped, learned)
+    if (untyped !== undefined) return this.#learn(command, untyped, 'type', learned)
+    const types = inserts.map(({ column }) => this.#knowledge.typeOf(column))
     const { supply } = this.#host.filling
     const drawn = inserts.map((insert) =>
       supply.take(insert.column.generator, idsNeeded(insert), this.#host.signal),
     )
     if (!drawn.some((ids) => ids instanceof Promise))
-      return this.#write(command, inserts, drawn as DrawnIds[])
+      return this.#write(command, reading, types, drawn as DrawnIds[])
     this.#weigh(command, inserts)
-    return Promise.all(drawn).then((ids) => this.#write(command, inserts, ids))
+    return Promise.all(drawn).then((ids) => this.#write(command, reading, types, ids))
   }
 
-  #write(command: HeldCommand, inserts: readonly Insert[], drawn: readonly DrawnIds[]) {
-    const { filling } = this.#host
-    inserts.forEach((insert, at) => {
-      const type = filling.typeOf(insert.column)
-      if (type !== undefined) refuseUnfit(drawn[at]!, insert.column, type)
+  #write(
+    command: HeldCommand,
+    reading: Fill,
+    types: readonly (ColumnType | undefined)[],
+    drawn: readonly DrawnIds[],
+  ): Promise<void> | undefined {
+    const { inserts } = reading
+    inserts.forEach(({ column }, at) => {
+      const type = types[at]
+      if (type !== undefined) refuseUnfit(drawn[at]!, column, type)
     })
     const { body } = command
     const sql = paced(fillSlices(body, inserts, drawn), body.length, this.#host.signal)
-    if (sql instanceof Promise) return sql.then((text) => this.#send(command, inserts, drawn, text))
-    return this.#send(command, inserts, drawn, sql)
+    if (sql instanceof Promise) return sql.then((text) => this.#send(command, reading, drawn, text))
+    return this.#send(command, reading, drawn, sql)
   }
 
   #send(
     command: HeldCommand,
-    inserts: readonly Insert[],
+    { inserts, isAlone }: Fill,
     drawn: readonly DrawnIds[],
     sql: Buffer,
   ): undefined {
@@ -220,7 +249,8 @@ export class StatementFiller implements StatementReader {
     filling.totals.filled++
     for (const { ids } of drawn) filling.totals.ids += ids.length
     this.#knowledge.note(command.body)
-    this.#host.send(command, sql, ignoreFilter(inserts, drawn))
+    const filter = isAlone ? aloneFilter(inserts[0]!, drawn[0]!) : ignoreFilter(inserts, drawn)
+    this.#host.send(command, sql, filter)
   }
 
   /** Sends a text as it is. */
@@ -232,6 +262,10 @@ export class StatementFiller implements StatementReader {
   /** The statement is not sent. */
   #failed(command: HeldCommand, error: unknown): void {
     if (error instanceof RefusedQuestion) return this.#host.answerWith(command, error.packet)
+    if (error instanceof UnfitId) {
+      this.#host.filling.totals.refused++
+      return this.#host.answer(command, error.error)
+    }
     // What comes after the end of the connection is no fault.
     if (!this.#host.signal.aborted) {
       this.#host.filling.totals.failed++

@@ -470,10 +470,10 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'an id goes into a column of integers that is too short for it',
-    foundBy: 'test/unit/proxy/packets.test.ts',
+    foundBy: 'test/unit/proxy/column-types.test.ts',
     file: 'src/proxy/column-types.ts',
-    from: 'isUnsigned ? bits : bits - 1n',
-    to: 'isUnsigned ? bits : bits',
+    from: '.test(rest) ? bits : bits - 1n',
+    to: '.test(rest) ? bits : bits',
   },
   {
     fault: 'the MySQL proxy goes on unread, and without ids, behind what it does not understand',

@@ -20,14 +20,39 @@ export type NameRules = {
 /** Longer texts are searched piece by piece, so that no long string is made of them. */
 const pieceBytes = 65_536
 const writingVerb = /insert|replace|load/i
+/** CREATE TABLE … SELECT inserts rows, too. */
+const anyVerb = /insert|replace|load|\bcreate\b/i
+/** Statements of these verbs define no table. */
+const rowVerb = /^(?:select|insert|update|delete|replace|set|commit|rollback|begin|start|show|use)$/i
+const none: readonly FilledColumn[] = []
+const definingVerb = /\b(?:create|alter|drop|rename|call|execute)\b/i
 /** Statements of these verbs insert no rows of given values. */
 const harmlessVerb = /^(?:select|update|delete|commit|rollback|begin|start|show|use)$/i
-const [semicolon, space, lastOfVerb] = [59, 32, 9]
+const [semicolon, space, slash, lastOfVerb] = [59, 32, 47, 9]
+/** The start of a statement in which its verb and its table are looked for, in bytes. */
+const headBytes = 400
+/** Spaces, and comments of ASCII, whose end is the same in every character set. */
+const leading = /^(?:[ \t-\r]|\/\*(?!M?!)[\0-)+-\x7f]*\*\/)*/
+/** A name that means the same in every character set and SQL mode. */
+const plainName = '(?:`[^`\\x80-\\xff]+`|[\\w$]+)'
+/** INSERT or REPLACE and a table, whose name is taken, up to what shows that the name is over. */
+const insertHead = new RegExp(
+  [
+    leading.source,
+    '(?:insert|replace)S+(?:(?:low_priority|delayed|high_priority|ignore)S+)*(?:intoS+)?',
+    `(?:${plainName}S*\\.S*)?(${plainName})S*(?:\\(|values?\\b|setS)`,
+  ]
+    .join('')
+    .replaceAll('S', '[ \\t-\\r]'),
+  'i',
+)
 
 /** Finds the filled column of a table. */
 export class FilledColumns {
   readonly #ignoreCase: boolean
   readonly #columns = new Map<string, FilledColumn>()
+  /** The names of the tables, in lower case. */
+  readonly #tables = new Set<string>()
   readonly #names: RegExp | undefined
   readonly #longestName: number
 
@@ -43,6 +68,7 @@ export class FilledColumns {
           `the table ${column.database}.${column.table} is given twice, for ${other.column} and for ${column.column}; name one column of each table`,
         )
       this.#columns.set(key, column)
+      this.#tables.add(column.table.toLowerCase())
     }
     const names = columns.map(({ table }) => plainPart(table))
     this.#names = names.includes('') ? undefined : new RegExp(names.map(escaped).join('|') || '(?!)', 'i')
@@ -64,23 +90,43 @@ export class FilledColumns {
    * `false`. No name of a table is hidden from it: servers know no escapes in names but doubled quotes.
    */
   mayMatter(sql: Buffer): boolean {
-    if (this.#columns.size === 0) return false
-    return !startsHarmless(sql) && this.mentions(sql)
+    if (this.#columns.size === 0 || startsHarmless(sql)) return false
+    return this.#hasWords(sql, anyVerb) && !this.#startsForeign(sql)
+  }
+
+  /** Columns whose table, or a temporary one of its name, the statement may define anew. */
+  defined(sql: Buffer): readonly FilledColumn[] {
+    if (this.#columns.size === 0 || (rowVerb.test(verbOf(sql)) && isSingle(sql))) return none
+    const text = latin1(sql, 0, Math.min(sql.length, pieceBytes))
+    if (!definingVerb.test(text) || this.#names?.test(text) === false) return none
+    return [...this.#columns.values()].filter(({ table }) =>
+      text.toLowerCase().includes(plainPart(table).toLowerCase()),
+    )
   }
 
   /** Whether a word that inserts and the name of a table stand in the text, also in strings and comments. */
   mentions(sql: Buffer): boolean {
-    if (sql.length > pieceBytes) return this.#mentionsInPieces(sql)
-    const text = latin1(sql, 0, sql.length)
-    return writingVerb.test(text) && (this.#names?.test(text) ?? true)
+    return this.#hasWords(sql, writingVerb)
   }
 
-  #mentionsInPieces(sql: Buffer): boolean {
+  #hasWords(sql: Buffer, verbs: RegExp): boolean {
+    if (sql.length > pieceBytes) return this.#hasWordsInPieces(sql, verbs)
+    const text = latin1(sql, 0, sql.length)
+    return verbs.test(text) && (this.#names?.test(text) ?? true)
+  }
+
+  /** Whether it is one INSERT or REPLACE, which names another table in a way that does not depend on the session. */
+  #startsForeign(sql: Buffer): boolean {
+    const table = insertHead.exec(latin1(sql, 0, Math.min(sql.length, headBytes)))?.[1]?.toLowerCase()
+    return table !== undefined && !this.#tables.has(unquoted(table)) && isSingle(sql)
+  }
+
+  #hasWordsInPieces(sql: Buffer, verbs: RegExp): boolean {
     let [verb, name] = [false, this.#names === undefined]
     const overlap = Math.max(this.#longestName, lastOfVerb)
     for (let at = 0; at < sql.length && !(verb && name); at += pieceBytes) {
       const text = latin1(sql, at, Math.min(at + pieceBytes + overlap, sql.length))
-      verb ||= writingVerb.test(text)
+      verb ||= verbs.test(text)
       name ||= this.#names!.test(text)
     }
     return verb && name
@@ -92,13 +138,25 @@ export class FilledColumns {
   }
 }
 
+/** The first word, behind spaces and comments that no server executes; '' if it is longer than a verb. */
+function verbOf(sql: Buffer): string {
+  const first = sql[0] ?? slash
+  let start = 0
+  if (first <= space || first === slash) start = leading.exec(latin1(sql, 0, headBytes))?.[0].length ?? 0
+  let end = start
+  while (end <= start + lastOfVerb && (sql[end] ?? space) > space) end++
+  return latin1(sql, start, end)
+}
+
+/** Whether the text is one statement for certain. */
+function isSingle(sql: Buffer): boolean {
+  const at = sql.indexOf(semicolon)
+  return at < 0 || at === sql.length - 1
+}
+
 /** Whether the text is one statement whose first word is a harmless verb. */
 function startsHarmless(sql: Buffer): boolean {
-  let end = 0
-  while (end < lastOfVerb && (sql[end] ?? space) > space) end++
-  if (!harmlessVerb.test(latin1(sql, 0, end))) return false
-  const mark = sql.indexOf(semicolon)
-  return mark < 0 || mark === sql.length - 1
+  return harmlessVerb.test(verbOf(sql)) && isSingle(sql)
 }
 
 /** The longest part of a name that stands in every statement that has the name, in all character sets and quotes. */

@@ -104,13 +104,13 @@ export class InsertReader {
   *#withoutList(rows: RowReader, listAt: number): Slices<{ columns: Columns; found: Rows }> {
     if (rows.firstIsEmpty())
       return { columns: { form: 'none', listAt, all: undefined }, found: yield* rows.readAll(-1, 0, true) }
-    const { facts } = this.#options
-    if (!facts) throw new FactsMissing(this.#target.column)
-    const idIndex = facts.columns.findIndex((name) => sameColumn(name, this.#target.column.column))
+    const all = this.#options.facts?.columns
+    if (!all) throw new FactsMissing(this.#target.column, 'columns')
+    const idIndex = all.findIndex((name) => sameColumn(name, this.#target.column.column))
     if (idIndex < 0) throw new Refused(notShown(this.#target.column))
     return {
-      columns: { form: 'none', listAt, all: facts.columns },
-      found: yield* rows.readAll(idIndex, facts.columns.length, true),
+      columns: { form: 'none', listAt, all },
+      found: yield* rows.readAll(idIndex, all.length, true),
     }
   }
 

@@ -1,8 +1,8 @@
-/** What comes of reading a text. */
+/** What a text is read with, and what comes of it. */
 import type { FilledColumn, FilledColumns } from './filled-columns.ts'
 import type { Insert } from './insert.ts'
 import type { Refusal } from './refusal.ts'
-import type { TableFacts } from './row-reader.ts'
+import type { TableFact, TableFacts } from './row-reader.ts'
 import type { SqlSession } from './session.ts'
 
 /** What to do with a text. */
@@ -11,9 +11,15 @@ export type Reading =
   | { readonly kind: 'relay'; readonly given?: { readonly insert: Insert; readonly id: bigint } }
   | { readonly kind: 'refuse'; readonly refusal: Refusal }
   /** Ask the server for the facts of the table, and read the text again. */
-  | { readonly kind: 'ask'; readonly column: FilledColumn }
+  | { readonly kind: 'ask'; readonly column: FilledColumn; readonly fact: TableFact }
   /** The statements that need ids, or may need them once their parameters are known; and all parameters' positions. */
-  | { readonly kind: 'fill'; readonly inserts: readonly Insert[]; readonly parametersAt: readonly number[] }
+  | {
+      readonly kind: 'fill'
+      readonly inserts: readonly Insert[]
+      readonly parametersAt: readonly number[]
+      /** Whether the text has no other statement. */
+      readonly isAlone: boolean
+    }
 
 /** What a text is read with. */
 export type ReadingContext = {
@@ -25,4 +31,6 @@ export type ReadingContext = {
   readonly factsOf: (column: FilledColumn) => TableFacts | undefined
   /** Keep rows whose ids the statement gives, too. */
   readonly keepsGiven?: boolean
+  /** Whether a temporary table may have the name of the filled one. */
+  readonly isShadowed: (column: FilledColumn) => boolean
 }

@@ -51,6 +51,46 @@ export function notShown(column: FilledColumn): Refusal {
   return unsupported(`SELECT * shows no column ${nameOf(column)}; name the columns of the statement`)
 }
 
+/** The statement names no columns, and the user may not read the table. */
+export function notReadable({ database, table }: FilledColumn): Refusal {
+  return unsupported(
+    `the columns of ${database}.${table} have to be known, and the user may not read them; name the columns of the statement, or grant SELECT`,
+  )
+}
+
+/** SHOW COLUMNS does not show the filled column. */
+export function notSeen(column: FilledColumn): Refusal {
+  return unsupported(
+    `whether ids fit ${nameOf(column)} is not known, because SHOW COLUMNS does not show it to this user; check its name, and grant INSERT on it`,
+  )
+}
+
+/** `SET insert_id` has named the id that AUTO_INCREMENT would use. */
+export function idForced(column: FilledColumn): Refusal {
+  return unsupported(
+    `insert_id is set, and ids of ${nameOf(column)} come from a generator; give the id in the statement, or SET insert_id = 0`,
+  )
+}
+
+/** A table is created with rows, which get no ids. */
+export function createdWithRows(column: FilledColumn): Refusal {
+  return unsupported(
+    `the rows of the new table come from a query, so ids of ${nameOf(column)} cannot be filled in; create the table first, then insert rows of values`,
+  )
+}
+
+/** The statement would insert into the filled table once the temporary one is dropped. */
+export function preparedForTemporary({ database, table }: FilledColumn): Refusal {
+  return unsupported(
+    `a temporary table has the name of ${database}.${table}, whose ids are filled in, and lacks their column; send the statement as text, or give the temporary table another name`,
+  )
+}
+
+/** The statement reads what the proxy's own question has changed. */
+export const diagnosticsLost: Refusal = unsupported(
+  'the statement reads ROW_COUNT(), FOUND_ROWS(), warning_count or error_count, which the proxy has changed because it had to ask the server; read them in a statement before it',
+)
+
 /** The statement uses LAST_INSERT_ID where the new id would be seen. */
 export function readsOwnId(column: FilledColumn): Refusal {
   return unsupported(

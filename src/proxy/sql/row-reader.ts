@@ -8,13 +8,16 @@ import { tooManyRows, unknownValue, wrongValueCount } from './refusal.ts'
 import type { SqlSession } from './session.ts'
 import type { Slices } from './slices.ts'
 
-/** What the server says of a table. */
+/** What the server says of a table; undefined: it has not been asked. */
 export type TableFacts = {
   /** All columns that `SELECT *` shows, in order. */
-  readonly columns: readonly string[]
+  readonly columns?: readonly string[] | undefined
   /** Whether the filled column holds text rather than numbers. */
-  readonly isText: boolean
+  readonly isText?: boolean | undefined
 }
+
+/** One of the facts of a table. */
+export type TableFact = 'columns' | 'type'
 
 /** Rows of a text that may need ids. */
 export const rowsMax = 100_000
@@ -22,10 +25,12 @@ export const rowsMax = 100_000
 /** Thrown while a statement is read whose meaning depends on facts of the table, and caught by `readStatements`. */
 export class FactsMissing extends Error {
   readonly column: FilledColumn
+  readonly fact: TableFact
 
-  constructor(column: FilledColumn) {
-    super(`facts of ${column.database}.${column.table}`)
+  constructor(column: FilledColumn, fact: TableFact) {
+    super(`${fact} of ${column.database}.${column.table}`)
     this.column = column
+    this.fact = fact
   }
 }
 
@@ -142,10 +147,13 @@ export class RowReader {
 
   #resolved(state: Exclude<ReturnType<typeof readIdValue>, 'expression'>): RowId['state'] {
     if (state === 'zero' && this.#session.noAutoValueOnZero) return 'given'
+    // MariaDB stores the default of an AUTO_INCREMENT column then, which is 0.
+    const isKept = this.#session.noAutoValueOnZero && this.#session.dialect === 'mariadb'
+    if (state === 'default' && isKept) return 'given'
     if (state !== 'unclear') return state
     // A strict server refuses the text for an integer column.
     if (this.#session.noAutoValueOnZero || (this.#session.strict && !this.#isIgnore)) return 'given'
-    if (!this.#facts) throw new FactsMissing(this.#column)
+    if (this.#facts?.isText === undefined) throw new FactsMissing(this.#column, 'type')
     return this.#facts.isText ? 'given' : 'zero'
   }
 }

@@ -19,7 +19,7 @@ const harmlessVerbs = new Set(
 const harmlessVariables = new Set(
   `autocommit tx_isolation transaction_isolation tx_read_only transaction_read_only foreign_key_checks unique_checks
   sql_safe_updates sql_select_limit sql_log_bin sql_notes sql_warnings sql_auto_is_null sql_big_selects
-  time_zone lc_time_names lc_messages timestamp insert_id last_insert_id identity net_read_timeout net_write_timeout net_buffer_length
+  time_zone lc_time_names lc_messages timestamp last_insert_id identity net_read_timeout net_write_timeout net_buffer_length
   wait_timeout interactive_timeout innodb_lock_wait_timeout lock_wait_timeout max_statement_time max_execution_time
   max_allowed_packet group_concat_max_len sort_buffer_size join_buffer_size read_buffer_size tmp_table_size
   max_heap_table_size optimizer_switch optimizer_search_depth profiling profiling_history_size sql_quote_show_create

@@ -13,8 +13,11 @@ export type SqlSession = {
   readonly emptyStringIsNull: boolean
   /** MariaDB's Oracle mode, with another grammar of blocks and parameters. */
   readonly oracle: boolean
-  /** The server refuses values that do not fit their column, rather than change them. */
+  /** The server refuses values that do not fit their column, rather than change them: of a first row, or of all rows. */
   readonly strict: boolean
+  readonly strictAll: boolean
+  /** `SET insert_id` has named the next id of AUTO_INCREMENT. */
+  readonly forcedId: boolean
   /** The current database; '' if there is none. */
   readonly database: string
   /** `@@character_set_client`. */
@@ -25,12 +28,16 @@ export type SqlSession = {
 /** Whose grammar the server has. */
 export type Dialect = 'mariadb' | 'mysql'
 
-/** The values of `@@sql_mode`, `@@character_set_client` and `DATABASE()`, and the version of the server's greeting. */
+/**
+ * The values of `@@sql_mode`, `@@character_set_client` and `DATABASE()`, the version of the server's greeting, and whether
+ * `@@insert_id` is set.
+ */
 export type SessionFacts = {
   readonly sqlMode: string
   readonly charset: string
   readonly database: string | null
   readonly serverVersion: string
+  readonly forcedId?: boolean
 }
 
 /** The session that has these facts. */
@@ -43,6 +50,8 @@ export function sqlSession(facts: SessionFacts): SqlSession {
     emptyStringIsNull: modes.has('EMPTY_STRING_IS_NULL'),
     oracle: modes.has('ORACLE'),
     strict: modes.has('STRICT_TRANS_TABLES') || modes.has('STRICT_ALL_TABLES'),
+    strictAll: modes.has('STRICT_ALL_TABLES'),
+    forcedId: facts.forcedId ?? false,
     database: facts.database ?? '',
     charset: charsetOf(facts.charset),
     dialect: /mariadb/i.test(facts.serverVersion) ? 'mariadb' : 'mysql',

@@ -13,16 +13,24 @@ import type { FilledColumn } from './filled-columns.ts'
 import { type Insert, lastGiven } from './insert.ts'
 import { GivenRowsNeeded, InsertReader } from './insert-reader.ts'
 import { Lexer, token } from './lexer.ts'
+import { isFollowedBy, isLabelled, isTemporary } from './lookahead.ts'
 import type { Reading, ReadingContext } from './reading.ts'
-import { tooManyRows, unreadable, unsupported } from './refusal.ts'
+import {
+  createdWithRows,
+  idForced,
+  preparedForTemporary,
+  tooManyRows,
+  unreadable,
+  unsupported,
+} from './refusal.ts'
 import { FactsMissing, rowsMax } from './row-reader.ts'
 import { type SqlSession, withDatabase } from './session.ts'
 import { changeOfStatement } from './session-change.ts'
 import { atOnce, type Slices } from './slices.ts'
 import { textEnd } from './spans.ts'
-import { insertsWithin, readTarget } from './targets.ts'
+import { createdTable, hasRowsOfQuery, insertsWithin, readTarget } from './targets.ts'
 import { compounds, definitions, inserting, plain, wrappers } from './verbs.ts'
-import { latin1, wordOf } from './words.ts'
+import { latin1, sameColumn, wordOf } from './words.ts'
 
 const relay: Reading = { kind: 'relay' }
 /** Read the text again, and keep the rows whose ids it gives. */
@@ -71,6 +79,8 @@ class StatementsReader {
   #isSkipping = false
   /** It defines a table, or another object. */
   #isDefinition = false
+  /** The filled table that it creates. */
+  #created: FilledColumn | undefined
   /** Rows of all statements that may need ids. */
   #rows = 0
 
@@ -92,12 +102,13 @@ class StatementsReader {
     } catch (error) {
       if (error instanceof GivenRowsNeeded) return givenRowsNeeded
       if (error instanceof Refused) return { kind: 'refuse', refusal: error.refusal }
-      if (error instanceof FactsMissing) return { kind: 'ask', column: error.column }
+      if (error instanceof FactsMissing) return { kind: 'ask', column: error.column, fact: error.fact }
       throw error
     }
     const inserts = this.#inserts
     if (inserts.length === 0) return this.#givenId() ?? relay
-    return { kind: 'fill', inserts, parametersAt: this.#lexer.parametersAt }
+    const isAlone = this.#statements === 1
+    return { kind: 'fill', inserts, parametersAt: this.#lexer.parametersAt, isAlone }
   }
 
   #givenId(): Reading | undefined {
@@ -145,7 +156,7 @@ class StatementsReader {
   *#insert(): Slices<void> {
     const cursor = this.#cursor
     const target = readTarget(cursor, this.#session, this.#context.columns)
-    if (!target) return this.#skip()
+    if (!target || this.#isHidden(target.column)) return this.#skip()
     if (this.#session.oracle && this.#context.prepared)
       throw new Refused(
         unsupported(
@@ -165,9 +176,20 @@ class StatementsReader {
       if (!this.#context.prepared) return
     }
     if (this.#isDefined(target.column)) this.#refuseDefined(target.column)
+    if (this.#session.forcedId && !this.#context.prepared) throw new Refused(idForced(target.column))
     this.#rows += insert.rows.length
     if (this.#rows > rowsMax) throw new Refused(tooManyRows(rowsMax))
     this.#inserts.push(insert)
+  }
+
+  /** Whether the name is that of a temporary table without the filled column, at this moment. */
+  #isHidden(column: FilledColumn): boolean {
+    if (!this.#context.isShadowed(column)) return false
+    const columns = this.#context.factsOf(column)?.columns
+    if (columns === undefined) throw new FactsMissing(column, 'columns')
+    const isHidden = !columns.some((name) => sameColumn(name, column.column))
+    if (isHidden && this.#context.prepared) throw new Refused(preparedForTemporary(column))
+    return isHidden
   }
 
   *#readInsert(target: NonNullable<ReturnType<typeof readTarget>>): Slices<Insert> {
@@ -217,6 +239,8 @@ class StatementsReader {
     const cursor = this.#cursor
     if ((verb === 'CREATE' || verb === 'ALTER') && definesRoutine(cursor)) return this.#routine(start)
     if (verb === 'DROP' && changeOfStatement(cursor) !== 'none') this.#isSessionKnown = false
+    if (verb === 'CREATE' && !isTemporary(this.#sql, this.#session, start))
+      this.#created = createdTable(cursor, this.#session, this.#context.columns)
     this.#isDefinition = true
     this.#skip()
   }
@@ -234,25 +258,15 @@ class StatementsReader {
   /** SET STATEMENT … FOR runs another statement. */
   #set(): void {
     const cursor = this.#cursor
-    const { start } = this.#lexer
-    const isWrapper = this.#followedBy(start, 'STATEMENT')
-    if (!isWrapper) return this.#plain()
+    if (!isFollowedBy(this.#sql, this.#session, this.#lexer.start, 'STATEMENT')) return this.#plain()
     this.#isSessionKnown = false
     if (insertsWithin(cursor, this.#session, this.#context.columns)) this.#refuseForm('SET STATEMENT')
-  }
-
-  /** Whether the token behind the one at `start` is this word. */
-  #followedBy(start: number, ...words: readonly string[]): boolean {
-    const ahead = new Lexer(this.#sql, this.#session, { executable: 'leave', parameters: false }, start)
-    ahead.solid()
-    ahead.solid()
-    return words.includes(wordOf(ahead))
   }
 
   /** A statement in a text, or in a variable, which is not seen. */
   #dynamic(start: number): void {
     const isExecuted = wordOf(this.#lexer) === 'EXECUTE'
-    if (isExecuted && !this.#followedBy(start, 'IMMEDIATE')) return this.#plain()
+    if (isExecuted && !isFollowedBy(this.#sql, this.#session, start, 'IMMEDIATE')) return this.#plain()
     const texts: Buffer[] = []
     for (; !this.#cursor.atEnd && this.#lexer.kind !== token.broken; this.#cursor.step())
       if (this.#lexer.kind === token.string)
@@ -283,21 +297,10 @@ class StatementsReader {
 
   #other(verb: string): void {
     this.#isSessionKnown = false
-    const isBlock = compounds.has(verb) || this.#isLabel()
+    const isBlock = compounds.has(verb) || isLabelled(this.#sql, this.#session, this.#lexer.start)
     if (isBlock) return this.#compound('a compound statement')
     if (insertsWithin(this.#cursor, this.#session, this.#context.columns))
       this.#refuseForm('a statement of an unknown form')
-  }
-
-  #isLabel(): boolean {
-    const ahead = new Lexer(
-      this.#sql,
-      this.#session,
-      { executable: 'leave', parameters: false },
-      this.#lexer.end,
-    )
-    ahead.solid()
-    return ahead.kind === token.mark && this.#sql[ahead.start] === mark.colon
   }
 
   #skip(): void {
@@ -308,6 +311,8 @@ class StatementsReader {
   *#skipped(start: number): Slices<void> {
     const cursor = this.#cursor
     this.#isSkipping = false
+    if (this.#created && (yield* hasRowsOfQuery(cursor))) throw new Refused(createdWithRows(this.#created))
+    this.#created = undefined
     for (; !cursor.atEnd && this.#lexer.kind !== token.broken; cursor.step()) if (cursor.isPause) yield
     if (this.#isDefinition) this.#definitions.push(latin1(this.#sql, start, this.#lexer.start).toLowerCase())
     this.#isDefinition = false

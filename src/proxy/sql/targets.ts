@@ -4,6 +4,7 @@ import type { FilledColumn, FilledColumns } from './filled-columns.ts'
 import { token } from './lexer.ts'
 import { foreignNames, unsupported } from './refusal.ts'
 import type { SqlSession } from './session.ts'
+import type { Slices } from './slices.ts'
 import { isName, latin1, nameOf, wordOf } from './words.ts'
 
 /** The start of an INSERT or REPLACE into a filled table, up to the table. */
@@ -103,6 +104,39 @@ export function insertsWithin(
       cursor.step()
       if (cursor.take('TABLE') && readTable(cursor, session, columns)?.column) return true
     } else cursor.step()
+  }
+  return false
+}
+
+/**
+ * The filled table that a CREATE makes; undefined: it makes another one, or none. The current token is the one that tells what
+ * is created. Goes behind the name of the table.
+ */
+export function createdTable(
+  cursor: Cursor,
+  session: SqlSession,
+  columns: FilledColumns,
+): FilledColumn | undefined {
+  if (!cursor.take('TABLE')) return undefined
+  if (cursor.take('IF')) {
+    cursor.take('NOT')
+    cursor.take('EXISTS')
+  }
+  return readTable(cursor, session, columns)?.column
+}
+
+/** Whether the rest of a CREATE TABLE has a query, whose rows the table gets. Goes to any token of the statement. */
+export function* hasRowsOfQuery(cursor: Cursor): Slices<boolean> {
+  const { lexer } = cursor
+  for (; !cursor.atEnd && lexer.kind !== token.broken; cursor.step()) {
+    const word = wordOf(lexer)
+    if (word === 'SELECT' || word === 'TABLE') return true
+    // PARTITION … VALUES IN, VALUES LESS THAN are no rows.
+    if (word === 'VALUES') {
+      cursor.step()
+      if (cursor.atMark(mark.leftParen) || cursor.at('ROW')) return true
+    }
+    if (cursor.isPause) yield
   }
   return false
 }

@@ -17,7 +17,16 @@ import { commandOf, packetOf, RawMysql } from '../../launch/raw-mysql.ts'
 const scope = new Scope()
 /** A client with this flag is told of changes of its session. */
 const sessionTrack = 1 << 23
-const tables = ['orders=order', 'letters=letter', 'codes=code', 'small=small', 'gone=gone', 'unknown=unknown']
+const tables = [
+  'orders=order',
+  'letters=letter',
+  'codes=code',
+  'small=small',
+  'gone=gone',
+  'unknown=unknown',
+  'kinds=kind',
+  'seen=order',
+]
 let db: MariaDb
 let fahao: FahaoServer
 let admin: RawClient
@@ -37,6 +46,7 @@ before(async () => {
   await admin.command('ID.CREATE', 'letter', 'KIND', 'segment', 'START', '1')
   await admin.command('ID.CREATE', 'code', 'KIND', 'sequence', 'START', '1', 'FORMAT', 'sms_{id}')
   await admin.command('ID.CREATE', 'small', 'KIND', 'sequence', 'START', '127')
+  await admin.command('ID.CREATE', 'kind', 'KIND', 'sequence', 'START', '12345')
   await admin.command('ID.CREATE', 'gone', 'KIND', 'sequence', 'START', '9223372036854775806')
   await db.admin(`
     CREATE DATABASE shop; CREATE DATABASE other; GRANT ALL PRIVILEGES ON *.* TO ${owner}@'127.0.0.1';
@@ -45,6 +55,9 @@ before(async () => {
     CREATE TABLE shop.codes (id VARCHAR(40) PRIMARY KEY, body TEXT);
     CREATE TABLE shop.small (id TINYINT PRIMARY KEY, body TEXT);
     CREATE TABLE shop.gone (id BIGINT PRIMARY KEY, body TEXT);
+    CREATE TABLE shop.kinds (id BIGINT PRIMARY KEY, body TEXT);
+    CREATE TABLE shop.orders_log (n BIGINT);
+    CREATE VIEW shop.seen AS SELECT id, body FROM shop.orders;
     CREATE TABLE shop.unknown (id BIGINT PRIMARY KEY, body TEXT);
     CREATE TABLE shop.plain (id BIGINT PRIMARY KEY AUTO_INCREMENT, body TEXT);
     CREATE TABLE other.orders (id BIGINT PRIMARY KEY AUTO_INCREMENT, body TEXT)`)
@@ -249,11 +262,41 @@ describe('a statement that gets no id', () => {
     await run("SET SESSION sql_mode = ''")
     await run("INSERT INTO small (body) VALUES ('127')")
     await assert.rejects(run("INSERT INTO small (body) VALUES ('128')"), {
-      message: /the id 128 is too large for shop\.small\.id; make the column a BIGINT/,
+      errno: 1264,
+      sqlState: '22003',
+      message: /the id 128 is above 127; make the column a BIGINT/,
     })
     await run("SET SESSION sql_mode = 'STRICT_ALL_TABLES'")
-    await assert.rejects(run("INSERT IGNORE INTO small (body) VALUES ('129')"), /too large/)
+    await assert.rejects(run("INSERT IGNORE INTO small (body) VALUES ('129')"), { errno: 1264 })
     assert.equal(await count('small'), 1)
+  })
+
+  test('is refused where its column would hold another value, in every mode and form', async () => {
+    const insert = "INSERT INTO kinds (body) VALUES ('a'), ('b')"
+    const ways: readonly (readonly [mode: string, statement: string])[] = [
+      ['', "INSERT INTO kinds (body) VALUES ('a')"],
+      ['', insert],
+      ['STRICT_ALL_TABLES', insert.replace('INSERT', 'INSERT IGNORE')],
+      ['STRICT_TRANS_TABLES', insert],
+      ['STRICT_TRANS_TABLES', "INSERT INTO kinds (id, body) VALUES (5, 'given'), (NULL, 'b')"],
+    ]
+    for (const [type, errno] of [
+      ['VARCHAR(4)', 1406],
+      ['DECIMAL(4)', 1264],
+      ['BIT(8)', 1264],
+      ["ENUM('12345')", 1366],
+      ['YEAR', 1366],
+    ] as const) {
+      await run(`DROP TABLE kinds; CREATE TABLE kinds (id ${type} NOT NULL, body TEXT) ENGINE = MyISAM`)
+      for (const [mode, statement] of ways) {
+        await run(`SET sql_mode = '${mode}'`)
+        await assert.rejects(run(statement), { errno }, `${type} ${mode} ${statement}`)
+        await assert.rejects(client.execute(statement), { errno }, `${type} ${mode} ${statement}`)
+      }
+      assert.equal(await count('kinds'), 0)
+    }
+    await run('DROP TABLE kinds; CREATE TABLE kinds (id DECIMAL(5) NOT NULL, body TEXT) ENGINE = MyISAM')
+    assert.equal((await run(insert)).affectedRows, 2)
   })
 
   test('receives the server’s own error when its table is not there', async () => {
@@ -272,6 +315,115 @@ describe('a statement that gets no id', () => {
     const writer = await connectTo(port, { user: 'writer' })
     await assert.rejects(writer.query("INSERT INTO orders VALUES (NULL, 'a', NULL)"), /name the columns/)
     await writer.query("INSERT INTO orders (body) VALUES ('a')")
+    await writer.query("SET sql_mode = ''")
+    await writer.query("INSERT IGNORE INTO orders (body) VALUES ('no SELECT is needed')")
+    await assert.rejects(writer.query('RENAME TABLE orders TO letters'), { errno: 1142 })
+    await writer.query(
+      "INSERT IGNORE INTO orders (body) VALUES ('nor where a temporary table may have the name')",
+    )
+    const refused = "INSERT IGNORE INTO letters (body) VALUES ('a')"
+    await assert.rejects(writer.query(refused), {
+      errno: 1235,
+      message: /letters\.id is not known.*grant INSERT/,
+    })
+  })
+
+  test('is refused while SET insert_id names the next id', async () => {
+    await run('SET insert_id = 5')
+    const message = /insert_id is set/
+    await assert.rejects(run("INSERT INTO orders (body) VALUES ('a')"), { errno: 1235, message })
+    await assert.rejects(client.execute('INSERT INTO orders (id, body) VALUES (?, ?)', [null, 'a']), {
+      message,
+    })
+    await run("INSERT INTO orders (id, body) VALUES (7, 'given')")
+    const { insertId } = await run("INSERT INTO other.orders (body) VALUES ('uses it up')")
+    assert.equal(insertId, 5)
+    await run("INSERT INTO orders (body) VALUES ('a')")
+  })
+
+  test('is refused where it is created from a query', async () => {
+    await assert.rejects(run('CREATE OR REPLACE TABLE orders AS SELECT 1 AS id'), { errno: 1235 })
+    await assert.rejects(client.execute('CREATE TABLE IF NOT EXISTS orders SELECT 1 AS body'), {
+      errno: 1235,
+    })
+  })
+})
+
+describe('a temporary table with the name of a filled one', () => {
+  test('is filled in if it has the column, and misleads no other connection', async () => {
+    const other = await connectTo(port)
+    await other.query("SET sql_mode = ''")
+    await run("SET sql_mode = ''")
+    await run('CREATE TEMPORARY TABLE orders (body TEXT)')
+    await run("INSERT INTO orders (body) VALUES ('without id')")
+    // It would insert into the filled table later.
+    const prepared = client.execute('INSERT INTO orders (body) VALUES (?)', ['without id'])
+    await assert.rejects(prepared, { errno: 1235, message: /send the statement as text/ })
+    assert.deepEqual(await rows('SELECT * FROM orders'), [{ body: 'without id' }])
+    await run('DROP TEMPORARY TABLE orders; CREATE TEMPORARY TABLE orders (id TINYINT, body TEXT)')
+    await assert.rejects(run("INSERT INTO orders (body) VALUES ('a')"), { errno: 1264 })
+    await other.query("INSERT INTO orders (body) VALUES ('b')")
+    await run('DROP TEMPORARY TABLE orders')
+    assert.ok((await run("INSERT INTO orders (body) VALUES ('a')")).insertId >= 1000)
+    await other.end()
+  })
+})
+
+describe('the questions of the proxy', () => {
+  test('are not asked for a table that is none of the filled ones', async () => {
+    await run('DELETE FROM orders_log; INSERT INTO orders_log VALUES (1), (2), (3)')
+    await run('SET sql_mode = @@sql_mode')
+    await run('UPDATE orders_log SET n = n + 10')
+    await run('INSERT INTO orders_log VALUES (ROW_COUNT())')
+    assert.equal((await rows('SELECT n FROM orders_log WHERE n = 3')).length, 1)
+  })
+
+  test('are not asked where the statement reads what they would change', async () => {
+    const fresh = async () => {
+      await run('SET sql_mode = @@sql_mode')
+      await run('UPDATE orders_log SET n = n + 10')
+    }
+    const insert = 'INSERT INTO orders (code) VALUES (ROW_COUNT())'
+    await fresh()
+    await assert.rejects(run(insert), { errno: 1235, message: /ROW_COUNT\(\)/ })
+    await run('INSERT INTO orders_log VALUES (1), (2), (3)')
+    await run(insert)
+    assert.deepEqual(await rows('SELECT code FROM orders'), [{ code: 3 }])
+    const bound = 'INSERT INTO orders (id, code) VALUES (?, ROW_COUNT())'
+    await assert.rejects(client.execute(bound, [null]), { errno: 1235 })
+    await client.execute(bound, [7])
+  })
+})
+
+describe('a table with triggers', () => {
+  test('reports insert ids as AUTO_INCREMENT does, which MariaDB forgets for ids of its clients', async () => {
+    await db.admin(
+      "CREATE TRIGGER shop.after_order AFTER INSERT ON shop.orders FOR EACH ROW INSERT INTO shop.plain (body) VALUES ('t')",
+    )
+    try {
+      for (const insert of [
+        "INSERT INTO orders (body) VALUES ('a')",
+        "INSERT INTO orders (body) VALUES ('a'), ('b')",
+        "INSERT IGNORE INTO orders (id, body) VALUES (NULL, 'a')",
+        "REPLACE INTO orders (body) VALUES ('a')",
+      ]) {
+        await db.admin('DELETE FROM shop.orders')
+        const { insertId } = await run(insert)
+        assert.deepEqual(
+          [(await rows('SELECT MIN(id) AS id FROM orders'))[0]?.id, await lastId()],
+          [insertId, insertId],
+        )
+      }
+    } finally {
+      await db.admin('DROP TRIGGER shop.after_order')
+    }
+  })
+})
+
+describe('a view on a filled table', () => {
+  test('is filled in when it is configured itself', async () => {
+    const { insertId } = await run("INSERT INTO seen (body) VALUES ('a')")
+    assert.deepEqual(await rows('SELECT id FROM orders'), [{ id: insertId }])
   })
 })
 

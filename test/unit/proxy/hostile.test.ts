@@ -208,8 +208,8 @@ describe('with filled tables', () => {
   const definition = packetOf(Buffer.concat([...Array(6).fill(sized('x')), Buffer.alloc(13)]), 2)
   const rowOf = (...values: readonly string[]) => packetOf(Buffer.concat(values.map(sized)), 7)
   const session = (row: Buffer) =>
-    Buffer.concat([packetOf(Buffer.from([4]), 1), ...Array(4).fill(definition), eof(6), row, eof(8)])
-  const strict = session(rowOf('STRICT_ALL_TABLES', 'utf8mb4', '', '0'))
+    Buffer.concat([packetOf(Buffer.from([5]), 1), ...Array(5).fill(definition), eof(6), row, eof(8)])
+  const strict = session(rowOf('STRICT_ALL_TABLES', 'utf8mb4', '', '0', '0'))
   const tooMany = Buffer.concat(Array(600).fill(definition))
   const cases: [name: string, sent: Buffer, replies: readonly Buffer[]][] = [
     ['a row that is cut', insert, [session(packetOf(Buffer.from([9, 65]), 7))]],

@@ -120,13 +120,15 @@ function greeting(): Buffer {
 
 /** The reply to the proxy's question. */
 function sessionFacts(): Buffer {
-  const values = ['STRICT_TRANS_TABLES', 'utf8mb4', Buffer.from('shop').toString('hex').toUpperCase(), '0']
+  const database = Buffer.from('shop').toString('hex').toUpperCase()
+  // In this mode no type of a column is asked for.
+  const values = ['STRICT_ALL_TABLES', 'utf8mb4', database, '0', '0']
   return Buffer.concat([
     packetOf(Buffer.from([values.length]), 1),
     ...values.map((_, at) => packetOf(text('def'), 2 + at)),
-    eof(6),
-    packetOf(Buffer.concat(values.map(text)), 7),
-    eof(8),
+    eof(7),
+    packetOf(Buffer.concat(values.map(text)), 8),
+    eof(9),
   ])
 }
 

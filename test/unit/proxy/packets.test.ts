@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { refuseUnfit } from '../../../src/proxy/column-types.ts'
 import { idParameter, plainValue, readExecution, writeExecution } from '../../../src/proxy/execute-packet.ts'
 import { readOk, withInsertId } from '../../../src/proxy/ok-packet.ts'
 import { commandPackets, partBytesMax } from '../../../src/proxy/protocol.ts'
@@ -127,26 +126,4 @@ test('a command is sent in as many parts as it needs, the last one shorter than 
     }
     assert.equal(at, sent.length)
   }
-})
-
-test('an id fits its column only if the column holds it as it is', () => {
-  const column = { database: 'shop', table: 't', column: 'id', generator: 'g' }
-  const fits = (id: string, isText: boolean, type: number, isUnsigned = false) => {
-    try {
-      refuseUnfit({ ids: [id], isText }, column, { type, isUnsigned })
-      return true
-    } catch {
-      return false
-    }
-  }
-  assert.deepEqual(
-    [fits('127', false, 1), fits('128', false, 1), fits('255', false, 1, true)],
-    [true, false, true],
-  )
-  assert.deepEqual([fits('2147483647', false, 3), fits('2147483648', false, 3)], [true, false])
-  assert.deepEqual([fits(String(2n ** 53n), false, 5), fits(String(2n ** 53n + 1n), false, 5)], [true, false])
-  assert.deepEqual(
-    [fits('sms_1', true, 253), fits('sms_1', true, 8), fits('5', false, 253)],
-    [true, false, true],
-  )
 })

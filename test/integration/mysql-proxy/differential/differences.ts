@@ -106,6 +106,25 @@ export const refusals = {
     says: /ORACLE/,
     reason: 'parameters have names there',
   },
+  created: {
+    statement: '`CREATE TABLE … SELECT` of the table',
+    code: 1235,
+    says: /the rows of the new table come from a query/,
+    reason: 'how many rows there are is known when the server has run the query',
+  },
+  forced: {
+    statement: 'without the id, behind `SET insert_id = n`',
+    code: 1235,
+    says: /insert_id is set/,
+    reason: 'AUTO_INCREMENT would take that id; a generator does not',
+  },
+  diagnostics: {
+    statement:
+      'with `ROW_COUNT()`, `FOUND_ROWS()`, `@@warning_count` or `@@error_count`, where the proxy has to ask the server in front of it',
+    code: 1235,
+    says: /which the proxy has changed/,
+    reason: "the proxy's question changes them",
+  },
   results: {
     statement: 'in a session with `character_set_results` UTF-16 or the like, or `sql_select_limit` 0',
     code: 1105,
@@ -147,7 +166,7 @@ export const deviations = {
     reason: 'the server has evaluated `LAST_INSERT_ID(id)`',
   },
   trigger: {
-    after: 'an INSERT into a table with triggers',
+    after: '`ON DUPLICATE KEY UPDATE`, or one of several statements in a text, on a table with triggers',
     direct: 'the reply has the first id',
     proxied: 'the reply has no id; `LAST_INSERT_ID()` has it',
     reason: 'MariaDB reports no `LAST_INSERT_ID(id)` of such a table',

@@ -37,7 +37,7 @@ const sqlModes = [
 const charsets = ['utf8mb4', 'utf8mb4', 'utf8mb4', 'latin1', 'gbk', 'sjis', 'big5', 'cp932']
 /** Statements with these words are left out: they end the transaction that undoes each trial, take long, or differ anyway. */
 const unwanted =
-  /\b(?:commit|begin(?!\s+not)|rollback|start|savepoint|xa|autocommit|unlock|lock|create|drop|alter|truncate|rename|grant|revoke|flush|kill|shutdown|handler|load|outfile|sleep|get_lock|release_lock|rand|uuid|uuid_short|now|sysdate|current_timestamp|connection_id|version|check|analyze table|optimize|repair|my_isam|kinds|parts|rules|chinese|wp_\w+|dumped|made|global|timestamp|insert_id\s*=|order_notes|delayed|binlog|install|benchmark|prepare|execute|last_insert_id\s*=|seq_\w+)\b/i
+  /\b(?:commit|begin(?!\s+not)|rollback|start|savepoint|xa|autocommit|unlock|lock|create|drop|alter|truncate|rename|grant|revoke|flush|kill|shutdown|handler|load|outfile|sleep|get_lock|release_lock|rand|uuid|uuid_short|now|sysdate|current_timestamp|connection_id|version|check|analyze table|optimize|repair|my_isam|kinds|parts|rules|chinese|wp_\w+|dumped|made|global|timestamp|insert_id\s*=|order_notes|delayed|binlog|install|benchmark|prepare|execute|last_insert_id\s*=|password|character_set_results|sql_select_limit|seq_\w+)\b/i
 
 const bases = readCorpus()
   .flatMap(({ scripts }) => scripts.flatMap((script) => script.statements))

@@ -161,6 +161,12 @@ describe('an INSERT that names the id', () => {
     '0e5',
     '0.4',
     '4e-1',
+    '5e-1',
+    '50e-2',
+    '-5e-1',
+    '0.49999999999999999999',
+    '1e-400',
+    "'4.99e-1'",
     '-0',
     '- 0',
     '+0',
@@ -210,6 +216,10 @@ describe('an INSERT that names the id', () => {
     '1',
     '0.5',
     '-0.5',
+    '5.1e-1',
+    "'5e-1'",
+    "'0.05e1'",
+    "'-50e-2'",
     '1e0',
     "'1'",
     "'0.5'",
@@ -274,6 +284,16 @@ describe('an INSERT that names the id', () => {
       { sqlMode: 'NO_AUTO_VALUE_ON_ZERO' },
     ],
     [
+      'INSERT INTO orders (id) VALUES (DEFAULT), (DEFAULT(id))',
+      'relay',
+      { sqlMode: 'NO_AUTO_VALUE_ON_ZERO' },
+    ],
+    [
+      'INSERT INTO orders (id) VALUES (DEFAULT)',
+      'INSERT INTO orders (id) VALUES (LAST_INSERT_ID(1001))',
+      { ...mysql, sqlMode: 'NO_AUTO_VALUE_ON_ZERO' },
+    ],
+    [
       "INSERT INTO orders (id) VALUES ('')",
       'INSERT INTO orders (id) VALUES (LAST_INSERT_ID(1001))',
       { sqlMode: 'EMPTY_STRING_IS_NULL' },
@@ -309,6 +329,28 @@ describe('an INSERT without a list of columns', () => {
     ['INSERT INTO orders VALUES (NULL, 2, 3), (NULL, 2)', '1136'],
     ['INSERT INTO orders VALUES (), (1, 2, 3)', '1136'],
     ['INSERT INTO orders VALUES (1, 2, 3), ()', '1136'],
+  ])
+})
+
+describe('an INSERT into a table whose name a temporary table may have', () => {
+  const isShadowed = true
+  table([
+    ['INSERT INTO orders (n) VALUES (1)', 'ask', { isShadowed, facts: undefined }],
+    ['INSERT INTO orders (n) VALUES (1)', 'relay', { isShadowed, facts: { columns: ['n', 'ids'] } }],
+    ['INSERT INTO orders (n) VALUES (1)', '1235', { prepared: true, isShadowed, facts: { columns: ['n'] } }],
+    [
+      'INSERT INTO orders (n) VALUES (1)',
+      'INSERT INTO orders (n, `id`) VALUES (1, LAST_INSERT_ID(1001))',
+      { isShadowed, facts: { columns: ['n', 'ID'] } },
+    ],
+  ])
+})
+
+describe('an INSERT behind SET insert_id', () => {
+  table([
+    ['INSERT INTO orders (n) VALUES (1)', '1235', { forcedId: true }],
+    ['INSERT INTO orders (id) VALUES (1)', 'relay', { forcedId: true }],
+    ['SET insert_id = 5; INSERT INTO orders (n) VALUES (1)', '1235'],
   ])
 })
 

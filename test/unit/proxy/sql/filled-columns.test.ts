@@ -67,6 +67,18 @@ describe('whether a text may matter', () => {
     `${'x'.repeat(65_532)}orders insert`,
     'SELECT 1; INSERT INTO orders',
     'select/*!; insert orders*/',
+    'CREATE TABLE orders SELECT 1',
+    '/*! insert orders */',
+    '/* a */ /*!insert orders */',
+    '/* a * b */ SELECT "insert" FROM orders',
+    'INSERT INTO orders (id) VALUES (1)',
+    'insert ignore into `orders`(id) values (1)',
+    'REPLACE shop . ORDERS SET n = 1',
+    'INSERT INTO t /* a */ . orders (id) VALUES (1)',
+    'INSERT INTO t VALUES (";"); INSERT INTO orders (n) VALUES (1)',
+    'INSERT INTO "t" VALUES ("orders")',
+    'INSERT INTO \xa0 orders (n) VALUES (1)',
+    'INSERT INTO t\xa0.orders (n) VALUES (1)',
   ]
   for (const text of mattering)
     it(`is so: ${text.slice(0, 40)}`, () => assert.equal(columns.mayMatter(bytes(text)), true))
@@ -78,6 +90,11 @@ describe('whether a text may matter', () => {
     'UPDATE orders SET inserted = 1;',
     'INSERT INTO t VALUES (1)',
     'CALL orders()',
+    'SET @a = (SELECT created FROM orders)',
+    '/* load of an order */ SELECT * FROM orders',
+    'INSERT INTO t (a) VALUES ("orders")',
+    'insert low_priority ignore into shop.`orders_audit` (n) values (row_count());',
+    '/* insert an order */\n REPLACE `shop` . `lines_old` SET orders = 1',
     `${big} insert ${big}`,
   ]
   for (const text of others)
@@ -88,5 +105,26 @@ describe('whether a text may matter', () => {
     assert.equal(foreign.mayMatter(bytes('INSERT INTO x')), true)
     assert.equal(foreign.hasForeignNames, true)
     assert.equal(new FilledColumns([]).mayMatter(bytes('INSERT INTO x')), false)
+  })
+})
+
+describe('what a statement may define', () => {
+  const defined = (text: string) => columns.defined(bytes(text)).map(({ table }) => table)
+  it('are the filled tables that it names', () => {
+    assert.deepEqual(defined('CREATE TEMPORARY TABLE Orders (a INT)'), ['orders'])
+    assert.deepEqual(defined('ALTER TABLE t RENAME TO `lines`'), ['lines'])
+    assert.deepEqual(defined('INSERT INTO t VALUES (1); DROP TABLE orders, `lines`'), ['orders', 'lines'])
+    assert.deepEqual(defined('DROP TABLE `odd ``name`'), ['odd `name'])
+  })
+
+  it('is nothing where it only reads and writes rows', () => {
+    for (const text of [
+      'SELECT * FROM orders',
+      "INSERT INTO orders (n) VALUES ('drop')",
+      'SET @drop = (SELECT n FROM orders)',
+      'DROP TABLE t',
+      'ANALYZE TABLE orders',
+    ])
+      assert.deepEqual(defined(text), [], text)
   })
 })

@@ -92,7 +92,13 @@ const sessions = fc
   .map(session)
 
 function readAs(text: string, inSession: SqlSession, prepared: boolean, of = columns) {
-  return readStatements(bytes(text), { session: inSession, columns: of, prepared, factsOf: () => facts })
+  return readStatements(bytes(text), {
+    session: inSession,
+    columns: of,
+    prepared,
+    factsOf: () => facts,
+    isShadowed: () => false,
+  })
 }
 
 /** The texts of the tokens that mean something. */

@@ -49,6 +49,8 @@ const unknown = [
   'SET CHARACTER SET gbk',
   'SET character_set_client = gbk',
   'SET unheard = 1',
+  'SET insert_id = 5',
+  'SET @@session.insert_id = 5',
   'SET PASSWORD = "x"',
   'CALL p()',
   'EXECUTE s',

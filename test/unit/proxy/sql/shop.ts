@@ -30,6 +30,8 @@ export type Given = Partial<SessionFacts> & {
   readonly facts?: TableFacts | undefined
   /** Ids are texts. */
   readonly isText?: boolean
+  /** A temporary table may have the name of the table. */
+  readonly isShadowed?: boolean
 }
 
 /** The columns of every table. */
@@ -47,6 +49,7 @@ export function read(text: string, given: Given = {}): Reading {
     columns,
     prepared: given.prepared ?? false,
     factsOf: () => ('facts' in given ? given.facts : facts),
+    isShadowed: () => given.isShadowed ?? false,
   })
 }
 

@@ -35,6 +35,13 @@ describe('statements that are left as they are', () => {
       `EXPLAIN ${insert}`,
       `DESC ${insert}`,
       `CREATE TABLE t (orders INT, inserted INT)`,
+      'CREATE TABLE t SELECT * FROM orders',
+      'CREATE TABLE x.orders SELECT 1',
+      "CREATE TABLE orders (id INT, `select` INT COMMENT 'select') PARTITION BY LIST (id) (PARTITION a VALUES IN (1), PARTITION b VALUES LESS THAN (2))",
+      'CREATE TABLE IF NOT EXISTS orders LIKE old',
+      'CREATE TEMPORARY TABLE orders SELECT 1 AS id',
+      'CREATE OR REPLACE TEMPORARY TABLE orders AS SELECT 1 AS id',
+      'CREATE VIEW orders AS SELECT 1 AS id',
       `CREATE TRIGGER x BEFORE INSERT ON orders FOR EACH ROW SET NEW.n = 1`,
       `CREATE PROCEDURE p() ${insert}`,
       `CREATE PROCEDURE p() BEGIN ${insert}; IF a THEN ${insert}; END IF; END`,
@@ -94,6 +101,11 @@ describe('forms in which ids cannot be filled in', () => {
       `EXECUTE s; ${insert}`,
       `FROBNICATE ${insert}`,
       `CREATE TABLE orders (id INT); ${insert}`,
+      'CREATE TABLE orders SELECT 1 AS n',
+      'CREATE OR REPLACE TABLE shop.orders AS SELECT 1 AS n',
+      'CREATE TABLE IF NOT EXISTS `orders` (id BIGINT NULL, n INT) ENGINE = InnoDB IGNORE (SELECT 1 AS n)',
+      'CREATE /* TEMPORARY */ TABLE orders AS VALUES (1)',
+      'CREATE TABLE orders TABLE old',
       `ALTER TABLE shop.orders ADD x INT; INSERT INTO orders VALUES (NULL, 1, 2)`,
       `CREATE PROCEDURE p() IF a THEN SELECT 1; END IF; ${insert}`,
       "INSERT /*+ SET_VAR(sql_mode = '') */ INTO orders (n) VALUES (1)",
@@ -211,7 +223,13 @@ describe('a statement of many rows', () => {
     const text = bytes(
       `${ofRows(30_000, "(NULL, CONCAT('a', ('b')))")} ON DUPLICATE KEY UPDATE n = ${'1+'.repeat(50_000)}1; SELECT ${'1+'.repeat(50_000)}1`,
     )
-    const context = { session: session(), columns, prepared: false, factsOf: () => facts }
+    const context = {
+      session: session(),
+      columns,
+      prepared: false,
+      factsOf: () => facts,
+      isShadowed: () => false,
+    }
     const whole = readStatements(text, context)
     const [reading, readSlices] = counted(readingSlices(text, context))
     assert.deepEqual(reading, whole)
