@@ -7,7 +7,7 @@
  *     command ends the connection. Otherwise both make both directions opaque.
  *  3. A statement that may need ids is held until it is whole. While it is filled in, nothing after it is judged.
  *  4. What the server has asked for is no command: a file until its empty packet, an authentication until OK or ERR.
- *  5. Once the turn of the event loop is over, at most one more held command is taken in it.
+ *  5. Once the turn of the event loop is over, at most one more packet of each client is taken in it.
  */
 import { turnBytesMax, turns } from '../node/turns.ts'
 import { type Judgement, lengthAt, PacketWalker } from './packet-walker.ts'
@@ -34,8 +34,8 @@ for (const command of [
 ] as const)
   namesStatement[commands[command]] = true
 
-/** What a held command takes of a turn: as long as so many bytes of replies. */
-const workBytes = turnBytesMax / 32
+/** What a command that is held takes of a turn, and a packet that passes: as long as so many bytes of replies. */
+const [heldWorkBytes, packetWorkBytes] = [turnBytesMax / 32, 16]
 
 const forms: (ReplyForm | 'none' | undefined)[] = []
 forms[commands.quit] = 'none'
@@ -170,6 +170,8 @@ export class ClientCommands extends PacketWalker {
       this.#isFileEnd = false
       this.#mode = 'commands'
     }
+    turns.spend(packetWorkBytes)
+    this.#yieldIfOver()
     return false
   }
 
@@ -177,12 +179,11 @@ export class ClientCommands extends PacketWalker {
 
   protected whole(packet: Buffer): void {
     const command = heldCommand(packet)
-    turns.spend(workBytes)
+    turns.spend(heldWorkBytes)
     const waiting = command && this.#host.statements!.take(command)
     if (command === undefined) this.#host.answer(sequenceBehind(packet), unknownCommand)
     if (waiting === undefined) {
-      this.#isYielding = turns.over
-      this.isSuspended = turns.over
+      this.#yieldIfOver()
       return
     }
     this.isSuspended = true
@@ -201,6 +202,13 @@ export class ClientCommands extends PacketWalker {
 
   protected stopped(): void {
     this.#host.lost((this.#sequence + 1) & 0xff)
+  }
+
+  /** What follows waits for a later turn. */
+  #yieldIfOver(): void {
+    if (!turns.over) return
+    this.#isYielding = true
+    this.isSuspended = true
   }
 
   #yielded(): Buffer | undefined {

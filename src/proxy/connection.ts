@@ -54,9 +54,6 @@ const outstandingMax = 4096
 /** Replies that a client may leave unread until it is not read, in bytes. */
 const unreadBytesMax = 1_048_576
 
-/** A statement so long counts as memory of its connection while it is held, in bytes. */
-const longBytes = 65_536
-
 /** A connection through the proxy. */
 export class Connection implements Sender {
   /** Bytes that the client was sent. A socket counts its own anew each time, over all that waits in it. */
@@ -93,10 +90,9 @@ export class Connection implements Sender {
     return client.destroyed ? 0 : client.writableLength
   }
 
-  /** Statements that are held, unless they are short. */
+  /** Statements that are held, or prepared. */
   get queuedBytes(): number {
-    const bytes = this.#pair.client.destroyed ? 0 : (this.#relay?.heldBytes ?? 0)
-    return bytes > longBytes ? bytes : 0
+    return this.#pair.client.destroyed ? 0 : (this.#relay?.countedBytes ?? 0)
   }
 
   /** The connection of the client speaks TLS from now on. */
@@ -194,7 +190,7 @@ export class Connection implements Sender {
 
   #holding(heldBytes: number): void {
     if (heldBytes > this.#host.limits.statementBytesMax) this.#refuse(1, tooLong)
-    else if (heldBytes > longBytes) this.#host.unread.update(this)
+    else if (this.queuedBytes > 0) this.#host.unread.update(this)
   }
 
   /** A statement has been filled in. */

@@ -35,13 +35,13 @@ const swallowed = { receives: 'all', bytesMax: 65_536, packet: () => undefined }
 
 /** The filled statements of one connection. */
 export class PreparedFiller {
+  /** What all of its statements take, in bytes. */
+  bytes = 0
   readonly #host: FillerHost
   /** By the server's numbers. */
   readonly #statements = new Map<number, PreparedStatement>()
   /** Those, and what the server has not numbered yet. */
   readonly #all = new Set<PreparedStatement>()
-  /** What all of them take, in bytes. */
-  #bytes = 0
   #newest: PreparedStatement | undefined
   readonly #meaning = new NewestStatement()
 
@@ -79,7 +79,7 @@ export class PreparedFiller {
   clear(): void {
     this.#statements.clear()
     this.#all.clear()
-    this.#bytes = 0
+    this.bytes = 0
     this.#newest = undefined
     this.#meaning.none()
   }
@@ -116,11 +116,11 @@ export class PreparedFiller {
     const slices = preparedSlices(command.body, insert, parametersAt, isText)
     const fill = await paced(slices, command.body.length, signal)
     const statement = new PreparedStatement(insert, command.body, fill, isText, parametersAt.length)
-    if (this.#bytes + statement.bytes > statementsBytesMax)
+    if (this.bytes + statement.bytes > statementsBytesMax)
       return this.#host.answer(command, tooLongStatements(statementsBytesMax))
     this.#newest = statement
     this.#all.add(statement)
-    this.#bytes += statement.bytes
+    this.bytes += statement.bytes
     this.#meaning.sent()
     const isShown = fill.parameters.map((source) => source >= 0)
     const filter = prepareFilter(isShown, !this.#host.deprecatesEof, (number) =>
@@ -213,7 +213,7 @@ export class PreparedFiller {
   }
 
   #forget(statement: PreparedStatement): void {
-    if (this.#all.delete(statement)) this.#bytes -= statement.bytes
+    if (this.#all.delete(statement)) this.bytes -= statement.bytes
   }
 
   /** The number of a statement in front of `body`, as the server knows it now. */

@@ -31,7 +31,7 @@ export interface RelayHost {
   counted(): void
   /** So many bytes of a statement are held. */
   holding(heldBytes: number): void
-  /** `heldBytes` has changed. */
+  /** `countedBytes` may have changed. */
   weighed(): void
   /** A statement that was held has been sent, or answered. `rest`: as for `fromClient`. */
   resumed(rest: Buffer | undefined): void
@@ -47,6 +47,8 @@ export interface RelayHost {
 
 /** What is read of a client whose statement waits, in bytes. */
 const behindBytesMax = 65_536
+/** Statements that take more count as memory of the connection: those that are held, and those that are prepared. */
+const [heldBytesFree, preparedBytesFree] = [65_536, 1_048_576]
 
 /** One session. */
 export class Relay {
@@ -108,6 +110,12 @@ export class Relay {
   /** Memory of statements that are held, in bytes. */
   get heldBytes(): number {
     return this.#commands.heldBytes + this.#waitingBytes
+  }
+
+  /** Memory of statements that are held or prepared, unless it is little, in bytes. */
+  get countedBytes(): number {
+    const [held, prepared] = [this.heldBytes, this.#filler?.preparedBytes ?? 0]
+    return (held > heldBytesFree ? held : 0) + (prepared > preparedBytesFree ? prepared : 0)
   }
 
   /** Whether the client may be read: behind a statement that waits, only so far that its end is noticed. */

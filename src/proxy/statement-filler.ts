@@ -62,6 +62,11 @@ export class StatementFiller implements StatementReader {
     this.#knowledge = new SessionKnowledge(host.filling, ask, host.serverVersion)
   }
 
+  /** Memory of prepared statements, in bytes. */
+  get preparedBytes(): number {
+    return this.#prepared.bytes
+  }
+
   numberOf(statement: number): number {
     return this.#prepared.numberOf(statement)
   }

@@ -1,5 +1,6 @@
 /** A session of the MySQL proxy without sockets: bytes of a client and of a server in, cut anywhere, bytes for both out. */
 import assert from 'node:assert/strict'
+import { turnBytesMax, turns } from '../../src/node/turns.ts'
 import { Filling } from '../../src/proxy/filling.ts'
 import { type IdMaker, IdSupply } from '../../src/proxy/id-supply.ts'
 import { Relay } from '../../src/proxy/relay.ts'
@@ -93,6 +94,7 @@ export class Scene {
       // A client is not read while its statement waits.
       if (this.hasEnded || this.#relay.isSuspended) return
       this.fromClient.push(chunk)
+      if (this.#turn % 2 === 0) turns.spend(turnBytesMax)
       this.#take(Buffer.from(chunk))
       assert.ok(this.#relay.heldBytes <= heldBytesMax + chunk.length || this.hasEnded)
       await this.#settle()

@@ -322,6 +322,44 @@ describe('with filled tables', () => {
     assert.deepEqual([await prepare(), await prepare()], [0, 1461])
     assert.equal(await prepare(packetOf(commandOf(0x19, Buffer.from([1, 0, 0, 0])))), 0)
   })
+
+  test('prepared statements of many rows count in the memory of all clients', async (t) => {
+    const count = 60_000
+    const definitions = Array.from({ length: count }, () => definition)
+    const head = packetOf(Buffer.from([0, 1, 0, 0, 0, 0, 0, count & 0xff, count >> 8, 0, 0, 0]), 1)
+    const prepared = Buffer.concat([head, ...definitions, eof(3)])
+    const sql = `INSERT INTO shop.t (id, a) VALUES ${Array(count / 2)
+      .fill('(?, ?)')
+      .join()}`
+    const statement = packetOf(commandOf(0x16, sql))
+    const behave = (socket: Socket) => {
+      scripted(strict)(socket)
+      // The login and the question come first.
+      let left = statement.length
+      let chunks = 0
+      socket.on('data', ({ length }: Buffer) => {
+        if (++chunks <= 2) return
+        left -= length
+        if (left <= 0) socket.write(left === 0 ? prepared : ok(1))
+      })
+    }
+    const { client } = await startBetween(t, behave, { unreadTotalBytesMax: 7_000_000 }, { columns, maker })
+    const prepare = async () => {
+      const socket = await client(response())
+      await once(socket, 'data')
+      const before = socket.bytesRead
+      socket.write(statement)
+      while (socket.bytesRead < before + prepared.length) await once(socket, 'data')
+      return socket
+    }
+    const first = await prepare()
+    const ended = once(first, 'close').then(() => 'ended')
+    const second = await prepare()
+    // What follows comes behind the end of the first one.
+    second.write(packetOf(commandOf(0x0e)))
+    assert.equal(await Promise.race([ended, once(second, 'data')]), 'ended')
+    assert.ok(!second.destroyed)
+  })
 })
 
 describe('random conversations', () => {

@@ -1,6 +1,7 @@
 /** Statements that wait for their turn or for their ids, and what others see of it. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { ClientCommands } from '../../../src/proxy/client-commands.ts'
 import type { IdMaker } from '../../../src/proxy/id-supply.ts'
 import { commandOf, packetOf } from '../../launch/raw-mysql.ts'
 import { closed, idsAtHand, startScene } from './obedient-server.ts'
@@ -193,6 +194,31 @@ describe('pipelined statements', () => {
       [statements.length, statements.at(-1)],
       [count, `INSERT INTO orders (item, \`id\`) VALUES ('x', LAST_INSERT_ID(${count}))`],
     )
+  })
+
+  test('that pass are taken in parts, a turn after the other', async () => {
+    const out: Buffer[] = []
+    const ignored = () => {}
+    const commands = new ClientCommands({
+      toServer: (bytes) => void out.push(bytes),
+      statements: undefined,
+      expect: ignored,
+      holding: ignored,
+      resumed: ignored,
+      fail: ignored,
+      counted: ignored,
+      becomeOpaque: ignored,
+      answer: ignored,
+      lost: ignored,
+    })
+    const all = Buffer.concat(Array.from({ length: 20_000 }, () => packetOf(commandOf(ping))))
+    let parts = 0
+    for (let rest: Buffer | undefined = all; rest !== undefined; parts++) {
+      rest = commands.take(rest)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    assert.ok(parts > 2, `${parts} parts`)
+    assert.ok(Buffer.concat(out).equals(all))
   })
 
   test('of a client that has ended its side are all carried out', async (t) => {
