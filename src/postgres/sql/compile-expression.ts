@@ -11,7 +11,7 @@ import {
 } from './compile-comparison.ts'
 import { compileIn, compileQuantified } from './compile-membership.ts'
 import { type Compiler, compileCast, constant, namedType, settle } from './compiler.ts'
-import { counted } from './costs.ts'
+import { counted, countedRun, isLong } from './costs.ts'
 import { lowerBound } from './functions/array-functions.ts'
 import type { Compiled, Frame } from './plan.ts'
 import type { Scope } from './scope.ts'
@@ -27,11 +27,15 @@ type Kind<K extends Expression['kind']> = Extract<Expression, { kind: K }>
 /** Compiles an expression. Throws SqlError. */
 export function compileExpression(compiler: Compiler, expression: Expression, scope: Scope): Compiled {
   const before = scope.uses
+  const { uncounted } = compiler
   scope.uses = 0
+  compiler.uncounted = 0
   const compiled = dispatch(compiler, expression, scope)
   const { uses } = scope
   scope.uses = before | uses
-  return { ...compiled, uses }
+  const parts = compiler.uncounted + 1
+  compiler.uncounted = uncounted + (isLong(parts) ? 0 : parts)
+  return { ...compiled, uses, ...(isLong(parts) ? { run: countedRun(compiled.run, parts) } : {}) }
 }
 
 function dispatch(compiler: Compiler, expression: Expression, scope: Scope): Compiled {

@@ -26,6 +26,7 @@ type Binding = {
 /** Compiles one statement. */
 export class QueryCompiler implements Sources {
   readonly parameters: ParameterTypes
+  uncounted = 0
   readonly #bindings: Binding[] = []
 
   constructor(parameters: ParameterTypes) {

@@ -14,6 +14,8 @@ import type { Value } from './values.ts'
 /** Compiles expressions and queries of one statement. */
 export interface Compiler {
   readonly parameters: ParameterTypes
+  /** The parts of the expression at hand whose evaluation counts no steps. */
+  uncounted: number
   /** Compiles an expression. Throws SqlError. */
   expression(expression: Expression, scope: Scope): Compiled
   /** Compiles a query inside of another one. Throws SqlError. */

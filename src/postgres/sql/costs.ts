@@ -1,8 +1,9 @@
 /**
  * What long values cost: an expression counts those that it reads as steps, and those that it makes as kept. Without that
- * a short statement doubles an array or a row 30 times, or reads a text of a megabyte for each of its rows.
+ * a short statement doubles an array or a row 30 times, or reads a text of a megabyte for each of its rows. An expression of many
+ * parts counts them, or a condition of 4,000 words would hold all others up while its rows count one step each.
  */
-import type { Context } from './plan.ts'
+import type { Compiled, Context } from './plan.ts'
 import { sizeOf, type Value } from './values.ts'
 
 /** Values up to this size are counted with the rows that they are in. */
@@ -27,4 +28,23 @@ export function counted<T extends Value>(context: Context, value: T): T {
     context.budget.keep(size)
   }
   return value
+}
+
+/** Expressions below this number of parts are counted with the rows that they are in. */
+const freeParts = 64
+/** So many parts of an expression are evaluated in a step. */
+export const stepParts = 8
+
+/** Whether an expression of so many parts counts its steps by itself. */
+export function isLong(parts: number): boolean {
+  return parts >= freeParts
+}
+
+/** An evaluation that counts its parts as steps. */
+export function countedRun(run: Compiled['run'], parts: number): Compiled['run'] {
+  const steps = Math.ceil(parts / stepParts)
+  return (frame) => {
+    frame.context.budget.step(steps)
+    return run(frame)
+  }
 }

@@ -5,6 +5,8 @@
  * Inner joins have no order of their own: the smallest part comes first, then parts that a condition connects. A table that
  * shows sequences is read last, and only for the keys that the other side has, because there may be a million of them.
  */
+
+import { stepParts } from './costs.ts'
 import {
   type FromNode,
   type IsLong,
@@ -62,10 +64,7 @@ export class Joins {
   ): Steps<Tuple[]> {
     const { item, table } = leaf
     const extend = (row: Row) => withRow(base, item, row)
-    const admits = (row: Row) => {
-      const frame = this.frame(extend(row))
-      return conditions.every((condition) => condition.run(frame) === true)
-    }
+    const admits = (row: Row) => this.#holds(conditions, extend(row))
     const rows = table
       ? yield* this.#scan(table, [...this.#keys(leaf, base, conditions), ...joinKeys], admits)
       : yield* leaf.rows(this.frame(base))
@@ -292,6 +291,7 @@ export class Joins {
 
   #holds(conditions: readonly Compiled[], tuple: Tuple): boolean {
     if (conditions.length === 0) return true
+    this.#context.budget.step(Math.floor(conditions.length / stepParts))
     const frame = this.frame(tuple)
     return conditions.every((condition) => condition.run(frame) === true)
   }

@@ -178,7 +178,10 @@ export class Catalogue {
     const kept: Row[] = []
     for await (const page of this.#eachPage()) {
       if (table.name === 'pg_sequences') await this.#readLastValues(page)
-      kept.push(...(this.#rowsOf(table, narrowing, page) as readonly Row[]))
+      for (const facts of page) {
+        kept.push(...(this.#rowsOf(table, narrowing, [facts]) as readonly Row[]))
+        if (this.#budget.isDue) await this.#letOthersRun()
+      }
       checkCount(kept.length)
       for (const { name } of page) this.#lastValues.delete(name)
     }
@@ -207,9 +210,13 @@ export class Catalogue {
       if (next === undefined) return
       after = next
       // Other connections go on between two pages.
-      await new Promise<void>((resolve) => setImmediate(resolve))
-      this.#budget.resume()
+      await this.#letOthersRun()
     }
+  }
+
+  async #letOthersRun(): Promise<void> {
+    await new Promise<void>((resolve) => setImmediate(resolve))
+    this.#budget.resume()
   }
 
   /** The one row of a sequence as a table. */

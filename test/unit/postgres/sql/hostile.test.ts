@@ -101,6 +101,25 @@ describe('hostile statements', () => {
     for (const [text, row] of queries) assert.deepEqual(await rowsOf(text, undefined, [], longest), [row])
   })
 
+  test('count the parts of long conditions and expressions for each row', async () => {
+    const limits = { stepsMax: 20_000, cellsMax: 1_000_000 }
+    const rows = 'FROM generate_series(1, 1000) n'
+    for (const text of [
+      `SELECT count(*) ${rows} WHERE n <> 0${many(' AND n <> 0', 800)}`,
+      `SELECT count(CASE ${many('WHEN n = 0 THEN 1 ', 400)} END) ${rows}`,
+    ]) {
+      assert.match(await errorOf(text, undefined, { limits }), /^54000 /, text.slice(0, 40))
+      assert.equal(await errorOf(text), 'no error', text.slice(0, 40))
+    }
+  })
+
+  test('pause between the sequences for which a condition reads a whole table', async () => {
+    const { session } = sessionOf(Array.from({ length: 150 }, (_, index) => `s${index}`))
+    const text =
+      "SELECT count(*) FROM pg_class a WHERE relkind = 'S' AND NOT EXISTS (SELECT 1 FROM pg_attribute b WHERE b.attname = a.relname)"
+    assert.deepEqual(await rowsOf(text, session), ['150'])
+  })
+
   test('with more columns than messages can have are refused', async () => {
     assert.match(await errorOf(`SELECT ${many('1, ', 1664)}1`), /^54011 /)
   })
