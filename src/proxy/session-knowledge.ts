@@ -121,8 +121,7 @@ export class SessionKnowledge {
    */
   untyped(inserts: readonly Insert[]): FilledColumn | undefined {
     const { strict = false, strictAll = false } = this.session ?? {}
-    const isChecked = ({ isIgnore, rows }: Insert) =>
-      !isIgnore && (strictAll || (strict && rows.length === 1))
+    const isChecked = ({ isIgnore, count }: Insert) => !isIgnore && (strictAll || (strict && count === 1))
     return inserts.find((insert) => !isChecked(insert) && this.typeOf(insert.column) === undefined)?.column
   }
 }

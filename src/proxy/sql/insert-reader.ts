@@ -81,6 +81,7 @@ export class InsertReader {
       columns,
       rows: ids,
       lastRow: last,
+      count,
       tableStart,
       tableEnd,
       aliasAt,

@@ -64,6 +64,8 @@ export type Insert = {
   /** See `Rows`. */
   readonly rows: readonly RowId[]
   readonly lastRow: RowId
+  /** How many rows there are in all. */
+  readonly count: number
   /** The table as the statement names it, without its database. */
   readonly tableStart: number
   readonly tableEnd: number
