@@ -451,8 +451,8 @@ export const mutations: readonly Mutation[] = [
     fault: 'a command overtakes the INSERT in front of it, which waits for its ids',
     foundBy: 'test/unit/proxy/waiting.test.ts',
     file: 'src/proxy/client-commands.ts',
-    from: '    this.isSuspended = true\n',
-    to: '',
+    from: '    this.isSuspended = true\n    waiting.then(',
+    to: '    waiting.then(',
   },
   {
     fault: 'the MySQL proxy reports the id of a row that INSERT IGNORE has left out',
