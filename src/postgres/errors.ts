@@ -77,7 +77,11 @@ export function protocolViolation(message: string): SqlError {
 /** Why this server ends a connection. */
 export const farewells = {
   stopping: new FahaoError('SHUTDOWN', 'the server is stopping; connect again'),
-  removed: new SqlError('28000', 'the user may not connect any more; log in as another one'),
+  // The class by which pools give a connection up.
+  removed: new SqlError(
+    '57P01',
+    'terminating connection: its user may not connect any more; log in as another one',
+  ),
   killed: new SqlError('57P01', 'terminating connection due to administrator command'),
   silent: new SqlError('57P05', 'terminating connection due to idle-session timeout'),
 }

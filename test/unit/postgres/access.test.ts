@@ -90,7 +90,7 @@ describe('with users', () => {
     const told = new Promise<{ code?: string }>((resolve) => app.once('error', resolve))
     const ended = new Promise<void>((resolve) => app.once('end', () => resolve()))
     await node.access.users.remove('app')
-    assert.equal((await told).code, '28000')
+    assert.equal((await told).code, '57P01')
     await ended
   })
 
