@@ -23,7 +23,7 @@ import { openLog } from './log.ts'
 import { startMetrics } from './metrics-server.ts'
 import { crashOnBugs, stopAsked } from './signals.ts'
 
-/** While the server cannot be reached, the log says so once in this time, in µs. */
+/** A warning that recurs is in the log once in this time, in µs. */
 const repeatedUs = 10_000_000
 
 /** Relays until a signal stops it; resolves when everything is closed. Rejects if it cannot start. */
@@ -97,7 +97,11 @@ export async function openProxy(
       log.warn(message)
     }
   }
-  const [warnOfServer, warnOfLoss] = [warning(), warning()]
+  const [warnOfServer, warnOfLoss, warnOfIds] = [warning(), warning(), warning()]
+  if (config.table.length === 0)
+    log.warn(
+      'the MySQL proxy fills in no ids, because no table is configured; name the columns with table, such as shop.orders.id=order',
+    )
   const server = addressText(upstream.address)
   return startProxy({
     ...address,
@@ -119,6 +123,8 @@ export async function openProxy(
       idleTimeoutMs: config.proxyIdleTimeoutMs ?? 0,
     },
     onUpstreamError: (reason) => warnOfServer(`the MySQL server at ${server} cannot be reached: ${reason}`),
+    onMissingId: (reason) =>
+      warnOfIds(`an INSERT through the MySQL proxy got no id, and was not sent: ${reason}`),
     onLost: (reason) => warnOfLoss(`a connection through the MySQL proxy to ${server} was ended: ${reason}`),
     onError: (error) => log.error({ err: error }, 'a connection of the MySQL proxy failed'),
   })

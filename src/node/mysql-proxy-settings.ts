@@ -58,8 +58,8 @@ export const mysqlProxySettings = {
     'the MySQL or MariaDB server behind the proxy: mysql://HOST:PORT, or mysqls://HOST:PORT with TLS',
   ),
   table: setting(
-    words('TABLE.COLUMN=GENERATOR'),
-    'a column whose ids are filled in where an INSERT gives none, such as shop.orders.id=order, with its database in front; repeatable',
+    words('DATABASE.TABLE.COLUMN=GENERATOR'),
+    'a column whose ids are filled in where an INSERT gives none, such as shop.orders.id=order; repeatable',
   ),
   mysqlProxyUser: setting(
     optional(text('NAME')),

@@ -21,12 +21,27 @@ export class Filling {
   readonly totals: FillingTotals = { filled: 0, ids: 0, refused: 0, failed: 0, questions: 0 }
   readonly #exact: FilledColumns
   readonly #ignoringCase: FilledColumns
+  readonly #onMissingId: (reason: string) => void
 
-  /** Throws CONFIG if two columns are of one table. */
-  constructor(columns: readonly FilledColumn[], supply: IdSupply) {
+  /**
+   * Throws CONFIG if two columns are of one table.
+   * @param onMissingId called when a statement is not sent because there is no id for it.
+   */
+  constructor(
+    columns: readonly FilledColumn[],
+    supply: IdSupply,
+    onMissingId: (reason: string) => void = () => {},
+  ) {
     this.supply = supply
+    this.#onMissingId = onMissingId
     this.#exact = new FilledColumns(columns)
     this.#ignoringCase = new FilledColumns(columns, { ignoreCase: true })
+  }
+
+  /** Counts a statement that is not sent because there is no id for it. */
+  missed(reason: string): void {
+    this.totals.failed++
+    this.#onMissingId(reason)
   }
 
   /** The columns as a server compares their names. */

@@ -11,15 +11,23 @@ const denied = { code: 1142, state: '42000' }
 /** ER_UNKNOWN_ERROR. */
 const other = { code: 1105, state: 'HY000' }
 
+/** Errors of the login of the proxy, which clients would take for one of their own login. */
+const loginErrors: ReadonlySet<string> = new Set(['NOAUTH', 'WRONGPASS'])
+
 /** The error of a statement for which there is no id. */
 export function errorOfMissingId(error: unknown): MysqlError {
-  const message = `fahao proxy: ${error instanceof FahaoError ? error.message : describe(error)}`
-  return { ...kindOf(error), message }
+  return { ...kindOf(error), message: `fahao proxy: ${messageOf(error)}` }
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof FahaoError)) return describe(error)
+  if (!loginErrors.has(error.code)) return error.message
+  return `Fahao gives no ids to the proxy (${error.code}), whatever the user of MySQL is; check mysql-proxy-user of the proxy, and its password (FAHAO_PASSWORD) or token`
 }
 
 function kindOf(error: unknown): Omit<MysqlError, 'message'> {
   if (!(error instanceof FahaoError)) return other
   if (error.code === 'EXHAUSTED') return exhausted
-  if (error.code === 'NOPERM' || error.code === 'NOAUTH' || error.code === 'WRONGPASS') return denied
+  if (error.code === 'NOPERM' || loginErrors.has(error.code)) return denied
   return error.retryable ? retryable : other
 }

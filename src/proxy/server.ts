@@ -34,6 +34,8 @@ export type ProxyOptions = {
   readonly tls?: Certificates | undefined
   /** Called when the server cannot be reached. */
   readonly onUpstreamError?: (reason: string) => void
+  /** Called when a statement was not sent because there was no id for it. */
+  readonly onMissingId?: (reason: string) => void
   /** Called when a connection was ended because what was sent on it could not be understood. */
   readonly onLost?: (reason: string) => void
   /** Called with errors that are no client's fault. */
@@ -50,7 +52,7 @@ export type ProxyStats = Readonly<ProxyTotals> &
 const keepAliveMs = 60_000
 const sweepMsMax = 1000
 
-/** Listens. Rejects with CONFIG when it cannot. */
+/** Listens. Rejects with CONFIG when it cannot, and if two columns are of one table. */
 export function startProxy(options: ProxyOptions): Promise<ProxyServer> {
   return new Promise((resolve, reject) => {
     const server = createServer({
@@ -66,7 +68,12 @@ export function startProxy(options: ProxyOptions): Promise<ProxyServer> {
     server.once('error', refuse)
     server.listen({ port: options.port, host: options.host, backlog: options.backlog }, () => {
       server.off('error', refuse)
-      resolve(new ProxyServer(server, options))
+      try {
+        resolve(new ProxyServer(server, options))
+      } catch (error) {
+        server.close()
+        reject(error)
+      }
     })
   })
 }
@@ -173,13 +180,14 @@ export class ProxyServer {
   }
 
   #makeHost(limits: ProxyLimits): ConnectionHost {
-    const { upstream, filled, tls, onUpstreamError, onLost, onError } = this.#options
+    const { upstream, filled, tls, onUpstreamError, onMissingId, onLost, onError } = this.#options
     return {
       upstream,
       limits,
       totals: this.#totals,
       unread: new UnreadBudget(limits, systemClock),
-      filling: filled && new Filling(filled.columns, new IdSupply(filled.maker, limits.idTimeoutMs)),
+      filling:
+        filled && new Filling(filled.columns, new IdSupply(filled.maker, limits.idTimeoutMs), onMissingId),
       secureClient: tls && ((connection, socket) => this.#secure(connection, socket)),
       onLoggedIn: (connection) => this.#admission.setPending(connection, false),
       onGone: (connection) => {

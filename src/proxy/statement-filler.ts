@@ -9,7 +9,7 @@
  *  4. The insert id of a reply is never the id of a row that was not inserted.
  */
 import assert from 'node:assert/strict'
-import { FahaoError } from '../base/errors.ts'
+import { describe, FahaoError } from '../base/errors.ts'
 import type { HeldCommand, StatementReader } from './client-commands.ts'
 import { type ColumnType, refuseUnfit, UnfitId } from './column-types.ts'
 import type { FillerHost } from './filler-host.ts'
@@ -273,7 +273,7 @@ export class StatementFiller implements StatementReader {
     }
     // What comes after the end of the connection is no fault.
     if (!this.#host.signal.aborted) {
-      this.#host.filling.totals.failed++
+      this.#host.filling.missed(describe(error))
       if (!(error instanceof FahaoError)) this.#host.report(error)
     }
     this.#host.answer(command, errorOfMissingId(error))

@@ -41,9 +41,13 @@ export function addProxy(program: Command): void {
     .command('proxy')
     .summary('run a MySQL proxy')
     .description(
-      'Runs a proxy in front of a MySQL or MariaDB server: every connection to --listen goes on to --upstream, which checks users and passwords itself. Where an INSERT into a --table gives no id, the ids come from the Fahao server at --url. Stops on SIGTERM or SIGINT after the transactions that are under way.\n\nEvery flag is also a key of the config file and an environment variable, as those of `fahao serve` are. --listen is a shorter name of --mysql-proxy, --user of --mysql-proxy-user, and --url, --token-file, --ca, --cert, --key and --metrics of --proxy-url and so on.',
+      'Runs a proxy in front of a MySQL or MariaDB server: every connection to --listen goes on to --upstream, which checks users and passwords itself. Where an INSERT into a --table gives no id, the ids come from the Fahao server at --url. Stops on SIGTERM or SIGINT after the transactions that are under way.\n\nEvery setting is also a key of the config file and an environment variable, as those of `fahao serve` are. --listen is a shorter name of --mysql-proxy, --user of --mysql-proxy-user, and --url, --token-file, --ca, --cert, --key and --metrics of --proxy-url and so on.',
     )
-    .addOption(new Option('--listen <HOST:PORT>', 'where clients of MySQL connect').helpGroup('MySQL proxy:'))
+    .addOption(
+      new Option('--listen <HOST:PORT>', 'where clients of MySQL connect')
+        .env('FAHAO_LISTEN')
+        .helpGroup('MySQL proxy:'),
+    )
   command.addOption(
     new Option('--metrics <HOST:PORT>', 'where /metrics and /healthz are served').env('FAHAO_METRICS'),
   )

@@ -46,9 +46,34 @@ async function firstPacketOf(port: number): Promise<{ code: number; message: str
   return { code: packet.readUInt16LE(5), message: packet.toString('utf8', 7) }
 }
 
+describe('the start of a proxy', () => {
+  /** What a proxy prints that cannot start. */
+  const complaintOf = (args: readonly string[], env: Readonly<Record<string, string>>) =>
+    runProgram([process.execPath, 'dist/cli/fahao.js', 'proxy', ...args], { env }).then(
+      () => assert.fail('it has started and ended'),
+      ({ message }: Error) => message,
+    )
+
+  test('refuses two columns of one table in one sentence', async () => {
+    const columns = ['--table', 'shop.t.id=a', '--table', 'shop.t.other=b']
+    const complaint = await complaintOf(columns, {
+      FAHAO_LISTEN: `127.0.0.1:${await freePort()}`,
+      FAHAO_UPSTREAM: 'mysql://127.0.0.1',
+    })
+    assert.match(complaint, /ended with 2:\nfahao: CONFIG the table shop\.t is given twice, .*\n$/)
+  })
+
+  test('takes the address from FAHAO_LISTEN, and refuses one that is taken', async () => {
+    const taken = `127.0.0.1:${db.port}`
+    const complaint = await complaintOf(['--upstream', 'mysql://127.0.0.1'], { FAHAO_LISTEN: taken })
+    assert.ok(complaint.includes(`cannot listen on ${taken}: listen EADDRINUSE`), complaint)
+  })
+})
+
 describe('a proxy without its server', () => {
   test('says in MySQL’s words that it cannot connect', async () => {
     const proxy = await startMysqlProxy(scope, { upstream: await freePort() })
+    assert.match(proxy.process.output(), /"warn".*fills in no ids, because no table is configured/)
     const { code, message } = await firstPacketOf(proxy.port)
     assert.equal(code, 1429)
     assert.match(
