@@ -89,7 +89,10 @@ function readCommand(reader: Reader): Statement {
   if (first === 'create' && readKind(reader)) return readCreate(reader)
   if (first === 'alter' && reader.words('sequence')) return readAlter(reader)
   if (first === 'drop' && reader.words('sequence')) return readDrop(reader)
-  if (others.has(first)) throw unsupportedVerb(first)
+  if (others.has(first)) {
+    const isOfKind = /^(?:create|alter|drop)$/.test(first) && reader.token.kind === 'name'
+    throw unsupportedVerb(isOfKind ? `${first} ${reader.token.text}` : first)
+  }
   reader.reset(mark)
   throw reader.error()
 }

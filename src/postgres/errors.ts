@@ -49,12 +49,17 @@ export function sqlStateOf(error: FahaoError): string {
   return error instanceof SqlError ? error.sqlState : sqlStates[error.code]
 }
 
-/** What an error says beside its message: of one without parts of its own, whether it can be repeated. */
+/** What an error says beside its message: of one without parts of its own, what to do about it. */
 export function detailsOf(error: FahaoError): SqlErrorDetails {
   if (error instanceof SqlError) return error.details
   const detail = error.code === 'ERR' ? undefined : `The error code of Fahao is ${error.code}.`
-  const hint = error.retryable ? 'The same statement can succeed when it is sent again.' : undefined
-  return { detail, hint }
+  return { detail, hint: hintOf(error) }
+}
+
+function hintOf({ code, retryable }: FahaoError): string | undefined {
+  if (code === 'NOPERM')
+    return 'An administrator can permit it by ACL SETUSER, with +COMMAND for the command and ~PATTERN for the generator.'
+  return retryable ? 'The same statement can succeed when it is sent again.' : undefined
 }
 
 /** 0A000: what PostgreSQL can do, and this server cannot. */
@@ -65,7 +70,7 @@ export function notSupported(message: string, hint?: string): SqlError {
 /** 42P01, in PostgreSQL's words. */
 export function unknownRelation(generator: string): SqlError {
   return new SqlError('42P01', `relation "${generator}" does not exist`, {
-    hint: `Create it with CREATE SEQUENCE ${textOfName(generator)}.`,
+    hint: `This server has sequences and no tables; create one with CREATE SEQUENCE ${textOfName(generator)}.`,
   })
 }
 

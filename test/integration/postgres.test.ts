@@ -45,7 +45,7 @@ describe('the PostgreSQL door', () => {
     assert.equal(await psql('SELECT last_value, is_called FROM order_id;'), '104|t')
     await assert.rejects(
       psql("SELECT nextval('missing');"),
-      /relation "missing" does not exist\nHINT: {2}Create it with CREATE SEQUENCE missing\./,
+      /relation "missing" does not exist\nHINT: {2}This server has sequences and no tables; create one with CREATE SEQUENCE missing\./,
     )
     await assert.rejects(psql('SELECT * FROM;'), /syntax error|not supported/)
   })

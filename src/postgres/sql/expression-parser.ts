@@ -208,7 +208,8 @@ export class ExpressionParser extends PrimaryParser {
         reader.takeLabel()
         reader.needSign('.')
       }
-      return reader.take().text
+      const { text } = reader.take()
+      return text === '!=' ? '<>' : text
     })
   }
 }

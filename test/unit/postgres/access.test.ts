@@ -72,6 +72,7 @@ describe('with users', () => {
       assert.equal(await codeOf(drawer.query(text)), forDrawer, text)
       assert.equal(await codeOf(reader.query(text)), forReader, text)
     }
+    await assert.rejects(drawer.query("SELECT nextval('other')"), { hint: /ACL SETUSER.*~PATTERN/ })
     assert.equal(catalogue.find('orders')!.lastIssued(), 3n)
     assert.equal(catalogue.find('other')?.lastIssued(), undefined)
   })

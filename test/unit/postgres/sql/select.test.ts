@@ -35,6 +35,7 @@ const expressions: readonly (readonly [text: string, value: string])[] = [
   ["'order_id' ~ '^(order_.*)$'", 't'],
   ["'Abc' ~* '^a[[:alpha:]]+c$' AND 'x' !~ 'y'", 't'],
   ["'x' OPERATOR(pg_catalog.~) 'x' COLLATE pg_catalog.default", 't'],
+  ["'x'::\"char\" OPERATOR(pg_catalog.!=) 't'", 't'],
   ["CASE 2 WHEN 1 THEN 'a' WHEN 2 THEN 'b' END", 'b'],
   ['CASE WHEN false THEN 1 END', '∅'],
   ['COALESCE(NULL, 2, 3)', '2'],
