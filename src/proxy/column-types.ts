@@ -9,8 +9,8 @@ import type { FilledColumn } from './sql/filled-columns.ts'
 
 /** What a column can hold. */
 export type ColumnType =
-  /** Every integer from 0 to `max`. */
-  | { readonly holds: 'integers'; readonly max: bigint }
+  /** Every integer from 0 to `max`; `rounds`: and larger ones roughly. */
+  | { readonly holds: 'integers'; readonly max: bigint; readonly rounds?: true }
   /** Every text of so many characters or bytes, of this character set; `''`: of bytes. */
   | {
       readonly holds: 'text'
@@ -69,7 +69,7 @@ export function columnType(declared: string, collation: string): ColumnType {
   if (name === 'decimal') return { holds: 'integers', max: 10n ** BigInt(length - decimals) - 1n }
   if (name === 'bit') return { holds: 'integers', max: 2n ** BigInt(length) - 1n }
   const exact = exactMax[name]
-  if (exact !== undefined && first === undefined) return { holds: 'integers', max: exact }
+  if (exact !== undefined && first === undefined) return { holds: 'integers', max: exact, rounds: true }
   const [charset = ''] = collation.toLowerCase().split('_')
   if (name === 'char' || name === 'varchar')
     return { holds: 'text', max: length, unit: 'characters', charset }
@@ -77,6 +77,11 @@ export function columnType(declared: string, collation: string): ColumnType {
   const bytes = textBytes[name]
   if (bytes !== undefined) return { holds: 'text', max: bytes, unit: 'bytes', charset }
   return { holds: 'others', name: declared.slice(0, shownCharacters) }
+}
+
+/** Whether a strict server refuses what the column cannot hold. It takes numbers for members of an ENUM, and rounds a FLOAT. */
+export function isChecked(type: ColumnType): boolean {
+  return type.holds === 'text' || (type.holds === 'integers' && type.rounds !== true)
 }
 
 /** Throws UnfitId for ids that the column cannot hold as they are. */

@@ -7,7 +7,7 @@ export type FillingTotals = {
   /** Statements that got ids. */
   filled: number
   ids: number
-  /** Statements that were refused because of their form. */
+  /** Statements that were refused because of their form, or because their column does not hold the ids. */
   refused: number
   /** Statements that were not sent because there was no id. */
   failed: number
@@ -19,6 +19,11 @@ export type FillingTotals = {
 export class Filling {
   readonly supply: IdSupply
   readonly totals: FillingTotals = { filled: 0, ids: 0, refused: 0, failed: 0, questions: 0 }
+  /**
+   * Columns of which a connection has seen that a strict server refuses what they do not hold. The others are asked for in
+   * every mode. A temporary table of the same name can only add one.
+   */
+  readonly checked = new Set<FilledColumn>()
   readonly #exact: FilledColumns
   readonly #ignoringCase: FilledColumns
   readonly #onMissingId: (reason: string) => void

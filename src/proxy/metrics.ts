@@ -39,7 +39,7 @@ export function addProxyMetrics(registry: Registry, read: () => ProxyStats | und
   )
   add(
     'fahao_proxy_statements_total',
-    'Statements into filled tables, by outcome: filled, refused because of their form, or failed because there was no id.',
+    'Statements into filled tables, by outcome: filled, refused because of their form or because the column does not hold the ids, or failed because there was no id.',
     ['outcome'],
     ({ filling }) =>
       filling

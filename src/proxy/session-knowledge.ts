@@ -8,7 +8,7 @@
  *     have altered the table, and after `typeTtlUs`, because other connections may alter it.
  */
 import { systemClock } from '../base/clock.ts'
-import type { ColumnType } from './column-types.ts'
+import { type ColumnType, isChecked } from './column-types.ts'
 import type { Filling } from './filling.ts'
 import { type Ask, askColumns, askSession, askType, RefusedQuestion } from './questions.ts'
 import type { FilledColumn, FilledColumns } from './sql/filled-columns.ts'
@@ -60,6 +60,7 @@ export class SessionKnowledge {
   noteDefinitions(sql: Buffer): void {
     for (const column of this.columns.defined(sql)) {
       this.#types.delete(column)
+      this.#filling.checked.delete(column)
       if (/temporary|rename/i.test(latin1(sql, 0, sql.length))) this.#shadowed.add(column)
     }
   }
@@ -111,18 +112,22 @@ export class SessionKnowledge {
   async learnType(column: FilledColumn): Promise<ColumnType | undefined> {
     this.#filling.totals.questions++
     const type = await askType(this.#ask, column).catch(unlessDenied)
-    if (type !== undefined) this.#types.set(column, { type, readUs: systemClock.monoUs() })
+    if (type === undefined) return undefined
+    this.#types.set(column, { type, readUs: systemClock.monoUs() })
+    if (isChecked(type)) this.#filling.checked.add(column)
     return type
   }
 
   /**
-   * The first column whose type has to be known before ids are drawn: the server would store other values than these. In
+   * The first column whose type has to be known before ids are drawn: the server may store other values than these. In
    * STRICT_TRANS_TABLES it refuses only the first row where a table without transactions is written to.
    */
   untyped(inserts: readonly Insert[]): FilledColumn | undefined {
     const { strict = false, strictAll = false } = this.session ?? {}
-    const isChecked = ({ isIgnore, count }: Insert) => !isIgnore && (strictAll || (strict && count === 1))
-    return inserts.find((insert) => !isChecked(insert) && this.typeOf(insert.column) === undefined)?.column
+    const { checked } = this.#filling
+    const isSafe = ({ column, isIgnore, count }: Insert) =>
+      checked.has(column) && !isIgnore && (strictAll || (strict && count === 1))
+    return inserts.find((insert) => !isSafe(insert) && this.typeOf(insert.column) === undefined)?.column
   }
 }
 

@@ -210,6 +210,13 @@ describe('with filled tables', () => {
   const session = (row: Buffer) =>
     Buffer.concat([packetOf(Buffer.from([5]), 1), ...Array(5).fill(definition), eof(6), row, eof(8)])
   const strict = session(rowOf('STRICT_ALL_TABLES', 'utf8mb4', '', '0', '0'))
+  const typeOfId = Buffer.concat([
+    packetOf(Buffer.from([3]), 1),
+    ...Array(3).fill(definition),
+    eof(5),
+    packetOf(Buffer.concat(['id', 'bigint(20)', ''].map(sized)), 6),
+    eof(7),
+  ])
   const tooMany = Buffer.concat(Array(600).fill(definition))
   const cases: [name: string, sent: Buffer, replies: readonly Buffer[]][] = [
     ['a row that is cut', insert, [session(packetOf(Buffer.from([9, 65]), 7))]],
@@ -290,7 +297,10 @@ describe('with filled tables', () => {
       draw: () => new Promise((resolve) => (give = resolve)),
     }
     const limits = { idleTimeoutMs: 100 }
-    const { client } = await startBetween(t, scripted(strict, ok(1)), limits, { columns, maker: late })
+    const { client } = await startBetween(t, scripted(strict, typeOfId, ok(1)), limits, {
+      columns,
+      maker: late,
+    })
     const waiting = await client(response())
     await once(waiting, 'data')
     waiting.write(insert)

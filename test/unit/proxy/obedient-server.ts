@@ -101,6 +101,8 @@ async function serve(socket: Socket, statements: string[], onEnd: () => void): P
   for await (const packet of packets) {
     const sql = packet.toString('latin1', 5)
     if (packet[4] === 3 && sql.includes('@@SESSION.sql_mode')) socket.write(sessionFacts())
+    else if (packet[4] === 3 && sql.startsWith('SHOW FULL COLUMNS'))
+      socket.write(rowOf(['id', 'bigint(20)', '']))
     else {
       if (packet[4] === 3) statements.push(sql)
       socket.write(ok(1))
@@ -118,17 +120,22 @@ function greeting(): Buffer {
   return packetOf(Buffer.concat([Buffer.from('\n10.11.6-MariaDB\0'), tail, Buffer.from('plugin\0')]))
 }
 
-/** The reply to the proxy's question. */
+/** The reply to the proxy's question about the session. */
 function sessionFacts(): Buffer {
   const database = Buffer.from('shop').toString('hex').toUpperCase()
-  // In this mode no type of a column is asked for.
-  const values = ['STRICT_ALL_TABLES', 'utf8mb4', database, '0', '0']
+  // In this mode the type of a column is asked for once.
+  return rowOf(['STRICT_ALL_TABLES', 'utf8mb4', database, '0', '0'])
+}
+
+/** A result of one row. */
+function rowOf(values: readonly string[]): Buffer {
+  const behind = 2 + values.length
   return Buffer.concat([
     packetOf(Buffer.from([values.length]), 1),
     ...values.map((_, at) => packetOf(text('def'), 2 + at)),
-    eof(7),
-    packetOf(Buffer.concat(values.map(text)), 8),
-    eof(9),
+    eof(behind),
+    packetOf(Buffer.concat(values.map(text)), behind + 1),
+    eof(behind + 2),
   ])
 }
 
