@@ -221,6 +221,7 @@ export const postgresAttacks: Readonly<Record<string, Attack>> = {
       'SELECT count(*) FROM pg_type a, pg_type b, pg_type c, pg_attribute d WHERE a.typname < d.attname',
     ),
     sends: 'repeatedly',
+    bounds: large,
   },
   'pg-rows': {
     ...postgres,
