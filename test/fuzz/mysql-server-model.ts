@@ -74,7 +74,9 @@ function replies(sql: string): Buffer {
 /** One row, with a value for each expression. */
 function result(sql: string, status: number): Buffer[] {
   const list = sql.replace(/^\s*(SELECT|SHOW)/i, '').replace(/\sFROM\s[\s\S]*$/i, '')
-  const values = list.split(/,(?![^(]*\))/).map(answerTo)
+  // The name, the type and the collation of a column.
+  const isColumn = /^SHOW FULL COLUMNS/.test(sql)
+  const values = isColumn ? ['id', 'bigint(20)', ''] : list.split(/,(?![^(]*\))/).map(answerTo)
   return [
     Buffer.from([values.length]),
     ...ended(values.map(() => definition('x', 253))),

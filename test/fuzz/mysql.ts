@@ -49,7 +49,7 @@ const prepared = [
 const others = [0x02, 0x04, 0x09, 0x0e, close, reset, fetch, 0x1f, 0x1b]
 const [mark, question] = [
   'fahao proxy: ',
-  /^(?:SELECT|SET|SHOW) [\s\S]*(?:@@|last_insert_id|information_schema)/i,
+  /^(?:SELECT|SET|SHOW) [\s\S]*(?:@@|last_insert_id|FULL COLUMNS FROM `)/i,
 ]
 
 /** Commands that go out together. */
