@@ -70,6 +70,8 @@ export async function runServer(config: Config): Promise<void> {
   })
   // Until here a signal ends the process at once, which does no harm: no request has been served.
   const stop = stopAsked(log)
+  if (config.mysqlProxy === undefined && config.table.length > 0)
+    log.warn('no MySQL proxy fills in the tables that are configured; give mysql-proxy an address')
   const listeners: Listener[] = []
   try {
     await protect(node, process.env, process.stdout.isTTY)

@@ -37,7 +37,7 @@ export function refuseIncompleteProxy(config: Config, sources: Sources): void {
   const { mysqlProxy, upstream, upstreamCa } = config
   if (mysqlProxy !== undefined && upstream === undefined) {
     throw configError(
-      `${sources.mysqlProxy}: the MySQL proxy needs the server behind it; name it with upstream, such as mysql://127.0.0.1:3306`,
+      'no upstream: the MySQL proxy needs the server behind it; name it with --upstream, such as mysql://127.0.0.1:3306',
     )
   }
   if (upstreamCa !== undefined && upstream?.isTls !== true) {

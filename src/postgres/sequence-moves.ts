@@ -54,7 +54,7 @@ function between(name: string, value: bigint, stride: bigint, offset: bigint): S
   const before = value - ((((value - offset) % stride) + stride) % stride)
   return new SqlError(
     notInState,
-    `the ids of "${name}" are ${stride} apart and ${value} is none of them; set it to ${before} or ${before + stride}`,
+    `the ids of "${name}" are ${stride} apart and ${value} is none of them; the nearest are ${before} and ${before + stride}`,
   )
 }
 

@@ -47,9 +47,12 @@ describe('serve', () => {
     assert.ok(colourful.output().includes('\u001b['))
   })
 
-  test('reads fahao.yaml in the working directory, and warns of an engine that forgets', async (t) => {
+  test('reads fahao.yaml in the working directory, and warns of an engine that forgets, and of tables without a proxy', async (t) => {
     const cwd = temporaryFolder(t)
-    writeFileSync(join(cwd, 'fahao.yaml'), 'http: off\nresp: 127.0.0.1:0\nengine: "memory:"\n')
+    writeFileSync(
+      join(cwd, 'fahao.yaml'),
+      'http: off\nresp: 127.0.0.1:0\nengine: "memory:"\ntable: shop.orders.id=order\n',
+    )
     const server = await startProcess(t, {
       command: process.execPath,
       args: [entry, 'serve'],
@@ -58,6 +61,7 @@ describe('serve', () => {
     })
     assert.match(server.output(), /"resp":"127\.0\.0\.1:[1-9]\d*"/)
     assert.match(server.output(), /"level":"warn",.*memory: forgets every generator and what it has issued/)
+    assert.match(server.output(), /"level":"warn",.*no MySQL proxy fills in the tables/)
     assert.ok(!existsSync(join(cwd, 'data')))
   })
 
@@ -72,6 +76,7 @@ describe('serve', () => {
       [['--engine', 'memory:', '--http', 'off', '--resp', resp], 2, /EADDRINUSE/],
       [['--engine', 'memory:', '--resp', 'off', '--http', server.http.slice(7)], 2, /EADDRINUSE/],
       [['--resp', 'off', '--http', 'off'], 2, /nothing to serve/],
+      [['--mysql-proxy', '127.0.0.1:3307'], 2, /no upstream: .*--upstream/],
       [
         ['--engine', 'oracle://127.0.0.1/ids', '--resp', '127.0.0.1:0', '--http', 'off'],
         2,

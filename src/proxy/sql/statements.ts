@@ -230,8 +230,9 @@ class StatementsReader {
   }
 
   #refuseForm(verb: string): never {
+    const advice = verb === 'LOAD' ? ', or load rows that have their ids at the MySQL server itself' : ''
     throw new Refused(
-      unsupported(`${verb} inserts into a table whose ids are filled in; send an INSERT by itself`),
+      unsupported(`${verb} inserts into a table whose ids are filled in; send an INSERT by itself${advice}`),
     )
   }
 
