@@ -20,6 +20,8 @@ export const turnBytesMax = 131_072
 
 /** A connection that has produced so much has had a share. */
 const lightBytesMax = 8192
+/** What it may produce in each turn besides: short requests, one after another, never add up to a share. */
+const lightBytesOfTurn = 1024
 
 /**
  * About how long a connection rests after a quota has refused one of its requests, in ms. What arrives meanwhile is answered
@@ -58,6 +60,8 @@ export class Turns {
    * end each of them would cost more than the work in it.
    */
   spent = 0
+  /** How many turns have ended. */
+  ended = 0
   /** How many connections that have had a share have been queued, and how many of these have continued. */
   queued = 0
   continued = 0
@@ -116,6 +120,7 @@ export class Turns {
 
   #next = (): void => {
     this.#ending = false
+    this.ended++
     this.spent = 0
     // Connections that are queued meanwhile go behind those that are still waiting.
     const fresh = this.#fresh
@@ -143,6 +148,8 @@ export class Turns {
 export class Share {
   readonly #turns: Turns
   #bytes = 0
+  /** The turn in which it has produced something last. */
+  #turn = 0
   /** This connection has had its share until so many connections have continued. */
   #until = 0
 
@@ -152,7 +159,9 @@ export class Share {
 
   /** Counts what the connection has produced. */
   use(bytes: number): void {
-    this.#bytes += bytes
+    const { ended } = this.#turns
+    this.#bytes = Math.max(0, this.#bytes - (ended - this.#turn) * lightBytesOfTurn) + bytes
+    this.#turn = ended
     if (this.#bytes < lightBytesMax) return
     this.#bytes = 0
     this.#until = this.#turns.queued + 1

@@ -185,7 +185,8 @@ export class Connection implements Taker, Sender {
 
   /** Carries out what has been received, now or in its turn. */
   #serve(): void {
-    if (this.#activity === 'queued' || this.#host.turns.over) this.#queue(this.#share.isFresh)
+    if (this.#activity === 'queued' || this.#host.turns.over)
+      this.#queue(this.#share.isFresh && this.#dialogue.isShort)
     else this.#serveNow()
   }
 

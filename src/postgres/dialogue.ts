@@ -13,6 +13,8 @@ import { startBytesMax } from './startup.ts'
 
 /** What the statements and results of a session take without being counted, in bytes. */
 const sessionBytesMax = 65_536
+/** Messages of so many bytes are short. */
+const shortBytesMax = 1024
 
 /**
  * `answered`: there may be more. `more`: nothing before more bytes arrive. `tls`: the socket has to speak TLS first. `end`:
@@ -38,6 +40,11 @@ export class Dialogue {
   /** Whether the client is logged in. */
   get isLoggedIn(): boolean {
     return this.#conversation !== undefined
+  }
+
+  /** Whether what has been received can take no long time: reading a statement takes a multiple of what its bytes would. */
+  get isShort(): boolean {
+    return this.frames.pendingBytes <= shortBytesMax
   }
 
   /** Whether something was begun that `advance` goes on with, without further bytes. */

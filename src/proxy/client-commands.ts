@@ -189,7 +189,9 @@ export class ClientCommands extends PacketWalker {
     this.isSuspended = true
     waiting.then(
       () => {
-        this.resume()
+        // What is waited for may be here at once: then this is the turn in which the statement came.
+        this.#yieldIfOver()
+        if (!this.#isYielding) this.resume()
         this.#host.resumed(this.#yielded())
       },
       (error) => this.#host.fail(error),

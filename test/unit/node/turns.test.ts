@@ -72,6 +72,23 @@ test('a connection that has produced much waits once behind the others, and one 
   assert.equal(heavy.isFresh, true)
 })
 
+test('a connection that produces little in each turn goes before the others, however long it goes on', async () => {
+  const turns = new Turns()
+  const heavy: Taker = {
+    takeTurn() {
+      turns.spend(turnBytesMax)
+      turns.wait(this, false)
+    },
+  }
+  for (let each = 0; each < 3; each++) turns.wait({ ...heavy }, false)
+  const share = new Share(turns)
+  for (let turn = 0; turn < 200; turn++) {
+    share.use(200)
+    assert.equal(share.isFresh, true, `turn ${turn}`)
+    await nextTurn()
+  }
+})
+
 test('a connection that has produced much while no other waited goes before the others', async () => {
   const turns = new Turns()
   const share = new Share(turns)

@@ -82,6 +82,22 @@ test('mutated messages are answered or refused', async (t) => {
   await stillServes(served)
 })
 
+test('a short query does not wait for the long ones of many other clients', async (t) => {
+  const served = await serve(t)
+  const others = await Promise.all(Array.from({ length: 30 }, () => served.session()))
+  const client = await served.session()
+  let answered = 0
+  const all = others.map(async (other, at) => {
+    other.send(query(`SELECT ${'('.repeat(7000)}${at}`))
+    assert.match(await other.types(), /^E/)
+    answered++
+  })
+  client.send(query('SELECT 1'))
+  assert.equal(await client.types(), 'TDCZI')
+  assert.ok(answered < 15, `${answered} were answered before it`)
+  await Promise.all(all)
+})
+
 test('random bytes are refused, before the login and after it', async (t) => {
   const served = await serve(t)
   await served.node.catalogue.create('order', { kind: 'sequence' })

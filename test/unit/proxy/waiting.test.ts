@@ -173,28 +173,40 @@ test('ids that are at hand are written at once', async (t) => {
   )
 })
 
+/** As `idsAtHand`, but by promises, which are fulfilled in the same turn of the event loop. */
+function idsByPromises(): IdMaker {
+  const { draw, openIsText } = idsAtHand()
+  return { draw, openIsText, tryDraw: () => undefined, tryIsText: () => undefined }
+}
+
 describe('pipelined statements', () => {
-  test('of one client are filled in over many turns of the event loop, in which others are answered', async (t) => {
-    const { login, statements } = await startScene(t)
-    const [writer, other] = [await login(), await login()]
-    const count = 5000
-    let answered = 0
-    const all = (async () => {
-      for (; answered < count; answered++) assert.equal((await writer.reply())[4], 0)
-    })()
-    writer.socket.write(Buffer.concat(Array.from({ length: count }, () => packetOf(commandOf(query, short)))))
-    let answers = 0
-    for (; answered < count; answers++) {
-      other.send(ping)
-      await other.reply()
-    }
-    await all
-    assert.ok(answers > 20, `${answers} answers`)
-    assert.deepEqual(
-      [statements.length, statements.at(-1)],
-      [count, `INSERT INTO orders (item, \`id\`) VALUES ('x', LAST_INSERT_ID(${count}))`],
-    )
-  })
+  for (const [ids, maker] of [
+    ['at hand', idsAtHand()],
+    ['by promises', idsByPromises()],
+  ] as const)
+    test(`of one client are filled in over many turns of the event loop, with ids ${ids}`, async (t) => {
+      const { login, statements } = await startScene(t, maker)
+      const [writer, other] = [await login(), await login()]
+      const count = 5000
+      let answered = 0
+      const all = (async () => {
+        for (; answered < count; answered++) assert.equal((await writer.reply())[4], 0)
+      })()
+      writer.socket.write(
+        Buffer.concat(Array.from({ length: count }, () => packetOf(commandOf(query, short)))),
+      )
+      let answers = 0
+      for (; answered < count; answers++) {
+        other.send(ping)
+        await other.reply()
+      }
+      await all
+      assert.ok(answers > 20, `${answers} answers`)
+      assert.deepEqual(
+        [statements.length, statements.at(-1)],
+        [count, `INSERT INTO orders (item, \`id\`) VALUES ('x', LAST_INSERT_ID(${count}))`],
+      )
+    })
 
   test('that pass are taken in parts, a turn after the other', async () => {
     const out: Buffer[] = []
