@@ -74,15 +74,16 @@ test('a connection that has produced much waits once behind the others, and one 
 
 test('a connection that produces little in each turn goes before the others, however long it goes on', async () => {
   const turns = new Turns()
-  const heavy: Taker = {
+  const share = new Share(turns)
+  let turn = 0
+  const heavy = (): Taker => ({
     takeTurn() {
       turns.spend(turnBytesMax)
-      turns.wait(this, false)
+      if (turn < 200) turns.wait(this, false)
     },
-  }
-  for (let each = 0; each < 3; each++) turns.wait({ ...heavy }, false)
-  const share = new Share(turns)
-  for (let turn = 0; turn < 200; turn++) {
+  })
+  for (let each = 0; each < 3; each++) turns.wait(heavy(), false)
+  for (; turn < 200; turn++) {
     share.use(200)
     assert.equal(share.isFresh, true, `turn ${turn}`)
     await nextTurn()
