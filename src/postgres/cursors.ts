@@ -13,8 +13,9 @@ import { SqlError } from './sql/sql-error.ts'
 const cursorsMax = 100
 const rowsMax = 100_000
 const heldBytesMax = 33_554_432
-/** About what a column of a result takes. */
+/** About what a column of a result takes, and what is held for each letter of a text. */
 const columnBytes = 128
+const textBytes = 16
 
 /** A cursor. Its position is the number of its present row, from 1; 0 is before the first, and count + 1 behind the last. */
 export type Cursor = CursorFacts & {
@@ -104,7 +105,7 @@ export class Cursors {
 }
 
 function heldBytesOf({ result, text, columns }: Cursor): number {
-  return (result.heldBytes ?? 0) + text.length + columns.length * columnBytes
+  return (result.heldBytes ?? 0) + text.length * textBytes + columns.length * columnBytes
 }
 
 /** FETCH: the rows in this direction. Moves the cursor. Throws 55000 for a way back that NO SCROLL has closed. */

@@ -104,7 +104,8 @@ export class Preparation {
           `a connection has at most ${this.#host.limits.portalsMax} portals; close some`,
         )
     }
-    const heldBytes = this.#messageBytes * heldPerByte.value
+    // The portal keeps its statement when that is closed or replaced.
+    const heldBytes = this.#messageBytes * heldPerByte.value + prepared.heldBytes
     portals.set(portalName, { statement, values, columns, formats, heldBytes, writer: undefined })
     this.#host.output.empty('2')
     return 'answered'

@@ -1,6 +1,7 @@
 /** Reads the tokens of one statement from the first to the last. */
 import { parseName } from './names.ts'
 import type { Token } from './sql/lexer.ts'
+import { ownText } from './sql/own-text.ts'
 import { positionOf, SqlError, syntaxError } from './sql/sql-error.ts'
 
 /** A statement, and the position in it. */
@@ -87,7 +88,7 @@ export class Reader {
 
   /** The text of the whole statement. */
   get text(): string {
-    return this.#source.slice(this.#tokens[0]!.at, this.#tokens.at(-1)!.at).trimEnd()
+    return ownText(this.#source.slice(this.#tokens[0]!.at, this.#tokens.at(-1)!.at).trimEnd())
   }
 
   /** Takes what is left, as a statement of its own. */

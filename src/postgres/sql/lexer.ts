@@ -6,6 +6,7 @@
  * `SELECT 1+1+1…` of 20 kB ends in a trap that leaves its one instance broken for all later statements, each instance takes
  * 128 MB, and a statement of 2 MB blocks the event loop for seconds.
  */
+import { ownText } from './own-text.ts'
 import { positionOf, SqlError } from './sql-error.ts'
 
 /** What a token is. `name`: a word in lower case; `quoted`: a name in double quotes; `end`: after the last token. */
@@ -31,6 +32,9 @@ const dollarTag = /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y
 const operatorChars = /[~!@#^&|`?+\-*/%<>=]+/y
 const afterString = /[ \t\r\f\v]*\n[ \t\n\r\f\v]*'/y
 
+/** A savepoint, a setting or a portal may keep a token of a longer text, and must not keep the text. */
+const keptMax = 4096
+
 /** The tokens of a text, with `end` last. Throws SqlError 42601, and 54000 when there are more than `tokensMax`. */
 export function tokenize(text: string, tokensMax = 20_000): Token[] {
   const tokens: Token[] = []
@@ -38,11 +42,16 @@ export function tokenize(text: string, tokensMax = 20_000): Token[] {
     if (tokens.length >= tokensMax)
       throw new SqlError('54000', `the statement has more than ${tokensMax} words; send shorter statements`)
     const token = readToken(text, at)
-    tokens.push(token)
+    tokens.push(text.length > keptMax ? ownToken(token) : token)
     at = token.to
   }
   tokens.push({ kind: 'end', text: '', at: text.length, to: text.length })
   return tokens
+}
+
+function ownToken(token: Token): Token {
+  const { text, raw } = token
+  return { ...token, text: ownText(text), ...(raw === undefined ? {} : { raw: ownText(raw) }) }
 }
 
 /** Where the next token starts: behind white space and comments, which nest. */

@@ -261,6 +261,15 @@ const holders: readonly (readonly [what: string, ...messages: readonly Buffer[]]
     bind('p', 's', ['x'.repeat(large)]),
     sync,
   ],
+  [
+    'statements of portals that were replaced',
+    query('BEGIN'),
+    ...['a', 'b', 'c', 'd'].flatMap((portal) => [
+      parse('', `SELECT ${"nextval('order'),".repeat(300)}lastval()`),
+      bind(portal, ''),
+    ]),
+    sync,
+  ],
   ['unfinished messages', query(' '.repeat(large)).subarray(0, -1)],
 ]
 
