@@ -228,7 +228,7 @@ export function modelTests(declare: Declare): void {
     let round = 0
     await fc.assert(
       fc.asyncProperty(steps, (sequence) => new Round(engines, `${round++}/`).run(sequence)),
-      { numRuns: 60 },
+      { numRuns: 30 },
     )
   })
 
@@ -239,7 +239,7 @@ export function modelTests(declare: Declare): void {
       fc.asyncProperty(fc.array(fc.tuple(by, fc.bigInt(0n, 9n), fc.boolean()), { maxLength: 40 }), (calls) =>
         keepsApart(engines, `c${round++}`, calls),
       ),
-      { numRuns: 25 },
+      { numRuns: 15 },
     )
   })
 }

@@ -10,7 +10,7 @@ import { judge, roundsOf } from './campaign.ts'
 import { repeatedKills } from './kill-points.ts'
 import { type Ask, Load, nowUs } from './load.ts'
 
-const rounds = roundsOf(16)
+const rounds = roundsOf(8)
 const crowdRounds = roundsOf(5, 0.1)
 
 describe('a server that is killed', () => {
