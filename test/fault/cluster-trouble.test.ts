@@ -117,7 +117,7 @@ describe('a cluster of three nodes', { timeout }, () => {
   it('repeats nothing where generators are dropped, recreated and altered on one node', {
     timeout,
   }, async (t) => {
-    const rounds = roundsOf(8, 0.5)
+    const rounds = roundsOf(4, 0.5)
     const cluster = await startCluster(t, engine)
     const kinds = { order: 'sequence', stamp: 'timestamp', user: 'segment', event: 'snowflake' }
     const create = async (name: string, kind: string) => {

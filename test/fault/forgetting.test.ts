@@ -22,7 +22,7 @@ for (const [name, start] of Object.entries(databases)) {
     it('leave a gap, and repeat nothing, where the reply of a commit is lost', {
       timeout: 900_000,
     }, async (t) => {
-      const rounds = roundsOf(10)
+      const rounds = roundsOf(6)
       const { proxy, nodes } = await startBehindProxy(t, start)
       const load = new Load()
       const ports = nodes.map(({ resp }) => resp)

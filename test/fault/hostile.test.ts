@@ -12,7 +12,7 @@ import { startCluster } from './cluster-nodes.ts'
 import type { Attack } from './hostile-clients.ts'
 import { endure, seed } from './hostile-waits.ts'
 
-const frames = roundsOf(4) * 5000
+const frames = roundsOf(2) * 5000
 
 describe('hostile clients', () => {
   it('keep no others waiting with large batches, read or not, and no lease lapses', {

@@ -11,7 +11,7 @@ import { repeatedKills } from './kill-points.ts'
 import { type Ask, Load, nowUs } from './load.ts'
 
 const rounds = roundsOf(8)
-const crowdRounds = roundsOf(5, 0.1)
+const crowdRounds = roundsOf(3, 0.1)
 
 describe('a server that is killed', () => {
   it(`repeats nothing and keeps order over ${rounds} kills`, { timeout: 1_800_000 }, (t) =>
