@@ -4,9 +4,10 @@
  *
  * Invariants
  *  1. A turn ends once `turnBytesMax` have been spent. Work that starts after that is at most one share.
- *  2. Connections with new requests go before connections that have had a share. A connection that has produced much
- *     counts as one of the latter when it waits next, unless no connection has waited since: a client with a short
- *     request does not wait for all clients with long ones.
+ *  2. Connections with new requests go before connections that have had a share, and before those whose requests are
+ *     known to take long. A connection that has lately produced much counts as one that has had a share when it waits
+ *     next, unless no connection has waited since: a client with a short request does not wait for all clients with long
+ *     ones.
  *  3. Of the connections that have had a share, at least one continues in each turn, in order.
  */
 

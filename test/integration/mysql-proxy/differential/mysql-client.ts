@@ -109,10 +109,10 @@ export class MysqlClient {
     this.#command(0x16, Buffer.from(sql))
     const reply = new PacketReader(await this.#packet())
     if (reply.peek() === 0xff) return readError(reply)
-    reply.skip(1)
+    reply.advance(1)
     const id = reply.integer(4)
     const [columnCount, parameterCount] = [reply.integer(2), reply.integer(2)]
-    reply.skip(1)
+    reply.advance(1)
     const warnings = reply.integer(2)
     const parameters = await this.#definitions(parameterCount)
     return { kind: 'prepared', id, parameters, columns: await this.#definitions(columnCount), warnings }
@@ -155,11 +155,11 @@ export class MysqlClient {
   async #logIn({ user, password, database = '', collation = 45 }: MySqlLogin): Promise<void> {
     const greeting = new PacketReader(await this.#packet())
     if (greeting.peek() === 0xff) throw new Error(readError(greeting).message)
-    greeting.skip(1)
+    greeting.advance(1)
     greeting.text(0)
-    greeting.skip(4)
+    greeting.advance(4)
     const first = greeting.bytes(8)
-    greeting.skip(19)
+    greeting.advance(19)
     const nonce = Buffer.concat([first, greeting.bytes(12)])
     const head = Buffer.alloc(32)
     head.writeUInt32LE(this.#capabilities, 0)

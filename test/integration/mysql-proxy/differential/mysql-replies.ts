@@ -86,7 +86,7 @@ async function readReply(
         const { status, warnings } = readOk(reader)
         return { kind: 'rows', columns, rows, status, warnings }
       }
-      reader.skip(1)
+      reader.advance(1)
       const warnings = reader.integer(2)
       return { kind: 'rows', columns, rows, status: reader.integer(2), warnings }
     }
@@ -95,7 +95,7 @@ async function readReply(
 }
 
 function readOk(reader: PacketReader): OkReply {
-  reader.skip(1)
+  reader.advance(1)
   const [affected, insertId] = [reader.lengthEncoded(), reader.lengthEncoded()]
   const [status, warnings] = [reader.integer(2), reader.integer(2)]
   return {
@@ -110,7 +110,7 @@ function readOk(reader: PacketReader): OkReply {
 
 /** Reads an ERR packet. */
 export function readError(reader: PacketReader): ErrorReply {
-  reader.skip(1)
+  reader.advance(1)
   const code = reader.integer(2)
   const state = reader.peek() === 0x23 ? reader.bytes(6).toString('latin1', 1) : ''
   return { kind: 'error', code, state, message: reader.rest().toString() }
@@ -136,7 +136,7 @@ export class PacketReader {
   }
 
   /** Passes over bytes. */
-  skip(count: number): void {
+  advance(count: number): void {
     this.#at += count
   }
 
@@ -177,7 +177,7 @@ export class PacketReader {
   /** A value of the text protocol. Bytes that are no UTF-8 are written in hexadecimal. */
   value(): string | null {
     if (this.peek() === 0xfb) {
-      this.skip(1)
+      this.advance(1)
       return null
     }
     const bytes = this.bytes(Number(this.lengthEncoded()))
@@ -197,7 +197,7 @@ export class PacketReader {
 
   /** A row of the binary protocol. */
   binaryRow(columns: readonly Column[]): (string | null)[] {
-    this.skip(1)
+    this.advance(1)
     const nulls = this.bytes((columns.length + 9) >> 3)
     return columns.map((column, at) => {
       const bit = at + 2
