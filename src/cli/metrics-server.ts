@@ -1,9 +1,12 @@
 /** /metrics and /healthz of a MySQL proxy without a node. */
 import { createServer } from 'node:http'
-import { Counter, Gauge, Registry } from 'prom-client'
 import type { Address } from '../base/address.ts'
+import { systemClock } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
 import { configError } from '../node/config-values.ts'
+import { MetricSet } from '../node/metric-set.ts'
+import { addProcessMetrics } from '../node/process-metrics.ts'
+import { addTransportMetrics } from '../node/transport-metrics.ts'
 import { addProxyMetrics } from '../proxy/metrics.ts'
 import type { ProxyServer } from '../proxy/server.ts'
 
@@ -12,7 +15,10 @@ export type MetricsServer = { readonly port: number; close(): void }
 
 /** Listens. Rejects with CONFIG when it cannot. */
 export async function startMetrics({ host, port }: Address, proxy: ProxyServer): Promise<MetricsServer> {
-  const registry = registryOf(proxy)
+  const metrics = new MetricSet()
+  const { registry } = metrics
+  addTransportMetrics(metrics, { mysql: () => proxy.stats })
+  addProxyMetrics(metrics, () => proxy.stats)
   const server = createServer({ requestTimeout: 5000, headersTimeout: 5000 }, (request, response) => {
     const path = request.url?.split('?')[0]
     if (request.method !== 'GET' && request.method !== 'HEAD') response.writeHead(405).end()
@@ -33,60 +39,14 @@ export async function startMetrics({ host, port }: Address, proxy: ProxyServer):
     })
     server.listen({ host, port }, resolve)
   })
+  const unwatch = addProcessMetrics(metrics, systemClock.wallUs())
   const bound = server.address()
   return {
     port: typeof bound === 'object' && bound !== null ? bound.port : port,
     close() {
+      unwatch()
       server.close()
       server.closeAllConnections()
     },
   }
-}
-
-/** The metrics that a node has of its transports and its process, by the same names, and those of the proxy. */
-function registryOf(proxy: ProxyServer): Registry {
-  const registry = new Registry()
-  const protocol = 'mysql'
-  const of = (
-    name: string,
-    help: string,
-    figure: 'connections' | 'pending' | 'connectionsTotal' | 'commands',
-  ) => {
-    const Type = name.endsWith('_total') ? Counter : Gauge
-    const metric: Counter | Gauge = new Type({
-      name,
-      help,
-      labelNames: ['protocol'],
-      registers: [registry],
-      collect() {
-        metric.reset()
-        metric.inc({ protocol }, proxy.stats[figure])
-      },
-    })
-  }
-  of('fahao_connections', 'Open connections.', 'connections')
-  of('fahao_connections_total', 'Connections accepted.', 'connectionsTotal')
-  of('fahao_connections_pending', 'Open connections before a login.', 'pending')
-  of('fahao_requests_total', 'Commands received.', 'commands')
-  const rejected = new Counter({
-    name: 'fahao_connections_rejected_total',
-    help: 'Connections closed to keep a limit, by reason: limit, address, pending.',
-    labelNames: ['protocol', 'reason'],
-    registers: [registry],
-    collect() {
-      rejected.reset()
-      for (const [reason, count] of Object.entries(proxy.stats.rejected))
-        rejected.inc({ protocol, reason }, count)
-    },
-  })
-  addProxyMetrics(registry, () => proxy.stats)
-  const memory = new Gauge({
-    name: 'process_resident_memory_bytes',
-    help: 'Memory held.',
-    registers: [registry],
-    collect() {
-      memory.set(process.memoryUsage.rss())
-    },
-  })
-  return registry
 }

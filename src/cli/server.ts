@@ -9,7 +9,6 @@
  */
 import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
-import type { Registry } from 'prom-client'
 import { type Address, addressText } from '../base/address.ts'
 import { systemClock } from '../base/clock.ts'
 import { MeteredCatalogue } from '../catalogue/metered-catalogue.ts'
@@ -22,6 +21,7 @@ import type { CompatName } from '../node/compat-settings.ts'
 import type { Config } from '../node/config-schema.ts'
 import { configError, isLoopback } from '../node/config-values.ts'
 import { dialPlain } from '../node/dial.ts'
+import type { MetricSet } from '../node/metric-set.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { startNode } from '../node/start.ts'
 import { version } from '../node/version.ts'
@@ -89,7 +89,7 @@ export async function runServer(config: Config): Promise<void> {
     const own = {
       compat: config.compat,
       figures: { resp: resp && (() => resp.stats), postgres: postgres?.figures, mysql: mysql?.figures },
-      ...(mysql && { addMetrics: (registry: Registry) => addProxyMetrics(registry, mysql.figures) }),
+      ...(mysql && { addMetrics: (metrics: MetricSet) => addProxyMetrics(metrics, mysql.figures) }),
     }
     const http = config.http && (await startHttpServer({ ...shared, ...config.http, ...own }))
     if (http) listeners.push(http)

@@ -3,13 +3,14 @@ import { createServer, METHODS, type ServerOptions } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
-import type { Registry } from 'prom-client'
 import type { Audit } from '../auth/audit.ts'
 import type { Certificates } from '../node/certificates.ts'
 import type { CompatName } from '../node/compat-settings.ts'
 import type { Config } from '../node/config-schema.ts'
 import { dialPlain } from '../node/dial.ts'
+import type { MetricSet } from '../node/metric-set.ts'
 import type { FahaoNode } from '../node/node.ts'
+import type { TransportSources } from '../node/transport-metrics.ts'
 import { Backlog, type BacklogLimits } from './backlog.ts'
 import { awaitIgnoredBodies, readJsonOnly } from './bodies.ts'
 import { makeGuard } from './browser-safety.ts'
@@ -34,7 +35,7 @@ import { tokenOperations } from './native/tokens.ts'
 import { userOperations } from './native/users.ts'
 import { nameOf, type Operation, poolOf, refuseParameters } from './operation.ts'
 import { healthOperations } from './ops/health.ts'
-import { Metrics, metricsOperation, type TransportSources } from './ops/metrics.ts'
+import { Metrics, metricsOperation } from './ops/metrics.ts'
 import { openApiOperation } from './ops/openapi.ts'
 import { recording } from './recording.ts'
 import { countRequests, type HttpTraffic, noTraffic } from './traffic.ts'
@@ -54,7 +55,7 @@ export type HttpOptions = {
   /** The figures of the other transports, for /metrics. */
   readonly figures?: TransportSources
   /** Adds further metrics to /metrics. */
-  readonly addMetrics?: (registry: Registry) => void
+  readonly addMetrics?: (metrics: MetricSet) => void
   /** APIs of other generators to serve as well. */
   readonly compat?: readonly CompatName[]
   /** Serves these APIs only, for a port of the replaced service. */
@@ -154,7 +155,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
 function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTraffic): Operation[] {
   const { node } = options
   const metrics = new Metrics(node, { ...options.figures, http: () => traffic })
-  options.addMetrics?.(metrics.registry)
+  options.addMetrics?.(metrics.set)
   app.addHook('onClose', async () => metrics.close())
   const all = () => operations
   const operations: Operation[] = [

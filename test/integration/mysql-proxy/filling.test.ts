@@ -521,7 +521,10 @@ describe('the figures of a proxy', () => {
     await startMysqlProxy(scope, { upstream: db.port, args: ['--metrics', `127.0.0.1:${metrics}`] })
     const get = async (path: string) => (await fetch(`http://127.0.0.1:${metrics}${path}`)).text()
     assert.equal(await get('/healthz'), 'ok\n')
-    assert.match(await get('/metrics'), /^fahao_connections_total\{protocol="mysql"\} [1-9]/m)
+    const text = await get('/metrics')
+    assert.match(text, /^fahao_connections_total\{protocol="mysql"\} [1-9]/m)
+    assert.match(text, /^process_cpu_seconds_total [0-9.]+$/m)
+    assert.match(text, /^fahao_event_loop_lag_seconds\{quantile="0.99"\} [0-9.e-]+$/m)
   })
 })
 

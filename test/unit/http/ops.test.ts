@@ -261,8 +261,8 @@ describe('metrics', () => {
     const path = join(import.meta.dirname, '../../../docs/reference/metrics.md')
     const documented = [...readFileSync(path, 'utf8').matchAll(/^\| `(\w+)` \| (\w+) \| (.*) \|$/gm)]
     const metrics = new Metrics(fakeNode(), { http: () => traffic })
-    addProxyMetrics(metrics.registry, () => undefined)
-    const real = metrics.registry.getMetricsAsArray().map(({ name, type, help }) => [name, type, help])
+    addProxyMetrics(metrics.set, () => undefined)
+    const real = metrics.set.registry.getMetricsAsArray().map(({ name, type, help }) => [name, type, help])
     metrics.close()
     assert.deepEqual(
       documented.map(([, name, type, help]) => [name, type, help]),

@@ -1,0 +1,32 @@
+/** The metrics of the listeners of a process: connections and requests, by the name of the protocol. */
+import type { Traffic } from '../commands/context.ts'
+import type { ConnectionCounts } from './admission.ts'
+import type { MetricSet, MetricValue } from './metric-set.ts'
+
+/** What a transport counts. */
+export type TransportFigures = Readonly<ConnectionCounts> & Pick<Traffic, 'commands'>
+
+/** Reads the figures of each transport, by the name of its protocol; undefined for one that is not served. */
+export type TransportSources = Readonly<Record<string, (() => TransportFigures) | undefined>>
+
+/** Adds the metrics of the transports. */
+export function addTransportMetrics(metrics: MetricSet, sources: TransportSources): void {
+  const transports = () =>
+    Object.entries(sources).flatMap(([protocol, read]) =>
+      read === undefined ? [] : [{ protocol, figures: read() }],
+    )
+  const all = (figure: Exclude<keyof TransportFigures, 'rejected'>) => () =>
+    transports().map(({ protocol, figures }): MetricValue => [{ protocol }, figures[figure]])
+  const labels = ['protocol']
+  metrics.gauge('fahao_connections', 'Open connections.', labels, all('connections'))
+  metrics.counter('fahao_connections_total', 'Connections accepted.', labels, all('connectionsTotal'))
+  const pending = 'Open connections before a login, or without a request of a user (HTTP).'
+  metrics.gauge('fahao_connections_pending', pending, labels, all('pending'))
+  const rejected = 'Connections closed to keep a limit, by reason: limit, address, pending.'
+  metrics.counter('fahao_connections_rejected_total', rejected, [...labels, 'reason'], () =>
+    transports().flatMap(({ protocol, figures }) =>
+      Object.entries(figures.rejected).map(([reason, count]): MetricValue => [{ protocol, reason }, count]),
+    ),
+  )
+  metrics.counter('fahao_requests_total', 'Commands and requests received.', labels, all('commands'))
+}
