@@ -38,7 +38,7 @@ function split(tokens: readonly Token[]): Token[][] {
       continue
     }
     if (current.length > 0)
-      statements.push([...current, { kind: 'end', text: '', at: token.at, to: token.at }])
+      statements.push([...current, { kind: 'end', text: '', raw: '', at: token.at, to: token.at }])
     current = []
   }
   return statements

@@ -2,6 +2,7 @@
  * Names of generators as SQL writes them: a part without quotes is in lower case, the schema `public` may stand in front,
  * and any other qualified name `s.n` is the generator `s.n`.
  */
+import { foldCase } from './sql/characters.ts'
 import { SqlError } from './sql/sql-error.ts'
 
 /** The name that these parts stand for. */
@@ -9,6 +10,8 @@ export function parseName(parts: readonly string[]): string {
   return (parts.length > 1 && parts[0] === 'public' ? parts.slice(1) : parts).join('.')
 }
 
+/** Longer texts name no generator: names have at most 256 bytes. */
+const lengthMax = 2048
 const part = /[ \t\n\r\f\v]*(?:"((?:[^"]|"")+)"|([^".\s]+))[ \t\n\r\f\v]*/y
 
 /**
@@ -16,6 +19,11 @@ const part = /[ \t\n\r\f\v]*(?:"((?:[^"]|"")+)"|([^".\s]+))[ \t\n\r\f\v]*/y
  * characters than letters and digits, such as `shop:order`, needs no quotes. Throws 42602.
  */
 export function nameOfText(text: string): string {
+  if (text.length > lengthMax)
+    throw new SqlError(
+      '42602',
+      `a name of ${text.length} characters is too long; names have at most 256 bytes`,
+    )
   const parts: string[] = []
   let at = 0
   do {
@@ -32,9 +40,4 @@ export function nameOfText(text: string): string {
 /** The text that names a generator in SQL, with quotes where it needs them. */
 export function textOfName(name: string): string {
   return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
-}
-
-/** Folds ASCII letters only, as PostgreSQL does with UTF-8. */
-function foldCase(name: string): string {
-  return name.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase())
 }

@@ -165,8 +165,11 @@ export class ExpressionParser extends PrimaryParser {
 
   /** A minus in front of a number belongs to the number, as in PostgreSQL. */
   #signed(sign: string, operand: Expression, at: number): Expression {
-    if (operand.kind === 'number')
-      return sign === '-' ? { ...operand, text: `-${operand.text}`, at } : operand
+    if (operand.kind === 'number') {
+      if (sign === '+') return operand
+      const { text } = operand
+      return { ...operand, text: text.startsWith('-') ? text.slice(1) : `-${text}`, at }
+    }
     return { kind: 'operator', operator: sign, left: undefined, right: operand, at }
   }
 

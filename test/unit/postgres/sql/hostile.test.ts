@@ -124,6 +124,12 @@ describe('hostile statements', () => {
     assert.match(await errorOf(`SELECT ${many('1, ', 1664)}1`), /^54011 /)
   })
 
+  test('of operators without an end are refused at the greatest length of an operator', async () => {
+    for (const operator of ['+', '-+', '<', '@'])
+      assert.match(await errorOf(`SELECT 1 ${many(operator, 500_000)} 1`), /^42601 operator too long/)
+    assert.equal(await errorOf(`SELECT 1 +${many('-+', 20)}1`), 'no error')
+  })
+
   test('are refused, and leave nothing behind', async () => {
     for (const text of texts) assert.notEqual(await errorOf(text), 'no error', text.slice(0, 40))
     assert.equal(await errorOf('SELECT 1'), 'no error')

@@ -1,0 +1,196 @@
+/**
+ * Strings and quoted names as a statement writes them, and their values.
+ * https://www.postgresql.org/docs/15/sql-syntax-lexical.html
+ *
+ * Values with escapes are put together in an array of units: a text that grows by each escape would take 30 bytes for each.
+ */
+import { isBlank, unterminated } from './characters.ts'
+import { positionOf, SqlError } from './sql-error.ts'
+
+/** A value, and where that which stands for it ends. */
+export type Unquoted = { readonly value: string; readonly to: number }
+
+const backslash = 92
+const quote = 39
+const lineFeed = 10
+
+/** A string whose content begins at `from`, and its first sign at `at`. Pieces on several lines are one string. */
+export function readString(text: string, at: number, from: number, escapes: boolean): Unquoted {
+  let value = ''
+  for (let start = from; ; ) {
+    const end = escapes ? endOfEscaped(text, at, start) : endOfPlain(text, at, start)
+    const piece = text.slice(start, end)
+    if (escapes && piece.includes('\\')) value += withoutEscapes(piece, start)
+    else value += piece.includes("'") ? piece.replaceAll("''", "'") : piece
+    const next = nextPiece(text, end + 1)
+    if (next === undefined) return { value, to: end + 1 }
+    start = next
+  }
+}
+
+function endOfPlain(text: string, at: number, from: number): number {
+  for (let index = from; ; index += 2) {
+    index = text.indexOf("'", index)
+    if (index < 0) throw unterminated('quoted string', text, at)
+    if (text.charCodeAt(index + 1) !== quote) return index
+  }
+}
+
+function endOfEscaped(text: string, at: number, from: number): number {
+  for (let index = from; index < text.length; index++) {
+    const unit = text.charCodeAt(index)
+    if (unit === backslash) index++
+    else if (unit === quote) {
+      if (text.charCodeAt(index + 1) !== quote) return index
+      index++
+    }
+  }
+  throw unterminated('quoted string', text, at)
+}
+
+/** Where the next piece of a string begins: behind white space with a line feed in it. */
+function nextPiece(text: string, from: number): number | undefined {
+  let at = from
+  let isNextLine = false
+  for (let unit = text.charCodeAt(at); isBlank(unit); unit = text.charCodeAt(++at))
+    isNextLine ||= unit === lineFeed
+  return isNextLine && text.charCodeAt(at) === quote ? at + 1 : undefined
+}
+
+/** A text that is put together of units. */
+class Units {
+  readonly #units: Uint16Array<ArrayBuffer>
+  #length = 0
+
+  /** @param max it has at most so many. */
+  constructor(max: number) {
+    this.#units = new Uint16Array(max)
+  }
+
+  add(unit: number): void {
+    this.#units[this.#length++] = unit
+  }
+
+  /** Adds a character: those above 0xffff are two units. */
+  addPoint(point: number): void {
+    if (point <= 0xffff) return this.add(point)
+    this.add(0xd800 + ((point - 0x10000) >> 10))
+    this.add(0xdc00 + ((point - 0x10000) & 0x3ff))
+  }
+
+  get text(): string {
+    return Buffer.from(this.#units.buffer, 0, this.#length * 2).toString('utf16le')
+  }
+}
+
+/** What follows a backslash: the unit that it stands for, or how many digits of which radix. Others stand for themselves. */
+type Escape = { readonly radix: 8 | 16; readonly min: number; readonly max: number; readonly from: number }
+const escapes: readonly (number | Escape | undefined)[] = Array.from({ length: 128 }, (_, unit) => {
+  const char = String.fromCharCode(unit)
+  if (char >= '0' && char <= '7') return { radix: 8, min: 1, max: 3, from: 0 }
+  if (char === 'x') return { radix: 16, min: 1, max: 2, from: 1 }
+  if (char === 'u' || char === 'U')
+    return { radix: 16, min: char === 'u' ? 4 : 8, max: char === 'u' ? 4 : 8, from: 1 }
+  return { b: 8, f: 12, n: 10, r: 13, t: 9 }[char]
+})
+
+/** What a piece of `E'…'` stands for. @param at where it stands in the statement. */
+function withoutEscapes(piece: string, at: number): string {
+  const units = new Units(piece.length)
+  for (let index = 0; index < piece.length; index++) {
+    const unit = piece.charCodeAt(index)
+    if (unit === backslash) index += addEscape(units, piece, index, at + index)
+    else {
+      units.add(unit)
+      // Two quotes stand for one.
+      if (unit === quote) index++
+    }
+  }
+  return units.text
+}
+
+/** Adds what an escape stands for; returns how many units follow its backslash. */
+function addEscape(units: Units, piece: string, index: number, at: number): number {
+  const unit = piece.charCodeAt(index + 1)
+  const meaning = escapes[unit]
+  if (typeof meaning === 'object') return addNumber(units, piece, index + 1, meaning, at)
+  units.add(meaning ?? unit)
+  return 1
+}
+
+function addNumber(
+  units: Units,
+  piece: string,
+  index: number,
+  { radix, min, max, from }: Escape,
+  at: number,
+) {
+  const start = index + from
+  const digits = countDigits(piece, start, radix, max)
+  if (digits >= min) units.addPoint(codePoint(Number.parseInt(piece.slice(start, start + digits), radix), at))
+  else if (min > 1) throw new SqlError('22025', 'invalid Unicode escape', { position: positionOf(at) })
+  // `\x` without a digit is the letter.
+  else units.add(piece.charCodeAt(index))
+  return Math.max(from + digits, 1)
+}
+
+/** How many digits there are from `from` on, up to `max`. */
+function countDigits(text: string, from: number, radix: 8 | 16, max: number): number {
+  let count = 0
+  while (count < max && digitOf(text.charCodeAt(from + count)) < radix) count++
+  return count
+}
+
+/** 16: no digit. */
+function digitOf(unit: number): number {
+  if (unit >= 48 && unit <= 57) return unit - 48
+  const lower = unit | 32
+  return lower >= 97 && lower <= 102 ? lower - 87 : 16
+}
+
+function codePoint(code: number, at: number): number {
+  if (code === 0 || code > 0x10ffff)
+    throw new SqlError('22021', 'invalid byte sequence for encoding "UTF8": 0x00', {
+      position: positionOf(at),
+    })
+  return code
+}
+
+/** What a value of `U&'…'` stands for. @param at where the token begins. */
+export function unicodeUnescaped(value: string, at: number): string {
+  if (!value.includes('\\')) return value
+  const units = new Units(value.length)
+  for (let index = 0; index < value.length; index++) {
+    const unit = value.charCodeAt(index)
+    if (unit !== backslash) units.add(unit)
+    else if (value.charCodeAt(index + 1) === backslash) {
+      units.add(backslash)
+      index++
+    } else {
+      const [from, digits] = value[index + 1] === '+' ? [index + 2, 6] : [index + 1, 4]
+      if (countDigits(value, from, 16, digits) < digits)
+        throw new SqlError('42601', 'invalid Unicode escape', { position: positionOf(at) })
+      units.addPoint(codePoint(Number.parseInt(value.slice(from, from + digits), 16), at))
+      index = from + digits - 1
+    }
+  }
+  return units.text
+}
+
+/** A quoted name whose content begins at `from`, and its first sign at `at`. Throws SqlError 42601. */
+export function readQuoted(text: string, at: number, from: number): Unquoted {
+  let index = from
+  let isDoubled = false
+  for (; ; index += 2) {
+    index = text.indexOf('"', index)
+    if (index < 0) throw unterminated('quoted identifier', text, at)
+    if (text[index + 1] !== '"') break
+    isDoubled = true
+  }
+  const value = text.slice(from, index)
+  if (value === '')
+    throw new SqlError('42601', 'zero-length delimited identifier at or near """"', {
+      position: positionOf(at),
+    })
+  return { value: isDoubled ? value.replaceAll('""', '"') : value, to: index + 1 }
+}
