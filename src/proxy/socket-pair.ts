@@ -7,6 +7,7 @@
  *  3. An error in a callback of a socket reaches `fail`, and nothing else.
  *  4. What is postponed is read before anything else of the client, in a later turn of the event loop.
  *  5. Once TLS is set up on a side, events of its socket without TLS are ignored.
+ *  6. Once the turn is over, a side that sends much is read further in a later turn, after at most two more chunks.
  */
 import type { Socket } from 'node:net'
 import { describe } from '../base/errors.ts'
@@ -31,14 +32,20 @@ export interface PairHost {
 
 const readingEvents = ['data', 'drain', 'end']
 
+/** A chunk of so many bytes has probably more behind it, which a socket reads in the same turn, up to 2 MiB. */
+const longChunkBytes = 16_384
+/** What a socket reads at once, at most. */
+const readBytes = 65_536
+
 /** Both sockets. */
-export class SocketPair implements Taker {
+export class SocketPair {
   readonly #host: PairHost
   #client: Socket
   #server: Socket
   /** The chunk that is being taken in. */
   #taking: Buffer | undefined
-  #isPostponed = false
+  readonly #clientRest = new Rest(() => this.readClient())
+  readonly #serverRest = new Rest(() => this.#readServer())
 
   constructor(client: Socket, server: Socket, host: PairHost) {
     this.#host = host
@@ -78,23 +85,16 @@ export class SocketPair implements Taker {
 
   /** Reads the client again, unless there is a reason against it. */
   readClient(): void {
-    if (this.#isPostponed || this.#server.writableNeedDrain) return
+    if (this.#clientRest.isWaiting || this.#server.writableNeedDrain) return
     if (this.#host.mayReadClient()) this.#client.resume()
   }
 
   /** Puts the last bytes of the client back. Does nothing once the client has ended: the server takes no more then. */
   postpone(bytes: Buffer): void {
     if (this.#client.readableEnded || this.#client.destroyed) return
-    this.#isPostponed = true
     this.#client.pause()
     this.#client.unshift(bytes)
-    turns.wait(this, false)
-  }
-
-  /** Goes on with what was postponed. */
-  takeTurn(): void {
-    this.#isPostponed = false
-    this.readClient()
+    this.#clientRest.begin(0)
   }
 
   /** Stops reading the client's socket, and returns it with `rest` as its next bytes: TLS takes its place. */
@@ -137,7 +137,7 @@ export class SocketPair implements Taker {
     socket.on('data', (chunk: Buffer) => this.#fromClient(chunk))
     socket.on('drain', () => {
       this.#host.unreadChanged()
-      this.#server.resume()
+      this.#readServer()
       this.readClient()
     })
     socket.on('end', () => this.#contain(() => this.#host.clientEnded()))
@@ -168,6 +168,9 @@ export class SocketPair implements Taker {
     this.#taking = undefined
     this.#uncork()
     if (!this.#host.mayReadClient()) this.#client.pause()
+    if (this.#clientRest.isWaiting || !isTooMuch(chunk)) return
+    this.#client.pause()
+    this.#clientRest.begin(workOf(readBytes))
   }
 
   #fromServer(chunk: Buffer): void {
@@ -180,6 +183,13 @@ export class SocketPair implements Taker {
     this.#taking = undefined
     this.#uncork()
     if (this.#client.isPaused()) this.readClient()
+    if (!isTooMuch(chunk)) return
+    this.#server.pause()
+    this.#serverRest.begin(workOf(readBytes))
+  }
+
+  #readServer(): void {
+    if (!this.#serverRest.isWaiting && !this.#client.writableNeedDrain) this.#server.resume()
   }
 
   /** Bytes that are the whole chunk leave by themselves; parts of it wait for the others. */
@@ -200,4 +210,40 @@ export class SocketPair implements Taker {
       this.#host.fail(error)
     }
   }
+}
+
+/** The time until a side goes on in its turn. */
+class Rest implements Taker {
+  isWaiting = false
+  #workBytes = 0
+  readonly #goOn: () => void
+
+  constructor(goOn: () => void) {
+    this.#goOn = goOn
+  }
+
+  /** @param workBytes what the side takes of its turn when it goes on, unless it is counted then. */
+  begin(workBytes: number): void {
+    this.#workBytes = workBytes
+    if (this.isWaiting) return
+    this.isWaiting = true
+    turns.wait(this, false)
+  }
+
+  takeTurn(): void {
+    this.isWaiting = false
+    turns.spend(this.#workBytes)
+    this.#goOn()
+  }
+}
+
+/** Counts a chunk that was received; whether the next one has to wait. */
+function isTooMuch({ length }: Buffer): boolean {
+  turns.spend(workOf(length))
+  return length >= longChunkBytes && turns.over
+}
+
+/** Bytes that are received take a quarter of the time of bytes of replies. */
+function workOf(bytes: number): number {
+  return bytes >> 2
 }

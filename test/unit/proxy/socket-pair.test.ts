@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { SocketPair } from '../../../src/proxy/socket-pair.ts'
+import { type PairHost, SocketPair } from '../../../src/proxy/socket-pair.ts'
 
 /** More than the system takes for a peer that does not read. */
 const much = Buffer.alloc(32 * 1_048_576, 97)
@@ -23,10 +23,23 @@ async function connected(t: TestContext): Promise<{ socket: Socket; peer: Socket
   return { socket, peer }
 }
 
-for (const [from, to] of [
+const quiet: Omit<PairHost, 'fromClient' | 'fromServer'> = {
+  mayReadClient: () => true,
+  unreadChanged() {},
+  clientEnded() {},
+  serverEnded() {},
+  clientClosed() {},
+  serverClosed() {},
+  serverFailed: assert.fail,
+  fail: assert.fail,
+}
+
+const directions = [
   ['client', 'server'],
   ['server', 'client'],
-] as const)
+] as const
+
+for (const [from, to] of directions) {
   test(`the ${from} is not read while the ${to} does not read what it was sent, and is read after it`, async (t) => {
     const sides = { client: await connected(t), server: await connected(t) }
     const taken = { client: 0, server: 0 }
@@ -39,14 +52,7 @@ for (const [from, to] of [
         taken.server += chunk.length
         pair.toClient(chunk)
       },
-      mayReadClient: () => true,
-      unreadChanged() {},
-      clientEnded() {},
-      serverEnded() {},
-      clientClosed() {},
-      serverClosed() {},
-      serverFailed: assert.fail,
-      fail: assert.fail,
+      ...quiet,
     })
     sides[from].peer.write(much)
     while (!pair[from].isPaused() && taken[from] < much.length)
@@ -65,3 +71,31 @@ for (const [from, to] of [
     await all
     assert.equal(taken[from], much.length)
   })
+
+  test(`what ${from}s send at once is taken in many turns of the event loop, a few chunks in each`, async (t) => {
+    const [count, bytes] = [32, 1_048_576]
+    let [taken, inTurn, most, turns] = [0, 0, 0, 0]
+    const take = (chunk: Buffer) => {
+      taken += chunk.length
+      inTurn += chunk.length
+    }
+    const all: SocketPair[] = []
+    while (all.length < count) {
+      const sides = { client: await connected(t), server: await connected(t) }
+      for (const { socket } of Object.values(sides)) socket.pause()
+      sides[from].peer.write(much.subarray(0, bytes))
+      const host = { ...quiet, fromClient: take, fromServer: take }
+      all.push(new SocketPair(sides.client.socket, sides.server.socket, host))
+    }
+    for (const pair of all) pair[from].resume()
+    while (taken < count * bytes) {
+      await new Promise((resolve) => setImmediate(resolve))
+      most = Math.max(most, inTurn)
+      if (inTurn > 0) turns++
+      inTurn = 0
+    }
+    // At first all of them are read, each a chunk beyond the end of the turn; then a few go on in each turn.
+    assert.ok(most <= 8_388_608, `${most} bytes in one turn`)
+    assert.ok(turns > 40, `${turns} turns`)
+  })
+}
