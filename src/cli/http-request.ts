@@ -1,11 +1,11 @@
 /** One request of the command line to a server, over HTTP with TLS or without. */
 import { readFileSync } from 'node:fs'
-import { request as requestPlain } from 'node:http'
 import { request as requestTls } from 'node:https'
 import { text } from 'node:stream/consumers'
 import { connect } from 'node:tls'
 import { type Command, Option } from 'commander'
 import { describe } from '../base/errors.ts'
+import { request as requestPlain } from '../node/plain-http.ts'
 import { UsageError } from './exit-codes.ts'
 
 /** Files in PEM: the authority that signed the server's certificate, and this client's certificate with its key. */

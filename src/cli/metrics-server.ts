@@ -1,10 +1,10 @@
 /** /metrics and /healthz of a MySQL proxy without a node. */
-import { createServer } from 'node:http'
 import type { Address } from '../base/address.ts'
 import { systemClock } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
 import { configError } from '../node/config-values.ts'
 import { MetricSet } from '../node/metric-set.ts'
+import { createServer } from '../node/plain-http.ts'
 import { addProcessMetrics } from '../node/process-metrics.ts'
 import { addTransportMetrics } from '../node/transport-metrics.ts'
 import { addProxyMetrics } from '../proxy/metrics.ts'

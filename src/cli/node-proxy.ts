@@ -1,7 +1,9 @@
 /** The MySQL proxy beside the listeners of a node. */
 import type { Logger } from 'pino'
 import type { Address } from '../base/address.ts'
+import type { MetricSet } from '../node/metric-set.ts'
 import type { FahaoNode } from '../node/node.ts'
+import { addProxyMetrics } from '../proxy/metrics.ts'
 import type { ProxyStats } from '../proxy/server.ts'
 import type { ListenerTls } from './listener-tls.ts'
 import { nodeSupply } from './node-supply.ts'
@@ -11,6 +13,8 @@ import { openProxy } from './proxy-server.ts'
 export type NodeProxy = {
   readonly port: number
   readonly figures: () => ProxyStats
+  /** Adds its metrics. */
+  readonly addMetrics: (metrics: MetricSet) => void
   close(deadlineMs: number): Promise<void>
 }
 
@@ -26,9 +30,11 @@ export async function openNodeProxy(
   const supply = nodeSupply(node, address, tls.resp, nextId())
   try {
     const proxy = await openProxy(config, address, { log, tls: tls['mysql-proxy'], maker: supply })
+    const figures = () => proxy.stats
     return {
       port: proxy.port,
-      figures: () => proxy.stats,
+      figures,
+      addMetrics: (metrics) => addProxyMetrics(metrics, figures),
       close: (deadlineMs) => proxy.close(deadlineMs).finally(() => supply.close()),
     }
   } catch (error) {

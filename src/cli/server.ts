@@ -21,19 +21,15 @@ import type { CompatName } from '../node/compat-settings.ts'
 import type { Config } from '../node/config-schema.ts'
 import { configError, isLoopback } from '../node/config-values.ts'
 import { dialPlain } from '../node/dial.ts'
-import type { MetricSet } from '../node/metric-set.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { startNode } from '../node/start.ts'
 import { version } from '../node/version.ts'
-import { addProxyMetrics } from '../proxy/metrics.ts'
 import { clusterCommands, type RespForwarder, RespTransport } from '../resp/forward.ts'
 import { type RespServer, startRespServer } from '../resp/server.ts'
 import { descriptorAdvice } from './descriptors.ts'
 import { firstIdSteps, httpUrl } from './first-id.ts'
 import { openTls } from './listener-tls.ts'
 import { openLog } from './log.ts'
-import { openNodeProxy } from './node-proxy.ts'
-import { openPostgres } from './postgres.ts'
 import { missingUsers, protect } from './protected-mode.ts'
 import { crashOnBugs, stopAsked, stopTimeoutMs } from './signals.ts'
 import { fields, print } from './terminal.ts'
@@ -81,15 +77,20 @@ export async function runServer(config: Config): Promise<void> {
     const resp = config.resp && (await openResp(node, config.resp, log, forwarder, tls.resp, nextId))
     if (resp)
       listeners.push({ port: resp.port, close: (ms) => resp.close(ms).finally(() => forwarder?.close()) })
-    const postgres = config.postgres && (await openPostgres(node, config.postgres, log, tls, nextId))
+    // Imported here: a server without these listeners starts sooner.
+    const postgres =
+      config.postgres &&
+      (await (await import('./postgres.ts')).openPostgres(node, config.postgres, log, tls, nextId))
     if (postgres) listeners.push(postgres)
-    const mysql = config.mysqlProxy && (await openNodeProxy(node, config.mysqlProxy, log, tls, nextId))
+    const mysql =
+      config.mysqlProxy &&
+      (await (await import('./node-proxy.ts')).openNodeProxy(node, config.mysqlProxy, log, tls, nextId))
     if (mysql) listeners.push(mysql)
     const shared = httpOptions(node, log, tls.http)
     const own = {
       compat: config.compat,
       figures: { resp: resp && (() => resp.stats), postgres: postgres?.figures, mysql: mysql?.figures },
-      ...(mysql && { addMetrics: (metrics: MetricSet) => addProxyMetrics(metrics, mysql.figures) }),
+      ...(mysql && { addMetrics: mysql.addMetrics }),
     }
     const http = config.http && (await startHttpServer({ ...shared, ...config.http, ...own }))
     if (http) listeners.push(http)

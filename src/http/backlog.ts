@@ -12,9 +12,10 @@
  *  5. An error that ends a connection is sent after the answers to all complete requests before it.
  *  6. A connection whose chunks are too short is not read any more, and none of its further requests starts.
  */
-import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import { systemClock, type Timer } from '../base/clock.ts'
+import { ServerResponse } from '../node/plain-http.ts'
 import { type Sender, UnreadBudget, type UnreadLimits } from '../node/unread-budget.ts'
 import { isRefused, MeteredRequest } from './chunks.ts'
 

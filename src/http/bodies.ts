@@ -1,6 +1,6 @@
 /** The bodies of requests: JSON where a body is read, and nothing where none is. */
-import { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { IncomingMessage } from '../node/plain-http.ts'
 import { turns } from '../node/turns.ts'
 import { HttpRefusal } from './problem.ts'
 

@@ -7,7 +7,7 @@
  *  2. Every request is settled, at the latest `timeoutMs` after it was sent, also while it waits for a connection.
  *  3. A request of a client that has gone is not sent again.
  */
-import { Agent, type ClientRequest, type IncomingMessage, request as sendRequest } from 'node:http'
+import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import type { ProofFor } from '../auth/node-proof.ts'
 import { addressOf } from '../base/address.ts'
@@ -16,6 +16,7 @@ import { describe } from '../base/errors.ts'
 import type { ClusterView } from '../commands/context.ts'
 import { Forwarder, type ForwardTransport, NoReply, type NoReplyState } from '../forwarding/forwarder.ts'
 import { type Dial, readyEvent } from '../node/dial.ts'
+import { Agent, request as sendRequest } from '../node/plain-http.ts'
 import { forwardedHeader } from './caller.ts'
 import { goneSignal } from './gone-signal.ts'
 

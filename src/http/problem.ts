@@ -1,9 +1,9 @@
 /** Errors as HTTP shows them: RFC 9457 problem details, with the registry's word in `code`. */
-import { STATUS_CODES } from 'node:http'
 import type { FastifyError } from 'fastify'
 import { z } from 'zod'
 import { errorRegistry } from '../base/error-texts.ts'
 import { type ErrorCode, FahaoError } from '../base/errors.ts'
+import { STATUS_CODES } from '../node/plain-http.ts'
 
 /** The body of every error answer, as a schema. */
 export const problemShape = z

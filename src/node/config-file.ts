@@ -1,5 +1,6 @@
 /** The config file: YAML, with the position of every value, so that an error can name it. */
-import { isMap, isScalar, LineCounter, type Node, type Pair, parseDocument, type YAMLMap } from 'yaml'
+import { createRequire } from 'node:module'
+import type { Node, Pair, YAMLMap } from 'yaml'
 import { configError } from './config-values.ts'
 
 /** A value and its position. */
@@ -18,6 +19,9 @@ export type ConfigFile = {
 
 /** Reads a config file. Throws CONFIG with line and column. */
 export function readConfigFile(path: string, text: string): ConfigFile {
+  const { isMap, isScalar, LineCounter, parseDocument } = loadYaml()
+  const isNothing = (node: Node | null): node is null =>
+    node === null || (isScalar(node) && node.value === null)
   const lines = new LineCounter()
   const at = (offset: number) => {
     const { line, col } = lines.linePos(offset)
@@ -47,8 +51,9 @@ export function readConfigFile(path: string, text: string): ConfigFile {
   throw configError(`${generators.position}: generators are written as \`name: { kind: … }\``)
 }
 
-function isNothing(node: Node | null): node is null {
-  return node === null || (isScalar(node) && node.value === null)
+/** Loaded only with a file to read: most commands have none. */
+function loadYaml(): typeof import('yaml') {
+  return createRequire(import.meta.url)('yaml')
 }
 
 /** Replaces each bigint that a double holds exactly by a number, at every depth. */

@@ -2,9 +2,9 @@
  * Failures in the form of Spring Boot 1.5: the replaced services are built on it, and their clients read it.
  * Members and their order are those of its DefaultErrorAttributes.
  */
-import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { describe, FahaoError } from '../../base/errors.ts'
+import { STATUS_CODES } from '../../node/plain-http.ts'
 import { challenge, type HttpLog } from '../failures.ts'
 import { HttpRefusal, problemOf, withoutTokens } from '../problem.ts'
 
