@@ -69,11 +69,15 @@ class StatementsReader {
   readonly #inserts: Insert[] = []
   /** Texts of the definitions so far, in lower case. */
   readonly #definitions: string[] = []
+  /** How many of them were searched for the name of each table, and whether one has it. */
+  readonly #searched = new Map<FilledColumn, { count: number; isFound: boolean }>()
   /** An insert that gives all ids. */
   #given: Insert | undefined
   #session: SqlSession
   /** Whether the session is still as the context says. */
   #isSessionKnown = true
+  /** Whether the text may have an insert behind a change of the session. */
+  #mayInsertLater = true
   #statements = 0
   /** The rest of the statement says nothing. */
   #isSkipping = false
@@ -204,10 +208,15 @@ class StatementsReader {
     }
   }
 
-  #isDefined({ table }: FilledColumn): boolean {
-    if (this.#definitions.length === 0) return false
-    const name = Buffer.from(table).toString('latin1').toLowerCase()
-    return this.#definitions.some((text) => text.includes(name))
+  #isDefined(column: FilledColumn): boolean {
+    const { length } = this.#definitions
+    if (length === 0) return false
+    const known = this.#searched.get(column) ?? { count: 0, isFound: false }
+    const name = Buffer.from(column.table).toString('latin1').toLowerCase()
+    while (known.count < length && !known.isFound)
+      known.isFound = this.#definitions[known.count++]!.includes(name)
+    this.#searched.set(column, known)
+    return known.isFound
   }
 
   #refuseDefined({ database, table }: FilledColumn): never {
@@ -325,7 +334,9 @@ class StatementsReader {
   }
 
   #refuseAfterChange(start: number): void {
-    if (this.#mentions(start))
+    // What is not in the rest of the text is not behind the next statement either.
+    this.#mayInsertLater &&= this.#mentions(start)
+    if (this.#mayInsertLater)
       throw new Refused(
         unsupported(
           'a statement that may change the session stands in front of one that may need ids; send them one after the other',

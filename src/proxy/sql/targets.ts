@@ -18,8 +18,8 @@ export type Target = {
 }
 
 const modifiers = new Set(['LOW_PRIORITY', 'DELAYED', 'HIGH_PRIORITY', 'IGNORE'])
-/** A hint that changes a variable, or whose end servers may see elsewhere. */
-const unclearHint = /\/\*\+(?:(?!\*\/)[\s\S])*(?:set_var|['"`])/i
+/** What changes a variable in a hint, or has its end elsewhere for some servers. */
+const unclear = /set_var|['"`]/i
 
 /**
  * Reads on from INSERT or REPLACE, the current token, to behind the table. Undefined if the table is none that is filled
@@ -77,12 +77,21 @@ export function readTable(cursor: Cursor, session: SqlSession, columns: FilledCo
 }
 
 function refuseHint(head: string, columns: FilledColumns, sql: Buffer): void {
-  if (unclearHint.test(head) && columns.mentions(sql))
+  if (hasUnclearHint(head) && columns.mentions(sql))
     throw new Refused(
       unsupported(
         'the statement has a hint with quotes or SET_VAR, and may insert into a table whose ids are filled in; remove the hint',
       ),
     )
+}
+
+function hasUnclearHint(text: string): boolean {
+  for (let at = text.indexOf('/*+'); at >= 0; ) {
+    const end = text.indexOf('*/', at + 3)
+    if (unclear.test(text.slice(at, end < 0 ? text.length : end))) return true
+    at = end < 0 ? -1 : text.indexOf('/*+', end)
+  }
+  return false
 }
 
 /**
