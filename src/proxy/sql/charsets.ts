@@ -4,6 +4,7 @@
  * The byte ranges are those of MySQL's and MariaDB's own functions (`strings/ctype-*.c`, `ismbchar_*`). In UTF-8 no byte
  * of a longer character is an ASCII byte, so UTF-8 is read byte by byte.
  */
+import { shortText } from './short-texts.ts'
 
 /** What a byte is outside of quotes and comments. */
 export const byteClass = { other: 0, space: 1, letter: 2, digit: 3, odd: 4 } as const
@@ -150,9 +151,7 @@ function build(name: string, parts: Parts): Charset {
     isUtf8: parts.isUtf8 ?? false,
     isKnown: parts.isKnown ?? true,
     decode: (bytes, start, end) =>
-      isAscii(bytes, start, end)
-        ? bytes.toString('latin1', start, end)
-        : decoder?.decode(bytes.subarray(start, end)),
+      isAscii(bytes, start, end) ? shortText(bytes, start, end) : decoder?.decode(bytes.subarray(start, end)),
   }
 }
 

@@ -1,5 +1,6 @@
 /** The columns that get ids, as they are configured: at most one for each table. */
 import { FahaoError } from '../../base/errors.ts'
+import { shortText } from './short-texts.ts'
 import { latin1 } from './words.ts'
 
 /** A column whose missing values the proxy fills in. */
@@ -91,7 +92,12 @@ export class FilledColumns {
    */
   mayMatter(sql: Buffer): boolean {
     if (this.#columns.size === 0 || startsHarmless(sql)) return false
-    return this.#hasWords(sql, anyVerb) && !this.#startsForeign(sql)
+    const table = tableOf(sql)
+    if (table !== undefined) {
+      if (this.#tables.has(table)) return true
+      if (isSingle(sql)) return false
+    }
+    return this.#hasWords(sql, anyVerb)
   }
 
   /** Columns whose table, or a temporary one of its name, the statement may define anew. */
@@ -113,12 +119,6 @@ export class FilledColumns {
     if (sql.length > pieceBytes) return this.#hasWordsInPieces(sql, verbs)
     const text = latin1(sql, 0, sql.length)
     return verbs.test(text) && (this.#names?.test(text) ?? true)
-  }
-
-  /** Whether it is one INSERT or REPLACE, which names another table in a way that does not depend on the session. */
-  #startsForeign(sql: Buffer): boolean {
-    const table = insertHead.exec(latin1(sql, 0, Math.min(sql.length, headBytes)))?.[1]?.toLowerCase()
-    return table !== undefined && !this.#tables.has(unquoted(table)) && isSingle(sql)
   }
 
   #hasWordsInPieces(sql: Buffer, verbs: RegExp): boolean {
@@ -145,7 +145,13 @@ function verbOf(sql: Buffer): string {
   if (first <= space || first === slash) start = leading.exec(latin1(sql, 0, headBytes))?.[0].length ?? 0
   let end = start
   while (end <= start + lastOfVerb && (sql[end] ?? space) > space) end++
-  return latin1(sql, start, end)
+  return shortText(sql, start, end)
+}
+
+/** The table, in lower case, of an INSERT or REPLACE that names it in a way that does not depend on the session. */
+function tableOf(sql: Buffer): string | undefined {
+  const table = insertHead.exec(latin1(sql, 0, Math.min(sql.length, headBytes)))?.[1]
+  return table === undefined ? undefined : unquoted(table.toLowerCase())
 }
 
 /** Whether the text is one statement for certain. */

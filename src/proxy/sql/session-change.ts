@@ -3,6 +3,7 @@ import type { Charset } from './charsets.ts'
 import { Cursor, mark } from './cursor.ts'
 import { Lexer, token } from './lexer.ts'
 import type { SqlSession } from './session.ts'
+import { shortText } from './short-texts.ts'
 import { latin1, nameOf, wordOf } from './words.ts'
 
 /** `none`; `unknown`: ask the server before the next statement that matters; or the new current database. */
@@ -40,7 +41,7 @@ export function sessionChange(sql: Buffer, session: SqlSession): SessionChange {
   let end = 0
   while (end <= longestQuickVerb && (sql[end] ?? space) > space) end++
   const ending = sql.indexOf(mark.semicolon)
-  if ((ending < 0 || ending === sql.length - 1) && quickVerb.test(latin1(sql, 0, end))) return 'none'
+  if ((ending < 0 || ending === sql.length - 1) && quickVerb.test(shortText(sql, 0, end))) return 'none'
   const lexer = new Lexer(sql, session, { executable: 'read', parameters: true })
   const cursor = new Cursor(lexer, session.charset)
   let change: SessionChange = 'none'

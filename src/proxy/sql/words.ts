@@ -1,6 +1,7 @@
 /** The words and names of statements. */
 import type { Charset } from './charsets.ts'
 import { type Lexer, token } from './lexer.ts'
+import { shortText } from './short-texts.ts'
 
 const backquote = 96
 
@@ -27,7 +28,7 @@ export function isMark(lexer: Lexer, byte: number): boolean {
 
 /** The token as a keyword in upper case; '' if it is no word. */
 export function wordOf(lexer: Lexer): string {
-  return lexer.kind === token.word ? latin1(lexer.bytes, lexer.start, lexer.end).toUpperCase() : ''
+  return lexer.kind === token.word ? shortText(lexer.bytes, lexer.start, lexer.end).toUpperCase() : ''
 }
 
 /** Bytes as text of one character for each byte. */
