@@ -35,11 +35,11 @@ export function ignoreFilter(
  */
 export function aloneFilter(insert: Insert, { ids: [first], isText }: DrawnIds): ReplyFilter | undefined {
   if (isText || first === undefined || insert.onDuplicate !== undefined) return undefined
-  return firstIdFilter(insert, BigInt(first))
+  return firstIdFilter(insert, first)
 }
 
-/** Reports the first id of a statement, unless that row may have been there before. */
-export function firstIdFilter({ isIgnore, onDuplicate }: Insert, id: bigint): ReplyFilter {
+/** Reports the first id of a statement, a decimal, unless that row may have been there before. */
+export function firstIdFilter({ isIgnore, onDuplicate }: Insert, id: string): ReplyFilter {
   return {
     form: 'results',
     receives: 'ok',
@@ -47,8 +47,8 @@ export function firstIdFilter({ isIgnore, onDuplicate }: Insert, id: bigint): Re
       if (!ok) return bytes
       const { affectedRows, insertId: own, duplicates } = ok
       const mayBeOther = affectedRows === 0 || (isIgnore && duplicates > 0)
-      if (mayBeOther && onDuplicate === undefined) return own === id ? withInsertId(bytes, 0n) : bytes
-      return own === 0n && affectedRows > 0 ? withInsertId(bytes, id) : bytes
+      if (mayBeOther && onDuplicate === undefined) return own === BigInt(id) ? withInsertId(bytes, 0n) : bytes
+      return own === 0n && affectedRows > 0 ? withInsertId(bytes, BigInt(id)) : bytes
     },
   }
 }

@@ -67,7 +67,7 @@ export abstract class PacketWalker {
       if (this.#left > 0) {
         const step = Math.min(this.#left, end - at)
         if (this.#judgement === 'hold') {
-          this.#hold(chunk.subarray(at, at + step))
+          this.#hold(step === end ? chunk : chunk.subarray(at, at + step))
           from = at + step
         }
         at += step

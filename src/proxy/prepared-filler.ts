@@ -191,7 +191,7 @@ export class PreparedFiller {
   ): void {
     const { ask, send } = this.#host
     const [first] = ids
-    const firstId = first === undefined || statement.isText ? undefined : BigInt(first)
+    const firstId = first === undefined || statement.isText ? undefined : first
     if (firstId !== undefined && !statement.setsInsertId)
       ask(commands.query, Buffer.from(`SET last_insert_id = ${first}`), { form: 'results', ...swallowed })
     const head = this.#named(execution.head)
@@ -223,7 +223,7 @@ export class PreparedFiller {
     return named
   }
 
-  #filterOf(statement: PreparedStatement, execution: Execution, firstId: bigint | undefined) {
+  #filterOf(statement: PreparedStatement, execution: Execution, firstId: string | undefined) {
     if (firstId !== undefined) return firstIdFilter(statement.insert, firstId)
     const given = statement.lastGiven(execution)
     return given === undefined ? undefined : givenIdFilter(statement.insert, given)

@@ -85,7 +85,7 @@ export class PreparedStatement {
 
   /** Forgets long data, as the server does after an execution and a reset. */
   reset(): void {
-    this.#long.clear()
+    if (this.#long.size > 0) this.#long.clear()
   }
 
   /** Reads the body of COM_STMT_EXECUTE; undefined: it is malformed. */
@@ -131,9 +131,10 @@ export class PreparedStatement {
       const { state, parameter } = this.insert.rows[row]!
       if (state === 'parameter') replaced.set(parameter, id)
     }
-    return Array.from(this.#parameters, (source) =>
-      source < 0 ? idOf.get(-1 - source)! : (replaced.get(source) ?? parameters[source]!),
-    )
+    const all: Parameter[] = []
+    for (const source of this.#parameters)
+      all.push(source < 0 ? idOf.get(-1 - source)! : (replaced.get(source) ?? parameters[source]!))
+    return all
   }
 }
 

@@ -121,12 +121,18 @@ export function partsOf(body: Uint8Array): number {
 
 /** The packets of a command: its payload in parts. */
 export function commandPackets(command: number, body: Uint8Array): Buffer[] {
-  const payload = [Buffer.from([command]), body]
-  if (body.length + 1 < partBytesMax) return [Buffer.concat([headerOf(body.length + 1, 0), ...payload])]
-  const whole = Buffer.concat(payload)
+  const whole = Buffer.allocUnsafe(headerBytes + 1 + body.length)
+  whole[headerBytes] = command
+  whole.set(body, headerBytes + 1)
+  if (body.length + 1 < partBytesMax) {
+    // The highest byte is the sequence number.
+    whole.writeUInt32LE(body.length + 1)
+    return [whole]
+  }
   const packets: Buffer[] = []
   for (let part = 0; part < partsOf(body); part++) {
-    const bytes = whole.subarray(part * partBytesMax, (part + 1) * partBytesMax)
+    const from = headerBytes + part * partBytesMax
+    const bytes = whole.subarray(from, from + partBytesMax)
     packets.push(headerOf(bytes.length, part & 0xff), bytes)
   }
   return packets

@@ -17,7 +17,7 @@ import { headerBytes, lengthOfInteger, partBytesMax, readInteger, serverStatus }
 import type { ReplyFilter, ReplyForm } from './reply-filter.ts'
 
 /** A reply that is expected: the server's, or one of our own. */
-type Expected = ReplyForm | (ReplyFilter & { readonly sequenceShift: number }) | Uint8Array
+type Expected = ReplyForm | (ReplyFilter & { readonly sequenceShift?: number }) | Uint8Array
 
 /** What the replies need to know and to tell. */
 export interface ReplyHost {
@@ -104,7 +104,7 @@ export class Replies extends PacketWalker {
 
   /** A command is on its way to the server. `sequenceShift` is added to the sequence numbers of its reply. */
   filter(reply: ReplyFilter, sequenceShift = 0): void {
-    this.#expected.push({ ...reply, sequenceShift })
+    this.#expected.push(sequenceShift === 0 ? reply : { ...reply, sequenceShift })
   }
 
   /** Sends `reply` to the client, once the commands before it have been answered. */

@@ -35,8 +35,8 @@ type Fill = Extract<Reading, { kind: 'fill' }>
 
 /** What was learned for one command. */
 type Learned = {
-  /** The columns of tables. */
-  readonly columns: Map<FilledColumn, readonly string[]>
+  /** The columns of tables; undefined: of none. */
+  columns: Map<FilledColumn, readonly string[]> | undefined
   /** Whether the server has been asked for anything. */
   hasAsked: boolean
 }
@@ -49,6 +49,8 @@ export class StatementFiller implements StatementReader {
   readonly #host: FillerHost
   readonly #knowledge: SessionKnowledge
   readonly #prepared: PreparedFiller
+  /** The text that is held was whole when it was judged. */
+  #isJudged = false
   /** A prepared statement may change the session, or a table, whenever one is executed. */
   #preparesChanges = false
 
@@ -82,6 +84,7 @@ export class StatementFiller implements StatementReader {
   }
 
   holdsText(command: number, sql: Buffer | undefined): boolean {
+    this.#isJudged = sql !== undefined
     if (sql === undefined || this.#knowledge.columns.mayMatter(sql)) return true
     this.#note(command, sql)
     return false
@@ -111,7 +114,7 @@ export class StatementFiller implements StatementReader {
 
   take(command: HeldCommand): Promise<void> | undefined {
     try {
-      const waiting = this.#take(command, { columns: new Map(), hasAsked: false })
+      const waiting = this.#take(command, { columns: undefined, hasAsked: false })
       if (waiting === undefined) return undefined
       this.#weigh(command)
       return waiting.catch((error) => this.#failed(command, error)).finally(() => this.#host.waits(0))
@@ -125,7 +128,7 @@ export class StatementFiller implements StatementReader {
   #take(command: HeldCommand, learned: Learned): Promise<void> | undefined {
     const { session, columns } = this.#knowledge
     const isStatement = command.command === commands.query || command.command === commands.statementPrepare
-    if (isStatement && !columns.mayMatter(command.body)) return this.#relay(command)
+    if (isStatement && !this.#isJudged && !columns.mayMatter(command.body)) return this.#relay(command)
     // The server uses the forced id up without a word.
     if (session === undefined || (session.forcedId && !learned.hasAsked)) {
       learned.hasAsked = true
@@ -145,7 +148,7 @@ export class StatementFiller implements StatementReader {
 
   #factsOf(column: FilledColumn, learned: Learned): TableFacts {
     const type = this.#knowledge.typeOf(column)
-    return { columns: learned.columns.get(column), isText: type && type.holds === 'text' }
+    return { columns: learned.columns?.get(column), isText: type && type.holds === 'text' }
   }
 
   #read({ body }: HeldCommand, context: ReadingContext): Reading | Promise<Reading> {
@@ -196,7 +199,7 @@ export class StatementFiller implements StatementReader {
     } else {
       const wasShadowed = this.#knowledge.isShadowed(column)
       const columns = await this.#knowledge.learnColumns(column)
-      if (columns !== undefined) learned.columns.set(column, columns)
+      if (columns !== undefined) learned.columns = new Map(learned.columns).set(column, columns)
       else if (!wasShadowed) return this.#refuse(command, notReadable(column))
     }
     await this.#take(command, learned)
@@ -253,7 +256,8 @@ export class StatementFiller implements StatementReader {
     const { filling } = this.#host
     filling.totals.filled++
     for (const { ids } of drawn) filling.totals.ids += ids.length
-    this.#knowledge.note(command.body)
+    // An INSERT itself changes nothing that is known.
+    if (!isAlone) this.#knowledge.note(command.body)
     const filter = isAlone ? aloneFilter(inserts[0]!, drawn[0]!) : ignoreFilter(inserts, drawn)
     this.#host.send(command, sql, filter)
   }

@@ -152,16 +152,15 @@ function isAdded({ columns, rows }: Insert): boolean {
 }
 
 function columnEdits(sql: Buffer, { columns, column }: Insert, moved: boolean): Edit[] {
-  const name = quoted(column.column)
   switch (columns.form) {
     case 'set':
       return []
     case 'none':
-      if (!columns.all) return [add(columns.listAt, `(${name}) `)]
+      if (!columns.all) return [add(columns.listAt, `(${quoted(column.column)}) `)]
       return moved ? [add(columns.listAt, `(${listWithIdLast(columns.all, column.column)}) `)] : []
     case 'list': {
       const { id, addAt, isEmpty } = columns
-      if (!id) return [add(addAt, isEmpty ? name : `, ${name}`)]
+      if (!id) return [add(addAt, `${isEmpty ? '' : ', '}${quoted(column.column)}`)]
       return moved ? [remove(id.start, id.followingAt), add(addAt, `, ${latin1(sql, id.start, id.end)}`)] : []
     }
   }
@@ -174,8 +173,8 @@ function listWithIdLast(all: readonly string[], id: string): string {
 function rowEdits(insert: Insert, row: RowId, value: Piece, moved: boolean): Edit[] {
   const { columns } = insert
   const { start, end, addAt, isEmpty } = row
-  const name = quoted(insert.column.column)
-  const assigned = columns.form === 'set' ? `${name} = ` : ''
+  if (row.state !== 'absent' && !moved) return [{ at: start, end, ...value }]
+  const assigned = columns.form === 'set' ? `${quoted(insert.column.column)} = ` : ''
   const added = {
     at: addAt,
     end: addAt,
@@ -183,7 +182,6 @@ function rowEdits(insert: Insert, row: RowId, value: Piece, moved: boolean): Edi
     hidden: value.hidden,
   }
   if (row.state === 'absent') return [added]
-  if (!moved) return [{ at: start, end, ...value }]
   if (columns.form !== 'set') return [remove(start, row.followingAt), added]
   assert(columns.id)
   return [remove(columns.id.start, columns.id.followingAt), added]

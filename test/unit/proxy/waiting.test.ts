@@ -98,6 +98,31 @@ describe('a long INSERT', () => {
   })
 })
 
+describe('the server is asked for the session', () => {
+  test('for no text in pieces that has nothing to fill in', async (t) => {
+    const { login, proxy } = await startScene(t)
+    const client = await login()
+    client.send(query, `SELECT '${'x'.repeat(200_000)}'`)
+    assert.equal((await client.reply())[4], 0)
+    assert.equal(proxy.stats.filling?.questions, 0)
+  })
+
+  test('again if it may have changed in the text of an INSERT', async (t) => {
+    const { login, proxy } = await startScene(t)
+    const client = await login()
+    for (const [sql, questions] of [
+      // The second question is for the type of the column.
+      [short, 2],
+      [`${short}; SET sql_mode = ''`, 2],
+      [short, 3],
+    ] as const) {
+      client.send(query, sql)
+      assert.equal((await client.reply())[4], 0)
+      assert.equal(proxy.stats.filling?.questions, questions)
+    }
+  })
+})
+
 describe('an INSERT whose ids do not come', () => {
   test('gets an error that a retry can help against, in time, and its connection goes on', async (t) => {
     const { maker, waiting } = noIds()
