@@ -54,13 +54,13 @@ export async function startMariaDb(lifetime: Lifetime, options: MariaDbOptions =
 export class MariaDb extends DatabaseServer {
   readonly kind = 'mysql'
   protected readonly stopSignal = 'SIGTERM'
-  readonly #folder: string
+  protected readonly folder: string
   readonly #primary: MariaDb | undefined
   #readOnly = false
 
   constructor(lifetime: Lifetime, port: number, folder: string, options: MariaDbOptions) {
     super(lifetime, port, options.settings ?? {})
-    this.#folder = folder
+    this.folder = folder
     this.#primary = options.replicaOf
   }
 
@@ -70,7 +70,7 @@ export class MariaDb extends DatabaseServer {
 
   async admin(sql: string, database?: string): Promise<readonly Row[]> {
     const connection = await createConnection({
-      socketPath: this.#socket,
+      socketPath: this.socket,
       user: 'root',
       multipleStatements: true,
       supportBigNumbers: true,
@@ -122,10 +122,10 @@ export class MariaDb extends DatabaseServer {
 
   protected command(settings: Settings) {
     const all: Settings = {
-      datadir: join(this.#folder, 'data'),
-      tmpdir: this.#folder,
-      socket: this.#socket,
-      'pid-file': join(this.#folder, 'pid'),
+      datadir: join(this.folder, 'data'),
+      tmpdir: this.folder,
+      socket: this.socket,
+      'pid-file': join(this.folder, 'pid'),
       port: this.port,
       'bind-address': '127.0.0.1',
       'skip-name-resolve': 1,
@@ -148,21 +148,21 @@ export class MariaDb extends DatabaseServer {
     return {
       command: requireProgram('mariadbd'),
       args: ['--no-defaults', ...asRoot(), ...args],
-      cwd: this.#folder,
+      cwd: this.folder,
     }
   }
 
-  get #socket(): string {
-    return join(this.#folder, 'socket')
+  protected get socket(): string {
+    return join(this.folder, 'socket')
   }
 
   #client(): string[] {
-    return ['--no-defaults', `--socket=${this.#socket}`, '--user=root']
+    return ['--no-defaults', `--socket=${this.socket}`, '--user=root']
   }
 }
 
 /** mariadbd refuses to run as root, unless told to in so many words. */
-function asRoot(): string[] {
+export function asRoot(): string[] {
   return process.getuid?.() === 0 ? ['--user=root'] : []
 }
 

@@ -1,8 +1,8 @@
 /** A MySQL client that hides nothing: packets out, packets in, as they came. */
-import { createHash } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { owner, password } from './database.ts'
 import { atEnd, type Lifetime } from './lifetime.ts'
+import { answerOf, pluginOf, proofOf } from './mysql-passwords.ts'
 
 /** How to log in. */
 export type RawMysqlOptions = {
@@ -65,9 +65,18 @@ export class RawMysql {
     const client = await RawMysql.open(port, lifetime)
     const greeting = await client.packet()
     client.send(responseTo(greeting, options), 1)
-    const answer = await client.packet()
-    if (answer[4] !== 0) throw new Error(`refused: ${answer.subarray(7).toString()}`)
+    await client.#authenticate(challengeOf(greeting))
     return client
+  }
+
+  async #authenticate(challenge: Buffer): Promise<void> {
+    for (;;) {
+      const answer = await this.packet()
+      if (answer[4] === 0) return
+      if (answer[4] !== 1) throw new Error(`refused: ${answer.subarray(7).toString()}`)
+      const payload = answerOf(answer.subarray(4), password, challenge)
+      if (payload !== undefined) this.send(payload, answer[3]! + 1)
+    }
   }
 
   /** Sends a payload in one packet. */
@@ -117,7 +126,7 @@ export function commandOf(command: number, body: Uint8Array | string = ''): Buff
   return Buffer.concat([Buffer.from([command]), Buffer.from(body)])
 }
 
-/** The answer to a greeting, by mysql_native_password. */
+/** The answer to a greeting, by mysql_native_password, or by caching_sha2_password where the server prefers that. */
 export function responseTo(greeting: Buffer, options: RawMysqlOptions = {}): Buffer {
   const { user = owner, database, flags = 0, mariadbFlags = 0 } = options
   const head = Buffer.alloc(32)
@@ -125,27 +134,14 @@ export function responseTo(greeting: Buffer, options: RawMysqlOptions = {}): Buf
   head.writeUInt32LE(2 ** 24, 4)
   head[8] = 45
   head.writeUInt32LE(mariadbFlags, 28)
-  const proof = scramble(challengeOf(greeting))
+  const plugin = pluginOf(greeting)
+  const proof = proofOf(plugin, password, challengeOf(greeting))
   const text = (value: string) => Buffer.from(`${value}\0`)
   const named = database === undefined ? [] : [text(database)]
-  return Buffer.concat([
-    head,
-    text(user),
-    Buffer.from([proof.length]),
-    proof,
-    ...named,
-    text('mysql_native_password'),
-  ])
+  return Buffer.concat([head, text(user), Buffer.from([proof.length]), proof, ...named, text(plugin)])
 }
 
 function challengeOf(greeting: Buffer): Buffer {
   const at = greeting.indexOf(0, 5) + 5
   return Buffer.concat([greeting.subarray(at, at + 8), greeting.subarray(at + 27, at + 39)])
-}
-
-function scramble(challenge: Buffer): Buffer {
-  const sha1 = (...parts: Buffer[]) => createHash('sha1').update(Buffer.concat(parts)).digest()
-  const once = sha1(Buffer.from(password))
-  const mask = sha1(challenge, sha1(once))
-  return Buffer.from(once.map((byte, at) => byte ^ mask[at]!))
 }

@@ -3,6 +3,7 @@
  * without it. Prints a table, and each difference. Names that are given choose among the clients.
  */
 import { inScope, type Lifetime } from '../launch/lifetime.ts'
+import { isMariaDb } from '../launch/mysql.ts'
 import { externalSubjects } from './external.ts'
 import { firstId, type Subject } from './report.ts'
 import { differences, type Outcome, startFilling } from './scene.ts'
@@ -12,11 +13,16 @@ import { tableOf } from './table.ts'
 /** Where generated ids begin: of ten digits, and beyond the integers that a JavaScript number holds exactly. */
 const starts = [firstId, 2n ** 62n]
 
+/** Programs that refuse Oracle's MySQL by themselves. */
+const mariadbOnly = new Set(['SQLAlchemy, mariadb'])
+
 await inScope(tryClients)
 
 async function tryClients(lifetime: Lifetime): Promise<void> {
   const chosen = process.argv.slice(2)
-  const isChosen = ({ name }: Subject) => chosen.length === 0 || chosen.some((each) => name.includes(each))
+  const isChosen = ({ name }: Subject) =>
+    (isMariaDb || !mariadbOnly.has(name)) &&
+    (chosen.length === 0 || chosen.some((each) => name.includes(each)))
   const clients = [...subjects, ...(await externalSubjects(lifetime))].filter(isChosen)
   for (const start of starts) {
     const scene = await startFilling(lifetime, start)

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { startFahao } from '../launch/fahao.ts'
 import type { Lifetime } from '../launch/lifetime.ts'
-import { type MariaDb, startMariaDb } from '../launch/mariadb.ts'
+import type { MariaDb } from '../launch/mariadb.ts'
+import { startMysql } from '../launch/mysql.ts'
 import { startMysqlProxy, through } from '../launch/mysql-proxy.ts'
 import { expectedOf } from './known.ts'
 import { firstId, isGenerated, linesOf, type Order, type Subject } from './report.ts'
@@ -21,7 +22,7 @@ const generator = 'orders'
 
 /** Starts MariaDB and a proxy that fills nothing: both tables have AUTO_INCREMENT. Generated ids begin at `start`. */
 export async function startRelay(lifetime: Lifetime, start = firstId): Promise<Scene> {
-  const server = await startMariaDb(lifetime)
+  const server = await startMysql(lifetime)
   const direct = await newOrders(server, `AUTO_INCREMENT = ${start}`)
   const behind = await newOrders(server, `AUTO_INCREMENT = ${start}`)
   const proxied = through(await startMysqlProxy(lifetime, { upstream: server.port }), behind)
@@ -42,7 +43,7 @@ export function differences(outcomes: readonly Outcome[]): string[] {
 
 /** Starts MariaDB, a node and a proxy that fills the ids of a table without AUTO_INCREMENT. Ids begin at `start`. */
 export async function startFilling(lifetime: Lifetime, start = firstId): Promise<Scene> {
-  const server = await startMariaDb(lifetime)
+  const server = await startMysql(lifetime)
   const fahao = await startFahao(lifetime)
   const client = await fahao.connect()
   await client.command('ID.CREATE', generator, 'KIND', 'sequence', 'START', `${start}`)

@@ -8,7 +8,8 @@ import { type Connection, createConnection, type ResultSetHeader, type RowDataPa
 import { owner, password } from '../../launch/database.ts'
 import { type FahaoServer, startFahao } from '../../launch/fahao.ts'
 import { Scope } from '../../launch/lifetime.ts'
-import { type MariaDb, startMariaDb } from '../../launch/mariadb.ts'
+import type { MariaDb } from '../../launch/mariadb.ts'
+import { startMysql } from '../../launch/mysql.ts'
 import { startMysqlProxy } from '../../launch/mysql-proxy.ts'
 import { freePort } from '../../launch/places.ts'
 import type { RawClient } from '../../launch/raw-client.ts'
@@ -35,7 +36,7 @@ let client: Connection
 
 before(async () => {
   const proxyPort = await freePort()
-  db = await startMariaDb(scope, { settings: { 'max-allowed-packet': '64M' } })
+  db = await startMysql(scope, { 'max-allowed-packet': '64M' })
   const filled = tables.flatMap((each) => ['--table', `shop.${each.replace('=', '.id=')}`])
   const upstream = ['--upstream', `mysql://127.0.0.1:${db.port}`, ...filled]
   fahao = await startFahao(scope, {

@@ -5,7 +5,8 @@ import { type Connection, createConnection, type ResultSetHeader, type RowDataPa
 import { owner, password } from '../../launch/database.ts'
 import { startFahao } from '../../launch/fahao.ts'
 import { Scope } from '../../launch/lifetime.ts'
-import { type MariaDb, startMariaDb } from '../../launch/mariadb.ts'
+import type { MariaDb } from '../../launch/mariadb.ts'
+import { startMysql } from '../../launch/mysql.ts'
 import { freePort } from '../../launch/places.ts'
 import { commandOf, deprecateEof, packetOf, RawMysql } from '../../launch/raw-mysql.ts'
 
@@ -29,7 +30,7 @@ let client: Connection
 
 before(async () => {
   port = await freePort()
-  db = await startMariaDb(scope)
+  db = await startMysql(scope)
   const tables = ['orders=order', 'codes=code', 'few=few'].flatMap((each) => [
     '--table',
     `shop.${each.replace('=', '.id=')}`,

@@ -6,7 +6,8 @@ import { after, before, describe, test } from 'node:test'
 import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise'
 import { owner, password } from '../../launch/database.ts'
 import { Scope } from '../../launch/lifetime.ts'
-import { type MariaDb, startMariaDb } from '../../launch/mariadb.ts'
+import type { MariaDb } from '../../launch/mariadb.ts'
+import { startMysql } from '../../launch/mysql.ts'
 import { type MysqlProxy, startMysqlProxy } from '../../launch/mysql-proxy.ts'
 import { temporaryFolder } from '../../launch/places.ts'
 import { runProgram } from '../../launch/program.ts'
@@ -34,7 +35,7 @@ let db: MariaDb
 let proxy: MysqlProxy
 
 before(async () => {
-  db = await startMariaDb(scope, { settings: { 'max-allowed-packet': '64M', 'local-infile': 1 } })
+  db = await startMysql(scope, { 'max-allowed-packet': '64M', 'local-infile': 1 })
   await db.admin(`CREATE DATABASE shop; GRANT ALL PRIVILEGES ON *.* TO ${owner}@'127.0.0.1'`)
   proxy = await startMysqlProxy(scope, { upstream: db.port })
 })

@@ -6,7 +6,8 @@ import { createConnection, type RowDataPacket } from 'mysql2/promise'
 import { type CertificateFiles, makeCertificates } from '../../launch/certificates.ts'
 import { owner, password } from '../../launch/database.ts'
 import { Scope } from '../../launch/lifetime.ts'
-import { type MariaDb, startMariaDb } from '../../launch/mariadb.ts'
+import type { MariaDb } from '../../launch/mariadb.ts'
+import { startMysql, withoutTls } from '../../launch/mysql.ts'
 import { startMysqlProxy } from '../../launch/mysql-proxy.ts'
 import { temporaryFolder } from '../../launch/places.ts'
 import { runProgram } from '../../launch/program.ts'
@@ -17,9 +18,7 @@ let db: MariaDb
 
 before(async () => {
   files = await makeCertificates(temporaryFolder(scope))
-  db = await startMariaDb(scope, {
-    settings: { 'ssl-cert': files.cert, 'ssl-key': files.key, 'ssl-ca': files.ca },
-  })
+  db = await startMysql(scope, { 'ssl-cert': files.cert, 'ssl-key': files.key, 'ssl-ca': files.ca })
   await db.admin(`GRANT ALL PRIVILEGES ON *.* TO ${owner}@'127.0.0.1'`)
 })
 after(() => scope.end())
@@ -75,7 +74,7 @@ test('a server whose certificate is by another authority, or without TLS, is not
     errno: 1429,
     message: /the connection to the MySQL server at .* failed/,
   })
-  const plain = await startMariaDb(scope, { settings: { 'skip-ssl': 1 } })
+  const plain = await startMysql(scope, withoutTls)
   const other = await startMysqlProxy(scope, { upstream: `mysqls://127.0.0.1:${plain.port}` })
   const login = createConnection({ host: '127.0.0.1', port: other.port, user: owner, password })
   await assert.rejects(login, { errno: 1429 })

@@ -6,7 +6,8 @@ import { after, before, describe, test } from 'node:test'
 import { type Connection, createConnection } from 'mysql2/promise'
 import { owner, password } from '../../launch/database.ts'
 import { Scope } from '../../launch/lifetime.ts'
-import { type MariaDb, startMariaDb } from '../../launch/mariadb.ts'
+import type { MariaDb } from '../../launch/mariadb.ts'
+import { startMysql } from '../../launch/mysql.ts'
 import { type MysqlProxy, startMysqlProxy } from '../../launch/mysql-proxy.ts'
 import { freePort } from '../../launch/places.ts'
 import { runProgram } from '../../launch/program.ts'
@@ -18,7 +19,7 @@ const query = 3
 let db: MariaDb
 
 before(async () => {
-  db = await startMariaDb(scope)
+  db = await startMysql(scope)
   await db.admin(
     `CREATE DATABASE shop; GRANT ALL PRIVILEGES ON *.* TO ${owner}@'127.0.0.1'; CREATE TABLE shop.t (id INT PRIMARY KEY)`,
   )

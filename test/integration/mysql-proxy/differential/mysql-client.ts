@@ -1,10 +1,10 @@
 /**
  * A client of MySQL's protocol that hides nothing: each field of each reply, as it came. It follows the pages
- * "Clientserver protocol" of MariaDB's manual, and logs in with mysql_native_password alone.
+ * "Clientserver protocol" of MariaDB's manual.
  */
-import { createHash } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { atEnd, type Lifetime } from '../../../launch/lifetime.ts'
+import { answerOf, pluginOf, proofOf } from '../../../launch/mysql-passwords.ts'
 import {
   type Column,
   type ErrorReply,
@@ -153,7 +153,8 @@ export class MysqlClient {
   }
 
   async #logIn({ user, password, database = '', collation = 45 }: MySqlLogin): Promise<void> {
-    const greeting = new PacketReader(await this.#packet())
+    const packet = await this.#packet()
+    const greeting = new PacketReader(packet)
     if (greeting.peek() === 0xff) throw new Error(readError(greeting).message)
     greeting.advance(1)
     greeting.text(0)
@@ -165,13 +166,24 @@ export class MysqlClient {
     head.writeUInt32LE(this.#capabilities, 0)
     head.writeUInt32LE(0x4000_0000, 4)
     head[8] = collation
-    const proof = scramble(password, nonce)
-    const names = `${database}\0mysql_native_password\0`
+    const plugin = pluginOf(packet)
+    const proof = proofOf(plugin, password, nonce)
+    const names = `${database}\0${plugin}\0`
     this.#send(
       Buffer.concat([head, Buffer.from(`${user}\0`), Buffer.from([proof.length]), proof, Buffer.from(names)]),
     )
-    const [reply] = await readReplies(() => this.#packet(), this.#capabilities, 'text')
+    const [reply] = await readReplies(() => this.#afterExchange(password, nonce), this.#capabilities, 'text')
     if (reply?.kind !== 'ok') throw new Error(`the login was refused: ${JSON.stringify(reply)}`)
+  }
+
+  /** The first packet behind what the server and the client say about the password. */
+  async #afterExchange(password: string, nonce: Buffer): Promise<Buffer> {
+    for (;;) {
+      const packet = await this.#packet()
+      if (packet[0] !== 1) return packet
+      const answer = answerOf(packet, password, nonce)
+      if (answer !== undefined) this.#send(answer)
+    }
   }
 
   async #definitions(count: number): Promise<Column[]> {
@@ -215,18 +227,6 @@ export class MysqlClient {
       })
     }
   }
-}
-
-/** The proof of mysql_native_password: SHA1(password) xor SHA1(nonce, SHA1(SHA1(password))). */
-function scramble(password: string, nonce: Uint8Array): Buffer {
-  const sha1 = (...parts: readonly Uint8Array[]) => {
-    const hash = createHash('sha1')
-    for (const part of parts) hash.update(part)
-    return hash.digest()
-  }
-  const once = sha1(Buffer.from(password))
-  const mask = sha1(nonce, sha1(once))
-  return Buffer.from(once.map((byte, at) => byte ^ mask[at]!))
 }
 
 function typeOf(value: Parameter): number {
