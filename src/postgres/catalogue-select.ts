@@ -21,10 +21,11 @@ export function readCatalogueSelect(
   tokens: readonly Token[],
   parameterTypes: readonly number[] = [],
 ): Statement {
-  const { parameters, columns, run } = compileSelect(tokens, parameterTypes)
+  const { parameters, columns, allColumns, run } = compileSelect(tokens, parameterTypes)
   return {
     parameters,
     columns,
+    heldBytes: allColumns * columnBytes,
     async run(session, values) {
       const { signal } = session.caller.session
       const result = await run(sqlSession(session), values, { signal, pause })
@@ -34,6 +35,8 @@ export function readCatalogueSelect(
   }
 }
 
+/** About what a column takes in a compiled query: measured with `SELECT * FROM pg_class`. */
+const columnBytes = 600
 /** About what a row of a result takes, and each value or character that is kept for it. */
 const rowBytes = 64
 const cellBytes = 16

@@ -2,6 +2,7 @@
  * Statements from their texts. What is about sequences and sessions is read here; a SELECT of anything else goes to the
  * evaluator; the rest of SQL is refused.
  */
+import { systemClock } from '../base/clock.ts'
 import { readCatalogueSelect } from './catalogue-select.ts'
 import { readCursorStatement } from './cursor-statements.ts'
 import { notSupported } from './errors.ts'
@@ -13,35 +14,75 @@ import { readSequenceSelect } from './sequence-functions.ts'
 import { stateOf } from './sequence-moves.ts'
 import type { Statement } from './session.ts'
 import { readSettingStatement } from './setting-statements.ts'
-import { type Token, tokenize } from './sql/lexer.ts'
+import { Lexer, type Token } from './sql/lexer.ts'
+import { SqlError } from './sql/sql-error.ts'
+import { compileWork, evaluatedCosts, plainCosts, sized } from './statement-size.ts'
 import { readTransactionStatement } from './transaction-statements.ts'
 import { types } from './values.ts'
 
-/** The statements of a text, which semicolons separate. Throws 42601, 0A000. */
+/** The statements of a text, which semicolons separate. Throws 42601, 0A000, 54000. */
 export function compile(text: string): readonly Statement[] {
+  const compilation = new Compilation(text)
   const statements: Statement[] = []
-  for (const tokens of split(tokenize(text))) {
-    const reader = new Reader(tokens, text)
-    statements.push(readStatement(reader, tokens))
+  for (;;) {
+    const statement = compilation.next()
+    if (statement === undefined) return statements
+    statements.push(statement)
   }
-  return statements
 }
 
-/** The tokens of each statement, with `end` after them. Statements without tokens do not count. */
-function split(tokens: readonly Token[]): Token[][] {
-  const statements: Token[][] = []
-  let current: Token[] = []
-  for (const token of tokens) {
-    const isEnd = token.kind === 'end' || (token.kind === 'operator' && token.text === ';')
-    if (!isEnd) {
-      current.push(token)
-      continue
-    }
-    if (current.length > 0)
-      statements.push([...current, { kind: 'end', text: '', raw: '', at: token.at, to: token.at }])
-    current = []
+/** The most tokens of a statement. Queries of the evaluator have fewer. */
+const wordsMax = 10_000
+
+/**
+ * Compiles the statements of a text one after the other. Nothing is kept of those that were compiled: a megabyte of text can
+ * hold thousands of statements, of which each takes some kilobytes.
+ */
+export class Compilation {
+  /** About how much memory the text takes, in bytes. */
+  readonly heldBytes: number
+  /** How long the newest call of `next` took, as a reply of so many bytes; also if it threw. */
+  work = 0
+  readonly #lexer: Lexer
+
+  constructor(text: string) {
+    this.#lexer = new Lexer(text)
+    this.heldBytes = text.length * 2
   }
-  return statements
+
+  /** The next statement; undefined: there is none. Throws 42601, 0A000, 54000. */
+  next(): Statement | undefined {
+    const { at, text } = this.#lexer
+    const startUs = systemClock.monoUs()
+    let heldBytes = 0
+    try {
+      const tokens = this.#tokens()
+      const statement = tokens && readStatement(new Reader(tokens, text), tokens)
+      heldBytes = statement?.heldBytes ?? 0
+      return statement
+    } finally {
+      this.work = compileWork(systemClock.monoUs() - startUs, this.#lexer.at - at, heldBytes)
+    }
+  }
+
+  /** The tokens of the next statement, with `end` after them; undefined: there is none. Statements without tokens do not count. */
+  #tokens(): Token[] | undefined {
+    const tokens: Token[] = []
+    for (;;) {
+      const token = this.#lexer.next()
+      const isEnd = token.kind === 'end' || (token.kind === 'operator' && token.text === ';')
+      if (tokens.length >= wordsMax)
+        throw new SqlError(
+          '54000',
+          `a statement has at most ${wordsMax} words and signs; send shorter statements`,
+        )
+      if (!isEnd) tokens.push(token)
+      else if (tokens.length > 0) {
+        tokens.push({ kind: 'end', text: '', raw: '', at: token.at, to: token.at })
+        return tokens
+      } else if (token.kind === 'end') return undefined
+    }
+  }
 }
 
 /** Statements of PostgreSQL that have no meaning here. */
@@ -56,10 +97,14 @@ function readStatement(
   tokens: readonly Token[],
   parameterTypes: readonly number[] = [],
 ): Statement {
-  if (isQuery(reader.token)) return readSequenceQuery(reader) ?? readCatalogueSelect(tokens, parameterTypes)
+  if (isQuery(reader.token)) {
+    const known = readSequenceQuery(reader)
+    if (known !== undefined) return sized(known, tokens, plainCosts)
+    return sized(readCatalogueSelect(tokens, parameterTypes), tokens, evaluatedCosts)
+  }
   const statement = readCommand(reader)
   reader.demandEnd()
-  return statement
+  return sized(statement, tokens, plainCosts)
 }
 
 /** Whether a statement that gives rows begins here. */

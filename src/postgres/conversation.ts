@@ -15,14 +15,14 @@ import { takeOne } from './drawing.ts'
 import { notSupported, protocolViolation } from './errors.ts'
 import { type Frames, MessageReader } from './frames.ts'
 import type { ConversationHost } from './host.ts'
+import { messageTypes as types } from './message-types.ts'
 import { Preparation } from './preparation.ts'
 import { writeColumns, writeComplete, writeError, writeNotice, writeReady, writeSetting } from './replies.ts'
 import type { Result } from './result.ts'
 import { ResultWriter } from './result-writer.ts'
-import { columnsOf, demandRunnable, scriptOf } from './script.ts'
+import { cachedStatements, columnsOf, demandRunnable, Reading, type Statements } from './script.ts'
 import type { Portal, Session, Statement } from './session.ts'
 import { SqlError } from './sql/sql-error.ts'
-import type { Script } from './statement-cache.ts'
 import { formatAt } from './values.ts'
 
 /** `answered`: there may be more. `more`: nothing before more bytes arrive. `end`: the client ends the connection. */
@@ -31,22 +31,6 @@ export type Progress = 'answered' | 'more' | 'end' | Promise<Result>
 /** About how long work takes that is no reply, as a reply of so many bytes. */
 const workBytes = Object.freeze({ message: 32, error: 256, awaited: 256 })
 const allAsText: readonly number[] = []
-const letter = (text: string) => text.charCodeAt(0)
-const types = Object.freeze({
-  bind: letter('B'),
-  close: letter('C'),
-  describe: letter('D'),
-  execute: letter('E'),
-  call: letter('F'),
-  flush: letter('H'),
-  parse: letter('P'),
-  query: letter('Q'),
-  sync: letter('S'),
-  terminate: letter('X'),
-  copyData: letter('d'),
-  copyDone: letter('c'),
-  copyFail: letter('f'),
-})
 
 /** The conversation of one connection. */
 export class Conversation {
@@ -55,9 +39,10 @@ export class Conversation {
   readonly #session: Session
   readonly #host: ConversationHost
   readonly #frames: Frames
+  /** A simple query that is being compiled. */
+  #reading: Reading | undefined
   /** The rest of a simple query. */
-  #script: Script | undefined
-  #next = 0
+  #statements: Statements | undefined
   /** A result that is being sent. */
   #writer: ResultWriter | undefined
   /** What is made of the result that is awaited. */
@@ -74,20 +59,23 @@ export class Conversation {
 
   /** Whether something was begun that `advance` goes on with, without further bytes. */
   get isReplying(): boolean {
-    return this.#writer !== undefined || this.#script !== undefined
+    return this.#writer !== undefined || this.#statements !== undefined || this.#reading !== undefined
   }
 
   /** About how much memory its statements, portals and results take, in bytes. */
   get heldBytes(): number {
-    const unsent = this.#script === undefined ? 0 : (this.#writer?.heldBytes ?? 0)
-    return this.#preparation.heldBytes + unsent
+    const { heldBytes } = this.#preparation
+    if (this.#reading !== undefined) return heldBytes + this.#reading.heldBytes
+    if (this.#statements === undefined) return heldBytes
+    return heldBytes + this.#statements.heldBytes + (this.#writer?.heldBytes ?? 0)
   }
 
   /** Goes on with the current result or query, or with the next message. Throws what ends the connection. */
   advance(): Progress {
     try {
       if (this.#writer !== undefined) return this.#write(this.#writer)
-      if (this.#script !== undefined) return this.#runNext(this.#script)
+      if (this.#statements !== undefined) return this.#runNext(this.#statements)
+      if (this.#reading !== undefined) return this.#read(this.#reading)
     } catch (error) {
       this.#refuse(error)
       return 'answered'
@@ -156,40 +144,64 @@ export class Conversation {
   }
 
   #query(): Progress {
-    const { output, totals } = this.#host
-    const session = this.#session
     const reader = new MessageReader(this.#frames)
     const bytes = reader.latin1()
-    session.caller.session.lastCommand = 'query'
-    // A simple query is no part of what is skipped after its error.
-    let script: Script
+    this.#session.caller.session.lastCommand = 'query'
+    let known: Statements | undefined
     try {
       reader.finish()
-      script = scriptOf(this.#host, bytes)
+      known = cachedStatements(this.#host, bytes)
+      if (known === undefined) this.#reading = new Reading(this.#host, bytes)
     } catch (error) {
-      totals.commands++
-      this.#refuse(error)
-      this.#isSkipping = false
+      return this.#refuseQuery(error)
+    }
+    return known === undefined ? this.#read(this.#reading!) : this.#begin(known)
+  }
+
+  /** Goes on compiling a simple query, and begins it once all of it is compiled. */
+  #read(reading: Reading): Progress {
+    let statements: Statements | undefined
+    try {
+      statements = reading.step()
+    } catch (error) {
+      return this.#refuseQuery(error)
+    }
+    if (statements === undefined) return 'answered'
+    this.#reading = undefined
+    return this.#begin(statements)
+  }
+
+  /** A simple query that is not begun is no part of what is skipped after its error. */
+  #refuseQuery(error: unknown): 'answered' {
+    this.#reading = undefined
+    this.#host.totals.commands++
+    this.#refuse(error)
+    this.#isSkipping = false
+    return this.#ready()
+  }
+
+  #begin(statements: Statements): Progress {
+    const { prepared, portals } = this.#session
+    prepared.delete('')
+    portals.delete('')
+    const first = statements.next()
+    if (first === undefined) {
+      this.#host.output.empty('I')
       return this.#ready()
     }
-    session.prepared.delete('')
-    session.portals.delete('')
-    if (script.length === 0) {
-      output.empty('I')
-      return this.#ready()
-    }
-    this.#script = script
-    this.#next = 0
-    return this.#runNext(script)
+    this.#statements = statements
+    return this.#runOf(statements, first)
   }
 
   /** Runs the next statement of a simple query, or ends the query. */
-  #runNext(script: Script): Progress {
-    const statement = script[this.#next++]
-    if (statement === undefined) {
-      this.#script = undefined
-      return this.#ready()
-    }
+  #runNext(statements: Statements): Progress {
+    const statement = statements.next()
+    if (statement !== undefined) return this.#runOf(statements, statement)
+    this.#statements = undefined
+    return this.#ready()
+  }
+
+  #runOf(statements: Statements, statement: Statement): Progress {
     demandRunnable(this.#session, statement)
     if (statement.next !== undefined) {
       const run = takeOne(this.#session, statement.next)
@@ -199,7 +211,7 @@ export class Conversation {
         writeColumns(output, statement.columns!, () => 0)
         output.idRow(run)
         writeComplete(output, 'SELECT 1')
-        return this.#next < script.length ? 'answered' : this.#runNext(script)
+        return statements.isOver ? this.#runNext(statements) : 'answered'
       }
     }
     return this.#run(statement, [], (result) => {
@@ -318,9 +330,9 @@ export class Conversation {
       writeError(output, new SqlError('XX000', 'internal error; the log of the server has it'))
     }
     this.#session.transaction.fail()
-    if (this.#script === undefined) this.#isSkipping = true
+    if (this.#statements === undefined) this.#isSkipping = true
     else {
-      this.#script = undefined
+      this.#statements = undefined
       this.#ready()
     }
   }

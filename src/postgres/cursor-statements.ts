@@ -48,6 +48,7 @@ function readDeclare(reader: Reader, readQuery: (reader: Reader) => Statement): 
   return {
     parameters: query.parameters,
     columns: undefined,
+    ...(query.heldBytes !== undefined && { heldBytes: query.heldBytes }),
     run(session, values) {
       if (!isHeld && session.transaction.status === 'I')
         throw new SqlError('25P01', 'DECLARE CURSOR can only be used in transaction blocks')

@@ -12,15 +12,14 @@ import type { ConversationHost } from './host.ts'
 import { shownName } from './prepared-statements.ts'
 import { writeColumns, writeParameters } from './replies.ts'
 import type { Column } from './result.ts'
-import { columnsOf, demandRunnable, scriptOf } from './script.ts'
+import { columnsOf, demandRunnable, onlyStatement } from './script.ts'
 import type { Portal, PreparedStatement, Session, Statement } from './session.ts'
 import { SqlError } from './sql/sql-error.ts'
 import { checkFormats, formatAt, parameterOf } from './values.ts'
 
 const allAsText: readonly number[] = []
-/** About what is held for each byte of a text that is not shared, of a name or a value, and for each type. */
-const heldPerByte = Object.freeze({ text: 16, value: 2 })
-const typeBytes = 8
+/** About what is held for each byte of a name or a value, for each type of a parameter, and for each value. */
+const heldPer = Object.freeze({ byte: 2, type: 8, value: 40 })
 
 /** The prepared statements and portals of one connection. */
 export class Preparation {
@@ -51,17 +50,11 @@ export class Preparation {
     const given = Array.from({ length: reader.int16() }, () => reader.oid())
     reader.finish()
     if (name === '') prepared.delete('')
-    const isShared = this.#host.cache.get(bytes) !== undefined
-    const script = scriptOf(this.#host, bytes)
-    if (script.length > 1)
-      throw new SqlError('42601', 'cannot insert multiple commands into a prepared statement')
-    const [statement] = script
+    const statement = onlyStatement(this.#host, bytes)
     if (statement) demandRunnable(this.#session, statement)
     const types = parameterTypes(statement, given)
-    const heldBytes =
-      name.length * heldPerByte.value +
-      types.length * typeBytes +
-      (isShared ? 0 : bytes.length * heldPerByte.text)
+    // Also if its text is cached: the cache may forget it.
+    const heldBytes = name.length * heldPer.byte + types.length * heldPer.type + (statement?.heldBytes ?? 0)
     prepared.add(name, { statement, types, bytes: this.#messageBytes, heldBytes })
     this.#host.output.empty('1')
     return 'answered'
@@ -105,7 +98,7 @@ export class Preparation {
         )
     }
     // The portal keeps its statement when that is closed or replaced.
-    const heldBytes = this.#messageBytes * heldPerByte.value + prepared.heldBytes
+    const heldBytes = this.#messageBytes * heldPer.byte + count * heldPer.value + prepared.heldBytes
     portals.set(portalName, { statement, values, columns, formats, heldBytes, writer: undefined })
     this.#host.output.empty('2')
     return 'answered'

@@ -8,8 +8,8 @@ import { typeOfText } from './sql/text-input.ts'
 import { command } from './statement.ts'
 import { twoPhase } from './transaction-statements.ts'
 
-/** About what is held for each byte of a text. */
-const heldPerByte = 16
+/** About what the type of a parameter takes, in bytes. */
+const typeBytes = 8
 
 /** Reads a statement that begins with `first`, which was taken; undefined: it is about something else. @param readQuery reads the rest as a query. */
 export function readPrepareStatement(
@@ -40,9 +40,11 @@ function readPrepare(
   const bytes = reader.token.at - at
   const count = Math.max(given.length, statement.parameters.length)
   const types = Array.from({ length: count }, (_, index) => given[index] ?? statement.parameters[index]!)
-  return command('PREPARE', ({ prepared }) =>
-    prepared.add(name, { statement, types, bytes, heldBytes: bytes * heldPerByte }),
+  const heldBytes = (statement.heldBytes ?? 0) + types.length * typeBytes
+  const prepare = command('PREPARE', ({ prepared }) =>
+    prepared.add(name, { statement, types, bytes, heldBytes }),
   )
+  return { ...prepare, heldBytes }
 }
 
 /** The oid of a type: one or several words, a length, and brackets. */

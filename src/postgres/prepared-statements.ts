@@ -11,7 +11,7 @@ import { SqlError } from './sql/sql-error.ts'
 type Sized = {
   /** The bytes of its message. */
   readonly bytes: number
-  /** About how much memory it takes, in bytes: little if its text is cached, and so shared. */
+  /** About how much memory it takes, in bytes. */
   readonly heldBytes: number
 }
 

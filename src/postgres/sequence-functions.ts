@@ -55,9 +55,9 @@ export function readSequenceSelect(reader: Reader): Statement | undefined {
     const target = readTarget(reader, parameters)
     if (target === undefined) return back(reader, mark)
     targets.push(target)
+    // The evaluator words the error.
+    if (targets.length > targetsMax) return back(reader, mark)
   } while (reader.symbol(','))
-  // The evaluator words the error.
-  if (targets.length > targetsMax) return back(reader, mark)
   let series: Series | undefined
   if (reader.words('from')) {
     series = readSeries(reader, parameters)

@@ -17,7 +17,7 @@ import { certificateName, type Handshakes, transportOf } from '../node/handshake
 import { turns } from '../node/turns.ts'
 import { UnreadBudget } from '../node/unread-budget.ts'
 import { CancelKeys } from './cancel-keys.ts'
-import { compile } from './compile.ts'
+import { Compilation } from './compile.ts'
 import { Connection, type ConnectionHost } from './connection.ts'
 import type { Totals } from './host.ts'
 import { defaultLimits, type PostgresLimits } from './limits.ts'
@@ -211,7 +211,7 @@ export class PostgresServer {
       hasTls: this.#tls !== undefined,
       cancelKeys: new CancelKeys(),
       cache: new StatementCache(),
-      compile,
+      compile: (text) => new Compilation(text),
       output: new Output(),
       turns,
       totals: this.#totals,

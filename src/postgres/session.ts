@@ -21,6 +21,8 @@ export interface Statement {
   readonly runsAfterError?: boolean
   /** The generator, if the statement gives its next id and nothing else. */
   readonly next?: string
+  /** About how much memory it takes, in bytes. Default: little. */
+  readonly heldBytes?: number
   /** Carries it out. Throws or rejects with the error that the client gets. */
   run(session: Session, values: readonly ParameterValue[]): Result | Promise<Result>
 }
@@ -33,7 +35,7 @@ export type PreparedStatement = {
   readonly types: readonly number[]
   /** The bytes of its message. */
   readonly bytes: number
-  /** About how much memory it takes, in bytes: little if its text is cached, and so shared. */
+  /** About how much memory it takes, in bytes. */
   readonly heldBytes: number
 }
 

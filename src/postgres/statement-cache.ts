@@ -3,16 +3,17 @@
  *
  * Invariants
  *  1. What is cached follows from the bytes alone, and holds nothing of a session or a user.
- *  2. At most 2 × `generationBytesMax` of texts are cached, of at most `cachedBytesMax` each. What is compiled from a text
- *     takes many times its bytes.
+ *  2. What is cached takes at most about 2 × `generationBytesMax` + `scriptBytesMax`.
  */
 import type { Statement } from './session.ts'
 
 /** A longer text is read each time, in bytes. */
 export const cachedBytesMax = 2048
-/** What an entry counts beside its text. */
-const entryBytes = 32
-const generationBytesMax = 131_072
+/** So is one whose statements take more memory, in bytes. */
+export const scriptBytesMax = 262_144
+/** What an entry counts beside its text and its statements. */
+const entryBytes = 128
+const generationBytesMax = 8_388_608
 
 /** The statements of a text. */
 export type Script = readonly Statement[]
@@ -35,12 +36,15 @@ export class StatementCache {
   /** Adds a text. A full young generation becomes the old one; what was only in the old one before is removed. */
   add(bytes: string, script: Script): void {
     if (bytes.length > cachedBytesMax) return
+    let heldBytes = bytes.length + entryBytes
+    for (const statement of script) heldBytes += statement.heldBytes ?? 0
+    if (heldBytes > scriptBytesMax) return
     if (this.#youngBytes >= generationBytesMax) {
       this.#old = this.#young
       this.#young = new Map()
       this.#youngBytes = 0
     }
     this.#young.set(bytes, script)
-    this.#youngBytes += bytes.length + entryBytes
+    this.#youngBytes += heldBytes
   }
 }

@@ -1,5 +1,6 @@
 /** Values of parameters from their binary form, as PostgreSQL's receive functions read it. */
 import { SqlError, unsupported } from './sql-error.ts'
+import { itemsMax, tooManyItems } from './text-input.ts'
 import { itemType } from './text-output.ts'
 import { baseOf, formatType, oids, typeOf } from './types.ts'
 import type { Value } from './values.ts'
@@ -53,6 +54,7 @@ function readArray(bytes: Buffer, element: number): Value {
   if (dimensions === 0) return []
   if (dimensions !== 1) throw unsupported('A parameter with an array of several dimensions')
   if (bytes.length < 20) throw incorrect()
+  if (bytes.readInt32BE(12) > itemsMax) throw tooManyItems()
   const items: Value[] = []
   let at = 20
   for (let left = bytes.readInt32BE(12); left > 0; left--) {

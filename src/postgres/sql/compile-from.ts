@@ -236,10 +236,8 @@ export class FromCompiler {
   #sharedNames(start: number, middle: number): string[] {
     const { items } = this.#scope
     const right = new Set(items.slice(middle).flatMap(({ columns }) => columns.map(({ name }) => name)))
-    return items
-      .slice(start, middle)
-      .flatMap(({ columns }) => columns.map(({ name }) => name))
-      .filter((name) => right.has(name))
+    const left = new Set(items.slice(start, middle).flatMap(({ columns }) => columns.map(({ name }) => name)))
+    return [...left].filter((name) => right.has(name))
   }
 
   #merge(

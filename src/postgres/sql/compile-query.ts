@@ -23,10 +23,15 @@ type Binding = {
   readonly isOnce: boolean
 }
 
+/** The most columns of all queries of a statement: `TABLE pg_class` has 33. */
+const columnsMax = 5000
+
 /** Compiles one statement. */
 export class QueryCompiler implements Sources {
   readonly parameters: ParameterTypes
   uncounted = 0
+  /** The columns of all queries so far. */
+  columns = 0
   readonly #bindings: Binding[] = []
 
   constructor(parameters: ParameterTypes) {
@@ -52,6 +57,12 @@ export class QueryCompiler implements Sources {
     const prepared = select.with.map((each) => this.#with(each, select.recursive, parent))
     const query = this.#body(select, parent)
     this.#bindings.length = outside
+    this.columns += query.columns.length
+    if (this.columns > columnsMax)
+      throw new SqlError(
+        '54000',
+        `the queries inside of a query have at most ${columnsMax} columns together; name the columns that you need`,
+      )
     return prepared.length === 0 ? query : withPrepared(query, prepared)
   }
 

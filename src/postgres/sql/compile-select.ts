@@ -11,7 +11,7 @@ import { distinct, expanded, grouped, having } from './select-steps.ts'
 import { withSlots } from './slots.ts'
 import { sortBy } from './sorting.ts'
 import { positionOf, SqlError } from './sql-error.ts'
-import type { Expression, Select, SelectBody, SortKey } from './syntax.ts'
+import type { Expression, Select, SelectBody, SortKey, Target } from './syntax.ts'
 import { isLongTable } from './tables.ts'
 import { oids } from './types.ts'
 import { numbered } from './windows.ts'
@@ -34,8 +34,6 @@ export function compileSimple(
   scope.aggregates = aggregates
   scope.slots = slots
   const targets = compileTargets(sources, body, scope)
-  if (targets.length > targetsMax)
-    throw new SqlError('54011', `target lists can have at most ${targetsMax} entries`)
   const order = select.orderBy.map((key) => compileSortKey(sources, key, targets, scope))
   const distinctOn = body.distinctOn.map((each) =>
     compileReference(sources, each, targets, scope, 'DISTINCT ON'),
@@ -82,19 +80,26 @@ type NamedTarget = {
 }
 
 function compileTargets(sources: Sources, { targets }: Simple, scope: Scope): NamedTarget[] {
-  return targets.flatMap((target): NamedTarget[] => {
-    const { expression } = target
-    if (expression.kind === 'column' && expression.star) {
-      if (expression.names.length === 0 && scope.items.length === 0)
-        throw new SqlError('42601', 'SELECT * with no tables specified is not valid', {
-          position: positionOf(expression.at),
-        })
-      return scope.expand(expression.names, expression.at).map((each) => ({ ...each, expression: undefined }))
-    }
-    if (expression.kind === 'field' && expression.name === '*')
-      return expandFields(sources, expression, scope)
-    return [{ name: labelOf(target), value: sources.expression(expression, scope), expression }]
-  })
+  const compiled: NamedTarget[] = []
+  for (const target of targets) {
+    for (const each of compileTarget(sources, target, scope)) compiled.push(each)
+    if (compiled.length > targetsMax)
+      throw new SqlError('54011', `target lists can have at most ${targetsMax} entries`)
+  }
+  return compiled
+}
+
+function compileTarget(sources: Sources, target: Target, scope: Scope): NamedTarget[] {
+  const { expression } = target
+  if (expression.kind === 'column' && expression.star) {
+    if (expression.names.length === 0 && scope.items.length === 0)
+      throw new SqlError('42601', 'SELECT * with no tables specified is not valid', {
+        position: positionOf(expression.at),
+      })
+    return scope.expand(expression.names, expression.at).map((each) => ({ ...each, expression: undefined }))
+  }
+  if (expression.kind === 'field' && expression.name === '*') return expandFields(sources, expression, scope)
+  return [{ name: labelOf(target), value: sources.expression(expression, scope), expression }]
 }
 
 /** `(f(x)).*` is one column for each field. */

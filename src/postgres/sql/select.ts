@@ -64,6 +64,8 @@ export interface SelectStatement {
   /** The oids of its parameters' types. */
   readonly parameters: readonly number[]
   readonly columns: readonly SelectColumn[]
+  /** How many columns it has, together with the queries inside of it. */
+  readonly allColumns: number
   /** Runs it. Rejects with SqlError, and with what the session's functions and sequences reject with. */
   run(session: SqlSession, values: readonly ParameterInput[], options?: SelectOptions): Promise<SelectResult>
 }
@@ -83,7 +85,8 @@ export function compileSelect(
 ): SelectStatement {
   const select = typeof source === 'string' ? parseSelect(source) : parseSelectTokens(source)
   const parameters = new ParameterTypes(parameterTypes)
-  const query = new QueryCompiler(parameters).query(select, undefined)
+  const compiler = new QueryCompiler(parameters)
+  const query = compiler.query(select, undefined)
   const types = parameters.all()
   const columns = query.columns.map(({ name, type, modifier, source }): SelectColumn => {
     const settled = type === oids.unknown ? oids.text : type
@@ -98,6 +101,7 @@ export function compileSelect(
   return {
     parameters: types,
     columns,
+    allColumns: compiler.columns,
     run: (session, values, options = {}) => run(query, columns, types, session, values, options),
   }
 }

@@ -12,36 +12,29 @@ export type Unquoted = { readonly value: string; readonly to: number }
 
 const backslash = 92
 const quote = 39
+const doubleQuote = 34
 const lineFeed = 10
 
 /** A string whose content begins at `from`, and its first sign at `at`. Pieces on several lines are one string. */
 export function readString(text: string, at: number, from: number, escapes: boolean): Unquoted {
   let value = ''
   for (let start = from; ; ) {
-    const end = escapes ? endOfEscaped(text, at, start) : endOfPlain(text, at, start)
+    const end = endOfString(text, at, start, escapes)
     const piece = text.slice(start, end)
     if (escapes && piece.includes('\\')) value += withoutEscapes(piece, start)
-    else value += piece.includes("'") ? piece.replaceAll("''", "'") : piece
+    else value += piece.includes("'") ? undoubled(piece, quote) : piece
     const next = nextPiece(text, end + 1)
     if (next === undefined) return { value, to: end + 1 }
     start = next
   }
 }
 
-function endOfPlain(text: string, at: number, from: number): number {
-  for (let index = from; ; index += 2) {
-    index = text.indexOf("'", index)
-    if (index < 0) throw unterminated('quoted string', text, at)
-    if (text.charCodeAt(index + 1) !== quote) return index
-  }
-}
-
-function endOfEscaped(text: string, at: number, from: number): number {
+function endOfString(text: string, at: number, from: number, escapes: boolean): number {
   for (let index = from; index < text.length; index++) {
     const unit = text.charCodeAt(index)
-    if (unit === backslash) index++
+    if (unit === backslash && escapes) index++
     else if (unit === quote) {
-      if (text.charCodeAt(index + 1) !== quote) return index
+      if (index + 1 === text.length || text.charCodeAt(index + 1) !== quote) return index
       index++
     }
   }
@@ -93,6 +86,16 @@ const escapes: readonly (number | Escape | undefined)[] = Array.from({ length: 1
     return { radix: 16, min: char === 'u' ? 4 : 8, max: char === 'u' ? 4 : 8, from: 1 }
   return { b: 8, f: 12, n: 10, r: 13, t: 9 }[char]
 })
+
+/** Two quotes stand for one. */
+function undoubled(piece: string, quote: number): string {
+  const units = new Units(piece.length)
+  for (let index = 0; index < piece.length; index++) {
+    units.add(piece.charCodeAt(index))
+    if (piece.charCodeAt(index) === quote) index++
+  }
+  return units.text
+}
 
 /** What a piece of `E'…'` stands for. @param at where it stands in the statement. */
 function withoutEscapes(piece: string, at: number): string {
@@ -181,16 +184,17 @@ export function unicodeUnescaped(value: string, at: number): string {
 export function readQuoted(text: string, at: number, from: number): Unquoted {
   let index = from
   let isDoubled = false
-  for (; ; index += 2) {
-    index = text.indexOf('"', index)
-    if (index < 0) throw unterminated('quoted identifier', text, at)
-    if (text[index + 1] !== '"') break
+  for (; ; index++) {
+    if (index >= text.length) throw unterminated('quoted identifier', text, at)
+    if (text.charCodeAt(index) !== doubleQuote) continue
+    if (index + 1 === text.length || text.charCodeAt(index + 1) !== doubleQuote) break
     isDoubled = true
+    index++
   }
   const value = text.slice(from, index)
   if (value === '')
     throw new SqlError('42601', 'zero-length delimited identifier at or near """"', {
       position: positionOf(at),
     })
-  return { value: isDoubled ? value.replaceAll('""', '"') : value, to: index + 1 }
+  return { value: isDoubled ? undoubled(value, doubleQuote) : value, to: index + 1 }
 }

@@ -180,6 +180,17 @@ function readVector(text: string, type: number, objects: ObjectOids): Value {
   return items.map((item) => valueOfText(item, itemType(type), objects))
 }
 
+/** An array of a text or a parameter is read in one go: so many elements take about 5 ms. */
+export const itemsMax = 5000
+
+/** The error for a longer one. */
+export function tooManyItems(): SqlError {
+  return new SqlError(
+    '54000',
+    `an array that is written as a text or sent as a parameter has at most ${itemsMax} elements; send fewer`,
+  )
+}
+
 /** array_in: `{a,"b c",NULL,{…}}`. */
 function readArray(text: string, type: number, objects: ObjectOids): Value {
   const element = itemType(type)
@@ -189,6 +200,7 @@ function readArray(text: string, type: number, objects: ObjectOids): Value {
     'y',
   )
   const open: Value[][] = []
+  let items = 0
   const malformed = () => new SqlError('22P02', `malformed array literal: "${text.slice(0, 200)}"`)
   // Whether an element, rather than a delimiter, may come next.
   let wantsItem = true
@@ -215,6 +227,7 @@ function readArray(text: string, type: number, objects: ObjectOids): Value {
       wantsItem = true
     } else {
       if (!wantsItem) throw malformed()
+      if (++items > itemsMax) throw tooManyItems()
       level.push(readItem(quoted, plain, element, objects))
       wantsItem = false
     }

@@ -88,8 +88,8 @@ test('a short query does not wait for the long ones of many other clients', asyn
   const client = await served.session()
   let answered = 0
   const all = others.map(async (other, at) => {
-    other.send(query(`SELECT ${'('.repeat(7000)}${at}`))
-    assert.match(await other.types(), /^E/)
+    other.send(query(`SELECT ${'1,'.repeat(1600)}${at}`))
+    assert.equal(await other.types(), 'TDCZI')
     answered++
   })
   client.send(query('SELECT 1'))
@@ -241,6 +241,40 @@ test('the rows that portals hold are bounded', async (t) => {
   assert.equal((await client.error()).C, '25P02')
 })
 
+test('all statements of a long text are compiled before the first one runs, and take turns', async (t) => {
+  const { session, node } = await serve(t)
+  await node.catalogue.create('order', { kind: 'sequence' })
+  const client = await session()
+  const draws = "SELECT nextval('order');".repeat(1000)
+  const before = turns.queued
+  client.send(query(`${draws}SELECT`), query(`${draws}SELECT (`), query("SELECT currval('order')"))
+  assert.equal(await client.types(), `${'TDC'.repeat(1000)}TDCZI`)
+  assert.equal(await client.types(), 'EZI')
+  const [, row] = await client.until('Z')
+  assert.equal(row!.body.subarray(6).toString(), '1000')
+  assert.ok(turns.queued - before > 20, `${turns.queued - before} parts`)
+})
+
+test('a statement is compiled in a short time, or refused for its length', async (t) => {
+  const { session } = await serve(t)
+  const client = await session()
+  const refused = [
+    `SELECT 1${' WHERE true'.repeat(2000)}`,
+    `SELECT 1 WHERE 1 IN (${'1,'.repeat(2000)}1)`,
+    `DROP SEQUENCE ${'a,'.repeat(5000)}a`,
+    `SELECT 1 FROM (SELECT * FROM pg_class${' UNION SELECT * FROM pg_class'.repeat(160)}) a`,
+    `SELECT '{${'1,'.repeat(5000)}1}'::int[]`,
+  ]
+  for (const text of refused) {
+    client.send(query(text))
+    assert.equal((await client.error()).C, '54000', text.slice(0, 40))
+    await client.until('Z')
+  }
+  const binary = Buffer.concat([int32(1), int32(0), int32(23), int32(5001), int32(1), Buffer.alloc(4 * 5001)])
+  client.send(parse('', 'SELECT $1::int4[]'), bind('', '', [binary], { formats: [1] }), execute(), sync)
+  assert.equal((await client.error()).C, '54000')
+})
+
 const large = 200_000
 const holders: readonly (readonly [what: string, ...messages: readonly Buffer[]])[] = [
   [
@@ -253,6 +287,29 @@ const holders: readonly (readonly [what: string, ...messages: readonly Buffer[]]
     sync,
   ],
   ['names of statements', parse('s'.repeat(large), ''), sync],
+  [
+    'columns of statements',
+    ...Array.from({ length: 4 }, (_, at) => parse(`s${at}`, `SELECT ${'*,'.repeat(4)}* FROM pg_class`)),
+    sync,
+  ],
+  [
+    'columns of the queries inside of statements',
+    ...Array.from({ length: 4 }, (_, at) =>
+      parse(`s${at}`, `SELECT FROM (SELECT * FROM pg_class${' UNION SELECT * FROM pg_class'.repeat(4)}) a`),
+    ),
+    sync,
+  ],
+  [
+    'prepared statements of one cached text',
+    ...Array.from({ length: 6 }, (_, at) => parse(`s${at}`, `SELECT 1 /* ${'x'.repeat(1900)} */ + 2`)),
+    sync,
+  ],
+  [
+    'statements of PREPARE',
+    ...Array.from({ length: 4 }, (_, at) =>
+      query(`PREPARE s${at} AS SELECT ${'*,'.repeat(2)}* FROM pg_class`),
+    ),
+  ],
   ['long statements', parse('s', `SELECT ${"nextval('order'),".repeat(800)}lastval()`), sync],
   [
     'values of portals',
