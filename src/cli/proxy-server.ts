@@ -103,7 +103,7 @@ export async function openProxy(
       'the MySQL proxy fills in no ids, because no table is configured; name the columns with table, such as shop.orders.id=order',
     )
   const server = addressText(upstream.address)
-  return startProxy({
+  const proxy = await startProxy({
     ...address,
     backlog: config.listenBacklog,
     upstream: { ...upstream, ca },
@@ -128,6 +128,13 @@ export async function openProxy(
     onLost: (reason) => warnOfLoss(`a connection through the MySQL proxy to ${server} was ended: ${reason}`),
     onError: (error) => log.error({ err: error }, 'a connection of the MySQL proxy failed'),
   })
+  void proxy.openGenerators().then((missing) => {
+    for (const [generator, reason] of missing)
+      log.warn(
+        `the MySQL proxy gets no ids of '${generator}' now, and INSERTs that need them fail: ${reason}`,
+      )
+  })
+  return proxy
 }
 
 async function readCa(file: string): Promise<Buffer> {

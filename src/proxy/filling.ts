@@ -1,4 +1,5 @@
 /** What the connections of a proxy share to fill ids in: the columns, the supply, and figures. */
+import { describe } from '../base/errors.ts'
 import type { IdSupply } from './id-supply.ts'
 import { type FilledColumn, FilledColumns } from './sql/filled-columns.ts'
 
@@ -24,6 +25,7 @@ export class Filling {
    * every mode. A temporary table of the same name can only add one.
    */
   readonly checked = new Set<FilledColumn>()
+  readonly #columns: readonly FilledColumn[]
   readonly #exact: FilledColumns
   readonly #ignoringCase: FilledColumns
   readonly #onMissingId: (reason: string) => void
@@ -38,9 +40,26 @@ export class Filling {
     onMissingId: (reason: string) => void = () => {},
   ) {
     this.supply = supply
+    this.#columns = columns
     this.#onMissingId = onMissingId
     this.#exact = new FilledColumns(columns)
     this.#ignoringCase = new FilledColumns(columns, { ignoreCase: true })
+  }
+
+  /**
+   * Opens the generators of all columns, so that no INSERT waits for that. Resolves to the generators that give no ids now,
+   * and why.
+   */
+  async open(signal: AbortSignal): Promise<Map<string, string>> {
+    const missing = new Map<string, string>()
+    const generators = new Set(this.#columns.map(({ generator }) => generator))
+    const opened = async (generator: string) => this.supply.isText(generator, signal)
+    await Promise.all(
+      [...generators].map((generator) =>
+        opened(generator).catch((error) => missing.set(generator, describe(error))),
+      ),
+    )
+    return missing
   }
 
   /** Counts a statement that is not sent because there is no id for it. */

@@ -95,6 +95,8 @@ export class ProxyServer {
   readonly #options: ProxyOptions
   readonly #counts = noConnections()
   readonly #totals: ProxyTotals = { commands: 0, bytesIn: 0, bytesOut: 0, upstreamFailures: 0 }
+  /** Aborted by a stop. */
+  readonly #stopping = new AbortController()
   #sweep: Timer | undefined
   /** Called when a connection has ended while the proxy closes. */
   #onGone = () => {}
@@ -137,6 +139,16 @@ export class ProxyServer {
   }
 
   /**
+   * Opens the generators of all columns, so that no INSERT waits for that. Resolves to the generators that give no ids now,
+   * and why; to none if the proxy is stopped before.
+   */
+  async openGenerators(): Promise<ReadonlyMap<string, string>> {
+    const { signal } = this.#stopping
+    const missing = await this.#host.filling?.open(signal)
+    return missing === undefined || signal.aborted ? new Map() : missing
+  }
+
+  /**
    * Accepts no more connections, and ends each that has no command under way and no transaction; the others after these.
    * Connections that have not ended after `deadlineMs` are dropped. Resolves when none is left.
    */
@@ -156,6 +168,7 @@ export class ProxyServer {
       for (const connection of [...this.#admission.connections]) connection.drop()
     })
     for (const connection of [...this.#admission.connections]) connection.finish()
+    this.#stopping.abort()
     this.#handshakes?.drop()
     this.#tlsServer?.close()
     this.#onGone()

@@ -71,6 +71,18 @@ describe('the start of a proxy', () => {
   })
 })
 
+describe('a proxy without its service', () => {
+  test('warns at its start of the generators that give no ids', async () => {
+    const { process } = await startMysqlProxy(scope, {
+      upstream: db.port,
+      args: ['--url', `http://127.0.0.1:${await freePort()}`, '--table', 'shop.orders.id=order'],
+      env: { FAHAO_PROXY_ID_TIMEOUT: '100ms' },
+    })
+    const warning = /"warn".*the MySQL proxy gets no ids of 'order' now, .*UNAVAILABLE/
+    await retried(async () => assert.match(process.output(), warning))
+  })
+})
+
 describe('a proxy without its server', () => {
   test('says in MySQL’s words that it cannot connect', async () => {
     const proxy = await startMysqlProxy(scope, { upstream: await freePort() })
