@@ -22,7 +22,7 @@ import { type Ask, RefusedQuestion } from './questions.ts'
 import { SessionKnowledge } from './session-knowledge.ts'
 import { readsDiagnostics } from './sql/diagnostics.ts'
 import { type DrawnIds, fillSlices } from './sql/fill.ts'
-import type { FilledColumn } from './sql/filled-columns.ts'
+import { type FilledColumn, isQuiet } from './sql/filled-columns.ts'
 import { type Insert, idsNeeded } from './sql/insert.ts'
 import type { Reading, ReadingContext } from './sql/reading.ts'
 import { diagnosticsLost, notReadable, notSeen, type Refusal } from './sql/refusal.ts'
@@ -85,6 +85,10 @@ export class StatementFiller implements StatementReader {
 
   holdsText(command: number, sql: Buffer | undefined): boolean {
     this.#isJudged = sql !== undefined
+    if (sql !== undefined && isQuiet(sql)) {
+      if (command === commands.statementPrepare) this.#prepared.preparesOther()
+      return false
+    }
     if (sql === undefined || this.#knowledge.columns.mayMatter(sql)) return true
     this.#note(command, sql)
     return false

@@ -27,6 +27,8 @@ const anyVerb = /insert|replace|load|\bcreate\b/i
 const rowVerb = /^(?:select|insert|update|delete|replace|set|commit|rollback|begin|start|show|use)$/i
 const none: readonly FilledColumn[] = []
 const definingVerb = /\b(?:create|alter|drop|rename|call|execute)\b/i
+/** Statements of these verbs change no fact of the session besides. */
+const quietVerb = /^(?:select|update|delete|commit|rollback|start|show)$/i
 /** Statements of these verbs insert no rows of given values. */
 const harmlessVerb = /^(?:select|update|delete|commit|rollback|begin|start|show|use)$/i
 const [semicolon, space, slash, lastOfVerb] = [59, 32, 47, 9]
@@ -158,6 +160,14 @@ function tableOf(sql: Buffer): string | undefined {
 function isSingle(sql: Buffer): boolean {
   const at = sql.indexOf(semicolon)
   return at < 0 || at === sql.length - 1
+}
+
+/**
+ * Whether the text is one statement that inserts no rows of given values, defines no table, and leaves the session as it is: a
+ * cheap test of its first word, which is never wrong with `true`.
+ */
+export function isQuiet(sql: Buffer): boolean {
+  return quietVerb.test(verbOf(sql)) && isSingle(sql)
 }
 
 /** Whether the text is one statement whose first word is a harmless verb. */

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { hasCode } from '../../../../src/base/errors.ts'
-import { FilledColumns, parseFilledColumn } from '../../../../src/proxy/sql/filled-columns.ts'
-import { bytes, columns } from './shop.ts'
+import { FilledColumns, isQuiet, parseFilledColumn } from '../../../../src/proxy/sql/filled-columns.ts'
+import { sessionChange } from '../../../../src/proxy/sql/session-change.ts'
+import { bytes, columns, session } from './shop.ts'
 
 const order = parseFilledColumn('shop.orders.id=order')
 
@@ -106,6 +107,37 @@ describe('whether a text may matter', () => {
     assert.equal(foreign.hasForeignNames, true)
     assert.equal(new FilledColumns([]).mayMatter(bytes('INSERT INTO x')), false)
   })
+})
+
+describe('a text whose first word says that nothing comes of it', () => {
+  const quiet = [
+    'SELECT * FROM orders',
+    '/* of a trace */ select "insert" from orders;',
+    'Update orders SET created = 1',
+    'START TRANSACTION',
+    'COMMIT',
+    'SHOW CREATE TABLE orders',
+  ]
+  for (const text of quiet)
+    it(`inserts, defines and changes nothing: ${text}`, () => {
+      assert.ok(isQuiet(bytes(text)))
+      assert.equal(columns.mayMatter(bytes(text)), false)
+      assert.deepEqual(columns.defined(bytes(text)), [])
+      assert.equal(sessionChange(bytes(text), session()), 'none')
+    })
+
+  for (const text of [
+    'SELECT 1; SET NAMES gbk',
+    '/*!SET NAMES gbk */',
+    '/*! */ SELECT 1',
+    'USE shop',
+    'BEGIN NOT ATOMIC SELECT 1',
+    'CALL orders()',
+    'SELECTED',
+    'INSERT INTO t VALUES (1)',
+    '',
+  ])
+    it(`is none of these: ${text}`, () => assert.equal(isQuiet(bytes(text)), false))
 })
 
 describe('what a statement may define', () => {
