@@ -38,7 +38,7 @@ export function readCatalogueSelect(
 /** About what a column takes in a compiled query: measured with `SELECT * FROM pg_class`. */
 const columnBytes = 600
 /** About what a row of a result takes, and each value or character that is kept for it. */
-const rowBytes = 64
+const rowBytes = 96
 const cellBytes = 16
 
 const serverStartUs = nowUs()

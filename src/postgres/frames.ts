@@ -27,6 +27,8 @@ export class Frames {
   #to = 0
   /** Whether `bytes` is a buffer of this object, with room behind `#to`. */
   #isOwn = false
+  /** How long the message that is not complete is, with its header; 0: that is not known. */
+  #wanted = 0
 
   constructor(bytesMax: number) {
     this.bytesMax = bytesMax
@@ -50,7 +52,10 @@ export class Frames {
       return
     }
     if (!this.#isOwn || this.bytes.length - this.#to < chunk.length) {
-      const larger = Buffer.allocUnsafeSlow((pending + chunk.length) * 2)
+      const needed = pending + chunk.length
+      // No more than the message needs: a hundred clients with messages of a megabyte would take twice as much.
+      const enough = this.#wanted > needed ? Math.min(this.#wanted, needed * 2) : needed * 2
+      const larger = Buffer.allocUnsafeSlow(enough)
       this.bytes.copy(larger, 0, this.#from, this.#to)
       this.#hold(larger, 0, pending, true)
     }
@@ -75,7 +80,9 @@ export class Frames {
         `a message of ${length} bytes is above the limit of ${this.bytesMax}; send a shorter statement`,
       )
     const end = lengthAt + length
+    this.#wanted = end - this.#from
     if (end > this.#to) return false
+    this.#wanted = 0
     this.type = isFirst ? 0 : this.bytes[this.#from]!
     this.start = this.#from + header
     this.end = end

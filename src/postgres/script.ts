@@ -5,7 +5,7 @@
  *  1. All statements of a text are compiled before the first of them runs, as in PostgreSQL: an error in the last one is told
  *     before the first one has an effect.
  *  2. One statement at a time is compiled: between two of them, other connections have their turn.
- *  3. What is compiled from a text is kept for its statements only if it is small; the others are compiled again when they run.
+ *  3. What is compiled from a text of several statements is kept only if it is small; others are compiled again when they run.
  */
 import type { Compilation, ConversationHost } from './host.ts'
 import type { Column } from './result.ts'
@@ -24,14 +24,16 @@ export interface Statements {
   next(): Statement | undefined
 }
 
-/** Statements that are in the cache. */
-class CachedStatements implements Statements {
-  readonly heldBytes = 0
+/** Statements that are compiled. */
+class KeptStatements implements Statements {
+  readonly heldBytes: number
   readonly #script: Script
   #at = 0
 
-  constructor(script: Script) {
+  /** @param heldBytes what they take if they are not in the cache. */
+  constructor(script: Script, heldBytes = 0) {
     this.#script = script
+    this.heldBytes = heldBytes
   }
 
   get isOver(): boolean {
@@ -72,6 +74,7 @@ export class Reading {
   readonly #compilation: Compilation
   readonly #script: Statement[] = []
   #scriptBytes = 0
+  #count = 0
 
   /** @param bytes the text, as Latin-1. Throws 22021. */
   constructor(host: ConversationHost, bytes: string) {
@@ -83,7 +86,7 @@ export class Reading {
 
   /** About how much memory it takes, in bytes. */
   get heldBytes(): number {
-    return this.#compilation.heldBytes + this.#scriptBytes
+    return this.#compilation.heldBytes + (this.#isKept ? this.#scriptBytes : 0)
   }
 
   /** Compiles a statement. Returns all of them after the last one. Throws 42601, 0A000, 54000. */
@@ -91,9 +94,14 @@ export class Reading {
     const statement = compileNext(this.#host, this.#compilation)
     if (statement === undefined) return this.#end()
     this.#scriptBytes += statement.heldBytes ?? 0
-    if (this.#isSmall) this.#script.push(statement)
+    this.#count++
+    if (this.#isKept) this.#script.push(statement)
     else this.#script.length = 0
     return undefined
+  }
+
+  get #isKept(): boolean {
+    return this.#isSmall || this.#count === 1
   }
 
   get #isSmall(): boolean {
@@ -101,9 +109,9 @@ export class Reading {
   }
 
   #end(): Statements {
-    if (!this.#isSmall) return new CompiledStatements(this.#host, this.#text)
-    this.#host.cache.add(this.#bytes!, this.#script)
-    return new CachedStatements(this.#script)
+    if (this.#isSmall) this.#host.cache.add(this.#bytes!, this.#script)
+    if (this.#isKept) return new KeptStatements(this.#script, this.#isSmall ? 0 : this.#scriptBytes)
+    return new CompiledStatements(this.#host, this.#text)
   }
 }
 
@@ -118,7 +126,7 @@ function compileNext({ turns }: ConversationHost, compilation: Compilation): Sta
 /** The statements of the text whose bytes are this Latin-1 text, if they are in the cache. */
 export function cachedStatements({ cache }: ConversationHost, bytes: string): Statements | undefined {
   const known = cache.get(bytes)
-  return known && new CachedStatements(known)
+  return known && new KeptStatements(known)
 }
 
 /** The only statement of a text; undefined: the text is empty. Throws 42601, 0A000, 54000. */

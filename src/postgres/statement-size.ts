@@ -5,22 +5,29 @@
 import type { Statement } from './session.ts'
 import type { Token } from './sql/lexer.ts'
 
-/** About what a statement takes, in bytes: itself, and each of its tokens and characters. */
-type Costs = { readonly statement: number; readonly token: number; readonly character: number }
+/** About what a statement takes, in bytes: itself, each of its tokens, and each character of a string that may be an array. */
+type Costs = { readonly statement: number; readonly token: number; readonly arrayCharacter: number }
 
 /**
  * Of queries that the evaluator runs, beside their columns. Measured with Node 24, by the heap before and after many of them:
  * the dearest statement is `SELECT;`, the dearest token that of `SELECT (SELECT 1), …`, and the dearest character that of an
- * array, `SELECT '{a,a,…}'::text[]`.
+ * array, `SELECT '{1,1,…}'::int8[]`.
  */
-export const evaluatedCosts: Costs = Object.freeze({ statement: 2500, token: 400, character: 16 })
+export const evaluatedCosts: Costs = Object.freeze({ statement: 2500, token: 400, arrayCharacter: 22 })
 /** Of all other statements, with their columns, such as `SELECT nextval('x')`. */
-export const plainCosts: Costs = Object.freeze({ statement: 1000, token: 120, character: 2 })
+export const plainCosts: Costs = Object.freeze({ statement: 1000, token: 120, arrayCharacter: 0 })
+
+/** Each character of a text, and of the values that are parts of it. */
+const characterBytes = 2
+/** An array has at most 5,000 elements: what is longer than this is long elements. */
+const arrayCharactersMax = 10_000
 
 /** A statement that says how much memory it takes: its tokens, beside what it has said before. */
 export function sized(statement: Statement, tokens: readonly Token[], costs: Costs): Statement {
   const characters = tokens.at(-1)!.at - tokens[0]!.at
-  const own = costs.statement + tokens.length * costs.token + characters * costs.character
+  let own = costs.statement + tokens.length * costs.token + characters * characterBytes
+  for (const { kind, text } of tokens)
+    if (kind === 'string') own += Math.min(text.length, arrayCharactersMax) * costs.arrayCharacter
   return { ...statement, heldBytes: own + (statement.heldBytes ?? 0) }
 }
 

@@ -50,8 +50,8 @@ export class SharedCells {
   }
 }
 
-/** Of all statements of this process. */
-export const processCells = new SharedCells(10_000_000)
+/** Of all statements of this process. A cell takes up to 140 bytes: a row of a join is an array, and counts few of them. */
+export const processCells = new SharedCells(2_500_000)
 
 /** How long a statement may keep the event loop in µs. */
 const sliceUs = 3000

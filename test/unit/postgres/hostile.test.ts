@@ -301,7 +301,7 @@ const holders: readonly (readonly [what: string, ...messages: readonly Buffer[]]
   ],
   [
     'prepared statements of one cached text',
-    ...Array.from({ length: 6 }, (_, at) => parse(`s${at}`, `SELECT 1 /* ${'x'.repeat(1900)} */ + 2`)),
+    ...Array.from({ length: 6 }, (_, at) => parse(`s${at}`, 'SELECT *, * FROM pg_class')),
     sync,
   ],
   [
