@@ -5,7 +5,7 @@ import { setting } from './setting.ts'
 /** By their names in code, in the order of help. */
 export const postgresSettings = {
   postgres: setting(orOff(address), 'where PostgreSQL clients connect, to draw with nextval', 'off'),
-  postgresMessageMaxBytes: setting(size('16KiB', '64MiB'), 'longest message, so longest statement', '1MiB'),
+  postgresMessageMaxBytes: setting(size('16KiB', '64MiB'), 'longest message, so longest statement', '256KiB'),
   postgresStatementsMax: setting(count(1, 100_000), 'prepared statements of a connection', '1000'),
   postgresUnreadMaxBytes: setting(
     size('64KiB', '1GiB'),

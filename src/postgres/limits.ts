@@ -32,7 +32,7 @@ export const defaultLimits: PostgresLimits = Object.freeze({
   connectionsMax: 10_000,
   perAddressMax: Number.POSITIVE_INFINITY,
   pendingMax: 1000,
-  messageBytesMax: 1_048_576,
+  messageBytesMax: 262_144,
   statementsMax: 1000,
   statementBytesMax: 1_048_576,
   portalsMax: 100,

@@ -7,7 +7,7 @@ import { attack, type Outcome } from './attackers.ts'
 import { attacks } from './attacks.ts'
 import { mysqlLogin } from './mysql-attacks.ts'
 import { Others, type Seen, type Sort } from './others.ts'
-import { postgresLogin } from './postgres-attacks.ts'
+import { postgresLogin } from './postgres-messages.ts'
 import { type Doors, startBackend, startVictim, type Victim } from './victims.ts'
 
 /** How long each part takes, in s, the share of the clients that take part, and a factor of what others may wait. */

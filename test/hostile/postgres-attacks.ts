@@ -2,12 +2,13 @@
 
 import { type Attack, type Bounds, repeated, some, still, usual } from './attack.ts'
 import { mutations, randomBytes } from './attack-bytes.ts'
+import { int16, int32, message, parse, postgresLogin, query, startup, sync } from './postgres-messages.ts'
 
 const postgres = { transport: 'postgres', login: true, ...still } as const
 const beforeLogin = { transport: 'postgres', login: false, ...still, returns: 'when closed' } as const
 const many = { clients: 10_000, perSecond: 4000 }
 const large: Bounds = { ...usual, peakMiB: 700 }
-const longestBytes = 1_048_576
+const longestBytes = 262_144
 
 /** Every attack by its name. */
 export const postgresAttacks: Readonly<Record<string, Attack>> = {
@@ -77,7 +78,7 @@ export const postgresAttacks: Readonly<Record<string, Attack>> = {
     ...postgres,
     clients: 5000,
     perSecond: 4000,
-    title: 'messages of 1 MiB without their last byte',
+    title: 'messages of 256 KiB without their last byte',
     request: query(' '.repeat(longestBytes - 10)).subarray(0, -1),
     bounds: large,
   },
@@ -127,7 +128,7 @@ export const postgresAttacks: Readonly<Record<string, Attack>> = {
     ...postgres,
     clients: 200,
     perSecond: 1000,
-    title: 'portals with parameters of 1 MiB',
+    title: 'portals with parameters of 256 KiB',
     request: portals('SELECT nextval($1::text)', 'x'.repeat(longestBytes - 100)),
     bounds: large,
   },
@@ -150,10 +151,39 @@ export const postgresAttacks: Readonly<Record<string, Attack>> = {
     title: 'prepared statements with as many words as fit',
     request: Buffer.concat(
       Array.from({ length: 80 }, (_, at) =>
-        parse(`s${at}`, `SELECT ${"nextval('target'),".repeat(3900)}nextval('t')`),
+        parse(`s${at}`, `SELECT ${"nextval('target'),".repeat(1660)}nextval('t')`),
       ),
     ),
     bounds: large,
+  },
+  'pg-columns': {
+    ...postgres,
+    clients: 200,
+    perSecond: 1000,
+    title: 'short prepared statements with as many columns as fit',
+    bounds: { ...usual, peakMiB: 850 },
+    request: Buffer.concat(
+      Array.from({ length: 500 }, (_, at) => parse(`s${at}`, `SELECT ${'*,'.repeat(49)}* FROM pg_class`)),
+    ),
+  },
+  'pg-scripts': {
+    ...postgres,
+    ...some,
+    title: 'as many statements in a message as fit, whose compiled form is large',
+    request: query('SELECT *, * FROM pg_class LIMIT 0;'.repeat(2000)),
+    sends: 'repeatedly',
+  },
+  'pg-signs': {
+    ...postgres,
+    ...some,
+    title: 'operators, arrays and escapes of 256 KiB',
+    request: Buffer.concat([
+      query(`SELECT 1 ${'+'.repeat(longestBytes - 100)} 1`),
+      query(`SELECT '{${'1,'.repeat(longestBytes / 2 - 100)}1}'::int[]`),
+      query(`SELECT E'${'\\\\'.repeat(longestBytes / 2 - 100)}'`),
+      query(' '.repeat(longestBytes - 100)),
+    ]),
+    sends: 'repeatedly',
   },
   'pg-series': {
     ...postgres,
@@ -204,12 +234,12 @@ export const postgresAttacks: Readonly<Record<string, Attack>> = {
   'pg-strings': {
     ...postgres,
     ...some,
-    title: 'strings, comments and names of 1 MiB',
+    title: 'strings, comments and names of 256 KiB',
     request: Buffer.concat([
-      query(`SELECT '${"''".repeat(520_000)}'`),
-      query('/*'.repeat(520_000)),
-      query(`SELECT "${'""'.repeat(520_000)}"`),
-      query(`SELECT nextval('${'a.'.repeat(520_000)}')`),
+      query(`SELECT '${"''".repeat(130_000)}'`),
+      query('/*'.repeat(130_000)),
+      query(`SELECT "${'""'.repeat(130_000)}"`),
+      query(`SELECT nextval('${'a.'.repeat(130_000)}')`),
     ]),
     sends: 'repeatedly',
   },
@@ -266,45 +296,6 @@ export const postgresAttacks: Readonly<Record<string, Attack>> = {
     ]),
     sends: 'repeatedly',
   },
-}
-
-/** The messages with which a user logs in, as Latin-1. */
-export function postgresLogin(user: string, password: string): string {
-  return Buffer.concat([startup(user), message('p', `${password}\0`)]).toString('latin1')
-}
-
-function int16(value: number): Buffer {
-  return Buffer.from([value >> 8, value & 0xff])
-}
-
-function int32(value: number): Buffer {
-  const bytes = Buffer.alloc(4)
-  bytes.writeInt32BE(value)
-  return bytes
-}
-
-/** A message; an empty type is that of the first one. */
-function message(type: string, ...parts: readonly (string | Buffer)[]): Buffer {
-  const body = Buffer.concat(parts.map((part) => Buffer.from(part as string)))
-  return Buffer.concat([Buffer.from(type), int32(body.length + 4), body])
-}
-
-/** The first message of a user. */
-export function startup(user: string): Buffer {
-  return message('', int32(0x3_0000), `user\0${user}\0\0`)
-}
-
-/** A message of the simple protocol. */
-export function query(text: string): Buffer {
-  return message('Q', `${text}\0`)
-}
-
-function parse(name: string, text: string): Buffer {
-  return message('P', `${name}\0${text}\0`, int16(0))
-}
-
-function sync(): Buffer {
-  return message('S')
 }
 
 /** Portals of a transaction that have one parameter, and of which one row is asked for. */

@@ -9,7 +9,7 @@ import { encodeCommand } from '../launch/raw-client.ts'
 import { packetOf } from '../launch/raw-mysql.ts'
 import { basic, password } from './attack.ts'
 import { mysqlLogin, query as mysqlQuery, response } from './mysql-attacks.ts'
-import { postgresLogin, query as postgresQuery, startup } from './postgres-attacks.ts'
+import { postgresLogin, query as postgresQuery, startup } from './postgres-messages.ts'
 import { listenAsUpstream, ping, unfinishedResult } from './vanishing-upstream.ts'
 
 /** What clients of a kind have done when their network is lost. */
@@ -120,7 +120,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
   'pg-long': {
     ...postgres,
     title: 'in the middle of a long message',
-    sends: postgresQuery(' '.repeat(600_000)).subarray(0, -1),
+    sends: postgresQuery(' '.repeat(200_000)).subarray(0, -1),
     withinS: 75,
   },
   'pg-transaction': {
