@@ -259,8 +259,8 @@ test('a statement is compiled in a short time, or refused for its length', async
   const { session } = await serve(t)
   const client = await session()
   const refused = [
-    `SELECT 1${' WHERE true'.repeat(2000)}`,
-    `SELECT 1 WHERE 1 IN (${'1,'.repeat(2000)}1)`,
+    `SELECT 1${' WHERE true'.repeat(4000)}`,
+    `SELECT 1 WHERE 1 IN (${'1,'.repeat(4000)}1)`,
     `DROP SEQUENCE ${'a,'.repeat(5000)}a`,
     `SELECT 1 FROM (SELECT * FROM pg_class${' UNION SELECT * FROM pg_class'.repeat(160)}) a`,
     `SELECT '{${'1,'.repeat(5000)}1}'::int[]`,
