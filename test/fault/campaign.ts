@@ -40,6 +40,14 @@ export function secondsOf(short: number, long: number): number {
 }
 
 /**
+ * How long a client pauses after each reply, in ms: `long` where FAULT_ROUNDS is set; in CI longer, because other tests
+ * run beside the campaign.
+ */
+export function restOf(long: number): number {
+  return process.env.FAULT_ROUNDS === undefined ? 4 : long
+}
+
+/**
  * How many rounds to run: `short` in CI, and the share `part` of FAULT_ROUNDS where that is set. The share is
  * for campaigns whose rounds are slow.
  */

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type EtcdCluster, startEtcd } from '../launch/etcd.ts'
 import { Scope } from '../launch/lifetime.ts'
 import { startProcess } from '../launch/process.ts'
-import { judge, roundsOf, secondsOf } from './campaign.ts'
+import { judge, restOf, roundsOf, secondsOf } from './campaign.ts'
 import { onEtcd } from './cluster-engines.ts'
 import { retryable } from './cluster-kill.ts'
 import { type FollowingAsk, FollowingLoad } from './cluster-load.ts'
@@ -17,10 +17,10 @@ const timeout = 1_800_000
 const strict = ['order', 'stamp']
 const perNode = ['user', 'event']
 const strictAsks: readonly FollowingAsk[] = strict.flatMap((generator) =>
-  Array<FollowingAsk>(2).fill({ generator, command: ['ID.NEXT', generator], restMs: 1 }),
+  Array<FollowingAsk>(2).fill({ generator, command: ['ID.NEXT', generator], restMs: restOf(1) }),
 )
 const perNodeAsks: readonly FollowingAsk[] = perNode.flatMap((generator) =>
-  Array<FollowingAsk>(3).fill({ generator, command: ['ID.NEXT', generator], restMs: 2, stays: true }),
+  Array<FollowingAsk>(3).fill({ generator, command: ['ID.NEXT', generator], restMs: restOf(2), stays: true }),
 )
 
 async function loaded(t: TestContext, cluster: TestCluster): Promise<[FollowingLoad, FollowingLoad]> {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Cluster } from 'ioredis'
-import { judge, roundsOf } from './campaign.ts'
+import { judge, restOf, roundsOf } from './campaign.ts'
 import type { ClusterEngine } from './cluster-engines.ts'
 import { type FollowingAsk, FollowingLoad, longestWaitMs } from './cluster-load.ts'
 import { connectTo, eventually, startCluster, type TestCluster } from './cluster-nodes.ts'
@@ -15,9 +15,9 @@ import { startPuller } from './pulled.ts'
 const strict = ['order', 'stamp']
 /** Beside the puller and the library, who do not pause, these leave the machine time for those that hand over. */
 const asks: readonly FollowingAsk[] = [
-  ...Array<FollowingAsk>(3).fill({ generator: 'order', command: ['INCR', 'order'], restMs: 1 }),
-  { generator: 'order', command: ['ID.NEXT', 'order', 'COUNT', 20], restMs: 1 },
-  { generator: 'stamp', command: ['ID.NEXT', 'stamp'], restMs: 1 },
+  ...Array<FollowingAsk>(3).fill({ generator: 'order', command: ['INCR', 'order'], restMs: restOf(1) }),
+  { generator: 'order', command: ['ID.NEXT', 'order', 'COUNT', 20], restMs: restOf(1) },
+  { generator: 'stamp', command: ['ID.NEXT', 'stamp'], restMs: restOf(1) },
 ]
 
 /** From and until, in µs. */

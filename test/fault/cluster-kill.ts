@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { judge, roundsOf } from './campaign.ts'
+import { judge, restOf, roundsOf } from './campaign.ts'
 import type { ClusterEngine } from './cluster-engines.ts'
 import { type FollowingAsk, FollowingLoad } from './cluster-load.ts'
 import { type ClusterOptions, eventually, startCluster } from './cluster-nodes.ts'
@@ -11,9 +11,9 @@ import { nowUs } from './load.ts'
 
 const strict = ['order', 'stamp']
 const asks: readonly FollowingAsk[] = [
-  ...Array<FollowingAsk>(3).fill({ generator: 'order', command: ['INCR', 'order'], restMs: 1 }),
-  { generator: 'order', command: ['ID.NEXT', 'order', 'COUNT', 20], restMs: 1 },
-  { generator: 'stamp', command: ['ID.NEXT', 'stamp'], restMs: 1 },
+  ...Array<FollowingAsk>(3).fill({ generator: 'order', command: ['INCR', 'order'], restMs: restOf(1) }),
+  { generator: 'order', command: ['ID.NEXT', 'order', 'COUNT', 20], restMs: restOf(1) },
+  { generator: 'stamp', command: ['ID.NEXT', 'stamp'], restMs: restOf(1) },
 ]
 
 /** Rounds beyond those asked for, while more than half of the recoveries are late. */

@@ -1,5 +1,5 @@
 /**
- * Clients of a cluster that pull ids without pause and follow MOVED, and note what they were told.
+ * Clients of a cluster that pull ids without an end and follow MOVED, and note what they were told.
  *
  * Invariants
  *  1. An id's interval begins when it was asked of the node that answered: not before, so that order is judged as
@@ -17,8 +17,6 @@ import { type Ask, Load, nowUs } from './load.ts'
 export type FollowingAsk = Ask & {
   /** After so long it leaves the node that has not answered for another one. Default: it waits as long as it takes. */
   readonly patienceMs?: number
-  /** Pause after each reply, for campaigns that last. Default: none. */
-  readonly restMs?: number
   /** Stays with the node that it began with, as is right for kinds that any node issues. */
   readonly stays?: boolean
 }
@@ -89,7 +87,7 @@ export class FollowingLoad {
   }
 
   async #run(pull: Pull): Promise<void> {
-    const { generator, command, restMs, stays = false } = pull.ask
+    const { generator, command, restMs = 0, stays = false } = pull.ask
     const journal = this.journal(generator)
     let wantedUs = nowUs()
     let chase = 0
@@ -100,7 +98,7 @@ export class FollowingLoad {
           const ids = [reply].flat().map((value) => BigInt(value as string | bigint))
           journal.add({ ids, sentUs, receivedUs, connection })
           if (receivedUs - wantedUs > slowUs) this.waits.push({ generator, wantedUs, receivedUs })
-          if (restMs !== undefined) await pause(restMs)
+          if (restMs > 0) await pause(restMs)
           wantedUs = nowUs()
           chase = 0
           continue

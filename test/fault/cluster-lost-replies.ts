@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { DroppedReplies } from '../launch/tcp-proxy.ts'
-import { judge, roundsOf } from './campaign.ts'
+import { judge, restOf, roundsOf } from './campaign.ts'
 import type { ClusterEngine } from './cluster-engines.ts'
 import { retryable } from './cluster-kill.ts'
 import { type FollowingAsk, FollowingLoad } from './cluster-load.ts'
@@ -18,7 +18,7 @@ const names = ['order', 'invoice', 'user', 'ticket']
 const asks: readonly FollowingAsk[] = [...names, 'order', 'order'].map((generator) => ({
   generator,
   command: ['INCR', generator],
-  restMs: 1,
+  restMs: restOf(1),
 }))
 
 type Loss = (cluster: TestCluster) => Promise<DroppedReplies[]>

@@ -9,7 +9,7 @@ import { movableClock } from '../launch/faketime.ts'
 import { Scope } from '../launch/lifetime.ts'
 import { type RawReply, ReplyError } from '../launch/raw-reply.ts'
 import { startTcpProxy } from '../launch/tcp-proxy.ts'
-import { judge, roundsOf } from './campaign.ts'
+import { judge, restOf, roundsOf } from './campaign.ts'
 import { type ClusterEngine, clusterEngines } from './cluster-engines.ts'
 import { retryable } from './cluster-kill.ts'
 import { type FollowingAsk, FollowingLoad } from './cluster-load.ts'
@@ -21,11 +21,11 @@ const timeout = 1_800_000
 const nobodysPort = 1
 const strict = ['order', 'stamp']
 const strictAsks: readonly FollowingAsk[] = strict.flatMap((generator) => [
-  { generator, command: ['ID.NEXT', generator], restMs: 1 },
-  { generator, command: ['ID.NEXT', generator, 'COUNT', 5], restMs: 1 },
+  { generator, command: ['ID.NEXT', generator], restMs: restOf(1) },
+  { generator, command: ['ID.NEXT', generator, 'COUNT', 5], restMs: restOf(1) },
 ])
 const staying = (generator: string): FollowingAsk[] =>
-  Array<FollowingAsk>(3).fill({ generator, command: ['ID.NEXT', generator], restMs: 1, stays: true })
+  Array<FollowingAsk>(3).fill({ generator, command: ['ID.NEXT', generator], restMs: restOf(1), stays: true })
 
 /** What happens to a clock, in libfaketime's words, and for how long it stays so. */
 const jumps = [
@@ -84,7 +84,9 @@ describe('a cluster of three nodes', { timeout }, () => {
     await cluster.untilSettled()
     await cluster.create('order', 'sequence')
     const load = new FollowingLoad(t, cluster.ports)
-    load.start(Array<FollowingAsk>(6).fill({ generator: 'order', command: ['INCR', 'order'], restMs: 1 }))
+    load.start(
+      Array<FollowingAsk>(6).fill({ generator: 'order', command: ['INCR', 'order'], restMs: restOf(1) }),
+    )
     await pause(500)
     const leader = await cluster.untilLed('order')
     const { epoch } = (await cluster.status(leader)).shards[shardOf('order')]!

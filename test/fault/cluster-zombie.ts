@@ -11,7 +11,7 @@ import type { Engine } from '../../src/engine/engine.ts'
 import { openEngine } from '../../src/engine/open.ts'
 import type { RawClient } from '../launch/raw-client.ts'
 import { ReplyError } from '../launch/raw-reply.ts'
-import { judge, roundsOf } from './campaign.ts'
+import { judge, restOf, roundsOf } from './campaign.ts'
 import type { ClusterEngine } from './cluster-engines.ts'
 import { retryable } from './cluster-kill.ts'
 import { type FollowingAsk, FollowingLoad } from './cluster-load.ts'
@@ -25,12 +25,12 @@ import {
 } from './cluster-nodes.ts'
 import { nowUs } from './load.ts'
 
-const patient: FollowingAsk = { generator: 'order', command: ['INCR', 'order'], restMs: 1 }
+const patient: FollowingAsk = { generator: 'order', command: ['INCR', 'order'], restMs: restOf(1) }
 const asks: readonly FollowingAsk[] = [
   ...Array<FollowingAsk>(3).fill(patient),
   ...Array<FollowingAsk>(3).fill({ ...patient, patienceMs: 300 }),
-  { generator: 'order', command: ['ID.NEXT', 'order', 'COUNT', 20], restMs: 1, patienceMs: 300 },
-  { generator: 'stamp', command: ['ID.NEXT', 'stamp'], restMs: 1, patienceMs: 300 },
+  { generator: 'order', command: ['ID.NEXT', 'order', 'COUNT', 20], restMs: restOf(1), patienceMs: 300 },
+  { generator: 'stamp', command: ['ID.NEXT', 'stamp'], restMs: restOf(1), patienceMs: 300 },
 ]
 /** In the shard of `order`, and asked for by the campaign alone. */
 const quiet = '{order}quiet'

@@ -6,7 +6,7 @@ import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { startMariaDb } from '../launch/mariadb.ts'
 import { startNginx } from '../launch/nginx.ts'
 import { startPostgres } from '../launch/postgres.ts'
-import { create, judge, secondsOf } from './campaign.ts'
+import { create, judge, restOf, secondsOf } from './campaign.ts'
 import { HttpLoad } from './http-load.ts'
 
 const clients = 200
@@ -36,7 +36,7 @@ for (const [database, start] of Object.entries(databases)) {
       const balancer = await startNginx(t, { http: { backends: nodes.map(({ http }) => http) } })
       const load = new HttpLoad(t)
       const asks = generators.map(([generator]) => ({ generator, count: generator === 'sequence' ? 1 : 10 }))
-      load.start(balancer.httpPort, asks, clients)
+      load.start(balancer.httpPort, asks, clients, 50 * restOf(0))
 
       await quarter(load)
       await nodes[1]!.kill('SIGKILL')

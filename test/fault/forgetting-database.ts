@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { startTcpProxy, type TcpProxy } from '../launch/tcp-proxy.ts'
-import { create, judge, until } from './campaign.ts'
+import { create, judge, restOf, until } from './campaign.ts'
 import { databaseOf, type StartDatabase, through } from './databases.ts'
 import { type Ask, Load } from './load.ts'
 
@@ -13,7 +13,11 @@ export const gap = 100_000_000
 const kinds = ['segment', 'snowflake', 'sequence']
 /** Three clients of each kind. */
 export const asks: readonly Ask[] = kinds.flatMap((kind) =>
-  Array<Ask>(3).fill({ generator: kind, command: ['ID.NEXT', kind, 'COUNT', kind === 'segment' ? 50 : 1] }),
+  Array<Ask>(3).fill({
+    generator: kind,
+    command: ['ID.NEXT', kind, 'COUNT', kind === 'segment' ? 50 : 1],
+    restMs: restOf(0),
+  }),
 )
 
 /** Starts three nodes, and creates a generator of each kind. */

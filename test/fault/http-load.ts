@@ -39,11 +39,11 @@ export class HttpLoad {
     return [...this.journals.values()].reduce((sum, { count }) => sum + count, 0)
   }
 
-  /** Starts `clients` clients of a loopback port, which ask for these in turn. */
-  start(port: number, asks: readonly HttpAsk[], clients: number): void {
+  /** Starts `clients` clients of a loopback port, which ask for these in turn, and pause for `restMs` after each answer. */
+  start(port: number, asks: readonly HttpAsk[], clients: number, restMs = 0): void {
     this.#stopped = false
     this.#running = Array.from({ length: clients }, (_, index) =>
-      this.#pull(port, asks[index % asks.length]!),
+      this.#pull(port, asks[index % asks.length]!, restMs),
     )
   }
 
@@ -53,7 +53,7 @@ export class HttpLoad {
     await Promise.all(this.#running)
   }
 
-  async #pull(port: number, { generator, count }: HttpAsk): Promise<void> {
+  async #pull(port: number, { generator, count }: HttpAsk, restMs: number): Promise<void> {
     const client = ++this.#clients
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const journal = this.journal(generator)
@@ -67,6 +67,7 @@ export class HttpLoad {
         // Order is kept on each node: what one client got from one node counts as one connection.
         const connection = client * nodesMax + this.#numberOf(node)
         journal.add({ ids, sentUs, receivedUs: nowUs(), connection })
+        if (restMs > 0) await pause(restMs)
       } catch (error) {
         const text = (error as Error).message
         this.failures.set(text, (this.failures.get(text) ?? 0) + 1)

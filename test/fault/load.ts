@@ -1,11 +1,16 @@
-/** Clients that pull ids without pause and note what they were told, until they are stopped or cut off. */
+/** Clients that pull ids without an end and note what they were told, until they are stopped or cut off. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { RawClient } from '../launch/raw-client.ts'
 import { ReplyError } from '../launch/raw-reply.ts'
 import { Journal } from './journal.ts'
 
 /** What one client asks for, again and again. */
-export type Ask = { readonly generator: string; readonly command: readonly (string | number)[] }
+export type Ask = {
+  readonly generator: string
+  readonly command: readonly (string | number)[]
+  /** Pause after each reply, in ms. Default: none. */
+  readonly restMs?: number
+}
 
 let connections = 0
 
@@ -59,7 +64,7 @@ export class Load {
     await pause(10)
   }
 
-  async #pull(ports: readonly number[], { generator, command }: Ask): Promise<void> {
+  async #pull(ports: readonly number[], { generator, command, restMs = 0 }: Ask): Promise<void> {
     const connection = ++connections
     let clients: RawClient[]
     try {
@@ -79,6 +84,7 @@ export class Load {
         }
         const ids = [reply].flat().map((value) => BigInt(value as string | bigint))
         journal.add({ ids, sentUs, receivedUs, connection })
+        if (restMs > 0) await pause(restMs)
       }
     } catch {
       // The server is gone: what was not acknowledged was never promised.
