@@ -28,6 +28,8 @@ export const mark = {
 } as const
 
 const functionName = 'LAST_INSERT_ID'
+/** Parts of a name: catalogue, database, table, column. */
+const partsMax = 4
 
 /** The current token is the next one to be read. */
 export class Cursor {
@@ -122,8 +124,9 @@ export class Cursor {
   /** Goes beyond a name with qualifiers; `nameStart`, `nameEnd` and `nameKind` are its last part. */
   skipName(): void {
     const { lexer } = this
+    let parts = 0
     do {
-      if (!isName(lexer)) this.fail()
+      if (!isName(lexer) || ++parts > partsMax) this.fail()
       this.nameStart = lexer.start
       this.nameEnd = lexer.end
       this.nameKind = lexer.kind
@@ -145,12 +148,12 @@ export class Cursor {
   skipExpression(isEnd: () => boolean): boolean {
     for (; ; this.#tokens++) {
       if (this.lexer.kind === token.broken) this.fail()
+      if (this.isPause) return false
       if (this.atEnd || (this.#depth === 0 && (this.atMark(mark.comma) || isEnd()))) {
         if (this.#tokens === 0 || this.#depth > 0) this.fail()
         this.#tokens = 0
         return true
       }
-      if (this.#tokens > 0 && this.isPause) return false
       if (this.atMark(mark.leftParen)) this.#depth++
       else if (this.atMark(mark.rightParen) && --this.#depth < 0) this.fail()
       this.step()

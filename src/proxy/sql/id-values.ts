@@ -23,8 +23,10 @@ export type IdState =
   | 'expression'
 
 const [leftParen, rightParen, plus, minus, backslash, letterN, quote] = [40, 41, 43, 45, 92, 78, 34]
-const number = /^[ \t-\r]*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[ \t-\r]*$/
-const numericStart = /^[ \t-\r]*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?/
+/** Texts that are longer, and values of more tokens, are expressions: to read them would take too long. */
+const [textBytesMax, tokensMax] = [65_536, 1000]
+const number = /^[ \t-\r]*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[ \t-\r]*$/
+const numericStart = /^[ \t-\r]*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/
 
 /** Whether a text that is stored into an integer column becomes 0: surely, only with a warning, or not at all. */
 export function stateOfText(text: string): 'zero' | 'unclear' | 'given' {
@@ -67,7 +69,7 @@ function decimalIsZero(text: string): boolean {
  */
 export function readIdValue(lexer: Lexer, session: SqlSession, column: string): IdState {
   let depth = 0
-  for (; isMark(lexer, leftParen); lexer.solid()) depth++
+  for (; isMark(lexer, leftParen) && depth <= tokensMax; lexer.solid()) depth++
   const state =
     depth > 0 && (isWord(lexer, 'DEFAULT') || isWord(lexer, 'IGNORE'))
       ? 'expression'
@@ -113,7 +115,7 @@ function readMark(lexer: Lexer, session: SqlSession): IdState {
     const isWhole = lexer.end - lexer.start === 1 && session.dialect === 'mariadb'
     return isNull && isWhole ? after(lexer, 'null') : 'expression'
   }
-  while (isMark(lexer, plus) || isMark(lexer, minus)) lexer.solid()
+  for (let left = tokensMax; left > 0 && (isMark(lexer, plus) || isMark(lexer, minus)); left--) lexer.solid()
   if (lexer.kind !== token.number) return 'expression'
   return after(lexer, literalIsZero(textOf(lexer)) ? 'zero' : 'given')
 }
@@ -135,8 +137,9 @@ function readDefault(lexer: Lexer, session: SqlSession, column: string): IdState
   if (!isMark(lexer, leftParen)) return 'default'
   lexer.solid()
   let name = ''
-  for (;;) {
-    if (lexer.kind !== token.word && lexer.kind !== token.quotedName) return 'expression'
+  for (let parts = 1; ; parts++) {
+    const isName = lexer.kind === token.word || lexer.kind === token.quotedName
+    if (!isName || parts > tokensMax) return 'expression'
     name = nameOf(lexer, session.charset) ?? ''
     lexer.solid()
     if (!isMark(lexer, 46)) break
@@ -148,9 +151,11 @@ function readDefault(lexer: Lexer, session: SqlSession, column: string): IdState
 
 /** Strings that follow each other are one. */
 function readText(lexer: Lexer, session: SqlSession): IdState {
-  let text = ''
-  for (; lexer.kind === token.string || lexer.kind === token.nationalString; lexer.solid())
+  let [text, tokens] = ['', 0]
+  for (; lexer.kind === token.string || lexer.kind === token.nationalString; lexer.solid()) {
+    if (lexer.end - lexer.start > textBytesMax || ++tokens > tokensMax) return 'expression'
     text += contentOf(lexer, session)
+  }
   if (text === '' && session.emptyStringIsNull) return 'null'
   return stateOfText(text)
 }

@@ -53,13 +53,13 @@ export class InsertReader {
   *read(): Slices<Insert> {
     const cursor = this.#cursor
     const [readsBefore, setsBefore] = [cursor.reads, cursor.sets]
-    if (cursor.take('PARTITION')) this.#skipPartitions()
+    if (cursor.take('PARTITION')) yield* this.#skipPartitions()
     const rows = new RowReader(cursor, this.#session, this.#target, this.#options)
     const { columns, found } = yield* this.#columnsAndRows(rows)
     const { rows: ids, last, count } = found
     const readsLastInsertId = cursor.reads > readsBefore
     const [readsInValues, setsInValues] = [cursor.reads, cursor.sets]
-    const aliasAt = this.#alias()
+    const aliasAt = yield* this.#alias()
     const onDuplicate = yield* this.#onDuplicate(setsInValues)
     const isReturning = yield* this.#returning()
     this.#end()
@@ -92,7 +92,7 @@ export class InsertReader {
   *#columnsAndRows(rows: RowReader): Slices<{ columns: Columns; found: Rows }> {
     const cursor = this.#cursor
     if (cursor.take('SET')) return yield* this.#assignments(rows)
-    const list = cursor.atMark(mark.leftParen) ? this.#list() : undefined
+    const list = cursor.atMark(mark.leftParen) ? yield* this.#list() : undefined
     if (list) {
       this.#demandValues()
       return { columns: list.columns, found: yield* rows.readAll(list.idIndex, list.count) }
@@ -127,16 +127,24 @@ export class InsertReader {
     throw new Refused(rowsOfQuery(this.#target.column))
   }
 
-  #skipPartitions(): void {
+  *#skipPartitions(): Slices<void> {
     const cursor = this.#cursor
     cursor.demandMark(mark.leftParen)
-    do cursor.skipName()
-    while (cursor.takeMark(mark.comma))
+    yield* this.#skipNames()
     cursor.demandMark(mark.rightParen)
   }
 
+  /** Names with commas between them. */
+  *#skipNames(): Slices<void> {
+    const cursor = this.#cursor
+    do {
+      if (cursor.isPause) yield
+      cursor.skipName()
+    } while (cursor.takeMark(mark.comma))
+  }
+
   /** A list of columns; the token is its parenthesis. */
-  #list(): { columns: Columns; idIndex: number; count: number } {
+  *#list(): Slices<{ columns: Columns; idIndex: number; count: number }> {
     const cursor = this.#cursor
     const { lexer } = cursor
     cursor.step()
@@ -144,6 +152,7 @@ export class InsertReader {
     let [idIndex, count] = [-1, 0]
     let id: ListedId | undefined
     while (!cursor.atMark(mark.rightParen)) {
+      if (cursor.isPause) yield
       const { start } = lexer
       const isId = this.#isIdColumn()
       const end = lexer.previousEnd
@@ -222,13 +231,12 @@ export class InsertReader {
   }
 
   /** `AS new(a, b)`; where another alias of a column can be added. */
-  #alias(): number | undefined {
+  *#alias(): Slices<number | undefined> {
     const cursor = this.#cursor
     if (!cursor.take('AS')) return undefined
     cursor.skipName()
     if (!cursor.takeMark(mark.leftParen)) return undefined
-    do cursor.skipName()
-    while (cursor.takeMark(mark.comma))
+    yield* this.#skipNames()
     const at = cursor.lexer.start
     cursor.demandMark(mark.rightParen)
     return at

@@ -4,12 +4,13 @@
  * Invariants
  *  1. No bytes make it throw.
  *  2. Every token but the last has at least one byte, and starts where the one before it ends: together they are the text.
- *  3. A token that has no end, or that servers may read differently, is `broken` and reaches to the end of the text.
+ *  3. A token that has no end, that servers may read differently, or that would take long to read and means nothing to a
+ *     server, is `broken` and reaches to the end of the text.
  */
 import { isUtf8 } from 'node:buffer'
 import { byteClass } from './charsets.ts'
 import type { SqlSession } from './session.ts'
-import { bitsEnd, commentEnd, digitsEnd, exponentEnd, isDigit, nestedCommentEnd } from './spans.ts'
+import { bitsEnd, commentEnd, digitsEnd, exponentEnd, isDigit, nestedCommentEnd, stringEnd } from './spans.ts'
 
 /** Kinds of tokens. Those up to `odd` separate others and mean nothing by themselves. */
 export const token = {
@@ -48,7 +49,10 @@ export type Reading = {
 
 const [lineFeed, bang, quote, hash, star, plus, minus, dot, slash] = [10, 33, 34, 35, 42, 43, 45, 46, 47]
 const [zero, question, atSign, letterB, letterM, letterN, letterX] = [48, 63, 64, 66, 77, 78, 88]
-const [apostrophe, backslash, backquote] = [39, 92, 96]
+const [apostrophe, backquote] = [39, 96]
+
+/** The longest name, in bytes; and the most comments and spaces between two other tokens. */
+const [wordBytesMax, gapTokensMax] = [65_536, 20_000]
 
 /** Reads one text. `kind`, `start` and `end` describe the token that `next` or `solid` came to. */
 export class Lexer {
@@ -88,7 +92,13 @@ export class Lexer {
   solid(): number {
     this.previousEnd = this.end
     let kind = this.next()
-    while (kind < token.end) kind = this.next()
+    for (let left = gapTokensMax; kind < token.end; left--) {
+      if (left > 0) kind = this.next()
+      else {
+        this.start = this.end
+        kind = this.kind = this.#broken()
+      }
+    }
     return kind
   }
 
@@ -144,14 +154,17 @@ export class Lexer {
 
   /** A name that goes on from `from`. */
   #name(from: number): number {
+    const end = this.#nameEnd(from)
+    if (end - this.start > wordBytesMax) return this.#broken()
     this.#afterName = true
-    return this.#to(this.#nameEnd(from), token.word)
+    return this.#to(end, token.word)
   }
 
   #nameEnd(from: number): number {
+    const limit = Math.min(this.#limit, from + wordBytesMax + 1)
     let at = from
     for (;;) {
-      const kind = at < this.#limit ? this.#classes[this.bytes[at]!] : byteClass.other
+      const kind = at < limit ? this.#classes[this.bytes[at]!] : byteClass.other
       if (kind === byteClass.letter || kind === byteClass.digit) at++
       else if (kind === byteClass.odd && this.#high(at) > 0) at += this.#high(at)
       else return at
@@ -245,20 +258,9 @@ export class Lexer {
   }
 
   #string(opening: number, kind: number): number {
-    const { bytes } = this
-    const closing = bytes[opening]
-    const limit = this.#limit
-    const { lengthAt } = this.#session.charset
-    const escapes = !this.#session.noBackslashEscapes
-    for (let at = opening + 1; at < limit; at++) {
-      const byte = bytes[at]!
-      if (byte === closing) {
-        if (bytes[at + 1] !== closing) return this.#to(at + 1, kind)
-        at++
-      } else if (byte === backslash && escapes) at++
-      else if (byte >= 0x80 && lengthAt) at += Math.max(lengthAt(bytes, at, limit), 1) - 1
-    }
-    return this.#broken()
+    const { charset, noBackslashEscapes } = this.#session
+    const end = stringEnd(this.bytes, opening, !noBackslashEscapes, charset.lengthAt)
+    return end < 0 ? this.#broken() : this.#to(end, kind)
   }
 
   #quotedName(closing: number): number {
@@ -298,6 +300,7 @@ export class Lexer {
     if (this.bytes[at] === atSign) at++
     for (;;) {
       const end = this.#nameEnd(at)
+      if (end - this.start > wordBytesMax) return this.#broken()
       if (this.bytes[end] !== dot) return this.#to(end, token.variable)
       at = end + 1
     }

@@ -35,6 +35,8 @@ const harmlessVariables = new Set(
 
 const quickVerb = /^(?:SELECT|INSERT|UPDATE|DELETE|COMMIT|ROLLBACK|REPLACE|SHOW)$/i
 const [space, longestQuickVerb] = [32, 8]
+/** What a longer text, or a longer SET, changes is not read, because that would take too long: the server is asked. */
+const readBytesMax = 65_536
 
 /** What the statements of a text change, all in all, if they succeed. */
 export function sessionChange(sql: Buffer, session: SqlSession): SessionChange {
@@ -42,6 +44,7 @@ export function sessionChange(sql: Buffer, session: SqlSession): SessionChange {
   while (end <= longestQuickVerb && (sql[end] ?? space) > space) end++
   const ending = sql.indexOf(mark.semicolon)
   if ((ending < 0 || ending === sql.length - 1) && quickVerb.test(shortText(sql, 0, end))) return 'none'
+  if (sql.length > readBytesMax) return 'unknown'
   const lexer = new Lexer(sql, session, { executable: 'read', parameters: true })
   const cursor = new Cursor(lexer, session.charset)
   let change: SessionChange = 'none'
@@ -97,6 +100,7 @@ function changeOfUse(cursor: Cursor, charset: Charset): SessionChange {
 function changesNothing(cursor: Cursor): boolean {
   const { lexer } = cursor
   const first = wordOf(lexer)
+  const end = lexer.start + readBytesMax
   if (['TRANSACTION', 'ROLE', 'DEFAULT', 'RESOURCE'].includes(first)) return true
   do {
     let scope = wordOf(lexer)
@@ -106,7 +110,7 @@ function changesNothing(cursor: Cursor): boolean {
       if (wordOf(lexer) === 'TRANSACTION') return true
     } else scope = ''
     if (!isHarmlessVariable(cursor, scope)) return false
-    if (!skipAssigned(cursor)) return false
+    if (!skipAssigned(cursor, end)) return false
   } while (cursor.takeMark(mark.comma))
   return cursor.atEnd
 }
@@ -134,12 +138,12 @@ function isHarmlessName(cursor: Cursor, text: string): boolean {
   return match[1] === 'global' || match[1]?.startsWith('persist') === true || harmlessVariables.has(match[2]!)
 }
 
-/** Goes beyond `= expression`. */
-function skipAssigned(cursor: Cursor): boolean {
+/** Goes beyond `= expression`, unless that goes on beyond `end`. */
+function skipAssigned(cursor: Cursor, end: number): boolean {
   cursor.takeMark(mark.colon)
   if (!cursor.takeMark(mark.equal)) return false
   for (let depth = 0; !cursor.atEnd; cursor.step()) {
-    if (cursor.lexer.kind === token.broken) return false
+    if (cursor.lexer.kind === token.broken || cursor.lexer.start > end) return false
     if (depth === 0 && cursor.atMark(mark.comma)) return true
     if (cursor.atMark(mark.leftParen)) depth++
     else if (cursor.atMark(mark.rightParen)) depth--

@@ -1,6 +1,8 @@
-/** Where pieces of SQL end whose content does not depend on the session. */
+/** Where pieces of SQL end. */
 
-const [star, slash, plus, minus, semicolon, letterE] = [42, 47, 43, 45, 59, 69]
+const [star, slash, plus, minus, semicolon, letterE, backslash] = [42, 47, 43, 45, 59, 69, 92]
+/** Behind so many bytes of a string that are plain, its end is searched for. */
+const plainBytes = 64
 
 /**
  * Where a text ends for the server: it drops semicolons and spaces at the end (`alloc_query` in `sql/sql_parse.cc`), and its
@@ -14,6 +16,43 @@ export function textEnd(bytes: Uint8Array): number {
 
 function isSpace(byte: number): boolean {
   return byte === 32 || (byte >= 9 && byte <= 13)
+}
+
+/**
+ * Behind the string whose quote is at `opening`; -1 if it has no end.
+ * @param escapes whether a backslash escapes the byte behind it.
+ * @param lengthAt as `Charset` has it.
+ */
+export function stringEnd(
+  bytes: Buffer,
+  opening: number,
+  escapes: boolean,
+  lengthAt: ((bytes: Buffer, at: number, end: number) => number) | undefined,
+): number {
+  const closing = bytes[opening]!
+  const limit = bytes.length
+  // The next quote, once it is known: it is searched for once.
+  let [quoteAt, plain] = [0, 0]
+  for (let at = opening + 1; at < limit; at++) {
+    const byte = bytes[at]!
+    if (byte === closing) {
+      if (bytes[at + 1] !== closing) return at + 1
+      at++
+      plain = 0
+    } else if (byte === backslash && escapes) {
+      at++
+      plain = 0
+    } else if (lengthAt) {
+      if (byte >= 0x80) at += Math.max(lengthAt(bytes, at, limit), 1) - 1
+    } else if (++plain === plainBytes) {
+      plain = 0
+      if (quoteAt <= at) quoteAt = bytes.indexOf(closing, at + 1)
+      if (quoteAt < 0) return -1
+      const escapeAt = escapes ? bytes.subarray(at + 1, quoteAt).indexOf(backslash) : -1
+      at = escapeAt < 0 ? quoteAt - 1 : at + escapeAt
+    }
+  }
+  return -1
 }
 
 /** Where the comment ends whose content starts at `from`; -1 if it has no end. */

@@ -8,7 +8,7 @@
  *  3. A text with executable comments is refused if it inserts into a filled table when they are read, or when they are left.
  */
 import { Cursor, mark, Refused } from './cursor.ts'
-import { definesRoutine, skipRoutine } from './definitions.ts'
+import { Definitions, definesRoutine, skipRoutine } from './definitions.ts'
 import type { FilledColumn } from './filled-columns.ts'
 import { type Insert, lastGiven } from './insert.ts'
 import { GivenRowsNeeded, InsertReader } from './insert-reader.ts'
@@ -67,10 +67,8 @@ class StatementsReader {
   readonly #lexer: Lexer
   readonly #cursor: Cursor
   readonly #inserts: Insert[] = []
-  /** Texts of the definitions so far, in lower case. */
-  readonly #definitions: string[] = []
-  /** How many of them were searched for the name of each table, and whether one has it. */
-  readonly #searched = new Map<FilledColumn, { count: number; isFound: boolean }>()
+  /** The definitions so far. */
+  readonly #definitions = new Definitions()
   /** An insert that gives all ids. */
   #given: Insert | undefined
   #session: SqlSession
@@ -127,15 +125,15 @@ class StatementsReader {
     const cursor = this.#cursor
     cursor.step()
     while (this.#lexer.kind !== token.end) {
+      if (cursor.isPause) yield
       if (cursor.takeMark(mark.semicolon)) continue
       const { start } = this.#lexer
       this.#lexer.sawOdd = this.#lexer.sawHint = false
       if (!this.#isSessionKnown) this.#refuseAfterChange(start)
       this.#statements++
       if (inserting.has(wordOf(this.#lexer))) yield* this.#insert()
-      else this.#statement(start)
+      else yield* this.#statement(start)
       if (this.#isSkipping) yield* this.#skipped(start)
-      if (cursor.isPause) yield
       if (cursor.atEnd) continue
       if (this.#mentions(start)) cursor.fail()
       return
@@ -145,16 +143,16 @@ class StatementsReader {
   }
 
   /** Reads a statement, whose first token is the current one, to its end, or to a token that ends the reading. */
-  #statement(start: number): void {
+  *#statement(start: number): Slices<void> {
     const cursor = this.#cursor
     const verb = wordOf(this.#lexer)
-    if (wrappers.has(verb)) this.#refuseWithin(verb)
-    else if (definitions.has(verb)) this.#definition(start, verb)
-    else if (verb === 'SET') this.#set()
-    else if (verb === 'PREPARE' || verb === 'EXECUTE') this.#dynamic(start)
-    else if (verb === 'BEGIN') this.#begin()
+    if (wrappers.has(verb)) yield* this.#refuseWithin(verb)
+    else if (definitions.has(verb)) yield* this.#definition(start, verb)
+    else if (verb === 'SET') yield* this.#set()
+    else if (verb === 'PREPARE' || verb === 'EXECUTE') yield* this.#dynamic(start)
+    else if (verb === 'BEGIN') yield* this.#begin()
     else if (plain.has(verb) || cursor.atMark(mark.leftParen)) this.#plain()
-    else this.#other(verb)
+    else yield* this.#other(verb)
   }
 
   *#insert(): Slices<void> {
@@ -179,7 +177,7 @@ class StatementsReader {
       // The reply to an execution reports an id, too.
       if (!this.#context.prepared) return
     }
-    if (this.#isDefined(target.column)) this.#refuseDefined(target.column)
+    if (this.#definitions.has(target.column.table)) this.#refuseDefined(target.column)
     if (this.#session.forcedId && !this.#context.prepared) throw new Refused(idForced(target.column))
     this.#rows += insert.rows.length
     if (this.#rows > rowsMax) throw new Refused(tooManyRows(rowsMax))
@@ -198,7 +196,7 @@ class StatementsReader {
 
   *#readInsert(target: NonNullable<ReturnType<typeof readTarget>>): Slices<Insert> {
     const { factsOf, keepsGiven = false } = this.#context
-    const isDefined = this.#isDefined(target.column)
+    const isDefined = this.#definitions.has(target.column.table)
     const options = { facts: isDefined ? undefined : factsOf(target.column), keepsGiven }
     try {
       return yield* new InsertReader(this.#cursor, this.#session, target, options).read()
@@ -206,17 +204,6 @@ class StatementsReader {
       if (error instanceof FactsMissing && isDefined) this.#refuseDefined(target.column)
       throw error
     }
-  }
-
-  #isDefined(column: FilledColumn): boolean {
-    const { length } = this.#definitions
-    if (length === 0) return false
-    const known = this.#searched.get(column) ?? { count: 0, isFound: false }
-    const name = Buffer.from(column.table).toString('latin1').toLowerCase()
-    while (known.count < length && !known.isFound)
-      known.isFound = this.#definitions[known.count++]!.includes(name)
-    this.#searched.set(column, known)
-    return known.isFound
   }
 
   #refuseDefined({ database, table }: FilledColumn): never {
@@ -228,13 +215,13 @@ class StatementsReader {
   }
 
   /** A statement that contains another: LOAD, EXPLAIN and ANALYZE. */
-  #refuseWithin(verb: string): void {
+  *#refuseWithin(verb: string): Slices<void> {
     const cursor = this.#cursor
     const isExplain = verb !== 'LOAD' && verb !== 'ANALYZE'
     if (verb !== 'LOAD') cursor.step()
     // What is explained is not executed, unless it is analyzed.
     if (isExplain && !cursor.at('ANALYZE')) return this.#skip()
-    if (!insertsWithin(cursor, this.#session, this.#context.columns)) return
+    if (!(yield* insertsWithin(cursor, this.#session, this.#context.columns))) return
     this.#refuseForm(verb)
   }
 
@@ -245,9 +232,10 @@ class StatementsReader {
     )
   }
 
-  #definition(start: number, verb: string): void {
+  *#definition(start: number, verb: string): Slices<void> {
     const cursor = this.#cursor
-    if ((verb === 'CREATE' || verb === 'ALTER') && definesRoutine(cursor)) return this.#routine(start)
+    if ((verb === 'CREATE' || verb === 'ALTER') && (yield* definesRoutine(cursor)))
+      return yield* this.#routine(start)
     if (verb === 'DROP' && changeOfStatement(cursor) !== 'none') this.#isSessionKnown = false
     if (verb === 'CREATE' && !isTemporary(this.#sql, this.#session, start))
       this.#created = createdTable(cursor, this.#session, this.#context.columns)
@@ -255,47 +243,49 @@ class StatementsReader {
     this.#skip()
   }
 
-  #routine(start: number): void {
-    if (skipRoutine(this.#cursor)) return
+  *#routine(start: number): Slices<void> {
+    if (yield* skipRoutine(this.#cursor)) return
     const rest = new Lexer(this.#sql, this.#session, { executable: 'leave', parameters: false }, start)
     const cursor = new Cursor(rest, this.#session.charset)
     cursor.step()
-    if (insertsWithin(cursor, this.#session, this.#context.columns, true))
+    if (yield* insertsWithin(cursor, this.#session, this.#context.columns, true))
       this.#refuseForm('the text behind a definition')
-    this.#finish()
+    yield* this.#finish()
   }
 
   /** SET STATEMENT … FOR runs another statement. */
-  #set(): void {
+  *#set(): Slices<void> {
     const cursor = this.#cursor
     if (!isFollowedBy(this.#sql, this.#session, this.#lexer.start, 'STATEMENT')) return this.#plain()
     this.#isSessionKnown = false
-    if (insertsWithin(cursor, this.#session, this.#context.columns)) this.#refuseForm('SET STATEMENT')
+    if (yield* insertsWithin(cursor, this.#session, this.#context.columns)) this.#refuseForm('SET STATEMENT')
   }
 
   /** A statement in a text, or in a variable, which is not seen. */
-  #dynamic(start: number): void {
+  *#dynamic(start: number): Slices<void> {
     const isExecuted = wordOf(this.#lexer) === 'EXECUTE'
     if (isExecuted && !isFollowedBy(this.#sql, this.#session, start, 'IMMEDIATE')) return this.#plain()
     const texts: Buffer[] = []
-    for (; !this.#cursor.atEnd && this.#lexer.kind !== token.broken; this.#cursor.step())
+    for (; !this.#cursor.atEnd && this.#lexer.kind !== token.broken; this.#cursor.step()) {
+      if (this.#cursor.isPause) yield
       if (this.#lexer.kind === token.string)
         texts.push(this.#sql.subarray(this.#lexer.start, this.#lexer.end))
+    }
     if (isExecuted) this.#isSessionKnown = false
     if (this.#context.columns.mentions(Buffer.concat(texts))) this.#refuseForm('a statement in a text')
   }
 
-  #begin(): void {
+  *#begin(): Slices<void> {
     const cursor = this.#cursor
     cursor.step()
     if (cursor.atEnd || cursor.at('WORK')) return this.#skip()
-    this.#compound('BEGIN')
+    yield* this.#compound('BEGIN')
   }
 
   /** The statements up to the end of the text may belong to a compound statement. */
-  #compound(verb: string): void {
-    if (insertsWithin(this.#cursor, this.#session, this.#context.columns, true)) this.#refuseForm(verb)
-    this.#finish()
+  *#compound(verb: string): Slices<void> {
+    if (yield* insertsWithin(this.#cursor, this.#session, this.#context.columns, true)) this.#refuseForm(verb)
+    yield* this.#finish()
   }
 
   #plain(): void {
@@ -305,11 +295,11 @@ class StatementsReader {
     else if (change !== 'none') this.#session = withDatabase(this.#session, change.database)
   }
 
-  #other(verb: string): void {
+  *#other(verb: string): Slices<void> {
     this.#isSessionKnown = false
     const isBlock = compounds.has(verb) || isLabelled(this.#sql, this.#session, this.#lexer.start)
-    if (isBlock) return this.#compound('a compound statement')
-    if (insertsWithin(this.#cursor, this.#session, this.#context.columns))
+    if (isBlock) return yield* this.#compound('a compound statement')
+    if (yield* insertsWithin(this.#cursor, this.#session, this.#context.columns))
       this.#refuseForm('a statement of an unknown form')
   }
 
@@ -324,13 +314,14 @@ class StatementsReader {
     if (this.#created && (yield* hasRowsOfQuery(cursor))) throw new Refused(createdWithRows(this.#created))
     this.#created = undefined
     for (; !cursor.atEnd && this.#lexer.kind !== token.broken; cursor.step()) if (cursor.isPause) yield
-    if (this.#isDefinition) this.#definitions.push(latin1(this.#sql, start, this.#lexer.start).toLowerCase())
+    if (this.#isDefinition) this.#definitions.add(latin1(this.#sql, start, this.#lexer.start))
     this.#isDefinition = false
   }
 
   /** Nothing of the rest matters. */
-  #finish(): void {
-    while (this.#lexer.kind !== token.end && this.#lexer.kind !== token.broken) this.#cursor.step()
+  *#finish(): Slices<void> {
+    for (; this.#lexer.kind !== token.end && this.#lexer.kind !== token.broken; this.#cursor.step())
+      if (this.#cursor.isPause) yield
   }
 
   #refuseAfterChange(start: number): void {

@@ -18,6 +18,8 @@ export type Target = {
 }
 
 const modifiers = new Set(['LOW_PRIORITY', 'DELAYED', 'HIGH_PRIORITY', 'IGNORE'])
+/** No statement has more of them. */
+const modifiersMax = 8
 /** What changes a variable in a hint, or has its end elsewhere for some servers. */
 const unclear = /set_var|['"`]/i
 
@@ -31,7 +33,9 @@ export function readTarget(cursor: Cursor, session: SqlSession, columns: FilledC
   const verb = wordOf(lexer) === 'REPLACE' ? 'replace' : 'insert'
   cursor.step()
   let isIgnore = false
+  let count = 0
   for (let word = wordOf(lexer); modifiers.has(word); word = wordOf(lexer)) {
+    if (++count > modifiersMax) cursor.fail()
     isIgnore ||= word === 'IGNORE'
     cursor.step()
   }
@@ -98,14 +102,15 @@ function hasUnclearHint(text: string): boolean {
  * Whether a statement inside of the current one, or of those behind it, inserts into a filled table. Goes to the end of
  * the statement, or with `beyond` to the end of the text.
  */
-export function insertsWithin(
+export function* insertsWithin(
   cursor: Cursor,
   session: SqlSession,
   columns: FilledColumns,
   beyond = false,
-): boolean {
+): Slices<boolean> {
   const { lexer } = cursor
   while (lexer.kind !== token.end && lexer.kind !== token.broken && (beyond || !cursor.atEnd)) {
+    if (cursor.isPause) yield
     const word = wordOf(lexer)
     if (word === 'INSERT' || word === 'REPLACE') {
       if (readTarget(cursor, session, columns)) return true

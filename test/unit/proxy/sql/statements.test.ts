@@ -241,6 +241,51 @@ describe('a statement of many rows', () => {
     assert.ok(fillText(text, reading.inserts, drawn).equals(sql))
     assert.ok(writeSlices > 20, `${writeSlices} slices`)
   })
+
+  const long = 100_000
+  const names = Array.from({ length: long }, (_, at) => `c${at}`).join(', ')
+  const forms: Readonly<Record<string, string>> = {
+    'columns of an INSERT': `INSERT INTO orders (${names}) VALUES (1)`,
+    partitions: `INSERT INTO orders PARTITION (${names}) (n) VALUES (1)`,
+    'columns of an alias': `INSERT INTO orders (n) VALUES (1) AS new (${names})`,
+    'a routine': `CREATE PROCEDURE p() BEGIN ${'SELECT 1; '.repeat(long)} END; ${insert}`,
+    'words in front of what is created': `CREATE ${'x '.repeat(long)} orders; ${insert}`,
+    'a statement of an unknown form': `FROB ${'x '.repeat(long)} ${insert}`,
+    'a compound statement': `BEGIN NOT ATOMIC ${'x; '.repeat(long)} END; ${insert}`,
+    'what is explained': `EXPLAIN ANALYZE ${'x '.repeat(long)} ${insert}`,
+    'SET STATEMENT': `SET STATEMENT a = 1 FOR ${'x '.repeat(long)} ${insert}`,
+    'a statement in a text': `EXECUTE IMMEDIATE ${"'x' ".repeat(long)}; ${insert}`,
+    semicolons: `${';'.repeat(long)} ${insert}`,
+  }
+  for (const [name, text] of Object.entries(forms))
+    it(`with long ${name} are read in slices`, () => {
+      const sql = bytes(text)
+      const [reading, slices] = counted(
+        readingSlices(sql, {
+          session: session(),
+          columns,
+          prepared: false,
+          factsOf: () => facts,
+          isShadowed: () => false,
+        }),
+      )
+      assert.notEqual(reading.kind, 'relay')
+      assert.ok(slices > sql.length / 70_000, `${slices} slices`)
+    })
+
+  for (const text of [
+    `INSERT INTO orders (${'/**/'.repeat(long)} n) VALUES (1)`,
+    `INSERT INTO orders (id) VALUES (${"'0' ".repeat(long)})`,
+    `INSERT INTO orders (id) VALUES (${'('.repeat(long)}0${')'.repeat(long)})`,
+    `INSERT INTO orders (id) VALUES (${'+ '.repeat(long)}0)`,
+    `INSERT INTO orders (id) VALUES ('${'0'.repeat(long)}')`,
+    `INSERT INTO orders (${'n'.repeat(long)}) VALUES (1)`,
+    `INSERT INTO ${'orders.'.repeat(long)}orders (n) VALUES (1)`,
+    `INSERT ${'IGNORE '.repeat(long)} orders (n) VALUES (1)`,
+  ])
+    it(`that no program writes is refused: ${text.slice(0, 50)} …`, () => {
+      assert.match(filled(text), /^\d+$/)
+    })
 })
 
 function counted<Result>(slices: Slices<Result>): [Result, number] {
