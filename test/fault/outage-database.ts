@@ -8,7 +8,8 @@ import { create, judge, restOf, until } from './campaign.ts'
 import type { StartDatabase } from './databases.ts'
 import { type Ask, Load, nowUs } from './load.ts'
 
-const step = 1000
+/** Both are defaults. */
+const [step, horizonSeconds] = [1000, 600]
 /** What a client may be told that can only be tried again. */
 const retryable = ['DRY', 'UNAVAILABLE', 'UNKNOWN', 'BUSY']
 
@@ -145,10 +146,16 @@ function tellTail(t: TestContext, load: Load, what: string, steady: Span, outage
   }
 }
 
-/** At most one reserve per `step` ids. */
+/**
+ * At most one reserve for each `step` ids, besides those with which the buffer grows from one step to twice the horizon at
+ * the rate of the clients: each of those at least doubles it.
+ */
 async function checkReserves(node: FahaoServer, load: Load): Promise<void> {
   const answer = await fetch(`${node.http}/v1/generators/segment`)
   const info = (await answer.json()) as { stats: { refills: number } }
   const { refills } = info.stats
-  assert.ok(refills <= load.journal('segment').count / step + 1, `${refills} reserves`)
+  const { count } = load.journal('segment')
+  // No rate is higher than all ids in one second.
+  const doublings = Math.log2((2 * horizonSeconds * count) / step)
+  assert.ok(refills <= count / step + doublings + 1, `${refills} reserves for ${count} ids`)
 }

@@ -379,9 +379,9 @@ export const mutations: readonly Mutation[] = [
     fault:
       'a character of two bytes whose second is a backslash hides the end of a text, and of a row that needs an id',
     foundBy: 'test/unit/proxy/sql/fill.test.ts',
-    file: 'src/proxy/sql/lexer.ts',
-    from: 'else if (byte >= 0x80 && lengthAt) at +=',
-    to: 'else if (byte < 0x80 && lengthAt) at +=',
+    file: 'src/proxy/sql/spans.ts',
+    from: 'if (byte >= 0x80) at += Math.max(',
+    to: 'if (byte < 0x80) at += Math.max(',
   },
   {
     fault: 'an INSERT behind a change of the SQL mode is read by the old mode',
