@@ -76,10 +76,10 @@ export abstract class BufferedSource implements IdSource {
   /** Whether a refill is due. */
   protected abstract isLow(): boolean
   /**
-   * Asks the service for more; `waiting`: the ids that callers wait for, `first`: those of the first of them. Rejects as the
-   * service does.
+   * Asks the service for more; `waiting`: the ids that callers wait for, `first`: the first of them. Rejects as the service
+   * does.
    */
-  protected abstract refill(waiting: number, first: number): Promise<void>
+  protected abstract refill(waiting: number, first: Waiter | undefined): Promise<void>
   /** How long the next refill waits after one that has succeeded. */
   protected pauseAfterMs(): number {
     return 0
@@ -100,9 +100,9 @@ export abstract class BufferedSource implements IdSource {
     return taken
   }
 
-  draw(count: number, { safe = false, signal }: DrawOptions): Promise<Run[]> {
+  draw(count: number, { safe = false, contiguous = false, signal }: DrawOptions): Promise<Run[]> {
     if (this.closed !== undefined) return Promise.reject(this.closed)
-    const ids = this.#queue.wait({ count, safe }, signal)
+    const ids = this.#queue.wait({ count, safe, contiguous }, signal)
     this.#serve()
     if (this.#queue.length > 0 && !this.#isFirm) this.#endPause()
     this.refillIfLow()
@@ -195,7 +195,7 @@ export abstract class BufferedSource implements IdSource {
     } catch (cause) {
       this.#failed(
         cause instanceof FahaoError ? cause : new FahaoError('UNKNOWN', describe(cause), { cause }),
-        first,
+        first?.count ?? 0,
       )
     }
   }

@@ -16,6 +16,8 @@ export type Definition = {
   readonly max: bigint
   readonly isShuffled: boolean
   readonly scramble: boolean
+  /** Whether each id of a range is one larger than the id before it. */
+  readonly isContiguous: boolean
   /** Text of the layout of a clock kind. */
   readonly layout: string | undefined
   readonly sequenceStart: 'zero' | 'random'
@@ -34,6 +36,11 @@ export function definitionOf({ kind, incarnation, definition, format }: Descript
     max: BigInt(max as string),
     isShuffled: within === 'shuffled',
     scramble: scramble === true,
+    isContiguous:
+      (kind === 'sequence' || kind === 'segment') &&
+      Number(increment) === 1 &&
+      within !== 'shuffled' &&
+      scramble !== true,
     layout: layout === undefined ? undefined : String(layout),
     sequenceStart: definition.sequenceStart === 'random' ? 'random' : 'zero',
     borrowMaxMs: parseDurationMs(String(definition.borrowMax ?? '10s')),

@@ -9,6 +9,15 @@ export type WaitOptions = {
   readonly signal?: AbortSignal
 }
 
+/** Options of a call for many ids. */
+export type BatchOptions = WaitOptions & {
+  /**
+   * Whether each id is one larger than the id before it, where the generator allows that: it is a `sequence` or a `segment`
+   * whose ids are one apart, in order and not scrambled. Ids in front of a gap are dropped if they are too few. Default: false.
+   */
+  readonly contiguous?: boolean
+}
+
 /** Figures of a generator since this client first used it. */
 export type GeneratorStats = {
   /** Ids that callers got. */
@@ -60,7 +69,7 @@ export interface ClientGenerator {
   /** The next id as text, if one is buffered and its format needs no node of the service. */
   tryNextText(): string | undefined
   /** The next `count` ids, in the order of issue. ERR unless `count` is a whole number from 1 to 1,000,000. */
-  nextBatch(count: number, options?: WaitOptions): Promise<bigint[]>
+  nextBatch(count: number, options?: BatchOptions): Promise<bigint[]>
   /** The next `count` ids as texts, as `nextText` and `nextBatch` give them. */
   nextTexts(count: number, options?: WaitOptions): Promise<string[]>
   /** Figures for logs and metrics. */

@@ -7,6 +7,8 @@ import type { GeneratorStats } from './generator.ts'
 export type DrawOptions = {
   /** Rejects with UNSAFE when an id is above 2^53−1. */
   readonly safe?: boolean
+  /** As one run of ids with a distance of 1, possibly in parts. Only where the definition of the source allows that. */
+  readonly contiguous?: boolean
   readonly signal?: AbortSignal | undefined
 }
 

@@ -10,7 +10,7 @@
 export { type ErrorCode, FahaoError } from '../../src/base/errors.ts'
 export { connect, type FahaoClient } from './client.ts'
 export type { ClientEvent } from './events.ts'
-export type { ClientGenerator, GeneratorStats, Kind, WaitOptions } from './generator.ts'
+export type { BatchOptions, ClientGenerator, GeneratorStats, Kind, WaitOptions } from './generator.ts'
 export type { LeasedWorker, WorkerOptions } from './leased-worker.ts'
 export type { Metric } from './metrics.ts'
 export type { ClientOptions } from './options.ts'

@@ -12,7 +12,7 @@ import { FahaoError, hasCode } from '../../src/base/errors.ts'
 import type { FastRun } from '../../src/ids/fast-run.ts'
 import { Run } from '../../src/ids/run.ts'
 import { type Definition, definitionOf } from './definition.ts'
-import type { ClientGenerator, GeneratorStats, Kind, WaitOptions } from './generator.ts'
+import type { BatchOptions, ClientGenerator, GeneratorStats, Kind, WaitOptions } from './generator.ts'
 import type { DrawOptions, IdSource } from './id-source.ts'
 import {
   type Changes,
@@ -110,7 +110,7 @@ export class LeasedGenerator implements ClientGenerator {
     return this.#deps.nodes.send(nextRequest(this.name, count), options)
   }
 
-  async nextBatch(count: number, options: WaitOptions = {}): Promise<bigint[]> {
+  async nextBatch(count: number, options: BatchOptions = {}): Promise<bigint[]> {
     checkCount(count)
     const ids: bigint[] = []
     for (const run of await this.#draw(count, options))
@@ -146,7 +146,8 @@ export class LeasedGenerator implements ClientGenerator {
       this.#readAgain()
       const source = this.#source
       try {
-        return await source.draw(count, options)
+        const contiguous = options.contiguous === true && this.#definition.isContiguous
+        return await source.draw(count, { ...options, contiguous })
       } catch (error) {
         const isReplaced = hasCode(error, 'STALE') && source !== this.#source
         const isAltered = hasCode(error, 'WRONGTYPE')

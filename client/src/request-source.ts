@@ -11,6 +11,8 @@
  *     much younger. All batches under way are older than a call that waits to be sent, so that one gets its turn in time.
  *  5. A batch that the service refuses as a whole is asked for call by call: the last ids of a generator reach the callers
  *     that they suffice for.
+ *  6. Ids with a gap between them do not reach a caller whose ids follow one another: it asks
+ *     again, `gapTriesMax` times in all.
  */
 import type { Clock } from '../../src/base/clock.ts'
 import { FahaoError, hasCode } from '../../src/base/errors.ts'
@@ -42,6 +44,8 @@ type Caller = {
 const inFlightMax = 8
 /** Ids of a shared request; the default of the service's `count-max` is far above. */
 const batchMax = 10_000
+/** How often ids that follow one another are asked for. Gaps are rare: ids of other nodes, or of reserves without a reply. */
+const gapTriesMax = 5
 /** Calls of one batch differ in age by this part of `timeoutMs` at most: `inFlightMax` batches take all that may wait. */
 const agePart = 1 / inFlightMax
 
@@ -72,13 +76,13 @@ export class RequestSource implements IdSource {
     return false
   }
 
-  async draw(count: number, { safe = false, signal }: DrawOptions): Promise<Run[]> {
+  async draw(count: number, { safe = false, contiguous = false, signal }: DrawOptions): Promise<Run[]> {
     if (signal?.aborted) throw aborted()
     if (this.#closed !== undefined) throw this.#closed
     this.#waits++
     this.#waiting++
     try {
-      const runs = await this.#join(count, signal)
+      const runs = contiguous ? await this.#joinWithoutGap(count, signal) : await this.#join(count, signal)
       if (safe && runs.some((run) => run.at(run.count - 1) > max53)) throw unsafe()
       return runs
     } finally {
@@ -103,6 +107,17 @@ export class RequestSource implements IdSource {
   async close(reason: Error): Promise<void> {
     this.#closed = reason
     for (const { reject } of this.#callers.splice(0)) reject(reason)
+  }
+
+  async #joinWithoutGap(count: number, signal: AbortSignal | undefined): Promise<Run[]> {
+    for (let tries = 0; tries < gapTriesMax; tries++) {
+      const runs = await this.#join(count, signal)
+      if (areAdjacent(runs)) return runs
+    }
+    throw new FahaoError(
+      'UNAVAILABLE',
+      `the service has issued ${count} ids with gaps between them ${gapTriesMax} times; retry, or ask for fewer`,
+    )
   }
 
   #join(count: number, signal: AbortSignal | undefined): Promise<Run[]> {
@@ -182,6 +197,11 @@ export class RequestSource implements IdSource {
 /** Whether fewer ids might have been issued. */
 function isOfSize(error: unknown): boolean {
   return hasCode(error, 'EXHAUSTED') || hasCode(error, 'LIMIT') || hasCode(error, 'QUOTA')
+}
+
+/** Whether each id is one larger than the id before it, of runs with a distance of 1. */
+function areAdjacent(runs: readonly Run[]): boolean {
+  return runs.every((run, at) => at === 0 || run.first === runs[at - 1]!.at(runs[at - 1]!.count))
 }
 
 /** Gives each caller its ids, in order. */

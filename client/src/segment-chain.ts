@@ -131,6 +131,24 @@ export class SegmentChain {
     return runs
   }
 
+  /**
+   * Drops the ids in front of `count` ids of which each is one larger than the one before. Returns false, and drops none, if
+   * there are no such ids. Only for ids that are one apart and in order.
+   */
+  align(count: number): boolean {
+    this.#recall()
+    let [gapAt, ids] = [0, 0]
+    for (const [at, { next, left }] of this.#links.entries()) {
+      const before = this.#links[at - 1]
+      if (before !== undefined && before.next + BigInt(before.left) !== next) [gapAt, ids] = [at, 0]
+      ids += left
+      if (ids < count) continue
+      for (; gapAt > 0; gapAt--) this.#skip(this.#links[0]!.left)
+      return true
+    }
+    return false
+  }
+
   /** Whether the next `count` ids are at most 2^53−1; of permuted ids: surely. False when fewer are left. */
   areSafe(count: number): boolean {
     this.#recall()

@@ -98,8 +98,8 @@ export class SegmentSource extends BufferedSource {
     return this.#chain.take(count, run)
   }
 
-  protected override collect({ count, safe }: Waiter): Run[] | undefined {
-    if (this.available() < count) return undefined
+  protected override collect({ count, safe, contiguous }: Waiter): Run[] | undefined {
+    if (this.available() < count || (contiguous && !this.#chain.align(count))) return undefined
     if (safe && !this.#chain.areSafe(count)) throw unsafe()
     return this.#chain.collect(count)
   }
@@ -119,7 +119,7 @@ export class SegmentSource extends BufferedSource {
     return Math.max(this.#isCut ? quotaPauseMs : 0, this.#shortMs)
   }
 
-  protected override async refill(waiting: number, first: number): Promise<void> {
+  protected override async refill(waiting: number, first: Waiter | undefined): Promise<void> {
     const { onChange, definition, clock } = this.#options
     await this.#returnSpare(waiting)
     if (this.closed !== undefined) return
@@ -130,8 +130,10 @@ export class SegmentSource extends BufferedSource {
     const { perSecond } = this.#demand
     // What comes to its deadline before its turn is not there for callers.
     const buffered = Math.min(available, (perSecond * this.#chain.lastsMs(perSecond, monoUs)) / 1000)
-    const missing = Math.max(0, waiting - available)
-    const least = Math.max(0, first - available)
+    // No buffered id counts for a caller whose ids follow one another: the new range may not be adjacent to the buffer.
+    const ofUse = first?.contiguous === true ? 0 : available
+    const missing = Math.max(0, waiting - ofUse)
+    const least = Math.max(0, (first?.count ?? 0) - ofUse)
     const size = this.#demand.size({ buffered, waiting: missing, least, issued, monoUs })
     const answer = await this.#lease(size, least).catch((error: unknown) => {
       this.#demand.failed()

@@ -17,6 +17,8 @@ export type Waiter = {
   readonly count: number
   /** Whether it takes ids up to 2^53−1 only. */
   readonly safe: boolean
+  /** Whether its ids follow one another. */
+  readonly contiguous?: boolean
 }
 
 type Entry = Waiter & { readonly resolve: (runs: Run[]) => void; readonly reject: (error: Error) => void }
@@ -48,9 +50,9 @@ export class WaitQueue {
     return this.#entries.length
   }
 
-  /** The ids that the first of them waits for; 0 when none waits. */
-  get first(): number {
-    return this.#entries[0]?.count ?? 0
+  /** The first of them. */
+  get first(): Waiter | undefined {
+    return this.#entries[0]
   }
 
   /** The ids that they wait for, in all. */

@@ -73,7 +73,8 @@ class Supply implements ClientSupply {
       const generator = await this.#opened(name, signal)
       const isText = generator.isFormatted
       if (isText) return { ids: await generator.nextTexts(count, { signal }), isText }
-      return { ids: (await generator.nextBatch(count, { signal })).map(String), isText }
+      const ids = await generator.nextBatch(count, { signal, contiguous: true })
+      return { ids: ids.map(String), isText }
     } catch (error) {
       throw asOwn(error)
     }

@@ -72,7 +72,13 @@ class Maker implements IdMaker {
 
   draw(name: string, count: number, signal: AbortSignal): Promise<Drawn> {
     return this.#until(signal, async (caller) => {
+      const { contiguous, definition } = await caller.open(name)
+      if (count > 1 && contiguous && definition.format === undefined) {
+        const first = await caller.issueBlock(name, count)
+        return { ids: Array.from({ length: count }, (_, at) => String(first + BigInt(at))), isText: false }
+      }
       const ids = await caller.issue(name, count)
+      // Read after the ids are there: in front of an alteration they would be taken for numbers.
       const { format } = await caller.definition(name)
       return { ids: Array.from({ length: ids.count }, (_, at) => ids.at(at)), isText: format !== undefined }
     })

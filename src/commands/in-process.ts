@@ -109,6 +109,15 @@ export class Caller {
     return { count: texts.length, heldBytes: texts.length * textBytes, at: (index) => texts[index]! }
   }
 
+  /**
+   * Issues so many ids that follow one another, all or none, as INCRBY does; returns the first. WRONGTYPE unless the
+   * generator is `contiguous`. Rejects as `run` does.
+   */
+  async issueBlock(name: string, count: number): Promise<bigint> {
+    const last = (await this.run('incrby', name, String(count))) as bigint
+    return last - BigInt(count) + 1n
+  }
+
   /** Throws unless the caller may run this command: NOAUTH, NOPERM. */
   demand(...words: readonly string[]): void {
     this.#permitted(words)

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { FahaoServer } from '../launch/fahao.ts'
 import { temporaryFolder } from '../launch/places.ts'
 
@@ -47,8 +48,18 @@ export function assertSentence(stderr: string, message: RegExp): void {
 
 /** The objects of a server's log; throws when a line is no JSON. */
 export function logOf(server: FahaoServer): Record<string, unknown>[] {
-  const lines = server.output().split('\n')
-  return lines.filter((line) => line !== '').map((line) => JSON.parse(line))
+  // A line that is not complete is none yet.
+  const lines = server.output().split('\n').slice(0, -1)
+  return lines.map((line) => JSON.parse(line))
+}
+
+/** The commands that a server prints at its start, to be tried. It answers a moment before it prints them. */
+export async function firstSteps(server: FahaoServer): Promise<string[]> {
+  for (;;) {
+    const ready = logged(server, /is ready/)
+    if (ready !== undefined) return ready.try as string[]
+    await pause(10)
+  }
 }
 
 /** The first log line whose message matches. */

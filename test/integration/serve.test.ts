@@ -3,18 +3,15 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import { startFahao } from '../launch/fahao.ts'
 import { freePort, temporaryFolder } from '../launch/places.ts'
 import { startProcess } from '../launch/process.ts'
-import { asking, assertSentence, entry, fahao, logged, logOf } from './cli-program.ts'
+import { asking, assertSentence, entry, fahao, firstSteps, logOf } from './cli-program.ts'
 
 describe('serve', () => {
   test('says in its log how to get the first id, in lines that work', async (t) => {
     const server = await startFahao(t, { args: ['--auto-create', '*=segment'] })
-    // It answers a moment before it says so.
-    while (logged(server, /is ready/) === undefined) await pause(10)
-    const lines = logged(server, /is ready/)!.try as string[]
+    const lines = await firstSteps(server)
     const [create, first] = lines
     for (const line of [create!, first!]) {
       const shell = await startProcess(t, { command: 'sh', args: ['-c', line] })

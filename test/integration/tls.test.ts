@@ -12,7 +12,7 @@ import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
 import { temporaryFolder } from '../launch/places.ts'
 import { runProgram } from '../launch/program.ts'
-import { entry } from './cli-program.ts'
+import { entry, firstSteps } from './cli-program.ts'
 import { settled } from './cluster-start.ts'
 import { assertIncreasing } from './examples.ts'
 
@@ -114,11 +114,7 @@ describe('https://', () => {
 
 test('the first steps that a server prints work as they are printed', async (t) => {
   const server = await startFahao(t, { tls: files, args: ['--tls-client-auth', 'required'] })
-  const line = server
-    .output()
-    .split('\n')
-    .find((each) => each.includes('"try"'))!
-  const steps = (JSON.parse(line) as { try: string[] }).try.filter((step) => /^(?:redis-cli|curl)/.test(step))
+  const steps = (await firstSteps(server)).filter((step) => /^(?:redis-cli|curl)/.test(step))
   assert.ok(steps.length > 2)
   for (const step of steps) assert.match(await runProgram(['sh', '-c', step]), /OK|\d/)
 })

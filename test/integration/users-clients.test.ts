@@ -10,6 +10,7 @@ import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
 import { temporaryFolder } from '../launch/places.ts'
 import { runProgram } from '../launch/program.ts'
+import { firstSteps } from './cli-program.ts'
 import { settled } from './cluster-start.ts'
 import { assertIncreasing } from './examples.ts'
 
@@ -65,13 +66,7 @@ for (const section of ['Users', 'TLS'] as const) {
 
 test('the first steps that a server prints log in, and work as they are printed', async (t) => {
   const server = await startFahao(t, { tls: files, env: { FAHAO_ADMIN_PASSWORD: password } })
-  const ready = server
-    .output()
-    .split('\n')
-    .find((each) => each.includes('"try"'))!
-  const steps = (JSON.parse(ready) as { try: string[] }).try.filter((step) =>
-    /^(?:redis-cli|curl)/.test(step),
-  )
+  const steps = (await firstSteps(server)).filter((step) => /^(?:redis-cli|curl)/.test(step))
   assert.ok(steps.length > 2)
   for (const step of steps) {
     // Without a terminal, both ask for the password on stdin.

@@ -61,6 +61,11 @@ export class Leasing {
     )
   }
 
+  /** Another client leases so many ids. */
+  leaseElsewhere(count: number): void {
+    this.#grant(count)
+  }
+
   /** Takes ids at a rate for so many seconds; returns how many were missing. */
   async takeFor(seconds: number, perSecond: number): Promise<number> {
     let missing = 0

@@ -59,6 +59,38 @@ test('calls that come while eight requests are under way share the ninth', async
   )
 })
 
+test('ids with a gap between them are asked for again where they have to follow one another', async () => {
+  const run = (first: bigint, count: number) => {
+    const made = new Run()
+    made.set(first, count, 1)
+    return made
+  }
+  const replies = [
+    [run(1n, 2), run(7n, 1)],
+    [run(8n, 1), run(9n, 2)],
+  ]
+  const options = { clock: new FakeClock(), timeoutMs: 8000 }
+  const source = new RequestSource({ ...options, ask: async () => replies.shift()! })
+  assert.deepEqual(
+    (await source.draw(3, { contiguous: true })).map(({ first, count }) => [first, count]),
+    [
+      [8n, 1],
+      [9n, 2],
+    ],
+  )
+  let asked = 0
+  const gaps = new RequestSource({
+    ...options,
+    async ask() {
+      asked++
+      return [run(1n, 2), run(7n, 1)]
+    },
+  })
+  await assert.rejects(gaps.draw(3, { contiguous: true }), { code: 'UNAVAILABLE' })
+  assert.equal(asked, 5)
+  assert.equal((await gaps.draw(3, {})).length, 2)
+})
+
 test('no call waits longer than its time, also when it had to wait until it was sent', async () => {
   const { clock, call, source } = opened()
   const calls = []

@@ -22,6 +22,33 @@ const step = fc.oneof(
   fc.record({ pass: fc.integer({ min: 1, max: 40 }) }),
 )
 
+test('a chain drops ids in front of a gap for ids that follow one another, and none if there are no such ids', () => {
+  const ranges = fc.array(
+    fc.record({ gap: fc.integer({ min: 0, max: 2 }), size: fc.integer({ min: 1, max: 9 }) }),
+    { maxLength: 8 },
+  )
+  const [count, taken] = [fc.integer({ min: 1, max: 20 }), fc.integer({ min: 0, max: 5 })]
+  fc.assert(
+    fc.property(ranges, count, taken, (parts, count, taken) => {
+      const chain = new SegmentChain(1, 0n)
+      let ids: bigint[] = []
+      let end = 1n
+      for (const { gap, size } of parts) {
+        const start = end + BigInt(gap)
+        end = start + BigInt(size)
+        chain.add({ start, end }, { deadlineUs: 50, lease: String(start) })
+        for (let id = start; id < end; id++) ids.push(id)
+      }
+      ids = ids.slice(chain.take(taken, new Run()))
+      const at = ids.findIndex((id, at) => ids[at + count - 1] === id + BigInt(count - 1))
+      assert.equal(chain.align(count), at >= 0)
+      const kept = at < 0 ? ids : ids.slice(at)
+      assert.equal(chain.available, kept.length)
+      for (const id of kept) assert.equal(chain.collect(1)![0]!.first, id)
+    }),
+  )
+})
+
 for (const [name, order] of Object.entries(orders)) {
   describe(`a chain ${name}`, () => {
     test('issues ids of its ranges only, each once, and none past its deadline', () => {

@@ -48,6 +48,35 @@ test('a caller that waits for more than is there is served by the refill that it
   assert.equal(await done.promise, 5000)
 })
 
+test('ids that follow one another are of one range, or of ranges without a gap between them', async () => {
+  const leasing = new Leasing(10)
+  for (let round = 0; round < 50; round++) {
+    const count = 1 + ((round * 7) % 40)
+    if (round % 3 === 0) leasing.leaseElsewhere(5)
+    const [runs] = await Promise.all([
+      leasing.source.draw(count, { contiguous: true }),
+      leasing.clock.pass(2000),
+    ])
+    const ids = runs.flatMap((run) => Array.from({ length: run.count }, (_, at) => run.at(at)))
+    assert.deepEqual(
+      ids,
+      Array.from({ length: count }, (_, at) => ids[0]! + BigInt(at)),
+    )
+  }
+})
+
+test('ids in front of a gap are kept until enough ids that follow one another are there', async () => {
+  const leasing = new Leasing(10)
+  leasing.isAway = true
+  leasing.leaseElsewhere(5)
+  const block = leasing.source.draw(20, { contiguous: true })
+  await leasing.clock.pass(1000)
+  assert.equal(leasing.source.stats().buffered, 10)
+  leasing.isAway = false
+  const [[run]] = await Promise.all([block, leasing.clock.pass(2000)])
+  assert.deepEqual([run!.first, run!.count], [16n, 20])
+})
+
 describe('a slow user', () => {
   /** Takes an id every so many seconds, for a while. */
   async function take(leasing: Leasing, seconds: number, ids: number) {
