@@ -21,10 +21,12 @@ export type NameRules = {
 /** Longer texts are searched piece by piece, so that no long string is made of them. */
 const pieceBytes = 65_536
 const writingVerb = /insert|replace|load/i
+/** Statements of these verbs execute a text, in which a name may have escapes. */
+const dynamicVerb = /\b(?:prepare|execute)\b/i
 /** CREATE TABLE … SELECT inserts rows, too. */
 const anyVerb = /insert|replace|load|\bcreate\b/i
-/** Statements of these verbs define no table. */
-const rowVerb = /^(?:select|insert|update|delete|replace|set|commit|rollback|begin|start|show|use)$/i
+/** Statements of these verbs define no table. SET STATEMENT contains another statement. */
+const rowVerb = /^(?:select|insert|update|delete|replace|commit|rollback|start|show|use)$/i
 const none: readonly FilledColumn[] = []
 const definingVerb = /\b(?:create|alter|drop|rename|call|execute)\b/i
 /** Statements of these verbs change no fact of the session besides. */
@@ -36,14 +38,19 @@ const [semicolon, space, slash, lastOfVerb] = [59, 32, 47, 9]
 const headBytes = 400
 /** Spaces, and comments of ASCII, whose end is the same in every character set. */
 const leading = /^(?:[ \t-\r]|\/\*(?!M?!)[\0-)+-\x7f]*\*\/)*/
+/** A letter that may stand for another one where case is ignored: itself, or a character of up to three bytes. */
+const [foldedLetter, foldedBytes] = ['(?:$&|[\\x80-\\xff]{1,3})', 3]
+/** The end of a word. */
+const wordEnd = '(?![\\w$\\x80-\\xff])'
+const modifier = `(?:low_priority|delayed|high_priority|ignore)${wordEnd}`
 /** A name that means the same in every character set and SQL mode. */
-const plainName = '(?:`[^`\\x80-\\xff]+`|[\\w$]+)'
+const plainName = `(?:\`[^\`\\x80-\\xff]+\`|[\\w$]+${wordEnd})`
 /** INSERT or REPLACE and a table, whose name is taken, up to what shows that the name is over. */
 const insertHead = new RegExp(
   [
     leading.source,
-    '(?:insert|replace)S+(?:(?:low_priority|delayed|high_priority|ignore)S+)*(?:intoS+)?',
-    `(?:${plainName}S*\\.S*)?(${plainName})S*(?:\\(|values?\\b|setS)`,
+    `(?:insert|replace)S+(?:${modifier}S+)*(?:intoS+)?(?:${plainName}S*\\.S*)?`,
+    `(?!${modifier}|into${wordEnd})(${plainName})S*(?:\\(|values?${wordEnd}|setS)`,
   ]
     .join('')
     .replaceAll('S', '[ \\t-\\r]'),
@@ -56,7 +63,9 @@ export class FilledColumns {
   readonly #columns = new Map<string, FilledColumn>()
   /** The names of the tables, in lower case. */
   readonly #tables = new Set<string>()
-  readonly #names: RegExp | undefined
+  /** Whether a text has one of these names. */
+  readonly #names: RegExp
+  /** The most bytes that a name may take in a text. */
   readonly #longestName: number
 
   /** Throws a FahaoError `CONFIG` if two columns are of one table. */
@@ -73,9 +82,8 @@ export class FilledColumns {
       this.#columns.set(key, column)
       this.#tables.add(column.table.toLowerCase())
     }
-    const names = columns.map(({ table }) => plainPart(table))
-    this.#names = names.includes('') ? undefined : new RegExp(names.map(escaped).join('|') || '(?!)', 'i')
-    this.#longestName = Math.max(0, ...names.map((name) => name.length))
+    this.#names = this.#patternOf(columns)
+    this.#longestName = Math.max(0, ...columns.map(({ table }) => foldedBytes * table.length))
   }
 
   /** The column of a table that is filled in, if there is one. */
@@ -99,16 +107,15 @@ export class FilledColumns {
       if (this.#tables.has(table)) return true
       if (isSingle(sql)) return false
     }
-    return this.#hasWords(sql, anyVerb)
+    return this.#hasWords(sql, anyVerb) || hasWord(sql, dynamicVerb)
   }
 
   /** Columns whose table, or a temporary one of its name, the statement may define anew. */
   defined(sql: Buffer): readonly FilledColumn[] {
     if (this.#columns.size === 0 || (rowVerb.test(verbOf(sql)) && isSingle(sql))) return none
-    const text = latin1(sql, 0, Math.min(sql.length, pieceBytes))
-    if (!definingVerb.test(text) || this.#names?.test(text) === false) return none
-    return [...this.#columns.values()].filter(({ table }) =>
-      text.toLowerCase().includes(plainPart(table).toLowerCase()),
+    if (!this.#hasWords(sql, definingVerb)) return none
+    return [...this.#columns.values()].filter((column) =>
+      hasWord(sql, this.#patternOf([column]), this.#longestName),
     )
   }
 
@@ -118,26 +125,30 @@ export class FilledColumns {
   }
 
   #hasWords(sql: Buffer, verbs: RegExp): boolean {
-    if (sql.length > pieceBytes) return this.#hasWordsInPieces(sql, verbs)
+    if (sql.length > pieceBytes) return hasWord(sql, verbs) && hasWord(sql, this.#names, this.#longestName)
     const text = latin1(sql, 0, sql.length)
-    return verbs.test(text) && (this.#names?.test(text) ?? true)
+    return verbs.test(text) && this.#names.test(text)
   }
 
-  #hasWordsInPieces(sql: Buffer, verbs: RegExp): boolean {
-    let [verb, name] = [false, this.#names === undefined]
-    const overlap = Math.max(this.#longestName, lastOfVerb)
-    for (let at = 0; at < sql.length && !(verb && name); at += pieceBytes) {
-      const text = latin1(sql, at, Math.min(at + pieceBytes + overlap, sql.length))
-      verb ||= verbs.test(text)
-      name ||= this.#names!.test(text)
-    }
-    return verb && name
+  /** Matches a text that names one of these tables, in any character set and quotes; each text, if a name has no ASCII. */
+  #patternOf(columns: readonly FilledColumn[]): RegExp {
+    const parts = columns.map(({ table }) => escaped(plainPart(table)))
+    // Servers that ignore case take the Kelvin sign for a k, and a capital I with a dot for an i.
+    const folded = this.#ignoreCase ? parts.map((part) => part.replace(/[ki]/gi, foldedLetter)) : parts
+    return new RegExp(columns.length === 0 ? '(?!)' : folded.join('|'), 'i')
   }
 
   #key(database: string, table: string): string {
     const key = `${database}\0${table}`
-    return this.#ignoreCase ? key.toLowerCase() : key
+    return this.#ignoreCase ? key.replaceAll('\u0130', 'i').toLowerCase() : key
   }
+}
+
+/** Whether a word stands in the text, which is searched piece by piece. `longest`: the most bytes of the word. */
+function hasWord(sql: Buffer, word: RegExp, longest = lastOfVerb): boolean {
+  for (let at = 0; at < sql.length; at += pieceBytes)
+    if (word.test(latin1(sql, at, Math.min(at + pieceBytes + longest, sql.length)))) return true
+  return false
 }
 
 /** The first word, behind spaces and comments that no server executes; '' if it is longer than a verb. */

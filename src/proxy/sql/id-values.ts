@@ -161,7 +161,7 @@ function readText(lexer: Lexer, session: SqlSession): IdState {
 }
 
 /** The bytes that the string stands for, as text of one character each. */
-function contentOf(lexer: Lexer, session: SqlSession): string {
+export function contentOf(lexer: Lexer, session: SqlSession): string {
   const opening = lexer.kind === token.nationalString ? lexer.start + 1 : lexer.start
   const closing = lexer.bytes[opening] === quote ? '"' : "'"
   const raw = latin1(lexer.bytes, opening + 1, lexer.end - 1).replaceAll(closing + closing, closing)

@@ -115,3 +115,8 @@ export function unknownValue(column: FilledColumn): Refusal {
 function nameOf({ database, table, column }: FilledColumn): string {
   return `${database}.${table}.${column}`
 }
+
+/** Servers may find different ends of a hint. */
+export const unclearHint: Refusal = unsupported(
+  'the statement has a hint with quotes or SET_VAR, and may insert into a table whose ids are filled in; remove the hint',
+)

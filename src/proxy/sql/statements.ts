@@ -5,11 +5,13 @@
  *  1. A text is filled in only where it is an INSERT or a REPLACE into a filled table that was read to its end.
  *  2. A text that inserts into a filled table in a form that cannot be filled in is refused, as far as its words say so:
  *     what runs inside the server (triggers, procedures, views, statements in variables) is not seen.
- *  3. A text with executable comments is refused if it inserts into a filled table when they are read, or when they are left.
+ *  3. A text with executable comments is refused if it may insert into a filled table, whichever of them are executed.
  */
 import { Cursor, mark, Refused } from './cursor.ts'
-import { Definitions, definesRoutine, skipRoutine } from './definitions.ts'
+import { Definitions, definesRoutine } from './definitions.ts'
+import { mayInsertByVersion } from './executable-comments.ts'
 import type { FilledColumn } from './filled-columns.ts'
+import { contentOf } from './id-values.ts'
 import { type Insert, lastGiven } from './insert.ts'
 import { GivenRowsNeeded, InsertReader } from './insert-reader.ts'
 import { Lexer, token } from './lexer.ts'
@@ -20,24 +22,23 @@ import {
   idForced,
   preparedForTemporary,
   tooManyRows,
+  unclearHint,
   unreadable,
   unsupported,
 } from './refusal.ts'
+import { skipRoutine } from './routines.ts'
 import { FactsMissing, rowsMax } from './row-reader.ts'
 import { type SqlSession, withDatabase } from './session.ts'
 import { changeOfStatement } from './session-change.ts'
 import { atOnce, type Slices } from './slices.ts'
 import { textEnd } from './spans.ts'
-import { createdTable, hasRowsOfQuery, insertsWithin, readTarget } from './targets.ts'
+import { createdTable, hasRowsOfQuery, hidesInsert, insertsWithin, readTarget } from './targets.ts'
 import { compounds, definitions, inserting, plain, wrappers } from './verbs.ts'
 import { latin1, sameColumn, wordOf } from './words.ts'
 
 const relay: Reading = { kind: 'relay' }
 /** Read the text again, and keep the rows whose ids it gives. */
 const givenRowsNeeded: Reading = { kind: 'relay' }
-/** Executable comments with a statement in them that no reading of the whole text may show. */
-const hiddenStatement = /\/\*M?!\d*\s*(?:insert|replace|load)/i
-
 /** Reads a text for which `FilledColumns.mayMatter` is true. Never throws. */
 export function readStatements(sql: Buffer, context: ReadingContext): Reading {
   return atOnce(readingSlices(sql, context))
@@ -49,10 +50,12 @@ export function* readingSlices(sql: Buffer, context: ReadingContext): Slices<Rea
   const reader = new StatementsReader(text, context, 'read')
   const reading = yield* reader.read()
   if (reading === givenRowsNeeded) return yield* readingSlices(sql, { ...context, keepsGiven: true })
+  const { session, columns } = context
+  if (reading === relay && reader.sawHint && hidesInsert(text, columns))
+    return { kind: 'refuse', refusal: unclearHint }
   if (!reader.sawExecutable) return reading
-  const isHidden = hiddenStatement.test(latin1(sql, 0, sql.length))
-  const isLeft = reading === relay && !isHidden
-  if (isLeft && (yield* new StatementsReader(text, context, 'leave').read()) === relay) return relay
+  const isSure = reading === relay && !(yield* mayInsertByVersion(text, session, columns))
+  if (isSure && (yield* new StatementsReader(text, context, 'leave').read()) === relay) return relay
   return {
     kind: 'refuse',
     refusal: unsupported(
@@ -98,6 +101,10 @@ class StatementsReader {
     return this.#lexer.sawExecutable
   }
 
+  get sawHint(): boolean {
+    return this.#lexer.sawHint
+  }
+
   *read(): Slices<Reading> {
     try {
       yield* this.#readAll()
@@ -128,7 +135,7 @@ class StatementsReader {
       if (cursor.isPause) yield
       if (cursor.takeMark(mark.semicolon)) continue
       const { start } = this.#lexer
-      this.#lexer.sawOdd = this.#lexer.sawHint = false
+      this.#lexer.sawOdd = false
       if (!this.#isSessionKnown) this.#refuseAfterChange(start)
       this.#statements++
       if (inserting.has(wordOf(this.#lexer))) yield* this.#insert()
@@ -261,18 +268,17 @@ class StatementsReader {
     if (yield* insertsWithin(cursor, this.#session, this.#context.columns)) this.#refuseForm('SET STATEMENT')
   }
 
-  /** A statement in a text, or in a variable, which is not seen. */
+  /** A statement in a text; in a variable, or put together by functions, it is not seen. */
   *#dynamic(start: number): Slices<void> {
     const isExecuted = wordOf(this.#lexer) === 'EXECUTE'
     if (isExecuted && !isFollowedBy(this.#sql, this.#session, start, 'IMMEDIATE')) return this.#plain()
-    const texts: Buffer[] = []
+    let text = ''
     for (; !this.#cursor.atEnd && this.#lexer.kind !== token.broken; this.#cursor.step()) {
       if (this.#cursor.isPause) yield
-      if (this.#lexer.kind === token.string)
-        texts.push(this.#sql.subarray(this.#lexer.start, this.#lexer.end))
+      if (this.#lexer.kind === token.string) text += contentOf(this.#lexer, this.#session)
     }
     if (isExecuted) this.#isSessionKnown = false
-    if (this.#context.columns.mentions(Buffer.concat(texts))) this.#refuseForm('a statement in a text')
+    if (this.#context.columns.mentions(Buffer.from(text, 'latin1'))) this.#refuseForm('a statement in a text')
   }
 
   *#begin(): Slices<void> {

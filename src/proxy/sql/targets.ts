@@ -2,7 +2,7 @@
 import { type Cursor, mark, Refused } from './cursor.ts'
 import type { FilledColumn, FilledColumns } from './filled-columns.ts'
 import { token } from './lexer.ts'
-import { foreignNames, unsupported } from './refusal.ts'
+import { foreignNames, unclearHint } from './refusal.ts'
 import type { SqlSession } from './session.ts'
 import type { Slices } from './slices.ts'
 import { isName, latin1, nameOf, wordOf } from './words.ts'
@@ -44,7 +44,8 @@ export function readTarget(cursor: Cursor, session: SqlSession, columns: FilledC
   const table = readTable(cursor, session, columns)
   if (!table) return undefined
   const { column, tableStart, tableEnd } = table
-  if (lexer.sawHint) refuseHint(latin1(lexer.bytes, start, tableEnd), columns, lexer.bytes)
+  if (lexer.sawHint && hasUnclearHint(latin1(lexer.bytes, start, tableEnd)) && columns.mentions(lexer.bytes))
+    throw new Refused(unclearHint)
   return column && { verb, isIgnore, column, tableStart, tableEnd }
 }
 
@@ -80,13 +81,9 @@ export function readTable(cursor: Cursor, session: SqlSession, columns: FilledCo
   return { column, tableStart: start, tableEnd: end }
 }
 
-function refuseHint(head: string, columns: FilledColumns, sql: Buffer): void {
-  if (hasUnclearHint(head) && columns.mentions(sql))
-    throw new Refused(
-      unsupported(
-        'the statement has a hint with quotes or SET_VAR, and may insert into a table whose ids are filled in; remove the hint',
-      ),
-    )
+/** Whether a hint of the text may end elsewhere for a server, which then reads an INSERT into a filled table behind it. */
+export function hidesInsert(sql: Buffer, columns: FilledColumns): boolean {
+  return columns.mentions(sql) && hasUnclearHint(latin1(sql, 0, sql.length))
 }
 
 function hasUnclearHint(text: string): boolean {

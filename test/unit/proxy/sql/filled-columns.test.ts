@@ -101,6 +101,62 @@ describe('whether a text may matter', () => {
   for (const text of others)
     it(`is not so: ${text.slice(0, 40)}`, () => assert.equal(columns.mayMatter(bytes(text)), false))
 
+  it('is so however the name of a table ends, and whatever stands behind it', () => {
+    const names = ['asset', 'attr_values', 'value', 'value_set', 'a$set', 'set_']
+    const tails = [
+      ' SELECT 0, 1',
+      ' /* c */ (n) VALUES (1)',
+      ' PARTITION (p0) (n) VALUES (1)',
+      '\n-- note\n(n) VALUES (1)',
+      ' TABLE old',
+      '(n) VALUES (1)',
+      ' VALUES (1)',
+      ' set n = 1',
+    ]
+    for (const name of names) {
+      const own = new FilledColumns([
+        { ...order, table: name },
+        { ...order, database: name, table: 'orders' },
+      ])
+      for (const verb of [
+        'INSERT',
+        'insert ignore',
+        'REPLACE low_priority',
+        'INSERT INTO',
+        'REPLACE delayed into',
+      ])
+        for (const table of [
+          name,
+          `\`${name}\``,
+          `x.${name}`,
+          `x . ${name}`,
+          `${name} .orders`,
+          `${name}. orders`,
+        ])
+          for (const tail of tails) {
+            const text = `${verb} ${table}${tail}`
+            assert.ok(own.mayMatter(bytes(text)), text)
+          }
+    }
+  })
+
+  it('is so for letters that a server which ignores case takes for ASCII', () => {
+    const folding = new FilledColumns([{ ...order, table: 'kinds' }], { ignoreCase: true })
+    for (const name of ['\u212ainds', 'k\u0130nds', 'KINDS']) {
+      assert.ok(folding.mayMatter(Buffer.from(`INSERT INTO ${name} (n) VALUES (1)`)), name)
+      assert.ok(folding.find('shop', name), name)
+      assert.equal(folding.defined(Buffer.from(`DROP TABLE ${name}`)).length, 1)
+    }
+  })
+
+  it('is so for texts that are executed, in which a name may have escapes', () => {
+    for (const text of [
+      "PREPARE s FROM 'INSERT INTO or\\ders (n) VALUES (1)'",
+      'select 1; execute immediate @a',
+    ])
+      assert.ok(columns.mayMatter(bytes(text)), text)
+  })
+
   it('is so for every INSERT if the name of a table has no ASCII characters, which differ between character sets', () => {
     const foreign = new FilledColumns([{ ...order, table: '订单' }])
     assert.equal(foreign.mayMatter(bytes('INSERT INTO x')), true)
@@ -147,13 +203,17 @@ describe('what a statement may define', () => {
     assert.deepEqual(defined('ALTER TABLE t RENAME TO `lines`'), ['lines'])
     assert.deepEqual(defined('INSERT INTO t VALUES (1); DROP TABLE orders, `lines`'), ['orders', 'lines'])
     assert.deepEqual(defined('DROP TABLE `odd ``name`'), ['odd `name'])
+    assert.deepEqual(defined('SET STATEMENT a = 1 FOR CREATE TEMPORARY TABLE orders (a INT)'), ['orders'])
+    assert.deepEqual(defined(`SELECT 1 /* ${'x'.repeat(70_000)} */; CREATE TEMPORARY TABLE orders (a INT)`), [
+      'orders',
+    ])
   })
 
   it('is nothing where it only reads and writes rows', () => {
     for (const text of [
       'SELECT * FROM orders',
       "INSERT INTO orders (n) VALUES ('drop')",
-      'SET @drop = (SELECT n FROM orders)',
+      'SET @a = (SELECT n FROM orders)',
       'DROP TABLE t',
       'ANALYZE TABLE orders',
     ])
