@@ -66,7 +66,11 @@ class Comparison {
       const statement = this.#script.statements[at]!
       const { refused } = statement
       if (refused === undefined) this.#statement(statement, answers.get(place)!, lines)
-      else if (!isRefusal(refused, lines[0]!)) this.#found.push(`${place}: ${lines[0]}`)
+      else {
+        // An execution may be refused whose statement was prepared.
+        const line = lines.find((each) => !each.startsWith('prepared ')) ?? 'nothing'
+        if (!isRefusal(refused, line)) this.#found.push(`${place}: ${line}`)
+      }
     }
     for (const [at, line] of proxied.tables.entries())
       if (!this.#same.compare(direct.tables[at] ?? '', line))

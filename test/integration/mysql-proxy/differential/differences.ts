@@ -83,7 +83,7 @@ export const refusals = {
   },
   'last-id': {
     statement:
-      '`LAST_INSERT_ID()` behind `ON DUPLICATE KEY UPDATE` or `RETURNING`, and `LAST_INSERT_ID(value)` in a value',
+      '`LAST_INSERT_ID()` behind `ON DUPLICATE KEY UPDATE` or `RETURNING`; in a value beside an id that is a parameter, in several rows with `ON DUPLICATE KEY UPDATE`, with a row alias (`AS new (a)`), or without a list of columns where one has a name outside of ASCII; `LAST_INSERT_ID(value)` in a value',
     code: 1235,
     says: /sets LAST_INSERT_ID while the statement runs/,
     reason: 'it would read or change the id that the proxy sets',
@@ -93,6 +93,33 @@ export const refusals = {
     code: 1235,
     says: /shows no column/,
     reason: "the id's place is in no row",
+  },
+  unseen: {
+    statement: 'where the table lacks the configured column, or the user has no privilege on it',
+    code: 1235,
+    says: /SHOW COLUMNS does not show it/,
+    reason: 'the proxy cannot know whether ids fit the column',
+  },
+  temporary: {
+    statement: 'prepared, where a temporary table has the name of the table and lacks the column',
+    code: 1235,
+    says: /a temporary table has the name/,
+    reason: 'it would insert into the configured table once the temporary table is dropped',
+  },
+  value: {
+    statement:
+      'prepared, with an id that is bound as a text that is no number (`abc`) where ids are numbers, or that is sent as long data',
+    code: 1235,
+    says: /cannot be read from its parameter/,
+    reason:
+      'the column and the SQL mode decide whether the text asks for an id; long data goes to the server before the proxy knows',
+  },
+  names: {
+    statement:
+      "in a character set that the proxy does not know, such as `swe7`; with a name outside of ASCII that it cannot read or write in the session's character set",
+    code: 1235,
+    says: /names that it cannot read or write in the character set/,
+    reason: 'the proxy could take the name for another',
   },
   bytes: {
     statement: 'bytes from 0x80 on outside of texts and names, in a character set of single bytes',
