@@ -115,7 +115,7 @@ export const mysqlProxySettings = {
   ),
   proxyUnreadTotalMaxBytes: setting(
     size('1MiB', '64GiB'),
-    'unread results of all clients together; above this the proxy drops the client that has read nothing for the longest time',
+    'unread results, held statements and prepared statements of all clients together; above this the proxy drops the client that has read nothing for the longest time',
     '256MiB',
   ),
   proxyStatementMaxBytes: setting(

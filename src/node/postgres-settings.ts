@@ -19,7 +19,7 @@ export const postgresSettings = {
   ),
   postgresUnreadTotalMaxBytes: setting(
     size('1MiB', '64GiB'),
-    'unread results and unfinished statements of all clients together; above this the server drops the client that has read nothing for the longest time',
+    'unread results, unfinished messages, prepared statements, portals and cursors of all clients together; above this the server drops the client that has read nothing for the longest time',
     '256MiB',
   ),
   postgresConnectionsMax: setting(count(1, 1_000_000), 'connections at once', '10000'),
