@@ -10,6 +10,7 @@
  *  5. An opaque walk judges nothing for ever.
  *  6. A walk that has stopped passes nothing on, from the packet on at which it has stopped.
  */
+import { KeptBytes } from './kept-bytes.ts'
 import { headerBytes, partBytesMax } from './protocol.ts'
 
 /** Bytes of a payload that a judgement sees: enough for the status flags of an OK packet. */
@@ -37,10 +38,9 @@ export abstract class PacketWalker {
   /** The next packet is a further part of the payload before it. */
   #isContinued = false
   #judgement: Judgement = 'pass'
-  #held: Buffer[] = []
-  #heldBytes = 0
+  readonly #held = new KeptBytes()
   /** What arrived while the walk was suspended. */
-  #rest: Buffer | undefined
+  readonly #rest = new KeptBytes()
 
   /** Whether the last packet is complete. */
   get isBetweenPackets(): boolean {
@@ -49,16 +49,13 @@ export abstract class PacketWalker {
 
   /** Bytes that are held, or wait behind a suspended packet. */
   get heldBytes(): number {
-    return this.#heldBytes + (this.#rest?.length ?? 0)
+    return this.#held.length + this.#rest.length
   }
 
   /** Walks over the next bytes. */
   walk(chunk: Buffer): void {
     if (this.#isStopped) return
-    if (this.isSuspended) {
-      this.#rest = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk])
-      return
-    }
+    if (this.isSuspended) return this.#rest.add(chunk)
     if (this.isOpaque) this.#passLead()
     const end = chunk.length
     let from = 0
@@ -98,7 +95,7 @@ export abstract class PacketWalker {
     if (this.isOpaque) at = end
     if (from === 0 && at === end) this.pass(chunk)
     else if (at > from) this.pass(chunk.subarray(from, at))
-    if (at < end) this.#rest = chunk.subarray(at)
+    if (at < end) this.#rest.add(chunk.subarray(at))
   }
 
   /** Goes on after a suspension. */
@@ -110,9 +107,7 @@ export abstract class PacketWalker {
 
   /** Takes what has arrived behind the packet at which the walk is suspended. */
   protected takeRest(): Buffer | undefined {
-    const rest = this.#rest
-    this.#rest = undefined
-    return rest
+    return this.#rest.length === 0 ? undefined : this.#rest.take()
   }
 
   /** The sender has ended: passes on what belongs to no complete packet. */
@@ -124,9 +119,8 @@ export abstract class PacketWalker {
   /** Takes nothing in any more. */
   protected stop(): void {
     this.#isStopped = true
-    this.#held = []
-    this.#heldBytes = 0
-    this.#rest = undefined
+    this.#held.take()
+    this.#rest.take()
   }
 
   /** Judges the packet whose header is at `at`. `length`: of its payload, or of the first part. */
@@ -210,18 +204,13 @@ export abstract class PacketWalker {
   }
 
   #hold(bytes: Buffer): void {
-    this.#held.push(bytes)
-    this.#heldBytes += bytes.length
-    this.holding(this.#heldBytes)
+    this.#held.add(bytes)
+    this.holding(this.#held.length)
   }
 
   #complete(): void {
-    const [first] = this.#held
-    const bytes = this.#held.length === 1 ? first! : Buffer.concat(this.#held)
-    this.#held = []
-    this.#heldBytes = 0
     this.#judgement = 'pass'
-    this.whole(bytes)
+    this.whole(this.#held.take())
   }
 }
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { type Judgement, PacketWalker } from '../../../src/proxy/packet-walker.ts'
 import { Replies, type ReplyHost } from '../../../src/proxy/replies.ts'
@@ -12,6 +14,7 @@ import type { ReplyForm } from '../../../src/proxy/reply-filter.ts'
 class Recorder extends PacketWalker {
   readonly judged: number[] = []
   readonly held: string[] = []
+  readonly wholes: Buffer[] = []
   readonly out: Buffer[] = []
 
   protected judge(bytes: Buffer, at: number, length: number): Judgement {
@@ -33,6 +36,7 @@ class Recorder extends PacketWalker {
   }
   protected whole(bytes: Buffer): void {
     this.held.push(bytes.toString('latin1', 4))
+    this.wholes.push(bytes)
     this.out.push(Buffer.from('[held]'))
     this.isSuspended = bytes[5] === 115
   }
@@ -55,6 +59,24 @@ function walked(chunks: readonly Buffer[]): Recorder {
     while (walker.isSuspended) walker.resume()
   }
   return walker
+}
+
+/** Counts the bytes that are copied from one buffer to another. */
+function countCopied(t: TestContext): () => number {
+  const { copy } = Buffer.prototype
+  const { concat } = Buffer
+  let copied = 0
+  t.mock.method(Buffer.prototype, 'copy', function (this: Buffer, ...given: Parameters<typeof copy>) {
+    const bytes = copy.apply(this, given)
+    copied += bytes
+    return bytes
+  })
+  t.mock.method(Buffer, 'concat', (...given: Parameters<typeof concat>) => {
+    const joined = concat(...given)
+    copied += joined.length
+    return joined
+  })
+  return () => copied
 }
 
 function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
@@ -104,6 +126,51 @@ describe('a walk over packets', () => {
       assert.deepEqual(walker.judged, [0xff_ff_ff, 0])
       assert.equal(walker.held.length, first === 'h' ? 1 : 0)
     }
+  })
+
+  test('keeps none of the chunks of a packet that it holds, and at most twice their bytes', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect: () => void = runInNewContext('gc')
+    const walker = new Recorder()
+    const bytes = packet(`h${'.'.repeat(2000)}`)
+    const chunks: WeakRef<Buffer>[] = []
+    for (const byte of bytes.subarray(0, -1)) {
+      const chunk = Buffer.allocUnsafeSlow(1).fill(byte)
+      chunks.push(new WeakRef(chunk))
+      walker.walk(chunk)
+    }
+    // A weak reference holds its target until the present task ends.
+    await new Promise((resolve) => setImmediate(resolve))
+    collect()
+    assert.equal(walker.heldBytes, bytes.length - 1)
+    const kept = chunks.filter((chunk) => chunk.deref() !== undefined).length
+    assert.ok(kept < 10, `${kept} chunks`)
+    walker.walk(bytes.subarray(-1))
+    const [whole] = walker.wholes
+    assert.deepEqual(whole, bytes)
+    assert.ok(whole!.buffer.byteLength <= 2 * bytes.length)
+  })
+
+  test('copies nothing of a packet that arrives whole, and each byte of one in two chunks once', (t) => {
+    const copied = countCopied(t)
+    const bytes = packet(`h${'.'.repeat(1000)}`)
+    const walker = walked([bytes])
+    assert.equal(copied(), 0)
+    assert.equal(walker.wholes[0], bytes)
+    walked([bytes.subarray(0, 400), bytes.subarray(400)])
+    assert.equal(copied(), bytes.length)
+  })
+
+  test('copies a few times what arrives behind a packet at which it is suspended, in chunks of any size', (t) => {
+    const walker = new Recorder()
+    const behind = Buffer.concat([packet('x'.repeat(3000)), packet('h')])
+    walker.walk(packet('hs'))
+    const copied = countCopied(t)
+    for (const chunk of cut(behind, [1])) walker.walk(chunk)
+    assert.equal(walker.heldBytes, behind.length)
+    walker.resume()
+    assert.deepEqual(walker.held, ['hs', 'h'])
+    assert.ok(copied() <= 3 * behind.length, `${copied()} bytes`)
   })
 
   test('passes everything behind a packet that makes it opaque', () => {
