@@ -223,7 +223,9 @@ export class Lexer {
       case slash:
         return following === star ? this.#comment() : this.#mark()
       case star:
-        return following === slash && this.#insideExecutable ? this.#executableEnd() : this.#mark()
+        if (following !== slash || !this.#insideExecutable) return this.#mark()
+        this.#insideExecutable = false
+        return this.#to(this.start + 2, token.executable)
       case atSign:
         return this.#variable()
       case dot:
@@ -265,8 +267,9 @@ export class Lexer {
 
   #quotedName(closing: number): number {
     const { lengthAt, isUtf8: utf8 } = this.#session.charset
+    const limit = Math.min(this.#limit, this.start + wordBytesMax)
     let high = false
-    for (let at = this.start + 1; at < this.#limit; at++) {
+    for (let at = this.start + 1; at < limit; at++) {
       const byte = this.bytes[at]!
       if (byte === closing) {
         if (this.bytes[at + 1] !== closing) return this.#endName(at + 1, high && utf8)
@@ -341,10 +344,5 @@ export class Lexer {
     }
     const end = nestedCommentEnd(this.bytes, content)
     return end < 0 ? this.#broken() : this.#to(end, token.executable)
-  }
-
-  #executableEnd(): number {
-    this.#insideExecutable = false
-    return this.#to(this.start + 2, token.executable)
   }
 }

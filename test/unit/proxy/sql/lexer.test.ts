@@ -113,6 +113,21 @@ describe('the lexer', () => {
       assert.deepEqual(solids(text, options), expected)
     })
 
+  const most = 65_536
+  for (const [name, open, close] of [
+    ['word', '', ''],
+    ['variable', '@', ''],
+    ['variable', '@@a.', ''],
+    ['quotedName', '`', '`'],
+  ] as const)
+    it(`reads a name that begins with ${open}a, unless it is longer than 64 KiB`, () => {
+      const [longest, longer] = [0, 1].map(
+        (more) => `${open}${'a'.repeat(most + more - open.length - close.length)}${close}`,
+      )
+      assert.deepEqual(solids(`${longest} b`), [`${name} ${longest}`, 'word b'])
+      assert.deepEqual(solids(`${longer} b`), [`broken ${longer} b`])
+    })
+
   const options = fc.record({
     charset: fc.constantFrom(
       'utf8mb4',
