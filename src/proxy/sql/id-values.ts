@@ -23,8 +23,8 @@ export type IdState =
   | 'expression'
 
 const [leftParen, rightParen, plus, minus, backslash, letterN, quote] = [40, 41, 43, 45, 92, 78, 34]
-/** Texts that are longer, and values of more tokens, are expressions: to read them would take too long. */
-const [textBytesMax, tokensMax] = [65_536, 1000]
+/** Values of more bytes, with the comments inside of them, or of more tokens, are expressions: to read them would take too long. */
+const [valueBytesMax, tokensMax] = [65_536, 1000]
 const number = /^[ \t-\r]*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[ \t-\r]*$/
 const numericStart = /^[ \t-\r]*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/
 
@@ -68,31 +68,34 @@ function decimalIsZero(text: string): boolean {
  * value, or, for an expression, any of its tokens.
  */
 export function readIdValue(lexer: Lexer, session: SqlSession, column: string): IdState {
+  const until = lexer.start + valueBytesMax
   let depth = 0
-  for (; isMark(lexer, leftParen) && depth <= tokensMax; lexer.solid()) depth++
+  for (; isMark(lexer, leftParen) && depth <= tokensMax && lexer.end <= until; lexer.solid()) depth++
   const state =
     depth > 0 && (isWord(lexer, 'DEFAULT') || isWord(lexer, 'IGNORE'))
       ? 'expression'
-      : readPrimary(lexer, session, column)
-  for (; depth > 0 && isMark(lexer, rightParen); lexer.solid()) depth--
+      : readPrimary(lexer, session, column, until)
+  for (; depth > 0 && isMark(lexer, rightParen) && lexer.end <= until; lexer.solid()) depth--
   return depth > 0 ? 'expression' : state
 }
 
-function readPrimary(lexer: Lexer, session: SqlSession, column: string): IdState {
+/** `until`: where the value ends at the latest, here and below. */
+function readPrimary(lexer: Lexer, session: SqlSession, column: string, until: number): IdState {
+  if (lexer.end > until) return 'expression'
   switch (lexer.kind) {
     case token.parameter:
       return after(lexer, 'parameter')
     case token.string:
     case token.nationalString:
-      return readText(lexer, session)
+      return readText(lexer, session, until)
     case token.number:
       return after(lexer, literalIsZero(textOf(lexer)) ? 'zero' : 'given')
     case token.bits:
       return after(lexer, stateOfBits(textOf(lexer), session))
     case token.mark:
-      return readMark(lexer, session)
+      return readMark(lexer, session, until)
     case token.word:
-      return readWord(lexer, session, column)
+      return readWord(lexer, session, column, until)
     default:
       return 'expression'
   }
@@ -108,38 +111,39 @@ function textOf(lexer: Lexer): string {
 }
 
 /** A sign in front of a number, or `\N`, which MySQL 8 has no more. */
-function readMark(lexer: Lexer, session: SqlSession): IdState {
+function readMark(lexer: Lexer, session: SqlSession, until: number): IdState {
   if (isMark(lexer, backslash)) {
     const isNull = lexer.bytes[lexer.end] === letterN
     lexer.next()
     const isWhole = lexer.end - lexer.start === 1 && session.dialect === 'mariadb'
     return isNull && isWhole ? after(lexer, 'null') : 'expression'
   }
-  for (let left = tokensMax; left > 0 && (isMark(lexer, plus) || isMark(lexer, minus)); left--) lexer.solid()
-  if (lexer.kind !== token.number) return 'expression'
+  const isSign = () => (isMark(lexer, plus) || isMark(lexer, minus)) && lexer.end <= until
+  for (let left = tokensMax; left > 0 && isSign(); left--) lexer.solid()
+  if (lexer.kind !== token.number || lexer.end > until) return 'expression'
   return after(lexer, literalIsZero(textOf(lexer)) ? 'zero' : 'given')
 }
 
-function readWord(lexer: Lexer, session: SqlSession, column: string): IdState {
+function readWord(lexer: Lexer, session: SqlSession, column: string, until: number): IdState {
   if (isWord(lexer, 'NULL')) return after(lexer, 'null')
   if (isWord(lexer, 'FALSE')) return after(lexer, 'zero')
   if (isWord(lexer, 'TRUE')) return after(lexer, 'given')
   if (isWord(lexer, 'IGNORE')) return session.dialect === 'mariadb' ? after(lexer, 'default') : 'expression'
-  if (isWord(lexer, 'DEFAULT')) return readDefault(lexer, session, column)
+  if (isWord(lexer, 'DEFAULT')) return readDefault(lexer, session, column, until)
   const isIntroducer = textOf(lexer).startsWith('_')
   lexer.solid()
-  return isIntroducer && lexer.kind === token.string ? readText(lexer, session) : 'expression'
+  return isIntroducer && lexer.kind === token.string ? readText(lexer, session, until) : 'expression'
 }
 
 /** DEFAULT, or DEFAULT(id). */
-function readDefault(lexer: Lexer, session: SqlSession, column: string): IdState {
+function readDefault(lexer: Lexer, session: SqlSession, column: string, until: number): IdState {
   lexer.solid()
   if (!isMark(lexer, leftParen)) return 'default'
   lexer.solid()
   let name = ''
   for (let parts = 1; ; parts++) {
     const isName = lexer.kind === token.word || lexer.kind === token.quotedName
-    if (!isName || parts > tokensMax) return 'expression'
+    if (!isName || parts > tokensMax || lexer.end > until) return 'expression'
     name = nameOf(lexer, session.charset) ?? ''
     lexer.solid()
     if (!isMark(lexer, 46)) break
@@ -150,10 +154,10 @@ function readDefault(lexer: Lexer, session: SqlSession, column: string): IdState
 }
 
 /** Strings that follow each other are one. */
-function readText(lexer: Lexer, session: SqlSession): IdState {
+function readText(lexer: Lexer, session: SqlSession, until: number): IdState {
   let [text, tokens] = ['', 0]
   for (; lexer.kind === token.string || lexer.kind === token.nationalString; lexer.solid()) {
-    if (lexer.end - lexer.start > textBytesMax || ++tokens > tokensMax) return 'expression'
+    if (lexer.end > until || ++tokens > tokensMax) return 'expression'
     text += contentOf(lexer, session)
   }
   if (text === '' && session.emptyStringIsNull) return 'null'

@@ -26,3 +26,31 @@ describe('the work of a text grows with its length, and not with its square', ()
     assert.equal(read(sql).kind, 'relay')
   })
 })
+
+describe("of a long value in an id's place little becomes text", () => {
+  const zeros = '0'.repeat(1_000_000)
+  const values = {
+    'strings that follow each other': `'${'\\0'.repeat(30_000)}' `.repeat(20),
+    'a number': zeros,
+    'a number with a sign': `-${zeros}`,
+    'hexadecimal digits': `0x${zeros}`,
+    'a text of hexadecimal digits': `x'${zeros}'`,
+    'the names of a default': `DEFAULT(${`${'a'.repeat(60_000)}.`.repeat(20)}id)`,
+  }
+  for (const [name, value] of Object.entries(values))
+    test(name, (t) => {
+      const original = Buffer.prototype.toString
+      let characters = 0
+      t.mock.method(
+        Buffer.prototype,
+        'toString',
+        function (this: Buffer, ...given: Parameters<typeof original>) {
+          const text = original.apply(this, given)
+          characters += text.length
+          return text
+        },
+      )
+      assert.equal(read(`INSERT INTO orders (id, item) VALUES (${value}, 'x')`).kind, 'refuse')
+      assert.ok(characters <= 65_536 + 100, `${characters} characters`)
+    })
+})
