@@ -16,7 +16,6 @@ import {
 } from './execute-packet.ts'
 import type { MysqlError } from './protocol.ts'
 import { asError, unsupportedValue } from './refusals.ts'
-import { readsDiagnostics } from './sql/diagnostics.ts'
 import type { PreparedFill } from './sql/fill.ts'
 import { doubleIsZero, stateOfText } from './sql/id-values.ts'
 import { type Insert, idsNeeded, lastGiven, needsId, type RowId } from './sql/insert.ts'
@@ -44,7 +43,7 @@ export class PreparedStatement {
   readonly count: number
   /** Whether the text itself sets the insert id, or there is none; else SET last_insert_id stands in front. */
   readonly setsInsertId: boolean
-  /** Whether it reads what an earlier statement has left, such as ROW_COUNT(). */
+  /** As in `PreparedFill`. */
   readonly readsDiagnostics: boolean
   /** The id that the text gives to its last row. */
   readonly #given: bigint | undefined
@@ -58,7 +57,7 @@ export class PreparedStatement {
     this.#given = lastGiven(insert, sql)
     this.insert = withoutText(insert)
     this.setsInsertId = isText || (fill.setsInsertId && idsNeeded(insert) > 0)
-    this.readsDiagnostics = readsDiagnostics(sql)
+    this.readsDiagnostics = fill.readsDiagnostics
     this.#parameters = Int32Array.from(fill.parameters)
     this.isText = isText
     this.count = count

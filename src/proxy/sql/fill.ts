@@ -7,6 +7,7 @@
  * servers evaluate rows, and the values of a row, in the order in which they are written.
  */
 import assert from 'node:assert/strict'
+import { diagnosticsSlices } from './diagnostics.ts'
 import { applyEdits, type Edit } from './edits.ts'
 import { type Insert, needsId, type OnDuplicate, type RowId } from './insert.ts'
 import { atOnce, type Slices, sliceRows } from './slices.ts'
@@ -52,6 +53,8 @@ export type PreparedFill = {
   readonly parameters: readonly number[]
   /** Whether the statement sets the insert id by itself whenever it is executed; never with ids that are parameters. */
   readonly setsInsertId: boolean
+  /** Whether it reads what an earlier statement has left, such as ROW_COUNT(). */
+  readonly readsDiagnostics: boolean
 }
 
 /** The statement with a hidden parameter for each id that its text lacks. `parametersAt` are the client's parameters. */
@@ -80,7 +83,12 @@ export function* preparedSlices(
     for (const row of hidden) parameters.push(-1 - row)
   }
   while (client < parametersAt.length) parameters.push(client++)
-  return { sql: yield* applyEdits(sql, edits), parameters, setsInsertId: setsInsertId(insert, isText) }
+  return {
+    sql: yield* applyEdits(sql, edits),
+    parameters,
+    setsInsertId: setsInsertId(insert, isText),
+    readsDiagnostics: yield* diagnosticsSlices(sql),
+  }
 }
 
 function setsInsertId(insert: Insert, isText: boolean): boolean {
