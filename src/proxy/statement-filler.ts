@@ -20,11 +20,11 @@ import { PreparedFiller } from './prepared-filler.ts'
 import { commands } from './protocol.ts'
 import { type Ask, RefusedQuestion } from './questions.ts'
 import { SessionKnowledge } from './session-knowledge.ts'
-import { readsDiagnostics } from './sql/diagnostics.ts'
+import { readingBehindQuestion } from './sql/behind-question.ts'
 import { type DrawnIds, fillSlices } from './sql/fill.ts'
 import { type FilledColumn, isQuiet } from './sql/filled-columns.ts'
 import { type Insert, idsNeeded } from './sql/insert.ts'
-import type { Reading, ReadingContext } from './sql/reading.ts'
+import type { Reading } from './sql/reading.ts'
 import { diagnosticsLost, notReadable, notSeen, type Refusal } from './sql/refusal.ts'
 import type { TableFact, TableFacts } from './sql/row-reader.ts'
 import { readingSlices } from './sql/statements.ts'
@@ -139,13 +139,15 @@ export class StatementFiller implements StatementReader {
       return this.#knowledge.learnSession().then(() => this.#take(command, learned))
     }
     if (!isStatement) return this.#execute(command, learned)
-    const reading = this.#read(command, {
+    const slicesOf = learned.hasAsked ? readingBehindQuestion : readingSlices
+    const slices = slicesOf(command.body, {
       session,
       columns,
       prepared: command.command === commands.statementPrepare,
       factsOf: (column) => this.#factsOf(column, learned),
       isShadowed: (column) => this.#knowledge.isShadowed(column),
     })
+    const reading = paced(slices, command.body.length, this.#host.signal)
     if (reading instanceof Promise) return reading.then((read) => this.#follow(command, read, learned))
     return this.#follow(command, reading, learned)
   }
@@ -153,10 +155,6 @@ export class StatementFiller implements StatementReader {
   #factsOf(column: FilledColumn, learned: Learned): TableFacts {
     const type = this.#knowledge.typeOf(column)
     return { columns: learned.columns?.get(column), isText: type && type.holds === 'text' }
-  }
-
-  #read({ body }: HeldCommand, context: ReadingContext): Reading | Promise<Reading> {
-    return paced(readingSlices(body, context), body.length, this.#host.signal)
   }
 
   /** Counts the memory of a command that waits. */
@@ -168,7 +166,6 @@ export class StatementFiller implements StatementReader {
   #follow(command: HeldCommand, reading: Reading, learned: Learned): Promise<void> | undefined {
     if (reading.kind === 'ask') return this.#learn(command, reading.column, reading.fact, learned)
     if (reading.kind === 'refuse') return this.#refuse(command, reading.refusal)
-    if (learned.hasAsked && readsDiagnostics(command.body)) return this.#refuse(command, diagnosticsLost)
     if (reading.kind === 'relay')
       return reading.given ? this.#sendGiven(command, reading.given) : this.#relay(command)
     if (command.command === commands.query) return this.#fill(command, reading, learned)

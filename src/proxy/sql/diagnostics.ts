@@ -1,5 +1,5 @@
 /** Statements that read what the one before them has left in the session. */
-import { atOnce, type Slices, sliceBytes } from './slices.ts'
+import { type Slices, sliceBytes } from './slices.ts'
 import { latin1 } from './words.ts'
 
 const reads = /\b(?:row_count|found_rows)\b|@@(?:(?:session|local)\.)?[`'"]?(?:warning_count|error_count)\b/gi
@@ -7,12 +7,7 @@ const reads = /\b(?:row_count|found_rows)\b|@@(?:(?:session|local)\.)?[`'"]?(?:w
 /** Bytes that are searched in about a millisecond; and more than what is searched for has. */
 const [pieceBytes, overlapBytes] = [8 * sliceBytes, 64]
 
-/** Whether a text may read the count of rows, warnings or errors of an earlier statement. */
-export function readsDiagnostics(sql: Buffer): boolean {
-  return atOnce(diagnosticsSlices(sql))
-}
-
-/** The same in slices, for a long text. */
+/** Whether a text may read the count of rows, warnings or errors of an earlier statement. In slices, for a long text. */
 export function* diagnosticsSlices(sql: Buffer): Slices<boolean> {
   for (let from = 0; ; from += pieceBytes) {
     const end = from + pieceBytes + overlapBytes
