@@ -8,7 +8,15 @@
  */
 import { type Cursor, mark, Refused } from './cursor.ts'
 import type { Columns, Insert, ListedId, OnDuplicate, RowId, Rows } from './insert.ts'
-import { foreignNames, notShown, readsOwnId, rowsOfQuery, specifiedTwice } from './refusal.ts'
+import { parametersMax } from './lexer.ts'
+import {
+  foreignNames,
+  notShown,
+  readsOwnId,
+  rowsOfQuery,
+  specifiedTwice,
+  tooManyParameters,
+} from './refusal.ts'
 import { absent, FactsMissing, type RowOptions, RowReader } from './row-reader.ts'
 import type { SqlSession } from './session.ts'
 import type { Slices } from './slices.ts'
@@ -63,6 +71,7 @@ export class InsertReader {
     const onDuplicate = yield* this.#onDuplicate(setsInValues)
     const isReturning = yield* this.#returning()
     this.#end()
+    if (cursor.lexer.parametersAt.length > parametersMax) throw new Refused(tooManyParameters)
     const { verb, isIgnore, column, tableStart, tableEnd } = this.#target
     if (ids.some(({ state }) => state !== 'given')) {
       this.#checkCharset()

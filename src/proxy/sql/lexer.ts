@@ -54,6 +54,9 @@ const [apostrophe, backquote] = [39, 96]
 /** The longest name, in bytes; and the most comments and spaces between two other tokens. */
 const [wordBytesMax, gapTokensMax] = [65_536, 20_000]
 
+/** The most parameters that servers accept in a prepared statement. */
+export const parametersMax = 65_535
+
 /** Reads one text. `kind`, `start` and `end` describe the token that `next` or `solid` came to. */
 export class Lexer {
   readonly bytes: Buffer
@@ -62,7 +65,7 @@ export class Lexer {
   end = 0
   /** The end of the last token that `solid` came to before this one. */
   previousEnd = 0
-  /** Where the parameters are that were passed. */
+  /** Where the parameters are that were passed: the first `parametersMax` of them, and one more. */
   readonly parametersAt: number[] = []
   /** Whether an executable comment was passed. */
   sawExecutable = false
@@ -126,7 +129,9 @@ export class Lexer {
       case byteClass.digit:
         return afterDot ? this.#name(this.start) : this.#number()
       case byteClass.odd:
-        return this.#high(this.start) > 0 ? this.#name(this.start) : this.#oddByte()
+        if (this.#high(this.start) > 0) return this.#name(this.start)
+        this.sawOdd = true
+        return this.#to(this.start + 1, token.odd)
       default:
         return this.#punctuation(byte, afterName)
     }
@@ -136,11 +141,6 @@ export class Lexer {
     let at = this.start + 1
     while (at < this.#limit && this.#classes[this.bytes[at]!] === byteClass.space) at++
     return this.#to(at, token.space)
-  }
-
-  #oddByte(): number {
-    this.sawOdd = true
-    return this.#to(this.start + 1, token.odd)
   }
 
   #word(byte: number, afterDot: boolean): number {
@@ -242,7 +242,7 @@ export class Lexer {
   /** `?` directly before a name is no parameter. */
   #question(): number {
     if (!this.#reading.parameters || this.#isNamePart(this.start + 1)) return this.#mark()
-    this.parametersAt.push(this.start)
+    if (this.parametersAt.length <= parametersMax) this.parametersAt.push(this.start)
     return this.#to(this.start + 1, token.parameter)
   }
 

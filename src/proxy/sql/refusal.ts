@@ -34,6 +34,13 @@ export function tooManyRows(max: number): Refusal {
   return unsupported(`ids are filled into at most ${max} rows of a statement; send the rows in several`)
 }
 
+/** ER_PS_MANY_PARAM, in the server's words. */
+export const tooManyParameters: Refusal = {
+  code: 1390,
+  state: 'HY000',
+  message: 'Prepared statement contains too many placeholders',
+}
+
 /** ER_FIELD_SPECIFIED_TWICE, in the server's words. */
 export function specifiedTwice(column: string): Refusal {
   return { code: 1110, state: '42000', message: `Column '${column}' specified twice` }

@@ -4,7 +4,7 @@ import type { FilledColumn } from './filled-columns.ts'
 import { readIdValue } from './id-values.ts'
 import type { RowId, Rows } from './insert.ts'
 import { token } from './lexer.ts'
-import { tooManyRows, unknownValue, wrongValueCount } from './refusal.ts'
+import { tooManyParameters, tooManyRows, unknownValue, wrongValueCount } from './refusal.ts'
 import type { SqlSession } from './session.ts'
 import type { Slices } from './slices.ts'
 
@@ -142,7 +142,9 @@ export class RowReader {
   }
 
   #parameterAt(start: number, end: number): number {
-    return this.#cursor.lexer.parametersAt.findLastIndex((at) => at >= start && at < end)
+    const parameter = this.#cursor.lexer.parametersAt.findLastIndex((at) => at >= start && at < end)
+    if (parameter < 0) throw new Refused(tooManyParameters)
+    return parameter
   }
 
   #resolved(state: Exclude<ReturnType<typeof readIdValue>, 'expression'>): RowId['state'] {

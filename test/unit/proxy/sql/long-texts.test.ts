@@ -1,7 +1,8 @@
 /** Texts of many statements or long comments: the work of reading them grows with their length, and pauses. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { columns, read } from './shop.ts'
+import { Lexer, parametersMax, token } from '../../../../src/proxy/sql/lexer.ts'
+import { bytes, columns, prepared, read, session } from './shop.ts'
 
 const insert = 'INSERT INTO orders (id) VALUES (7);'
 
@@ -53,4 +54,30 @@ describe("of a long value in an id's place little becomes text", () => {
       assert.equal(read(`INSERT INTO orders (id, item) VALUES (${value}, 'x')`).kind, 'refuse')
       assert.ok(characters <= 65_536 + 100, `${characters} characters`)
     })
+})
+
+describe('a prepared statement of more parameters than servers accept', () => {
+  const ofParameters = {
+    'in its rows': (count: number) => `INSERT INTO orders (n) VALUES ${Array(count).fill('(?)').join()}`,
+    'in places of ids': (count: number) =>
+      `INSERT INTO orders (id) VALUES ${Array(count).fill('(?)').join()}`,
+    'in an expression': (count: number) => `INSERT INTO orders SET n = 0${' + ?'.repeat(count)}`,
+  }
+  for (const [name, textOf] of Object.entries(ofParameters))
+    test(`${name} is refused as by a server`, () => {
+      assert.match(prepared(textOf(parametersMax))[0], /^INSERT/)
+      assert.deepEqual(prepared(textOf(parametersMax + 1)), ['1390'])
+      assert.deepEqual(prepared(textOf(parametersMax + 30_000)), ['1390'])
+    })
+
+  test('is remembered no further', () => {
+    const text = bytes('?,'.repeat(10 * parametersMax))
+    const lexer = new Lexer(text, session(), { executable: 'read', parameters: true })
+    while (lexer.next() !== token.end);
+    assert.equal(lexer.parametersAt.length, parametersMax + 1)
+  })
+
+  test('is left to the server if it is no INSERT', () => {
+    assert.deepEqual(prepared(`SELECT ${Array(100_000).fill('?').join()} FROM orders`), ['relay'])
+  })
 })
