@@ -25,7 +25,10 @@ import type { SqlSession } from './sql/session.ts'
 /** What an execution needs: the rows that get ids, in order; or the error that the client gets. */
 export type Needs = { readonly rows: readonly number[] } | { readonly error: MysqlError }
 
-/** What a statement takes, and each of its rows, ids that are parameters, and parameters, in bytes. */
+/**
+ * What a statement takes, and each of its rows, ids that are parameters, and parameters of the server, in bytes. A parameter
+ * of the client takes two for its type, and a bit for its long data.
+ */
 const [statementCost, rowCost, idCost, parameterCost] = [2000, 8, 100, 4]
 
 /** A statement has at most 65,535 parameters, whose numbers start at 0. */
@@ -49,8 +52,9 @@ export class PreparedStatement {
   readonly #given: bigint | undefined
   /** As in `PreparedFill`. */
   readonly #parameters: Int32Array
-  /** Those that were sent as long data since the last execution. */
-  readonly #long = new Set<number>()
+  /** A bit for each of the client's parameters: whether it was sent as long data since the last execution. */
+  readonly #long: Uint8Array
+  #hasLong = false
   #types: ParameterTypes | undefined
 
   constructor(insert: Insert, sql: Buffer, fill: PreparedFill, isText: boolean, count: number) {
@@ -61,14 +65,16 @@ export class PreparedStatement {
     this.#parameters = Int32Array.from(fill.parameters)
     this.isText = isText
     this.count = count
+    this.#long = new Uint8Array((count + 7) >> 3)
     const ids = insert.rows.filter(({ state }) => state === 'parameter').length
     const rows = insert.rows.length
-    this.bytes = statementCost + rows * rowCost + ids * idCost + fill.parameters.length * parameterCost
+    const own = 2 * count + this.#long.length
+    this.bytes = statementCost + rows * rowCost + ids * idCost + fill.parameters.length * parameterCost + own
   }
 
   /** Whether the server has long data for the next execution. */
   get hasLongData(): boolean {
-    return this.#long.size > 0
+    return this.#hasLong
   }
 
   /** The server's number of a parameter of the client; of one that the client does not have, a number that is none there. */
@@ -79,19 +85,29 @@ export class PreparedStatement {
 
   /** A piece of long data for a parameter of the client. */
   addLongData(parameter: number): void {
-    if (parameter < this.count) this.#long.add(parameter)
+    if (parameter >= this.count) return
+    this.#long[parameter >> 3]! |= 1 << (parameter & 7)
+    this.#hasLong = true
   }
 
   /** Forgets long data, as the server does after an execution and a reset. */
   reset(): void {
-    if (this.#long.size > 0) this.#long.clear()
+    if (this.#hasLong) this.#long.fill(0)
+    this.#hasLong = false
   }
 
   /** Reads the body of COM_STMT_EXECUTE; undefined: it is malformed. */
   read(body: Buffer): Execution | undefined {
-    const execution = readExecution(body, this.count, this.#types, (index) => this.#long.has(index))
-    if (execution !== undefined) this.#types = execution.types
+    const execution = readExecution(body, this.count, this.#types, (index) => this.#isLong(index))
+    if (execution === undefined) return undefined
+    // A buffer of its own: a short copy would keep a part of a larger one that buffers share.
+    this.#types ??= Buffer.alloc(2 * this.count)
+    execution.types.copy(this.#types)
     return execution
+  }
+
+  #isLong(parameter: number): boolean {
+    return (this.#long[parameter >> 3]! & (1 << (parameter & 7))) !== 0
   }
 
   /** The rows of an execution that need ids. */

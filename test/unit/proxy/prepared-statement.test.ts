@@ -38,3 +38,30 @@ test('the memory of a prepared statement grows with its rows and parameters', ()
   )
   assert.ok(long!.bytes - short!.bytes > 100_000)
 })
+
+test('the memory of a prepared statement counts what executions leave: types, and a bit of long data', () => {
+  const count = 60_000
+  const values = Array(count).fill('?').join(' + ')
+  const [short, long] = ['?', values].map((each) => prepared(`INSERT INTO orders (n) VALUES (${each})`))
+  // A place in the server's statement, a type, and a bit.
+  assert.ok(long!.statement.bytes - short!.statement.bytes >= (count - 1) * (4 + 2) + count / 8 - 1)
+})
+
+test('a prepared statement knows which of its parameters were sent as long data, until it is executed', () => {
+  const { statement } = prepared(`INSERT INTO orders (n) VALUES (${Array(20).fill('?').join(' + ')})`)
+  const sent = [0, 7, 8, 15, 16, 19]
+  // All of the type BLOB; those that come in the packet are empty.
+  const head = Buffer.concat([Buffer.alloc(9 + 3), Buffer.from([1]), Buffer.alloc(40, Buffer.from([252, 0]))])
+  const body = (values: number) => Buffer.concat([head, Buffer.alloc(values)])
+  const longOf = (values: number) => {
+    const { parameters } = statement.read(body(values))!
+    return parameters.flatMap(({ isLong }, index) => (isLong ? [index] : []))
+  }
+  assert.equal(statement.hasLongData, false)
+  for (const parameter of [...sent, 20, 65_535]) statement.addLongData(parameter)
+  assert.equal(statement.hasLongData, true)
+  assert.deepEqual(longOf(20 - sent.length), sent)
+  statement.reset()
+  assert.equal(statement.hasLongData, false)
+  assert.deepEqual(longOf(20), [])
+})
