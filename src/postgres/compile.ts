@@ -71,7 +71,7 @@ export class Compilation {
     for (;;) {
       const token = this.#lexer.next()
       const isEnd = token.kind === 'end' || (token.kind === 'operator' && token.text === ';')
-      if (tokens.length >= wordsMax)
+      if (!isEnd && tokens.length === wordsMax)
         throw new SqlError(
           '54000',
           `a statement has at most ${wordsMax} words and signs; send shorter statements`,

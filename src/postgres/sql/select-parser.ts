@@ -25,7 +25,8 @@ export function parseSelect(text: string): Select {
  * as many words as are admitted takes about 20 ms, in which no other client is served.
  */
 export function parseSelectTokens(tokens: readonly Token[]): Select {
-  if (tokens.length > wordsMax)
+  // `end` is no word.
+  if (tokens.length - 1 > wordsMax)
     throw new SqlError('54000', `a query has at most ${wordsMax} words and signs; send shorter queries`)
   const reader = new TokenReader(tokens)
   const select = new SelectParser(reader).read()
