@@ -398,7 +398,8 @@ export const mutations: readonly Mutation[] = [
     to: 'if (isSure)',
   },
   {
-    fault: 'an INSERT is sent without ids because a server executes some of its executable comments, and not all',
+    fault:
+      'an INSERT is sent without ids because a server executes some of its executable comments, and not all',
     foundBy: 'test/unit/proxy/sql/statements.test.ts',
     file: 'src/proxy/sql/statements.ts',
     from: 'const isSure = reading === relay && !(yield* mayInsertByVersion(text, session, columns))',

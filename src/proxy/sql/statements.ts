@@ -255,7 +255,9 @@ class StatementsReader {
     const rest = new Lexer(this.#sql, this.#session, { executable: 'leave', parameters: false }, start)
     const cursor = new Cursor(rest, this.#session.charset)
     cursor.step()
-    if (yield* insertsWithin(cursor, this.#session, this.#context.columns, true))
+    // $$…$$ is a string of MySQL.
+    const isQuoted = this.#sql.includes('$', start) && this.#mentions(start)
+    if (isQuoted || (yield* insertsWithin(cursor, this.#session, this.#context.columns, true)))
       this.#refuseForm('the text behind a definition')
     yield* this.#finish()
   }

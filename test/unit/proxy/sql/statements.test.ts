@@ -115,6 +115,7 @@ describe('forms in which ids cannot be filled in', () => {
       `CREATE PROCEDURE p() BEGIN SELECT 1 end; ${insert}; END`,
       `CREATE PROCEDURE p() BEGIN ${insert}`,
       `CREATE PACKAGE p AS PROCEDURE a; END; ${insert}`,
+      `CREATE FUNCTION f() RETURNS INT LANGUAGE JAVASCRIPT AS $$ /* $$; ${insert} /* */`,
       'INSERT INTO /*!999999 other (n) VALUES (1), */ /*!50000 orders */ (n) VALUES (1)',
       'INSERT INTO /*!50000 /*!50000 orders */ (n) VALUES (2*/**/3)',
       'SET /*!50000 STATEMENT */ max_statement_time = 1 FOR INSERT INTO orders (n) VALUES (1)',
