@@ -22,6 +22,12 @@ describe('the work of a text grows with its length, and not with its square', ()
     assert.equal(reading.kind, 'fill')
   })
 
+  test('with a comment of many stars, which are not searched one by one', (t) => {
+    const searches = t.mock.method(Buffer.prototype, 'indexOf')
+    assert.equal(read(`INSERT /*${' *'.repeat(100_000)}*/ INTO orders (a) VALUES (1)`).kind, 'fill')
+    assert.ok(searches.mock.callCount() < 1000, `${searches.mock.callCount()} searches`)
+  })
+
   test('with many definitions in front of many statements', limit, () => {
     const sql = `${'CREATE TABLE x (a INT);'.repeat(100_000)}${insert.repeat(100_000)}`
     assert.equal(read(sql).kind, 'relay')
