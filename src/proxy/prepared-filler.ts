@@ -7,7 +7,8 @@
  *  3. The connection has at most `statementsMax` such statements, which take at most `statementsBytesMax`.
  *  4. The insert id of a reply is the first id of its execution, unless a row was there before; or, if it got no id, the
  *     given id of its last row.
- *  5. After an execution that the proxy has answered by itself, the server has no long data of it.
+ *  5. While the server has not numbered a filled statement, no command that names a number unknown here is sent.
+ *  6. After an execution that the proxy has answered by itself, the server has no long data of it.
  */
 import type { HeldCommand } from './client-commands.ts'
 import { type ColumnType, refuseUnfit } from './column-types.ts'
@@ -42,6 +43,10 @@ export class PreparedFiller {
   readonly #statements = new Map<number, PreparedStatement>()
   /** Those, and what the server has not numbered yet. */
   readonly #all = new Set<PreparedStatement>()
+  /** Those whose PREPARE the server has not answered yet, also if they are closed. */
+  readonly #unnumbered = new Set<PreparedStatement>()
+  /** Takes a command that waits for the next of their numbers. */
+  #numberedNext: (() => void) | undefined
   #newest: PreparedStatement | undefined
   readonly #meaning = new NewestStatement()
 
@@ -52,6 +57,19 @@ export class PreparedFiller {
   /** The filled statement that a command names. */
   find(statement: number): PreparedStatement | undefined {
     return statement === newestStatement ? this.#newest : this.#statements.get(statement)
+  }
+
+  /** Whether the server may be about to give this number to a filled statement, which the client can only guess. */
+  mayBecome(statement: number): boolean {
+    const isKnown = statement === newestStatement || this.#statements.has(statement)
+    return !isKnown && this.#unnumbered.size > 0
+  }
+
+  /** Resolves when the server has answered one more PREPARE of a filled statement. */
+  nextNumber(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#numberedNext = resolve
+    })
   }
 
   /** The server's number of the statement that a command of the client names. */
@@ -79,6 +97,7 @@ export class PreparedFiller {
   clear(): void {
     this.#statements.clear()
     this.#all.clear()
+    this.#unnumbered.clear()
     this.bytes = 0
     this.#newest = undefined
     this.#meaning.none()
@@ -120,11 +139,12 @@ export class PreparedFiller {
       return this.#host.answer(command, tooLongStatements(statementsBytesMax))
     this.#newest = statement
     this.#all.add(statement)
+    this.#unnumbered.add(statement)
     this.bytes += statement.bytes
     this.#meaning.sent()
     const isShown = fill.parameters.map((source) => source >= 0)
     const filter = prepareFilter(isShown, !this.#host.deprecatesEof, (number) =>
-      this.#numbered(statement, number),
+      this.#answered(statement, number),
     )
     this.#host.send(command, fill.sql, filter)
   }
@@ -198,6 +218,13 @@ export class PreparedFiller {
     const body = writeExecution(head, statement.parametersWith(execution, rows, ids))
     statement.reset()
     send(command, body, this.#filterOf(statement, execution, firstId))
+  }
+
+  #answered(statement: PreparedStatement, number: number | undefined): void {
+    this.#unnumbered.delete(statement)
+    this.#numbered(statement, number)
+    this.#numberedNext?.()
+    this.#numberedNext = undefined
   }
 
   #numbered(statement: PreparedStatement, number: number | undefined): void {
