@@ -15,7 +15,7 @@ import {
   readExecution,
 } from './execute-packet.ts'
 import type { MysqlError } from './protocol.ts'
-import { asError, unsupportedValue } from './refusals.ts'
+import { asError, changedMode, unsupportedValue } from './refusals.ts'
 import { readsDiagnostics } from './sql/diagnostics.ts'
 import type { PreparedFill } from './sql/fill.ts'
 import { doubleIsZero, stateOfText } from './sql/id-values.ts'
@@ -97,6 +97,8 @@ export class PreparedStatement {
 
   /** The rows of an execution that need ids. */
   needs({ parameters }: Execution, session: SqlSession): Needs {
+    for (const [mode, was] of this.insert.modes)
+      if (session[mode] !== was) return { error: changedMode(this.insert.column) }
     const rows: number[] = []
     for (const [index, row] of this.insert.rows.entries()) {
       if (row.state !== 'parameter') {

@@ -32,6 +32,14 @@ export function changedFormat({ generator }: FilledColumn): MysqlError {
   return refused(1235, `the format of ${generator} was altered; prepare the statement again`)
 }
 
+/** The text asked for other ids when it was prepared. */
+export function changedMode({ database, table, column }: FilledColumn): MysqlError {
+  return refused(
+    1235,
+    `the SQL mode has changed since the statement was prepared, and with it whether ${database}.${table}.${column} needs an id; prepare it again`,
+  )
+}
+
 /** MariaDB's bulk operations, which the proxy has not offered. */
 export const bulkExecution: MysqlError = refused(
   1235,

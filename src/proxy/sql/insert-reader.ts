@@ -86,6 +86,7 @@ export class InsertReader {
       tableEnd,
       aliasAt,
       readsLastInsertId,
+      modes: rows.modes,
     }
   }
 

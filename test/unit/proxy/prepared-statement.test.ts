@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { PreparedStatement } from '../../../src/proxy/prepared-statement.ts'
 import { fillPrepared } from '../../../src/proxy/sql/fill.ts'
-import { read } from './sql/shop.ts'
+import { type Given, read, session } from './sql/shop.ts'
 
 /** A statement whose text is collected as soon as nothing has it. */
-function prepared(text: string) {
-  const reading = read(text, { prepared: true })
+function prepared(text: string, given: Given = {}) {
+  const reading = read(text, { ...given, prepared: true })
   assert.ok(reading.kind === 'fill')
   const sql = Buffer.from(text)
   const [insert] = reading.inserts
@@ -37,4 +37,29 @@ test('the memory of a prepared statement grows with its rows and parameters', ()
     (rows) => prepared(`INSERT INTO orders (id, name) VALUES ${Array(rows).fill('(?, ?)').join()}`).statement,
   )
   assert.ok(long!.bytes - short!.bytes > 100_000)
+})
+
+describe('an execution in another SQL mode than that of its PREPARE', () => {
+  const modes = { zero: 'NO_AUTO_VALUE_ON_ZERO', empty: 'EMPTY_STRING_IS_NULL', strict: 'STRICT_ALL_TABLES' }
+  const cases: [id: string, before: string, after: string, isRefused: boolean][] = [
+    ['0', modes.zero, '', true],
+    ['0.4', '', modes.zero, true],
+    ['DEFAULT', modes.zero, '', true],
+    ["''", modes.strict, '', true],
+    ["'x'", modes.strict, '', true],
+    ["''", modes.empty, '', true],
+    ["''", modes.strict, `${modes.strict},${modes.empty}`, true],
+    ['0', '', modes.strict, false],
+    ['NULL', '', `${modes.strict},${modes.empty},${modes.zero}`, false],
+    ['7', '', modes.zero, false],
+  ]
+  for (const [id, before, after, isRefused] of cases)
+    test(`is ${isRefused ? 'refused' : 'sent'} for the id ${id}, after '${before}', in '${after}'`, () => {
+      const { statement } = prepared(`INSERT INTO orders (id, name) VALUES (${id}, ?)`, { sqlMode: before })
+      const execution = statement.read(Buffer.from([1, 0, 0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 0]))
+      assert.ok(execution)
+      assert.ok('rows' in statement.needs(execution, session({ sqlMode: before })))
+      const needs = statement.needs(execution, session({ sqlMode: after }))
+      assert.equal('error' in needs ? needs.error.code : 0, isRefused ? 1235 : 0)
+    })
 })
