@@ -21,14 +21,16 @@ import { prepareFilter } from './prepare-reply.ts'
 import { PreparedStatement } from './prepared-statement.ts'
 import { commands } from './protocol.ts'
 import {
+  asError,
   bulkExecution,
   changedFormat,
   malformedExecution,
   tooLongStatements,
   tooManyStatements,
 } from './refusals.ts'
-import { type DrawnIds, preparedSlices } from './sql/fill.ts'
+import { canNameColumns, type DrawnIds, preparedSlices } from './sql/fill.ts'
 import type { Insert } from './sql/insert.ts'
+import { foreignNames } from './sql/refusal.ts'
 import type { SqlSession } from './sql/session.ts'
 
 /** Swallows the reply to a command of the proxy. */
@@ -128,8 +130,15 @@ export class PreparedFiller {
   }
 
   /** Prepares an INSERT that may need ids. `parametersAt`: where the client's parameters are in its text. */
-  async prepare(command: HeldCommand, insert: Insert, parametersAt: readonly number[]): Promise<void> {
+  async prepare(
+    command: HeldCommand,
+    insert: Insert,
+    parametersAt: readonly number[],
+    { charset }: SqlSession,
+  ): Promise<void> {
     const { filling, signal, statementsMax, statementsBytesMax } = this.#host
+    if (!canNameColumns(insert, charset))
+      return this.#host.answer(command, asError(foreignNames(charset.name)))
     if (this.#all.size >= statementsMax) return this.#host.answer(command, tooManyStatements(statementsMax))
     const isText = await filling.supply.isText(insert.column.generator, signal)
     const slices = preparedSlices(command.body, insert, parametersAt, isText)

@@ -197,7 +197,8 @@ export class StatementFiller implements StatementReader {
     if (reading.kind === 'relay')
       return reading.given ? this.#sendGiven(command, reading.given) : this.#relay(command)
     if (command.command === commands.query) return this.#fill(command, reading, learned)
-    return this.#prepared.prepare(command, reading.inserts[0]!, reading.parametersAt)
+    const { inserts, parametersAt } = reading
+    return this.#prepared.prepare(command, inserts[0]!, parametersAt, this.#knowledge.session!)
   }
 
   #refuse(command: HeldCommand, { code, state, message }: Refusal): undefined {

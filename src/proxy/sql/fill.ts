@@ -7,10 +7,11 @@
  * servers evaluate rows, and the values of a row, in the order in which they are written.
  */
 import assert from 'node:assert/strict'
+import type { Charset } from './charsets.ts'
 import { applyEdits, type Edit } from './edits.ts'
 import { type Insert, needsId, type OnDuplicate, type RowId } from './insert.ts'
 import { atOnce, type Slices, sliceRows } from './slices.ts'
-import { latin1, sameColumn } from './words.ts'
+import { isAscii, latin1, sameColumn } from './words.ts'
 
 const [dollar, rightParen, comma] = [36, 41, 44]
 
@@ -39,7 +40,7 @@ export function* fillSlices(
     let needed = 0
     for (const [row, each] of insert.rows.entries()) places[row] = needsId(each) ? needed++ : -1
     const idOf = (row: number) => ({ text: literal(ids[places[row]!], isText), hidden: [] })
-    yield* addEdits(edits, sql, insert, isText, idOf)
+    yield* addEdits(edits, sql, insert, { isText, idOf, namesColumns: false })
     if (index % sliceRows === sliceRows - 1) yield
   }
   return yield* applyEdits(sql, edits)
@@ -72,7 +73,8 @@ export function* preparedSlices(
   isText: boolean,
 ): Slices<PreparedFill> {
   const edits: Edit[] = []
-  yield* addEdits(edits, sql, insert, isText, (row) => ({ text: '?', hidden: [row] }))
+  const idOf = (row: number) => ({ text: '?', hidden: [row] })
+  yield* addEdits(edits, sql, insert, { isText, idOf, namesColumns: true })
   const parameters: number[] = []
   let client = 0
   for (const { at, hidden } of edits) {
@@ -90,13 +92,20 @@ function setsInsertId(insert: Insert, isText: boolean): boolean {
 /** A piece of a statement, and the rows whose ids its parameters are. */
 type Piece = { readonly text: string; readonly hidden: readonly number[] }
 
+/** How a statement is written. */
+type Writing = {
+  readonly isText: boolean
+  readonly idOf: (row: number) => Piece
+  /** Whether a statement without a list of columns gets one, so that it means the same when the table is altered. */
+  readonly namesColumns: boolean
+}
+
 /** Adds the edits of a statement to `edits`. */
 function* addEdits(
   edits: Edit[],
   sql: Buffer,
   insert: Insert,
-  isText: boolean,
-  idOf: (row: number) => Piece,
+  { isText, idOf, namesColumns }: Writing,
 ): Slices<void> {
   const push = (...added: readonly Edit[]) => {
     for (const edit of added) edits.push(separated(sql, edit))
@@ -107,6 +116,7 @@ function* addEdits(
   const first = rows.findIndex(needsId)
   const moved = isLate && isFollowed(insert)
   if (first >= 0) push(...columnEdits(sql, insert, moved))
+  if (namesColumns && !moved) push(...listEdits(insert))
   for (const [index, row] of rows.entries()) {
     const own = needsId(row) ? idOf(index) : undefined
     const value = setsId ? settingValue() : own
@@ -164,6 +174,17 @@ function columnEdits(sql: Buffer, { columns, column }: Insert, moved: boolean): 
       return moved ? [remove(id.start, id.followingAt), add(addAt, `, ${latin1(sql, id.start, id.end)}`)] : []
     }
   }
+}
+
+/** The list of columns that a statement has left out. */
+function listEdits({ columns }: Insert): Edit[] {
+  if (columns.form !== 'none' || !columns.all) return []
+  return [add(columns.listAt, `(${columns.all.map(quoted).join(', ')}) `)]
+}
+
+/** Whether the columns that a statement leaves out can be written in a character set. */
+export function canNameColumns({ columns }: Insert, charset: Charset): boolean {
+  return charset.isUtf8 || columns.form !== 'none' || (columns.all?.every(isAscii) ?? true)
 }
 
 function listWithIdLast(all: readonly string[], id: string): string {

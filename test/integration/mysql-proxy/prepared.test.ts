@@ -31,7 +31,7 @@ let client: Connection
 before(async () => {
   port = await freePort()
   db = await startMysql(scope)
-  const tables = ['orders=order', 'codes=code', 'few=few'].flatMap((each) => [
+  const tables = ['orders=order', 'few_columns=order', 'codes=code', 'few=few'].flatMap((each) => [
     '--table',
     `shop.${each.replace('=', '.id=')}`,
   ])
@@ -167,6 +167,19 @@ describe('a prepared INSERT', () => {
     await assert.rejects(execute('INSERT INTO orders (body) VALUES (?) -- more', ['a']), { errno: 1461 })
     client.unprepare('INSERT INTO orders (body) VALUES (?) -- 1')
     await execute('INSERT INTO orders (body) VALUES (?) -- more', ['a'])
+  })
+
+  test('without a list of columns keeps them in their order when another session alters the table', async (t) => {
+    t.after(() => client.destroy())
+    const sql = 'INSERT INTO few_columns VALUES (NULL, ?)'
+    await db.admin('CREATE TABLE shop.few_columns (id BIGINT NOT NULL, item VARCHAR(40))')
+    const first = await execute(sql, ['6'])
+    await db.admin('ALTER TABLE shop.few_columns MODIFY id BIGINT NOT NULL AFTER item')
+    const second = await execute(sql, ['7'])
+    assert.deepEqual(await rows('SELECT id, item FROM few_columns ORDER BY id'), [
+      { id: first.insertId, item: '6' },
+      { id: second.insertId, item: '7' },
+    ])
   })
 
   test('follows a change of the session that a prepared statement makes', async (t) => {

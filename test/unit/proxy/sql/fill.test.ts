@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { filled, type Given, prepared } from './shop.ts'
+import { charsetOf } from '../../../../src/proxy/sql/charsets.ts'
+import { canNameColumns, fillPrepared } from '../../../../src/proxy/sql/fill.ts'
+import { bytes, filled, type Given, prepared, read } from './shop.ts'
 
 type Case = readonly [statement: string, expected: string, given?: Given]
 
@@ -531,6 +533,22 @@ describe('a prepared INSERT', () => {
         -2,
       ],
     ],
+    // The columns have their order of now, also when the table is altered.
+    [
+      'INSERT INTO orders VALUES (NULL, ?, 1)',
+      ['INSERT INTO orders (`id`, `name`, `n`) VALUES (LAST_INSERT_ID(?), ?, 1)', -1, 0],
+    ],
+    [
+      'REPLACE orders VALUES (?, ?, 1), (7, ?, 1)',
+      ['REPLACE orders (`id`, `name`, `n`) VALUES (?, ?, 1), (7, ?, 1)', 0, 1, 2],
+    ],
+    ['INSERT orders VALUES (7, ?, 1)', ['INSERT orders (`id`, `name`, `n`) VALUES (7, ?, 1)', 0]],
+    ['INSERT INTO orders VALUES ()', ['INSERT INTO orders (`id`) VALUES (LAST_INSERT_ID(?))', -1]],
+    ['INSERT INTO orders VALUES (?, LAST_INSERT_ID(), 1)', ['1235']],
+    [
+      'INSERT INTO orders VALUES (NULL, LAST_INSERT_ID(), ?)',
+      ['INSERT INTO orders (`name`, `n`, `id`) VALUES (LAST_INSERT_ID(), ?, LAST_INSERT_ID(?))', 0, -1],
+    ],
     ['INSERT INTO lines (id, n) VALUES (?, LAST_INSERT_ID())', ['1235']],
     ['INSERT INTO orders (id, n) VALUES (? + 0, 1)', ['1235']],
     ['INSERT INTO orders SET id=0/**/', ['INSERT INTO orders SET id=LAST_INSERT_ID(?)/**/', -1]],
@@ -557,4 +575,15 @@ describe('a prepared INSERT', () => {
     it(`has parameters of its own for ids in ${statement}${given?.isText ? ', of texts' : ''}`, () => {
       assert.deepEqual(prepared(statement, given), expected)
     })
+
+  it('names columns only in a character set that has them', () => {
+    const columns = ['id', '\u540d', 'n']
+    const reading = read('INSERT INTO orders VALUES (NULL, ?, 1)', { prepared: true, facts: { columns } })
+    assert.ok(reading.kind === 'fill')
+    const [insert] = reading.inserts
+    assert.equal(canNameColumns(insert!, charsetOf('latin1')), false)
+    assert.equal(canNameColumns(insert!, charsetOf('utf8mb4')), true)
+    const { sql } = fillPrepared(bytes('INSERT INTO orders VALUES (NULL, ?, 1)'), insert!, [], false)
+    assert.match(sql.toString(), /\(`id`, `\u540d`, `n`\)/)
+  })
 })
