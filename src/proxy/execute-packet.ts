@@ -99,6 +99,9 @@ export function idParameter(id: string, isText: boolean): Parameter {
   return { type: longlong, isUnsigned: true, value, isLong: false }
 }
 
+/** NULL in an id's place. */
+export const noId: Parameter = { type: longlong, isUnsigned: true, value: undefined, isLong: false }
+
 /** A number, if the parameter is one; a text, if it is one; null; or undefined for dates and long data. */
 export function plainValue({ type, value, isLong }: Parameter): number | string | null | undefined {
   if (isLong) return undefined

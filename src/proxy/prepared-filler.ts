@@ -260,6 +260,8 @@ export class PreparedFiller {
   }
 
   #filterOf(statement: PreparedStatement, execution: Execution, firstId: string | undefined) {
+    // Only the server knows whether the row was there before.
+    if (statement.insert.onDuplicate !== undefined) return undefined
     if (firstId !== undefined) return firstIdFilter(statement.insert, firstId)
     const given = statement.lastGiven(execution)
     return given === undefined ? undefined : givenIdFilter(statement.insert, given)

@@ -9,6 +9,7 @@ import {
   type Execution,
   givenInteger,
   idParameter,
+  noId,
   type Parameter,
   type ParameterTypes,
   plainValue,
@@ -46,6 +47,8 @@ export class PreparedStatement {
   readonly setsInsertId: boolean
   /** Whether it reads what an earlier statement has left, such as ROW_COUNT(). */
   readonly readsDiagnostics: boolean
+  /** Whether each id is a parameter of the client, with one of the proxy behind it that sets the insert id. */
+  readonly #bindsId: boolean
   /** The id that the text gives to its last row. */
   readonly #given: bigint | undefined
   /** As in `PreparedFill`. */
@@ -57,7 +60,8 @@ export class PreparedStatement {
   constructor(insert: Insert, sql: Buffer, fill: PreparedFill, isText: boolean, count: number) {
     this.#given = lastGiven(insert, sql)
     this.insert = withoutText(insert)
-    this.setsInsertId = isText || (fill.setsInsertId && idsNeeded(insert) > 0)
+    this.setsInsertId = isText || fill.setsInsertId
+    this.#bindsId = fill.setsInsertId && idsNeeded(insert) === 0
     this.readsDiagnostics = readsDiagnostics(sql)
     this.#parameters = Int32Array.from(fill.parameters)
     this.isText = isText
@@ -133,9 +137,12 @@ export class PreparedStatement {
       const { state, parameter } = this.insert.rows[row]!
       if (state === 'parameter') replaced.set(parameter, id)
     }
+    const setting = this.#bindsId ? rows[0] : undefined
+    if (setting !== undefined) replaced.set(this.insert.rows[setting]!.parameter, noId)
+    const hidden = (row: number) => (this.#bindsId && row !== setting ? noId : idOf.get(row)!)
     const all: Parameter[] = []
     for (const source of this.#parameters)
-      all.push(source < 0 ? idOf.get(-1 - source)! : (replaced.get(source) ?? parameters[source]!))
+      all.push(source < 0 ? hidden(-1 - source) : (replaced.get(source) ?? parameters[source]!))
     return all
   }
 }

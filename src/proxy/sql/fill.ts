@@ -40,7 +40,7 @@ export function* fillSlices(
     let needed = 0
     for (const [row, each] of insert.rows.entries()) places[row] = needsId(each) ? needed++ : -1
     const idOf = (row: number) => ({ text: literal(ids[places[row]!], isText), hidden: [] })
-    yield* addEdits(edits, sql, insert, { isText, idOf, namesColumns: false })
+    yield* addEdits(edits, sql, insert, { isText, idOf, namesColumns: false, bindsId: false })
     if (index % sliceRows === sliceRows - 1) yield
   }
   return yield* applyEdits(sql, edits)
@@ -51,9 +51,12 @@ export type PreparedFill = {
   readonly sql: Buffer
   /** What each parameter of `sql` is: the client's parameter n, from 0; or -1 - n: the id of row n. */
   readonly parameters: readonly number[]
-  /** Whether the statement sets the insert id by itself whenever it is executed; never with ids that are parameters. */
+  /** Whether the statement sets the insert id by itself whenever an execution draws ids. */
   readonly setsInsertId: boolean
 }
+
+/** Servers take so many parameters. */
+const parametersMax = 65_535
 
 /** The statement with a hidden parameter for each id that its text lacks. `parametersAt` are the client's parameters. */
 export function fillPrepared(
@@ -74,7 +77,8 @@ export function* preparedSlices(
 ): Slices<PreparedFill> {
   const edits: Edit[] = []
   const idOf = (row: number) => ({ text: '?', hidden: [row] })
-  yield* addEdits(edits, sql, insert, { isText, idOf, namesColumns: true })
+  const bindsId = bindsInsertId(insert, isText, parametersAt.length)
+  yield* addEdits(edits, sql, insert, { isText, idOf, namesColumns: true, bindsId })
   const parameters: number[] = []
   let client = 0
   for (const { at, hidden } of edits) {
@@ -82,7 +86,22 @@ export function* preparedSlices(
     for (const row of hidden) parameters.push(-1 - row)
   }
   while (client < parametersAt.length) parameters.push(client++)
-  return { sql: yield* applyEdits(sql, edits), parameters, setsInsertId: setsInsertId(insert, isText) }
+  const setsId = bindsId || setsInsertId(insert, isText)
+  return { sql: yield* applyEdits(sql, edits), parameters, setsInsertId: setsId }
+}
+
+/**
+ * Whether the client's parameters are all ids that may be drawn, of an ON DUPLICATE KEY UPDATE. Only the server knows then
+ * whether a row was inserted, so only the statement itself can set the insert id.
+ */
+function bindsInsertId({ rows, onDuplicate }: Insert, isText: boolean, count: number): boolean {
+  if (isText || onDuplicate === undefined || count + rows.length > parametersMax) return false
+  return rows.length > 0 && rows.every(({ state }) => state === 'parameter')
+}
+
+/** The id's parameter, or, if that is NULL, another one that sets the insert id. */
+function boundEdits({ start, end }: RowId, row: number): Edit[] {
+  return [add(start, 'IFNULL('), { at: end, end, text: ', LAST_INSERT_ID(?))', hidden: [row] }]
 }
 
 function setsInsertId(insert: Insert, isText: boolean): boolean {
@@ -98,6 +117,8 @@ type Writing = {
   readonly idOf: (row: number) => Piece
   /** Whether a statement without a list of columns gets one, so that it means the same when the table is altered. */
   readonly namesColumns: boolean
+  /** See `bindsInsertId`. */
+  readonly bindsId: boolean
 }
 
 /** Adds the edits of a statement to `edits`. */
@@ -105,7 +126,7 @@ function* addEdits(
   edits: Edit[],
   sql: Buffer,
   insert: Insert,
-  { isText, idOf, namesColumns }: Writing,
+  { isText, idOf, namesColumns, bindsId }: Writing,
 ): Slices<void> {
   const push = (...added: readonly Edit[]) => {
     for (const edit of added) edits.push(separated(sql, edit))
@@ -120,6 +141,7 @@ function* addEdits(
   for (const [index, row] of rows.entries()) {
     const own = needsId(row) ? idOf(index) : undefined
     const value = setsId ? settingValue() : own
+    if (bindsId) push(...boundEdits(row, index))
     if (value || moved) push(...rowEdits(insert, row, value ?? givenValue(sql, row), moved))
     if (index % sliceRows === sliceRows - 1) yield
 

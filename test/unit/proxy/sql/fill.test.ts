@@ -517,10 +517,45 @@ describe('a prepared INSERT', () => {
     [
       'INSERT INTO orders (id, n) VALUES (?, ?) ON DUPLICATE KEY UPDATE n = 1',
       [
-        'INSERT INTO orders (id, n) VALUES (?, ?) ON DUPLICATE KEY UPDATE orders.`id` = LAST_INSERT_ID(orders.`id`), n = 1',
+        'INSERT INTO orders (id, n) VALUES (IFNULL(?, LAST_INSERT_ID(?)), ?) ON DUPLICATE KEY UPDATE orders.`id` = LAST_INSERT_ID(orders.`id`), n = 1',
         0,
+        -1,
         1,
       ],
+    ],
+    [
+      'INSERT INTO orders SET n = ?, id =(?) ON DUPLICATE KEY UPDATE n = ?',
+      [
+        'INSERT INTO orders SET n = ?, id =IFNULL((?), LAST_INSERT_ID(?)) ON DUPLICATE KEY UPDATE orders.`id` = LAST_INSERT_ID(orders.`id`), n = ?',
+        0,
+        1,
+        -1,
+        2,
+      ],
+    ],
+    [
+      'INSERT INTO orders (id) VALUES (?), (7), (?) ON DUPLICATE KEY UPDATE n = ?',
+      [
+        'INSERT INTO orders (id) VALUES (IFNULL(?, LAST_INSERT_ID(?))), (7), (IFNULL(?, LAST_INSERT_ID(?))) ON DUPLICATE KEY UPDATE orders.`id` = LAST_INSERT_ID(orders.`id`), n = ?',
+        0,
+        -1,
+        1,
+        -2,
+        2,
+      ],
+    ],
+    [
+      'INSERT INTO orders (id) VALUES (?), (NULL) ON DUPLICATE KEY UPDATE n = 1',
+      [
+        'INSERT INTO orders (id) VALUES (?), (?) ON DUPLICATE KEY UPDATE orders.`id` = LAST_INSERT_ID(orders.`id`), n = 1',
+        0,
+        -2,
+      ],
+    ],
+    [
+      'INSERT INTO orders (id) VALUES (?) ON DUPLICATE KEY UPDATE n = 1',
+      ['INSERT INTO orders (id) VALUES (?) ON DUPLICATE KEY UPDATE n = 1', 0],
+      text,
     ],
     [
       'INSERT INTO lines (id, n) VALUES (NULL, LAST_INSERT_ID() + ?), (NULL, ?)',
