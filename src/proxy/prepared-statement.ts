@@ -110,8 +110,8 @@ export class PreparedStatement {
         continue
       }
       const value = plainValue(parameters[row.parameter]!)
-      if (value === undefined && parameters[row.parameter]!.isLong)
-        return { error: unsupportedValue(this.insert.column) }
+      // Long data, or a date, which may be 0000-00-00.
+      if (value === undefined) return { error: unsupportedValue(this.insert.column) }
       const state = stateOfValue(value, session)
       if (state === 'unclear' && !this.isText) return { error: unsupportedValue(this.insert.column) }
       if (state === 'needed') rows.push(index)
@@ -166,12 +166,8 @@ function withoutText(insert: Insert): Insert {
 }
 
 /** What a value in an id's place asks for. With `NO_AUTO_VALUE_ON_ZERO`, 0 is a value. */
-function stateOfValue(
-  value: number | string | null | undefined,
-  session: SqlSession,
-): 'needed' | 'given' | 'unclear' {
+function stateOfValue(value: number | string | null, session: SqlSession): 'needed' | 'given' | 'unclear' {
   if (value === null || (value === '' && session.emptyStringIsNull)) return 'needed'
-  if (value === undefined) return 'given'
   const zero = session.noAutoValueOnZero ? 'given' : 'needed'
   if (typeof value === 'number') return doubleIsZero(value) ? zero : 'given'
   const state = stateOfText(value)

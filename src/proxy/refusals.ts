@@ -3,7 +3,7 @@ import type { MysqlError } from './protocol.ts'
 import type { FilledColumn } from './sql/filled-columns.ts'
 import type { Refusal } from './sql/refusal.ts'
 
-/** The id's parameter is a text that is no number, or is sent in pieces. */
+/** The id's parameter is a text that is no number, a date, or sent in pieces. */
 export function unsupportedValue({ database, table, column }: FilledColumn): MysqlError {
   return refused(
     1235,

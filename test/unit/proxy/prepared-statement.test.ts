@@ -63,3 +63,13 @@ describe('an execution in another SQL mode than that of its PREPARE', () => {
       assert.equal('error' in needs ? needs.error.code : 0, isRefused ? 1235 : 0)
     })
 })
+
+test('a date in the place of an id is refused: a server takes an empty one for 0', () => {
+  const { statement } = prepared('INSERT INTO orders (id) VALUES (?)')
+  for (const type of [7, 10, 11, 12, 14, 17, 18, 19]) {
+    const execution = statement.read(Buffer.from([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, type, 0, 0]))
+    assert.ok(execution)
+    const needs = statement.needs(execution, session())
+    assert.equal('error' in needs && needs.error.code, 1235)
+  }
+})
