@@ -171,5 +171,6 @@ function stateOfValue(value: number | string | null, session: SqlSession): 'need
   const zero = session.noAutoValueOnZero ? 'given' : 'needed'
   if (typeof value === 'number') return doubleIsZero(value) ? zero : 'given'
   const state = stateOfText(value)
+  if (state === 'expression') return 'unclear'
   return state === 'zero' ? zero : state
 }

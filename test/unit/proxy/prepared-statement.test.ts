@@ -73,3 +73,15 @@ test('a date in the place of an id is refused: a server takes an empty one for 0
     assert.equal('error' in needs && needs.error.code, 1235)
   }
 })
+
+test('a text with bytes that may be spaces around a 0 is refused as an id, and others are not', () => {
+  const { statement } = prepared('INSERT INTO orders (id) VALUES (?)')
+  const stateOf = (text: string) => {
+    const value = Buffer.from(text, 'latin1')
+    const body = Buffer.from([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 253, 0, value.length, ...value])
+    const needs = statement.needs(statement.read(body)!, session({ charset: 'latin1' }))
+    return 'error' in needs ? needs.error.code : needs.rows.length
+  }
+  assert.deepEqual(['\xa00', '0\xa0', '\xa0 0.4\xa0', '\xc2\xa00'].map(stateOf), [1235, 1235, 1235, 1235])
+  assert.deepEqual(['7\xa0', '0', '70'].map(stateOf), [0, 1, 0])
+})

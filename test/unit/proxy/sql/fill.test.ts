@@ -271,6 +271,11 @@ describe('an INSERT that names the id', () => {
     "DATE '2020-01-01'",
     'NULLIF(0, 0)',
     '!0',
+    // A byte that is a space in latin1.
+    "'\xa00'",
+    "'0' '\xa0'",
+    "_latin1 '0\xa0\xa0'",
+    "x'A030'",
   ]
   for (const value of expressions)
     it(`refuses ${value}, which may be NULL or 0`, () => {
