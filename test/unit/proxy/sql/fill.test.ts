@@ -456,6 +456,24 @@ describe('the insert id', () => {
       'INSERT INTO lines SET n = LAST_INSERT_ID(), id = LAST_INSERT_ID(1001)',
     ],
     ['INSERT INTO lines (id, n) VALUES (7, LAST_INSERT_ID())', 'relay'],
+    ...[
+      '@@`identity`',
+      '@@session.`last_insert_id`',
+      '@@`session`.`Identity`',
+      '@@session . last_insert_id',
+      '@@LOCAL/* c */./* c */identity',
+    ].flatMap((variable): (readonly [string, string])[] => [
+      [
+        `INSERT INTO lines (id, n) VALUES (NULL, 1 + ${variable})`,
+        `INSERT INTO lines (n, id) VALUES (1 + ${variable}, LAST_INSERT_ID(1001))`,
+      ],
+      [`INSERT INTO lines (n) VALUES (1) RETURNING id, ${variable}`, '1235'],
+    ]),
+    [
+      'INSERT INTO lines (id, n) VALUES (NULL, @@wait_timeout + @identity + @@sql_mode.`x` + identity)',
+      'INSERT INTO lines (id, n) VALUES (LAST_INSERT_ID(1001), @@wait_timeout + @identity + @@sql_mode.`x` + identity)',
+    ],
+    ['INSERT INTO lines (n) VALUES (1) ON DUPLICATE KEY UPDATE n = LAST_INSERT_ID(LAST_INSERT_ID())', '1235'],
     [
       'INSERT INTO lines VALUES (NULL, LAST_INSERT_ID(), 1)',
       '1235',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { readsDiagnostics } from '../../../../src/proxy/sql/diagnostics.ts'
 import { fillSlices, fillText } from '../../../../src/proxy/sql/fill.ts'
 import type { Slices } from '../../../../src/proxy/sql/slices.ts'
 import { readingSlices, readStatements } from '../../../../src/proxy/sql/statements.ts'
@@ -293,3 +294,20 @@ function counted<Result>(slices: Slices<Result>): [Result, number] {
     if (step.done) return [step.value, count]
   }
 }
+
+describe('what an earlier statement has left', () => {
+  for (const text of [
+    'SELECT ROW_COUNT()',
+    'SELECT `found_rows`()',
+    'SELECT @@warning_count',
+    'SELECT @@session . `error_count`',
+    'SELECT @@local/**/.warning_count',
+  ])
+    it(`is read by ${text}`, () => {
+      assert.equal(readsDiagnostics(bytes(text)), true)
+    })
+
+  it('is not read by columns of such names', () => {
+    assert.equal(readsDiagnostics(bytes('SELECT error_count, rows FROM log')), false)
+  })
+})
