@@ -215,9 +215,7 @@ export class StatementFiller implements StatementReader {
   #note(command: number, sql: Buffer): void {
     if (command === commands.query) return this.#knowledge.note(sql)
     this.#prepared.preparesOther()
-    this.#preparesChanges ||=
-      this.#knowledge.isChanging(sql) || this.#knowledge.columns.defined(sql).length > 0
-    this.#knowledge.noteDefinitions(sql)
+    if (this.#knowledge.notePrepared(sql) || this.#knowledge.isChanging(sql)) this.#preparesChanges = true
   }
 
   /** Asks for a fact of a table, and takes the command again. */
