@@ -25,6 +25,7 @@ export const mark = {
   colon: 58,
   semicolon: 59,
   equal: 61,
+  question: 63,
 } as const
 
 const functionName = 'LAST_INSERT_ID'
@@ -183,7 +184,7 @@ export class Cursor {
    */
   skipExpression(isEnd: () => boolean): boolean {
     for (; ; this.#tokens++) {
-      if (this.lexer.kind === token.broken) this.fail()
+      if (this.lexer.kind === token.broken || this.#atQuestion) this.fail()
       if (this.isPause) return false
       if (this.atEnd || (this.#depth === 0 && (this.atMark(mark.comma) || isEnd()))) {
         if (this.#tokens === 0 || this.#depth > 0) this.fail()
@@ -194,6 +195,13 @@ export class Cursor {
       else if (this.atMark(mark.rightParen) && --this.#depth < 0) this.fail()
       this.step()
     }
+  }
+
+  /** A question mark directly before a name: no parameter, which servers refuse, and one where the text is edited between. */
+  get #atQuestion(): boolean {
+    if (!this.atMark(mark.question)) return false
+    const { bytes, end } = this.lexer
+    return end < bytes.length && /[\w$\x80-\xff]/.test(String.fromCharCode(bytes[end]!))
   }
 
   /** Refuses the statement as one that cannot be read. */

@@ -625,6 +625,7 @@ describe('a prepared INSERT', () => {
       ['INSERT INTO orders (n, `id`) VALUES (1, LAST_INSERT_ID(?));', -1],
     ],
     ['INSERT INTO orders (n) VALUES (1); SELECT 1', ['1064']],
+    ['INSERT INTO lines SET id = NULL, name = LAST_INSERT_ID(), n = ?RETURNING id', ['1064']],
     ['INSERT INTO other (n) VALUES (?)', ['relay']],
     ['INSERT INTO orders (n) VALUES (:n)', ['1235'], { sqlMode: 'ORACLE' }],
     ['SELECT ?', ['relay']],
