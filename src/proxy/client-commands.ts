@@ -68,6 +68,8 @@ export interface StatementReader {
   holdsText(command: number, sql: Buffer | undefined): boolean
   /** The server's number of the prepared statement that a command names. */
   numberOf(statement: number): number
+  /** Whether a command has to be held, because the server may be about to give the number that it names to a filled statement. */
+  awaitsNumber(statement: number): boolean
   /** Whether an execution of a prepared statement has to be held. */
   holdsExecution(statement: number): boolean
   /** The server's number of a parameter, of which the client sends a piece of its value. */
@@ -246,12 +248,14 @@ export class ClientCommands extends PacketWalker {
       return statements.holdsText(command, isHere ? bytes.subarray(bodyAt, end) : undefined)
     }
     let statement = length < 5 ? 0 : bytes.readUInt32LE(bodyAt)
+    let isAwaited = false
     if (length >= 5 && namesStatement[command]) {
       statement = statements.numberOf(statement)
       bytes.writeUInt32LE(statement, bodyAt)
+      isAwaited = statements.awaitsNumber(statement)
     }
-    if (command === commands.statementExecute || command === commands.statementBulkExecute)
-      return statements.holdsExecution(statement)
+    if (isExecution(command)) return statements.holdsExecution(statement) || isAwaited
+    if (isAwaited) return true
     if (command !== commands.statementLongData) statements.passes(command, statement)
     else if (length >= 7) {
       const parameter = bytes.readUInt16LE(bodyAt + 4)
@@ -259,6 +263,11 @@ export class ClientCommands extends PacketWalker {
     }
     return false
   }
+}
+
+/** Whether the command executes a prepared statement. */
+export function isExecution(command: number): boolean {
+  return command === commands.statementExecute || command === commands.statementBulkExecute
 }
 
 /** Undefined: the command is unknown. */

@@ -24,8 +24,10 @@ const headBytes = 9
 const unsignedBit = 0x80
 /** Bytes of values of a fixed length, by the number of the type. */
 const fixedBytes: Readonly<Record<number, number>> = { 1: 1, 2: 2, 13: 2, 3: 4, 9: 4, 4: 4, 8: 8, 5: 8, 6: 0 }
-/** DATE, DATETIME, TIMESTAMP and TIME have their length in one byte. */
-const timeTypes = new Set([7, 10, 11, 12])
+/** TIMESTAMP, DATE, TIME, DATETIME, and the names that the server itself has for them, have their length in one byte. */
+const timeTypes = new Set([7, 10, 11, 12, 14, 17, 18, 19])
+/** MariaDB takes a GEOMETRY for NULL, and its bytes for the next value. */
+const geometry = 255
 const [longlong, varString] = [8, 253]
 
 /** What a client sends. */
@@ -47,10 +49,12 @@ export function readExecution(
   isLong: (parameter: number) => boolean,
 ): Execution | undefined {
   const head = body.subarray(0, headBytes)
+  if (body.length < headBytes) return undefined
   if (count === 0) return { head, parameters: [], types: Buffer.alloc(0) }
   const nullBytes = (count + 7) >> 3
   const flagAt = headBytes + nullBytes
-  const hasTypes = body[flagAt] === 1
+  if (body.length <= flagAt) return undefined
+  const hasTypes = body[flagAt] !== 0
   const types = hasTypes ? body.subarray(flagAt + 1, flagAt + 1 + 2 * count) : known
   if (types === undefined || types.length !== 2 * count) return undefined
   let at = flagAt + 1 + (hasTypes ? 2 * count : 0)
@@ -63,7 +67,7 @@ export function readExecution(
       parameters.push({ type, isUnsigned, value: undefined, isLong: isLong(index) })
       continue
     }
-    if (at >= body.length) return undefined
+    if (at >= body.length || type === geometry) return undefined
     const end = at + lengthOfValue(body, at, type)
     if (end > body.length) return undefined
     parameters.push({ type, isUnsigned, value: body.subarray(at, end), isLong: false })
@@ -99,6 +103,9 @@ export function idParameter(id: string, isText: boolean): Parameter {
   return { type: longlong, isUnsigned: true, value, isLong: false }
 }
 
+/** NULL in an id's place. */
+export const noId: Parameter = { type: longlong, isUnsigned: true, value: undefined, isLong: false }
+
 /** A number, if the parameter is one; a text, if it is one; null; or undefined for dates and long data. */
 export function plainValue({ type, value, isLong }: Parameter): number | string | null | undefined {
   if (isLong) return undefined
@@ -126,11 +133,15 @@ export function givenInteger({ type, value, isLong }: Parameter): bigint | undef
   return id > 0n && id < 1n << BigInt(8 * bytes - 1) ? id : undefined
 }
 
+/** Infinite: it is malformed. */
 function lengthOfValue(body: Buffer, at: number, type: number): number {
   const fixed = fixedBytes[type]
   if (fixed !== undefined) return fixed
-  if (timeTypes.has(type)) return 1 + body[at]!
-  const bytes = lengthOfInteger(body[at]!)
+  const first = body[at]!
+  // Servers take these for markers of an integer of 8 bytes.
+  if (first === 0xfb || first === 0xff) return Number.POSITIVE_INFINITY
+  if (timeTypes.has(type)) return first < 0xfb ? 1 + first : Number.POSITIVE_INFINITY
+  const bytes = lengthOfInteger(first)
   return at + bytes > body.length ? bytes : bytes + readInteger(body, at)
 }
 

@@ -38,8 +38,8 @@ export function aloneFilter(insert: Insert, { ids: [first], isText }: DrawnIds):
   return firstIdFilter(insert, first)
 }
 
-/** Reports the first id of a statement, a decimal, unless that row may have been there before. */
-export function firstIdFilter({ isIgnore, onDuplicate }: Insert, id: string): ReplyFilter {
+/** Reports the first id of a statement without ON DUPLICATE KEY UPDATE, a decimal, unless that row may have been there before. */
+export function firstIdFilter({ isIgnore }: Insert, id: string): ReplyFilter {
   return {
     form: 'results',
     receives: 'ok',
@@ -47,8 +47,8 @@ export function firstIdFilter({ isIgnore, onDuplicate }: Insert, id: string): Re
       if (!ok) return bytes
       const { affectedRows, insertId: own, duplicates } = ok
       const mayBeOther = affectedRows === 0 || (isIgnore && duplicates > 0)
-      if (mayBeOther && onDuplicate === undefined) return own === BigInt(id) ? withInsertId(bytes, 0n) : bytes
-      return own === 0n && affectedRows > 0 ? withInsertId(bytes, BigInt(id)) : bytes
+      if (mayBeOther) return own === BigInt(id) ? withInsertId(bytes, 0n) : bytes
+      return own === 0n ? withInsertId(bytes, BigInt(id)) : bytes
     },
   }
 }

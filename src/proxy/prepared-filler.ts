@@ -7,7 +7,8 @@
  *  3. The connection has at most `statementsMax` such statements, which take at most `statementsBytesMax`.
  *  4. The insert id of a reply is the first id of its execution, unless a row was there before; or, if it got no id, the
  *     given id of its last row.
- *  5. After an execution that the proxy has answered by itself, the server has no long data of it.
+ *  5. While the server has not numbered a filled statement, no command that names a number unknown here is sent.
+ *  6. After an execution that the proxy has answered by itself, the server has no long data of it.
  */
 import type { HeldCommand } from './client-commands.ts'
 import { type ColumnType, refuseUnfit } from './column-types.ts'
@@ -20,14 +21,16 @@ import { prepareFilter } from './prepare-reply.ts'
 import { PreparedStatement } from './prepared-statement.ts'
 import { commands } from './protocol.ts'
 import {
+  asError,
   bulkExecution,
   changedFormat,
   malformedExecution,
   tooLongStatements,
   tooManyStatements,
 } from './refusals.ts'
-import { type DrawnIds, preparedSlices } from './sql/fill.ts'
+import { canNameColumns, type DrawnIds, preparedSlices } from './sql/fill.ts'
 import type { Insert } from './sql/insert.ts'
+import { foreignNames } from './sql/refusal.ts'
 import type { SqlSession } from './sql/session.ts'
 
 /** Swallows the reply to a command of the proxy. */
@@ -42,6 +45,10 @@ export class PreparedFiller {
   readonly #statements = new Map<number, PreparedStatement>()
   /** Those, and what the server has not numbered yet. */
   readonly #all = new Set<PreparedStatement>()
+  /** Those whose PREPARE the server has not answered yet, also if they are closed. */
+  readonly #unnumbered = new Set<PreparedStatement>()
+  /** Takes a command that waits for the next of their numbers. */
+  #numberedNext: (() => void) | undefined
   #newest: PreparedStatement | undefined
   readonly #meaning = new NewestStatement()
 
@@ -52,6 +59,19 @@ export class PreparedFiller {
   /** The filled statement that a command names. */
   find(statement: number): PreparedStatement | undefined {
     return statement === newestStatement ? this.#newest : this.#statements.get(statement)
+  }
+
+  /** Whether the server may be about to give this number to a filled statement, which the client can only guess. */
+  mayBecome(statement: number): boolean {
+    const isKnown = statement === newestStatement || this.#statements.has(statement)
+    return !isKnown && this.#unnumbered.size > 0
+  }
+
+  /** Resolves when the server has answered one more PREPARE of a filled statement. */
+  nextNumber(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#numberedNext = resolve
+    })
   }
 
   /** The server's number of the statement that a command of the client names. */
@@ -79,6 +99,7 @@ export class PreparedFiller {
   clear(): void {
     this.#statements.clear()
     this.#all.clear()
+    this.#unnumbered.clear()
     this.bytes = 0
     this.#newest = undefined
     this.#meaning.none()
@@ -109,8 +130,15 @@ export class PreparedFiller {
   }
 
   /** Prepares an INSERT that may need ids. `parametersAt`: where the client's parameters are in its text. */
-  async prepare(command: HeldCommand, insert: Insert, parametersAt: readonly number[]): Promise<void> {
+  async prepare(
+    command: HeldCommand,
+    insert: Insert,
+    parametersAt: readonly number[],
+    { charset }: SqlSession,
+  ): Promise<void> {
     const { filling, signal, statementsMax, statementsBytesMax } = this.#host
+    if (!canNameColumns(insert, charset))
+      return this.#host.answer(command, asError(foreignNames(charset.name)))
     if (this.#all.size >= statementsMax) return this.#host.answer(command, tooManyStatements(statementsMax))
     const isText = await filling.supply.isText(insert.column.generator, signal)
     const slices = preparedSlices(command.body, insert, parametersAt, isText)
@@ -120,11 +148,12 @@ export class PreparedFiller {
       return this.#host.answer(command, tooLongStatements(statementsBytesMax))
     this.#newest = statement
     this.#all.add(statement)
+    this.#unnumbered.add(statement)
     this.bytes += statement.bytes
     this.#meaning.sent()
     const isShown = fill.parameters.map((source) => source >= 0)
     const filter = prepareFilter(isShown, !this.#host.deprecatesEof, (number) =>
-      this.#numbered(statement, number),
+      this.#answered(statement, number),
     )
     this.#host.send(command, fill.sql, filter)
   }
@@ -200,6 +229,13 @@ export class PreparedFiller {
     send(command, body, this.#filterOf(statement, execution, firstId))
   }
 
+  #answered(statement: PreparedStatement, number: number | undefined): void {
+    this.#unnumbered.delete(statement)
+    this.#numbered(statement, number)
+    this.#numberedNext?.()
+    this.#numberedNext = undefined
+  }
+
   #numbered(statement: PreparedStatement, number: number | undefined): void {
     // Otherwise the server has forgotten it.
     if (!this.#all.has(statement)) return
@@ -224,6 +260,8 @@ export class PreparedFiller {
   }
 
   #filterOf(statement: PreparedStatement, execution: Execution, firstId: string | undefined) {
+    // Only the server knows whether the row was there before.
+    if (statement.insert.onDuplicate !== undefined) return undefined
     if (firstId !== undefined) return firstIdFilter(statement.insert, firstId)
     const given = statement.lastGiven(execution)
     return given === undefined ? undefined : givenIdFilter(statement.insert, given)

@@ -9,13 +9,14 @@ import {
   type Execution,
   givenInteger,
   idParameter,
+  noId,
   type Parameter,
   type ParameterTypes,
   plainValue,
   readExecution,
 } from './execute-packet.ts'
 import type { MysqlError } from './protocol.ts'
-import { asError, unsupportedValue } from './refusals.ts'
+import { asError, changedMode, unsupportedValue } from './refusals.ts'
 import type { PreparedFill } from './sql/fill.ts'
 import { doubleIsZero, stateOfText } from './sql/id-values.ts'
 import { type Insert, idsNeeded, lastGiven, needsId, type RowId } from './sql/insert.ts'
@@ -48,6 +49,8 @@ export class PreparedStatement {
   readonly setsInsertId: boolean
   /** As in `PreparedFill`. */
   readonly readsDiagnostics: boolean
+  /** Whether each id is a parameter of the client, with one of the proxy behind it that sets the insert id. */
+  readonly #bindsId: boolean
   /** The id that the text gives to its last row. */
   readonly #given: bigint | undefined
   /** As in `PreparedFill`. */
@@ -60,7 +63,8 @@ export class PreparedStatement {
   constructor(insert: Insert, sql: Buffer, fill: PreparedFill, isText: boolean, count: number) {
     this.#given = lastGiven(insert, sql)
     this.insert = withoutText(insert)
-    this.setsInsertId = isText || (fill.setsInsertId && idsNeeded(insert) > 0)
+    this.setsInsertId = isText || fill.setsInsertId
+    this.#bindsId = fill.setsInsertId && idsNeeded(insert) === 0
     this.readsDiagnostics = fill.readsDiagnostics
     this.#parameters = Int32Array.from(fill.parameters)
     this.isText = isText
@@ -112,6 +116,8 @@ export class PreparedStatement {
 
   /** The rows of an execution that need ids. */
   needs({ parameters }: Execution, session: SqlSession): Needs {
+    for (const [mode, was] of this.insert.modes)
+      if (session[mode] !== was) return { error: changedMode(this.insert.column) }
     const rows: number[] = []
     for (const [index, row] of this.insert.rows.entries()) {
       if (row.state !== 'parameter') {
@@ -119,8 +125,8 @@ export class PreparedStatement {
         continue
       }
       const value = plainValue(parameters[row.parameter]!)
-      if (value === undefined && parameters[row.parameter]!.isLong)
-        return { error: unsupportedValue(this.insert.column) }
+      // Long data, or a date, which may be 0000-00-00.
+      if (value === undefined) return { error: unsupportedValue(this.insert.column) }
       const state = stateOfValue(value, session)
       if (state === 'unclear' && !this.isText) return { error: unsupportedValue(this.insert.column) }
       if (state === 'needed') rows.push(index)
@@ -146,9 +152,12 @@ export class PreparedStatement {
       const { state, parameter } = this.insert.rows[row]!
       if (state === 'parameter') replaced.set(parameter, id)
     }
+    const setting = this.#bindsId ? rows[0] : undefined
+    if (setting !== undefined) replaced.set(this.insert.rows[setting]!.parameter, noId)
+    const hidden = (row: number) => (this.#bindsId && row !== setting ? noId : idOf.get(row)!)
     const all: Parameter[] = []
     for (const source of this.#parameters)
-      all.push(source < 0 ? idOf.get(-1 - source)! : (replaced.get(source) ?? parameters[source]!))
+      all.push(source < 0 ? hidden(-1 - source) : (replaced.get(source) ?? parameters[source]!))
     return all
   }
 }
@@ -172,14 +181,11 @@ function withoutText(insert: Insert): Insert {
 }
 
 /** What a value in an id's place asks for. With `NO_AUTO_VALUE_ON_ZERO`, 0 is a value. */
-function stateOfValue(
-  value: number | string | null | undefined,
-  session: SqlSession,
-): 'needed' | 'given' | 'unclear' {
+function stateOfValue(value: number | string | null, session: SqlSession): 'needed' | 'given' | 'unclear' {
   if (value === null || (value === '' && session.emptyStringIsNull)) return 'needed'
-  if (value === undefined) return 'given'
   const zero = session.noAutoValueOnZero ? 'given' : 'needed'
   if (typeof value === 'number') return doubleIsZero(value) ? zero : 'given'
   const state = stateOfText(value)
+  if (state === 'expression') return 'unclear'
   return state === 'zero' ? zero : state
 }

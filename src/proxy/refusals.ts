@@ -3,7 +3,7 @@ import type { MysqlError } from './protocol.ts'
 import type { FilledColumn } from './sql/filled-columns.ts'
 import type { Refusal } from './sql/refusal.ts'
 
-/** The id's parameter is a text that is no number, or is sent in pieces. */
+/** The id's parameter is a text that is no number, a date, or sent in pieces. */
 export function unsupportedValue({ database, table, column }: FilledColumn): MysqlError {
   return refused(
     1235,
@@ -30,6 +30,14 @@ export function tooLongStatements(bytesMax: number): MysqlError {
 /** The generator's format was added or removed after the statement was prepared. */
 export function changedFormat({ generator }: FilledColumn): MysqlError {
   return refused(1235, `the format of ${generator} was altered; prepare the statement again`)
+}
+
+/** The text asked for other ids when it was prepared. */
+export function changedMode({ database, table, column }: FilledColumn): MysqlError {
+  return refused(
+    1235,
+    `the SQL mode has changed since the statement was prepared, and with it whether ${database}.${table}.${column} needs an id; prepare it again`,
+  )
 }
 
 /** MariaDB's bulk operations, which the proxy has not offered. */

@@ -11,9 +11,9 @@ import { systemClock } from '../base/clock.ts'
 import { type ColumnType, isChecked } from './column-types.ts'
 import type { Filling } from './filling.ts'
 import { type Ask, askColumns, askSession, askType, RefusedQuestion } from './questions.ts'
-import type { FilledColumn, FilledColumns } from './sql/filled-columns.ts'
+import { type FilledColumn, type FilledColumns, isQuiet } from './sql/filled-columns.ts'
 import type { Insert } from './sql/insert.ts'
-import { type SqlSession, sqlSession } from './sql/session.ts'
+import type { SqlSession } from './sql/session.ts'
 import { sessionChange } from './sql/session-change.ts'
 import { latin1 } from './sql/words.ts'
 
@@ -23,8 +23,8 @@ const typeTtlUs = 10_000_000
 /** ER_TABLEACCESS_DENIED_ERROR and ER_COLUMNACCESS_DENIED_ERROR. */
 const accessDenied = [1142, 1143]
 
-/** Enough to find the verb of a statement. */
-const plainSession = sqlSession({ sqlMode: '', charset: 'utf8mb4', database: null, serverVersion: '' })
+const insertingVerb = /^(?:insert|replace)\s/i
+const [semicolon, longestVerb] = [59, 8]
 
 /** The knowledge of one connection. */
 export class SessionKnowledge {
@@ -37,6 +37,8 @@ export class SessionKnowledge {
   readonly #types = new Map<FilledColumn, { readonly type: ColumnType; readonly readUs: number }>()
   /** Tables whose name may be that of a temporary table. */
   readonly #shadowed = new Set<FilledColumn>()
+  /** Tables that prepared statements define when they are executed, and whether such a table may be temporary. */
+  readonly #prepared = new Map<FilledColumn, boolean>()
 
   constructor(filling: Filling, ask: Ask, serverVersion: string) {
     this.#filling = filling
@@ -45,9 +47,10 @@ export class SessionKnowledge {
     this.columns = filling.columns(true)
   }
 
-  /** Whether a statement may change the session. */
+  /** Whether a statement may change the session. In an unknown one it may mean anything, unless its first word says enough. */
   isChanging(sql: Buffer): boolean {
-    return sessionChange(sql, this.session ?? plainSession) !== 'none'
+    if (this.session === undefined) return !isQuiet(sql) && !isSingleInsert(sql)
+    return sessionChange(sql, this.session) !== 'none'
   }
 
   /** Takes note of a statement that the server executes. */
@@ -56,25 +59,37 @@ export class SessionKnowledge {
     this.noteDefinitions(sql)
   }
 
-  /** Takes note of the tables that a statement defines whenever it is executed. */
+  /** Takes note of the tables that a statement defines. */
   noteDefinitions(sql: Buffer): void {
-    for (const column of this.columns.defined(sql)) {
-      this.#types.delete(column)
-      this.#filling.checked.delete(column)
-      if (/temporary|rename/i.test(latin1(sql, 0, sql.length))) this.#shadowed.add(column)
-    }
+    for (const column of this.columns.defined(sql)) this.#define(column, mayHide(sql))
   }
 
-  /** Forgets what a statement of an unknown text may change. */
+  /** Takes note of a statement that may be executed at any time. Returns whether it defines a table. */
+  notePrepared(sql: Buffer): boolean {
+    const defined = this.columns.defined(sql)
+    for (const column of defined)
+      this.#prepared.set(column, mayHide(sql) || this.#prepared.get(column) === true)
+    return defined.length > 0
+  }
+
+  /** Forgets what a prepared statement, whichever it is, may change. */
   forget(): void {
     this.session = undefined
     this.#types.clear()
+    for (const [column, isTemporary] of this.#prepared) this.#define(column, isTemporary)
   }
 
   /** The session begins anew, without temporary tables. */
   reset(): void {
+    this.#prepared.clear()
     this.forget()
     this.#shadowed.clear()
+  }
+
+  #define(column: FilledColumn, isTemporary: boolean): void {
+    this.#types.delete(column)
+    this.#filling.checked.delete(column)
+    if (isTemporary) this.#shadowed.add(column)
   }
 
   /** Whether another table may hide this one from the connection. */
@@ -129,6 +144,17 @@ export class SessionKnowledge {
       checked.has(column) && !isIgnore && (strictAll || (strict && count === 1))
     return inserts.find((insert) => !isSafe(insert) && this.typeOf(insert.column) === undefined)?.column
   }
+}
+
+/** Whether a table that the statement defines may be a temporary one, or have had another name. */
+function mayHide(sql: Buffer): boolean {
+  return /temporary|rename/i.test(latin1(sql, 0, sql.length))
+}
+
+/** Whether the text is one INSERT or REPLACE in every session. */
+function isSingleInsert(sql: Buffer): boolean {
+  const at = sql.indexOf(semicolon)
+  return (at < 0 || at === sql.length - 1) && insertingVerb.test(latin1(sql, 0, longestVerb))
 }
 
 /** A privilege that only the proxy needs is not the client's error. */

@@ -8,16 +8,16 @@
  *  3. While a statement waits for the server or for ids, the client's next command is not judged.
  *  4. The insert id of a reply is never the id of a row that was not inserted.
  */
-import assert from 'node:assert/strict'
 import { describe, FahaoError } from '../base/errors.ts'
-import type { HeldCommand, StatementReader } from './client-commands.ts'
+import { type HeldCommand, isExecution, type StatementReader } from './client-commands.ts'
 import { type ColumnType, refuseUnfit, UnfitId } from './column-types.ts'
 import type { FillerHost } from './filler-host.ts'
 import { aloneFilter, givenIdFilter, ignoreFilter } from './insert-ids.ts'
 import { errorOfMissingId } from './mysql-errors.ts'
 import { paced } from './pacing.ts'
 import { PreparedFiller } from './prepared-filler.ts'
-import { commands } from './protocol.ts'
+import type { PreparedStatement } from './prepared-statement.ts'
+import { commands, headerBytes } from './protocol.ts'
 import { type Ask, RefusedQuestion } from './questions.ts'
 import { SessionKnowledge } from './session-knowledge.ts'
 import { readingBehindQuestion } from './sql/behind-question.ts'
@@ -94,6 +94,10 @@ export class StatementFiller implements StatementReader {
     return false
   }
 
+  awaitsNumber(statement: number): boolean {
+    return this.#prepared.mayBecome(statement)
+  }
+
   holdsExecution(statement: number): boolean {
     if (this.#preparesChanges) this.#knowledge.forget()
     return this.#prepared.find(statement) !== undefined
@@ -132,13 +136,17 @@ export class StatementFiller implements StatementReader {
   #take(command: HeldCommand, learned: Learned): Promise<void> | undefined {
     const { session, columns } = this.#knowledge
     const isStatement = command.command === commands.query || command.command === commands.statementPrepare
+    if (!isStatement && this.#prepared.mayBecome(command.body.readUInt32LE()))
+      return this.#prepared.nextNumber().then(() => this.#take(command, learned))
+    const statement = isStatement ? undefined : this.#executed(command)
+    if (!isStatement && statement === undefined) return this.#relayNamed(command)
     if (isStatement && !this.#isJudged && !columns.mayMatter(command.body)) return this.#relay(command)
     // The server uses the forced id up without a word.
     if (session === undefined || (session.forcedId && !learned.hasAsked)) {
       learned.hasAsked = true
       return this.#knowledge.learnSession().then(() => this.#take(command, learned))
     }
-    if (!isStatement) return this.#execute(command, learned)
+    if (statement !== undefined) return this.#execute(command, statement, learned)
     const slicesOf = learned.hasAsked ? readingBehindQuestion : readingSlices
     const slices = slicesOf(command.body, {
       session,
@@ -150,6 +158,23 @@ export class StatementFiller implements StatementReader {
     const reading = paced(slices, command.body.length, this.#host.signal)
     if (reading instanceof Promise) return reading.then((read) => this.#follow(command, read, learned))
     return this.#follow(command, reading, learned)
+  }
+
+  /** The filled statement that a command executes. */
+  #executed({ command, body }: HeldCommand): PreparedStatement | undefined {
+    return isExecution(command) ? this.#prepared.find(body.readUInt32LE()) : undefined
+  }
+
+  /** Relays a command that names a statement, now that all of the client's are numbered. */
+  #relayNamed(command: HeldCommand): undefined {
+    const { body, packet } = command
+    const at = headerBytes + 1
+    const number = this.numberOf(body.readUInt32LE())
+    packet.writeUInt32LE(number, at)
+    if (command.command !== commands.statementLongData) this.passes(command.command, number)
+    else if (body.length >= 6)
+      packet.writeUInt16LE(this.positionOfLongData(number, body.readUInt16LE(4)), at + 4)
+    this.#host.relay(command)
   }
 
   #factsOf(column: FilledColumn, learned: Learned): TableFacts {
@@ -169,7 +194,8 @@ export class StatementFiller implements StatementReader {
     if (reading.kind === 'relay')
       return reading.given ? this.#sendGiven(command, reading.given) : this.#relay(command)
     if (command.command === commands.query) return this.#fill(command, reading, learned)
-    return this.#prepared.prepare(command, reading.inserts[0]!, reading.parametersAt)
+    const { inserts, parametersAt } = reading
+    return this.#prepared.prepare(command, inserts[0]!, parametersAt, this.#knowledge.session!)
   }
 
   #refuse(command: HeldCommand, { code, state, message }: Refusal): undefined {
@@ -186,9 +212,7 @@ export class StatementFiller implements StatementReader {
   #note(command: number, sql: Buffer): void {
     if (command === commands.query) return this.#knowledge.note(sql)
     this.#prepared.preparesOther()
-    this.#preparesChanges ||=
-      this.#knowledge.isChanging(sql) || this.#knowledge.columns.defined(sql).length > 0
-    this.#knowledge.noteDefinitions(sql)
+    if (this.#knowledge.notePrepared(sql) || this.#knowledge.isChanging(sql)) this.#preparesChanges = true
   }
 
   /** Asks for a fact of a table, and takes the command again. */
@@ -206,9 +230,7 @@ export class StatementFiller implements StatementReader {
     await this.#take(command, learned)
   }
 
-  #execute(command: HeldCommand, learned: Learned): Promise<void> | undefined {
-    const statement = this.#prepared.find(command.body.readUInt32LE())
-    assert(statement, 'only executions of filled statements are held')
+  #execute(command: HeldCommand, statement: PreparedStatement, learned: Learned): Promise<void> | undefined {
     const untyped = this.#knowledge.untyped([statement.insert])
     if (untyped !== undefined) return this.#learn(command, untyped, 'type', learned)
     if (learned.hasAsked && statement.readsDiagnostics) return this.#refuse(command, diagnosticsLost)

@@ -25,9 +25,15 @@ export const mark = {
   colon: 58,
   semicolon: 59,
   equal: 61,
+  question: 63,
 } as const
 
 const functionName = 'LAST_INSERT_ID'
+const otherName = 'IDENTITY'
+const atSign = 64
+
+/** What the next token may be, behind the start of a use of LAST_INSERT_ID. */
+const after = { nothing: 0, function: 1, parenthesis: 2, variableDot: 3, variableName: 4 } as const
 /** Parts of a name: catalogue, database, table, column. */
 const partsMax = 4
 
@@ -42,8 +48,7 @@ export class Cursor {
   nameStart = 0
   nameEnd = 0
   nameKind: number = token.word
-  /** Tokens of a call that were passed: its name, and its parenthesis. */
-  #call = 0
+  #after: number = after.nothing
   /** Where the present slice ends. */
   #pauseAt = sliceBytes
   /** Of an expression that is being passed: its open parentheses and its tokens. */
@@ -59,27 +64,59 @@ export class Cursor {
   step(): void {
     const { lexer } = this
     const kind = lexer.solid()
-    if (this.#call === 2) {
-      if (isMark(lexer, mark.rightParen)) this.reads++
-      else this.sets++
-      this.#call = 0
-    } else if (this.#call === 1) this.#call = isMark(lexer, mark.leftParen) ? 2 : 0
-    else if (kind === token.word || kind === token.quotedName) this.#call = this.#isFunction() ? 1 : 0
-    else if (kind === token.variable && this.#isVariable()) this.reads++
+    if (this.#after !== after.nothing && this.#isFollowed(kind)) return
+    if (kind === token.word || kind === token.quotedName) {
+      if (this.#isNamed(functionName)) this.#after = after.function
+    } else if (kind === token.variable) this.#variable()
   }
 
-  #isFunction(): boolean {
+  /** Whether the token, which is behind the start of a use, belongs to it alone. */
+  #isFollowed(kind: number): boolean {
+    const state = this.#after
+    this.#after = after.nothing
+    switch (state) {
+      case after.function:
+        if (!this.atMark(mark.leftParen)) return false
+        this.#after = after.parenthesis
+        return true
+      case after.parenthesis:
+        if (this.atMark(mark.rightParen)) this.reads++
+        else this.sets++
+        return false
+      case after.variableDot:
+        if (!this.atMark(mark.dot)) return false
+        this.#after = after.variableName
+        return true
+      default:
+        if (kind !== token.word && kind !== token.quotedName) return false
+        if (this.#isNamed(functionName) || this.#isNamed(otherName)) this.reads++
+        this.#after = after.variableDot
+        return true
+    }
+  }
+
+  /** Whether the token is this name, which may be quoted. */
+  #isNamed(name: string): boolean {
     const { bytes, start, end, kind } = this.lexer
     const quotes = kind === token.quotedName ? 1 : 0
-    return equalsIgnoringCase(bytes, start + quotes, end - quotes, functionName)
+    return equalsIgnoringCase(bytes, start + quotes, end - quotes, name)
   }
 
-  /** @@last_insert_id, @@identity, and the same with a scope. */
-  #isVariable(): boolean {
+  /** @@last_insert_id, @@identity, with a scope or without one; the parts of the name may be quoted, and stand apart. */
+  #variable(): void {
     const { bytes, start, end } = this.lexer
-    return ['LAST_INSERT_ID', 'IDENTITY'].some((name) =>
-      ['@@', '@@SESSION.', '@@LOCAL.'].some((scope) => equalsIgnoringCase(bytes, start, end, scope + name)),
-    )
+    if (bytes[start + 1] !== atSign) return
+    if (this.#endsIn(functionName) || this.#endsIn(otherName)) this.reads++
+    const last = bytes[end - 1]
+    this.#after = last === atSign || last === mark.dot ? after.variableName : after.variableDot
+  }
+
+  /** Whether the last part of the variable is this name. */
+  #endsIn(name: string): boolean {
+    const { bytes, end } = this.lexer
+    const at = end - name.length
+    const before = bytes[at - 1]
+    return (before === atSign || before === mark.dot) && equalsIgnoringCase(bytes, at, end, name)
   }
 
   /** Whether the token is this keyword, in upper case. */
@@ -147,7 +184,7 @@ export class Cursor {
    */
   skipExpression(isEnd: () => boolean): boolean {
     for (; ; this.#tokens++) {
-      if (this.lexer.kind === token.broken) this.fail()
+      if (this.lexer.kind === token.broken || this.#atQuestion) this.fail()
       if (this.isPause) return false
       if (this.atEnd || (this.#depth === 0 && (this.atMark(mark.comma) || isEnd()))) {
         if (this.#tokens === 0 || this.#depth > 0) this.fail()
@@ -158,6 +195,13 @@ export class Cursor {
       else if (this.atMark(mark.rightParen) && --this.#depth < 0) this.fail()
       this.step()
     }
+  }
+
+  /** A question mark directly before a name: no parameter, which servers refuse, and one where the text is edited between. */
+  get #atQuestion(): boolean {
+    if (!this.atMark(mark.question)) return false
+    const { bytes, end } = this.lexer
+    return end < bytes.length && /[\w$\x80-\xff]/.test(String.fromCharCode(bytes[end]!))
   }
 
   /** Refuses the statement as one that cannot be read. */

@@ -7,11 +7,13 @@
  * servers evaluate rows, and the values of a row, in the order in which they are written.
  */
 import assert from 'node:assert/strict'
+import type { Charset } from './charsets.ts'
 import { diagnosticsSlices } from './diagnostics.ts'
 import { applyEdits, type Edit } from './edits.ts'
 import { type Insert, needsId, type OnDuplicate, type RowId } from './insert.ts'
+import { parametersMax } from './lexer.ts'
 import { atOnce, type Slices, sliceRows } from './slices.ts'
-import { latin1, sameColumn } from './words.ts'
+import { isAscii, latin1, sameColumn } from './words.ts'
 
 const [dollar, rightParen, comma] = [36, 41, 44]
 
@@ -40,7 +42,7 @@ export function* fillSlices(
     let needed = 0
     for (const [row, each] of insert.rows.entries()) places[row] = needsId(each) ? needed++ : -1
     const idOf = (row: number) => ({ text: literal(ids[places[row]!], isText), hidden: [] })
-    yield* addEdits(edits, sql, insert, isText, idOf)
+    yield* addEdits(edits, sql, insert, { isText, idOf, namesColumns: false, bindsId: false })
     if (index % sliceRows === sliceRows - 1) yield
   }
   return yield* applyEdits(sql, edits)
@@ -51,7 +53,7 @@ export type PreparedFill = {
   readonly sql: Buffer
   /** What each parameter of `sql` is: the client's parameter n, from 0; or -1 - n: the id of row n. */
   readonly parameters: readonly number[]
-  /** Whether the statement sets the insert id by itself whenever it is executed; never with ids that are parameters. */
+  /** Whether the statement sets the insert id by itself whenever an execution draws ids. */
   readonly setsInsertId: boolean
   /** Whether it reads what an earlier statement has left, such as ROW_COUNT(). */
   readonly readsDiagnostics: boolean
@@ -75,7 +77,9 @@ export function* preparedSlices(
   isText: boolean,
 ): Slices<PreparedFill> {
   const edits: Edit[] = []
-  yield* addEdits(edits, sql, insert, isText, (row) => ({ text: '?', hidden: [row] }))
+  const idOf = (row: number) => ({ text: '?', hidden: [row] })
+  const bindsId = bindsInsertId(insert, isText, parametersAt.length)
+  yield* addEdits(edits, sql, insert, { isText, idOf, namesColumns: true, bindsId })
   const parameters: number[] = []
   let client = 0
   for (const { at, hidden } of edits) {
@@ -83,12 +87,27 @@ export function* preparedSlices(
     for (const row of hidden) parameters.push(-1 - row)
   }
   while (client < parametersAt.length) parameters.push(client++)
+  const sets = bindsId || setsInsertId(insert, isText)
   return {
     sql: yield* applyEdits(sql, edits),
     parameters,
-    setsInsertId: setsInsertId(insert, isText),
+    setsInsertId: sets,
     readsDiagnostics: yield* diagnosticsSlices(sql),
   }
+}
+
+/**
+ * Whether the client's parameters are all ids that may be drawn, of an ON DUPLICATE KEY UPDATE. Only the server knows then
+ * whether a row was inserted, so only the statement itself can set the insert id.
+ */
+function bindsInsertId({ rows, onDuplicate }: Insert, isText: boolean, count: number): boolean {
+  if (isText || onDuplicate === undefined || count + rows.length > parametersMax) return false
+  return rows.length > 0 && rows.every(({ state }) => state === 'parameter')
+}
+
+/** The id's parameter, or, if that is NULL, another one that sets the insert id. */
+function boundEdits({ start, end }: RowId, row: number): Edit[] {
+  return [add(start, 'IFNULL('), { at: end, end, text: ', LAST_INSERT_ID(?))', hidden: [row] }]
 }
 
 function setsInsertId(insert: Insert, isText: boolean): boolean {
@@ -98,13 +117,22 @@ function setsInsertId(insert: Insert, isText: boolean): boolean {
 /** A piece of a statement, and the rows whose ids its parameters are. */
 type Piece = { readonly text: string; readonly hidden: readonly number[] }
 
+/** How a statement is written. */
+type Writing = {
+  readonly isText: boolean
+  readonly idOf: (row: number) => Piece
+  /** Whether a statement without a list of columns gets one, so that it means the same when the table is altered. */
+  readonly namesColumns: boolean
+  /** See `bindsInsertId`. */
+  readonly bindsId: boolean
+}
+
 /** Adds the edits of a statement to `edits`. */
 function* addEdits(
   edits: Edit[],
   sql: Buffer,
   insert: Insert,
-  isText: boolean,
-  idOf: (row: number) => Piece,
+  { isText, idOf, namesColumns, bindsId }: Writing,
 ): Slices<void> {
   const push = (...added: readonly Edit[]) => {
     for (const edit of added) edits.push(separated(sql, edit))
@@ -115,9 +143,11 @@ function* addEdits(
   const first = rows.findIndex(needsId)
   const moved = isLate && isFollowed(insert)
   if (first >= 0) push(...columnEdits(sql, insert, moved))
+  if (namesColumns && !moved) push(...listEdits(insert))
   for (const [index, row] of rows.entries()) {
     const own = needsId(row) ? idOf(index) : undefined
     const value = setsId ? settingValue() : own
+    if (bindsId) push(...boundEdits(row, index))
     if (value || moved) push(...rowEdits(insert, row, value ?? givenValue(sql, row), moved))
     if (index % sliceRows === sliceRows - 1) yield
 
@@ -172,6 +202,17 @@ function columnEdits(sql: Buffer, { columns, column }: Insert, moved: boolean): 
       return moved ? [remove(id.start, id.followingAt), add(addAt, `, ${latin1(sql, id.start, id.end)}`)] : []
     }
   }
+}
+
+/** The list of columns that a statement has left out. */
+function listEdits({ columns }: Insert): Edit[] {
+  if (columns.form !== 'none' || !columns.all) return []
+  return [add(columns.listAt, `(${columns.all.map(quoted).join(', ')}) `)]
+}
+
+/** Whether the columns that a statement leaves out can be written in a character set. */
+export function canNameColumns({ columns }: Insert, charset: Charset): boolean {
+  return charset.isUtf8 || columns.form !== 'none' || (columns.all?.every(isAscii) ?? true)
 }
 
 function listWithIdLast(all: readonly string[], id: string): string {

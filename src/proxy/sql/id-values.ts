@@ -28,11 +28,24 @@ const [valueBytesMax, tokensMax] = [65_536, 1000]
 const number = /^[ \t-\r]*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[ \t-\r]*$/
 const numericStart = /^[ \t-\r]*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/
 
-/** Whether a text that is stored into an integer column becomes 0: surely, only with a warning, or not at all. */
-export function stateOfText(text: string): 'zero' | 'unclear' | 'given' {
+/**
+ * Whether a text that is stored into an integer column becomes 0: surely, only with a warning, or not at all. `expression`:
+ * that depends on whether bytes from 0x80 on around a 0 are spaces for the server, as 0xA0 is in latin1.
+ */
+export function stateOfText(text: string): 'zero' | 'unclear' | 'given' | 'expression' {
   if (number.test(text)) return decimalIsZero(text) ? 'zero' : 'given'
+  const bare = /[\x80-\xff]/.test(text) ? withoutOddSpaces(text) : ''
+  if (number.test(bare) && decimalIsZero(bare)) return 'expression'
   const start = numericStart.exec(text)
   return start === null || decimalIsZero(start[0]) ? 'unclear' : 'given'
+}
+
+function withoutOddSpaces(text: string): string {
+  const isSpace = (at: number) => /[ \t-\r\x80-\xff]/.test(text[at]!)
+  let [start, end] = [0, text.length]
+  while (start < end && isSpace(start)) start++
+  while (start < end && isSpace(end - 1)) end--
+  return text.slice(start, end)
 }
 
 /** The integer that a text is, as MySQL writes one that is positive and has up to 64 bits; else undefined. */

@@ -21,7 +21,7 @@ import { absent, FactsMissing, type RowOptions, RowReader } from './row-reader.t
 import type { SqlSession } from './session.ts'
 import type { Slices } from './slices.ts'
 import type { Target } from './targets.ts'
-import { nameIn, sameColumn, wordOf } from './words.ts'
+import { isAscii, nameIn, sameColumn, wordOf } from './words.ts'
 
 const queries = new Set(['SELECT', 'WITH', 'TABLE', 'VALUES', 'VALUE'])
 const continuations = new Set([
@@ -95,6 +95,7 @@ export class InsertReader {
       tableEnd,
       aliasAt,
       readsLastInsertId,
+      modes: rows.modes,
     }
   }
 
@@ -301,8 +302,4 @@ export class InsertReader {
   #refuseLastInsertId(): never {
     throw new Refused(readsOwnId(this.#target.column))
   }
-}
-
-function isAscii(text: string): boolean {
-  return /^[\x20-\x7e]*$/.test(text)
 }

@@ -1,6 +1,7 @@
 /** An INSERT or REPLACE into a filled table: its rows' ids, and where the text may be edited. */
 import type { FilledColumn } from './filled-columns.ts'
 import { type IdState, positiveInteger } from './id-values.ts'
+import type { IdMode } from './session.ts'
 import { latin1 } from './words.ts'
 
 /** The id of one row. Positions are bytes of the statement. */
@@ -73,6 +74,8 @@ export type Insert = {
   readonly aliasAt: number | undefined
   /** Whether a value is LAST_INSERT_ID(), as it was before the statement. */
   readonly readsLastInsertId: boolean
+  /** The modes of the session that have decided which rows need ids, as they were. */
+  readonly modes: ReadonlyMap<IdMode, boolean>
 }
 
 /** ON DUPLICATE KEY UPDATE. */

@@ -1,11 +1,11 @@
 /** Reads rows of values, and the ids in them. */
 import { type Cursor, mark, Refused } from './cursor.ts'
 import type { FilledColumn } from './filled-columns.ts'
-import { readIdValue } from './id-values.ts'
+import { type IdState, readIdValue } from './id-values.ts'
 import type { RowId, Rows } from './insert.ts'
 import { token } from './lexer.ts'
 import { tooManyParameters, tooManyRows, unknownValue, wrongValueCount } from './refusal.ts'
-import type { SqlSession } from './session.ts'
+import type { IdMode, SqlSession } from './session.ts'
 import type { Slices } from './slices.ts'
 
 /** What the server says of a table; undefined: it has not been asked. */
@@ -52,8 +52,18 @@ export type RowOptions = {
   readonly keepsGiven: boolean
 }
 
+/** The modes on which it depends what a state asks for. */
+const modesOf: Partial<Record<IdState, readonly IdMode[]>> = {
+  null: ['emptyStringIsNull'],
+  default: ['noAutoValueOnZero'],
+  zero: ['noAutoValueOnZero'],
+  unclear: ['noAutoValueOnZero', 'emptyStringIsNull', 'strict'],
+}
+
 /** Reads the rows of one statement. Throws `Refused` or `FactsMissing`. */
 export class RowReader {
+  /** As in `Insert`, of the rows that were read. */
+  readonly modes = new Map<IdMode, boolean>()
   readonly #cursor: Cursor
   readonly #session: SqlSession
   readonly #column: FilledColumn
@@ -129,6 +139,7 @@ export class RowReader {
     const ends = cursor.atMark(mark.comma) || cursor.atEnd || isEnd()
     if (lexer.kind === token.broken) cursor.fail()
     if (state === 'expression' || !ends) throw new Refused(unknownValue(this.#column))
+    this.#noteModes(state)
     const parameter = state === 'parameter' ? this.#parameterAt(start, lexer.previousEnd) : -1
     return {
       state: this.#resolved(state),
@@ -145,6 +156,13 @@ export class RowReader {
     const parameter = this.#cursor.lexer.parametersAt.findLastIndex((at) => at >= start && at < end)
     if (parameter < 0) throw new Refused(tooManyParameters)
     return parameter
+  }
+
+  #noteModes(state: IdState): void {
+    // NULL is NULL in every mode, '' is not; and DEFAULT asks for an id in every mode of MySQL.
+    if (state === 'null' && !this.#session.emptyStringIsNull) return
+    if (state === 'default' && this.#session.dialect !== 'mariadb') return
+    for (const mode of modesOf[state] ?? []) this.modes.set(mode, this.#session[mode])
   }
 
   #resolved(state: Exclude<ReturnType<typeof readIdValue>, 'expression'>): RowId['state'] {

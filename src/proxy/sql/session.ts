@@ -25,6 +25,9 @@ export type SqlSession = {
   readonly dialect: Dialect
 }
 
+/** A mode on which it depends what a value in an id's place asks for. */
+export type IdMode = 'noAutoValueOnZero' | 'emptyStringIsNull' | 'strict'
+
 /** Whose grammar the server has. */
 export type Dialect = 'mariadb' | 'mysql'
 

@@ -64,3 +64,8 @@ export function nameIn(
 export function sameColumn(left: string, right: string): boolean {
   return left.length === right.length && left.toLowerCase() === right.toLowerCase()
 }
+
+/** Whether a text has only printable ASCII, which is the same in every character set. */
+export function isAscii(text: string): boolean {
+  return /^[\x20-\x7e]*$/.test(text)
+}

@@ -31,10 +31,9 @@ let client: Connection
 before(async () => {
   port = await freePort()
   db = await startMysql(scope)
-  const tables = ['orders=order', 'codes=code', 'few=few'].flatMap((each) => [
-    '--table',
-    `shop.${each.replace('=', '.id=')}`,
-  ])
+  const tables = ['orders=order', 'few_columns=order', 'traced=order', 'codes=code', 'few=few'].flatMap(
+    (each) => ['--table', `shop.${each.replace('=', '.id=')}`],
+  )
   const fahao = await startFahao(scope, {
     args: [
       ...['--mysql-proxy', `127.0.0.1:${port}`, '--upstream', `mysql://127.0.0.1:${db.port}`],
@@ -129,6 +128,55 @@ describe('a prepared INSERT', () => {
     assert.deepEqual(await rows('SELECT body FROM orders ORDER BY id'), [{ body: 'd' }, { body: 'd' }])
   })
 
+  test('with ON DUPLICATE KEY UPDATE reports no id of a row that was there, on a table with triggers', async (t) => {
+    t.after(() => client.destroy())
+    await db.admin(`
+      CREATE TABLE shop.traced (id BIGINT PRIMARY KEY, item VARCHAR(40), code INT UNIQUE);
+      CREATE TRIGGER shop.before_insert BEFORE INSERT ON shop.traced FOR EACH ROW SET @a = 1;
+      CREATE TRIGGER shop.after_insert AFTER INSERT ON shop.traced FOR EACH ROW SET @a = 2;
+      CREATE TRIGGER shop.after_update AFTER UPDATE ON shop.traced FOR EACH ROW SET @a = 3;
+      INSERT INTO shop.traced VALUES (42, 'old', 5)`)
+    for (const flags of [['FOUND_ROWS'], ['-FOUND_ROWS']]) {
+      const login = { host: '127.0.0.1', port, user: owner, password, database: 'shop', flags }
+      const other = await createConnection(login)
+      t.after(() => other.destroy())
+      for (const [values, bound] of [
+        ["('a', 5)", []],
+        ["('a', 5)", []],
+        ["(?, 'a', 5)", [null]],
+        ["(?, 'a', 5)", [null]],
+        ["(?, 'a', 5)", [0]],
+        ["(?, 'a', 5), (?, 'a', 5)", [null, null]],
+      ] as const) {
+        const columns = bound.length > 0 ? '(id, item, code)' : '(item, code)'
+        const sql = `INSERT INTO traced ${columns} VALUES ${values} ON DUPLICATE KEY UPDATE item = 'b'`
+        const [{ insertId }] = await other.execute<ResultSetHeader>(sql, [...bound])
+        assert.ok(insertId === 0 || insertId === 42, `${flags}: ${sql}: ${insertId}`)
+        assert.deepEqual(await rows('SELECT id, code FROM traced'), [{ id: 42, code: 5 }])
+      }
+      await db.admin("UPDATE shop.traced SET item = 'old'")
+    }
+  })
+
+  test('with ON DUPLICATE KEY UPDATE keeps the ids that the client gives', async (t) => {
+    t.after(() => client.destroy())
+    const sql = 'INSERT INTO orders (id, body) VALUES (?, ?), (?, ?) ON DUPLICATE KEY UPDATE body = ?'
+    const given = [7, '9007199254740993', '-3', 12]
+    await execute(sql, [given[0]!, 'a', given[1]!, 'b', 'c'])
+    await execute(sql, [given[2]!, 'd', given[3]!, 'e', 'f'])
+    const { insertId } = await execute(sql, [7, 'g', null, 'h', 'i'])
+    const batch = await execute(sql, [null, 'j', '0', 'k', 'l'])
+    assert.deepEqual(await rows('SELECT CAST(id AS CHAR) AS id, body FROM orders ORDER BY body'), [
+      { id: '9007199254740993', body: 'b' },
+      { id: '-3', body: 'd' },
+      { id: '12', body: 'e' },
+      { id: String(insertId), body: 'h' },
+      { id: '7', body: 'i' },
+      { id: String(batch.insertId), body: 'j' },
+      { id: String(batch.insertId + 1), body: 'k' },
+    ])
+  })
+
   test('with IGNORE reports no id of a row that was not inserted', async (t) => {
     t.after(() => client.destroy())
     for (const sql of [
@@ -167,6 +215,19 @@ describe('a prepared INSERT', () => {
     await assert.rejects(execute('INSERT INTO orders (body) VALUES (?) -- more', ['a']), { errno: 1461 })
     client.unprepare('INSERT INTO orders (body) VALUES (?) -- 1')
     await execute('INSERT INTO orders (body) VALUES (?) -- more', ['a'])
+  })
+
+  test('without a list of columns keeps them in their order when another session alters the table', async (t) => {
+    t.after(() => client.destroy())
+    const sql = 'INSERT INTO few_columns VALUES (NULL, ?)'
+    await db.admin('CREATE TABLE shop.few_columns (id BIGINT NOT NULL, item VARCHAR(40))')
+    const first = await execute(sql, ['6'])
+    await db.admin('ALTER TABLE shop.few_columns MODIFY id BIGINT NOT NULL AFTER item')
+    const second = await execute(sql, ['7'])
+    assert.deepEqual(await rows('SELECT id, item FROM few_columns ORDER BY id'), [
+      { id: first.insertId, item: '6' },
+      { id: second.insertId, item: '7' },
+    ])
   })
 
   test('follows a change of the session that a prepared statement makes', async (t) => {

@@ -12,6 +12,8 @@ export type Scene = {
   readonly proxy: ProxyServer
   /** Texts of the client's statements, as the server received them. */
   readonly statements: string[]
+  /** Bodies of the client's commands on prepared statements, as the server received them, with the command in front. */
+  readonly named: Buffer[]
   /** Packets of the server's connections that have ended. */
   readonly ended: Promise<void>
   /** Errors that the proxy has reported. */
@@ -54,9 +56,10 @@ export async function startScene(
   limits: ProxyOptions['limits'] = {},
 ): Promise<Scene> {
   const statements: string[] = []
+  const named: Buffer[] = []
   const faults: unknown[] = []
   const ended = Promise.withResolvers<void>()
-  const upstream = createServer((socket) => serve(socket, statements, ended.resolve))
+  const upstream = createServer((socket) => serve(socket, { statements, named }, ended.resolve))
   await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
   atEnd(lifetime, () => void upstream.close())
   const { port } = upstream.address() as { port: number }
@@ -69,7 +72,7 @@ export async function startScene(
     onError: (error) => void faults.push(error),
   })
   atEnd(lifetime, () => proxy.close(0))
-  return { proxy, statements, ended: ended.promise, faults, login: () => login(proxy.port, lifetime) }
+  return { proxy, statements, named, ended: ended.promise, faults, login: () => login(proxy.port, lifetime) }
 }
 
 async function login(port: number, lifetime: Lifetime): Promise<FakeClient> {
@@ -92,7 +95,10 @@ async function login(port: number, lifetime: Lifetime): Promise<FakeClient> {
   }
 }
 
-async function serve(socket: Socket, statements: string[], onEnd: () => void): Promise<void> {
+type Received = Pick<Scene, 'statements' | 'named'>
+
+async function serve(socket: Socket, { statements, named }: Received, onEnd: () => void): Promise<void> {
+  let prepared = 0
   socket.on('error', () => {})
   socket.write(greeting())
   const packets = packetsOf(socket)
@@ -103,13 +109,25 @@ async function serve(socket: Socket, statements: string[], onEnd: () => void): P
     if (packet[4] === 3 && sql.includes('@@SESSION.sql_mode')) socket.write(sessionFacts())
     else if (packet[4] === 3 && sql.startsWith('SHOW FULL COLUMNS'))
       socket.write(rowOf(['id', 'bigint(20)', '']))
+    else if (packet[4] === 0x16) socket.write(preparedReply(sql, ++prepared))
+    else if (packet[4] === 0x18) named.push(packet.subarray(4))
     else {
+      if (packet[4]! > 0x16 && packet[4]! < 0x1d) named.push(packet.subarray(4))
       if (packet[4] === 3) statements.push(sql)
       socket.write(ok(1))
     }
   }
   onEnd()
   socket.end()
+}
+
+/** The reply to COM_STMT_PREPARE: an error if the text says `nope`. */
+function preparedReply(sql: string, number: number): Buffer {
+  if (sql.includes('nope')) return packetOf(Buffer.from('\xff\x1e\x04#42S22nope', 'latin1'), 1)
+  const count = sql.split('?').length - 1
+  const definitions = Array.from({ length: count }, (_, at) => packetOf(text('def'), 2 + at))
+  const first = packetOf(Buffer.from([0, number, 0, 0, 0, 0, 0, count, 0, 0, 0, 0]), 1)
+  return Buffer.concat(count === 0 ? [first] : [first, ...definitions, eof(2 + count)])
 }
 
 /** 10, a version, a thread, a challenge, what is offered. */

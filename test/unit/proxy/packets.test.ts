@@ -62,6 +62,40 @@ describe('an execution of a prepared statement', () => {
     )
   })
 
+  test('without all of its head is malformed, also if it has no parameters', () => {
+    for (let length = 0; length < head.length; length++)
+      assert.equal(
+        readExecution(head.subarray(0, length), 0, undefined, () => false),
+        undefined,
+      )
+    assert.ok(readExecution(head, 0, undefined, () => false))
+    const types = bytes(6, 0)
+    assert.equal(
+      readExecution(head, 1, types, () => false),
+      undefined,
+    )
+  })
+
+  test('brings its types with any flag but 0, as servers read it', () => {
+    const read = readExecution(Buffer.concat([head, bytes(0, 2, 1, 0, 7)]), 1, bytes(8, 0), () => false)
+    assert.equal(read?.parameters[0]?.type, 1)
+  })
+
+  test('with a value whose end servers find elsewhere is malformed', () => {
+    for (const [type, length] of [
+      [255, 1],
+      [253, 0xfb],
+      [253, 0xff],
+      [12, 0xfc],
+    ] as const) {
+      const body = Buffer.concat([head, bytes(0, 1, type, 0, length), Buffer.alloc(300, 1)])
+      assert.equal(
+        readExecution(body, 1, undefined, () => false),
+        undefined,
+      )
+    }
+  })
+
   test('shows whether an id is NULL, 0, or a value', () => {
     const plain = (type: number, value: Buffer | undefined) =>
       plainValue({ type, isUnsigned: false, value, isLong: false })

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { filled, type Given, prepared } from './shop.ts'
+import { charsetOf } from '../../../../src/proxy/sql/charsets.ts'
+import { canNameColumns, fillPrepared } from '../../../../src/proxy/sql/fill.ts'
+import { bytes, filled, type Given, prepared, read } from './shop.ts'
 
 type Case = readonly [statement: string, expected: string, given?: Given]
 
@@ -269,6 +271,11 @@ describe('an INSERT that names the id', () => {
     "DATE '2020-01-01'",
     'NULLIF(0, 0)',
     '!0',
+    // A byte that is a space in latin1.
+    "'\xa00'",
+    "'0' '\xa0'",
+    "_latin1 '0\xa0\xa0'",
+    "x'A030'",
   ]
   for (const value of expressions)
     it(`refuses ${value}, which may be NULL or 0`, () => {
@@ -449,6 +456,24 @@ describe('the insert id', () => {
       'INSERT INTO lines SET n = LAST_INSERT_ID(), id = LAST_INSERT_ID(1001)',
     ],
     ['INSERT INTO lines (id, n) VALUES (7, LAST_INSERT_ID())', 'relay'],
+    ...[
+      '@@`identity`',
+      '@@session.`last_insert_id`',
+      '@@`session`.`Identity`',
+      '@@session . last_insert_id',
+      '@@LOCAL/* c */./* c */identity',
+    ].flatMap((variable): (readonly [string, string])[] => [
+      [
+        `INSERT INTO lines (id, n) VALUES (NULL, 1 + ${variable})`,
+        `INSERT INTO lines (n, id) VALUES (1 + ${variable}, LAST_INSERT_ID(1001))`,
+      ],
+      [`INSERT INTO lines (n) VALUES (1) RETURNING id, ${variable}`, '1235'],
+    ]),
+    [
+      'INSERT INTO lines (id, n) VALUES (NULL, @@wait_timeout + @identity + @@sql_mode.`x` + identity)',
+      'INSERT INTO lines (id, n) VALUES (LAST_INSERT_ID(1001), @@wait_timeout + @identity + @@sql_mode.`x` + identity)',
+    ],
+    ['INSERT INTO lines (n) VALUES (1) ON DUPLICATE KEY UPDATE n = LAST_INSERT_ID(LAST_INSERT_ID())', '1235'],
     [
       'INSERT INTO lines VALUES (NULL, LAST_INSERT_ID(), 1)',
       '1235',
@@ -515,10 +540,45 @@ describe('a prepared INSERT', () => {
     [
       'INSERT INTO orders (id, n) VALUES (?, ?) ON DUPLICATE KEY UPDATE n = 1',
       [
-        'INSERT INTO orders (id, n) VALUES (?, ?) ON DUPLICATE KEY UPDATE orders.`id` = LAST_INSERT_ID(orders.`id`), n = 1',
+        'INSERT INTO orders (id, n) VALUES (IFNULL(?, LAST_INSERT_ID(?)), ?) ON DUPLICATE KEY UPDATE orders.`id` = LAST_INSERT_ID(orders.`id`), n = 1',
         0,
+        -1,
         1,
       ],
+    ],
+    [
+      'INSERT INTO orders SET n = ?, id =(?) ON DUPLICATE KEY UPDATE n = ?',
+      [
+        'INSERT INTO orders SET n = ?, id =IFNULL((?), LAST_INSERT_ID(?)) ON DUPLICATE KEY UPDATE orders.`id` = LAST_INSERT_ID(orders.`id`), n = ?',
+        0,
+        1,
+        -1,
+        2,
+      ],
+    ],
+    [
+      'INSERT INTO orders (id) VALUES (?), (7), (?) ON DUPLICATE KEY UPDATE n = ?',
+      [
+        'INSERT INTO orders (id) VALUES (IFNULL(?, LAST_INSERT_ID(?))), (7), (IFNULL(?, LAST_INSERT_ID(?))) ON DUPLICATE KEY UPDATE orders.`id` = LAST_INSERT_ID(orders.`id`), n = ?',
+        0,
+        -1,
+        1,
+        -2,
+        2,
+      ],
+    ],
+    [
+      'INSERT INTO orders (id) VALUES (?), (NULL) ON DUPLICATE KEY UPDATE n = 1',
+      [
+        'INSERT INTO orders (id) VALUES (?), (?) ON DUPLICATE KEY UPDATE orders.`id` = LAST_INSERT_ID(orders.`id`), n = 1',
+        0,
+        -2,
+      ],
+    ],
+    [
+      'INSERT INTO orders (id) VALUES (?) ON DUPLICATE KEY UPDATE n = 1',
+      ['INSERT INTO orders (id) VALUES (?) ON DUPLICATE KEY UPDATE n = 1', 0],
+      text,
     ],
     [
       'INSERT INTO lines (id, n) VALUES (NULL, LAST_INSERT_ID() + ?), (NULL, ?)',
@@ -530,6 +590,22 @@ describe('a prepared INSERT', () => {
         -1,
         -2,
       ],
+    ],
+    // The columns have their order of now, also when the table is altered.
+    [
+      'INSERT INTO orders VALUES (NULL, ?, 1)',
+      ['INSERT INTO orders (`id`, `name`, `n`) VALUES (LAST_INSERT_ID(?), ?, 1)', -1, 0],
+    ],
+    [
+      'REPLACE orders VALUES (?, ?, 1), (7, ?, 1)',
+      ['REPLACE orders (`id`, `name`, `n`) VALUES (?, ?, 1), (7, ?, 1)', 0, 1, 2],
+    ],
+    ['INSERT orders VALUES (7, ?, 1)', ['INSERT orders (`id`, `name`, `n`) VALUES (7, ?, 1)', 0]],
+    ['INSERT INTO orders VALUES ()', ['INSERT INTO orders (`id`) VALUES (LAST_INSERT_ID(?))', -1]],
+    ['INSERT INTO orders VALUES (?, LAST_INSERT_ID(), 1)', ['1235']],
+    [
+      'INSERT INTO orders VALUES (NULL, LAST_INSERT_ID(), ?)',
+      ['INSERT INTO orders (`name`, `n`, `id`) VALUES (LAST_INSERT_ID(), ?, LAST_INSERT_ID(?))', 0, -1],
     ],
     ['INSERT INTO lines (id, n) VALUES (?, LAST_INSERT_ID())', ['1235']],
     ['INSERT INTO orders (id, n) VALUES (? + 0, 1)', ['1235']],
@@ -549,6 +625,7 @@ describe('a prepared INSERT', () => {
       ['INSERT INTO orders (n, `id`) VALUES (1, LAST_INSERT_ID(?));', -1],
     ],
     ['INSERT INTO orders (n) VALUES (1); SELECT 1', ['1064']],
+    ['INSERT INTO lines SET id = NULL, name = LAST_INSERT_ID(), n = ?RETURNING id', ['1064']],
     ['INSERT INTO other (n) VALUES (?)', ['relay']],
     ['INSERT INTO orders (n) VALUES (:n)', ['1235'], { sqlMode: 'ORACLE' }],
     ['SELECT ?', ['relay']],
@@ -557,4 +634,15 @@ describe('a prepared INSERT', () => {
     it(`has parameters of its own for ids in ${statement}${given?.isText ? ', of texts' : ''}`, () => {
       assert.deepEqual(prepared(statement, given), expected)
     })
+
+  it('names columns only in a character set that has them', () => {
+    const columns = ['id', '\u540d', 'n']
+    const reading = read('INSERT INTO orders VALUES (NULL, ?, 1)', { prepared: true, facts: { columns } })
+    assert.ok(reading.kind === 'fill')
+    const [insert] = reading.inserts
+    assert.equal(canNameColumns(insert!, charsetOf('latin1')), false)
+    assert.equal(canNameColumns(insert!, charsetOf('utf8mb4')), true)
+    const { sql } = fillPrepared(bytes('INSERT INTO orders VALUES (NULL, ?, 1)'), insert!, [], false)
+    assert.match(sql.toString(), /\(`id`, `\u540d`, `n`\)/)
+  })
 })

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { diagnosticsSlices } from '../../../../src/proxy/sql/diagnostics.ts'
 import { fillSlices, fillText } from '../../../../src/proxy/sql/fill.ts'
-import type { Slices } from '../../../../src/proxy/sql/slices.ts'
+import { atOnce, type Slices } from '../../../../src/proxy/sql/slices.ts'
 import { readingSlices, readStatements } from '../../../../src/proxy/sql/statements.ts'
 import { bytes, columns, facts, filled, type Given, read, session } from './shop.ts'
 
@@ -336,3 +337,20 @@ function counted<Result>(slices: Slices<Result>): [Result, number] {
     if (step.done) return [step.value, count]
   }
 }
+
+describe('what an earlier statement has left', () => {
+  for (const text of [
+    'SELECT ROW_COUNT()',
+    'SELECT `found_rows`()',
+    'SELECT @@warning_count',
+    'SELECT @@session . `error_count`',
+    'SELECT @@local/**/.warning_count',
+  ])
+    it(`is read by ${text}`, () => {
+      assert.equal(atOnce(diagnosticsSlices(bytes(text))), true)
+    })
+
+  it('is not read by columns of such names', () => {
+    assert.equal(atOnce(diagnosticsSlices(bytes('SELECT error_count, rows FROM log'))), false)
+  })
+})
