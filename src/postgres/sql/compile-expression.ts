@@ -2,6 +2,7 @@
 import { compileArray, compileCall, unify } from './compile-call.ts'
 import {
   applyOperator,
+  compileBetween,
   compileCondition,
   compileDistinct,
   compileJunction,
@@ -68,6 +69,8 @@ function dispatch(compiler: Compiler, expression: Expression, scope: Scope): Com
       return compileTest(compiler, expression, scope)
     case 'distinct':
       return compileDistinct(compiler, expression, scope)
+    case 'between':
+      return compileBetween(compiler, expression, scope)
     case 'in':
       return compileIn(compiler, expression, scope)
     case 'like':

@@ -75,7 +75,20 @@ const doublings: readonly string[] = [
   "SELECT ARRAY(SELECT t FROM (SELECT repeat('x', 100000) t) a, generate_series(1, 1000))",
 ]
 
+/** Operands inside of operands, each of which stands in several comparisons. */
+const shared: readonly string[] = [
+  nested((operand) => `(${operand} BETWEEN false AND true)`, 'true', 60),
+  nested((operand) => `(ROW(${operand}) BETWEEN ROW(false) AND ROW(true))`, 'true', 60),
+  nested((operand) => `(ROW(${operand}) <= ROW(true))`, 'true', 60),
+  nested((operand) => `(ROW(${operand}) IN (ROW(false), ROW(true)))`, 'true', 60),
+  nested((operand) => `(ARRAY[${operand}] IN (ARRAY[false], ARRAY[true]))`, 'true', 60),
+]
+
 describe('hostile statements', () => {
+  test('compile and evaluate an operand once, however deep it stands in others', async () => {
+    for (const text of shared) assert.equal(await errorOf(`SELECT ${text}`), 'no error', text.slice(0, 40))
+  })
+
   test('that double a value end at a limit', async () => {
     for (const text of doublings) assert.match(await errorOf(text), /^54000 /, text)
   })
