@@ -1,7 +1,7 @@
 /** Compiles calls: functions, aggregates, COALESCE and its relatives, sets in the list behind SELECT, functions with effects. */
 import { canCast, canCoerce, commonType } from './coercion.ts'
 import { compileAggregate } from './compile-aggregate.ts'
-import { applyOperator } from './compile-comparison.ts'
+import { applyShared } from './compile-comparison.ts'
 import { type Compiler, convert, mismatch, noFunction, settle } from './compiler.ts'
 import { counted, countRead } from './costs.ts'
 import {
@@ -11,6 +11,7 @@ import {
   type SetImplementation,
 } from './function-table.ts'
 import { aggregateNames, findFunction, type ServerFunction, serverFunctions } from './functions.ts'
+import { findOperator } from './operators.ts'
 import type { Compiled, Frame } from './plan.ts'
 import type { Scope } from './scope.ts'
 import { positionOf, SqlError, unsupported } from './sql-error.ts'
@@ -232,14 +233,14 @@ function compileNullif(compiler: Compiler, args: readonly Compiled[], at: number
   const [first, second] = args
   if (!first || !second || args.length > 2)
     throw new SqlError('42601', 'NULLIF takes two arguments', { position: positionOf(at) })
-  const { equality, run: equals } = applyOperator(compiler, '=', first, second, at)
-  const settled = first.type === oids.unknown ? equality!.left : first
-  return {
-    type: settled.type,
-    modifier: -1,
-    run: (frame) => (equals(frame) === true ? null : settled.run(frame)),
-    uses: 0,
+  const { left: type } = findOperator('=', first.type, second.type, at)
+  const settled = first.type === oids.unknown ? settle(compiler, first, type) : first
+  const equals = applyShared(compiler, '=', settled, second, at)
+  const run = (frame: Frame) => {
+    const value = settled.run(frame)
+    return equals(frame, value) === true ? null : value
   }
+  return { type: settled.type, modifier: -1, run, uses: 0 }
 }
 
 /** Expressions that must have one type, in that type. Throws SqlError 42804; `what` opens its sentence. */

@@ -1,7 +1,8 @@
 /** Compiles expressions. */
 import { compileArray, compileCall, unify } from './compile-call.ts'
 import {
-  applyOperator,
+  type Applied,
+  applyShared,
   compileBetween,
   compileCondition,
   compileDistinct,
@@ -165,11 +166,11 @@ function compileCase(
   scope: Scope,
 ): Compiled {
   const subject = operand ? compiler.expression(operand, scope) : undefined
-  const conditions = branches.map(({ when }) =>
-    subject
-      ? applyOperator(compiler, '=', subject, compiler.expression(when, scope), when.at)
-      : compileCondition(compiler, when, scope, 'CASE/WHEN'),
-  )
+  const conditions = branches.map(({ when }): Applied => {
+    if (subject) return applyShared(compiler, '=', subject, compiler.expression(when, scope), when.at)
+    const condition = compileCondition(compiler, when, scope, 'CASE/WHEN')
+    return (frame) => condition.run(frame)
+  })
   // PostgreSQL looks at ELSE first when it chooses the type.
   const last: Expression = otherwise ?? { kind: 'null', at }
   const results = [last, ...branches.map(({ result }) => result)].map((each) =>
@@ -178,7 +179,8 @@ function compileCase(
   const { type, items } = unify(compiler, results, 'CASE', at)
   const modifiers = new Set(results.map((each) => (each.type === type ? each.modifier : -1)))
   const run = (frame: Frame) => {
-    const index = conditions.findIndex((condition) => condition.run(frame) === true)
+    const value = subject ? subject.run(frame) : null
+    const index = conditions.findIndex((condition) => condition(frame, value) === true)
     return items[index + 1]!.run(frame)
   }
   return { type, modifier: modifiers.size === 1 ? [...modifiers][0]! : -1, run, uses: 0 }

@@ -81,6 +81,8 @@ const shared: readonly string[] = [
   nested((operand) => `(ROW(${operand}) BETWEEN ROW(false) AND ROW(true))`, 'true', 60),
   nested((operand) => `(ROW(${operand}) <= ROW(true))`, 'true', 60),
   nested((operand) => `(ROW(${operand}) IN (ROW(false), ROW(true)))`, 'true', 60),
+  nested((operand) => `nullif(${operand}, false)`, 'true', 60),
+  nested((operand) => `CASE ${operand} WHEN 2 THEN 2 WHEN 3 THEN 3 ELSE 1 END`, '1', 60),
   nested((operand) => `(ARRAY[${operand}] IN (ARRAY[false], ARRAY[true]))`, 'true', 60),
 ]
 
