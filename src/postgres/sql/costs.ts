@@ -11,11 +11,14 @@ const freeSize = 1024
 /** So many characters or elements are read in a step. */
 const stepSize = 16
 
+/** Values up to this size are read with the rows that they are in. */
+const freeReadSize = 64
+
 /** Counts the values that an expression reads. */
 export function countRead({ budget }: Context, ...values: readonly Value[]): void {
   for (const value of values) {
     const isLong = typeof value === 'string' || Array.isArray(value) || value instanceof Uint8Array
-    if (isLong && value.length > freeSize) budget.step(value.length / stepSize)
+    if (isLong && value.length > freeReadSize) budget.step(value.length / stepSize)
   }
 }
 

@@ -86,7 +86,53 @@ const shared: readonly string[] = [
   nested((operand) => `(ARRAY[${operand}] IN (ARRAY[false], ARRAY[true]))`, 'true', 60),
 ]
 
+/** Calls whose functions would take minutes to hours for these arguments. */
+const long = many('a', 400_000)
+const longCalls: readonly string[] = [
+  'array_length(ARRAY[n], 2147483647)',
+  `translate('${long}', '${many('b', 400_000)}a', '')`,
+  `btrim('${long}', '${many('b', 400_000)}a')`,
+  `strpos('${long}', '${many('a', 200_000)}b${many('a', 200_000)}')`,
+]
+
 describe('hostile statements', () => {
+  test('with long arguments take a time linear in them', async () => {
+    for (const call of longCalls)
+      assert.equal(
+        await errorOf(`SELECT count(${call}) FROM generate_series(1, 10) n`),
+        'no error',
+        call.slice(0, 20),
+      )
+    assert.match(await errorOf(`SELECT '${many('(', 4_000_000)}\n'::regprocedure`), /^42602 /)
+  })
+
+  test('count what functions read, make and fail at for each row of a subquery', async () => {
+    const rows =
+      "FROM (SELECT repeat('x', 1000) t, ARRAY(SELECT generate_series(1, 1000)) a) s, generate_series(1, 5000) n"
+    for (const call of ['md5(t)', "strpos(t, 'y')", 'array_length(a, 1)', "to_regproc('no' || n)"])
+      assert.match(await errorOf(`SELECT (SELECT count(${call}) ${rows})`), /^54000 a subquery/, call)
+  })
+
+  test('compile a long pattern once for all rows, and count what compiling it makes', async () => {
+    const limits = { stepsMax: 200_000, cellsMax: 1_000_000 }
+    const rows = 'FROM generate_series(1, 1000) n'
+    const long = `^${many('x', 300)}`
+    assert.equal(
+      await errorOf(`SELECT count(*) ${rows} WHERE n::text ~ '${long}'`, undefined, { limits }),
+      'no error',
+    )
+    assert.match(
+      await errorOf(`SELECT count(*) ${rows} WHERE 'y' ~ ('${long}' || n)`, undefined, { limits }),
+      /^54000 /,
+    )
+    for (const pattern of [many('((a{60}){70}){0}', 500), `[${many('ab', 4000)}]`, `${many('(a?)', 900)}y`])
+      assert.match(
+        await errorOf(`SELECT repeat('z', 3000) ~ '${pattern}'`),
+        /^54000 a subquery/,
+        pattern.slice(0, 20),
+      )
+  })
+
   test('compile and evaluate an operand once, however deep it stands in others', async () => {
     for (const text of shared) assert.equal(await errorOf(`SELECT ${text}`), 'no error', text.slice(0, 40))
   })
