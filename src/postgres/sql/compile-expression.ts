@@ -269,10 +269,8 @@ function compileSubscript(
     const items = list.run(frame) as readonly Value[] | null
     const [start, end] = [from?.run(frame), to?.run(frame)]
     if (items === null || start === null || end === null) return null
-    return items.slice(
-      Math.max(0, Number(start ?? low) - low),
-      end === undefined ? undefined : Math.max(0, Number(end) - low + 1),
-    )
+    const until = end === undefined ? undefined : Math.max(0, Number(end) - low + 1)
+    return counted(frame.context, items.slice(Math.max(0, Number(start ?? low) - low), until))
   }
   return { type: list.type, modifier: -1, run, uses: 0 }
 }

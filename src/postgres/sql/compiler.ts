@@ -100,7 +100,8 @@ export function convert(compiled: Compiled, type: number): Compiled {
 export function convertValue(context: Context, value: Value, from: number, to: number): Value {
   if (value === null || from === to) return value
   countRead(context, value)
-  return counted(context, castValue(context, value, from, to))
+  const result = castValue(context, value, from, to)
+  return result === value ? value : counted(context, result)
 }
 
 /** CAST and `::`. Throws SqlError 42846, 42704. */
@@ -132,11 +133,9 @@ function limited(compiled: Compiled, modifier: number, type: number): Compiled {
   if (modifier < 0) return { ...compiled, type }
   const run = (frame: Frame) => {
     const value = compiled.run(frame)
-    return typeof value === 'string'
-      ? Array.from(value)
-          .slice(0, modifier - 4)
-          .join('')
-      : value
+    if (typeof value !== 'string' || value.length <= modifier - 4) return value
+    const chars = Array.from(value).slice(0, modifier - 4)
+    return counted(frame.context, chars.join(''))
   }
   return { type, modifier, run, uses: compiled.uses }
 }

@@ -133,6 +133,25 @@ describe('hostile statements', () => {
       )
   })
 
+  test('that make or compare many values below a kilobyte end at a limit', async () => {
+    const text = `(SELECT '${many('ж', 1000)}'::text t) s`
+    const array = '(SELECT ARRAY(SELECT generate_series(1, 1000)) a) s'
+    const numbers = 'generate_series(1, 40000) n'
+    for (const query of [
+      `SELECT ${many('upper(t), ', 9)}upper(t) FROM ${text}, ${numbers}`,
+      `SELECT t::varchar(900) FROM ${text}, ${numbers}`,
+      `SELECT a || n FROM ${array}, ${numbers}`,
+      `SELECT a[2:] FROM ${array}, ${numbers}`,
+      `SELECT count(*) FROM (SELECT DISTINCT t, n FROM ${text}, ${numbers}) d`,
+      `SELECT count(*) FROM ${text}, ${numbers} GROUP BY t, n`,
+      `SELECT row_number() OVER (PARTITION BY t, n) FROM ${text}, ${numbers}`,
+      `SELECT t, n FROM ${text}, ${numbers} UNION SELECT '', 1`,
+      `SELECT '', 1 INTERSECT SELECT t, n FROM ${text}, ${numbers}`,
+      `SELECT count(*) FROM (SELECT t, n FROM ${text}, ${numbers}) l JOIN (SELECT t, n FROM ${text}, ${numbers}) r USING (t, n)`,
+    ])
+      assert.match(await errorOf(query), /^54000 the query needs too much memory/, query.slice(0, 40))
+  })
+
   test('compile and evaluate an operand once, however deep it stands in others', async () => {
     for (const text of shared) assert.equal(await errorOf(`SELECT ${text}`), 'no error', text.slice(0, 40))
   })

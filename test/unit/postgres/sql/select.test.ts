@@ -239,6 +239,13 @@ describe('SELECT', () => {
     )
   })
 
+  test('counts the characters of a result, also of short texts', async () => {
+    const { run } = compileSelect("SELECT lpad(n::text, 60, 'x') FROM generate_series(1, 1000) n")
+    const short = await run(sessionOf().session, [])
+    const one = await compileSelect('SELECT n FROM generate_series(1, 1000) n').run(sessionOf().session, [])
+    assert.ok(short.cells - one.cells >= 60_000 + 7000)
+  })
+
   test('gives values in binary', async () => {
     const { columns, run } = compileSelect(
       "SELECT true, 1::int2, 2, 3::int8, 1.5::float8, 'a', ARRAY[1, NULL], '1 2'::int2vector, 12345.678::numeric, '\\x01'::bytea, 'S'::\"char\", ROW(1)",
