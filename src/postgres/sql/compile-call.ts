@@ -10,7 +10,13 @@ import {
   pseudo,
   type SetImplementation,
 } from './function-table.ts'
-import { aggregateNames, findFunction, type ServerFunction, serverFunctions } from './functions.ts'
+import {
+  aggregateNames,
+  findFunction,
+  hasEffects,
+  type ServerFunction,
+  serverFunctions,
+} from './functions.ts'
 import { findOperator } from './operators.ts'
 import type { Compiled, Frame } from './plan.ts'
 import type { Scope } from './scope.ts'
@@ -33,12 +39,16 @@ export function compileCall(compiler: Compiler, call: Call, scope: Scope): Compi
       `DISTINCT, ORDER BY, FILTER or * specified, but ${name} is not an aggregate function`,
       { position: positionOf(call.at) },
     )
+  const calls = scope.serverCalls
   const args = call.args.map((arg) => compiler.expression(arg, scope))
   const server = serverFunctions.filter((each) => each.name === name && each.args.length === args.length)
   if (server[0]) return compileServerCall(compiler, server[0], args, call, scope)
   const { definition, settled, types } = matchCall(compiler, call, args)
   if (!definition) return castCall(name, args, call)
-  if (definition.isSet) return compileSet(definition, settled, types, scope, call)
+  if (definition.isSet) {
+    if (scope.serverCalls > calls) throw tooLate(`an argument of ${name}`, call.at)
+    return compileSet(definition, settled, types, scope, call)
+  }
   const result = resultType(definition, types)
   const implementation = definition.call as Implementation
   const { isStrict } = definition
@@ -167,12 +177,15 @@ function compileWindow(compiler: Compiler, name: string, call: Call, scope: Scop
     throw new SqlError('42P20', 'window functions are not allowed here', { position: positionOf(call.at) })
   if (!/^(?:row_number|rank|dense_rank)$/.test(name) || call.args.length > 0)
     throw unsupported(`${name} as a window function`, call.at)
+  const { slots } = scope
+  scope.slots = undefined
   const partition = call.over!.partition.map((each) => compiler.expression(each, scope))
   const order = call.over!.orderBy.map(({ expression, descending, nullsFirst }) => {
     const key = settle(compiler, compiler.expression(expression, scope), oids.text)
     return { key, descending, nullsFirst }
   })
-  const slot = scope.slots.push({ kind: 'window', name, partition, order }) - 1
+  scope.slots = slots
+  const slot = slots.push({ kind: 'window', name, partition, order }) - 1
   return { type: oids.int8, modifier: -1, run: ({ slots }) => slots?.[slot] ?? null, uses: 0 }
 }
 
@@ -184,6 +197,12 @@ function compileServerCall(
   scope: Scope,
 ): Compiled {
   if (!scope.slots) throw unsupported(`${name} anywhere but in the list behind SELECT`, call.at)
+  if (scope.condition && hasEffects(name))
+    throw new SqlError(
+      '0A000',
+      `${name} in ${scope.condition} is not supported: it would be carried out also where its value is not used`,
+      { position: positionOf(call.at) },
+    )
   const settled = args.map((arg, index) => {
     // A sequence is given by its name: the server around looks it up.
     if (wanted[index] === oids.regclass) {
@@ -195,13 +214,26 @@ function compileServerCall(
     return arg.type === oids.unknown ? settle(compiler, arg, wanted[index]!) : convert(arg, wanted[index]!)
   })
   scope.markVariable()
+  scope.serverCalls++
   const slot = scope.slots.push({ kind: 'server', name, args: settled }) - 1
   return { type: result, modifier: -1, run: ({ slots }) => slots?.[slot] ?? null, uses: 0 }
 }
 
+/** The error for a place whose value is needed before the server around is called. */
+export function tooLate(where: string, at: number): SqlError {
+  return new SqlError(
+    '0A000',
+    `nextval and its relatives are not supported in ${where}: they are called when all rows are known and in order; call them in a subquery behind FROM`,
+    { position: positionOf(at) },
+  )
+}
+
 /** COALESCE, GREATEST, LEAST, NULLIF. */
 function compileChoice(compiler: Compiler, name: string, call: Call, scope: Scope): Compiled {
-  const args = call.args.map((arg) => compiler.expression(arg, scope))
+  const args = call.args.map((arg, index) => {
+    const compile = () => compiler.expression(arg, scope)
+    return name === 'coalesce' && index > 0 ? scope.within('COALESCE', compile) : compile()
+  })
   if (name === 'nullif') return compileNullif(compiler, args, call.at)
   const { items, type } = unify(compiler, args, name.toUpperCase(), call.at)
   const modifier = args.every((arg) => arg.modifier === args[0]!.modifier && arg.type === type)

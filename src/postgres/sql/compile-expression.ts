@@ -65,19 +65,19 @@ function dispatch(compiler: Compiler, expression: Expression, scope: Scope): Com
       return negation(compileCondition(compiler, expression.operand, scope, 'NOT'))
     case 'and':
     case 'or':
-      return compileJunction(compiler, expression, scope)
+      return scope.within(expression.kind.toUpperCase(), () => compileJunction(compiler, expression, scope))
     case 'is':
       return compileTest(compiler, expression, scope)
     case 'distinct':
       return compileDistinct(compiler, expression, scope)
     case 'between':
-      return compileBetween(compiler, expression, scope)
+      return scope.within('BETWEEN', () => compileBetween(compiler, expression, scope))
     case 'in':
       return compileIn(compiler, expression, scope)
     case 'like':
       return compileLike(compiler, expression, scope)
     case 'case':
-      return compileCase(compiler, expression, scope)
+      return scope.within('CASE', () => compileCase(compiler, expression, scope))
     case 'call':
       return compileCall(compiler, expression, scope)
     case 'array':

@@ -1,4 +1,5 @@
 /** Compiles SELECT with its list, groups, order and limits. */
+import { tooLate } from './compile-call.ts'
 import { compileCondition } from './compile-comparison.ts'
 import { FromCompiler, type Sources } from './compile-from.ts'
 import { settle } from './compiler.ts'
@@ -38,6 +39,8 @@ export function compileSimple(
   const distinctOn = body.distinctOn.map((each) =>
     compileReference(sources, each, targets, scope, 'DISTINCT ON'),
   )
+  if (body.distinct && distinctOn.length === 0 && targets.some(({ isLate }) => isLate))
+    throw tooLate('a SELECT DISTINCT', select.at)
   scope.slots = undefined
   const having = body.having ? compileCondition(sources, body.having, scope, 'HAVING') : undefined
   scope.aggregates = undefined
@@ -77,6 +80,8 @@ type NamedTarget = {
   readonly name: string
   readonly value: Compiled
   readonly expression: Expression | undefined
+  /** Whether its value is known only when all rows are: one of nextval or its relatives. */
+  readonly isLate?: boolean
 }
 
 function compileTargets(sources: Sources, { targets }: Simple, scope: Scope): NamedTarget[] {
@@ -99,7 +104,9 @@ function compileTarget(sources: Sources, target: Target, scope: Scope): NamedTar
     return scope.expand(expression.names, expression.at).map((each) => ({ ...each, expression: undefined }))
   }
   if (expression.kind === 'field' && expression.name === '*') return expandFields(sources, expression, scope)
-  return [{ name: labelOf(target), value: sources.expression(expression, scope), expression }]
+  const calls = scope.serverCalls
+  const value = sources.expression(expression, scope)
+  return [{ name: labelOf(target), value, expression, isLate: scope.serverCalls > calls }]
 }
 
 /** `(f(x)).*` is one column for each field. */
@@ -165,13 +172,21 @@ function compileReference(
   if (expression.kind === 'number' && /^\d+$/.test(expression.text)) {
     const target = targets[Number(expression.text) - 1]
     if (!target) throw notInList(clause, expression.text, expression.at)
-    return settle(sources, target.value, oids.text)
+    return keyOfTarget(sources, target, clause, expression.at)
   }
   if (expression.kind === 'column' && expression.names.length === 1) {
     const target = targets.find(({ name }) => name === expression.names[0])
-    if (target) return settle(sources, target.value, oids.text)
+    if (target) return keyOfTarget(sources, target, clause, expression.at)
   }
-  return settle(sources, sources.expression(expression, scope), oids.text)
+  const calls = scope.serverCalls
+  const key = settle(sources, sources.expression(expression, scope), oids.text)
+  if (scope.serverCalls > calls) throw tooLate(clause, expression.at)
+  return key
+}
+
+function keyOfTarget(sources: Sources, { value, isLate }: NamedTarget, clause: string, at: number): Compiled {
+  if (isLate) throw tooLate(clause, at)
+  return settle(sources, value, oids.text)
 }
 
 /** LIMIT and OFFSET. */

@@ -358,6 +358,47 @@ describe('functions with effects', () => {
     assert.deepEqual(asked.calls, [...row, ...row])
   })
 
+  test('are refused where their value may not be used, or is needed before all rows are known', async () => {
+    const { session, asked } = sessionOf(['a'])
+    const rows = 'FROM generate_series(1, 3) n'
+    for (const [query, place] of [
+      ["SELECT CASE WHEN false THEN setval('a', 100000) END", 'CASE'],
+      ["SELECT COALESCE(1, nextval('a'))", 'COALESCE'],
+      ["SELECT false AND nextval('a') > 0", 'AND'],
+      ["SELECT true OR setval('a', 5) > 0", 'OR'],
+      ["SELECT 1 BETWEEN 2 AND nextval('a')", 'BETWEEN'],
+      [`SELECT DISTINCT nextval('a') ${rows}`, 'a SELECT DISTINCT'],
+      [`SELECT DISTINCT ON (i) nextval('a') AS i ${rows}`, 'DISTINCT ON'],
+      [`SELECT nextval('a') AS i ${rows} ORDER BY i DESC`, 'ORDER BY'],
+      [`SELECT n, nextval('a') + 1 ${rows} ORDER BY 2`, 'ORDER BY'],
+      [`SELECT n ${rows} ORDER BY setval('a', n)`, 'ORDER BY'],
+      ["SELECT generate_series(1, nextval('a'))", 'an argument of generate_series'],
+    ] as const)
+      assert.match(await errorOf(query, session), new RegExp(`^0A000 .* in ${place}(?: is not|:)`), query)
+    for (const query of [
+      `SELECT nextval('a') AS i ${rows} GROUP BY i`,
+      `SELECT row_number() OVER (ORDER BY nextval('a')) ${rows}`,
+    ])
+      assert.match(await errorOf(query, session), /^0A000 nextval anywhere but in the list/, query)
+    assert.deepEqual(asked.calls, [])
+  })
+
+  test('are called where their value is used in any case, and sorted by in a query around', async () => {
+    const { session, asked } = sessionOf(['a'])
+    for (const [query, rows] of [
+      ["SELECT COALESCE(nextval('a'), 0), NULLIF(nextval('a'), 2)", ['1|1']],
+      ["SELECT setval('a', COALESCE(NULL, 5), true AND false)", ['1']],
+      ["SELECT CASE WHEN true THEN currval('a') END", ['1']],
+      ['SELECT row_number() OVER (ORDER BY n) FROM generate_series(7, 8) n', ['1', '2']],
+      [
+        "SELECT i FROM (SELECT nextval('a') AS i FROM generate_series(1, 3)) t ORDER BY i DESC",
+        ['3', '2', '1'],
+      ],
+    ] as const)
+      assert.deepEqual(await rowsOf(query, session), rows, query)
+    assert.equal(asked.calls.length, 7)
+  })
+
   test('are not called with nulls, and not elsewhere', async () => {
     const { session, asked } = sessionOf(['a'])
     assert.deepEqual(await rowsOf('SELECT nextval(NULL)', session), ['∅'])
