@@ -276,9 +276,7 @@ function compileSubscript(
 }
 
 function compileField(compiler: Compiler, { operand, name, at }: Kind<'field'>, scope: Scope): Compiled {
-  // The parser wraps `(x).y` for a column x into a row of one column.
-  const inner = operand.kind === 'row' && operand.items.length === 1 ? operand.items[0]! : operand
-  const compiled = compiler.expression(inner, scope)
+  const compiled = compiler.expression(innerOf(operand), scope)
   const index = compiled.fields?.findIndex((field) => field.name === name) ?? -1
   if (!compiled.fields)
     throw new SqlError(
@@ -290,9 +288,20 @@ function compileField(compiler: Compiler, { operand, name, at }: Kind<'field'>, 
     throw new SqlError('42703', `column "${name}" not found in data type ${formatType(compiled.type)}`, {
       position: positionOf(at),
     })
-  const run = (frame: Frame) => {
-    const value = compiled.run(frame)
-    return value instanceof RowValue ? value.values[index]! : null
+  return fieldOf(compiled, index)
+}
+
+/** What `(x).y` selects from: the parser wraps a column x into a row of one column. */
+export function innerOf(operand: Expression): Expression {
+  const [item, ...others] = operand.kind === 'row' ? operand.items : []
+  return item?.kind === 'column' && others.length === 0 ? item : operand
+}
+
+/** A field of a row by its place. */
+export function fieldOf({ run, fields, uses }: Compiled, index: number): Compiled {
+  const field = (frame: Frame) => {
+    const row = run(frame)
+    return row instanceof RowValue ? row.values[index]! : null
   }
-  return { type: compiled.fields[index]!.type, modifier: -1, run, uses: 0 }
+  return { type: fields![index]!.type, modifier: -1, run: field, uses }
 }

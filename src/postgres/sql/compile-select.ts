@@ -1,6 +1,7 @@
 /** Compiles SELECT with its list, groups, order and limits. */
 import { tooLate } from './compile-call.ts'
 import { compileCondition } from './compile-comparison.ts'
+import { fieldOf, innerOf } from './compile-expression.ts'
 import { FromCompiler, type Sources } from './compile-from.ts'
 import { settle } from './compiler.ts'
 import type { FromNode } from './join-parts.ts'
@@ -115,35 +116,51 @@ function expandFields(
   expression: Expression & { kind: 'field' },
   scope: Scope,
 ): NamedTarget[] {
-  const { fields } = sources.expression(expression.operand, scope)
-  if (!fields) throw new SqlError('42809', 'type is not composite', { position: positionOf(expression.at) })
-  return fields.map(({ name }) => {
-    const field: Expression = { ...expression, name }
-    return { name, value: sources.expression(field, scope), expression: field }
+  const calls = scope.serverCalls
+  const row = sources.expression(innerOf(expression.operand), scope)
+  const isLate = scope.serverCalls > calls
+  if (!row.fields)
+    throw new SqlError('42809', 'type is not composite', { position: positionOf(expression.at) })
+  return row.fields.map(({ name }, index) => {
+    return { name, value: fieldOf(row, index), expression: { ...expression, name }, isLate }
   })
 }
 
+/** Keys that are named again make no other groups: each number and each name is compiled once. */
 function compileGroupBy(sources: Sources, { groupBy, targets }: Simple, scope: Scope): Compiled[] {
-  return groupBy.map((key) => {
-    if (key.kind === 'number') {
-      const target = targets[Number(key.text) - 1]
-      if (!target) throw notInList('GROUP BY', key.text, key.at)
+  const named = new Map<string, Compiled>()
+  const others: Compiled[] = []
+  for (const key of groupBy) {
+    const isName = key.kind === 'column' && key.names.length === 1
+    const name = key.kind === 'number' ? key.text : isName ? `"${key.names[0]}"` : undefined
+    if (name === undefined) others.push(settle(sources, sources.expression(key, scope), oids.text))
+    else if (!named.has(name)) named.set(name, compileNamedKey(sources, key, targets, scope))
+  }
+  return [...named.values(), ...others]
+}
+
+/** A key that is the number of a target, or a name. */
+function compileNamedKey(
+  sources: Sources,
+  key: Expression,
+  targets: readonly Target[],
+  scope: Scope,
+): Compiled {
+  if (key.kind === 'number') {
+    const target = targets[Number(key.text) - 1]
+    if (!target) throw notInList('GROUP BY', key.text, key.at)
+    return sources.expression(target.expression, scope)
+  }
+  const target = key.kind === 'column' ? targets.find(({ label }) => label === key.names[0]) : undefined
+  if (!target) return settle(sources, sources.expression(key, scope), oids.text)
+  // A column of FROM goes before the name of a target.
+  try {
+    return sources.expression(key, scope)
+  } catch (error) {
+    if (error instanceof SqlError && error.sqlState === '42703')
       return sources.expression(target.expression, scope)
-    }
-    const target =
-      key.kind === 'column' && key.names.length === 1
-        ? targets.find(({ label }) => label === key.names[0])
-        : undefined
-    if (!target) return settle(sources, sources.expression(key, scope), oids.text)
-    // A column of FROM goes before the name of a target.
-    try {
-      return sources.expression(key, scope)
-    } catch (error) {
-      if (error instanceof SqlError && error.sqlState === '42703')
-        return sources.expression(target.expression, scope)
-      throw error
-    }
-  })
+    throw error
+  }
 }
 
 function notInList(clause: string, position: string, at: number): SqlError {

@@ -2,8 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { systemClock } from '../../../../src/base/clock.ts'
+import { QueryCompiler } from '../../../../src/postgres/sql/compile-query.ts'
+import { ParameterTypes } from '../../../../src/postgres/sql/compiler.ts'
+import type { Compiled } from '../../../../src/postgres/sql/plan.ts'
+import type { Scope } from '../../../../src/postgres/sql/scope.ts'
 import { compileSelect } from '../../../../src/postgres/sql/select.ts'
+import { parseSelect } from '../../../../src/postgres/sql/select-parser.ts'
 import { SqlError } from '../../../../src/postgres/sql/sql-error.ts'
+import type { Expression } from '../../../../src/postgres/sql/syntax.ts'
 import { errorOf, rowsOf, sessionOf } from './session.ts'
 
 const many = (text: string, count: number) => text.repeat(count)
@@ -86,6 +92,16 @@ const shared: readonly string[] = [
   nested((operand) => `(ARRAY[${operand}] IN (ARRAY[false], ARRAY[true]))`, 'true', 60),
 ]
 
+/** Counts the expressions that it compiles. */
+class CountingCompiler extends QueryCompiler {
+  compiled = 0
+
+  override expression(expression: Expression, scope: Scope): Compiled {
+    this.compiled++
+    return super.expression(expression, scope)
+  }
+}
+
 /** Calls whose functions would take minutes to hours for these arguments. */
 const long = many('a', 400_000)
 const longCalls: readonly string[] = [
@@ -131,6 +147,17 @@ describe('hostile statements', () => {
         /^54000 a subquery/,
         pattern.slice(0, 20),
       )
+  })
+
+  test('compile each of their expressions once', () => {
+    for (const text of [
+      `SELECT ARRAY[1${many(', 1', 1000)}] AS a GROUP BY 1${many(', 1', 1000)}, a${many(', a', 1000)}`,
+      `SELECT (ROW(1${many(', 1', 1000)})).*`,
+    ]) {
+      const compiler = new CountingCompiler(new ParameterTypes([]))
+      compiler.query(parseSelect(text), undefined)
+      assert.ok(compiler.compiled < 4000, `${compiler.compiled} for ${text.slice(0, 40)}`)
+    }
   })
 
   test('that make or compare many values below a kilobyte end at a limit', async () => {

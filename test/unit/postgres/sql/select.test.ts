@@ -132,6 +132,11 @@ const queries: readonly (readonly [text: string, rows: readonly string[]])[] = [
   ],
   ["SELECT relname FROM pg_class WHERE oid = 'pg_type'::regclass", ['pg_type']],
   ['SELECT 1 LIMIT NULL', ['1']],
+  ["SELECT (ROW(1, true)).*, (n).* FROM (SELECT 3, 'x') n", ['1|t|3|x']],
+  [
+    'SELECT n % 2 AS m, count(*) FROM generate_series(1, 3) n GROUP BY m, 1, m, n % 2, 1 ORDER BY 1',
+    ['0|1', '1|2'],
+  ],
   [
     'SELECT n, row_number() OVER (PARTITION BY n % 2 ORDER BY n DESC), rank() OVER (ORDER BY n / 2) FROM generate_series(1, 3) n ORDER BY 1',
     ['1|2|1', '2|1|2', '3|1|2'],
@@ -372,6 +377,7 @@ describe('functions with effects', () => {
       [`SELECT nextval('a') AS i ${rows} ORDER BY i DESC`, 'ORDER BY'],
       [`SELECT n, nextval('a') + 1 ${rows} ORDER BY 2`, 'ORDER BY'],
       [`SELECT n ${rows} ORDER BY setval('a', n)`, 'ORDER BY'],
+      [`SELECT (ROW(1, nextval('a'))).* ${rows} ORDER BY 2`, 'ORDER BY'],
       ["SELECT generate_series(1, nextval('a'))", 'an argument of generate_series'],
     ] as const)
       assert.match(await errorOf(query, session), new RegExp(`^0A000 .* in ${place}(?: is not|:)`), query)
