@@ -33,12 +33,7 @@ export function compileCall(compiler: Compiler, call: Call, scope: Scope): Compi
     return compileChoice(compiler, name, call, scope)
   if (call.over) return compileWindow(compiler, name, call, scope)
   if (aggregateNames.includes(name)) return compileAggregate(compiler, name, call, scope)
-  if (call.distinct || call.filter || call.star || call.orderBy.length > 0)
-    throw new SqlError(
-      '42809',
-      `DISTINCT, ORDER BY, FILTER or * specified, but ${name} is not an aggregate function`,
-      { position: positionOf(call.at) },
-    )
+  demandPlain(call, name)
   const calls = scope.serverCalls
   const args = call.args.map((arg) => compiler.expression(arg, scope))
   const server = serverFunctions.filter((each) => each.name === name && each.args.length === args.length)
@@ -49,16 +44,34 @@ export function compileCall(compiler: Compiler, call: Call, scope: Scope): Compi
     if (scope.serverCalls > calls) throw tooLate(`an argument of ${name}`, call.at)
     return compileSet(definition, settled, types, scope, call)
   }
-  const result = resultType(definition, types)
+  return scalarCall(definition, settled, types)
+}
+
+/** The value of a function that gives no set. */
+export function scalarCall(
+  definition: FunctionDefinition,
+  args: readonly Compiled[],
+  types: readonly number[],
+): Compiled {
   const implementation = definition.call as Implementation
   const { isStrict } = definition
   const run = (frame: Frame) => {
-    const values = settled.map((arg) => arg.run(frame))
+    const values = args.map((arg) => arg.run(frame))
     if (isStrict && values.includes(null)) return null
     countRead(frame.context, ...values)
     return counted(frame.context, implementation(frame.context, values, types))
   }
-  return { type: result, modifier: -1, run, uses: 0 }
+  return { type: resultType(definition, types), modifier: -1, run, uses: 0 }
+}
+
+/** Throws SqlError 42809 for what only aggregates take. */
+export function demandPlain(call: Call, name: string): void {
+  if (call.distinct || call.filter || call.star || call.orderBy.length > 0)
+    throw new SqlError(
+      '42809',
+      `DISTINCT, ORDER BY, FILTER or * specified, but ${name} is not an aggregate function`,
+      { position: positionOf(call.at) },
+    )
 }
 
 function functionName({ names, at }: Call): string {

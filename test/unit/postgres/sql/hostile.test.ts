@@ -153,6 +153,7 @@ describe('hostile statements', () => {
     for (const text of [
       `SELECT ARRAY[1${many(', 1', 1000)}] AS a GROUP BY 1${many(', 1', 1000)}, a${many(', a', 1000)}`,
       `SELECT (ROW(1${many(', 1', 1000)})).*`,
+      `SELECT ${nested((argument) => `(SELECT x FROM lower(${argument}) x)`, "'a'", 20)}`,
     ]) {
       const compiler = new CountingCompiler(new ParameterTypes([]))
       compiler.query(parseSelect(text), undefined)
@@ -214,6 +215,7 @@ describe('hostile statements', () => {
     for (const text of [
       `SELECT count(*) ${rows} WHERE n <> 0${many(' AND n <> 0', 800)}`,
       `SELECT count(CASE ${many('WHEN n = 0 THEN 1 ', 400)} END) ${rows}`,
+      `SELECT count(*) ${rows}, concat(n${many(", ''", 800)}) t`,
     ]) {
       assert.match(await errorOf(text, undefined, { limits }), /^54000 /, text.slice(0, 40))
       assert.equal(await errorOf(text), 'no error', text.slice(0, 40))
