@@ -54,11 +54,6 @@ export function functionNames(): string[] {
   return [...byName.keys(), ...aggregateNames, ...serverFunctions.map(({ name }) => name)]
 }
 
-/** Whether there is a function of this name. */
-export function isFunction(name: string): boolean {
-  return byName.has(name)
-}
-
 /**
  * The function of this name that fits arguments of these types best: the one with most arguments of exactly its types.
  * Undefined: none fits.
