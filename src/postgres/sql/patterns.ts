@@ -164,7 +164,7 @@ function follow(
       open.push({ ...next, at: instruction.second }, { ...next, at: instruction.first })
     else if (instruction.kind === 'jump') open.push({ ...next, at: instruction.to })
     else if (instruction.kind === 'save') {
-      const captures = [...next.captures]
+      const captures = next.captures.slice()
       captures[instruction.slot] = at
       budget.step(captures.length >> 6)
       open.push({ at: next.at + 1, captures })
