@@ -1,7 +1,7 @@
 /** Compiles calls: functions, aggregates, COALESCE and its relatives, sets in the list behind SELECT, functions with effects. */
 import { canCast, canCoerce, commonType } from './coercion.ts'
 import { compileAggregate } from './compile-aggregate.ts'
-import { applyOperator } from './compile-comparison.ts'
+import { applyShared } from './compile-comparison.ts'
 import { type Compiler, convert, mismatch, noFunction, settle } from './compiler.ts'
 import { counted, countRead } from './costs.ts'
 import {
@@ -10,7 +10,14 @@ import {
   pseudo,
   type SetImplementation,
 } from './function-table.ts'
-import { aggregateNames, findFunction, type ServerFunction, serverFunctions } from './functions.ts'
+import {
+  aggregateNames,
+  findFunction,
+  hasEffects,
+  type ServerFunction,
+  serverFunctions,
+} from './functions.ts'
+import { findOperator } from './operators.ts'
 import type { Compiled, Frame } from './plan.ts'
 import type { Scope } from './scope.ts'
 import { positionOf, SqlError, unsupported } from './sql-error.ts'
@@ -26,28 +33,45 @@ export function compileCall(compiler: Compiler, call: Call, scope: Scope): Compi
     return compileChoice(compiler, name, call, scope)
   if (call.over) return compileWindow(compiler, name, call, scope)
   if (aggregateNames.includes(name)) return compileAggregate(compiler, name, call, scope)
+  demandPlain(call, name)
+  const calls = scope.serverCalls
+  const args = call.args.map((arg) => compiler.expression(arg, scope))
+  const server = serverFunctions.filter((each) => each.name === name && each.args.length === args.length)
+  if (server[0]) return compileServerCall(compiler, server[0], args, call, scope)
+  const { definition, settled, types } = matchCall(compiler, call, args)
+  if (!definition) return castCall(name, args, call)
+  if (definition.isSet) {
+    if (scope.serverCalls > calls) throw tooLate(`an argument of ${name}`, call.at)
+    return compileSet(definition, settled, types, scope, call)
+  }
+  return scalarCall(definition, settled, types)
+}
+
+/** The value of a function that gives no set. */
+export function scalarCall(
+  definition: FunctionDefinition,
+  args: readonly Compiled[],
+  types: readonly number[],
+): Compiled {
+  const implementation = definition.call as Implementation
+  const { isStrict } = definition
+  const run = (frame: Frame) => {
+    const values = args.map((arg) => arg.run(frame))
+    if (isStrict && values.includes(null)) return null
+    countRead(frame.context, ...values)
+    return counted(frame.context, implementation(frame.context, values, types))
+  }
+  return { type: resultType(definition, types), modifier: -1, run, uses: 0 }
+}
+
+/** Throws SqlError 42809 for what only aggregates take. */
+export function demandPlain(call: Call, name: string): void {
   if (call.distinct || call.filter || call.star || call.orderBy.length > 0)
     throw new SqlError(
       '42809',
       `DISTINCT, ORDER BY, FILTER or * specified, but ${name} is not an aggregate function`,
       { position: positionOf(call.at) },
     )
-  const args = call.args.map((arg) => compiler.expression(arg, scope))
-  const server = serverFunctions.filter((each) => each.name === name && each.args.length === args.length)
-  if (server[0]) return compileServerCall(compiler, server[0], args, call, scope)
-  const { definition, settled, types } = matchCall(compiler, call, args)
-  if (!definition) return castCall(name, args, call)
-  if (definition.isSet) return compileSet(definition, settled, types, scope, call)
-  const result = resultType(definition, types)
-  const implementation = definition.call as Implementation
-  const { isStrict } = definition
-  const run = (frame: Frame) => {
-    const values = settled.map((arg) => arg.run(frame))
-    if (isStrict && values.includes(null)) return null
-    countRead(frame.context, ...values)
-    return counted(frame.context, implementation(frame.context, values, types))
-  }
-  return { type: result, modifier: -1, run, uses: 0 }
 }
 
 function functionName({ names, at }: Call): string {
@@ -166,12 +190,15 @@ function compileWindow(compiler: Compiler, name: string, call: Call, scope: Scop
     throw new SqlError('42P20', 'window functions are not allowed here', { position: positionOf(call.at) })
   if (!/^(?:row_number|rank|dense_rank)$/.test(name) || call.args.length > 0)
     throw unsupported(`${name} as a window function`, call.at)
+  const { slots } = scope
+  scope.slots = undefined
   const partition = call.over!.partition.map((each) => compiler.expression(each, scope))
   const order = call.over!.orderBy.map(({ expression, descending, nullsFirst }) => {
     const key = settle(compiler, compiler.expression(expression, scope), oids.text)
     return { key, descending, nullsFirst }
   })
-  const slot = scope.slots.push({ kind: 'window', name, partition, order }) - 1
+  scope.slots = slots
+  const slot = slots.push({ kind: 'window', name, partition, order }) - 1
   return { type: oids.int8, modifier: -1, run: ({ slots }) => slots?.[slot] ?? null, uses: 0 }
 }
 
@@ -183,6 +210,12 @@ function compileServerCall(
   scope: Scope,
 ): Compiled {
   if (!scope.slots) throw unsupported(`${name} anywhere but in the list behind SELECT`, call.at)
+  if (scope.condition && hasEffects(name))
+    throw new SqlError(
+      '0A000',
+      `${name} in ${scope.condition} is not supported: it would be carried out also where its value is not used`,
+      { position: positionOf(call.at) },
+    )
   const settled = args.map((arg, index) => {
     // A sequence is given by its name: the server around looks it up.
     if (wanted[index] === oids.regclass) {
@@ -194,13 +227,26 @@ function compileServerCall(
     return arg.type === oids.unknown ? settle(compiler, arg, wanted[index]!) : convert(arg, wanted[index]!)
   })
   scope.markVariable()
+  scope.serverCalls++
   const slot = scope.slots.push({ kind: 'server', name, args: settled }) - 1
   return { type: result, modifier: -1, run: ({ slots }) => slots?.[slot] ?? null, uses: 0 }
 }
 
+/** The error for a place whose value is needed before the server around is called. */
+export function tooLate(where: string, at: number): SqlError {
+  return new SqlError(
+    '0A000',
+    `nextval and its relatives are not supported in ${where}: they are called when all rows are known and in order; call them in a subquery behind FROM`,
+    { position: positionOf(at) },
+  )
+}
+
 /** COALESCE, GREATEST, LEAST, NULLIF. */
 function compileChoice(compiler: Compiler, name: string, call: Call, scope: Scope): Compiled {
-  const args = call.args.map((arg) => compiler.expression(arg, scope))
+  const args = call.args.map((arg, index) => {
+    const compile = () => compiler.expression(arg, scope)
+    return name === 'coalesce' && index > 0 ? scope.within('COALESCE', compile) : compile()
+  })
   if (name === 'nullif') return compileNullif(compiler, args, call.at)
   const { items, type } = unify(compiler, args, name.toUpperCase(), call.at)
   const modifier = args.every((arg) => arg.modifier === args[0]!.modifier && arg.type === type)
@@ -232,14 +278,14 @@ function compileNullif(compiler: Compiler, args: readonly Compiled[], at: number
   const [first, second] = args
   if (!first || !second || args.length > 2)
     throw new SqlError('42601', 'NULLIF takes two arguments', { position: positionOf(at) })
-  const { equality, run: equals } = applyOperator(compiler, '=', first, second, at)
-  const settled = first.type === oids.unknown ? equality!.left : first
-  return {
-    type: settled.type,
-    modifier: -1,
-    run: (frame) => (equals(frame) === true ? null : settled.run(frame)),
-    uses: 0,
+  const { left: type } = findOperator('=', first.type, second.type, at)
+  const settled = first.type === oids.unknown ? settle(compiler, first, type) : first
+  const equals = applyShared(compiler, '=', settled, second, at)
+  const run = (frame: Frame) => {
+    const value = settled.run(frame)
+    return equals(frame, value) === true ? null : value
   }
+  return { type: settled.type, modifier: -1, run, uses: 0 }
 }
 
 /** Expressions that must have one type, in that type. Throws SqlError 42804; `what` opens its sentence. */

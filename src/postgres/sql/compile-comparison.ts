@@ -1,7 +1,7 @@
 /** Compiles operators, comparisons with lists and subqueries, and LIKE. */
-import { type Compiler, convert, settle } from './compiler.ts'
+import { type Compiler, convert, convertValue, settle } from './compiler.ts'
 import { counted, countRead } from './costs.ts'
-import { findOperator, findPrefix, isComparison, like } from './operators.ts'
+import { findOperator, findPrefix, isComparison, like, type Operator } from './operators.ts'
 import { exactText } from './patterns.ts'
 import type { Compiled, Frame } from './plan.ts'
 import type { Scope } from './scope.ts'
@@ -19,8 +19,10 @@ export function compileOperator(
   scope: Scope,
 ): Compiled {
   if (!left) return compilePrefix(compiler, operator, compiler.expression(right, scope), at)
-  if (left.kind === 'row' && right.kind === 'row' && isComparison(operator))
-    return compareRows(compiler, operator, left.items, right.items, scope, at)
+  if (left.kind === 'row' && right.kind === 'row' && isComparison(operator)) {
+    const { run, applied } = sharing(compiler, left, [{ operator, right }], scope, at)
+    return { type: oids.bool, modifier: -1, run: (frame) => applied[0]!(frame, run(frame)), uses: 0 }
+  }
   return applyOperator(
     compiler,
     operator,
@@ -65,6 +67,48 @@ export function applyOperator(
   return operator === '~' ? { ...compiled, ...keysOfPattern(a, b) } : compiled
 }
 
+/** An operator whose left operand has been evaluated already. */
+export type Applied = (frame: Frame, left: Value) => Value
+
+/**
+ * An operator whose left operand other operators share: it is evaluated once for all of them, or operands inside of operands
+ * would take twice as long with each level.
+ */
+export function applyShared(
+  compiler: Compiler,
+  operator: string,
+  left: Compiled,
+  right: Compiled,
+  at: number,
+): Applied {
+  const found = findOperator(operator, left.type, right.type, at)
+  const operands = operandsOf(compiler, found, left, right)
+  return (frame, value) => {
+    const both = operands(frame, value)
+    return both && found.apply(frame.context, ...both)
+  }
+}
+
+/** The values of both operands in the types that an operator takes, or null if one of them is null. */
+function operandsOf(
+  compiler: Compiler,
+  { left: type, right: other }: Operator,
+  left: Compiled,
+  right: Compiled,
+): (frame: Frame, left: Value) => readonly [Value, Value] | null {
+  // A literal or parameter of open type has a value for each type.
+  const isOpen = left.literal !== undefined || left.parameter !== undefined
+  const own = isOpen ? operandOf(compiler, left, type) : undefined
+  const b = operandOf(compiler, right, other)
+  return (frame, value) => {
+    const x = own ? own.run(frame) : convertValue(frame.context, value, left.type, type)
+    const y = x === null ? null : b.run(frame)
+    if (y === null) return null
+    countRead(frame.context, x, y)
+    return [x, y]
+  }
+}
+
 /** An operand in the type that an operator takes. */
 export function operandOf(compiler: Compiler, compiled: Compiled, type: number): Compiled {
   return compiled.type === oids.unknown ? settle(compiler, compiled, type) : convert(compiled, type)
@@ -87,39 +131,91 @@ function keysOfPattern(a: Compiled, b: Compiled): Pick<Compiled, 'keys'> {
   return { keys: { column: a.column, uses: 0, values } }
 }
 
-/** Two rows compared field by field. */
+/** Two rows compared field by field; the values of the left one have been evaluated already. */
 export function compareRows(
   compiler: Compiler,
   operator: string,
-  left: readonly Expression[],
+  left: readonly Compiled[],
   right: readonly Expression[],
   scope: Scope,
   at: number,
-): Compiled {
+): Applied {
   if (left.length !== right.length)
     throw new SqlError('42601', 'unequal number of entries in row expressions', { position: positionOf(at) })
-  const pairs = left.map(
-    (item, index) => [compiler.expression(item, scope), compiler.expression(right[index]!, scope)] as const,
-  )
-  const uses = pairs.reduce((all, [a, b]) => all | a.uses | b.uses, 0)
-  const equal = pairs.map(([a, b]) => applyOperator(compiler, '=', a, b, at))
+  const others = right.map((item) => compiler.expression(item, scope))
   if (operator === '=' || operator === '<>') {
-    const run = (frame: Frame) => {
-      const all = conjunction(equal.map((each) => each.run(frame)))
+    const equal = left.map((item, index) => applyShared(compiler, '=', item, others[index]!, at))
+    return (frame, row) => {
+      const values = row as readonly Value[]
+      const all = conjunction(equal.map((each, index) => each(frame, values[index]!)))
       return all === null ? null : all === (operator === '=')
     }
-    return { type: oids.bool, modifier: -1, run, uses }
   }
-  const order = pairs.map(([a, b]) => applyOperator(compiler, operator, a, b, at))
-  const run = (frame: Frame) => {
-    for (const [index, each] of equal.entries()) {
-      const same = each.run(frame)
-      if (same === null) return null
-      if (!same || index === equal.length - 1) return order[index]!.run(frame)
+  const fields = left.map((item, index) => {
+    const { type } = others[index]!
+    const [same, order] = ['=', operator].map((each) => findOperator(each, item.type, type, at))
+    return { same, order, operands: operandsOf(compiler, order!, item, others[index]!) }
+  })
+  return (frame, row) => {
+    for (const [index, { same, order, operands }] of fields.entries()) {
+      const both = operands(frame, (row as readonly Value[])[index]!)
+      if (both === null) return null
+      const isLast = index === fields.length - 1
+      if (isLast || !same!.apply(frame.context, ...both)) return order!.apply(frame.context, ...both)
     }
     return null
   }
-  return { type: oids.bool, modifier: -1, run, uses }
+}
+
+/** BETWEEN. */
+export function compileBetween(
+  compiler: Compiler,
+  { negated, operand, low, high, at }: Kind<'between'>,
+  scope: Scope,
+): Compiled {
+  const { run: evaluate, applied } = sharing(
+    compiler,
+    operand,
+    [
+      { operator: '>=', right: low },
+      { operator: '<=', right: high },
+    ],
+    scope,
+    at,
+  )
+  const run = (frame: Frame) => {
+    const value = evaluate(frame)
+    const isAbove = applied[0]!(frame, value)
+    const holds = isAbove === false ? false : conjunction([isAbove, applied[1]!(frame, value)])
+    return holds === null ? null : holds !== negated
+  }
+  return { type: oids.bool, modifier: -1, run, uses: 0 }
+}
+
+/** Comparisons of one operand, a row if all are with rows: its value, and what each of them makes of it. */
+function sharing(
+  compiler: Compiler,
+  left: Expression,
+  others: readonly { readonly operator: string; readonly right: Expression }[],
+  scope: Scope,
+  at: number,
+): { readonly run: (frame: Frame) => Value; readonly applied: readonly Applied[] } {
+  if (left.kind === 'row' && others.every(({ right }) => right.kind === 'row')) {
+    const items = left.items.map((item) => compiler.expression(item, scope))
+    return {
+      run: (frame) => items.map((item) => item.run(frame)),
+      applied: others.map(({ operator, right }) =>
+        compareRows(compiler, operator, items, (right as Kind<'row'>).items, scope, at),
+      ),
+    }
+  }
+  const operand = compiler.expression(left, scope)
+  return {
+    run: operand.run,
+    applied: others.map(({ operator, right }) =>
+      applyShared(compiler, operator, operand, compiler.expression(right, scope), at),
+    ),
+  }
 }
 
 /** AND of values that may be null. */
@@ -157,7 +253,7 @@ export function negation(compiled: Compiled): Compiled {
 }
 
 /** Conditions of which one must hold. */
-export function disjunction(conditions: readonly Compiled[]): Compiled {
+function disjunction(conditions: readonly Compiled[]): Compiled {
   const run = (frame: Frame) => {
     let isUnknown = false
     for (const each of conditions) {

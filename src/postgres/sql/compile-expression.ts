@@ -1,7 +1,9 @@
 /** Compiles expressions. */
 import { compileArray, compileCall, unify } from './compile-call.ts'
 import {
-  applyOperator,
+  type Applied,
+  applyShared,
+  compileBetween,
   compileCondition,
   compileDistinct,
   compileJunction,
@@ -63,17 +65,19 @@ function dispatch(compiler: Compiler, expression: Expression, scope: Scope): Com
       return negation(compileCondition(compiler, expression.operand, scope, 'NOT'))
     case 'and':
     case 'or':
-      return compileJunction(compiler, expression, scope)
+      return scope.within(expression.kind.toUpperCase(), () => compileJunction(compiler, expression, scope))
     case 'is':
       return compileTest(compiler, expression, scope)
     case 'distinct':
       return compileDistinct(compiler, expression, scope)
+    case 'between':
+      return scope.within('BETWEEN', () => compileBetween(compiler, expression, scope))
     case 'in':
       return compileIn(compiler, expression, scope)
     case 'like':
       return compileLike(compiler, expression, scope)
     case 'case':
-      return compileCase(compiler, expression, scope)
+      return scope.within('CASE', () => compileCase(compiler, expression, scope))
     case 'call':
       return compileCall(compiler, expression, scope)
     case 'array':
@@ -162,11 +166,11 @@ function compileCase(
   scope: Scope,
 ): Compiled {
   const subject = operand ? compiler.expression(operand, scope) : undefined
-  const conditions = branches.map(({ when }) =>
-    subject
-      ? applyOperator(compiler, '=', subject, compiler.expression(when, scope), when.at)
-      : compileCondition(compiler, when, scope, 'CASE/WHEN'),
-  )
+  const conditions = branches.map(({ when }): Applied => {
+    if (subject) return applyShared(compiler, '=', subject, compiler.expression(when, scope), when.at)
+    const condition = compileCondition(compiler, when, scope, 'CASE/WHEN')
+    return (frame) => condition.run(frame)
+  })
   // PostgreSQL looks at ELSE first when it chooses the type.
   const last: Expression = otherwise ?? { kind: 'null', at }
   const results = [last, ...branches.map(({ result }) => result)].map((each) =>
@@ -175,7 +179,8 @@ function compileCase(
   const { type, items } = unify(compiler, results, 'CASE', at)
   const modifiers = new Set(results.map((each) => (each.type === type ? each.modifier : -1)))
   const run = (frame: Frame) => {
-    const index = conditions.findIndex((condition) => condition.run(frame) === true)
+    const value = subject ? subject.run(frame) : null
+    const index = conditions.findIndex((condition) => condition(frame, value) === true)
     return items[index + 1]!.run(frame)
   }
   return { type, modifier: modifiers.size === 1 ? [...modifiers][0]! : -1, run, uses: 0 }
@@ -264,18 +269,14 @@ function compileSubscript(
     const items = list.run(frame) as readonly Value[] | null
     const [start, end] = [from?.run(frame), to?.run(frame)]
     if (items === null || start === null || end === null) return null
-    return items.slice(
-      Math.max(0, Number(start ?? low) - low),
-      end === undefined ? undefined : Math.max(0, Number(end) - low + 1),
-    )
+    const until = end === undefined ? undefined : Math.max(0, Number(end) - low + 1)
+    return counted(frame.context, items.slice(Math.max(0, Number(start ?? low) - low), until))
   }
   return { type: list.type, modifier: -1, run, uses: 0 }
 }
 
 function compileField(compiler: Compiler, { operand, name, at }: Kind<'field'>, scope: Scope): Compiled {
-  // The parser wraps `(x).y` for a column x into a row of one column.
-  const inner = operand.kind === 'row' && operand.items.length === 1 ? operand.items[0]! : operand
-  const compiled = compiler.expression(inner, scope)
+  const compiled = compiler.expression(innerOf(operand), scope)
   const index = compiled.fields?.findIndex((field) => field.name === name) ?? -1
   if (!compiled.fields)
     throw new SqlError(
@@ -287,9 +288,20 @@ function compileField(compiler: Compiler, { operand, name, at }: Kind<'field'>, 
     throw new SqlError('42703', `column "${name}" not found in data type ${formatType(compiled.type)}`, {
       position: positionOf(at),
     })
-  const run = (frame: Frame) => {
-    const value = compiled.run(frame)
-    return value instanceof RowValue ? value.values[index]! : null
+  return fieldOf(compiled, index)
+}
+
+/** What `(x).y` selects from: the parser wraps a column x into a row of one column. */
+export function innerOf(operand: Expression): Expression {
+  const [item, ...others] = operand.kind === 'row' ? operand.items : []
+  return item?.kind === 'column' && others.length === 0 ? item : operand
+}
+
+/** A field of a row by its place. */
+export function fieldOf({ run, fields, uses }: Compiled, index: number): Compiled {
+  const field = (frame: Frame) => {
+    const row = run(frame)
+    return row instanceof RowValue ? row.values[index]! : null
   }
-  return { type: compiled.fields[index]!.type, modifier: -1, run, uses: 0 }
+  return { type: fields![index]!.type, modifier: -1, run: field, uses }
 }

@@ -1,9 +1,10 @@
 /** Compiles what stands behind FROM. */
 
-import { fieldsOf, itemsOf, itemTypeOf, matchCall, unify } from './compile-call.ts'
+import { demandPlain, fieldsOf, itemsOf, itemTypeOf, matchCall, scalarCall, unify } from './compile-call.ts'
 import { applyOperator, compileCondition } from './compile-comparison.ts'
 import { type Compiler, noFunction } from './compiler.ts'
 import { conjuncts } from './conjuncts.ts'
+import { countedRun, isLong } from './costs.ts'
 import { serverFunctions } from './functions.ts'
 import type { FromNode, Leaf } from './join-parts.ts'
 import type { Compiled, Frame, Query, Row, Steps, Table } from './plan.ts'
@@ -104,7 +105,11 @@ export class FromCompiler {
   #function({ calls: [call], ordinality, alias, at }: FromItem & { kind: 'function' }): FromNode {
     const before = this.#scope.uses
     this.#scope.uses = 0
+    const { uncounted } = this.#sources
+    this.#sources.uncounted = 0
     const args = call!.args.map((arg) => this.#sources.expression(arg, this.#scope))
+    const parts = this.#sources.uncounted + 1
+    this.#sources.uncounted = uncounted
     const needs = this.#scope.uses
     this.#scope.uses = before | needs
     const name = call!.names.at(-1)!
@@ -113,8 +118,10 @@ export class FromCompiler {
     const { definition, settled, types } = matchCall(this.#sources, call!, args)
     if (!definition) throw noFunction(call!, args)
     const fields = fieldsOf(definition, types)
-    const single = definition.isSet ? undefined : this.#sources.expression(call!, this.#scope)
-    const values = single ? (frame: Frame) => [single.run(frame)] : itemsOf(definition, settled, types)
+    demandPlain(call!, name)
+    const single = definition.isSet ? undefined : scalarCall(definition, settled, types)
+    const run = single && isLong(parts) ? countedRun(single.run, parts) : single?.run
+    const values = run ? (frame: Frame) => [run(frame)] : itemsOf(definition, settled, types)
     const columns = fields
       ? fields.map((field) => ({ ...field, modifier: -1 }))
       : [{ name: alias?.name || name, type: single?.type ?? itemTypeOf(definition, types), modifier: -1 }]

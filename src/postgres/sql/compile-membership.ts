@@ -1,7 +1,7 @@
 /** Compiles comparisons with lists and subqueries: ANY, ALL and IN. */
 import { commonType } from './coercion.ts'
-import { applyOperator, compareRows, disjunction, negation, operandOf } from './compile-comparison.ts'
-import { type Compiler, convert, settle } from './compiler.ts'
+import { type Applied, applyShared, compareRows, negation, operandOf } from './compile-comparison.ts'
+import { type Compiler, convert, convertValue, settle } from './compiler.ts'
 import { comparisonType, findOperator, type Operator } from './operators.ts'
 import type { Compiled, Context, Frame, Query } from './plan.ts'
 import type { Scope } from './scope.ts'
@@ -112,16 +112,6 @@ function withSubquery(
   return { type: oids.bool, modifier: -1, run, uses: a.uses | scope.uses }
 }
 
-function convertValue(context: Context, value: Value, from: number, to: number): Value {
-  return value === null || from === to
-    ? value
-    : convert({ type: from, modifier: -1, uses: 0, run: () => value }, to).run({
-        rows: [],
-        outer: undefined,
-        context,
-      })
-}
-
 /** `left [NOT] IN (…)`. */
 export function compileIn(
   compiler: Compiler,
@@ -175,18 +165,22 @@ function inList(
   at: number,
 ): Compiled {
   if (left.kind === 'row') {
+    const items = left.items.map((item) => compiler.expression(item, scope))
     const equal = list.map((item) => {
       if (item.kind !== 'row') throw unsupported('IN with rows and values', item.at)
-      return compareRows(compiler, '=', left.items, item.items, scope, at)
+      return compareRows(compiler, '=', items, item.items, scope, at)
     })
-    return disjunction(equal)
+    return sharedDisjunction((frame) => items.map((item) => item.run(frame)), equal)
   }
   const operand = compiler.expression(left, scope)
   const items = list.map((item) => compiler.expression(item, scope))
   const type = commonType([operand, ...items].map((each) => each.type))
   const element = comparisonType(operand.type, type ?? oids.unknown)
   if (type === undefined || element === undefined || arrayOf(element) === 0)
-    return disjunction(items.map((item) => applyOperator(compiler, '=', operand, item, at)))
+    return sharedDisjunction(
+      operand.run,
+      items.map((item) => applyShared(compiler, '=', operand, item, at)),
+    )
   const found = findOperator('=', operand.type, element, at)
   const settled = items.map((item) => operandOf(compiler, item, found.right))
   const isFixed = settled.every(({ uses }) => uses === 0)
@@ -198,6 +192,21 @@ function inList(
   }
   const literal = isFixed && items.every((item) => item.literal !== undefined && item.parameter === undefined)
   return overItems(compiler, found, '=', false, operand, literal ? frozen(array) : array)
+}
+
+/** Whether one of the comparisons of an operand holds. */
+function sharedDisjunction(evaluate: (frame: Frame) => Value, applied: readonly Applied[]): Compiled {
+  const run = (frame: Frame) => {
+    const value = evaluate(frame)
+    let isUnknown = false
+    for (const each of applied) {
+      const holds = each(frame, value)
+      if (holds === true) return true
+      if (holds === null) isUnknown = true
+    }
+    return isUnknown ? null : false
+  }
+  return { type: oids.bool, modifier: -1, run, uses: 0 }
 }
 
 /** A list of literals is built once for the statement. */

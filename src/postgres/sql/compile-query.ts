@@ -5,6 +5,7 @@ import { compileExpression } from './compile-expression.ts'
 import type { Sources } from './compile-from.ts'
 import { compileLimits, compileSimple, limited } from './compile-select.ts'
 import { mismatch, type ParameterTypes } from './compiler.ts'
+import { countKey } from './costs.ts'
 import type { Compiled, Context, Frame, Query, ResultColumn, Row, Steps, Table } from './plan.ts'
 import { Scope } from './scope.ts'
 import { sortRows } from './select-steps.ts'
@@ -285,6 +286,7 @@ function* newRows(
     const key = keyOfRow(row)
     if (budget.isDueAfter(1 + (key.length >> 6))) yield
     if (seen.has(key)) continue
+    countKey(budget, key)
     seen.add(key)
     added.push(row)
   }
@@ -327,6 +329,7 @@ function* combined(
   for (const row of right) {
     const key = keyOfRow(row)
     if (budget.isDueAfter(1 + (key.length >> 6))) yield
+    if (!counts.has(key)) countKey(budget, key)
     counts.set(key, (counts.get(key) ?? 0) + 1)
   }
   const seen = new Set<string>()
@@ -337,6 +340,7 @@ function* combined(
     const count = counts.get(key) ?? 0
     if (all) counts.set(key, count - 1)
     else if (seen.has(key)) continue
+    countKey(budget, key)
     seen.add(key)
     if (operation === 'intersect' ? count > 0 : count <= 0) kept.push(row)
   }

@@ -1,5 +1,7 @@
 /** Compiles SELECT with its list, groups, order and limits. */
+import { tooLate } from './compile-call.ts'
 import { compileCondition } from './compile-comparison.ts'
+import { fieldOf, innerOf } from './compile-expression.ts'
 import { FromCompiler, type Sources } from './compile-from.ts'
 import { settle } from './compiler.ts'
 import type { FromNode } from './join-parts.ts'
@@ -38,6 +40,8 @@ export function compileSimple(
   const distinctOn = body.distinctOn.map((each) =>
     compileReference(sources, each, targets, scope, 'DISTINCT ON'),
   )
+  if (body.distinct && distinctOn.length === 0 && targets.some(({ isLate }) => isLate))
+    throw tooLate('a SELECT DISTINCT', select.at)
   scope.slots = undefined
   const having = body.having ? compileCondition(sources, body.having, scope, 'HAVING') : undefined
   scope.aggregates = undefined
@@ -77,6 +81,8 @@ type NamedTarget = {
   readonly name: string
   readonly value: Compiled
   readonly expression: Expression | undefined
+  /** Whether its value is known only when all rows are: one of nextval or its relatives. */
+  readonly isLate?: boolean
 }
 
 function compileTargets(sources: Sources, { targets }: Simple, scope: Scope): NamedTarget[] {
@@ -99,7 +105,9 @@ function compileTarget(sources: Sources, target: Target, scope: Scope): NamedTar
     return scope.expand(expression.names, expression.at).map((each) => ({ ...each, expression: undefined }))
   }
   if (expression.kind === 'field' && expression.name === '*') return expandFields(sources, expression, scope)
-  return [{ name: labelOf(target), value: sources.expression(expression, scope), expression }]
+  const calls = scope.serverCalls
+  const value = sources.expression(expression, scope)
+  return [{ name: labelOf(target), value, expression, isLate: scope.serverCalls > calls }]
 }
 
 /** `(f(x)).*` is one column for each field. */
@@ -108,35 +116,51 @@ function expandFields(
   expression: Expression & { kind: 'field' },
   scope: Scope,
 ): NamedTarget[] {
-  const { fields } = sources.expression(expression.operand, scope)
-  if (!fields) throw new SqlError('42809', 'type is not composite', { position: positionOf(expression.at) })
-  return fields.map(({ name }) => {
-    const field: Expression = { ...expression, name }
-    return { name, value: sources.expression(field, scope), expression: field }
+  const calls = scope.serverCalls
+  const row = sources.expression(innerOf(expression.operand), scope)
+  const isLate = scope.serverCalls > calls
+  if (!row.fields)
+    throw new SqlError('42809', 'type is not composite', { position: positionOf(expression.at) })
+  return row.fields.map(({ name }, index) => {
+    return { name, value: fieldOf(row, index), expression: { ...expression, name }, isLate }
   })
 }
 
+/** Keys that are named again make no other groups: each number and each name is compiled once. */
 function compileGroupBy(sources: Sources, { groupBy, targets }: Simple, scope: Scope): Compiled[] {
-  return groupBy.map((key) => {
-    if (key.kind === 'number') {
-      const target = targets[Number(key.text) - 1]
-      if (!target) throw notInList('GROUP BY', key.text, key.at)
+  const named = new Map<string, Compiled>()
+  const others: Compiled[] = []
+  for (const key of groupBy) {
+    const isName = key.kind === 'column' && key.names.length === 1
+    const name = key.kind === 'number' ? key.text : isName ? `"${key.names[0]}"` : undefined
+    if (name === undefined) others.push(settle(sources, sources.expression(key, scope), oids.text))
+    else if (!named.has(name)) named.set(name, compileNamedKey(sources, key, targets, scope))
+  }
+  return [...named.values(), ...others]
+}
+
+/** A key that is the number of a target, or a name. */
+function compileNamedKey(
+  sources: Sources,
+  key: Expression,
+  targets: readonly Target[],
+  scope: Scope,
+): Compiled {
+  if (key.kind === 'number') {
+    const target = targets[Number(key.text) - 1]
+    if (!target) throw notInList('GROUP BY', key.text, key.at)
+    return sources.expression(target.expression, scope)
+  }
+  const target = key.kind === 'column' ? targets.find(({ label }) => label === key.names[0]) : undefined
+  if (!target) return settle(sources, sources.expression(key, scope), oids.text)
+  // A column of FROM goes before the name of a target.
+  try {
+    return sources.expression(key, scope)
+  } catch (error) {
+    if (error instanceof SqlError && error.sqlState === '42703')
       return sources.expression(target.expression, scope)
-    }
-    const target =
-      key.kind === 'column' && key.names.length === 1
-        ? targets.find(({ label }) => label === key.names[0])
-        : undefined
-    if (!target) return settle(sources, sources.expression(key, scope), oids.text)
-    // A column of FROM goes before the name of a target.
-    try {
-      return sources.expression(key, scope)
-    } catch (error) {
-      if (error instanceof SqlError && error.sqlState === '42703')
-        return sources.expression(target.expression, scope)
-      throw error
-    }
-  })
+    throw error
+  }
 }
 
 function notInList(clause: string, position: string, at: number): SqlError {
@@ -165,13 +189,21 @@ function compileReference(
   if (expression.kind === 'number' && /^\d+$/.test(expression.text)) {
     const target = targets[Number(expression.text) - 1]
     if (!target) throw notInList(clause, expression.text, expression.at)
-    return settle(sources, target.value, oids.text)
+    return keyOfTarget(sources, target, clause, expression.at)
   }
   if (expression.kind === 'column' && expression.names.length === 1) {
     const target = targets.find(({ name }) => name === expression.names[0])
-    if (target) return settle(sources, target.value, oids.text)
+    if (target) return keyOfTarget(sources, target, clause, expression.at)
   }
-  return settle(sources, sources.expression(expression, scope), oids.text)
+  const calls = scope.serverCalls
+  const key = settle(sources, sources.expression(expression, scope), oids.text)
+  if (scope.serverCalls > calls) throw tooLate(clause, expression.at)
+  return key
+}
+
+function keyOfTarget(sources: Sources, { value, isLate }: NamedTarget, clause: string, at: number): Compiled {
+  if (isLate) throw tooLate(clause, at)
+  return settle(sources, value, oids.text)
 }
 
 /** LIMIT and OFFSET. */

@@ -2,7 +2,7 @@
 import { canCast, canCoerce, cannotCast, castValue, isObject } from './coercion.ts'
 import { counted, countRead } from './costs.ts'
 import { pseudo } from './function-table.ts'
-import type { Compiled, Frame, Query } from './plan.ts'
+import type { Compiled, Context, Frame, Query } from './plan.ts'
 import type { Scope } from './scope.ts'
 import { positionOf, SqlError } from './sql-error.ts'
 import type { Call, Expression, Select, TypeName } from './syntax.ts'
@@ -88,17 +88,20 @@ export function settle(compiler: Compiler, compiled: Compiled, type: number): Co
 export function convert(compiled: Compiled, type: number): Compiled {
   const from = compiled.type
   if (from === type) return compiled
-  const run = (frame: Frame) => {
-    const value = compiled.run(frame)
-    if (value === null) return null
-    countRead(frame.context, value)
-    return counted(frame.context, castValue(frame.context, value, from, type))
-  }
+  const run = (frame: Frame) => convertValue(frame.context, compiled.run(frame), from, type)
   // A value that stays as it is remains the column that it was: a text compares as the name that it came from.
   const isSame = typeOf(from)?.category === 'S' && typeOf(type)?.category === 'S'
   const isId = isObject(from) && isObject(type)
   const { column } = compiled
   return { type, modifier: -1, run, uses: compiled.uses, ...(column && (isSame || isId) ? { column } : {}) }
+}
+
+/** A value converted from one type to another, null staying null. */
+export function convertValue(context: Context, value: Value, from: number, to: number): Value {
+  if (value === null || from === to) return value
+  countRead(context, value)
+  const result = castValue(context, value, from, to)
+  return result === value ? value : counted(context, result)
 }
 
 /** CAST and `::`. Throws SqlError 42846, 42704. */
@@ -130,11 +133,9 @@ function limited(compiled: Compiled, modifier: number, type: number): Compiled {
   if (modifier < 0) return { ...compiled, type }
   const run = (frame: Frame) => {
     const value = compiled.run(frame)
-    return typeof value === 'string'
-      ? Array.from(value)
-          .slice(0, modifier - 4)
-          .join('')
-      : value
+    if (typeof value !== 'string' || value.length <= modifier - 4) return value
+    const chars = Array.from(value).slice(0, modifier - 4)
+    return counted(frame.context, chars.join(''))
   }
   return { type, modifier, run, uses: compiled.uses }
 }

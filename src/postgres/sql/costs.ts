@@ -3,13 +3,20 @@
  * a short statement doubles an array or a row 30 times, or reads a text of a megabyte for each of its rows. An expression of many
  * parts counts them, or a condition of 4,000 words would hold all others up while its rows count one step each.
  */
+import type { Budget } from './budget.ts'
 import type { Compiled, Context } from './plan.ts'
 import { sizeOf, type Value } from './values.ts'
 
-/** Values up to this size are counted with the rows that they are in. */
-const freeSize = 1024
 /** So many characters or elements are read in a step. */
 const stepSize = 16
+/** Texts up to this size are read, and kept, with the rows that they are in. */
+const freeSize = 64
+/** Values up to this size count a cell for so many of their characters, or elements; longer ones count each. */
+const smallSize = 1024
+const charactersPerCell = 8
+const elementsPerCell = 4
+/** Keys count a cell for so many characters. */
+const keyCharactersPerCell = 32
 
 /** Counts the values that an expression reads. */
 export function countRead({ budget }: Context, ...values: readonly Value[]): void {
@@ -23,11 +30,21 @@ export function countRead({ budget }: Context, ...values: readonly Value[]): voi
 export function counted<T extends Value>(context: Context, value: T): T {
   if (value === null || (typeof value !== 'object' && typeof value !== 'string')) return value
   const size = sizeOf(value)
-  if (size > freeSize) {
-    context.budget.step(size / stepSize)
-    context.budget.keep(size)
-  }
+  if (size > freeSize) context.budget.step(size / stepSize)
+  if (size > smallSize) context.budget.keep(size)
+  else if (typeof value === 'object') context.budget.keep(Math.floor(size / elementsPerCell))
+  else if (size > freeSize) context.budget.keep(Math.floor(size / charactersPerCell))
   return value
+}
+
+/** The cells of a text that `counted` does not count, because it is short. */
+export function cellsOfShortText(text: string): number {
+  return sizeOf(text) > freeSize ? 0 : Math.floor(text.length / charactersPerCell)
+}
+
+/** Counts the text of a key that is kept: of a group, of a row that is compared with others. */
+export function countKey(budget: Budget, key: string): void {
+  budget.keep(Math.floor(key.length / keyCharactersPerCell))
 }
 
 /** Expressions below this number of parts are counted with the rows that they are in. */

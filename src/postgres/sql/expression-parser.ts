@@ -26,10 +26,13 @@ export class ExpressionParser extends PrimaryParser {
   read(above = 0): Expression {
     return this.reader.nested(() => {
       let left = this.#prefix()
+      let isRange = false
       for (;;) {
-        const next = this.#infix(left, above)
+        const range: Expression | undefined = above < binding.range ? this.#range(left, isRange) : undefined
+        const next: Expression | undefined = range ?? this.#infix(left, above)
         if (!next) return left
         left = next
+        isRange = range !== undefined
       }
     })
   }
@@ -59,7 +62,7 @@ export class ExpressionParser extends PrimaryParser {
       return left
     }
     if (text === 'at' && reader.ahead(1).text === 'time') throw unsupported('AT TIME ZONE', at)
-    return above < binding.range ? this.#range(left, at) : undefined
+    return undefined
   }
 
   #infixOperator(left: Expression, above: number, operator: string, at: number): Expression | undefined {
@@ -107,12 +110,14 @@ export class ExpressionParser extends PrimaryParser {
     throw reader.unexpected()
   }
 
-  /** BETWEEN, IN, LIKE, ILIKE. */
-  #range(left: Expression, at: number): Expression | undefined {
+  /** BETWEEN, IN, LIKE, ILIKE. They do not associate: `isAgain` says that `left` is one of them, without parentheses. */
+  #range(left: Expression, isAgain: boolean): Expression | undefined {
     const reader = this.reader
+    const { at } = reader.token
     const not = reader.isWord('not') ? 1 : 0
     const { kind, text } = reader.ahead(not)
     if (kind !== 'name' || !/^(?:between|in|like|ilike|similar)$/.test(text)) return undefined
+    if (isAgain) throw reader.unexpected()
     const negated = reader.takeWord('not')
     reader.take()
     if (text === 'between') return this.#between(left, negated, at)
@@ -134,15 +139,7 @@ export class ExpressionParser extends PrimaryParser {
     const low = this.read(binding.range)
     this.reader.needWord('and')
     const high = this.read(binding.range)
-    const compare = (operator: string, right: Expression): Expression => ({
-      kind: 'operator',
-      operator,
-      left: operand,
-      right,
-      at,
-    })
-    const inside: Expression = { kind: 'and', operands: [compare('>=', low), compare('<=', high)], at }
-    return negated ? { kind: 'not', operand: inside, at } : inside
+    return { kind: 'between', negated, operand, low, high, at }
   }
 
   #prefix(): Expression {

@@ -14,7 +14,7 @@ export type ServerFunction = {
   readonly result: number
 }
 
-/** Functions with effects: the server around carries them out. A sequence is given by its name in SQL. */
+/** Functions that the server around carries out. A sequence is given by its name in SQL. */
 export const serverFunctions: readonly ServerFunction[] = [
   { name: 'nextval', args: [oids.regclass], result: oids.int8 },
   { name: 'currval', args: [oids.regclass], result: oids.int8 },
@@ -22,6 +22,11 @@ export const serverFunctions: readonly ServerFunction[] = [
   { name: 'setval', args: [oids.regclass, oids.int8], result: oids.int8 },
   { name: 'setval', args: [oids.regclass, oids.int8, oids.bool], result: oids.int8 },
 ]
+
+/** Whether one of `serverFunctions` changes a sequence. */
+export function hasEffects(name: string): boolean {
+  return name === 'nextval' || name === 'setval'
+}
 
 /** Names of aggregates. */
 export const aggregateNames: readonly string[] = [
@@ -47,11 +52,6 @@ for (const each of [...textFunctions, ...arrayFunctions, ...sessionFunctions, ..
 /** The names of all functions, for the facts. */
 export function functionNames(): string[] {
   return [...byName.keys(), ...aggregateNames, ...serverFunctions.map(({ name }) => name)]
-}
-
-/** Whether there is a function of this name. */
-export function isFunction(name: string): boolean {
-  return byName.has(name)
 }
 
 /**

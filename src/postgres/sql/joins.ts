@@ -6,7 +6,7 @@
  * shows sequences is read last, and only for the keys that the other side has, because there may be a million of them.
  */
 
-import { stepParts } from './costs.ts'
+import { countKey, stepParts } from './costs.ts'
 import {
   type FromNode,
   type IsLong,
@@ -258,7 +258,10 @@ export class Joins {
       if (key === undefined) continue
       const bucket = buckets.get(key)
       if (bucket) bucket.push(tuple)
-      else buckets.set(key, [tuple])
+      else {
+        countKey(this.#context.budget, key)
+        buckets.set(key, [tuple])
+      }
     }
     return buckets
   }
@@ -276,7 +279,10 @@ export class Joins {
   #key(tuple: Tuple, sides: readonly Compiled[]): string | undefined {
     const frame = this.frame(tuple)
     const values = sides.map((side) => side.run(frame))
-    return values.includes(null) ? undefined : values.map(keyOf).join()
+    if (values.includes(null)) return undefined
+    const key = values.map(keyOf).join()
+    this.#context.budget.step(key.length >> 6)
+    return key
   }
 
   *#filtered(tuples: Tuple[], conditions: readonly Compiled[]): Steps<Tuple[]> {

@@ -88,11 +88,6 @@ export class Lexer {
     return this.#at
   }
 
-  /** How many tokens have been read. */
-  get count(): number {
-    return this.#count
-  }
-
   /** The next token; `end` behind the last one. Throws SqlError 42601, and 54000 behind the last one that is admitted. */
   next(): Token {
     const { text } = this

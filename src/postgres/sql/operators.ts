@@ -1,5 +1,5 @@
 /** Operators: what they take, and what they do with values that are not null (PostgreSQL's manual, chapters 9.2 to 9.19). */
-import { canCoerce, castValue, isObject } from './coercion.ts'
+import { canCoerce, isObject } from './coercion.ts'
 import { calculate, compareDecimals } from './decimals.ts'
 import { matchesLike, matchesPattern } from './patterns.ts'
 import type { Context } from './plan.ts'
@@ -285,9 +285,4 @@ export function findPrefix(operator: string, type: number, at: number): Omit<Ope
     }
   }
   throw noOperator(`${operator} ${formatType(type)}`, at)
-}
-
-/** A value converted from one type to another, null staying null. */
-export function converted(context: Context, value: Value, from: number, to: number): Value {
-  return value === null ? null : castValue(context, value, from, to)
 }

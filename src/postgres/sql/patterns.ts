@@ -9,6 +9,9 @@ import { SqlError } from './sql-error.ts'
 
 const programs = new Map<string, Program>()
 const programsMax = 200
+/** Of longer patterns only the last one is kept. */
+const keptLength = 200
+let last: { readonly key: string; readonly program: Program } | undefined
 
 /** Whether `text` matches a pattern of LIKE. `escapeChar` is one character or none. */
 export function matchesLike(text: string, pattern: string, escapeChar: string, budget: Budget): boolean {
@@ -60,7 +63,7 @@ export function exactText(pattern: string): string | undefined {
 
 /** Whether a regular expression matches somewhere in `text`. Throws SqlError 2201B for a pattern that is none. */
 export function matchesPattern(text: string, pattern: string, caseless: boolean, budget: Budget): boolean {
-  return search(programOf(pattern, caseless), Array.from(text), 0, budget) !== undefined
+  return search(programOf(pattern, caseless, budget), Array.from(text), 0, budget) !== undefined
 }
 
 /** regexp_replace, with the flags `g` and `i`. */
@@ -72,7 +75,7 @@ export function replacePattern(
   budget: Budget,
 ): string {
   if (/[^gic]/.test(flags)) throw new SqlError('22023', `invalid regular expression option: "${flags}"`)
-  const program = programOf(pattern, flags.includes('i'))
+  const program = programOf(pattern, flags.includes('i'), budget)
   const chars = Array.from(text)
   let result = ''
   let done = 0
@@ -94,13 +97,15 @@ export function replacePattern(
   return result + chars.slice(done).join('')
 }
 
-function programOf(pattern: string, caseless: boolean): Program {
+function programOf(pattern: string, caseless: boolean, budget: Budget): Program {
   const key = `${caseless ? 'i' : 'c'}${pattern}`
-  const known = programs.get(key)
+  const known = last?.key === key ? last.program : programs.get(key)
   if (known) return known
-  const program = compilePattern(pattern, caseless)
-  if (programs.size >= programsMax) programs.clear()
-  if (pattern.length < 200) programs.set(key, program)
+  const program = compilePattern(pattern, caseless, budget)
+  if (pattern.length < keptLength) {
+    if (programs.size >= programsMax) programs.clear()
+    programs.set(key, program)
+  } else last = { key, program }
   return program
 }
 
@@ -130,9 +135,9 @@ function search(
         // Threads behind this one have less priority.
         break
       }
-      budget.step()
-      if (at < chars.length && instruction.kind === 'char' && instruction.admits(chars[at]!))
-        threads.push({ at: place + 1, captures })
+      if (instruction.kind !== 'char') continue
+      budget.step(1 + (instruction.parts >> 4))
+      if (at < chars.length && instruction.admits(chars[at]!)) threads.push({ at: place + 1, captures })
     }
     if (at >= chars.length || (threads.length === 0 && found)) return found
   }
@@ -159,8 +164,9 @@ function follow(
       open.push({ ...next, at: instruction.second }, { ...next, at: instruction.first })
     else if (instruction.kind === 'jump') open.push({ ...next, at: instruction.to })
     else if (instruction.kind === 'save') {
-      const captures = [...next.captures]
+      const captures = next.captures.slice()
       captures[instruction.slot] = at
+      budget.step(captures.length >> 6)
       open.push({ at: next.at + 1, captures })
     } else if (instruction.holds(chars, at)) open.push({ ...next, at: next.at + 1 })
   }

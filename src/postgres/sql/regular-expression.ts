@@ -2,11 +2,13 @@
  * Compiles PostgreSQL's regular expressions (the manual, chapter 9.7.3) into instructions. Without look-ahead, back references
  * and collating elements; `\m`, `\M`, `\y`, `\A`, `\Z` and classes such as `[[:alpha:]]` are there.
  */
+import type { Budget } from './budget.ts'
 import { SqlError, unsupported } from './sql-error.ts'
 
 /** A step of the machine that matches. */
 export type Instruction =
-  | { readonly kind: 'char'; readonly admits: (char: string) => boolean }
+  /** `parts`: of how many parts a class in brackets consists, each of which is asked. */
+  | { readonly kind: 'char'; readonly parts: number; readonly admits: (char: string) => boolean }
   | { readonly kind: 'split'; readonly first: number; readonly second: number }
   | { readonly kind: 'jump'; readonly to: number }
   | { readonly kind: 'save'; readonly slot: number }
@@ -19,13 +21,17 @@ export type Program = readonly Instruction[]
 const instructionsMax = 5000
 const nestingMax = 50
 const repeatMax = 255
+const instructionsPerStep = 16
 
 type Piece = { readonly body: Instruction[] }
 type Admits = (char: string) => boolean
 
-/** Compiles a pattern. Throws SqlError 2201B for one that is malformed, 0A000 for what is not supported. */
-export function compilePattern(pattern: string, caseless: boolean): Program {
-  const compiler = new PatternCompiler(pattern, caseless)
+/**
+ * Compiles a pattern, and counts what it makes. Throws SqlError 2201B for one that is malformed, 0A000 for what is not
+ * supported.
+ */
+export function compilePattern(pattern: string, caseless: boolean, budget: Budget): Program {
+  const compiler = new PatternCompiler(pattern, caseless, budget)
   return [...compiler.compile(), { kind: 'match' }]
 }
 
@@ -72,11 +78,13 @@ const assertions: Readonly<Record<string, (chars: readonly string[], at: number)
 class PatternCompiler {
   readonly #chars: readonly string[]
   readonly #caseless: boolean
+  readonly #budget: Budget
   #at = 0
   #groups = 0
   #depth = 0
 
-  constructor(pattern: string, caseless: boolean) {
+  constructor(pattern: string, caseless: boolean, budget: Budget) {
+    this.#budget = budget
     const plain = /^\(\?([ic]*)\)/.exec(pattern)
     this.#chars = Array.from(plain ? pattern.slice(plain[0].length) : pattern.replace(/^\*\*\*:/, ''))
     this.#caseless = caseless || (plain?.[1] ?? '').includes('i')
@@ -94,14 +102,13 @@ class PatternCompiler {
     const branches = [this.#sequence()]
     while (this.#take('|')) branches.push(this.#sequence())
     this.#depth--
-    return branches.reduceRight((rest, branch) => alternative(branch, rest))
+    return this.#anyOf(branches)
   }
 
   #sequence(): Piece {
-    let body: Instruction[] = []
-    while (this.#at < this.#chars.length && !this.#is('|') && !this.#is(')')) {
-      body = joined(body, this.#repeated(this.#atom()).body)
-    }
+    const body: Instruction[] = []
+    while (this.#at < this.#chars.length && !this.#is('|') && !this.#is(')'))
+      this.#append(body, this.#repeated(this.#atom()).body)
     return { body }
   }
 
@@ -110,12 +117,35 @@ class PatternCompiler {
     if (!bounds) return atom
     const greedy = !this.#take('?')
     const [min, max] = bounds
-    let body: Instruction[] = []
-    for (let count = 0; count < min; count++) body = joined(body, atom.body)
-    if (max === Number.POSITIVE_INFINITY) return { body: joined(body, star(atom.body, greedy)) }
+    const body: Instruction[] = []
+    for (let count = 0; count < min; count++) this.#append(body, atom.body)
+    if (max === Number.POSITIVE_INFINITY) return this.#append(body, star(atom.body, greedy))
     let optional: Instruction[] = []
-    for (let count = min; count < max; count++) optional = option(joined(atom.body, optional), greedy)
-    return { body: joined(body, optional) }
+    for (let count = min; count < max; count++)
+      optional = option(this.#append([...atom.body], optional).body, greedy)
+    return this.#append(body, optional)
+  }
+
+  /** Adds a body behind another one. A long sequence is not copied for each of its atoms. */
+  #append(body: Instruction[], more: readonly Instruction[]): Piece {
+    if (body.length + more.length > instructionsMax) throw invalid('regular expression is too complex')
+    this.#budget.step(1 + more.length / instructionsPerStep)
+    for (const each of moved(more, body.length)) body.push(each)
+    return { body }
+  }
+
+  /** One of several sequences: each but the last has an instruction in front, and a jump to the end behind it. */
+  #anyOf(branches: readonly Piece[]): Piece {
+    const body: Instruction[] = []
+    const end = branches.reduce((length, branch) => length + branch.body.length + 2, -2)
+    for (const [index, branch] of branches.entries()) {
+      const second = body.length + branch.body.length + 2
+      if (index === branches.length - 1) return this.#append(body, branch.body)
+      body.push({ kind: 'split', first: body.length + 1, second })
+      this.#append(body, branch.body)
+      body.push({ kind: 'jump', to: end })
+    }
+    return { body }
   }
 
   #bounds(): readonly [number, number] | undefined {
@@ -136,7 +166,7 @@ class PatternCompiler {
   #atom(): Piece {
     const char = this.#chars[this.#at++]!
     if (char === '(') return this.#group()
-    if (char === '[') return single(this.#bracket())
+    if (char === '[') return this.#bracket()
     if (char === '.') return single(() => true)
     if (char === '^') return assertion((_, at) => at === 0)
     if (char === '$') return assertion((chars, at) => at === chars.length)
@@ -153,7 +183,8 @@ class PatternCompiler {
     }
     const slot = 2 * ++this.#groups
     const { body } = this.#closed(this.#alternatives())
-    return { body: joined(joined([{ kind: 'save', slot }], body), [{ kind: 'save', slot: slot + 1 }]) }
+    const saved = this.#append([{ kind: 'save', slot }], body)
+    return this.#append(saved.body, [{ kind: 'save', slot: slot + 1 }])
   }
 
   #closed(piece: Piece): Piece {
@@ -170,7 +201,7 @@ class PatternCompiler {
     return single(classes[char] ?? this.#literal(escapes[char] ?? char))
   }
 
-  #bracket(): Admits {
+  #bracket(): Piece {
     const negated = this.#take('^')
     const parts: Admits[] = []
     for (let isFirst = true; isFirst || !this.#is(']'); isFirst = false) {
@@ -178,7 +209,7 @@ class PatternCompiler {
       parts.push(this.#bracketPart())
     }
     this.#at++
-    return (char) => parts.some((admits) => admits(char)) !== negated
+    return single((char) => parts.some((admits) => admits(char)) !== negated, parts.length)
   }
 
   #bracketPart(): Admits {
@@ -224,8 +255,8 @@ function invalid(reason: string): SqlError {
   return new SqlError('2201B', `invalid regular expression: ${reason}`)
 }
 
-function single(admits: Admits): Piece {
-  return { body: [{ kind: 'char', admits }] }
+function single(admits: Admits, parts = 1): Piece {
+  return { body: [{ kind: 'char', parts, admits }] }
 }
 
 function assertion(holds: (chars: readonly string[], at: number) => boolean): Piece {
@@ -238,11 +269,6 @@ function moved(body: readonly Instruction[], by: number): Instruction[] {
     if (each.kind === 'split') return { ...each, first: each.first + by, second: each.second + by }
     return each.kind === 'jump' ? { ...each, to: each.to + by } : each
   })
-}
-
-function joined(left: readonly Instruction[], right: readonly Instruction[]): Instruction[] {
-  if (left.length + right.length > instructionsMax) throw invalid('regular expression is too complex')
-  return [...left, ...moved(right, left.length)]
 }
 
 function star(body: readonly Instruction[], greedy: boolean): Instruction[] {
@@ -259,16 +285,4 @@ function option(body: readonly Instruction[], greedy: boolean): Instruction[] {
     ? { kind: 'split', first: 1, second: end }
     : { kind: 'split', first: end, second: 1 }
   return [split, ...moved(body, 1)]
-}
-
-function alternative(left: Piece, right: Piece): Piece {
-  const end = left.body.length + 2 + right.body.length
-  return {
-    body: [
-      { kind: 'split', first: 1, second: left.body.length + 2 },
-      ...moved(left.body, 1),
-      { kind: 'jump', to: end },
-      ...moved(right.body, left.body.length + 2),
-    ],
-  }
 }

@@ -71,6 +71,10 @@ export class Scope {
   aggregates: AggregateCall[] | undefined
   /** The calls of sets and of functions with effects so far; undefined where there may be none. */
   slots: SlotCall[] | undefined
+  /** What may leave out the expression at hand, such as CASE; undefined: it is evaluated for each row. */
+  condition: string | undefined
+  /** How many of the calls are carried out by the server around, once all rows are known. */
+  serverCalls = 0
   /** Whether a result of this query serves every evaluation of a statement. */
   isConstant = true
 
@@ -89,6 +93,17 @@ export class Scope {
       })
     if (this.items.length >= itemsMax) throw unsupported(`A query with more than ${itemsMax} tables`, at)
     return this.items.push(item) - 1
+  }
+
+  /** Compiles what `condition` may leave out. A call with effects would be carried out all the same. */
+  within<T>(condition: string, compile: () => T): T {
+    const before = this.condition
+    this.condition = condition
+    try {
+      return compile()
+    } finally {
+      this.condition = before
+    }
   }
 
   /** Merges a column of two elements, for JOIN … USING. */

@@ -1,4 +1,5 @@
 /** What a SELECT does with its frames: groups, sets in its list, DISTINCT, the order of rows. All of it pauses for others. */
+import { cellsOfShortText, countKey } from './costs.ts'
 import type { Compiled, Context, Frame, Row, Steps } from './plan.ts'
 import type { AggregateCall, SlotCall } from './scope.ts'
 import { compareKeys, sorted } from './sorting.ts'
@@ -14,11 +15,14 @@ export function* grouped(
 ): Steps<Frame[]> {
   const groups = new Map<string, Frame[]>()
   for (const frame of frames) {
-    if (context.budget.isDueAfter(1 + groupKeys.length)) yield
     const key = groupKeys.map((each) => keyOf(each.run(frame))).join()
+    if (context.budget.isDueAfter(1 + groupKeys.length + (key.length >> 6))) yield
     const group = groups.get(key)
     if (group) group.push(frame)
-    else groups.set(key, [frame])
+    else {
+      countKey(context.budget, key)
+      groups.set(key, [frame])
+    }
   }
   // Without GROUP BY there is one group, of no rows too.
   if (groupKeys.length === 0 && groups.size === 0) groups.set('', [])
@@ -85,10 +89,21 @@ export function* distinct(
     const key = keys.map((each) => keyOf(each.run(frame))).join()
     if (budget.isDueAfter(keys.length + (key.length >> 6))) yield
     if (seen.has(key)) continue
+    countKey(budget, key)
     seen.add(key)
     kept.push(frame)
   }
   return kept
+}
+
+/** The cells of the short texts of a result: they are counted when they stay. */
+export function* cellsOfShortTexts(rows: readonly Row[], { budget }: Context): Steps<number> {
+  let cells = 0
+  for (const { values } of rows) {
+    if (budget.isDueAfter(1 + (values.length >> 4))) yield
+    for (const value of values) if (typeof value === 'string') cells += cellsOfShortText(value)
+  }
+  return cells
 }
 
 /** Rows in the order of keys that name columns. */

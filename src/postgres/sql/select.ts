@@ -15,6 +15,7 @@ import { ParameterTypes } from './compiler.ts'
 import type { Token } from './lexer.ts'
 import { type ColumnSource, type Context, Missing, type Query, type Row, type SqlSession } from './plan.ts'
 import { parseSelect, parseSelectTokens } from './select-parser.ts'
+import { cellsOfShortTexts } from './select-steps.ts'
 import { unsupported } from './sql-error.ts'
 import { StatementContext } from './statement-context.ts'
 import { type Pause, runSteps } from './steps.ts'
@@ -128,7 +129,8 @@ async function run(
         const context = new StatementContext(counted, catalogue, budget, [])
         const bound = new StatementContext(counted, catalogue, budget, parametersOf(values, types, context))
         const rows = await runSteps(query.run(undefined, bound), budget, pause)
-        return resultOf(rows, columns, bound, budget.cells)
+        const texts = await runSteps(cellsOfShortTexts(rows, bound), budget, pause)
+        return resultOf(rows, columns, bound, budget.cells + texts)
       } catch (error) {
         if (!(error instanceof Missing)) throw error
         // What has been drawn is not drawn again.

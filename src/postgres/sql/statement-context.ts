@@ -2,7 +2,7 @@
 import type { Budget } from './budget.ts'
 import type { Catalogue } from './catalogue/catalogue.ts'
 import { schemas } from './catalogue/fixed-oids.ts'
-import { functionNamesByOid } from './catalogue/fixed-rows.ts'
+import { functionNamesByOid, functionOidsByName } from './catalogue/fixed-rows.ts'
 import { roles } from './catalogue/session-rows.ts'
 import {
   type Context,
@@ -81,10 +81,10 @@ class Objects implements ObjectNames, ObjectOids {
   function(key: number | string): number | string | undefined {
     if (typeof key === 'number') return functionNamesByOid.get(key)
     const name = splitName(key).at(-1)!
-    const matching = [...functionNamesByOid].filter(([, each]) => each === name)
-    if (matching.length === 0) throw new SqlError('42883', `function "${key}" does not exist`)
-    if (matching.length > 1) throw new SqlError('42725', `more than one function named "${key}"`)
-    return matching[0]![0]
+    const [oid, ...others] = functionOidsByName.get(name) ?? []
+    if (oid === undefined) throw new SqlError('42883', `function "${key}" does not exist`)
+    if (others.length > 0) throw new SqlError('42725', `more than one function named "${key}"`)
+    return oid
   }
 
   schema(oid: number): string | undefined

@@ -77,6 +77,14 @@ export type Expression =
       readonly at: number
     }
   | {
+      readonly kind: 'between'
+      readonly negated: boolean
+      readonly operand: Expression
+      readonly low: Expression
+      readonly high: Expression
+      readonly at: number
+    }
+  | {
       readonly kind: 'in'
       readonly negated: boolean
       readonly left: Expression

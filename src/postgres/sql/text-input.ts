@@ -84,7 +84,7 @@ const readers: Readonly<Record<number, Reader>> = {
       : new Uint8Array(Buffer.from(text)),
   [oids.regclass]: object((objects, text) => objects.relation(text)),
   [oids.regproc]: object((objects, text) => objects.function(text)),
-  [oids.regprocedure]: object((objects, text) => objects.function(text.replace(/\(.*$/, ''))),
+  [oids.regprocedure]: object((objects, text) => objects.function(text.split('(', 1)[0]!)),
   [oids.regnamespace]: object((objects, text) => objects.schema(text)),
   [oids.regrole]: object((objects, text) => objects.role(text)),
   [oids.regtype]: object((_, text) => typeOfText(text)),

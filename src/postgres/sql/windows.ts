@@ -1,4 +1,5 @@
 /** row_number, rank and dense_rank: numbers of rows within a partition (PostgreSQL's manual, chapter 9.22). */
+import { countKey } from './costs.ts'
 import type { Context, Frame, Steps } from './plan.ts'
 import type { SlotCall, SortBy } from './scope.ts'
 import { compareKeys, sortBy } from './sorting.ts'
@@ -26,11 +27,14 @@ function* numbersOf(
   const numbers = new Map<Frame, Value>()
   const groups = new Map<string, Frame[]>()
   for (const frame of frames) {
-    if (budget.isDueAfter(1 + partition.length)) yield
     const key = partition.map((each) => keyOf(each.run(frame))).join()
+    if (budget.isDueAfter(1 + partition.length + (key.length >> 6))) yield
     const group = groups.get(key)
     if (group) group.push(frame)
-    else groups.set(key, [frame])
+    else {
+      countKey(budget, key)
+      groups.set(key, [frame])
+    }
   }
   for (const group of groups.values()) {
     const sorted = yield* sortBy(group, order, budget)

@@ -104,6 +104,19 @@ export const functionNamesByOid: ReadonlyMap<number, string> = new Map(
     }),
 )
 
+/** The oids of the functions of each name. */
+export const functionOidsByName: ReadonlyMap<string, readonly number[]> = oidsByName()
+
+function oidsByName(): Map<string, number[]> {
+  const byName = new Map<string, number[]>()
+  for (const [oid, name] of functionNamesByOid) {
+    const known = byName.get(name)
+    if (known) known.push(oid)
+    else byName.set(name, [oid])
+  }
+  return byName
+}
+
 function functionRows(): Rows {
   return functionsFacts
     .trim()

@@ -1,6 +1,7 @@
 /** Functions of arrays, and functions that give sets (PostgreSQL's manual, chapters 9.19 and 9.25). */
 import { define, defineSet, type FunctionDefinition } from '../function-table.ts'
 import type { Context } from '../plan.ts'
+import { splitBy } from '../search.ts'
 import { SqlError } from '../sql-error.ts'
 import { itemType, textOfValue } from '../text-output.ts'
 import { isArray, oids } from '../types.ts'
@@ -15,7 +16,7 @@ export function lowerBound(type: number): number {
 
 function sizeOf(list: List, dimension: number): number | null {
   let level: Value = list
-  for (let depth = 1; depth < dimension; depth++) level = Array.isArray(level) ? (level[0] ?? null) : null
+  for (let depth = 1; depth < dimension && Array.isArray(level); depth++) level = level[0] ?? null
   return Array.isArray(level) && level.length > 0 ? level.length : null
 }
 
@@ -50,7 +51,7 @@ function stringToArray(text: string, delimiter: string | null, ifNull: string | 
         ? Array.from(text)
         : delimiter === ''
           ? [text]
-          : text.split(delimiter)
+          : splitBy(text, delimiter)
   return parts.map((part) => (part === ifNull ? null : part))
 }
 

@@ -14,11 +14,15 @@ const schemaComments: Readonly<Record<number, string>> = {
   2200: 'standard public schema',
 }
 
+/** An error costs as much as so many steps. */
+const errorSteps = 32
+
 /** Finds an object, or gives null where to_regclass and its relatives give null. */
-function orNull(find: () => number): Value {
+function orNull({ budget }: Context, find: () => number): Value {
   try {
     return find()
   } catch (error) {
+    budget.step(errorSteps)
     if (error instanceof SqlError && !error.sqlState.startsWith('0A')) return null
     throw error
   }
@@ -175,18 +179,18 @@ export const catalogueFunctions: readonly FunctionDefinition[] = [
   define('shobj_description(oid,name) text', ({ session }, [oid, catalogue]) =>
     catalogue === 'pg_database' && oid === 5 ? `sequences of Fahao, database ${session.database}` : null,
   ),
-  define('to_regclass(text) regclass', ({ objects }, [name]) =>
-    orNull(() => objects.relation(name as string) as number),
+  define('to_regclass(text) regclass', (context, [name]) =>
+    orNull(context, () => context.objects.relation(name as string) as number),
   ),
   define('to_regtype(text) regtype', (_, [name]) => findType(name as string) || null),
-  define('to_regproc(text) regproc', ({ objects }, [name]) =>
-    orNull(() => objects.function(name as string) as number),
+  define('to_regproc(text) regproc', (context, [name]) =>
+    orNull(context, () => context.objects.function(name as string) as number),
   ),
-  define('to_regnamespace(text) regnamespace', ({ objects }, [name]) =>
-    orNull(() => objects.schema(name as string) as number),
+  define('to_regnamespace(text) regnamespace', (context, [name]) =>
+    orNull(context, () => context.objects.schema(name as string) as number),
   ),
-  define('to_regrole(text) regrole', ({ objects }, [name]) =>
-    orNull(() => objects.role(name as string) as number),
+  define('to_regrole(text) regrole', (context, [name]) =>
+    orNull(context, () => context.objects.role(name as string) as number),
   ),
   define('pg_tablespace_location(oid) text', () => ''),
   define('pg_size_pretty(int8) text', (_, [bytes]) => prettySize(bytes as bigint)),

@@ -5,6 +5,7 @@ import { define, type FunctionDefinition, type Implementation } from '../functio
 import { replacePattern } from '../patterns.ts'
 import type { Context } from '../plan.ts'
 import { quoteIdentifier } from '../quoting.ts'
+import { indexIn, splitBy } from '../search.ts'
 import { SqlError } from '../sql-error.ts'
 import { textOfValue } from '../text-output.ts'
 import { oids } from '../types.ts'
@@ -35,9 +36,10 @@ function substring(text: string, start: number, length?: number): string {
 }
 
 function trim(text: string, chars: string, ends: 'both' | 'left' | 'right'): string {
+  const trimmed = new Set(chars.split(''))
   let [from, to] = [0, text.length]
-  if (ends !== 'right') while (from < to && chars.includes(text[from]!)) from++
-  if (ends !== 'left') while (to > from && chars.includes(text[to - 1]!)) to--
+  if (ends !== 'right') while (from < to && trimmed.has(text[from]!)) from++
+  if (ends !== 'left') while (to > from && trimmed.has(text[to - 1]!)) to--
   return text.slice(from, to)
 }
 
@@ -49,7 +51,7 @@ function pad(context: Context, text: string, length: number, fill: string, isLef
 
 function splitPart(text: string, delimiter: string, field: number): string {
   if (field === 0) throw new SqlError('22023', 'field position must not be zero')
-  const parts = delimiter === '' ? [text] : text.split(delimiter)
+  const parts = delimiter === '' ? [text] : splitBy(text, delimiter)
   return parts.at(field > 0 ? field - 1 : field) ?? ''
 }
 
@@ -136,13 +138,10 @@ export const textFunctions: readonly FunctionDefinition[] = [
     from === '' ? text! : replaceAll(context, text as string, from as string, to as string),
   ),
   define('translate(text,text,text) text', (_, [text, from, to]) =>
-    Array.from(text as string, (char) => {
-      const index = Array.from(from as string).indexOf(char)
-      return index < 0 ? char : (Array.from(to as string)[index] ?? '')
-    }).join(''),
+    translate(text as string, from as string, to as string),
   ),
-  define('strpos(text,text) int4', (_, [text, part]) => (text as string).indexOf(part as string) + 1),
-  define('position(text,text) int4', (_, [text, part]) => (text as string).indexOf(part as string) + 1),
+  define('strpos(text,text) int4', (_, [text, part]) => indexIn(text as string, part as string) + 1),
+  define('position(text,text) int4', (_, [text, part]) => indexIn(text as string, part as string) + 1),
   define('starts_with(text,text) bool', (_, [text, part]) => (text as string).startsWith(part as string)),
   define('split_part(text,text,int4) text', (_, [text, delimiter, field]) =>
     splitPart(text as string, delimiter as string, field as number),
@@ -206,8 +205,17 @@ export const textFunctions: readonly FunctionDefinition[] = [
   define('sign(numeric) numeric', (_, [value]) => calculate('*', '1', String(Math.sign(Number(value))))),
 ]
 
+/** Of a character that stands in `from` twice, the first one counts. */
+function translate(text: string, from: string, to: string): string {
+  const results = Array.from(to)
+  const changes = new Map<string, string>()
+  for (const [index, char] of Array.from(from).entries())
+    if (!changes.has(char)) changes.set(char, results[index] ?? '')
+  return Array.from(text, (char) => changes.get(char) ?? char).join('')
+}
+
 function replaceAll(context: Context, text: string, from: string, to: string): string {
-  const parts = text.split(from)
+  const parts = splitBy(text, from)
   context.budget.keep(text.length + parts.length * to.length)
   return parts.join(to)
 }

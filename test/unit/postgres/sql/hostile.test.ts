@@ -2,8 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { systemClock } from '../../../../src/base/clock.ts'
+import { QueryCompiler } from '../../../../src/postgres/sql/compile-query.ts'
+import { ParameterTypes } from '../../../../src/postgres/sql/compiler.ts'
+import type { Compiled } from '../../../../src/postgres/sql/plan.ts'
+import type { Scope } from '../../../../src/postgres/sql/scope.ts'
 import { compileSelect } from '../../../../src/postgres/sql/select.ts'
+import { parseSelect } from '../../../../src/postgres/sql/select-parser.ts'
 import { SqlError } from '../../../../src/postgres/sql/sql-error.ts'
+import type { Expression } from '../../../../src/postgres/sql/syntax.ts'
 import { errorOf, rowsOf, sessionOf } from './session.ts'
 
 const many = (text: string, count: number) => text.repeat(count)
@@ -75,7 +81,109 @@ const doublings: readonly string[] = [
   "SELECT ARRAY(SELECT t FROM (SELECT repeat('x', 100000) t) a, generate_series(1, 1000))",
 ]
 
+/** Operands inside of operands, each of which stands in several comparisons. */
+const shared: readonly string[] = [
+  nested((operand) => `(${operand} BETWEEN false AND true)`, 'true', 60),
+  nested((operand) => `(ROW(${operand}) BETWEEN ROW(false) AND ROW(true))`, 'true', 60),
+  nested((operand) => `(ROW(${operand}) <= ROW(true))`, 'true', 60),
+  nested((operand) => `(ROW(${operand}) IN (ROW(false), ROW(true)))`, 'true', 60),
+  nested((operand) => `nullif(${operand}, false)`, 'true', 60),
+  nested((operand) => `CASE ${operand} WHEN 2 THEN 2 WHEN 3 THEN 3 ELSE 1 END`, '1', 60),
+  nested((operand) => `(ARRAY[${operand}] IN (ARRAY[false], ARRAY[true]))`, 'true', 60),
+]
+
+/** Counts the expressions that it compiles. */
+class CountingCompiler extends QueryCompiler {
+  compiled = 0
+
+  override expression(expression: Expression, scope: Scope): Compiled {
+    this.compiled++
+    return super.expression(expression, scope)
+  }
+}
+
+/** Calls whose functions would take minutes to hours for these arguments. */
+const long = many('a', 400_000)
+const longCalls: readonly string[] = [
+  'array_length(ARRAY[n], 2147483647)',
+  `translate('${long}', '${many('b', 400_000)}a', '')`,
+  `btrim('${long}', '${many('b', 400_000)}a')`,
+  `strpos('${long}', '${many('a', 200_000)}b${many('a', 200_000)}')`,
+]
+
 describe('hostile statements', () => {
+  test('with long arguments take a time linear in them', async () => {
+    for (const call of longCalls)
+      assert.equal(
+        await errorOf(`SELECT count(${call}) FROM generate_series(1, 10) n`),
+        'no error',
+        call.slice(0, 20),
+      )
+    assert.match(await errorOf(`SELECT '${many('(', 4_000_000)}\n'::regprocedure`), /^42602 /)
+  })
+
+  test('count what functions read, make and fail at for each row of a subquery', async () => {
+    const rows =
+      "FROM (SELECT repeat('x', 1000) t, ARRAY(SELECT generate_series(1, 1000)) a) s, generate_series(1, 5000) n"
+    for (const call of ['md5(t)', "strpos(t, 'y')", 'array_length(a, 1)', "to_regproc('no' || n)"])
+      assert.match(await errorOf(`SELECT (SELECT count(${call}) ${rows})`), /^54000 a subquery/, call)
+  })
+
+  test('compile a long pattern once for all rows, and count what compiling it makes', async () => {
+    const limits = { stepsMax: 200_000, cellsMax: 1_000_000 }
+    const rows = 'FROM generate_series(1, 1000) n'
+    const long = `^${many('x', 300)}`
+    assert.equal(
+      await errorOf(`SELECT count(*) ${rows} WHERE n::text ~ '${long}'`, undefined, { limits }),
+      'no error',
+    )
+    assert.match(
+      await errorOf(`SELECT count(*) ${rows} WHERE 'y' ~ ('${long}' || n)`, undefined, { limits }),
+      /^54000 /,
+    )
+    for (const pattern of [many('((a{60}){70}){0}', 500), `[${many('ab', 4000)}]`, `${many('(a?)', 900)}y`])
+      assert.match(
+        await errorOf(`SELECT repeat('z', 3000) ~ '${pattern}'`),
+        /^54000 a subquery/,
+        pattern.slice(0, 20),
+      )
+  })
+
+  test('compile each of their expressions once', () => {
+    for (const text of [
+      `SELECT ARRAY[1${many(', 1', 1000)}] AS a GROUP BY 1${many(', 1', 1000)}, a${many(', a', 1000)}`,
+      `SELECT (ROW(1${many(', 1', 1000)})).*`,
+      `SELECT ${nested((argument) => `(SELECT x FROM lower(${argument}) x)`, "'a'", 20)}`,
+    ]) {
+      const compiler = new CountingCompiler(new ParameterTypes([]))
+      compiler.query(parseSelect(text), undefined)
+      assert.ok(compiler.compiled < 4000, `${compiler.compiled} for ${text.slice(0, 40)}`)
+    }
+  })
+
+  test('that make or compare many values below a kilobyte end at a limit', async () => {
+    const text = `(SELECT '${many('ж', 1000)}'::text t) s`
+    const array = '(SELECT ARRAY(SELECT generate_series(1, 1000)) a) s'
+    const numbers = 'generate_series(1, 40000) n'
+    for (const query of [
+      `SELECT ${many('upper(t), ', 9)}upper(t) FROM ${text}, ${numbers}`,
+      `SELECT t::varchar(900) FROM ${text}, ${numbers}`,
+      `SELECT a || n FROM ${array}, ${numbers}`,
+      `SELECT a[2:] FROM ${array}, ${numbers}`,
+      `SELECT count(*) FROM (SELECT DISTINCT t, n FROM ${text}, ${numbers}) d`,
+      `SELECT count(*) FROM ${text}, ${numbers} GROUP BY t, n`,
+      `SELECT row_number() OVER (PARTITION BY t, n) FROM ${text}, ${numbers}`,
+      `SELECT t, n FROM ${text}, ${numbers} UNION SELECT '', 1`,
+      `SELECT '', 1 INTERSECT SELECT t, n FROM ${text}, ${numbers}`,
+      `SELECT count(*) FROM (SELECT t, n FROM ${text}, ${numbers}) l JOIN (SELECT t, n FROM ${text}, ${numbers}) r USING (t, n)`,
+    ])
+      assert.match(await errorOf(query), /^54000 the query needs too much memory/, query.slice(0, 40))
+  })
+
+  test('compile and evaluate an operand once, however deep it stands in others', async () => {
+    for (const text of shared) assert.equal(await errorOf(`SELECT ${text}`), 'no error', text.slice(0, 40))
+  })
+
   test('that double a value end at a limit', async () => {
     for (const text of doublings) assert.match(await errorOf(text), /^54000 /, text)
   })
@@ -107,6 +215,7 @@ describe('hostile statements', () => {
     for (const text of [
       `SELECT count(*) ${rows} WHERE n <> 0${many(' AND n <> 0', 800)}`,
       `SELECT count(CASE ${many('WHEN n = 0 THEN 1 ', 400)} END) ${rows}`,
+      `SELECT count(*) ${rows}, concat(n${many(", ''", 800)}) t`,
     ]) {
       assert.match(await errorOf(text, undefined, { limits }), /^54000 /, text.slice(0, 40))
       assert.equal(await errorOf(text), 'no error', text.slice(0, 40))

@@ -30,6 +30,8 @@ const patterns: readonly (readonly [
   ['\\mid\\M', ['an id here'], ['idle', 'void']],
   ['^.$', ['😀', 'é'], ['ab']],
   ['(?i)ABC', ['abc'], ['ab']],
+  ['^(?:a|bc|)d{2}$', ['add', 'bcdd', 'dd'], ['abcdd', 'bd']],
+  ['^(a|b|c)(x{1,2}|y)+$', ['axx', 'cyx'], ['a', 'dx']],
   ['a**'.slice(0, 2), ['', 'b'], []],
 ]
 

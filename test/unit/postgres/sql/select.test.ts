@@ -21,6 +21,12 @@ const expressions: readonly (readonly [text: string, value: string])[] = [
   ['1 IS DISTINCT FROM NULL', 't'],
   ['2 BETWEEN 1 AND 3', 't'],
   ['4 NOT BETWEEN 1 AND 3', 't'],
+  ['2.5 BETWEEN 1 AND 3 AND (1 BETWEEN 2 AND 3) IN (false)', 't'],
+  ['3 NOT BETWEEN NULL AND 2', 't'],
+  ['1 BETWEEN NULL AND 2', '∅'],
+  ['(1, 2) BETWEEN (1, 1) AND (1, 3)', 't'],
+  ['(1, 2) < (1, NULL)', '∅'],
+  ['(1, 2) IN ((1, 3), (1, 2))', 't'],
   ['power(2::numeric, 63::numeric)', '9223372036854775808.0000000000000000'],
   ['power(-2.5::numeric, 3::numeric)', '-15.6250000000000000'],
   ['3 IN (1, 2, NULL)', '∅'],
@@ -40,6 +46,9 @@ const expressions: readonly (readonly [text: string, value: string])[] = [
   ['CASE WHEN false THEN 1 END', '∅'],
   ['COALESCE(NULL, 2, 3)', '2'],
   ['NULLIF(1, 1)', '∅'],
+  ["NULLIF('a', 'b') || NULLIF(2, 1.0)", 'a2'],
+  ["CASE 2 WHEN 1 THEN 'a' WHEN 2.0 THEN 'b' END || CASE NULL WHEN NULL THEN 1 ELSE 2 END", 'b2'],
+  ["CASE (SELECT 'a') WHEN 'b' THEN 1 WHEN 'a' THEN 2 END", '2'],
   ['GREATEST(1, NULL, 3)', '3'],
   ["ARRAY['a', NULL, 'b c', '']", '{a,NULL,"b c",""}'],
   ['(ARRAY[1, 2, 3])[2]', '2'],
@@ -74,6 +83,10 @@ const expressions: readonly (readonly [text: string, value: string])[] = [
   ["current_setting('search_path')", 'public'],
   ["substring('sequence' from 4 for 3)", 'uen'],
   ["split_part('a.b.c', '.', 2)", 'b'],
+  ["translate('a1a22b', 'a1a2', 'xy')", 'xyxb'],
+  ["btrim('xyaxbyx', 'xy') || ltrim('xa', 'x') || rtrim('ax', 'x')", 'axbaa'],
+  ["'int4in(cstring)'::regprocedure::oid", '42'],
+  ['array_length(ARRAY[ARRAY[1, 2, 3]], 2)', '3'],
   ["regexp_replace('a1b22', '[0-9]+', '<\\&>', 'g')", 'a<1>b<22>'],
   ['pg_size_pretty(20480::bigint)', '20 kB'],
   ['pg_typeof(1)', 'integer'],
@@ -119,6 +132,11 @@ const queries: readonly (readonly [text: string, rows: readonly string[]])[] = [
   ],
   ["SELECT relname FROM pg_class WHERE oid = 'pg_type'::regclass", ['pg_type']],
   ['SELECT 1 LIMIT NULL', ['1']],
+  ["SELECT (ROW(1, true)).*, (n).* FROM (SELECT 3, 'x') n", ['1|t|3|x']],
+  [
+    'SELECT n % 2 AS m, count(*) FROM generate_series(1, 3) n GROUP BY m, 1, m, n % 2, 1 ORDER BY 1',
+    ['0|1', '1|2'],
+  ],
   [
     'SELECT n, row_number() OVER (PARTITION BY n % 2 ORDER BY n DESC), rank() OVER (ORDER BY n / 2) FROM generate_series(1, 3) n ORDER BY 1',
     ['1|2|1', '2|1|2', '3|1|2'],
@@ -153,6 +171,8 @@ const errors: readonly (readonly [text: string, error: string])[] = [
   ],
   ['SELECT (SELECT 1, 2)', '42601 subquery must return only one column'],
   ['SELECT count(*) FROM pg_class WHERE count(*) > 1', '42803 aggregate functions are not allowed here'],
+  ['SELECT true BETWEEN false AND true BETWEEN false AND true', '42601 syntax error at or near "BETWEEN"'],
+  ["SELECT 'a' LIKE 'b' NOT IN (true)", '42601 syntax error at or near "NOT"'],
   ['SELECT 1 ORDER BY 2', '42P10 ORDER BY position 2 is not in select list'],
   ['SELECT 1 UNION SELECT 1, 2', '42601 each UNION query must have the same number of columns'],
   ['SELECT ARRAY[]', '42P18 cannot determine type of empty array'],
@@ -222,6 +242,13 @@ describe('SELECT', () => {
       await rowsOf('SELECT typname FROM pg_type WHERE oid = ANY ($1::oid[])', session, [oids]),
       ['int8'],
     )
+  })
+
+  test('counts the characters of a result, also of short texts', async () => {
+    const { run } = compileSelect("SELECT lpad(n::text, 60, 'x') FROM generate_series(1, 1000) n")
+    const short = await run(sessionOf().session, [])
+    const one = await compileSelect('SELECT n FROM generate_series(1, 1000) n').run(sessionOf().session, [])
+    assert.ok(short.cells - one.cells >= 60_000 + 7000)
   })
 
   test('gives values in binary', async () => {
@@ -334,6 +361,48 @@ describe('functions with effects', () => {
     await rowsOf("SELECT setval('a', nextval('a')), currval('a') FROM generate_series(1, 2)", session)
     const row = ['nextval(a)', 'setval(a,1)', 'currval(a)']
     assert.deepEqual(asked.calls, [...row, ...row])
+  })
+
+  test('are refused where their value may not be used, or is needed before all rows are known', async () => {
+    const { session, asked } = sessionOf(['a'])
+    const rows = 'FROM generate_series(1, 3) n'
+    for (const [query, place] of [
+      ["SELECT CASE WHEN false THEN setval('a', 100000) END", 'CASE'],
+      ["SELECT COALESCE(1, nextval('a'))", 'COALESCE'],
+      ["SELECT false AND nextval('a') > 0", 'AND'],
+      ["SELECT true OR setval('a', 5) > 0", 'OR'],
+      ["SELECT 1 BETWEEN 2 AND nextval('a')", 'BETWEEN'],
+      [`SELECT DISTINCT nextval('a') ${rows}`, 'a SELECT DISTINCT'],
+      [`SELECT DISTINCT ON (i) nextval('a') AS i ${rows}`, 'DISTINCT ON'],
+      [`SELECT nextval('a') AS i ${rows} ORDER BY i DESC`, 'ORDER BY'],
+      [`SELECT n, nextval('a') + 1 ${rows} ORDER BY 2`, 'ORDER BY'],
+      [`SELECT n ${rows} ORDER BY setval('a', n)`, 'ORDER BY'],
+      [`SELECT (ROW(1, nextval('a'))).* ${rows} ORDER BY 2`, 'ORDER BY'],
+      ["SELECT generate_series(1, nextval('a'))", 'an argument of generate_series'],
+    ] as const)
+      assert.match(await errorOf(query, session), new RegExp(`^0A000 .* in ${place}(?: is not|:)`), query)
+    for (const query of [
+      `SELECT nextval('a') AS i ${rows} GROUP BY i`,
+      `SELECT row_number() OVER (ORDER BY nextval('a')) ${rows}`,
+    ])
+      assert.match(await errorOf(query, session), /^0A000 nextval anywhere but in the list/, query)
+    assert.deepEqual(asked.calls, [])
+  })
+
+  test('are called where their value is used in any case, and sorted by in a query around', async () => {
+    const { session, asked } = sessionOf(['a'])
+    for (const [query, rows] of [
+      ["SELECT COALESCE(nextval('a'), 0), NULLIF(nextval('a'), 2)", ['1|1']],
+      ["SELECT setval('a', COALESCE(NULL, 5), true AND false)", ['1']],
+      ["SELECT CASE WHEN true THEN currval('a') END", ['1']],
+      ['SELECT row_number() OVER (ORDER BY n) FROM generate_series(7, 8) n', ['1', '2']],
+      [
+        "SELECT i FROM (SELECT nextval('a') AS i FROM generate_series(1, 3)) t ORDER BY i DESC",
+        ['3', '2', '1'],
+      ],
+    ] as const)
+      assert.deepEqual(await rowsOf(query, session), rows, query)
+    assert.equal(asked.calls.length, 7)
   })
 
   test('are not called with nulls, and not elsewhere', async () => {
