@@ -131,11 +131,12 @@ async function run(
         return resultOf(rows, columns, bound, budget.cells)
       } catch (error) {
         if (!(error instanceof Missing)) throw error
+        // Also where the statement is refused: nothing that it has begun may fail, or keep something, once it is over.
+        await error.loading
+        budget.resume()
         // What has been drawn is not drawn again.
         if (calls > 0 || restarts >= restartsMax)
           throw unsupported('A name that is computed beside a sequence’s value')
-        await error.loading
-        budget.resume()
       }
     }
   } finally {

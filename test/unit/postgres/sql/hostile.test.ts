@@ -120,6 +120,23 @@ describe('hostile statements', () => {
     assert.deepEqual(await rowsOf(text, session), ['150'])
   })
 
+  test('that are refused beside an id fail with all that they have begun to look up', async () => {
+    const { session } = sessionOf(['a'])
+    let isOver = true
+    const fails = async () => {
+      isOver = false
+      await new Promise((resolve) => setImmediate(resolve))
+      isOver = true
+      throw new SqlError('42501', 'permission denied')
+    }
+    const denied = { ...session, sequences: { ...session.sequences, find: fails, page: fails } }
+    for (const name of ["'b'::regclass", '(SELECT count(*) FROM pg_class)']) {
+      const error = await errorOf(`SELECT nextval('a'), ${name}`, denied)
+      assert.equal(error, '42501 permission denied', name)
+      assert.ok(isOver, name)
+    }
+  })
+
   test('with more columns than messages can have are refused', async () => {
     assert.match(await errorOf(`SELECT ${many('1, ', 1664)}1`), /^54011 /)
   })
