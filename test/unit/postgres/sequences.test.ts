@@ -171,6 +171,30 @@ test('currval and lastval are those of the session', async (t) => {
 })
 
 describe('setval', () => {
+  test('takes whether the value is used in every form of a boolean', async (t) => {
+    const { client, node } = await serve(t)
+    await node.catalogue.create('order', { kind: 'sequence' })
+    const connected = await client()
+    const next = "nextval('order')"
+    let id = 0
+    for (const [word, step] of [
+      ['y', 1],
+      [' TRUE ', 1],
+      ['tr', 1],
+      ['1', 1],
+      ['n', 0],
+      ['of', 0],
+      ['f', 0],
+    ] as const) {
+      await rowsOf(connected, 'SELECT setval($1, $2, $3)', ['order', id + 10, word])
+      id += 10 + step
+      assert.deepEqual(await rowsOf(connected, `SELECT ${next}`), [[String(id)]], word)
+    }
+    const maybe = connected.query('SELECT setval($1, $2, $3)', ['order', id + 10, 'maybe'])
+    await assert.rejects(maybe, { code: '22P02' })
+    assert.deepEqual(await rowsOf(connected, `SELECT ${next}`), [[String(id + 1)]])
+  })
+
   test('moves a sequence forward', async (t) => {
     const { client, node } = await serve(t)
     await node.catalogue.create('order', { kind: 'sequence' })
