@@ -145,10 +145,10 @@ export class Conversation {
 
   #query(): Progress {
     const reader = new MessageReader(this.#frames)
-    const bytes = reader.latin1()
     this.#session.caller.session.lastCommand = 'query'
     let known: Statements | undefined
     try {
+      const bytes = reader.latin1()
       reader.finish()
       known = cachedStatements(this.#host, bytes)
       if (known === undefined) this.#reading = new Reading(this.#host, bytes)
@@ -320,6 +320,7 @@ export class Conversation {
   #refuse(error: unknown): void {
     if (error instanceof FatalError) throw error
     const { output, turns } = this.#host
+    output.abandon()
     turns.spend(workBytes.error)
     this.#writer = undefined
     this.#writeNotices()

@@ -99,6 +99,7 @@ export class Dialogue {
     const cause = error instanceof FatalError ? error.cause : error
     if (!(cause instanceof FahaoError)) this.#host.onError(cause, this.#session)
     const told = cause instanceof FahaoError ? cause : new SqlError('XX000', 'internal error; the log has it')
+    this.#host.output.abandon()
     writeError(this.#host.output, told, 'FATAL')
     this.frames.clear()
     return 'end'

@@ -173,6 +173,16 @@ describe('a simple query', () => {
     await client.ended
   })
 
+  test('without its end gets an error and its own ReadyForQuery', async (t) => {
+    const { session } = await serve(t)
+    const client = await session()
+    client.send(message('Q', Buffer.from('SELECT 1')), query('SELECT 2'), message('Q'), query('BEGIN'))
+    assert.deepEqual(
+      [await client.types(), await client.types(), await client.types(), await client.types()],
+      ['EZI', 'TDCZI', 'EZI', 'CZT'],
+    )
+  })
+
   test('of many at once is answered in order', async (t) => {
     const { session, node } = await serve(t)
     await node.catalogue.create('order', sequence)
@@ -268,6 +278,20 @@ describe('the extended protocol', () => {
     assert.equal((await client.error()).C, '26000')
     assert.equal(await client.types(), 'ZI')
     assert.equal(catalogue.find('order')?.lastIssued(), undefined)
+  })
+
+  test('describes statements with as many parameters as messages can count', async (t) => {
+    const { session } = await serve(t)
+    const client = await session()
+    for (const count of [32_767, 32_768, 65_500]) {
+      const types = Buffer.alloc(count * 4, int32(25))
+      client.send(message('P', 's', 'SELECT 1', count, types), describeOf('S', 's'))
+      client.send(message('C', Buffer.from('S'), 's'), sync)
+      const [, parameters, ...others] = await client.until('Z')
+      assert.equal(parameters!.body.readUInt16BE(), count)
+      assert.equal(parameters!.body.length, 2 + count * 4)
+      assert.equal(others.map(({ type }) => type).join(''), 'T3Z')
+    }
   })
 
   test('gives rows in parts', async (t) => {
