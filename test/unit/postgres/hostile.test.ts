@@ -340,6 +340,22 @@ for (const [what, ...messages] of holders)
     await stillServes(served)
   })
 
+test('a statement counts once, however many portals it has', async (t) => {
+  const served = await serve(t, { limits: { unreadTotalBytesMax: 2_000_000 } })
+  const [other, client] = [await served.session(), await served.session()]
+  other.send(parse('s', `SELECT ${'*,'.repeat(4)}* FROM pg_class`), sync)
+  assert.equal(await other.types(), '1ZI')
+  client.send(query('BEGIN'), parse('long', `SELECT ${'1+1,'.repeat(800)}1`))
+  client.send(...Array.from({ length: 90 }, (_, at) => bind(`p${at}`, 'long')), sync)
+  assert.equal(await client.types(), 'CZT')
+  assert.equal(await client.types(), `1${'2'.repeat(90)}ZT`)
+  // Closed, it is kept by its portals, and counts as before.
+  client.send(message('C', Buffer.from('S'), 'long'), sync, query('ROLLBACK'))
+  assert.deepEqual([await client.types(), await client.types()], ['3ZT', 'CZI'])
+  other.send(bind('', 's'), sync)
+  assert.equal(await other.types(), '2ZI')
+})
+
 test('the parts of a long query take turns with the requests of all transports', async (t) => {
   const { session } = await serve(t)
   const client = await session()
