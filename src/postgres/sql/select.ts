@@ -13,7 +13,15 @@ import { OidRegistry } from './catalogue/oid-registry.ts'
 import { QueryCompiler } from './compile-query.ts'
 import { ParameterTypes } from './compiler.ts'
 import type { Token } from './lexer.ts'
-import { type ColumnSource, type Context, Missing, type Query, type Row, type SqlSession } from './plan.ts'
+import {
+  type ColumnSource,
+  type Context,
+  Missing,
+  type Query,
+  type Row,
+  type SqlSession,
+  type Steps,
+} from './plan.ts'
 import { parseSelect, parseSelectTokens } from './select-parser.ts'
 import { unsupported } from './sql-error.ts'
 import { StatementContext } from './statement-context.ts'
@@ -55,6 +63,8 @@ export type SelectOptions = {
   readonly limits?: Limits
   /** Resolves when others have run. Default: after those that are due. */
   readonly pause?: Pause
+  /** Called whenever it has kept the event loop: for how long, in µs. */
+  readonly onSlice?: (elapsedUs: number) => void
 }
 
 const untilOthersHaveRun: Pause = () => new Promise((resolve) => setImmediate(resolve))
@@ -112,8 +122,9 @@ async function run(
   types: readonly number[],
   session: SqlSession,
   values: readonly ParameterInput[],
-  { signal, clock = systemClock, limits = defaultLimits, pause = untilOthersHaveRun }: SelectOptions,
+  options: SelectOptions,
 ): Promise<SelectResult> {
+  const { signal, clock = systemClock, limits = defaultLimits, pause = untilOthersHaveRun, onSlice } = options
   const budget = new Budget(clock, limits, signal)
   const catalogue = new Catalogue(session, registry, budget)
   let calls = 0
@@ -127,7 +138,8 @@ async function run(
       try {
         const context = new StatementContext(counted, catalogue, budget, [])
         const bound = new StatementContext(counted, catalogue, budget, parametersOf(values, types, context))
-        const rows = await runSteps(query.run(undefined, bound), budget, pause)
+        const steps = query.run(undefined, bound)
+        const rows = await runSteps(onSlice ? timed(steps, clock, onSlice) : steps, budget, pause)
         return resultOf(rows, columns, bound, budget.cells)
       } catch (error) {
         if (!(error instanceof Missing)) throw error
@@ -141,6 +153,22 @@ async function run(
     }
   } finally {
     budget.release()
+  }
+}
+
+/** The same steps; tells how long each takes. */
+function* timed<T>(steps: Steps<T>, clock: Clock, onSlice: (elapsedUs: number) => void): Steps<T> {
+  let sent: unknown
+  for (;;) {
+    const startUs = clock.monoUs()
+    let slice: IteratorResult<Promise<unknown> | undefined, T>
+    try {
+      slice = steps.next(sent)
+    } finally {
+      onSlice(clock.monoUs() - startUs)
+    }
+    if (slice.done) return slice.value
+    sent = yield slice.value
   }
 }
 

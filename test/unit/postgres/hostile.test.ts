@@ -366,6 +366,23 @@ test('the parts of a long query take turns with the requests of all transports',
   assert.ok(turns.queued - before > 8, `${turns.queued - before} parts`)
 })
 
+test('short queries of one client, and moves of its cursor, take turns with the requests of others', async (t) => {
+  const { session } = await serve(t)
+  const client = await session()
+  const long = 'DECLARE c CURSOR FOR SELECT * FROM generate_series(1, 50000)'
+  client.send(query('BEGIN'), query(long))
+  assert.deepEqual([await client.types(), await client.types()], ['CZT', 'CZT'])
+  for (const [texts, answer] of [
+    [['SELECT count(*) FROM generate_series(1, 1400)'], 'TDCZT'],
+    [['MOVE ALL c', 'MOVE BACKWARD ALL c'], 'CZT'],
+  ] as const) {
+    const before = turns.queued
+    client.send(...Array.from({ length: 400 }, (_, at) => query(texts[at % texts.length]!)))
+    for (let index = 0; index < 400; index++) assert.equal(await client.types(), answer)
+    assert.ok(turns.queued - before > 6, `${turns.queued - before} parts`)
+  }
+})
+
 test('a client that reads nothing is dropped, and others are served', async (t) => {
   const served = await serve(t, { limits: { unreadTimeoutMs: 50, unreadBytesMax: 65_536 } })
   await served.node.catalogue.create('order', { kind: 'sequence' })

@@ -415,6 +415,22 @@ describe('a broken client', () => {
     await client.ended
   })
 
+  test('that an administrator ends gets the result that is being sent, and no statement runs after it', async (t) => {
+    const { session, server, node } = await serve(t)
+    await node.catalogue.create('order', sequence)
+    const client = await session()
+    client.send(query("SELECT nextval('order') FROM generate_series(1, 20000);".repeat(20)))
+    await client.until('D')
+    for (const each of server.sessions()) each.close()
+    const types = (await client.until('E')).map(({ type }) => type).join('')
+    assert.match(types.replaceAll(/D+/g, 'D'), /^DC(?:TDC)*E$/)
+    const results = types.match(/C/g)!.length
+    assert.equal(types.match(/D/g)!.length, results * 20_000 - 1)
+    assert.ok(results < 10, `${results} results`)
+    await client.ended
+    assert.equal(node.catalogue.find('order')!.lastIssued(), BigInt(results) * 20_000n)
+  })
+
   test('that an administrator ends is told so', async (t) => {
     const { session, server } = await serve(t)
     const client = await session()

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { systemClock } from '../../../../src/base/clock.ts'
 import { compileSelect } from '../../../../src/postgres/sql/select.ts'
 import { SqlError } from '../../../../src/postgres/sql/sql-error.ts'
+import { FakeClock } from '../../fake-clock.ts'
 import { errorOf, rowsOf, sessionOf } from './session.ts'
 
 const many = (text: string, count: number) => text.repeat(count)
@@ -173,6 +174,23 @@ describe('hostile statements', () => {
     clearInterval(timer)
     assert.equal(error, '57014 canceling statement due to user request')
     assert.ok(turns >= 3)
+  })
+
+  test('tell how long they have kept the event loop, also in one go or if they fail', async () => {
+    const clock = new FakeClock()
+    const reading = { monoUs: () => ++clock.mono, wallUs: () => clock.wall, timer: systemClock.timer }
+    for (const value of ['1', '1 / (n - 20000)']) {
+      let toldUs = 0
+      const before = clock.mono
+      await errorOf(`SELECT count(${value}) FROM generate_series(1, 30000) n`, undefined, {
+        clock: reading,
+        onSlice(elapsedUs) {
+          toldUs += elapsedUs
+        },
+      })
+      // Each reading takes a µs; some are made between the parts.
+      assert.ok(toldUs > (clock.mono - before) / 2, `${toldUs} of ${clock.mono - before}`)
+    }
   })
 
   test('of random words give a result or an error of SQL', async () => {
