@@ -64,9 +64,10 @@ export class Conversation {
     return this.#writer !== undefined
   }
 
-  /** About how much memory its statements, portals and results take, in bytes. */
+  /** About how much memory its statements, portals, settings, savepoints and results take, in bytes. */
   get heldBytes(): number {
-    const { heldBytes } = this.#preparation
+    const { settings, transaction } = this.#session
+    const heldBytes = this.#preparation.heldBytes + settings.heldBytes + transaction.heldBytes
     if (this.#reading !== undefined) return heldBytes + this.#reading.heldBytes
     if (this.#statements === undefined) return heldBytes
     return heldBytes + this.#statements.heldBytes + (this.#writer?.heldBytes ?? 0)

@@ -25,7 +25,7 @@ function readPrepare(
   reader: Reader,
   readQuery: (reader: Reader, parameterTypes: readonly number[]) => Statement,
 ): Statement {
-  const word = reader.identifier()
+  const word = reader.shortName()
   if (word === 'transaction' && reader.token.kind === 'string') throw twoPhase()
   const name = keyOf(word)
   const given: number[] = []
@@ -61,7 +61,7 @@ function readType(reader: Reader): number {
 }
 
 function readExecute(reader: Reader): Statement {
-  const name = reader.identifier()
+  const name = reader.shortName()
   const values: ParameterValue[] = []
   if (reader.symbol('(')) {
     do values.push(readValue(reader))

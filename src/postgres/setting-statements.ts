@@ -95,8 +95,8 @@ function readOffset(reader: Reader): string {
 }
 
 function readSettingName(reader: Reader): string {
-  const parts = [reader.identifier()]
-  while (reader.symbol('.')) parts.push(reader.identifier())
+  const parts = [reader.shortName()]
+  while (reader.symbol('.')) parts.push(reader.shortName())
   return parts.join('.')
 }
 
@@ -172,7 +172,7 @@ function readDiscard(reader: Reader): Statement {
 function readDeallocate(reader: Reader): Statement {
   reader.words('prepare')
   if (reader.words('all')) return command('DEALLOCATE ALL', ({ prepared }) => prepared.clear())
-  const name = reader.identifier()
+  const name = reader.shortName()
   return command('DEALLOCATE', (session: Session) => {
     // Names of messages are kept as Latin-1: each character is a byte.
     if (!session.prepared.delete(Buffer.from(name).toString('latin1')))

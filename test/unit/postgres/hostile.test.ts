@@ -327,6 +327,13 @@ const holders: readonly (readonly [what: string, ...messages: readonly Buffer[]]
     ]),
     sync,
   ],
+  ['settings', ...Array.from({ length: 30 }, (_, at) => query(`SET app.x${at} = '${'x'.repeat(4096)}'`))],
+  [
+    'settings that savepoints go back to',
+    query('BEGIN'),
+    ...Array.from({ length: 40 }, (_, at) => query(`SAVEPOINT a; SET app.x = '${at}${'x'.repeat(4000)}'`)),
+  ],
+  ['savepoints', query(`BEGIN${'; SAVEPOINT a'.repeat(900)}`)],
   ['unfinished messages', query(' '.repeat(large)).subarray(0, -1)],
 ]
 

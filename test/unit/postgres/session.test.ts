@@ -67,6 +67,38 @@ describe('a transaction', () => {
   })
 })
 
+test('names of what a session has are cut at 63 bytes', async (t) => {
+  const { session } = await serve(t)
+  const [long, longer] = ['é'.repeat(31), 'é'.repeat(70)]
+  await follows(await session(), [
+    [
+      `PREPARE ${longer} AS SELECT 1; EXECUTE ${long}; DEALLOCATE ${longer}`,
+      'PREPARE 1 SELECT 1 DEALLOCATE I',
+    ],
+    [`DEALLOCATE ${long}`, 'E26000 I'],
+    [`BEGIN; SAVEPOINT ${longer}; RELEASE ${long}`, 'BEGIN SAVEPOINT RELEASE T'],
+    [
+      `DECLARE ${longer} CURSOR FOR SELECT 1; FETCH ${long}; CLOSE ${longer}`,
+      'DECLARE CURSOR 1 FETCH 1 CLOSE CURSOR T',
+    ],
+    [`SET app."${'a'.repeat(100_000)}" = 1; SHOW app.${'a'.repeat(63)}`, 'SET 1 T'],
+    [`SELECT set_config('app.${'a'.repeat(100_000)}', '1', false)`, 'E42622 E'],
+    ['ROLLBACK', 'ROLLBACK I'],
+  ])
+})
+
+test('a savepoint closes the cursors that are newer, also those with the name of an older one', async (t) => {
+  const { session } = await serve(t)
+  await follows(await session(), [
+    [
+      'BEGIN; DECLARE a CURSOR FOR SELECT 1; DECLARE b CURSOR FOR SELECT 2',
+      'BEGIN DECLARE CURSOR DECLARE CURSOR T',
+    ],
+    ['SAVEPOINT s; CLOSE a; DECLARE a CURSOR FOR SELECT 3', 'SAVEPOINT CLOSE CURSOR DECLARE CURSOR T'],
+    ['ROLLBACK TO s; FETCH b; FETCH a', 'ROLLBACK 2 FETCH 1 E34000 E'],
+  ])
+})
+
 test('settings have the forms that drivers send', async (t) => {
   const { session } = await serve(t)
   await follows(await session(), [
