@@ -294,6 +294,32 @@ describe('CREATE, ALTER and DROP SEQUENCE', () => {
     assert.ok(Number(id) > 100)
   })
 
+  test('change nothing where a part of the statement is refused', async (t) => {
+    const { client, node } = await serve(t)
+    const connected = await client()
+    await connected.query('CREATE SEQUENCE a')
+    await connected.query("SELECT nextval('a') FROM generate_series(1, 30)")
+    await connected.query('CREATE SEQUENCE b; DROP SEQUENCE b; CREATE SEQUENCE b START 50')
+    await connected.query("SELECT nextval('b') FROM generate_series(1, 10)")
+    await connected.query('DROP SEQUENCE b; CREATE SEQUENCE b')
+    for (const [change, sqlState] of [
+      ['a INCREMENT BY 5 RESTART WITH 20', '55000'],
+      ['a INCREMENT BY 5 RESTART WITH 52', '55000'],
+      ['a INCREMENT BY 5 RESTART', '55000'],
+      ['a INCREMENT BY 5 MAXVALUE 60 RESTART WITH 65', '22003'],
+      ['a INCREMENT BY 5 RESTART WITH 5000000000000000000', '55000'],
+      ['b INCREMENT BY 5 RESTART WITH 50', '55000'],
+    ] as const)
+      assert.equal((await errorOf(connected, `ALTER SEQUENCE ${change}`)).slice(0, 5), sqlState, change)
+    for (const name of ['a', 'b']) {
+      const { definition } = await node.catalogue.info(name)
+      assert.deepEqual([definition.increment, definition.max], [1, 2n ** 63n - 1n], name)
+    }
+    await connected.query('ALTER SEQUENCE a INCREMENT BY 5 MAXVALUE 8000 RESTART WITH 65')
+    const rows = await rowsOf(connected, "SELECT nextval('a') FROM generate_series(1, 2)")
+    assert.deepEqual(rows, [['65'], ['70']])
+  })
+
   test('refuse what a generator cannot keep', async (t) => {
     const { client, node } = await serve(t)
     const connected = await client()
