@@ -194,6 +194,7 @@ async function drop(session: Session, names: readonly string[], ifExists: boolea
   }
   for (const name of found) {
     const dropped = await caller.run('ID.DROP', name)
+    session.drawn.forget(name)
     if (dropped === 0n && !ifExists) throw unknownSequence(name)
   }
   if (found.length > 0) warnAtOnce(session, 'DROP SEQUENCE')

@@ -103,6 +103,8 @@ function readLabel(reader: Reader): string | undefined {
     'where',
     'group',
     'having',
+    'isnull',
+    'notnull',
     'order',
     'limit',
     'offset',
@@ -320,9 +322,10 @@ export async function callFunction(
     return run === undefined ? (await draw(session, name, 1)).at(0) : run.toString()
   }
   if (call === 'currval') {
-    session.caller.demand('ID.NEXT', name)
-    if (!session.drawn.has(name) && !(await session.caller.exists(name))) throw unknownRelation(name)
-    return session.drawn.current(name)
+    const { caller, drawn } = session
+    caller.demand('ID.NEXT', name)
+    if (caller.find(name) === undefined && !(await caller.exists(name))) throw unknownRelation(name)
+    return drawn.current(name)
   }
   return moveSequence(session, name, integerOf(args[1]!), booleanOf(args[2] ?? 'true'))
 }

@@ -170,6 +170,37 @@ test('currval and lastval are those of the session', async (t) => {
   assert.match(await errorOf(one, 'SELECT lastval()'), /^55000 /)
 })
 
+test('a word behind nextval that is an operator is no name of a column', async (t) => {
+  const { client, node } = await serve(t)
+  await node.catalogue.create('order', { kind: 'sequence' })
+  const connected = await client()
+  const { fields, rows } = await connected.query("SELECT nextval('order') isnull, nextval('order') NOTNULL")
+  assert.deepEqual([fields.map(({ dataTypeID }) => dataTypeID), rows[0]], [[16, 16], { '?column?': true }])
+})
+
+test('currval forgets a sequence that is dropped, and of very many those that were not drawn from lately', async (t) => {
+  const { client } = await serve(t)
+  const [one, other] = [await client(), await client()]
+  await one.query("CREATE SEQUENCE a; SELECT nextval('a'); DROP SEQUENCE a")
+  assert.match(await errorOf(one, "SELECT currval('a')"), /^42P01 /)
+  assert.match(await errorOf(one, 'SELECT lastval()'), /^55000 /)
+  await one.query('CREATE SEQUENCE a')
+  assert.match(await errorOf(one, "SELECT currval('a')"), /^55000 /)
+  await one.query("SELECT nextval('a')")
+  await other.query('DROP SEQUENCE a')
+  assert.match(await errorOf(one, "SELECT currval('a')"), /^42P01 /)
+
+  const draw = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, at) => `SELECT nextval('s${from + at}')`).join(';')
+  for (let at = 0; at < 1001; at += 77)
+    await one.query(Array.from({ length: 77 }, (_, more) => `CREATE SEQUENCE s${at + more}`).join(';'))
+  await one.query(draw(0, 1000))
+  await one.query(draw(0, 1))
+  await one.query(draw(1000, 1001))
+  await one.query("SELECT currval('s0')")
+  assert.match(await errorOf(one, "SELECT currval('s1')"), /^55000 /)
+})
+
 describe('setval', () => {
   test('takes whether the value is used in every form of a boolean', async (t) => {
     const { client, node } = await serve(t)
