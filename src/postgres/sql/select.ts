@@ -198,9 +198,10 @@ function resultOf(
       const value = rows[row]!.values[column]
       if (value === null || value === undefined) return null
       const { type } = columns[column]!
-      return format === 0
-        ? textOfValue(value, type, context.objects)
-        : binaryOfValue(value, type, context.objects)
+      if (format === 0) return textOfValue(value, type, context.objects)
+      // Dates are out of range in binary form where they are in text form.
+      if (type === oids.date) textOfValue(value, type, context.objects)
+      return binaryOfValue(value, type, context.objects)
     },
   }
 }
