@@ -119,8 +119,10 @@ export class Preparation {
     reader.finish()
     if (kind === 'S') {
       const { statement, types } = this.#prepared(name)
+      const columns = columnsOf(this.#session, statement)
+      if (columns) demandRunnable(this.#session, statement!)
       writeParameters(output, types)
-      this.#writeColumns(columnsOf(this.#session, statement), allAsText)
+      this.#writeColumns(columns, allAsText)
       return 'answered'
     }
     // A cursor of SQL is a portal too.

@@ -54,6 +54,13 @@ const encoding = (given: string, name: string): string => {
     hint: 'This server speaks UTF8 only; set client_encoding to UTF8.',
   })
 }
+/** A time in ms, or with a unit. */
+const duration = (given: string, name: string): string => {
+  if (/^\s*[+-]?\d+(?:\.\d+)?\s*(?:us|ms|s|min|h|d)?\s*$/.test(given)) return given
+  throw new SqlError('22023', `invalid value for parameter "${name}": "${given}"`, {
+    hint: 'Valid units for this parameter are "us", "ms", "s", "min", "h", and "d".',
+  })
+}
 const isolation = only('read committed', 'read uncommitted', 'repeatable read', 'serializable')
 const styles: Readonly<Record<string, string>> = {
   iso: 'ISO',
@@ -88,13 +95,13 @@ const parameters = (server: ServerFacts): readonly Parameter[] => [
   { name: 'default_transaction_read_only', value: 'off', reported: true, read: onOff },
   { name: 'escape_string_warning', value: 'on', read: onOff },
   { name: 'extra_float_digits', value: '1' },
-  { name: 'idle_in_transaction_session_timeout', value: '0' },
+  { name: 'idle_in_transaction_session_timeout', value: '0', read: duration },
   { name: 'in_hot_standby', value: 'off', reported: true, fixed: true },
   { name: 'integer_datetimes', value: 'on', reported: true, fixed: true },
   { name: 'IntervalStyle', value: 'postgres', reported: true },
   { name: 'is_superuser', value: 'off', reported: true, fixed: true },
   { name: 'jit', value: 'off', read: onOff },
-  { name: 'lock_timeout', value: '0' },
+  { name: 'lock_timeout', value: '0', read: duration },
   { name: 'max_identifier_length', value: '63', fixed: true },
   { name: 'max_index_keys', value: '32', fixed: true },
   { name: 'role', value: 'none', read: only('none') },
@@ -111,7 +118,7 @@ const parameters = (server: ServerFacts): readonly Parameter[] => [
   { name: 'session_authorization', value: server.user, reported: true, fixed: true },
   // Strings are read by the rules of `on`.
   { name: 'standard_conforming_strings', value: 'on', reported: true, read: only('on') },
-  { name: 'statement_timeout', value: '0' },
+  { name: 'statement_timeout', value: '0', read: duration },
   { name: 'synchronize_seqscans', value: 'on', read: onOff },
   { name: 'synchronous_commit', value: 'on' },
   { name: 'TimeZone', value: 'UTC', reported: true },

@@ -294,6 +294,16 @@ describe('the extended protocol', () => {
     }
   })
 
+  test('describes no rows in a transaction that has failed', async (t) => {
+    const { session } = await serve(t)
+    const client = await session()
+    client.send(parse('rows', 'SELECT 1'), parse('end', 'ROLLBACK'), query('BEGIN; nonsense'), query('BEGIN'))
+    client.send(query('nonsense'), describeOf('S', 'end'), sync, describeOf('S', 'rows'), sync)
+    for (const types of ['11EZI', 'CZT', 'EZE', 'tnZE']) assert.equal(await client.types(), types)
+    assert.equal((await client.error()).C, '25P02')
+    assert.equal(await client.types(), 'ZE')
+  })
+
   test('gives rows in parts', async (t) => {
     const { session, node } = await serve(t)
     await node.catalogue.create('order', sequence)

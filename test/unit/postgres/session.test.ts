@@ -127,6 +127,8 @@ test('settings have the forms that drivers send', async (t) => {
     ['SET server_version = 1', 'E55P02 I'],
     ['SET nothing = 1', 'E42704 I'],
     ['SET jit = perhaps', 'E22023 I'],
+    ["SET statement_timeout = 'abc'", 'E22023 I'],
+    ["SET statement_timeout = '5 min'; SET lock_timeout = 100", 'SET SET I'],
     ['SET ROLE NONE', 'SET I'],
     ['SET ROLE admin', 'E0A000 I'],
     ['SET SESSION AUTHORIZATION DEFAULT', 'SET I'],
@@ -139,6 +141,16 @@ test('settings have the forms that drivers send', async (t) => {
     ['DEALLOCATE ALL', 'DEALLOCATE ALL I'],
     ['DEALLOCATE PREPARE x', 'E26000 I'],
     ['BEGIN; DISCARD ALL', 'BEGIN E25001 E'],
+  ])
+})
+
+test('EXECUTE takes constants only', async (t) => {
+  const { session } = await serve(t)
+  await follows(await session(), [
+    ['PREPARE p AS SELECT $1::int', 'PREPARE I'],
+    ['EXECUTE p(1+1)', 'E0A000 I'],
+    ['EXECUTE p(1 1)', 'E42601 I'],
+    ['EXECUTE p(-2)', '-2 SELECT 1 I'],
   ])
 })
 
