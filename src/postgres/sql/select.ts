@@ -26,6 +26,7 @@ import { parseSelect, parseSelectTokens } from './select-parser.ts'
 import { unsupported } from './sql-error.ts'
 import { StatementContext } from './statement-context.ts'
 import { type Pause, runSteps } from './steps.ts'
+import type { Expression } from './syntax.ts'
 import { valueOfText } from './text-input.ts'
 import { textOfValue } from './text-output.ts'
 import { oids, typeOf } from './types.ts'
@@ -98,6 +99,7 @@ export function compileSelect(
   const compiler = new QueryCompiler(parameters)
   const query = compiler.query(select, undefined)
   const types = parameters.all()
+  const relations = relationsIn(select)
   const columns = query.columns.map(({ name, type, modifier, source }): SelectColumn => {
     const settled = type === oids.unknown ? oids.text : type
     return {
@@ -112,12 +114,13 @@ export function compileSelect(
     parameters: types,
     columns,
     allColumns: compiler.columns,
-    run: (session, values, options = {}) => run(query, columns, types, session, values, options),
+    run: (session, values, options = {}) => run(query, relations, columns, types, session, values, options),
   }
 }
 
 async function run(
   query: Query,
+  relations: readonly string[],
   columns: readonly SelectColumn[],
   types: readonly number[],
   session: SqlSession,
@@ -128,8 +131,8 @@ async function run(
   const budget = new Budget(clock, limits, signal)
   const catalogue = new Catalogue(session, registry, budget)
   let calls = 0
-  const call: SqlSession['call'] = (name, all) => {
-    calls++
+  const call: SqlSession['call'] = async (name, all) => {
+    if (calls++ === 0) await lookUp(relations, new StatementContext(session, catalogue, budget, []))
     return session.call(name, all)
   }
   const counted: SqlSession = { ...session, call }
@@ -154,6 +157,37 @@ async function run(
   } finally {
     budget.release()
   }
+}
+
+/** The texts that are constants of the type regclass. */
+function relationsIn(select: object): readonly string[] {
+  const texts: string[] = []
+  const seen = new Set<unknown>()
+  const open: unknown[] = [select]
+  while (open.length > 0) {
+    const each = open.pop()
+    if (typeof each !== 'object' || each === null || seen.has(each)) continue
+    seen.add(each)
+    const node = each as Expression
+    if (node.kind === 'cast' && node.type.names.at(-1) === 'regclass' && node.operand.kind === 'string')
+      texts.push(node.operand.value)
+    for (const part of Object.values(each)) open.push(part)
+  }
+  return texts
+}
+
+/** Looks relations up before the first call: once an id is drawn, what is missing cannot be loaded. Throws SqlError 42P01. */
+async function lookUp(relations: readonly string[], { objects }: Context): Promise<void> {
+  for (const text of relations)
+    for (let isMissing = true; isMissing; )
+      try {
+        isMissing = false
+        if (!/^(?:-|\d+)$/.test(text)) objects.relation(text)
+      } catch (error) {
+        if (!(error instanceof Missing)) throw error
+        await error.loading
+        isMissing = true
+      }
 }
 
 /** The same steps; tells how long each takes. */

@@ -35,6 +35,18 @@ test('dates and oids out of their range are refused in binary form too', async (
   assert.equal(await errorOf('SELECT (-1)::int8::oid'), '22003 OID out of range')
 })
 
+test('names of relations are looked up before an id is drawn', async () => {
+  const known = sessionOf(['a', 'b'])
+  const text = "SELECT nextval('a'::regclass) + 0, 'b'::regclass, 'pg_class'::regclass"
+  assert.deepEqual(await rowsOf(text, known.session), ['1|b|pg_class'])
+  assert.deepEqual(known.asked, { found: ['a', 'b'], pages: 0, calls: ['nextval(a)'] })
+  assert.equal(
+    await errorOf("SELECT nextval('a'), 'c'::regclass", known.session),
+    '42P01 relation "c" does not exist',
+  )
+  assert.equal(known.asked.calls.length, 1)
+})
+
 test('bytes of escapes that are no characters are refused', async () => {
   for (const text of ["E'\\xc3'", "E'\\xc3x'", "E'\\377'", "E'\\xa9\\xc3'"])
     assert.match(
