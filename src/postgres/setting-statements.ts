@@ -4,6 +4,7 @@ import type { Reader } from './reader.ts'
 import { resultOf } from './result.ts'
 import type { Session, Statement } from './session.ts'
 import { unknownParameter } from './settings.ts'
+import { quoteIdentifier } from './sql/quoting.ts'
 import { SqlError } from './sql/sql-error.ts'
 import { command } from './statement.ts'
 import { readModes } from './transaction-statements.ts'
@@ -54,7 +55,9 @@ function readSet(reader: Reader): Statement {
   if (reader.words('default')) return setting(name, undefined, isLocal)
   const values = [readValue(reader)]
   while (reader.symbol(',')) values.push(readValue(reader))
-  return setting(name, values.join(', '), isLocal)
+  // Its values are names.
+  const written = name === 'search_path' ? values.map(quoteIdentifier) : values
+  return setting(name, written.join(', '), isLocal)
 }
 
 function setting(name: string, value: string | undefined, isLocal: boolean): Statement {
