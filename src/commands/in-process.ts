@@ -156,6 +156,11 @@ export class Caller {
     return catalogue.find(name)?.definition ?? (await catalogue.current(name)).definition
   }
 
+  /** The number below which all ids belong to earlier incarnations. Rejects as `definition` does. */
+  async floor(name: string): Promise<bigint> {
+    return (await this.#options.catalogue.current(name)).floor
+  }
+
   /**
    * The generators of a page that the caller may see, as ID.LIST lists them, and the name to go on after; undefined: there are
    * no more. Rejects with NOAUTH, NOPERM, UNAVAILABLE.

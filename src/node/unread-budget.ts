@@ -3,7 +3,8 @@
  *
  * Invariants
  *  1. What is held for all connections stays below `unreadTotalBytesMax` + one write. Beyond it, the connection that
- *     has read nothing for the longest time is dropped.
+ *     has read nothing for the longest time is dropped; if that one has read everything, the one that holds the most of
+ *     those that have.
  *  2. A connection is dropped if it does not read, within `unreadTimeoutMs`, the replies that were unread at the start
  *     of that time.
  *  3. A connection for which nothing is held costs nothing here.
@@ -85,14 +86,30 @@ export class UnreadBudget {
   }
 
   /**
-   * Drops the connection that was counted first. If it has read since then, it is counted again and stays, unless it only
-   * holds queued requests.
+   * Drops the connection that was counted first. If it has read or given something back since then, it is counted again
+   * and stays. If it only holds queued requests, the largest of all that do so is dropped: a client that holds much drops
+   * no others.
    */
   #dropFirst(): void {
     const [sender] = this.#shares.keys() as Iterable<Sender>
-    const hasRead = this.#count(sender!)
-    const isOnlyQueued = this.#shares.has(sender!) && sender!.unreadBytes === 0
-    if (!hasRead || isOnlyQueued) this.#drop(sender!)
+    const { bytes } = this.#shares.get(sender!)!
+    if (!this.#count(sender!)) this.#drop(sender!)
+    else if (sender!.unreadBytes === 0 && this.#shares.get(sender!)?.bytes === bytes)
+      this.#dropLargestQueued()
+  }
+
+  /** Drops it, unless it holds less by now. */
+  #dropLargestQueued(): void {
+    let largest: Sender | undefined
+    let most = 0
+    // Of equal ones the last: that is the one which was counted first.
+    for (const [sender, { bytes }] of this.#shares)
+      if (bytes >= most && sender.unreadBytes === 0) {
+        largest = sender
+        most = bytes
+      }
+    this.#count(largest!)
+    if (this.#shares.get(largest!)?.bytes === most) this.#drop(largest!)
   }
 
   #drop(sender: Sender): void {

@@ -2,6 +2,7 @@
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Definition } from '../catalogue/definition.ts'
 import { max63 } from '../ids/limits.ts'
+import { turns } from '../node/turns.ts'
 import { draw } from './drawing.ts'
 import { nameOfText } from './names.ts'
 import { nowUs } from './postgres-time.ts'
@@ -11,7 +12,7 @@ import type { Token } from './sql/lexer.ts'
 import type { SequenceFacts, SequenceList, SequencePage, SqlSession } from './sql/plan.ts'
 import { compileSelect } from './sql/select.ts'
 import type { Value } from './sql/values.ts'
-import { pacing, pause } from './turn.ts'
+import { pacing, pause, workOf } from './turn.ts'
 
 /**
  * Reads SELECT, WITH, VALUES or TABLE from its tokens, `end` included. Throws SqlError. @param parameterTypes the oids of the
@@ -28,12 +29,15 @@ export function readCatalogueSelect(
     heldBytes: allColumns * columnBytes,
     async run(session, values) {
       const { signal } = session.caller.session
-      const result = await run(sqlSession(session), values, { signal, pause })
+      const result = await run(sqlSession(session), values, { signal, pause, onSlice })
       const heldBytes = result.count * rowBytes + result.cells * cellBytes
       return { tag: 'SELECT', ...result, heldBytes }
     },
   }
 }
+
+/** Others wait for the parts of short queries too. */
+const onSlice = (elapsedUs: number): void => turns.spend(workOf(elapsedUs))
 
 /** About what a column takes in a compiled query: measured with `SELECT * FROM pg_class`. */
 const columnBytes = 600

@@ -166,7 +166,7 @@ export class Connection implements Taker, Sender {
       work()
     } catch (error) {
       // The rest of the current reply must not reach another client.
-      this.#host.output.length = 0
+      this.#host.output.clear()
       this.#activity = 'idle'
       this.drop()
       this.#host.onError(error, this.session)

@@ -9,10 +9,11 @@
  *  3. A message that fails half way leaves no byte behind; rows that were sent before an error stay.
  *  4. What a result has not sent goes on in later steps, and no other message starts before its end.
  */
+import { systemClock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import { restsAfter } from '../node/turns.ts'
 import { takeOne } from './drawing.ts'
-import { notSupported, protocolViolation } from './errors.ts'
+import { FatalError, notSupported, protocolViolation } from './errors.ts'
 import { type Frames, MessageReader } from './frames.ts'
 import type { ConversationHost } from './host.ts'
 import { messageTypes as types } from './message-types.ts'
@@ -23,6 +24,7 @@ import { ResultWriter } from './result-writer.ts'
 import { cachedStatements, columnsOf, demandRunnable, Reading, type Statements } from './script.ts'
 import type { Portal, Session, Statement } from './session.ts'
 import { SqlError } from './sql/sql-error.ts'
+import { workOf } from './turn.ts'
 import { formatAt } from './values.ts'
 
 /** `answered`: there may be more. `more`: nothing before more bytes arrive. `end`: the client ends the connection. */
@@ -57,14 +59,15 @@ export class Conversation {
     this.#preparation = new Preparation(session, host, frames)
   }
 
-  /** Whether something was begun that `advance` goes on with, without further bytes. */
+  /** Whether a result is being sent, with which `advance` goes on. */
   get isReplying(): boolean {
-    return this.#writer !== undefined || this.#statements !== undefined || this.#reading !== undefined
+    return this.#writer !== undefined
   }
 
-  /** About how much memory its statements, portals and results take, in bytes. */
+  /** About how much memory its statements, portals, settings, savepoints and results take, in bytes. */
   get heldBytes(): number {
-    const { heldBytes } = this.#preparation
+    const { settings, transaction } = this.#session
+    const heldBytes = this.#preparation.heldBytes + settings.heldBytes + transaction.heldBytes
     if (this.#reading !== undefined) return heldBytes + this.#reading.heldBytes
     if (this.#statements === undefined) return heldBytes
     return heldBytes + this.#statements.heldBytes + (this.#writer?.heldBytes ?? 0)
@@ -145,10 +148,10 @@ export class Conversation {
 
   #query(): Progress {
     const reader = new MessageReader(this.#frames)
-    const bytes = reader.latin1()
     this.#session.caller.session.lastCommand = 'query'
     let known: Statements | undefined
     try {
+      const bytes = reader.latin1()
       reader.finish()
       known = cachedStatements(this.#host, bytes)
       if (known === undefined) this.#reading = new Reading(this.#host, bytes)
@@ -223,12 +226,16 @@ export class Conversation {
 
   #run(statement: Statement, values: Portal['values'], onResult: (result: Result) => void): Progress {
     this.#host.totals.commands++
+    const { turns } = this.#host
+    const startUs = systemClock.monoUs()
     const result = statement.run(this.#session, values)
     if (result instanceof Promise) {
-      this.#host.turns.spend(workBytes.awaited)
+      // Queries that take long count what they take by themselves.
+      turns.spend(workBytes.awaited)
       this.#onResult = onResult
       return result
     }
+    turns.spend(workOf(systemClock.monoUs() - startUs))
     onResult(result)
     return 'answered'
   }
@@ -320,6 +327,7 @@ export class Conversation {
   #refuse(error: unknown): void {
     if (error instanceof FatalError) throw error
     const { output, turns } = this.#host
+    output.abandon()
     turns.spend(workBytes.error)
     this.#writer = undefined
     this.#writeNotices()
@@ -335,14 +343,5 @@ export class Conversation {
       this.#statements = undefined
       this.#ready()
     }
-  }
-}
-
-/** An error that ends the connection. */
-export class FatalError extends Error {
-  override readonly cause: FahaoError
-  constructor(cause: FahaoError) {
-    super(cause.message)
-    this.cause = cause
   }
 }

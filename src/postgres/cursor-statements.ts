@@ -19,12 +19,12 @@ export function readCursorStatement(
   if (first === 'move') return readMove(reader)
   if (first !== 'close') return undefined
   if (reader.words('all')) return command('CLOSE CURSOR ALL', ({ cursors }) => cursors.clear())
-  const name = reader.identifier()
+  const name = reader.shortName()
   return command('CLOSE CURSOR', ({ cursors }) => cursors.close(name))
 }
 
 function readDeclare(reader: Reader, readQuery: (reader: Reader) => Statement): Statement {
-  const name = reader.identifier()
+  const name = reader.shortName()
   let isForward = false
   for (let word = readOption(reader); word !== undefined; word = readOption(reader)) {
     if (word === 'binary')
@@ -42,7 +42,17 @@ function readDeclare(reader: Reader, readQuery: (reader: Reader) => Statement): 
   const columns = query.columns ?? []
   const text = reader.text
   const keep = (session: Session, result: Result) => {
-    session.cursors.add({ name, text, isHeld, isForward, sinceUs: nowUs(), columns, result, position: 0 })
+    session.cursors.add({
+      name,
+      text,
+      isHeld,
+      isForward,
+      sinceUs: nowUs(),
+      columns,
+      result,
+      position: 0,
+      serial: 0,
+    })
     return done('DECLARE CURSOR')
   }
   return {
@@ -92,11 +102,11 @@ function readWay(reader: Reader): { readonly direction: Direction; readonly name
   if (direction !== undefined) {
     reader.oneOf('from', 'in')
     const { kind } = reader.token
-    if (kind === 'name' || kind === 'quoted') return { direction, name: reader.identifier() }
+    if (kind === 'name' || kind === 'quoted') return { direction, name: reader.shortName() }
   }
   reader.reset(mark)
   reader.oneOf('from', 'in')
-  return { direction: { kind: 'by', count: 1 }, name: reader.identifier() }
+  return { direction: { kind: 'by', count: 1 }, name: reader.shortName() }
 }
 
 function readDirection(reader: Reader): Direction | undefined {

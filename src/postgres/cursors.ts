@@ -22,6 +22,8 @@ export type Cursor = CursorFacts & {
   readonly columns: readonly Column[]
   readonly result: Result
   position: number
+  /** The how many-th cursor of the session it is; set by `add`. */
+  serial: number
 }
 
 /** How far FETCH goes. `by`: rows from the present one on; `to`: the row of this number, from the end if negative; `step`: the one row so far away. */
@@ -32,6 +34,8 @@ export type Direction =
 /** The cursors of one session. */
 export class Cursors {
   readonly #byName = new Map<string, Cursor>()
+  /** How many were added. */
+  #added = 0
 
   /** About how much memory they take, in bytes. */
   get heldBytes(): number {
@@ -59,6 +63,7 @@ export class Cursors {
         '54000',
         `the cursors of a connection hold at most ${heldBytesMax} bytes; close some, or select less`,
       )
+    cursor.serial = ++this.#added
     this.#byName.set(cursor.name, cursor)
   }
 
@@ -90,11 +95,11 @@ export class Cursors {
     this.#byName.clear()
   }
 
-  /** Remembers which cursors there are; what it returns closes all others. */
+  /** What it returns closes all cursors that are added from now on. It holds none of those that there are. */
   mark(): () => void {
-    const marked = new Set(this.#byName.values())
+    const added = this.#added
     return () => {
-      for (const [name, cursor] of this.#byName) if (!marked.has(cursor)) this.#byName.delete(name)
+      for (const [name, { serial }] of this.#byName) if (serial > added) this.#byName.delete(name)
     }
   }
 

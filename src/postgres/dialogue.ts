@@ -4,7 +4,8 @@
  */
 import { FahaoError } from '../base/errors.ts'
 import type { CallerSession } from '../commands/caller-session.ts'
-import { type Conversation, FatalError } from './conversation.ts'
+import type { Conversation } from './conversation.ts'
+import { FatalError } from './errors.ts'
 import { Frames } from './frames.ts'
 import { Login, type LoginHost } from './login.ts'
 import { writeError } from './replies.ts'
@@ -47,7 +48,7 @@ export class Dialogue {
     return this.frames.pendingBytes <= shortBytesMax
   }
 
-  /** Whether something was begun that `advance` goes on with, without further bytes. */
+  /** Whether a result is being sent, with which `advance` goes on. */
   get isReplying(): boolean {
     return this.#conversation?.isReplying ?? false
   }
@@ -99,6 +100,7 @@ export class Dialogue {
     const cause = error instanceof FatalError ? error.cause : error
     if (!(cause instanceof FahaoError)) this.#host.onError(cause, this.#session)
     const told = cause instanceof FahaoError ? cause : new SqlError('XX000', 'internal error; the log has it')
+    this.#host.output.abandon()
     writeError(this.#host.output, told, 'FATAL')
     this.frames.clear()
     return 'end'

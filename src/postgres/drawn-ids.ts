@@ -12,7 +12,9 @@ const namesMax = 1000
 
 /** What a session has drawn. */
 export class DrawnIds {
+  /** The one that was drawn from last comes last. */
   readonly #newest = new Map<string, Run>()
+  #newestName: string | undefined
   #last: Run | undefined
 
   /** The newest id of a generator, for the caller to fill at once. The generator is that of lastval from now on. */
@@ -28,12 +30,19 @@ export class DrawnIds {
 
   #newestOf(name: string): Run {
     let newest = this.#newest.get(name)
-    if (newest === undefined) {
-      if (this.#newest.size >= namesMax) this.#newest.delete(this.#newest.keys().next().value!)
-      newest = new Run()
-      this.#newest.set(name, newest)
-    }
+    if (newest !== undefined && name === this.#newestName) return newest
+    if (newest !== undefined) this.#newest.delete(name)
+    else if (this.#newest.size >= namesMax) this.#newest.delete(this.#newest.keys().next().value!)
+    newest ??= new Run()
+    this.#newest.set(name, newest)
+    this.#newestName = name
     return newest
+  }
+
+  /** Forgets a generator that is dropped. */
+  forget(name: string): void {
+    if (this.#newest.get(name) === this.#last) this.#last = undefined
+    this.#newest.delete(name)
   }
 
   /** Remembers an id. */
@@ -48,11 +57,6 @@ export class DrawnIds {
     throw new SqlError('55000', `currval of sequence "${name}" is not yet defined in this session`)
   }
 
-  /** Whether the session has drawn from a generator. */
-  has(name: string): boolean {
-    return this.#newest.has(name)
-  }
-
   /** lastval. 55000 if the session has drawn no id. */
   get last(): string {
     if (this.#last !== undefined) return this.#last.toString()
@@ -62,6 +66,7 @@ export class DrawnIds {
   /** Forgets everything: DISCARD SEQUENCES. */
   clear(): void {
     this.#newest.clear()
+    this.#newestName = undefined
     this.#last = undefined
   }
 }

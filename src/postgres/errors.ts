@@ -90,3 +90,12 @@ export const farewells = {
   killed: new SqlError('57P01', 'terminating connection due to administrator command'),
   silent: new SqlError('57P05', 'terminating connection due to idle-session timeout'),
 }
+
+/** An error that ends the connection. */
+export class FatalError extends Error {
+  override readonly cause: FahaoError
+  constructor(cause: FahaoError) {
+    super(cause.message)
+    this.cause = cause
+  }
+}

@@ -10,6 +10,18 @@ export function parseName(parts: readonly string[]): string {
   return (parts.length > 1 && parts[0] === 'public' ? parts.slice(1) : parts).join('.')
 }
 
+/** PostgreSQL's limit of names, in bytes. */
+const shortBytesMax = 63
+
+/** A name of at most 63 bytes of UTF-8: a longer one is cut between two characters, as PostgreSQL cuts it. */
+export function shortened(name: string): string {
+  const bytes = Buffer.from(name)
+  if (bytes.length <= shortBytesMax) return name
+  let end = shortBytesMax
+  while ((bytes[end]! & 0xc0) === 0x80) end--
+  return bytes.toString('utf8', 0, end)
+}
+
 /** Longer texts name no generator: names have at most 256 bytes. */
 const lengthMax = 2048
 const part = /[ \t\n\r\f\v]*(?:"((?:[^"]|"")+)"|([^".\s]+))[ \t\n\r\f\v]*/y

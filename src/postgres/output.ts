@@ -4,7 +4,7 @@
  * https://www.postgresql.org/docs/15/protocol-message-formats.html
  *
  * Invariants
- *  1. Bytes 0 … length − 1 are whole messages, except inside one call.
+ *  1. Bytes 0 … length − 1 are whole messages, except inside one call; `abandon` drops one that the call has not ended.
  *  2. What `take` has returned is not written to again.
  */
 import { writeDecimal } from '../ids/digits.ts'
@@ -21,11 +21,23 @@ const dataRow = 0x44
 
 /** The output of one server. */
 export class Output {
-  /** How many bytes are waiting. May be set back to drop a message that failed half way. */
+  /** How many bytes are waiting. */
   length = 0
   #buffer = Buffer.allocUnsafeSlow(startBytes)
-  /** Where the message that is being written starts. */
-  #start = 0
+  /** Where the message that is being written starts; −1: none is. */
+  #start = -1
+
+  /** Drops the message that is being written, if one is: it has failed half way. */
+  abandon(): void {
+    if (this.#start >= 0) this.length = this.#start
+    this.#start = -1
+  }
+
+  /** Drops everything. */
+  clear(): void {
+    this.length = 0
+    this.#start = -1
+  }
 
   /** Everything written so far, as Latin-1 text or as bytes, and starts afresh. */
   take(): string | Buffer {
@@ -49,6 +61,7 @@ export class Output {
   /** Ends the message: its length is known. */
   end(): void {
     this.#buffer.writeInt32BE(this.length - this.#start - 1, this.#start + 1)
+    this.#start = -1
   }
 
   int8(value: number): void {
@@ -59,6 +72,12 @@ export class Output {
   int16(value: number): void {
     this.#reserve(2)
     this.length = this.#buffer.writeInt16BE(value, this.length)
+  }
+
+  /** How many parts follow, up to 65,535. */
+  count(value: number): void {
+    this.#reserve(2)
+    this.length = this.#buffer.writeUInt16BE(value, this.length)
   }
 
   int32(value: number): void {

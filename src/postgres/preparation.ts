@@ -37,7 +37,14 @@ export class Preparation {
   get heldBytes(): number {
     const { prepared, portals, cursors } = this.#session
     let bytes = prepared.heldBytes + cursors.heldBytes
-    for (const { heldBytes, writer } of portals.values()) bytes += heldBytes + (writer?.heldBytes ?? 0)
+    if (portals.size === 0) return bytes
+    // Portals keep their statements when these are closed or replaced; several may keep the same one.
+    const closed = new Set<PreparedStatement>()
+    for (const portal of portals.values()) {
+      bytes += portal.heldBytes + (portal.writer?.heldBytes ?? 0)
+      if (!prepared.holds(portal.prepared)) closed.add(portal.prepared)
+    }
+    for (const { heldBytes } of closed) bytes += heldBytes
     return bytes
   }
 
@@ -97,9 +104,8 @@ export class Preparation {
           `a connection has at most ${this.#host.limits.portalsMax} portals; close some`,
         )
     }
-    // The portal keeps its statement when that is closed or replaced.
-    const heldBytes = this.#messageBytes * heldPer.byte + count * heldPer.value + prepared.heldBytes
-    portals.set(portalName, { statement, values, columns, formats, heldBytes, writer: undefined })
+    const heldBytes = this.#messageBytes * heldPer.byte + count * heldPer.value
+    portals.set(portalName, { statement, prepared, values, columns, formats, heldBytes, writer: undefined })
     this.#host.output.empty('2')
     return 'answered'
   }
@@ -113,8 +119,10 @@ export class Preparation {
     reader.finish()
     if (kind === 'S') {
       const { statement, types } = this.#prepared(name)
+      const columns = columnsOf(this.#session, statement)
+      if (columns) demandRunnable(this.#session, statement!)
       writeParameters(output, types)
-      this.#writeColumns(columnsOf(this.#session, statement), allAsText)
+      this.#writeColumns(columns, allAsText)
       return 'answered'
     }
     // A cursor of SQL is a portal too.

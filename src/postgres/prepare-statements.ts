@@ -25,7 +25,7 @@ function readPrepare(
   reader: Reader,
   readQuery: (reader: Reader, parameterTypes: readonly number[]) => Statement,
 ): Statement {
-  const word = reader.identifier()
+  const word = reader.shortName()
   if (word === 'transaction' && reader.token.kind === 'string') throw twoPhase()
   const name = keyOf(word)
   const given: number[] = []
@@ -61,11 +61,12 @@ function readType(reader: Reader): number {
 }
 
 function readExecute(reader: Reader): Statement {
-  const name = reader.identifier()
+  const name = reader.shortName()
   const values: ParameterValue[] = []
   if (reader.symbol('(')) {
     do values.push(readValue(reader))
     while (reader.symbol(','))
+    if (reader.token.kind === 'operator' && reader.token.text !== ')') throw constantsOnly()
     reader.demandSymbol(')')
   }
   const find = (session: Session) => found(session, name)
@@ -106,9 +107,12 @@ function readConstant(reader: Reader): ParameterValue {
   if (word !== undefined) return word === 'null' ? null : word
   const sign = reader.symbol('-') ? '-' : ''
   const text = reader.typed('number') ?? (sign === '' ? reader.typed('string') : undefined)
-  if (text === undefined)
-    throw notSupported('EXECUTE takes constants only', 'Write the value of the expression.')
+  if (text === undefined) throw constantsOnly()
   return sign + text
+}
+
+function constantsOnly(): Error {
+  return notSupported('EXECUTE takes constants only', 'Write the value of the expression.')
 }
 
 /** Names of messages are kept as Latin-1: each character is a byte. */

@@ -26,6 +26,7 @@ export class PreparedStatements<Prepared extends Sized> {
   heldBytes = 0
   readonly #limits: PreparedLimits
   readonly #byName = new Map<string, Prepared>()
+  readonly #all = new Set<Prepared>()
 
   constructor(limits: PreparedLimits) {
     this.#limits = limits
@@ -39,6 +40,11 @@ export class PreparedStatements<Prepared extends Sized> {
   /** The statement of this name. */
   get(name: string): Prepared | undefined {
     return this.#byName.get(name)
+  }
+
+  /** Whether this statement is one of them. */
+  holds(statement: Prepared): boolean {
+    return this.#all.has(statement)
   }
 
   /** Adds a statement. Throws 42P05 if the name is taken, 54000 above the limits. */
@@ -57,6 +63,7 @@ export class PreparedStatements<Prepared extends Sized> {
         `the prepared statements of a connection have at most ${statementBytesMax} bytes together; close some`,
       )
     this.#byName.set(name, statement)
+    this.#all.add(statement)
     this.bytes += statement.bytes
     this.heldBytes += statement.heldBytes
   }
@@ -66,6 +73,7 @@ export class PreparedStatements<Prepared extends Sized> {
     const statement = this.#byName.get(name)
     if (statement === undefined) return false
     this.#byName.delete(name)
+    this.#all.delete(statement)
     this.bytes -= statement.bytes
     this.heldBytes -= statement.heldBytes
     return true
@@ -74,6 +82,7 @@ export class PreparedStatements<Prepared extends Sized> {
   /** Removes all statements. */
   clear(): void {
     this.#byName.clear()
+    this.#all.clear()
     this.bytes = 0
     this.heldBytes = 0
   }

@@ -1,5 +1,5 @@
 /** Reads the tokens of one statement from the first to the last. */
-import { parseName } from './names.ts'
+import { parseName, shortened } from './names.ts'
 import type { Token } from './sql/lexer.ts'
 import { ownText } from './sql/own-text.ts'
 import { positionOf, SqlError, syntaxError } from './sql/sql-error.ts'
@@ -103,6 +103,11 @@ export class Reader {
     const { kind } = this.token
     if (kind !== 'name' && kind !== 'quoted') throw this.error()
     return this.take().text
+  }
+
+  /** The name of something of a session, of at most 63 bytes: see `shortened`. */
+  shortName(): string {
+    return shortened(this.identifier())
   }
 
   /** The name of a generator: see `names.ts`. */

@@ -48,7 +48,7 @@ export function writeColumns(
   formatOf: (index: number) => number,
 ): void {
   output.begin('T')
-  output.int16(columns.length)
+  output.count(columns.length)
   for (const [index, { name, type, modifier = -1, source }] of columns.entries()) {
     output.text(name)
     output.oid(source?.table ?? 0)
@@ -64,7 +64,7 @@ export function writeColumns(
 /** ParameterDescription. */
 export function writeParameters(output: Output, types: readonly number[]): void {
   output.begin('t')
-  output.int16(types.length)
+  output.count(types.length)
   for (const type of types) output.oid(type)
   output.end()
 }

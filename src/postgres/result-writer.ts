@@ -65,18 +65,12 @@ export class ResultWriter {
   }
 
   #writeRow(output: Output): void {
-    const { length } = output
     const columns = this.#columns?.length ?? 0
-    try {
-      output.begin('D')
-      output.int16(columns)
-      for (let column = 0; column < columns; column++)
-        output.value(this.#result.cell(this.#sent, column, formatAt(this.#formats, column)))
-      output.end()
-      this.#sent++
-    } catch (error) {
-      output.length = length
-      throw error
-    }
+    output.begin('D')
+    output.count(columns)
+    for (let column = 0; column < columns; column++)
+      output.value(this.#result.cell(this.#sent, column, formatAt(this.#formats, column)))
+    output.end()
+    this.#sent++
   }
 }

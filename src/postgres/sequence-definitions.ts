@@ -6,7 +6,7 @@
 import { max63 } from '../ids/limits.ts'
 import { notSupported, unknownRelation } from './errors.ts'
 import type { Reader } from './reader.ts'
-import { definitionOf, moveSequence } from './sequence-moves.ts'
+import { checkRestart, definitionOf, moveSequence } from './sequence-moves.ts'
 import type { Session, Statement } from './session.ts'
 import { SqlError } from './sql/sql-error.ts'
 import { command } from './statement.ts'
@@ -163,7 +163,8 @@ async function alter(session: Session, name: string, options: Options, ifExists:
   caller.demand('ID.ALTER', name, 'MAX', '1')
   if (ifExists && !(await caller.exists(name)))
     return session.notice('NOTICE', '00000', `relation "${name}" does not exist, skipping`)
-  const { start: first = 1n, max: presentMax = max63 } = await definitionOf(session, name)
+  const present = await definitionOf(session, name)
+  const { start: first = 1n, max: presentMax = max63 } = present
   const { type, increment, max, start, restart } = options
   if (start !== undefined && start !== first)
     throw notSupported('START is fixed when a generator is created', 'RESTART WITH moves it forward.')
@@ -171,8 +172,14 @@ async function alter(session: Session, name: string, options: Options, ifExists:
   if (increment !== undefined) words.push('INCREMENT', String(increment))
   const largest = max === null || (max === undefined && type !== undefined) ? typeMax[type ?? 'bigint']! : max
   if (largest !== undefined && largest !== presentMax) words.push('MAX', String(largest))
+  const value = restart === undefined ? undefined : (restart ?? first)
+  if (value !== undefined && words.length > 0) {
+    // A statement that fails changes nothing.
+    const increments = increment === undefined ? {} : { increment: Number(increment) }
+    await checkRestart(session, name, value, { ...present, ...increments, max: largest ?? presentMax })
+  }
   if (words.length > 0) await caller.run('ID.ALTER', name, ...words)
-  if (restart !== undefined) await moveSequence(session, name, restart ?? first, false)
+  if (value !== undefined) await moveSequence(session, name, value, false)
   warnAtOnce(session, 'ALTER SEQUENCE')
 }
 
@@ -187,6 +194,7 @@ async function drop(session: Session, names: readonly string[], ifExists: boolea
   }
   for (const name of found) {
     const dropped = await caller.run('ID.DROP', name)
+    session.drawn.forget(name)
     if (dropped === 0n && !ifExists) throw unknownSequence(name)
   }
   if (found.length > 0) warnAtOnce(session, 'DROP SEQUENCE')

@@ -18,7 +18,7 @@ import type { Session, Statement } from './session.ts'
 import { targetsMax } from './sql/scope.ts'
 import { SqlError } from './sql/sql-error.ts'
 import { pacing } from './turn.ts'
-import { encoded, integerOf, types } from './values.ts'
+import { booleanOf, encoded, integerOf, types } from './values.ts'
 
 type Function = 'nextval' | 'currval' | 'lastval' | 'setval'
 /** A constant, or the index of a parameter. */
@@ -103,6 +103,8 @@ function readLabel(reader: Reader): string | undefined {
     'where',
     'group',
     'having',
+    'isnull',
+    'notnull',
     'order',
     'limit',
     'offset',
@@ -320,12 +322,12 @@ export async function callFunction(
     return run === undefined ? (await draw(session, name, 1)).at(0) : run.toString()
   }
   if (call === 'currval') {
-    session.caller.demand('ID.NEXT', name)
-    if (!session.drawn.has(name) && !(await session.caller.exists(name))) throw unknownRelation(name)
-    return session.drawn.current(name)
+    const { caller, drawn } = session
+    caller.demand('ID.NEXT', name)
+    if (caller.find(name) === undefined && !(await caller.exists(name))) throw unknownRelation(name)
+    return drawn.current(name)
   }
-  const isCalled = /^(?:t|true|on|yes|1)$/i.test(args[2] ?? 'true')
-  return moveSequence(session, name, integerOf(args[1]!), isCalled)
+  return moveSequence(session, name, integerOf(args[1]!), booleanOf(args[2] ?? 'true'))
 }
 
 function fitting(id: string, type: number): string {

@@ -1,6 +1,7 @@
 /** setval, ALTER SEQUENCE … RESTART and `SELECT … FROM sequence`: where a sequence stands, and how it is moved forward. */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Definition } from '../catalogue/definition.ts'
+import { refuseJump } from '../catalogue/floor.ts'
 import { max63 } from '../ids/limits.ts'
 import { unknownRelation } from './errors.ts'
 import type { Session } from './session.ts'
@@ -8,6 +9,7 @@ import { SqlError } from './sql/sql-error.ts'
 
 /** 55000, object_not_in_prerequisite_state. */
 const notInState = '55000'
+const forceHint = 'SET over RESP takes FORCE; there is no way back.'
 
 /** The definition of a generator. 42P01. */
 export async function definitionOf(session: Session, name: string): Promise<Definition> {
@@ -30,24 +32,56 @@ export async function moveSequence(
 ): Promise<string> {
   const { caller, drawn } = session
   caller.demand('SET', name, '0')
-  const { increment = 1, offset = 0n, max = max63, kind } = await definitionOf(session, name)
   const newest = isCalled ? value : value - 1n
-  if (newest < 0n || value > max)
-    throw new SqlError('22003', `setval: value ${value} is out of bounds for sequence "${name}" (1..${max})`)
-  const stride = BigInt(increment)
-  if (kind === 'sequence' && (value - offset) % stride !== 0n) throw between(name, value, stride, offset)
+  checkValue(name, value, newest, await definitionOf(session, name))
   try {
     if ((await caller.run('SET', name, String(newest), 'XX')) === null) throw unknownRelation(name)
   } catch (error) {
     if (!(error instanceof FahaoError) || error instanceof SqlError || error.code !== 'ERR') throw error
     // The sentence about a move that skips very many ids names FORCE, which SQL has not.
-    const hint = error.message.endsWith('FORCE')
-      ? 'SET over RESP takes FORCE; there is no way back.'
-      : undefined
+    const hint = error.message.endsWith('FORCE') ? forceHint : undefined
     throw new SqlError(notInState, error.message, { hint })
   }
   if (isCalled) drawn.move(name, value)
   return String(value)
+}
+
+/**
+ * Throws 22003 or 55000 if `moveSequence` cannot make `value` the next id once the generator is altered to `definition`. What
+ * happens meanwhile, and what the caller may not read, it still refuses then.
+ */
+export async function checkRestart(
+  { caller }: Session,
+  name: string,
+  value: bigint,
+  definition: Definition,
+): Promise<void> {
+  caller.demand('SET', name, '0')
+  checkValue(name, value, value - 1n, definition)
+  const { access } = caller.session
+  const mayRead = access.unrestricted || access.allows('get')
+  const newest = mayRead ? await caller.run('GET', name) : null
+  const last = typeof newest === 'string' ? BigInt(newest) : (await caller.floor(name)) - 1n
+  if (value <= last) throw new SqlError(notInState, `the ids of "${name}" up to ${last} are used already`)
+  try {
+    refuseJump(name, last, value - 1n, definition.max ?? max63)
+  } catch (error) {
+    throw hasCode(error, 'ERR')
+      ? new SqlError(notInState, (error as Error).message, { hint: forceHint })
+      : error
+  }
+}
+
+function checkValue(
+  name: string,
+  value: bigint,
+  newest: bigint,
+  { increment = 1, offset = 0n, max = max63, kind }: Definition,
+): void {
+  if (newest < 0n || value > max)
+    throw new SqlError('22003', `setval: value ${value} is out of bounds for sequence "${name}" (1..${max})`)
+  const stride = BigInt(increment)
+  if (kind === 'sequence' && (value - offset) % stride !== 0n) throw between(name, value, stride, offset)
 }
 
 function between(name: string, value: bigint, stride: bigint, offset: bigint): SqlError {

@@ -42,6 +42,8 @@ export type PreparedStatement = {
 /** A statement with the values of its parameters, ready to run, or running. */
 export type Portal = {
   readonly statement: Statement | undefined
+  /** Where the statement comes from; it may have been closed or replaced since. */
+  readonly prepared: PreparedStatement
   readonly values: readonly ParameterValue[]
   /** The columns of its result; undefined: it gives no rows. */
   readonly columns: readonly Column[] | undefined

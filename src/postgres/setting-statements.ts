@@ -4,6 +4,7 @@ import type { Reader } from './reader.ts'
 import { resultOf } from './result.ts'
 import type { Session, Statement } from './session.ts'
 import { unknownParameter } from './settings.ts'
+import { quoteIdentifier } from './sql/quoting.ts'
 import { SqlError } from './sql/sql-error.ts'
 import { command } from './statement.ts'
 import { readModes } from './transaction-statements.ts'
@@ -54,7 +55,9 @@ function readSet(reader: Reader): Statement {
   if (reader.words('default')) return setting(name, undefined, isLocal)
   const values = [readValue(reader)]
   while (reader.symbol(',')) values.push(readValue(reader))
-  return setting(name, values.join(', '), isLocal)
+  // Its values are names.
+  const written = name === 'search_path' ? values.map(quoteIdentifier) : values
+  return setting(name, written.join(', '), isLocal)
 }
 
 function setting(name: string, value: string | undefined, isLocal: boolean): Statement {
@@ -95,8 +98,8 @@ function readOffset(reader: Reader): string {
 }
 
 function readSettingName(reader: Reader): string {
-  const parts = [reader.identifier()]
-  while (reader.symbol('.')) parts.push(reader.identifier())
+  const parts = [reader.shortName()]
+  while (reader.symbol('.')) parts.push(reader.shortName())
   return parts.join('.')
 }
 
@@ -172,7 +175,7 @@ function readDiscard(reader: Reader): Statement {
 function readDeallocate(reader: Reader): Statement {
   reader.words('prepare')
   if (reader.words('all')) return command('DEALLOCATE ALL', ({ prepared }) => prepared.clear())
-  const name = reader.identifier()
+  const name = reader.shortName()
   return command('DEALLOCATE', (session: Session) => {
     // Names of messages are kept as Latin-1: each character is a byte.
     if (!session.prepared.delete(Buffer.from(name).toString('latin1')))

@@ -5,13 +5,17 @@
  *
  * Invariants
  *  1. What a transaction has set is undone when it rolls back; what it has set with LOCAL, when it ends.
- *  2. At most `customMax` values differ from their defaults, of at most `valueMax` characters each.
+ *  2. At most `customMax` values differ from their defaults, of at most `valueMax` characters each; names that are the
+ *     client's own have at most `nameMax`.
  *  3. Each change of a reported parameter is reported once, with its new value.
  */
 import { SqlError } from './sql/sql-error.ts'
 
 const customMax = 200
 const valueMax = 4096
+const nameMax = 256
+/** About what is held for each value, and for each character of it and of its name, in bytes. */
+const heldPer = Object.freeze({ value: 64, character: 2 })
 
 type Parameter = {
   /** The name as SHOW ALL and ParameterStatus write it. */
@@ -50,6 +54,13 @@ const encoding = (given: string, name: string): string => {
     hint: 'This server speaks UTF8 only; set client_encoding to UTF8.',
   })
 }
+/** A time in ms, or with a unit. */
+const duration = (given: string, name: string): string => {
+  if (/^\s*[+-]?\d+(?:\.\d+)?\s*(?:us|ms|s|min|h|d)?\s*$/.test(given)) return given
+  throw new SqlError('22023', `invalid value for parameter "${name}": "${given}"`, {
+    hint: 'Valid units for this parameter are "us", "ms", "s", "min", "h", and "d".',
+  })
+}
 const isolation = only('read committed', 'read uncommitted', 'repeatable read', 'serializable')
 const styles: Readonly<Record<string, string>> = {
   iso: 'ISO',
@@ -84,13 +95,13 @@ const parameters = (server: ServerFacts): readonly Parameter[] => [
   { name: 'default_transaction_read_only', value: 'off', reported: true, read: onOff },
   { name: 'escape_string_warning', value: 'on', read: onOff },
   { name: 'extra_float_digits', value: '1' },
-  { name: 'idle_in_transaction_session_timeout', value: '0' },
+  { name: 'idle_in_transaction_session_timeout', value: '0', read: duration },
   { name: 'in_hot_standby', value: 'off', reported: true, fixed: true },
   { name: 'integer_datetimes', value: 'on', reported: true, fixed: true },
   { name: 'IntervalStyle', value: 'postgres', reported: true },
   { name: 'is_superuser', value: 'off', reported: true, fixed: true },
   { name: 'jit', value: 'off', read: onOff },
-  { name: 'lock_timeout', value: '0' },
+  { name: 'lock_timeout', value: '0', read: duration },
   { name: 'max_identifier_length', value: '63', fixed: true },
   { name: 'max_index_keys', value: '32', fixed: true },
   { name: 'role', value: 'none', read: only('none') },
@@ -107,7 +118,7 @@ const parameters = (server: ServerFacts): readonly Parameter[] => [
   { name: 'session_authorization', value: server.user, reported: true, fixed: true },
   // Strings are read by the rules of `on`.
   { name: 'standard_conforming_strings', value: 'on', reported: true, read: only('on') },
-  { name: 'statement_timeout', value: '0' },
+  { name: 'statement_timeout', value: '0', read: duration },
   { name: 'synchronize_seqscans', value: 'on', read: onOff },
   { name: 'synchronous_commit', value: 'on' },
   { name: 'TimeZone', value: 'UTC', reported: true },
@@ -122,6 +133,14 @@ export type ServerFacts = { readonly version: string; readonly user: string }
 
 type Values = ReadonlyMap<string, string>
 
+/** The values at a time, to go back to. */
+export type SettingsMark = {
+  readonly session: Values
+  readonly current: Values
+  /** About how much memory they take, in bytes. */
+  readonly heldBytes: number
+}
+
 /** The parameters of one session. */
 export class SessionSettings {
   readonly #parameters: ReadonlyMap<string, Parameter>
@@ -131,10 +150,16 @@ export class SessionSettings {
   /** What was set for the session, and what holds now. Neither map changes once it is here. */
   #session: Values = new Map()
   #current: Values = new Map()
+  #heldBytes = 0
 
   constructor(server: ServerFacts, report: (name: string, value: string) => void) {
     this.#parameters = new Map(parameters(server).map((each) => [each.name.toLowerCase(), each]))
     this.#report = report
+  }
+
+  /** About how much memory the values take that were set, in bytes. */
+  get heldBytes(): number {
+    return this.#heldBytes
   }
 
   /** The parameters that clients are told at the start. */
@@ -182,6 +207,7 @@ export class SessionSettings {
     const value = given === undefined ? this.#default(name) : this.#checked(name, given)
     this.#current = changed(this.#current, key, value)
     if (!isLocal) this.#session = changed(this.#session, key, value)
+    this.#count()
     this.#tell(key, before)
   }
 
@@ -190,10 +216,14 @@ export class SessionSettings {
     this.#go(new Map(), new Map())
   }
 
-  /** Remembers the values; what it returns goes back to them. */
-  mark(): () => void {
-    const [session, current] = [this.#session, this.#current]
-    return () => this.#go(session, current)
+  /** Remembers the values. */
+  mark(): SettingsMark {
+    return { session: this.#session, current: this.#current, heldBytes: this.#heldBytes }
+  }
+
+  /** Goes back to them. */
+  restore({ session, current }: SettingsMark): void {
+    this.#go(session, current)
   }
 
   /** Undoes what was set with LOCAL. */
@@ -206,7 +236,12 @@ export class SessionSettings {
     const before = [...this.reported()]
     this.#session = session
     this.#current = current
+    this.#count()
     for (const [name, value] of before) this.#tell(name.toLowerCase(), value)
+  }
+
+  #count(): void {
+    this.#heldBytes = heldBytesOf(this.#session) + heldBytesOf(this.#current)
   }
 
   #tell(key: string, before: string | undefined): void {
@@ -231,6 +266,11 @@ export class SessionSettings {
     if (parameter !== undefined) return parameter.read?.(given, parameter.name) ?? given
     // A name with a dot belongs to an extension or an application, and may have any value.
     if (!name.includes('.')) throw unknownParameter(name)
+    if (name.length > nameMax)
+      throw new SqlError(
+        '42622',
+        `the name of a parameter has at most ${nameMax} characters; give a shorter one`,
+      )
     if (this.#current.size >= customMax) throw tooMany()
     return given
   }
@@ -238,6 +278,13 @@ export class SessionSettings {
 
 function tooMany(): SqlError {
   return new SqlError('54000', `a session sets at most ${customMax} parameters; reset some`)
+}
+
+function heldBytesOf(values: Values): number {
+  let bytes = 0
+  for (const [name, value] of values)
+    bytes += heldPer.value + (name.length + value.length) * heldPer.character
+  return bytes
 }
 
 function changed(values: Values, key: string, value: string | undefined): Values {

@@ -4,6 +4,7 @@
  */
 import type { Statement } from './session.ts'
 import type { Token } from './sql/lexer.ts'
+import { workOf } from './turn.ts'
 
 /** About what a statement takes, in bytes: itself, each of its tokens, and each character of a string that may be an array. */
 type Costs = { readonly statement: number; readonly token: number; readonly arrayCharacter: number }
@@ -31,10 +32,10 @@ export function sized(statement: Statement, tokens: readonly Token[], costs: Cos
   return { ...statement, heldBytes: own + (statement.heldBytes ?? 0) }
 }
 
-/** How long a µs of compiling takes, and a character: as a reply of so many bytes. */
-const workPer = Object.freeze({ us: 32, character: 8 })
+/** How long compiling a character takes at the least: as a reply of so many bytes. */
+const characterWork = 8
 
 /** How long compiling takes, as a reply of so many bytes. @param heldBytes what it has made. */
 export function compileWork(elapsedUs: number, characters: number, heldBytes: number): number {
-  return Math.max(elapsedUs * workPer.us, characters * workPer.character, heldBytes / 2)
+  return Math.max(workOf(elapsedUs), characters * characterWork, heldBytes / 2)
 }

@@ -27,12 +27,12 @@ export function readTransactionStatement(first: string, reader: Reader): Stateme
       if (reader.words('prepared')) throw twoPhase()
       return readRollback(reader)
     case 'savepoint': {
-      const name = reader.identifier()
+      const name = reader.shortName()
       return command('SAVEPOINT', ({ transaction }) => transaction.save(name))
     }
     case 'release': {
       reader.words('savepoint')
-      const name = reader.identifier()
+      const name = reader.shortName()
       return command('RELEASE', ({ transaction }) => transaction.release(name))
     }
     default:
@@ -70,7 +70,7 @@ function readRollback(reader: Reader): Statement {
   reader.oneOf('work', 'transaction')
   if (reader.words('to')) {
     reader.words('savepoint')
-    const name = reader.identifier()
+    const name = reader.shortName()
     return command('ROLLBACK', ({ transaction }) => transaction.rollbackTo(name), runsAfterError)
   }
   reader.reset(mark)

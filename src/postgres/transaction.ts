@@ -5,18 +5,22 @@
  * Invariants
  *  1. `status` is what ReadyForQuery says: I outside of a block, T in one, E in one that has failed.
  *  2. A block that has failed goes on only by its end, or by ROLLBACK TO a savepoint of before the error.
- *  3. The number of savepoints is bounded.
+ *  3. The number of savepoints is bounded. What they take beyond that is known: `heldBytes`.
  */
 import type { Cursors } from './cursors.ts'
-import type { SessionSettings } from './settings.ts'
+import type { SessionSettings, SettingsMark } from './settings.ts'
 import { SqlError } from './sql/sql-error.ts'
 
 const savepointsMax = 1000
+/** About what a savepoint takes, and each character of its name, in bytes. */
+const heldPer = Object.freeze({ savepoint: 320, character: 2 })
 
 /** What a statement tells the client beside its result. */
 export type Warn = (sqlState: string, message: string) => void
 
-type Savepoint = { readonly name: string; readonly restore: () => void }
+/** What a transaction goes back to. */
+type Mark = { readonly settings: SettingsMark; readonly closeOthers: () => void }
+type Savepoint = Mark & { readonly name: string }
 
 /** The transaction block of one session. */
 export class Transaction {
@@ -25,7 +29,8 @@ export class Transaction {
   readonly #cursors: Cursors
   readonly #warn: Warn
   readonly #onEnd: () => void
-  #restore = () => {}
+  /** Where the block began. */
+  #start: Mark | undefined
   #savepoints: Savepoint[] = []
 
   /** @param onEnd called when a block has ended. */
@@ -36,10 +41,24 @@ export class Transaction {
     this.#onEnd = onEnd
   }
 
+  /** About how much memory the values take that it goes back to, and its savepoints, in bytes. */
+  get heldBytes(): number {
+    if (this.#start === undefined) return 0
+    let { settings } = this.#start
+    let bytes = settings.heldBytes
+    for (const savepoint of this.#savepoints) {
+      bytes += heldPer.savepoint + savepoint.name.length * heldPer.character
+      // Savepoints between which nothing was set share their values.
+      if (savepoint.settings.current !== settings.current) bytes += savepoint.settings.heldBytes
+      settings = savepoint.settings
+    }
+    return bytes
+  }
+
   /** BEGIN. */
   begin(): void {
     if (this.status !== 'I') return this.#warn('25001', 'there is already a transaction in progress')
-    this.#restore = this.#mark()
+    this.#start = this.#mark()
     this.status = 'T'
   }
 
@@ -56,7 +75,7 @@ export class Transaction {
   /** ROLLBACK. */
   rollback(chain: boolean): string {
     if (this.status === 'I') this.#outside(chain)
-    else this.#restore()
+    else this.#goBack(this.#start!)
     this.#end(chain)
     return 'ROLLBACK'
   }
@@ -71,7 +90,7 @@ export class Transaction {
     this.#demandBlock('SAVEPOINT')
     if (this.#savepoints.length >= savepointsMax)
       throw new SqlError('54000', `a transaction has at most ${savepointsMax} savepoints; release some`)
-    this.#savepoints.push({ name, restore: this.#mark() })
+    this.#savepoints.push({ name, ...this.#mark() })
   }
 
   /** RELEASE SAVEPOINT. */
@@ -84,7 +103,7 @@ export class Transaction {
   rollbackTo(name: string): void {
     this.#demandBlock('ROLLBACK TO SAVEPOINT')
     const index = this.#find(name)
-    this.#savepoints[index]!.restore()
+    this.#goBack(this.#savepoints[index]!)
     this.#savepoints.length = index + 1
     this.status = 'T'
   }
@@ -105,19 +124,20 @@ export class Transaction {
     return index
   }
 
-  #mark(): () => void {
-    const [settings, cursors] = [this.#settings.mark(), this.#cursors.mark()]
-    return () => {
-      settings()
-      cursors()
-    }
+  #mark(): Mark {
+    return { settings: this.#settings.mark(), closeOthers: this.#cursors.mark() }
+  }
+
+  #goBack({ settings, closeOthers }: Mark): void {
+    this.#settings.restore(settings)
+    closeOthers()
   }
 
   #end(chain: boolean): void {
     this.#onEnd()
     this.status = 'I'
     this.#savepoints = []
-    this.#restore = () => {}
+    this.#start = undefined
     if (chain) this.begin()
   }
 }

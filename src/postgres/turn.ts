@@ -6,6 +6,14 @@ import { SqlError } from './sql/sql-error.ts'
 /** So many calls are carried out in one part. */
 const callsMax = 200
 
+/** How long a µs of work takes, as a reply of so many bytes. */
+const bytesPerUs = 32
+
+/** How long work has taken, as a reply of so many bytes. */
+export function workOf(elapsedUs: number): number {
+  return elapsedUs * bytesPerUs
+}
+
 /** Each part of a long statement takes as long as a turn: several of them run in turns of their own. */
 export function pause(): Promise<void> {
   turns.spend(turnBytesMax)

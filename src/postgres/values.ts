@@ -2,6 +2,7 @@
 import { notSupported, protocolViolation } from './errors.ts'
 import { valueOfBinary } from './sql/binary-input.ts'
 import { SqlError } from './sql/sql-error.ts'
+import { valueOfText } from './sql/text-input.ts'
 import { textOfValue } from './sql/text-output.ts'
 import { typeOf } from './sql/types.ts'
 
@@ -110,6 +111,11 @@ export function integerOf(value: string | null): bigint {
   if (BigInt.asIntN(64, integer) !== integer)
     throw new SqlError('22003', `value "${text}" is out of range for type bigint`)
   return integer
+}
+
+/** Whether the text form of a boolean means true. 22P02. */
+export function booleanOf(text: string): boolean {
+  return valueOfText(text, types.bool, undefined as never) === true
 }
 
 /** The format of a column or a parameter from the codes of Bind: none is text, one is for all. */

@@ -6,7 +6,7 @@
  *  2. A part that cannot pause (a subquery inside an expression) is refused after `unpausedMax` steps: steps, because time
  *     would refuse it on a busy machine only.
  *  3. What all statements together keep beyond `ownCells` each stays below the maximum of `SharedCells`, and is given back
- *     by `release`.
+ *     by `release`; after that a statement takes no more of it.
  *  4. Steps and kept cells only grow; above their maximum every further one throws.
  */
 import type { Clock } from '../../base/clock.ts'
@@ -69,6 +69,7 @@ export class Budget {
   #cells = 0
   readonly #shared: SharedCells
   #sharedCells = 0
+  #isReleased = false
   #sliceStartUs: number
   #nextLook = stepsPerLook
   #isDue = false
@@ -126,7 +127,7 @@ export class Budget {
         'the query needs too much memory; narrow it, for example by the name of a sequence',
       )
     const more = this.#cells - ownCells - this.#sharedCells
-    if (more <= 0) return
+    if (more <= 0 || this.#isReleased) return
     this.#shared.take(more)
     this.#sharedCells += more
   }
@@ -135,6 +136,7 @@ export class Budget {
   release(): void {
     this.#shared.giveBack(this.#sharedCells)
     this.#sharedCells = 0
+    this.#isReleased = true
   }
 
   /** Others have run: a new slice begins. */

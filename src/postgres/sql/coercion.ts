@@ -99,7 +99,9 @@ export function castValue(context: Context, value: Value, from: number, to: numb
     )
   if (value instanceof RowValue) return value
   if (target === oids.bool) return Number(value) !== 0
-  if (objects.has(target)) return Number(value)
+  if (objects.has(target)) return toOid(value, source)
+  // The same 32 bits, with a sign.
+  if (objects.has(source) && target === oids.int4) return Number(value) | 0
   if (integers.has(target)) return toInteger(value, target)
   if (target === oids.numeric) return String(value)
   if (target === oids.float4 || target === oids.float8) return Number(value)
@@ -110,6 +112,13 @@ function asText(context: Context, value: Value, source: number, target: number):
   const text = source === oids.bool ? String(value) : textOfValue(value, source, context.objects)
   if (target === oids.char) return text.slice(0, 1)
   return text
+}
+
+/** Negative numbers of 32 bits are the oids of the same bits. */
+function toOid(value: Value, source: number): Value {
+  const oid = Number(value)
+  if (source === oids.int8 && (oid < 0 || oid >= 2 ** 32)) throw new SqlError('22003', 'OID out of range')
+  return oid < 0 ? oid + 2 ** 32 : oid
 }
 
 const bounds: Readonly<Record<number, bigint>> = {

@@ -13,12 +13,21 @@ import { OidRegistry } from './catalogue/oid-registry.ts'
 import { QueryCompiler } from './compile-query.ts'
 import { ParameterTypes } from './compiler.ts'
 import type { Token } from './lexer.ts'
-import { type ColumnSource, type Context, Missing, type Query, type Row, type SqlSession } from './plan.ts'
+import {
+  type ColumnSource,
+  type Context,
+  Missing,
+  type Query,
+  type Row,
+  type SqlSession,
+  type Steps,
+} from './plan.ts'
 import { parseSelect, parseSelectTokens } from './select-parser.ts'
 import { cellsOfShortTexts } from './select-steps.ts'
 import { unsupported } from './sql-error.ts'
 import { StatementContext } from './statement-context.ts'
 import { type Pause, runSteps } from './steps.ts'
+import type { Expression } from './syntax.ts'
 import { valueOfText } from './text-input.ts'
 import { textOfValue } from './text-output.ts'
 import { oids, typeOf } from './types.ts'
@@ -56,6 +65,8 @@ export type SelectOptions = {
   readonly limits?: Limits
   /** Resolves when others have run. Default: after those that are due. */
   readonly pause?: Pause
+  /** Called whenever it has kept the event loop: for how long, in µs. */
+  readonly onSlice?: (elapsedUs: number) => void
 }
 
 const untilOthersHaveRun: Pause = () => new Promise((resolve) => setImmediate(resolve))
@@ -89,6 +100,7 @@ export function compileSelect(
   const compiler = new QueryCompiler(parameters)
   const query = compiler.query(select, undefined)
   const types = parameters.all()
+  const relations = relationsIn(select)
   const columns = query.columns.map(({ name, type, modifier, source }): SelectColumn => {
     const settled = type === oids.unknown ? oids.text : type
     return {
@@ -103,23 +115,25 @@ export function compileSelect(
     parameters: types,
     columns,
     allColumns: compiler.columns,
-    run: (session, values, options = {}) => run(query, columns, types, session, values, options),
+    run: (session, values, options = {}) => run(query, relations, columns, types, session, values, options),
   }
 }
 
 async function run(
   query: Query,
+  relations: readonly string[],
   columns: readonly SelectColumn[],
   types: readonly number[],
   session: SqlSession,
   values: readonly ParameterInput[],
-  { signal, clock = systemClock, limits = defaultLimits, pause = untilOthersHaveRun }: SelectOptions,
+  options: SelectOptions,
 ): Promise<SelectResult> {
+  const { signal, clock = systemClock, limits = defaultLimits, pause = untilOthersHaveRun, onSlice } = options
   const budget = new Budget(clock, limits, signal)
   const catalogue = new Catalogue(session, registry, budget)
   let calls = 0
-  const call: SqlSession['call'] = (name, all) => {
-    calls++
+  const call: SqlSession['call'] = async (name, all) => {
+    if (calls++ === 0) await lookUp(relations, new StatementContext(session, catalogue, budget, []))
     return session.call(name, all)
   }
   const counted: SqlSession = { ...session, call }
@@ -128,20 +142,70 @@ async function run(
       try {
         const context = new StatementContext(counted, catalogue, budget, [])
         const bound = new StatementContext(counted, catalogue, budget, parametersOf(values, types, context))
-        const rows = await runSteps(query.run(undefined, bound), budget, pause)
-        const texts = await runSteps(cellsOfShortTexts(rows, bound), budget, pause)
+        const inTurns = <T>(steps: Steps<T>) =>
+          runSteps(onSlice ? timed(steps, clock, onSlice) : steps, budget, pause)
+        const rows = await inTurns(query.run(undefined, bound))
+        const texts = await inTurns(cellsOfShortTexts(rows, bound))
         return resultOf(rows, columns, bound, budget.cells + texts)
       } catch (error) {
         if (!(error instanceof Missing)) throw error
+        // Also where the statement is refused: nothing that it has begun may fail, or keep something, once it is over.
+        await error.loading
+        budget.resume()
         // What has been drawn is not drawn again.
         if (calls > 0 || restarts >= restartsMax)
           throw unsupported('A name that is computed beside a sequence’s value')
-        await error.loading
-        budget.resume()
       }
     }
   } finally {
     budget.release()
+  }
+}
+
+/** The texts that are constants of the type regclass. */
+function relationsIn(select: object): readonly string[] {
+  const texts: string[] = []
+  const seen = new Set<unknown>()
+  const open: unknown[] = [select]
+  while (open.length > 0) {
+    const each = open.pop()
+    if (typeof each !== 'object' || each === null || seen.has(each)) continue
+    seen.add(each)
+    const node = each as Expression
+    if (node.kind === 'cast' && node.type.names.at(-1) === 'regclass' && node.operand.kind === 'string')
+      texts.push(node.operand.value)
+    for (const part of Object.values(each)) open.push(part)
+  }
+  return texts
+}
+
+/** Looks relations up before the first call: once an id is drawn, what is missing cannot be loaded. Throws SqlError 42P01. */
+async function lookUp(relations: readonly string[], { objects }: Context): Promise<void> {
+  for (const text of relations)
+    for (let isMissing = true; isMissing; )
+      try {
+        isMissing = false
+        if (!/^(?:-|\d+)$/.test(text)) objects.relation(text)
+      } catch (error) {
+        if (!(error instanceof Missing)) throw error
+        await error.loading
+        isMissing = true
+      }
+}
+
+/** The same steps; tells how long each takes. */
+function* timed<T>(steps: Steps<T>, clock: Clock, onSlice: (elapsedUs: number) => void): Steps<T> {
+  let sent: unknown
+  for (;;) {
+    const startUs = clock.monoUs()
+    let slice: IteratorResult<Promise<unknown> | undefined, T>
+    try {
+      slice = steps.next(sent)
+    } finally {
+      onSlice(clock.monoUs() - startUs)
+    }
+    if (slice.done) return slice.value
+    sent = yield slice.value
   }
 }
 
@@ -171,9 +235,10 @@ function resultOf(
       const value = rows[row]!.values[column]
       if (value === null || value === undefined) return null
       const { type } = columns[column]!
-      return format === 0
-        ? textOfValue(value, type, context.objects)
-        : binaryOfValue(value, type, context.objects)
+      if (format === 0) return textOfValue(value, type, context.objects)
+      // Dates are out of range in binary form where they are in text form.
+      if (type === oids.date) textOfValue(value, type, context.objects)
+      return binaryOfValue(value, type, context.objects)
     },
   }
 }

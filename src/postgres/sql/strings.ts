@@ -54,6 +54,8 @@ function nextPiece(text: string, from: number): number | undefined {
 class Units {
   readonly #units: Uint16Array<ArrayBuffer>
   #length = 0
+  /** Bytes of a character that is not complete. */
+  #bytes: number[] = []
 
   /** @param max it has at most so many. */
   constructor(max: number) {
@@ -61,6 +63,7 @@ class Units {
   }
 
   add(unit: number): void {
+    if (this.#bytes.length > 0) this.#endBytes()
     this.#units[this.#length++] = unit
   }
 
@@ -71,7 +74,26 @@ class Units {
     this.add(0xdc00 + ((point - 0x10000) & 0x3ff))
   }
 
+  /** Adds a byte of UTF-8. 22021 at the end of bytes that are no characters. */
+  addByte(byte: number): void {
+    if (byte < 0x80) this.add(byte)
+    else this.#bytes.push(byte)
+  }
+
+  #endBytes(): void {
+    const bytes = Buffer.from(this.#bytes)
+    this.#bytes = []
+    const text = bytes.toString()
+    if (!Buffer.from(text).equals(bytes))
+      throw new SqlError(
+        '22021',
+        `invalid byte sequence for encoding "UTF8": 0x${bytes.toString('hex', 0, 1)}`,
+      )
+    for (let index = 0; index < text.length; index++) this.add(text.charCodeAt(index))
+  }
+
   get text(): string {
+    if (this.#bytes.length > 0) this.#endBytes()
     return Buffer.from(this.#units.buffer, 0, this.#length * 2).toString('utf16le')
   }
 }
@@ -130,7 +152,10 @@ function addNumber(
 ) {
   const start = index + from
   const digits = countDigits(piece, start, radix, max)
-  if (digits >= min) units.addPoint(codePoint(Number.parseInt(piece.slice(start, start + digits), radix), at))
+  const number = Number.parseInt(piece.slice(start, start + digits), radix)
+  // The short forms are bytes, the long ones characters.
+  if (digits >= min && min === 1) units.addByte(codePoint(number & 0xff, at))
+  else if (digits >= min) units.addPoint(codePoint(number, at))
   else if (min > 1) throw new SqlError('22025', 'invalid Unicode escape', { position: positionOf(at) })
   // `\x` without a digit is the letter.
   else units.add(piece.charCodeAt(index))

@@ -1,4 +1,5 @@
 /** The text form of values, as PostgreSQL's output functions write it. */
+import { SqlError } from './sql-error.ts'
 import { elementOf, formatType, isArray, oids, typeOf } from './types.ts'
 import { RowValue, type Value } from './values.ts'
 
@@ -27,7 +28,8 @@ export function textOfValue(value: Value, type: number, names: ObjectNames): str
 
 function bigintText(value: bigint, type: number): string {
   if (type !== oids.timestamp && type !== oids.timestamptz) return String(value)
-  return timestampText(value) + (type === oids.timestamptz ? '+00' : '')
+  if (value === infinity) return 'infinity'
+  return value === minusInfinity ? '-infinity' : timestampText(value, type === oids.timestamptz ? '+00' : '')
 }
 
 function numberText(value: number, type: number, names: ObjectNames): string {
@@ -46,7 +48,7 @@ function numberText(value: number, type: number, names: ObjectNames): string {
     case oids.regoper:
       return value === 0 ? '0' : String(value)
     case oids.date:
-      return timestampText(BigInt(value) * 86_400_000_000n).slice(0, 10)
+      return dateText(dateOf(value * 86_400, 'date'))
     case oids.float4:
       return floatText(Number(value.toPrecision(9)) === value ? value : Math.fround(value))
     case oids.float8:
@@ -67,13 +69,30 @@ function floatText(value: number): string {
 }
 
 const epochMs = Date.UTC(2000, 0, 1)
+const [minusInfinity, infinity] = [-(2n ** 63n), 2n ** 63n - 1n]
 
-function timestampText(value: bigint): string {
+/** @param seconds since 2000. Throws SqlError 22008 beyond the years that dates of JavaScript have, up to 275,760. */
+function dateOf(seconds: number, type: string): Date {
+  const date = new Date(epochMs + seconds * 1000)
+  if (Number.isNaN(date.getTime())) throw new SqlError('22008', `${type} out of range`)
+  return date
+}
+
+/** There is no year 0: the one before year 1 is 1 BC. */
+function dateText(date: Date, time = ''): string {
+  const year = date.getUTCFullYear()
+  const day = date.toISOString().replace(/T.*$/, '').slice(-6)
+  const text = `${String(year > 0 ? year : 1 - year).padStart(4, '0')}${day}${time}`
+  return year > 0 ? text : `${text} BC`
+}
+
+function timestampText(value: bigint, zone: string): string {
   const micros = ((value % 1_000_000n) + 1_000_000n) % 1_000_000n
   const seconds = Number((value - micros) / 1_000_000n)
-  const text = new Date(epochMs + seconds * 1000).toISOString().slice(0, 19).replace('T', ' ')
+  const date = dateOf(seconds, 'timestamp')
+  const time = date.toISOString().slice(-13, -5)
   const fraction = String(micros).padStart(6, '0').replace(/0+$/, '')
-  return fraction === '' ? text : `${text}.${fraction}`
+  return dateText(date, ` ${time}${fraction === '' ? '' : `.${fraction}`}${zone}`)
 }
 
 /** The text of an array; one of int2vector and oidvector has no braces. */

@@ -101,4 +101,28 @@ describe('connections that hold more than the total together', () => {
       [true, true, false, false, false],
     )
   })
+
+  test('lose the one that holds the most, if none has replies to read', () => {
+    const { budget } = start()
+    const [small, largest, freed, last] = Array.from({ length: 4 }, () => new Connection())
+    for (const [connection, bytes] of [
+      [small, 100],
+      [freed, 400],
+      [largest, 300],
+    ] as const) {
+      connection!.queuedBytes = bytes
+      budget.update(connection!)
+    }
+    // It has given back what it held.
+    freed!.queuedBytes = 10
+    last!.queuedBytes = 290
+    budget.update(last!)
+    assert.ok(!freed!.isDropped)
+    last!.queuedBytes = 600
+    budget.update(last!)
+    assert.deepEqual(
+      [small!.isDropped, largest!.isDropped, freed!.isDropped, last!.isDropped],
+      [false, false, false, true],
+    )
+  })
 })

@@ -327,6 +327,13 @@ const holders: readonly (readonly [what: string, ...messages: readonly Buffer[]]
     ]),
     sync,
   ],
+  ['settings', ...Array.from({ length: 30 }, (_, at) => query(`SET app.x${at} = '${'x'.repeat(4096)}'`))],
+  [
+    'settings that savepoints go back to',
+    query('BEGIN'),
+    ...Array.from({ length: 40 }, (_, at) => query(`SAVEPOINT a; SET app.x = '${at}${'x'.repeat(4000)}'`)),
+  ],
+  ['savepoints', query(`BEGIN${'; SAVEPOINT a'.repeat(900)}`)],
   ['unfinished messages', query(' '.repeat(large)).subarray(0, -1)],
 ]
 
@@ -340,6 +347,22 @@ for (const [what, ...messages] of holders)
     await stillServes(served)
   })
 
+test('a statement counts once, however many portals it has', async (t) => {
+  const served = await serve(t, { limits: { unreadTotalBytesMax: 2_000_000 } })
+  const [other, client] = [await served.session(), await served.session()]
+  other.send(parse('s', `SELECT ${'*,'.repeat(4)}* FROM pg_class`), sync)
+  assert.equal(await other.types(), '1ZI')
+  client.send(query('BEGIN'), parse('long', `SELECT ${'1+1,'.repeat(800)}1`))
+  client.send(...Array.from({ length: 90 }, (_, at) => bind(`p${at}`, 'long')), sync)
+  assert.equal(await client.types(), 'CZT')
+  assert.equal(await client.types(), `1${'2'.repeat(90)}ZT`)
+  // Closed, it is kept by its portals, and counts as before.
+  client.send(message('C', Buffer.from('S'), 'long'), sync, query('ROLLBACK'))
+  assert.deepEqual([await client.types(), await client.types()], ['3ZT', 'CZI'])
+  other.send(bind('', 's'), sync)
+  assert.equal(await other.types(), '2ZI')
+})
+
 test('the parts of a long query take turns with the requests of all transports', async (t) => {
   const { session } = await serve(t)
   const client = await session()
@@ -348,6 +371,23 @@ test('the parts of a long query take turns with the requests of all transports',
   client.send(query(`WITH RECURSIVE t(n) AS (${steps}) SELECT count(*) FROM t`))
   assert.equal(await client.types(), 'TDCZI')
   assert.ok(turns.queued - before > 8, `${turns.queued - before} parts`)
+})
+
+test('short queries of one client, and moves of its cursor, take turns with the requests of others', async (t) => {
+  const { session } = await serve(t)
+  const client = await session()
+  const long = 'DECLARE c CURSOR FOR SELECT * FROM generate_series(1, 50000)'
+  client.send(query('BEGIN'), query(long))
+  assert.deepEqual([await client.types(), await client.types()], ['CZT', 'CZT'])
+  for (const [texts, answer] of [
+    [['SELECT count(*) FROM generate_series(1, 1400)'], 'TDCZT'],
+    [['MOVE ALL c', 'MOVE BACKWARD ALL c'], 'CZT'],
+  ] as const) {
+    const before = turns.queued
+    client.send(...Array.from({ length: 400 }, (_, at) => query(texts[at % texts.length]!)))
+    for (let index = 0; index < 400; index++) assert.equal(await client.types(), answer)
+    assert.ok(turns.queued - before > 6, `${turns.queued - before} parts`)
+  }
 })
 
 test('a client that reads nothing is dropped, and others are served', async (t) => {

@@ -173,6 +173,16 @@ describe('a simple query', () => {
     await client.ended
   })
 
+  test('without its end gets an error and its own ReadyForQuery', async (t) => {
+    const { session } = await serve(t)
+    const client = await session()
+    client.send(message('Q', Buffer.from('SELECT 1')), query('SELECT 2'), message('Q'), query('BEGIN'))
+    assert.deepEqual(
+      [await client.types(), await client.types(), await client.types(), await client.types()],
+      ['EZI', 'TDCZI', 'EZI', 'CZT'],
+    )
+  })
+
   test('of many at once is answered in order', async (t) => {
     const { session, node } = await serve(t)
     await node.catalogue.create('order', sequence)
@@ -268,6 +278,30 @@ describe('the extended protocol', () => {
     assert.equal((await client.error()).C, '26000')
     assert.equal(await client.types(), 'ZI')
     assert.equal(catalogue.find('order')?.lastIssued(), undefined)
+  })
+
+  test('describes statements with as many parameters as messages can count', async (t) => {
+    const { session } = await serve(t)
+    const client = await session()
+    for (const count of [32_767, 32_768, 65_500]) {
+      const types = Buffer.alloc(count * 4, int32(25))
+      client.send(message('P', 's', 'SELECT 1', count, types), describeOf('S', 's'))
+      client.send(message('C', Buffer.from('S'), 's'), sync)
+      const [, parameters, ...others] = await client.until('Z')
+      assert.equal(parameters!.body.readUInt16BE(), count)
+      assert.equal(parameters!.body.length, 2 + count * 4)
+      assert.equal(others.map(({ type }) => type).join(''), 'T3Z')
+    }
+  })
+
+  test('describes no rows in a transaction that has failed', async (t) => {
+    const { session } = await serve(t)
+    const client = await session()
+    client.send(parse('rows', 'SELECT 1'), parse('end', 'ROLLBACK'), query('BEGIN; nonsense'), query('BEGIN'))
+    client.send(query('nonsense'), describeOf('S', 'end'), sync, describeOf('S', 'rows'), sync)
+    for (const types of ['11EZI', 'CZT', 'EZE', 'tnZE']) assert.equal(await client.types(), types)
+    assert.equal((await client.error()).C, '25P02')
+    assert.equal(await client.types(), 'ZE')
   })
 
   test('gives rows in parts', async (t) => {
@@ -389,6 +423,22 @@ describe('a broken client', () => {
     const client = await session()
     assert.equal((await client.error()).C, '57P05')
     await client.ended
+  })
+
+  test('that an administrator ends gets the result that is being sent, and no statement runs after it', async (t) => {
+    const { session, server, node } = await serve(t)
+    await node.catalogue.create('order', sequence)
+    const client = await session()
+    client.send(query("SELECT nextval('order') FROM generate_series(1, 20000);".repeat(20)))
+    await client.until('D')
+    for (const each of server.sessions()) each.close()
+    const types = (await client.until('E')).map(({ type }) => type).join('')
+    assert.match(types.replaceAll(/D+/g, 'D'), /^DC(?:TDC)*E$/)
+    const results = types.match(/C/g)!.length
+    assert.equal(types.match(/D/g)!.length, results * 20_000 - 1)
+    assert.ok(results < 10, `${results} results`)
+    await client.ended
+    assert.equal(node.catalogue.find('order')!.lastIssued(), BigInt(results) * 20_000n)
   })
 
   test('that an administrator ends is told so', async (t) => {

@@ -170,7 +170,62 @@ test('currval and lastval are those of the session', async (t) => {
   assert.match(await errorOf(one, 'SELECT lastval()'), /^55000 /)
 })
 
+test('a word behind nextval that is an operator is no name of a column', async (t) => {
+  const { client, node } = await serve(t)
+  await node.catalogue.create('order', { kind: 'sequence' })
+  const connected = await client()
+  const { fields, rows } = await connected.query("SELECT nextval('order') isnull, nextval('order') NOTNULL")
+  assert.deepEqual([fields.map(({ dataTypeID }) => dataTypeID), rows[0]], [[16, 16], { '?column?': true }])
+})
+
+test('currval forgets a sequence that is dropped, and of very many those that were not drawn from lately', async (t) => {
+  const { client } = await serve(t)
+  const [one, other] = [await client(), await client()]
+  await one.query("CREATE SEQUENCE a; SELECT nextval('a'); DROP SEQUENCE a")
+  assert.match(await errorOf(one, "SELECT currval('a')"), /^42P01 /)
+  assert.match(await errorOf(one, 'SELECT lastval()'), /^55000 /)
+  await one.query('CREATE SEQUENCE a')
+  assert.match(await errorOf(one, "SELECT currval('a')"), /^55000 /)
+  await one.query("SELECT nextval('a')")
+  await other.query('DROP SEQUENCE a')
+  assert.match(await errorOf(one, "SELECT currval('a')"), /^42P01 /)
+
+  const draw = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, at) => `SELECT nextval('s${from + at}')`).join(';')
+  for (let at = 0; at < 1001; at += 77)
+    await one.query(Array.from({ length: 77 }, (_, more) => `CREATE SEQUENCE s${at + more}`).join(';'))
+  await one.query(draw(0, 1000))
+  await one.query(draw(0, 1))
+  await one.query(draw(1000, 1001))
+  await one.query("SELECT currval('s0')")
+  assert.match(await errorOf(one, "SELECT currval('s1')"), /^55000 /)
+})
+
 describe('setval', () => {
+  test('takes whether the value is used in every form of a boolean', async (t) => {
+    const { client, node } = await serve(t)
+    await node.catalogue.create('order', { kind: 'sequence' })
+    const connected = await client()
+    const next = "nextval('order')"
+    let id = 0
+    for (const [word, step] of [
+      ['y', 1],
+      [' TRUE ', 1],
+      ['tr', 1],
+      ['1', 1],
+      ['n', 0],
+      ['of', 0],
+      ['f', 0],
+    ] as const) {
+      await rowsOf(connected, 'SELECT setval($1, $2, $3)', ['order', id + 10, word])
+      id += 10 + step
+      assert.deepEqual(await rowsOf(connected, `SELECT ${next}`), [[String(id)]], word)
+    }
+    const maybe = connected.query('SELECT setval($1, $2, $3)', ['order', id + 10, 'maybe'])
+    await assert.rejects(maybe, { code: '22P02' })
+    assert.deepEqual(await rowsOf(connected, `SELECT ${next}`), [[String(id + 1)]])
+  })
+
   test('moves a sequence forward', async (t) => {
     const { client, node } = await serve(t)
     await node.catalogue.create('order', { kind: 'sequence' })
@@ -268,6 +323,32 @@ describe('CREATE, ALTER and DROP SEQUENCE', () => {
     await connected.query('CREATE SEQUENCE a')
     const [[id]] = (await rowsOf(connected, "SELECT nextval('a')")) as [[string]]
     assert.ok(Number(id) > 100)
+  })
+
+  test('change nothing where a part of the statement is refused', async (t) => {
+    const { client, node } = await serve(t)
+    const connected = await client()
+    await connected.query('CREATE SEQUENCE a')
+    await connected.query("SELECT nextval('a') FROM generate_series(1, 30)")
+    await connected.query('CREATE SEQUENCE b; DROP SEQUENCE b; CREATE SEQUENCE b START 50')
+    await connected.query("SELECT nextval('b') FROM generate_series(1, 10)")
+    await connected.query('DROP SEQUENCE b; CREATE SEQUENCE b')
+    for (const [change, sqlState] of [
+      ['a INCREMENT BY 5 RESTART WITH 20', '55000'],
+      ['a INCREMENT BY 5 RESTART WITH 52', '55000'],
+      ['a INCREMENT BY 5 RESTART', '55000'],
+      ['a INCREMENT BY 5 MAXVALUE 60 RESTART WITH 65', '22003'],
+      ['a INCREMENT BY 5 RESTART WITH 5000000000000000000', '55000'],
+      ['b INCREMENT BY 5 RESTART WITH 50', '55000'],
+    ] as const)
+      assert.equal((await errorOf(connected, `ALTER SEQUENCE ${change}`)).slice(0, 5), sqlState, change)
+    for (const name of ['a', 'b']) {
+      const { definition } = await node.catalogue.info(name)
+      assert.deepEqual([definition.increment, definition.max], [1, 2n ** 63n - 1n], name)
+    }
+    await connected.query('ALTER SEQUENCE a INCREMENT BY 5 MAXVALUE 8000 RESTART WITH 65')
+    const rows = await rowsOf(connected, "SELECT nextval('a') FROM generate_series(1, 2)")
+    assert.deepEqual(rows, [['65'], ['70']])
   })
 
   test('refuse what a generator cannot keep', async (t) => {

@@ -67,6 +67,38 @@ describe('a transaction', () => {
   })
 })
 
+test('names of what a session has are cut at 63 bytes', async (t) => {
+  const { session } = await serve(t)
+  const [long, longer] = ['é'.repeat(31), 'é'.repeat(70)]
+  await follows(await session(), [
+    [
+      `PREPARE ${longer} AS SELECT 1; EXECUTE ${long}; DEALLOCATE ${longer}`,
+      'PREPARE 1 SELECT 1 DEALLOCATE I',
+    ],
+    [`DEALLOCATE ${long}`, 'E26000 I'],
+    [`BEGIN; SAVEPOINT ${longer}; RELEASE ${long}`, 'BEGIN SAVEPOINT RELEASE T'],
+    [
+      `DECLARE ${longer} CURSOR FOR SELECT 1; FETCH ${long}; CLOSE ${longer}`,
+      'DECLARE CURSOR 1 FETCH 1 CLOSE CURSOR T',
+    ],
+    [`SET app."${'a'.repeat(100_000)}" = 1; SHOW app.${'a'.repeat(63)}`, 'SET 1 T'],
+    [`SELECT set_config('app.${'a'.repeat(100_000)}', '1', false)`, 'E42622 E'],
+    ['ROLLBACK', 'ROLLBACK I'],
+  ])
+})
+
+test('a savepoint closes the cursors that are newer, also those with the name of an older one', async (t) => {
+  const { session } = await serve(t)
+  await follows(await session(), [
+    [
+      'BEGIN; DECLARE a CURSOR FOR SELECT 1; DECLARE b CURSOR FOR SELECT 2',
+      'BEGIN DECLARE CURSOR DECLARE CURSOR T',
+    ],
+    ['SAVEPOINT s; CLOSE a; DECLARE a CURSOR FOR SELECT 3', 'SAVEPOINT CLOSE CURSOR DECLARE CURSOR T'],
+    ['ROLLBACK TO s; FETCH b; FETCH a', 'ROLLBACK 2 FETCH 1 E34000 E'],
+  ])
+})
+
 test('settings have the forms that drivers send', async (t) => {
   const { session } = await serve(t)
   await follows(await session(), [
@@ -84,7 +116,8 @@ test('settings have the forms that drivers send', async (t) => {
     ["SET DateStyle = 'ISO'", 'SET I'],
     ['SET datestyle TO ISO, DMY', 'SET DateStyle=ISO, DMY I'],
     ['SET search_path = public, "$user"', 'SET I'],
-    ['SHOW search_path', 'public, $user I'],
+    ['SHOW search_path', 'public, "$user" I'],
+    ["SET search_path TO a, 'b c'; SHOW search_path", 'SET a, "b c" I'],
     ['SET search_path TO DEFAULT', 'SET I'],
     ['SHOW search_path', '"$user", public I'],
     ['SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ WRITE', 'SET I'],
@@ -95,6 +128,8 @@ test('settings have the forms that drivers send', async (t) => {
     ['SET server_version = 1', 'E55P02 I'],
     ['SET nothing = 1', 'E42704 I'],
     ['SET jit = perhaps', 'E22023 I'],
+    ["SET statement_timeout = 'abc'", 'E22023 I'],
+    ["SET statement_timeout = '5 min'; SET lock_timeout = 100", 'SET SET I'],
     ['SET ROLE NONE', 'SET I'],
     ['SET ROLE admin', 'E0A000 I'],
     ['SET SESSION AUTHORIZATION DEFAULT', 'SET I'],
@@ -107,6 +142,16 @@ test('settings have the forms that drivers send', async (t) => {
     ['DEALLOCATE ALL', 'DEALLOCATE ALL I'],
     ['DEALLOCATE PREPARE x', 'E26000 I'],
     ['BEGIN; DISCARD ALL', 'BEGIN E25001 E'],
+  ])
+})
+
+test('EXECUTE takes constants only', async (t) => {
+  const { session } = await serve(t)
+  await follows(await session(), [
+    ['PREPARE p AS SELECT $1::int', 'PREPARE I'],
+    ['EXECUTE p(1+1)', 'E0A000 I'],
+    ['EXECUTE p(1 1)', 'E42601 I'],
+    ['EXECUTE p(-2)', '-2 SELECT 1 I'],
   ])
 })
 

@@ -19,3 +19,12 @@ test('statements that run at the same time keep a limited number of cells togeth
   third.release()
   new Budget(systemClock, limits, undefined, shared).keep(1_020_000)
 })
+
+test('a statement that is over takes nothing more of what all share', () => {
+  const shared = new SharedCells(100_000)
+  const over = new Budget(systemClock, limits, undefined, shared)
+  over.keep(50_000)
+  over.release()
+  over.keep(50_000)
+  new Budget(systemClock, limits, undefined, shared).keep(120_000)
+})

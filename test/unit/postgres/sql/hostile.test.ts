@@ -10,6 +10,7 @@ import { compileSelect } from '../../../../src/postgres/sql/select.ts'
 import { parseSelect } from '../../../../src/postgres/sql/select-parser.ts'
 import { SqlError } from '../../../../src/postgres/sql/sql-error.ts'
 import type { Expression } from '../../../../src/postgres/sql/syntax.ts'
+import { FakeClock } from '../../fake-clock.ts'
 import { errorOf, rowsOf, sessionOf } from './session.ts'
 
 const many = (text: string, count: number) => text.repeat(count)
@@ -229,6 +230,23 @@ describe('hostile statements', () => {
     assert.deepEqual(await rowsOf(text, session), ['150'])
   })
 
+  test('that are refused beside an id fail with all that they have begun to look up', async () => {
+    const { session } = sessionOf(['a'])
+    let isOver = true
+    const fails = async () => {
+      isOver = false
+      await new Promise((resolve) => setImmediate(resolve))
+      isOver = true
+      throw new SqlError('42501', 'permission denied')
+    }
+    const denied = { ...session, sequences: { ...session.sequences, find: fails, page: fails } }
+    for (const name of ["('b' || '')::regclass", '(SELECT count(*) FROM pg_class)']) {
+      const error = await errorOf(`SELECT nextval('a'), ${name}`, denied)
+      assert.equal(error, '42501 permission denied', name)
+      assert.ok(isOver, name)
+    }
+  })
+
   test('with more columns than messages can have are refused', async () => {
     assert.match(await errorOf(`SELECT ${many('1, ', 1664)}1`), /^54011 /)
   })
@@ -265,6 +283,23 @@ describe('hostile statements', () => {
     clearInterval(timer)
     assert.equal(error, '57014 canceling statement due to user request')
     assert.ok(turns >= 3)
+  })
+
+  test('tell how long they have kept the event loop, also in one go or if they fail', async () => {
+    const clock = new FakeClock()
+    const reading = { monoUs: () => ++clock.mono, wallUs: () => clock.wall, timer: systemClock.timer }
+    for (const value of ['1', '1 / (n - 20000)']) {
+      let toldUs = 0
+      const before = clock.mono
+      await errorOf(`SELECT count(${value}) FROM generate_series(1, 30000) n`, undefined, {
+        clock: reading,
+        onSlice(elapsedUs) {
+          toldUs += elapsedUs
+        },
+      })
+      // Each reading takes a µs; some are made between the parts.
+      assert.ok(toldUs > (clock.mono - before) / 2, `${toldUs} of ${clock.mono - before}`)
+    }
   })
 
   test('of random words give a result or an error of SQL', async () => {

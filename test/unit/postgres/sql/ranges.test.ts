@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { compileSelect } from '../../../../src/postgres/sql/select.ts'
+import { errorOf, rowsOf, sessionOf } from './session.ts'
+
+const { session } = sessionOf()
+
+const long = (value: bigint): Buffer => {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigInt64BE(value)
+  return bytes
+}
+
+test('times beyond the years of four digits have the text of PostgreSQL, or an error', async () => {
+  for (const [value, text] of [
+    [2n ** 63n - 1n, 'infinity'],
+    [-(2n ** 63n), '-infinity'],
+    [-1n, '1999-12-31 23:59:59.999999+00'],
+    [315_537_897_600_000_000n, '11998-12-31 00:00:00+00'],
+    [-63_145_440_000_000_000n, '0002-01-01 00:00:00+00 BC'],
+  ] as const)
+    assert.deepEqual(await rowsOf('SELECT $1::timestamptz', session, [long(value)]), [text])
+  const far = rowsOf('SELECT $1::timestamptz', session, [long(2n ** 63n - 2n)])
+  await assert.rejects(far, { sqlState: '22008' })
+  assert.equal(await errorOf("SELECT '2000-01-01'::date + 2147483647"), '22008 date out of range')
+})
+
+test('dates and oids out of their range are refused in binary form too', async () => {
+  const binary = async (text: string) => {
+    const { cell } = await compileSelect(text).run(session, [])
+    return Buffer.from(cell(0, 0, 1) as Uint8Array).toString('hex')
+  }
+  assert.equal(await binary('SELECT (-1)::int4::oid'), 'ffffffff')
+  await assert.rejects(binary("SELECT '2000-01-01'::date + 2147483647 + 2147483647"), { sqlState: '22008' })
+  assert.equal(await errorOf('SELECT (-1)::int8::oid'), '22003 OID out of range')
+})
+
+test('names of relations are looked up before an id is drawn', async () => {
+  const known = sessionOf(['a', 'b'])
+  const text = "SELECT nextval('a'::regclass) + 0, 'b'::regclass, 'pg_class'::regclass"
+  assert.deepEqual(await rowsOf(text, known.session), ['1|b|pg_class'])
+  assert.deepEqual(known.asked, { found: ['a', 'b'], pages: 0, calls: ['nextval(a)'] })
+  assert.equal(
+    await errorOf("SELECT nextval('a'), 'c'::regclass", known.session),
+    '42P01 relation "c" does not exist',
+  )
+  assert.equal(known.asked.calls.length, 1)
+})
+
+test('bytes of escapes that are no characters are refused', async () => {
+  for (const text of ["E'\\xc3'", "E'\\xc3x'", "E'\\377'", "E'\\xa9\\xc3'"])
+    assert.match(
+      await errorOf(`SELECT ${text}`),
+      /^22021 invalid byte sequence for encoding "UTF8": 0x[a-f]/,
+      text,
+    )
+})
