@@ -162,6 +162,8 @@ export class Cursor {
   skipName(): void {
     const { lexer } = this
     let parts = 0
+    // `.t.c` is a column of a table of the current database.
+    this.takeMark(mark.dot)
     do {
       if (!isName(lexer) || ++parts > partsMax) this.fail()
       this.nameStart = lexer.start

@@ -207,7 +207,10 @@ function editedTooMuch({ length }: readonly Insert[], direct: Outcome): string |
 function isApart({ sql, session }: Trial, inserts: readonly Insert[]): boolean {
   const text = sql.toString('latin1')
   const [readsLastId, isReplace] = [/last_insert_id|identity/i.test(text), /replace/i.test(text)]
-  return inserts.some(({ rows, isIgnore }) => {
+  const readsId = /(?:\bvalues?\b[\s\S]*|=\s*)(?:\w+`?\s*\.\s*)?`?id\b/i.test(text)
+  return inserts.some(({ rows, isIgnore, onDuplicate }) => {
+    // A value that reads the column of the id: it is 0 with AUTO_INCREMENT.
+    if (readsId && onDuplicate === undefined) return true
     // LAST_INSERT_ID() after IGNORE is the id of the first row that was tried, and not that of the first one that is there.
     if (isIgnore && readsLastId) return true
     // DEFAULT(id) for another column: the plain column has no default.

@@ -52,6 +52,10 @@ describe('an INSERT that lacks ids', () => {
     ['INSERT INTO orders VALUES (), ( )', 'INSERT INTO orders (`id`) VALUES (LAST_INSERT_ID(1001)), ( 1002)'],
     ['INSERT orders SET n = 1', 'INSERT orders SET n = 1, `id` = LAST_INSERT_ID(1001)'],
     [
+      'INSERT orders SET .orders.id = NULL, n = 1',
+      'INSERT orders SET .orders.id = LAST_INSERT_ID(1001), n = 1',
+    ],
+    [
       'INSERT orders SET n = (SELECT 1), name := DEFAULT',
       'INSERT orders SET n = (SELECT 1), name := DEFAULT, `id` = LAST_INSERT_ID(1001)',
     ],
