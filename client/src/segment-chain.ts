@@ -131,6 +131,18 @@ export class SegmentChain {
     return runs
   }
 
+  /** How many ids at its end follow one another. Only for ids that are one apart and in order. */
+  get lastRun(): number {
+    this.#recall()
+    let [ids, next] = [0, this.#links.at(-1)?.next]
+    for (const link of this.#links.toReversed()) {
+      if (ids > 0 && link.next + BigInt(link.left) !== next) break
+      ids += link.left
+      next = link.next
+    }
+    return ids
+  }
+
   /**
    * Drops the ids in front of `count` ids of which each is one larger than the one before. Returns false, and drops none, if
    * there are no such ids. Only for ids that are one apart and in order.

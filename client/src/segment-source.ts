@@ -130,8 +130,8 @@ export class SegmentSource extends BufferedSource {
     const { perSecond } = this.#demand
     // What comes to its deadline before its turn is not there for callers.
     const buffered = Math.min(available, (perSecond * this.#chain.lastsMs(perSecond, monoUs)) / 1000)
-    // No buffered id counts for a caller whose ids follow one another: the new range may not be adjacent to the buffer.
-    const ofUse = first?.contiguous === true ? 0 : available
+    // For a caller whose ids follow one another, only the last of the buffered ids count: a new range may continue them.
+    const ofUse = first?.contiguous === true ? this.#chain.lastRun : available
     const missing = Math.max(0, waiting - ofUse)
     const least = Math.max(0, (first?.count ?? 0) - ofUse)
     const size = this.#demand.size({ buffered, waiting: missing, least, issued, monoUs })

@@ -75,7 +75,9 @@ class Maker implements IdMaker {
       const { contiguous, definition } = await caller.open(name)
       if (count > 1 && contiguous && definition.format === undefined) {
         const first = await caller.issueBlock(name, count)
-        return { ids: Array.from({ length: count }, (_, at) => String(first + BigInt(at))), isText: false }
+        // If it has got a format meanwhile, its ids are texts.
+        if ((await caller.definition(name)).format === undefined)
+          return { ids: Array.from({ length: count }, (_, at) => String(first + BigInt(at))), isText: false }
       }
       const ids = await caller.issue(name, count)
       // Read after the ids are there: in front of an alteration they would be taken for numbers.

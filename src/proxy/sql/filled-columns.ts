@@ -21,8 +21,10 @@ export type NameRules = {
 /** Longer texts are searched piece by piece, so that no long string is made of them. */
 const pieceBytes = 65_536
 const writingVerb = /insert|replace|load/i
-/** Statements of these verbs execute a text, in which a name may have escapes. */
+/** Statements of these verbs execute a text, in which a name may be hidden by what `hiding` finds. */
 const dynamicVerb = /\b(?:prepare|execute)\b/i
+/** Escapes, more than one string, and texts in digits. */
+const hiding = /\\|['"][^'"]*['"][^'"]*['"]|(?<!['"])\b[xb]'|\b0[xb]/i
 /** CREATE TABLE … SELECT inserts rows, too. */
 const anyVerb = /insert|replace|load|\bcreate\b/i
 /** Statements of these verbs define no table. SET STATEMENT contains another statement. */
@@ -38,8 +40,15 @@ const [semicolon, space, slash, lastOfVerb] = [59, 32, 47, 9]
 const headBytes = 400
 /** Spaces, and comments of ASCII, whose end is the same in every character set. */
 const leading = /^(?:[ \t-\r]|\/\*(?!M?!)[\0-)+-\x7f]*\*\/)*/
-/** A letter that may stand for another one where case is ignored: itself, or a character of up to three bytes. */
-const [foldedLetter, foldedBytes] = ['(?:$&|[\\x80-\\xff]{1,3})', 3]
+/**
+ * Servers that ignore case take the Kelvin sign for a k, and a capital I with a dot for an i: in UTF-8, in Turkish sets of
+ * single bytes, and any character of four bytes of gb18030. The alternatives differ in their first byte.
+ */
+const foldings: Readonly<Record<string, string>> = {
+  k: '(?:k|\\xe2\\x84\\xaa|\\x81[0-9][\\x81-\\xfe][0-9])',
+  i: '(?:i|\\xc4\\xb0|\\xdd|\\x81[0-9][\\x81-\\xfe][0-9])',
+}
+const foldedBytes = 4
 /** The end of a word. */
 const wordEnd = '(?![\\w$\\x80-\\xff])'
 const modifier = `(?:low_priority|delayed|high_priority|ignore)${wordEnd}`
@@ -91,6 +100,11 @@ export class FilledColumns {
     return this.#columns.get(this.#key(database, table))
   }
 
+  /** Whether it is the name of a table, in some database. */
+  hasTable(name: string): boolean {
+    return this.#tables.has(name.replaceAll('\u0130', 'i').toLowerCase())
+  }
+
   /** Whether a name of a table, or of a column of one, has characters outside of ASCII. */
   get hasForeignNames(): boolean {
     return [...this.#columns.keys()].some((key) => !isAscii(key))
@@ -107,7 +121,9 @@ export class FilledColumns {
       if (this.#tables.has(table)) return true
       if (isSingle(sql)) return false
     }
-    return this.#hasWords(sql, anyVerb) || hasWord(sql, dynamicVerb)
+    return (
+      this.#hasWords(sql, anyVerb) || (hasWord(sql, dynamicVerb) && hiding.test(latin1(sql, 0, sql.length)))
+    )
   }
 
   /** Columns whose table, or a temporary one of its name, the statement may define anew. */
@@ -133,8 +149,9 @@ export class FilledColumns {
   /** Matches a text that names one of these tables, in any character set and quotes; each text, if a name has no ASCII. */
   #patternOf(columns: readonly FilledColumn[]): RegExp {
     const parts = columns.map(({ table }) => escaped(plainPart(table)))
-    // Servers that ignore case take the Kelvin sign for a k, and a capital I with a dot for an i.
-    const folded = this.#ignoreCase ? parts.map((part) => part.replace(/[ki]/gi, foldedLetter)) : parts
+    const folded = this.#ignoreCase
+      ? parts.map((part) => part.replace(/[ki]/gi, (letter) => foldings[letter.toLowerCase()]!))
+      : parts
     return new RegExp(columns.length === 0 ? '(?!)' : folded.join('|'), 'i')
   }
 

@@ -177,8 +177,19 @@ function readText(lexer: Lexer, session: SqlSession, until: number): IdState {
   return stateOfText(text)
 }
 
+/** The bytes that a literal of a text stands for, also in hexadecimal digits or bits; '' for another token. */
+export function literalText(lexer: Lexer, session: SqlSession): string {
+  if (lexer.kind === token.string || lexer.kind === token.nationalString) return contentOf(lexer, session)
+  if (lexer.kind !== token.bits) return ''
+  const digits = textOf(lexer).slice(2).replace("'", '')
+  if (/^(?:0x|x')/i.test(textOf(lexer))) return Buffer.from(digits, 'hex').toString('latin1')
+  return (digits.match(/[01]{8}/g) ?? [])
+    .map((bits) => String.fromCharCode(Number.parseInt(bits, 2)))
+    .join('')
+}
+
 /** The bytes that the string stands for, as text of one character each. */
-export function contentOf(lexer: Lexer, session: SqlSession): string {
+function contentOf(lexer: Lexer, session: SqlSession): string {
   const opening = lexer.kind === token.nationalString ? lexer.start + 1 : lexer.start
   const closing = lexer.bytes[opening] === quote ? '"' : "'"
   const raw = latin1(lexer.bytes, opening + 1, lexer.end - 1).replaceAll(closing + closing, closing)

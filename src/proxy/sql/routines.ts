@@ -70,9 +70,10 @@ class Body {
   /** Whether the current token can begin a statement; whether the one before it could. */
   #isStart = true
   #wasStart = false
+  /** The first word of the statement. */
+  #verb = ''
   /** CASE of expressions that are open. */
   #cases = 0
-  #isHandler = false
 
   constructor(cursor: Cursor) {
     this.#cursor = cursor
@@ -100,7 +101,6 @@ class Body {
     // A label, or the end of a statement.
     if (cursor.atMark(mark.semicolon) || (wasStart && cursor.atMark(mark.colon))) {
       this.#isStart = true
-      this.#isHandler = false
       if (this.#cases > 0) return false
     }
     const isQualifier = cursor.atMark(mark.dot)
@@ -117,6 +117,7 @@ class Body {
 
   /** The first word of a statement. */
   #first(word: string): boolean {
+    this.#verb = word
     if (blocks.has(word)) {
       this.#blocks.push(word)
       this.#isStart = open.has(word)
@@ -133,15 +134,26 @@ class Body {
     if (word === 'CASE') this.#cases++
     else if (word === 'END') {
       if (this.#cases > 0) this.#cases--
-      // UNTIL … END REPEAT
-      else return block === 'REPEAT' && this.#end()
+      // UNTIL … END REPEAT; elsewhere it is a name.
+      else if (this.#verb === 'UNTIL' && this.#cursor.at('REPEAT')) return this.#end()
     } else if (this.#cases > 0) return true
-    else if (word === 'HANDLER') this.#isHandler = true
-    else if (this.#isHandler && word === 'BEGIN') return this.#first(word)
-    // Handlers of other compound statements are not followed.
-    else if (this.#isHandler && blocks.has(word) && word !== 'FOR') return false
+    else if (word === 'HANDLER' && this.#verb === 'DECLARE') return this.#handler()
     else if (word === 'THEN') this.#isStart = block === 'IF' || block === 'CASE'
     else if (word === 'DO' || word === 'LOOP') this.#isStart = block === 'WHILE' || block === 'FOR'
+    return true
+  }
+
+  /** Behind HANDLER: goes beyond its conditions, to its statement. A condition may have any name. */
+  #handler(): boolean {
+    const cursor = this.#cursor
+    if (!cursor.take('FOR')) return false
+    do {
+      if (cursor.take('SQLSTATE')) cursor.take('VALUE')
+      else cursor.take('NOT')
+      if (cursor.atEnd) return false
+      cursor.step()
+    } while (cursor.takeMark(mark.comma))
+    this.#isStart = true
     return true
   }
 

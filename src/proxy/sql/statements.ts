@@ -11,7 +11,7 @@ import { Cursor, mark, Refused } from './cursor.ts'
 import { Definitions, definesRoutine } from './definitions.ts'
 import { mayInsertByVersion } from './executable-comments.ts'
 import type { FilledColumn } from './filled-columns.ts'
-import { contentOf } from './id-values.ts'
+import { literalText } from './id-values.ts'
 import { type Insert, lastGiven } from './insert.ts'
 import { GivenRowsNeeded, InsertReader } from './insert-reader.ts'
 import { Lexer, token } from './lexer.ts'
@@ -51,7 +51,7 @@ export function* readingSlices(sql: Buffer, context: ReadingContext): Slices<Rea
   const reading = yield* reader.read()
   if (reading === givenRowsNeeded) return yield* readingSlices(sql, { ...context, keepsGiven: true })
   const { session, columns } = context
-  if (reading === relay && reader.sawHint && hidesInsert(text, columns))
+  if (reading === relay && reader.sawHint && (yield* hidesInsert(text, columns)))
     return { kind: 'refuse', refusal: unclearHint }
   if (!reader.sawExecutable) return reading
   const isSure = reading === relay && !(yield* mayInsertByVersion(text, session, columns))
@@ -277,7 +277,7 @@ class StatementsReader {
     let text = ''
     for (; !this.#cursor.atEnd && this.#lexer.kind !== token.broken; this.#cursor.step()) {
       if (this.#cursor.isPause) yield
-      if (this.#lexer.kind === token.string) text += contentOf(this.#lexer, this.#session)
+      text += literalText(this.#lexer, this.#session)
     }
     if (isExecuted) this.#isSessionKnown = false
     if (this.#context.columns.mentions(Buffer.from(text, 'latin1'))) this.#refuseForm('a statement in a text')

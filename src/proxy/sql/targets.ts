@@ -4,7 +4,7 @@ import type { FilledColumn, FilledColumns } from './filled-columns.ts'
 import { token } from './lexer.ts'
 import { foreignNames, unclearHint } from './refusal.ts'
 import type { SqlSession } from './session.ts'
-import type { Slices } from './slices.ts'
+import { type Slices, sliceBytes } from './slices.ts'
 import { isName, latin1, nameOf, wordOf } from './words.ts'
 
 /** The start of an INSERT or REPLACE into a filled table, up to the table. */
@@ -22,6 +22,8 @@ const modifiers = new Set(['LOW_PRIORITY', 'DELAYED', 'HIGH_PRIORITY', 'IGNORE']
 const modifiersMax = 8
 /** What changes a variable in a hint, or has its end elsewhere for some servers. */
 const unclear = /set_var|['"`]/i
+/** A word that inserts, and more than its length. */
+const [inserting, wordBytes] = [/\b(?:insert|load)\b|\breplace\b(?!\s*\()/i, 64]
 
 /**
  * Reads on from INSERT or REPLACE, the current token, to behind the table. Undefined if the table is none that is filled
@@ -81,9 +83,28 @@ export function readTable(cursor: Cursor, session: SqlSession, columns: FilledCo
   return { column, tableStart: start, tableEnd: end }
 }
 
-/** Whether a hint of the text may end elsewhere for a server, which then reads an INSERT into a filled table behind it. */
-export function hidesInsert(sql: Buffer, columns: FilledColumns): boolean {
-  return columns.mentions(sql) && hasUnclearHint(latin1(sql, 0, sql.length))
+/**
+ * Whether a hint with quotes may end elsewhere for a server, which then reads an INSERT into a filled table behind the start of
+ * the hint. REPLACE with a parenthesis is a function.
+ */
+export function* hidesInsert(sql: Buffer, columns: FilledColumns): Slices<boolean> {
+  for (let at = sql.indexOf('/*+'); at >= 0; ) {
+    const end = sql.indexOf('*/', at + 3)
+    if (/['"`]/.test(latin1(sql, at, end < 0 ? sql.length : end))) {
+      const rest = sql.subarray(at)
+      return columns.mentions(rest) && (yield* hasInsertingWord(rest))
+    }
+    at = end < 0 ? -1 : sql.indexOf('/*+', end)
+  }
+  return false
+}
+
+function* hasInsertingWord(sql: Buffer): Slices<boolean> {
+  for (let from = 0; from < sql.length; from += sliceBytes) {
+    if (inserting.test(latin1(sql, from, Math.min(from + sliceBytes + wordBytes, sql.length)))) return true
+    yield
+  }
+  return false
 }
 
 function hasUnclearHint(text: string): boolean {

@@ -77,6 +77,15 @@ test('ids in front of a gap are kept until enough ids that follow one another ar
   assert.deepEqual([run!.first, run!.count], [16n, 20])
 })
 
+test('ids that follow one another continue the last buffered ids, so that a quota has to permit no more than the rest', async () => {
+  const leasing = new Leasing(100)
+  leasing.quota = (count) => {
+    if (count > 100) throw new FahaoError('LIMIT', 'at most 100 at a time')
+  }
+  const [runs] = await Promise.all([leasing.source.draw(180, { contiguous: true }), leasing.clock.pass(2000)])
+  assert.deepEqual([runs[0]!.first, runs.reduce((sum, { count }) => sum + count, 0)], [1n, 180])
+})
+
 describe('a slow user', () => {
   /** Takes an id every so many seconds, for a while. */
   async function take(leasing: Leasing, seconds: number, ids: number) {

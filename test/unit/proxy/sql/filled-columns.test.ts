@@ -149,12 +149,20 @@ describe('whether a text may matter', () => {
     }
   })
 
-  it('is so for texts that are executed, in which a name may have escapes', () => {
+  it('is so for texts that are executed, in which the name of a table may be hidden', () => {
     for (const text of [
       "PREPARE s FROM 'INSERT INTO or\\ders (n) VALUES (1)'",
-      'select 1; execute immediate @a',
+      "select 1; execute immediate concat('INSERT INTO or', 'ders (n) VALUES (1)')",
+      "EXECUTE IMMEDIATE x'494e53455254'",
     ])
       assert.ok(columns.mayMatter(bytes(text)), text)
+    const plain = [
+      'EXECUTE s USING @a',
+      "XA PREPARE 'x'",
+      'GRANT EXECUTE ON p TO a',
+      "PREPARE s FROM 'SELECT ROW_COUNT()'",
+    ]
+    for (const text of plain) assert.equal(columns.mayMatter(bytes(text)), false, text)
   })
 
   it('is so for every INSERT if the name of a table has no ASCII characters, which differ between character sets', () => {
