@@ -23,6 +23,11 @@ export class KeptBytes {
     return this.#to - this.#from
   }
 
+  /** How much memory they take, in bytes. */
+  get memory(): number {
+    return this.#isOwn ? this.#bytes.length : this.length
+  }
+
   /** All of them, until the next call of another method. */
   get all(): Buffer {
     return this.#bytes.subarray(this.#from, this.#to)

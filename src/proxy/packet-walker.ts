@@ -47,9 +47,9 @@ export abstract class PacketWalker {
     return this.#left === 0 && this.#leadBytes === 0 && !this.#isContinued && !this.isSuspended
   }
 
-  /** Bytes that are held, or wait behind a suspended packet. */
+  /** Memory of what is held, or waits behind a suspended packet, in bytes. */
   get heldBytes(): number {
-    return this.#held.length + this.#rest.length
+    return this.#held.memory + this.#rest.memory
   }
 
   /** Walks over the next bytes. */
