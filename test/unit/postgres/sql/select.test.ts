@@ -38,6 +38,8 @@ const expressions: readonly (readonly [text: string, value: string])[] = [
   ['3 <> ALL (ARRAY[1, 2])', 't'],
   ['3 IN (SELECT generate_series(1, 5))', 't'],
   ['(1, 2) < (1, 3)', 't'],
+  ['1 IN (1) IN (true)', 't'],
+  ['1 NOT IN (1) NOT IN (true) BETWEEN false AND true', 't'],
   ["'abc' LIKE 'a%' AND 'abc' NOT LIKE '_b'", 't'],
   ["'a%c' LIKE 'a/%c' ESCAPE '/'", 't'],
   ["'ABC' ILIKE 'a_c'", 't'],
