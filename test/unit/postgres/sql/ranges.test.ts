@@ -47,6 +47,31 @@ test('names of relations are looked up before an id is drawn', async () => {
   assert.equal(known.asked.calls.length, 1)
 })
 
+test('what a statement loads after it has called a sequence has it call nothing twice', async () => {
+  for (const [beside, value] of [
+    ["to_regclass('a')", 'a'],
+    ["to_regclass('nowhere')", '∅'],
+    ["has_sequence_privilege('b', 'usage')", 't'],
+    ["('b' || '')::regclass", 'b'],
+    ['(SELECT count(*) FROM pg_sequences)', '2'],
+    ["(SELECT last_value FROM pg_sequences WHERE sequencename = 'b')", '∅'],
+  ] as const) {
+    const known = sessionOf(['a', 'b'])
+    const text = `SELECT setval('a', nextval('a') + n), ${beside} FROM generate_series(5, 6) n`
+    const calls = ['nextval(a)', 'setval(a,6)', 'nextval(a)', 'setval(a,7)']
+    assert.deepEqual(await rowsOf(text, known.session), [`1|${value}`, `1|${value}`], beside)
+    assert.deepEqual(known.asked.calls, calls, beside)
+  }
+})
+
+test('a statement that calls otherwise when it starts again is refused', async () => {
+  let counter = 5
+  const known = sessionOf(['a', 'b'], { setting: () => String(counter++) })
+  const text = "SELECT setval('a', current_setting('x.y')::int8), to_regclass('b')"
+  assert.match(await errorOf(text, known.session), /^0A000 nextval or setval beside a name/)
+  assert.deepEqual(known.asked.calls, ['setval(a,5)'])
+})
+
 test('bytes of escapes that are no characters are refused', async () => {
   for (const text of ["E'\\xc3'", "E'\\xc3x'", "E'\\377'", "E'\\xa9\\xc3'"])
     assert.match(
