@@ -181,6 +181,7 @@ const errors: readonly (readonly [text: string, error: string])[] = [
   ['SELECT count(*) FROM pg_class WHERE count(*) > 1', '42803 aggregate functions are not allowed here'],
   ['SELECT true BETWEEN false AND true BETWEEN false AND true', '42601 syntax error at or near "BETWEEN"'],
   ["SELECT 'a' LIKE 'b' NOT IN (true)", '42601 syntax error at or near "NOT"'],
+  ["SELECT CASE '1' WHEN 1 THEN 'a' END", '42883 operator does not exist: text = integer'],
   ['SELECT 1 ORDER BY 2', '42P10 ORDER BY position 2 is not in select list'],
   ['SELECT 1 UNION SELECT 1, 2', '42601 each UNION query must have the same number of columns'],
   ['SELECT ARRAY[]', '42P18 cannot determine type of empty array'],
