@@ -414,6 +414,20 @@ describe('functions with effects', () => {
     assert.equal(asked.calls.length, 7)
   })
 
+  test('are called in a query of WITH that is read, through others too, and in no other', async () => {
+    const { session, asked } = sessionOf(['a', 'b'])
+    const ids = "a AS (SELECT nextval('a') FROM generate_series(1, 2)), b AS (SELECT nextval('b') FROM a)"
+    for (const [query, rows] of [
+      [`WITH ${ids} SELECT 7`, ['7']],
+      [`WITH ${ids} SELECT count(*) FROM a`, ['2']],
+      [`WITH ${ids} SELECT (SELECT count(*) FROM b)`, ['2']],
+      [`WITH ${ids} SELECT 1 UNION SELECT 1 FROM (SELECT * FROM b) t`, ['1']],
+    ] as const)
+      assert.deepEqual(await rowsOf(query, session), rows, query)
+    const [a, b] = [Array(2).fill('nextval(a)'), Array(2).fill('nextval(b)')]
+    assert.deepEqual(asked.calls, [a, a, b, a, b].flat())
+  })
+
   test('are not called with nulls, and not elsewhere', async () => {
     const { session, asked } = sessionOf(['a'])
     assert.deepEqual(await rowsOf('SELECT nextval(NULL)', session), ['∅'])
