@@ -4,7 +4,7 @@
  * Invariants
  *  1. What is held for all connections stays below `unreadTotalBytesMax` + one write. Beyond it, the connection that
  *     has read nothing for the longest time is dropped; if that one has read everything, the one that holds the most of
- *     those that have.
+ *     all.
  *  2. A connection is dropped if it does not read, within `unreadTimeoutMs`, the replies that were unread at the start
  *     of that time.
  *  3. A connection for which nothing is held costs nothing here.
@@ -87,24 +87,23 @@ export class UnreadBudget {
 
   /**
    * Drops the connection that was counted first. If it has read or given something back since then, it is counted again
-   * and stays. If it only holds queued requests, the largest of all that do so is dropped: a client that holds much drops
-   * no others.
+   * and stays. If it only holds queued requests, the one that holds the most is dropped, whether or not it has replies to
+   * read: a client that holds much drops no others.
    */
   #dropFirst(): void {
     const [sender] = this.#shares.keys() as Iterable<Sender>
     const { bytes } = this.#shares.get(sender!)!
     if (!this.#count(sender!)) this.#drop(sender!)
-    else if (sender!.unreadBytes === 0 && this.#shares.get(sender!)?.bytes === bytes)
-      this.#dropLargestQueued()
+    else if (sender!.unreadBytes === 0 && this.#shares.get(sender!)?.bytes === bytes) this.#dropLargest()
   }
 
   /** Drops it, unless it holds less by now. */
-  #dropLargestQueued(): void {
+  #dropLargest(): void {
     let largest: Sender | undefined
     let most = 0
     // Of equal ones the last: that is the one which was counted first.
     for (const [sender, { bytes }] of this.#shares)
-      if (bytes >= most && sender.unreadBytes === 0) {
+      if (bytes >= most) {
         largest = sender
         most = bytes
       }

@@ -46,6 +46,12 @@ function readSet(reader: Reader): Statement {
   if (reader.words('time', 'zone')) return setting('TimeZone', readZone(reader), isLocal)
   if (reader.words('names'))
     return setting('client_encoding', reader.words('default') ? undefined : readValue(reader), isLocal)
+  const beforeSchema = reader.mark
+  if (reader.words('schema')) {
+    const schema = reader.typed('string')
+    if (schema !== undefined) return setting('search_path', quoteIdentifier(schema), isLocal)
+    reader.reset(beforeSchema)
+  }
   if (reader.words('role')) {
     if (reader.words('none')) return setting('role', undefined, isLocal)
     throw notSupported('SET ROLE is not supported', 'Connect as the other user.')

@@ -54,12 +54,34 @@ const encoding = (given: string, name: string): string => {
     hint: 'This server speaks UTF8 only; set client_encoding to UTF8.',
   })
 }
-/** A time in ms, or with a unit. */
+/** The units of times in ms, the largest first. */
+const units: Readonly<Record<string, number>> = {
+  d: 86_400_000,
+  h: 3_600_000,
+  min: 60_000,
+  s: 1000,
+  ms: 1,
+  us: 0.001,
+}
+const durationMaxMs = 2 ** 31 - 1
+/** A time in ms, or with a unit; it is shown in the largest unit that has no fraction. */
 const duration = (given: string, name: string): string => {
-  if (/^\s*[+-]?\d+(?:\.\d+)?\s*(?:us|ms|s|min|h|d)?\s*$/.test(given)) return given
-  throw new SqlError('22023', `invalid value for parameter "${name}": "${given}"`, {
-    hint: 'Valid units for this parameter are "us", "ms", "s", "min", "h", and "d".',
-  })
+  const [, number, unit = 'ms'] =
+    /^\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*(us|ms|s|min|h|d)?\s*$/i.exec(given) ?? []
+  const factor = units[unit]
+  if (number === undefined || factor === undefined)
+    throw new SqlError('22023', `invalid value for parameter "${name}": "${given}"`, {
+      hint: 'Valid units for this parameter are "us", "ms", "s", "min", "h", and "d".',
+    })
+  const ms = Math.round(Number(number) * factor)
+  if (ms < 0 || ms > durationMaxMs)
+    throw new SqlError(
+      '22023',
+      `${ms} ms is outside the valid range for parameter "${name}" (0 ms .. ${durationMaxMs} ms)`,
+    )
+  if (ms === 0) return '0'
+  const [shown, size] = Object.entries(units).find(([, each]) => ms % each === 0)!
+  return `${ms / size}${shown}`
 }
 const isolation = only('read committed', 'read uncommitted', 'repeatable read', 'serializable')
 const styles: Readonly<Record<string, string>> = {

@@ -43,8 +43,12 @@ export function binaryOfValue(value: Value, type: number, names: ObjectNames): U
     case oids.int2:
       return sized(2, (bytes) => bytes.writeInt16BE(Number(value)))
     case oids.int4:
-    case oids.date:
       return sized(4, (bytes) => bytes.writeInt32BE(Number(value)))
+    case oids.date:
+      // The infinities are the last numbers.
+      return sized(4, (bytes) =>
+        bytes.writeInt32BE(Math.min(2 ** 31 - 1, Math.max(-(2 ** 31), Number(value)))),
+      )
     case oids.int8:
     case oids.timestamp:
     case oids.timestamptz:

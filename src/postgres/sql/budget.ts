@@ -118,14 +118,19 @@ export class Budget {
     return this.#isDue
   }
 
-  /** Counts values or characters that are kept. Throws SqlError 54000 above the maximum, 53200 above that of all. */
-  keep(cells: number): void {
-    this.#cells += cells
-    if (this.#cells > this.#limits.cellsMax)
+  /** Before something so large is made that is counted once it is there. Throws SqlError 54000 if `keep` would. */
+  demand(cells: number): void {
+    if (this.#cells + cells > this.#limits.cellsMax)
       throw new SqlError(
         '54000',
         'the query needs too much memory; narrow it, for example by the name of a sequence',
       )
+  }
+
+  /** Counts values or characters that are kept. Throws SqlError 54000 above the maximum, 53200 above that of all. */
+  keep(cells: number): void {
+    this.#cells += cells
+    this.demand(0)
     const more = this.#cells - ownCells - this.#sharedCells
     if (more <= 0 || this.#isReleased) return
     this.#shared.take(more)

@@ -4,7 +4,7 @@ import { pseudo } from './function-table.ts'
 import type { Context } from './plan.ts'
 import { SqlError } from './sql-error.ts'
 import { valueOfText } from './text-input.ts'
-import { hasItems, itemType, textOfValue } from './text-output.ts'
+import { hasItems, infinity, itemType, minusInfinity, textOfValue } from './text-output.ts'
 import { baseOf, elementOf, formatType, isArray, oids, typeOf } from './types.ts'
 import { RowValue, type Value } from './values.ts'
 
@@ -147,8 +147,12 @@ function roundHalfEven(value: Value): number | bigint {
 const dayUs = 86_400_000_000n
 
 function castTime(value: Value, source: number, target: number): Value {
-  if (source === oids.date && typeof value === 'number') return BigInt(value) * dayUs
-  if (target === oids.date && typeof value === 'bigint')
-    return Number(value >= 0n ? value / dayUs : (value - dayUs + 1n) / dayUs)
-  return value
+  if (source === oids.date && typeof value === 'number') {
+    if (Number.isFinite(value)) return BigInt(value) * dayUs
+    return value > 0 ? infinity : minusInfinity
+  }
+  if (target !== oids.date || typeof value !== 'bigint') return value
+  if (value === infinity) return Number.POSITIVE_INFINITY
+  if (value === minusInfinity) return Number.NEGATIVE_INFINITY
+  return Number(value >= 0n ? value / dayUs : (value - dayUs + 1n) / dayUs)
 }

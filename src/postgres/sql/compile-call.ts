@@ -274,12 +274,22 @@ function compileChoice(compiler: Compiler, name: string, call: Call, scope: Scop
   return { type, modifier, run, uses: 0 }
 }
 
+/** Types that PostgreSQL compares with one another without a conversion. */
+const comparedAsTheyAre: readonly (readonly number[])[] = [
+  [oids.int2, oids.int4, oids.int8],
+  [oids.float4, oids.float8],
+  [oids.date, oids.timestamp, oids.timestamptz],
+  [oids.name, oids.text],
+]
+
 function compileNullif(compiler: Compiler, args: readonly Compiled[], at: number): Compiled {
   const [first, second] = args
   if (!first || !second || args.length > 2)
     throw new SqlError('42601', 'NULLIF takes two arguments', { position: positionOf(at) })
-  const { left: type } = findOperator('=', first.type, second.type, at)
-  const settled = first.type === oids.unknown ? settle(compiler, first, type) : first
+  const { left } = findOperator('=', first.type, second.type, at)
+  const isKept = comparedAsTheyAre.some((each) => each.includes(first.type) && each.includes(left))
+  const type = isKept ? first.type : left
+  const settled = first.type === oids.unknown ? settle(compiler, first, type) : convert(first, type)
   const equals = applyShared(compiler, '=', settled, second, at)
   const run = (frame: Frame) => {
     const value = settled.run(frame)

@@ -165,7 +165,8 @@ function compileCase(
   { operand, branches, otherwise, at }: Kind<'case'>,
   scope: Scope,
 ): Compiled {
-  const subject = operand ? compiler.expression(operand, scope) : undefined
+  // PostgreSQL takes a literal for a text before it looks at the branches.
+  const subject = operand ? settle(compiler, compiler.expression(operand, scope), oids.text) : undefined
   const conditions = branches.map(({ when }): Applied => {
     if (subject) return applyShared(compiler, '=', subject, compiler.expression(when, scope), when.at)
     const condition = compileCondition(compiler, when, scope, 'CASE/WHEN')

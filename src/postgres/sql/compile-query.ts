@@ -14,6 +14,7 @@ import type { Expression, Select, SelectBody, WithQuery } from './syntax.ts'
 import { findTable } from './tables.ts'
 import { formatType, oids } from './types.ts'
 import { keyOf, type Value } from './values.ts'
+import { namesIn, queriesRead } from './with-names.ts'
 
 type Union = Extract<SelectBody, { kind: 'set' }>
 /** A query of WITH while the queries that may name it are compiled. */
@@ -55,7 +56,9 @@ export class QueryCompiler implements Sources {
 
   query(select: Select, parent: Scope | undefined): Query {
     const outside = this.#bindings.length
-    const prepared = select.with.map((each) => this.#with(each, select.recursive, parent))
+    const all = select.with.map((each) => this.#with(each, select.recursive, parent))
+    const read = queriesRead(select)
+    const prepared = all.filter((_, index) => read.has(select.with[index]!))
     const query = this.#body(select, parent)
     this.#bindings.length = outside
     this.columns += query.columns.length
@@ -80,7 +83,7 @@ export class QueryCompiler implements Sources {
   #with(item: WithQuery, recursive: boolean, parent: Scope | undefined): Prepared {
     const { body } = item.select
     const names =
-      recursive && body.kind === 'set' && body.operation === 'union' && namesItself(body.right, item.name)
+      recursive && body.kind === 'set' && body.operation === 'union' && namesIn(body.right).has(item.name)
     if (names) return this.#recursive(item, body, parent)
     const query = this.query(item.select, parent)
     const key = {}
@@ -241,18 +244,6 @@ function withPrepared(query: Query, prepared: readonly Prepared[]): Query {
     isConstant: query.isConstant && prepared.every(({ isConstant }) => isConstant),
     run,
   }
-}
-
-/** Whether a tree names a table. */
-function namesItself(tree: object, name: string): boolean {
-  const open: unknown[] = [tree]
-  for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    if (typeof node !== 'object' || node === null) continue
-    const item = node as { readonly kind?: unknown; readonly names?: readonly unknown[] }
-    if (item.kind === 'table' && item.names?.length === 1 && item.names[0] === name) return true
-    open.push(...Object.values(node).filter((value) => typeof value === 'object'))
-  }
-  return false
 }
 
 function checkRecursion(name: string, columns: readonly ResultColumn[], next: Query): void {

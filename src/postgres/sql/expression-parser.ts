@@ -32,7 +32,7 @@ export class ExpressionParser extends PrimaryParser {
         const next: Expression | undefined = range ?? this.#infix(left, above)
         if (!next) return left
         left = next
-        isRange = range !== undefined
+        isRange = range !== undefined && range.kind !== 'in'
       }
     })
   }
@@ -110,7 +110,10 @@ export class ExpressionParser extends PrimaryParser {
     throw reader.unexpected()
   }
 
-  /** BETWEEN, IN, LIKE, ILIKE. They do not associate: `isAgain` says that `left` is one of them, without parentheses. */
+  /**
+   * BETWEEN, IN, LIKE, ILIKE. All but IN end with an operand, and do not associate: `isAgain` says that `left` is one of
+   * these, without parentheses.
+   */
   #range(left: Expression, isAgain: boolean): Expression | undefined {
     const reader = this.reader
     const { at } = reader.token

@@ -89,7 +89,7 @@ export function replacePattern(
       which === '\\' ? '\\' : group(which === '&' ? 0 : Number(which)),
     )
     result += chars.slice(done, start).join('') + replaced
-    budget.keep(replaced.length)
+    budget.demand(result.length)
     done = end
     at = end > start ? end : end + 1
     if (!flags.includes('g')) break

@@ -8,6 +8,7 @@ import { type Clock, systemClock } from '../../base/clock.ts'
 import { valueOfBinary } from './binary-input.ts'
 import { binaryOfValue } from './binary-output.ts'
 import { Budget, defaultLimits, type Limits } from './budget.ts'
+import { CallsOnce } from './calls-once.ts'
 import { Catalogue } from './catalogue/catalogue.ts'
 import { OidRegistry } from './catalogue/oid-registry.ts'
 import { QueryCompiler } from './compile-query.ts'
@@ -131,17 +132,15 @@ async function run(
   const { signal, clock = systemClock, limits = defaultLimits, pause = untilOthersHaveRun, onSlice } = options
   const budget = new Budget(clock, limits, signal)
   const catalogue = new Catalogue(session, registry, budget)
-  let calls = 0
-  const call: SqlSession['call'] = async (name, all) => {
-    if (calls++ === 0) await lookUp(relations, new StatementContext(session, catalogue, budget, []))
-    return session.call(name, all)
-  }
-  const counted: SqlSession = { ...session, call }
+  const once = new CallsOnce(session, () =>
+    lookUp(relations, new StatementContext(session, catalogue, budget, [])),
+  )
   try {
     for (let restarts = 0; ; restarts++) {
+      const replaying: SqlSession = { ...session, call: once.start() }
       try {
-        const context = new StatementContext(counted, catalogue, budget, [])
-        const bound = new StatementContext(counted, catalogue, budget, parametersOf(values, types, context))
+        const context = new StatementContext(replaying, catalogue, budget, [])
+        const bound = new StatementContext(replaying, catalogue, budget, parametersOf(values, types, context))
         const inTurns = <T>(steps: Steps<T>) =>
           runSteps(onSlice ? timed(steps, clock, onSlice) : steps, budget, pause)
         const rows = await inTurns(query.run(undefined, bound))
@@ -152,9 +151,7 @@ async function run(
         // Also where the statement is refused: nothing that it has begun may fail, or keep something, once it is over.
         await error.loading
         budget.resume()
-        // What has been drawn is not drawn again.
-        if (calls > 0 || restarts >= restartsMax)
-          throw unsupported('A name that is computed beside a sequence’s value')
+        if (restarts >= restartsMax) throw unsupported('A name that is computed for each of so many rows')
       }
     }
   } finally {
@@ -179,7 +176,7 @@ function relationsIn(select: object): readonly string[] {
   return texts
 }
 
-/** Looks relations up before the first call: once an id is drawn, what is missing cannot be loaded. Throws SqlError 42P01. */
+/** Looks relations up before the first call: PostgreSQL refuses a constant that names none before it draws an id. Throws SqlError 42P01. */
 async function lookUp(relations: readonly string[], { objects }: Context): Promise<void> {
   for (const text of relations)
     for (let isMissing = true; isMissing; )

@@ -1,7 +1,7 @@
 /** Values from their text form, as PostgreSQL's input functions read it. */
 import { canonicalDecimal } from './decimals.ts'
 import { SqlError, unsupported } from './sql-error.ts'
-import { itemType } from './text-output.ts'
+import { infinity, itemType, minusInfinity } from './text-output.ts'
 import { baseOf, formatType, oids, typeNamed, typeOf } from './types.ts'
 import type { Value } from './values.ts'
 
@@ -90,7 +90,7 @@ const readers: Readonly<Record<number, Reader>> = {
   [oids.regtype]: object((_, text) => typeOfText(text)),
   [oids.timestamp]: readTimestamp,
   [oids.timestamptz]: readTimestamp,
-  [oids.date]: (text, type) => Number((readTimestamp(text, type) as bigint) / 86_400_000_000n),
+  [oids.date]: readDate,
   [oids.uuid]: (text, type) => {
     const digits = text.replace(/[{}-]/g, '').toLowerCase()
     if (!/^[0-9a-f]{32}$/.test(digits)) throw invalid(text, type)
@@ -113,23 +113,48 @@ function readBoolean(text: string, type: number): Value {
   throw invalid(text, type)
 }
 
+const epochMs = Date.UTC(2000, 0, 1)
+
 function readTimestamp(text: string, type: number): Value {
+  const infinite = readInfinity(text)
+  if (infinite !== undefined) return infinite > 0 ? infinity : minusInfinity
+  const { dayMs, us } = readTime(text, type)
+  return BigInt(dayMs - epochMs) * 1000n + us
+}
+
+/** A date does without its time of day. */
+function readDate(text: string, type: number): Value {
+  return readInfinity(text) ?? (readTime(text, type).dayMs - epochMs) / 86_400_000
+}
+
+function readInfinity(text: string): number | undefined {
+  const [, sign] = (text.length < 60 && /^\s*(-?)infinity\s*$/i.exec(text)) || []
+  if (sign === undefined) return undefined
+  return sign === '' ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY
+}
+
+/** A day in ms since 1970, and the time within it in µs. Throws SqlError 22P02, 22008 for a day or a time that there is not. */
+function readTime(text: string, type: number): { readonly dayMs: number; readonly us: bigint } {
   const read =
     text.length < 60 &&
-    /^\s*(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?\s*(Z|[+-]00(?::?00)?)?\s*$/.exec(
+    /^\s*(\d{4,6})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?\s*(?:Z|[+-]00(?::?00)?)?(\s+BC)?\s*$/i.exec(
       text,
     )
   if (!read) throw invalid(text, type)
-  const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = ''] = read
-  const ms = Date.UTC(
-    Number(year),
-    Number(month) - 1,
-    Number(day),
-    Number(hour),
-    Number(minute),
-    Number(second),
-  )
-  return BigInt(ms - Date.UTC(2000, 0, 1)) * 1000n + BigInt(fraction.padEnd(6, '0'))
+  const [, ...parts] = read
+  const [year, month, day, hour, minute, second] = parts.slice(0, 6).map((part) => Number(part ?? 0)) as [
+    number,
+    ...number[],
+  ]
+  const micros = BigInt((parts[6] ?? '').padEnd(6, '0'))
+  const us = BigInt((hour! * 60 + minute!) * 60 + second!) * 1_000_000n + micros
+  // The year before year 1 is 1 BC.
+  const date = new Date(0)
+  date.setUTCFullYear(parts[7] === undefined ? year : 1 - year, month! - 1, day)
+  const isDay = date.getUTCMonth() === month! - 1 && date.getUTCDate() === day && year > 0
+  if (!isDay || minute! > 59 || second! > 60 || us > 86_400_000_000n)
+    throw new SqlError('22008', `date/time field value out of range: "${text}"`)
+  return { dayMs: date.getTime(), us }
 }
 
 /** The type that a text names, as the input of regtype. Throws SqlError 42704. */

@@ -48,6 +48,7 @@ function numberText(value: number, type: number, names: ObjectNames): string {
     case oids.regoper:
       return value === 0 ? '0' : String(value)
     case oids.date:
+      if (Math.abs(value) === Number.POSITIVE_INFINITY) return String(value).toLowerCase()
       return dateText(dateOf(value * 86_400, 'date'))
     case oids.float4:
       return floatText(Number(value.toPrecision(9)) === value ? value : Math.fround(value))
@@ -69,7 +70,8 @@ function floatText(value: number): string {
 }
 
 const epochMs = Date.UTC(2000, 0, 1)
-const [minusInfinity, infinity] = [-(2n ** 63n), 2n ** 63n - 1n]
+/** The timestamps of these names; as dates they are the infinities of numbers. */
+export const [minusInfinity, infinity] = [-(2n ** 63n), 2n ** 63n - 1n]
 
 /** @param seconds since 2000. Throws SqlError 22008 beyond the years that dates of JavaScript have, up to 275,760. */
 function dateOf(seconds: number, type: string): Date {

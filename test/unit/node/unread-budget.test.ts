@@ -125,4 +125,24 @@ describe('connections that hold more than the total together', () => {
       [false, false, false, true],
     )
   })
+
+  test('lose the one that holds the most, even if it leaves one byte unread', () => {
+    const { budget } = start()
+    const [idle, hog, other, last] = Array.from({ length: 4 }, () => new Connection())
+    for (const [connection, bytes] of [
+      [idle, 100],
+      [hog, 700],
+      [other, 100],
+    ] as const) {
+      connection!.queuedBytes = bytes
+      budget.update(connection!)
+    }
+    budget.update(hog!.write(1))
+    last!.queuedBytes = 150
+    budget.update(last!)
+    assert.deepEqual(
+      [idle!.isDropped, hog!.isDropped, other!.isDropped, last!.isDropped],
+      [false, true, false, false],
+    )
+  })
 })

@@ -119,7 +119,7 @@ describe('a cursor', () => {
     assert.equal(await answer(client, declare('rows', many)), 'DECLARE CURSOR I')
     assert.equal(await answer(client, declare('more', many)), 'E54000 I')
     assert.equal(await answer(client, 'CLOSE rows'), 'CLOSE CURSOR I')
-    const long = "repeat('x', 400000)"
+    const long = "repeat('x', 900000)"
     assert.equal(await answer(client, declare('a', long)), 'DECLARE CURSOR I')
     assert.equal(await answer(client, declare('b', long)), 'DECLARE CURSOR I')
     assert.equal(await answer(client, declare('c', long)), 'E54000 I')

@@ -38,9 +38,7 @@ function arrayToString(
   const texts = flat.map((item) =>
     item === null ? ifNull : textOfValue(item, itemType(type), context.objects),
   )
-  const text = texts.filter((each) => each !== null).join(delimiter)
-  context.budget.keep(text.length)
-  return text
+  return texts.filter((each) => each !== null).join(delimiter)
 }
 
 function stringToArray(text: string, delimiter: string | null, ifNull: string | null): Value {

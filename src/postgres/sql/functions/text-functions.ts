@@ -11,12 +11,6 @@ import { textOfValue } from '../text-output.ts'
 import { oids } from '../types.ts'
 import type { Value } from '../values.ts'
 
-/** Counts the characters that a function makes. */
-function kept(context: Context, text: string): string {
-  context.budget.keep(text.length)
-  return text
-}
-
 const onText =
   (change: (text: string) => Value): Implementation =>
   (_, [text]) =>
@@ -44,7 +38,7 @@ function trim(text: string, chars: string, ends: 'both' | 'left' | 'right'): str
 }
 
 function pad(context: Context, text: string, length: number, fill: string, isLeft: boolean): string {
-  context.budget.keep(Math.max(0, length))
+  context.budget.demand(Math.max(0, length))
   if (text.length >= length) return text.slice(0, Math.max(0, length))
   return isLeft ? text.padStart(length, fill) : text.padEnd(length, fill)
 }
@@ -149,7 +143,7 @@ export const textFunctions: readonly FunctionDefinition[] = [
   define('left(text,int4) text', (_, [text, count]) => slice(text as string, count as number, true)),
   define('right(text,int4) text', (_, [text, count]) => slice(text as string, count as number, false)),
   define('repeat(text,int4) text', (context, [text, count]) => {
-    context.budget.keep((text as string).length * Math.max(0, count as number))
+    context.budget.demand((text as string).length * Math.max(0, count as number))
     return (text as string).repeat(Math.max(0, count as number))
   }),
   define('lpad(text,int4) text', (context, [text, length]) =>
@@ -172,25 +166,19 @@ export const textFunctions: readonly FunctionDefinition[] = [
     ]
   }),
   define('regexp_replace(text,text,text) text', (context, [text, pattern, to]) =>
-    kept(context, replacePattern(text as string, pattern as string, to as string, '', context.budget)),
+    replacePattern(text as string, pattern as string, to as string, '', context.budget),
   ),
   define('regexp_replace(text,text,text,text) text', (context, [text, pattern, to, flags]) =>
-    kept(
-      context,
-      replacePattern(text as string, pattern as string, to as string, flags as string, context.budget),
-    ),
+    replacePattern(text as string, pattern as string, to as string, flags as string, context.budget),
   ),
   define('concat(any…)? text', (context, args, types) =>
-    kept(
-      context,
-      shown(context, args, types)
-        .map((text) => text ?? '')
-        .join(''),
-    ),
+    shown(context, args, types)
+      .map((text) => text ?? '')
+      .join(''),
   ),
   define('concat_ws(text,any…)? text', (context, args, types) => {
     const [separator, ...texts] = shown(context, args, types)
-    return separator == null ? null : kept(context, texts.filter((text) => text !== null).join(separator))
+    return separator == null ? null : texts.filter((text) => text !== null).join(separator)
   }),
   ...numbers.map((type) => define(`abs(${type}) ${type}`, (_, [value]) => absolute(value!))),
   define('mod(int4,int4) int4', (_, [left, right]) => (left as number) % nonZero(right!)),
@@ -216,7 +204,7 @@ function translate(text: string, from: string, to: string): string {
 
 function replaceAll(context: Context, text: string, from: string, to: string): string {
   const parts = splitBy(text, from)
-  context.budget.keep(text.length + parts.length * to.length)
+  context.budget.demand(text.length + parts.length * to.length)
   return parts.join(to)
 }
 
