@@ -96,7 +96,7 @@ export class Scene {
       this.fromClient.push(chunk)
       if (this.#turn % 2 === 0) turns.spend(turnBytesMax)
       this.#take(Buffer.from(chunk))
-      assert.ok(this.#relay.heldBytes <= heldBytesMax + chunk.length || this.hasEnded)
+      assert.ok(this.#relay.heldBytes <= 2 * (heldBytesMax + chunk.length) || this.hasEnded)
       await this.#settle()
     }
   }

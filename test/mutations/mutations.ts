@@ -449,13 +449,6 @@ export const mutations: readonly Mutation[] = [
     to: '&& this.#client.sequence === undefined) return',
   },
   {
-    fault: 'the MySQL proxy reads a client on while its server does not take what it was sent',
-    foundBy: 'test/unit/proxy/socket-pair.test.ts',
-    file: 'src/proxy/socket-pair.ts',
-    from: 'if (!socket.write(bytes)) this.#client.pause()',
-    to: 'socket.write(bytes)',
-  },
-  {
     fault: 'the MySQL proxy draws ids for a client that is gone, or that has its error already',
     foundBy: 'test/unit/proxy/waiting.test.ts',
     file: 'src/proxy/id-supply.ts',
