@@ -31,7 +31,7 @@ const verbs = new Set([
 export function* skipRoutine(cursor: Cursor): Slices<boolean> {
   const found = yield* findBody(cursor)
   if (found === 'none') return true
-  return found === 'body' && (yield* new Body(cursor).skip())
+  return found === 'body' && (yield* new Body(cursor).readToEnd())
 }
 
 /** `none`: the definition has ended. `unclear`: it has a form of Oracle's, or another one that is not known. */
@@ -80,7 +80,7 @@ class Body {
   }
 
   /** Goes to the end of the body. Returns false if that is not certain. */
-  *skip(): Slices<boolean> {
+  *readToEnd(): Slices<boolean> {
     const cursor = this.#cursor
     for (;;) {
       if (cursor.lexer.kind === token.broken) return false
