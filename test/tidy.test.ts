@@ -106,13 +106,13 @@ const rules: readonly Rule[] = [
     ],
   },
   {
-    name: 'no file of the packages is longer than 350 lines',
+    name: 'no file of the packages is longer than 400 lines',
     findings: longFiles,
     breaking: [
-      { 'src/base/a.ts': 'const x = 1\n'.repeat(351) },
-      { 'client/src/a.ts': 'const x = 1\n'.repeat(351) },
+      { 'src/base/a.ts': 'const x = 1\n'.repeat(401) },
+      { 'client/src/a.ts': 'const x = 1\n'.repeat(401) },
     ],
-    keeping: [{ 'src/base/a.ts': 'const x = 1\n'.repeat(350) }],
+    keeping: [{ 'src/base/a.ts': 'const x = 1\n'.repeat(400) }],
   },
   {
     name: 'every file of the packages is reached from the library, from fahao/ids, from the command line, from the client or from its hooks',

@@ -1,7 +1,7 @@
 /** Rules about code. Each gets the repository and returns what breaks it, one line each. */
 import { exportsOf, filesNamedBy, lineAt, readSource, type Source, type Tree } from './source.ts'
 
-const linesMax = 350
+const linesMax = 400
 const entries = ['src/index.ts', 'src/ids.ts', 'src/cli/fahao.ts', 'client/src/index.ts']
 /** A hook for an ORM, which is an entry too; `missing-ids.ts` is what they share. */
 const isHook = /^client\/src\/orm\/(?!missing-ids)[\w-]+\.ts$/
