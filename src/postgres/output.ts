@@ -6,15 +6,22 @@
  * Invariants
  *  1. Bytes 0 … length − 1 are whole messages, except inside one call; `abandon` drops one that the call has not ended.
  *  2. What `take` has returned is not written to again.
+ *  3. No message is longer than `messageBytesMax`; one that would be is refused before its bytes are made. After `take` and
+ *     `clear` the buffer has at most `keepBytesMax` bytes.
  */
 import { writeDecimal } from '../ids/digits.ts'
 import type { Run } from '../ids/run.ts'
+import { SqlError } from './sql/sql-error.ts'
 
 const startBytes = 65_536
 /** A buffer that grew beyond this for one large message is replaced. */
 const keepBytesMax = 1_048_576
 /** Up to this size a socket writes a string faster than a buffer. */
 const textBytesMax = 49_152
+/** The longest message. A short statement shows one long value in 1,600 columns: each column is written again. */
+const messageBytesMax = 4_194_304
+/** Of longer texts the bytes are counted; of shorter ones the most that they may have are reserved. */
+const guessedLengthMax = 4096
 /** A message with one column of digits: type and length, number of columns, length of the column, 20 digits. */
 const idRowBytesMax = 32
 const dataRow = 0x44
@@ -37,16 +44,17 @@ export class Output {
   clear(): void {
     this.length = 0
     this.#start = -1
+    if (this.#buffer.length > keepBytesMax) this.#buffer = Buffer.allocUnsafeSlow(startBytes)
   }
 
   /** Everything written so far, as Latin-1 text or as bytes, and starts afresh. */
   take(): string | Buffer {
     const { length } = this
-    this.length = 0
-    if (length <= textBytesMax) return this.#buffer.toString('latin1', 0, length)
+    const buffer = this.#buffer
+    this.clear()
+    if (length <= textBytesMax) return buffer.toString('latin1', 0, length)
     const bytes = Buffer.allocUnsafeSlow(length)
-    this.#buffer.copy(bytes, 0, 0, length)
-    if (this.#buffer.length > keepBytesMax) this.#buffer = Buffer.allocUnsafeSlow(startBytes)
+    buffer.copy(bytes, 0, 0, length)
     return bytes
   }
 
@@ -94,7 +102,7 @@ export class Output {
   /** Text that ends with a zero byte. A zero byte in it becomes a space. */
   text(value: string): void {
     const clean = value.includes('\0') ? value.replaceAll('\0', ' ') : value
-    this.#reserve(clean.length * 3 + 1)
+    this.#reserve(bytesMaxOf(clean) + 1)
     this.length += this.#buffer.write(clean, this.length)
     this.#buffer[this.length++] = 0
   }
@@ -113,7 +121,7 @@ export class Output {
       this.int32(value.length)
       return this.bytes(value)
     }
-    this.#reserve(value.length * 3 + 4)
+    this.#reserve(bytesMaxOf(value) + 4)
     const bytes = this.#buffer.write(value, this.length + 4)
     this.#buffer.writeInt32BE(bytes, this.length)
     this.length += bytes + 4
@@ -156,11 +164,24 @@ export class Output {
     this.end()
   }
 
+  /** Throws SqlError 54000 if the message that is being written would be too long. */
   #reserve(bytes: number): void {
     const wanted = this.length + bytes
+    if (this.#start >= 0 && wanted - this.#start > messageBytesMax) throw tooLong()
     if (wanted <= this.#buffer.length) return
     const larger = Buffer.allocUnsafeSlow(Math.max(wanted, this.#buffer.length * 2))
     this.#buffer.copy(larger, 0, 0, this.length)
     this.#buffer = larger
   }
+}
+
+function bytesMaxOf(text: string): number {
+  return text.length > guessedLengthMax ? Buffer.byteLength(text) : text.length * 3
+}
+
+function tooLong(): SqlError {
+  return new SqlError(
+    '54000',
+    `a row, or a description of columns, has at most ${messageBytesMax} bytes; select fewer or shorter columns`,
+  )
 }

@@ -14,6 +14,9 @@ const textTypes: ReadonlySet<number> = new Set([
   oids.unknown,
   oids.pgNodeTree,
 ])
+/** What the parts of a value in binary form may take until they are put together, and each beside its bytes. */
+const costMax = 16_777_216
+const partCost = 128
 /** Types of 4 bytes without a sign. */
 const words: ReadonlySet<number> = new Set([
   oids.oid,
@@ -106,7 +109,28 @@ function arrayBytes(items: readonly Value[], type: number, names: ObjectNames): 
     element,
     ...sizes.flatMap((size) => [size, isVector ? 0 : 1]),
   )
-  return Buffer.concat([head, ...flat.flatMap((item) => field(item, element, names))])
+  return fieldsBehind(head, flat, (item) => field(item, element, names))
+}
+
+/** What is made of a head and the fields of values. Throws SqlError 54000 before too much is made. */
+function fieldsBehind(
+  head: Buffer,
+  values: readonly Value[],
+  make: (value: Value, index: number) => Uint8Array[],
+): Uint8Array {
+  const parts: Uint8Array[] = [head]
+  let cost = 0
+  for (const [index, value] of values.entries())
+    for (const part of make(value, index)) {
+      cost += part.length + partCost
+      if (cost > costMax)
+        throw new SqlError(
+          '54000',
+          'a value is too long for the binary form; ask for it as text, or select less',
+        )
+      parts.push(part)
+    }
+  return Buffer.concat(parts)
 }
 
 function field(value: Value, type: number, names: ObjectNames): Uint8Array[] {
@@ -117,11 +141,10 @@ function field(value: Value, type: number, names: ObjectNames): Uint8Array[] {
 
 /** record_send: the number of fields, and of each its type, length and value. */
 function rowBytes({ values, types }: RowValue, names: ObjectNames): Uint8Array {
-  const fields = values.flatMap((value, index) => [
+  return fieldsBehind(counts(values.length), values, (value, index) => [
     counts(types[index]!),
     ...field(value, types[index]!, names),
   ])
-  return Buffer.concat([counts(values.length), ...fields])
 }
 
 /** numeric_send: digits of base 10,000, the weight of the first, the sign, the digits behind the point. */

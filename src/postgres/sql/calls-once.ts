@@ -6,21 +6,24 @@
  *     order.
  *  2. A statement that calls otherwise than before is refused.
  */
+import type { Budget } from './budget.ts'
+import { keyOfAll } from './costs.ts'
 import type { SqlSession } from './plan.ts'
 import { unsupported } from './sql-error.ts'
-import { keyOf } from './values.ts'
 
 type Call = SqlSession['call']
 
 /** The calls of one statement. */
 export class CallsOnce {
   readonly #session: SqlSession
+  readonly #budget: Budget
   readonly #beforeFirst: () => Promise<void>
   readonly #made: { readonly key: string; readonly results: Awaited<ReturnType<Call>> }[] = []
 
   /** @param beforeFirst what to do before the first call; if it rejects, nothing is called. */
-  constructor(session: SqlSession, beforeFirst: () => Promise<void>) {
+  constructor(session: SqlSession, budget: Budget, beforeFirst: () => Promise<void>) {
     this.#session = session
+    this.#budget = budget
     this.#beforeFirst = beforeFirst
   }
 
@@ -28,7 +31,7 @@ export class CallsOnce {
   start(): Call {
     let count = 0
     return async (name, all) => {
-      const key = `${name}${keyOf(all.flat())}`
+      const key = `${name}${keyOfAll(all.flat(), this.#budget)}`
       const made = this.#made[count++]
       if (made && made.key !== key)
         throw unsupported('nextval or setval beside a name that is computed from what changes meanwhile')

@@ -5,7 +5,7 @@ import { compileExpression } from './compile-expression.ts'
 import type { Sources } from './compile-from.ts'
 import { compileLimits, compileSimple, limited } from './compile-select.ts'
 import { mismatch, type ParameterTypes } from './compiler.ts'
-import { countKey } from './costs.ts'
+import { countKey, keyOfAll } from './costs.ts'
 import type { Compiled, Context, Frame, Query, ResultColumn, Row, Steps, Table } from './plan.ts'
 import { Scope } from './scope.ts'
 import { sortRows } from './select-steps.ts'
@@ -13,7 +13,7 @@ import { positionOf, SqlError, unsupported } from './sql-error.ts'
 import type { Expression, Select, SelectBody, WithQuery } from './syntax.ts'
 import { findTable } from './tables.ts'
 import { formatType, oids } from './types.ts'
-import { keyOf, type Value } from './values.ts'
+import type { Value } from './values.ts'
 import { namesIn, queriesRead } from './with-names.ts'
 
 type Union = Extract<SelectBody, { kind: 'set' }>
@@ -259,10 +259,6 @@ function checkRecursion(name: string, columns: readonly ResultColumn[], next: Qu
   }
 }
 
-function keyOfRow({ values }: Row): string {
-  return keyOf(values as readonly Value[])
-}
-
 function* newRows(
   rows: readonly Row[],
   seen: Set<string> | undefined,
@@ -274,7 +270,7 @@ function* newRows(
   }
   const added: Row[] = []
   for (const row of rows) {
-    const key = keyOfRow(row)
+    const key = keyOfAll(row.values as readonly Value[], budget)
     if (budget.isDueAfter(1 + (key.length >> 6))) yield
     if (seen.has(key)) continue
     countKey(budget, key)
@@ -318,7 +314,7 @@ function* combined(
   if (operation === 'union') return yield* newRows(left.concat(right), all ? undefined : new Set(), context)
   const counts = new Map<string, number>()
   for (const row of right) {
-    const key = keyOfRow(row)
+    const key = keyOfAll(row.values as readonly Value[], budget)
     if (budget.isDueAfter(1 + (key.length >> 6))) yield
     if (!counts.has(key)) countKey(budget, key)
     counts.set(key, (counts.get(key) ?? 0) + 1)
@@ -326,7 +322,7 @@ function* combined(
   const seen = new Set<string>()
   const kept: Row[] = []
   for (const row of left) {
-    const key = keyOfRow(row)
+    const key = keyOfAll(row.values as readonly Value[], budget)
     if (budget.isDueAfter(1 + (key.length >> 6))) yield
     const count = counts.get(key) ?? 0
     if (all) counts.set(key, count - 1)

@@ -5,7 +5,7 @@
  */
 import type { Budget } from './budget.ts'
 import type { Compiled, Context } from './plan.ts'
-import { sizeOf, type Value } from './values.ts'
+import { keyOf, sizeOf, type Value } from './values.ts'
 
 /** So many characters or elements are read in a step. */
 const stepSize = 16
@@ -35,6 +35,29 @@ export function counted<T extends Value>(context: Context, value: T): T {
   else if (typeof value === 'object') context.budget.keep(Math.floor(size / elementsPerCell))
   else if (size > freeSize) context.budget.keep(Math.floor(size / charactersPerCell))
   return value
+}
+
+/**
+ * Joins texts, and takes them one by one: `texts` makes the next one only while all before it fit into what the statement may
+ * still keep. Throws SqlError 54000 before more is made.
+ */
+export function joined({ budget }: Context, texts: Iterable<string>, separator = ''): string {
+  const parts: string[] = []
+  let size = 0
+  for (const text of texts) {
+    size += text.length + (parts.length > 0 ? separator.length : 0)
+    budget.demand(size)
+    parts.push(text)
+  }
+  return parts.join(separator)
+}
+
+/** The key of several values together. Throws SqlError 54000 before one is made that the statement may not keep. */
+export function keyOfAll(values: readonly Value[], budget: Budget): string {
+  let size = 0
+  for (const value of values) size += sizeOf(value)
+  budget.demand(size)
+  return values.map(keyOf).join()
 }
 
 /** The cells of a text that `counted` does not count, because it is short. */

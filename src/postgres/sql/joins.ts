@@ -6,7 +6,7 @@
  * shows sequences is read last, and only for the keys that the other side has, because there may be a million of them.
  */
 
-import { countKey, stepParts } from './costs.ts'
+import { countKey, keyOfAll, stepParts } from './costs.ts'
 import {
   type FromNode,
   type IsLong,
@@ -280,7 +280,7 @@ export class Joins {
     const frame = this.frame(tuple)
     const values = sides.map((side) => side.run(frame))
     if (values.includes(null)) return undefined
-    const key = values.map(keyOf).join()
+    const key = keyOfAll(values, this.#context.budget)
     this.#context.budget.step(key.length >> 6)
     return key
   }

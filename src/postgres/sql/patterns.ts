@@ -85,9 +85,14 @@ export function replacePattern(
     const [start, end] = [found[0]!, found[1]!]
     const group = (index: number) =>
       found[2 * index] === undefined ? '' : chars.slice(found[2 * index], found[2 * index + 1]).join('')
-    const replaced = to.replace(/\\([1-9&\\])/g, (_, which: string) =>
-      which === '\\' ? '\\' : group(which === '&' ? 0 : Number(which)),
-    )
+    budget.step(to.length >> 4)
+    let size = result.length
+    const replaced = to.replace(/\\([1-9&\\])/g, (_, which: string) => {
+      const part = which === '\\' ? '\\' : group(which === '&' ? 0 : Number(which))
+      size += part.length
+      budget.demand(size)
+      return part
+    })
     result += chars.slice(done, start).join('') + replaced
     budget.demand(result.length)
     done = end

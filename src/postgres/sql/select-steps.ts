@@ -1,9 +1,9 @@
 /** What a SELECT does with its frames: groups, sets in its list, DISTINCT, the order of rows. All of it pauses for others. */
-import { cellsOfShortText, countKey } from './costs.ts'
+import { cellsOfShortText, countKey, keyOfAll } from './costs.ts'
 import type { Compiled, Context, Frame, Row, Steps } from './plan.ts'
 import type { AggregateCall, SlotCall } from './scope.ts'
 import { compareKeys, sorted } from './sorting.ts'
-import { keyOf, type Value } from './values.ts'
+import type { Value } from './values.ts'
 
 /** One frame for each group: that of its first row, with the results of the aggregates. */
 export function* grouped(
@@ -15,7 +15,10 @@ export function* grouped(
 ): Steps<Frame[]> {
   const groups = new Map<string, Frame[]>()
   for (const frame of frames) {
-    const key = groupKeys.map((each) => keyOf(each.run(frame))).join()
+    const key = keyOfAll(
+      groupKeys.map((each) => each.run(frame)),
+      context.budget,
+    )
     if (context.budget.isDueAfter(1 + groupKeys.length + (key.length >> 6))) yield
     const group = groups.get(key)
     if (group) group.push(frame)
@@ -86,7 +89,10 @@ export function* distinct(
   const seen = new Set<string>()
   const kept: Frame[] = []
   for (const frame of frames) {
-    const key = keys.map((each) => keyOf(each.run(frame))).join()
+    const key = keyOfAll(
+      keys.map((each) => each.run(frame)),
+      budget,
+    )
     if (budget.isDueAfter(keys.length + (key.length >> 6))) yield
     if (seen.has(key)) continue
     countKey(budget, key)

@@ -132,7 +132,7 @@ async function run(
   const { signal, clock = systemClock, limits = defaultLimits, pause = untilOthersHaveRun, onSlice } = options
   const budget = new Budget(clock, limits, signal)
   const catalogue = new Catalogue(session, registry, budget)
-  const once = new CallsOnce(session, () =>
+  const once = new CallsOnce(session, budget, () =>
     lookUp(relations, new StatementContext(session, catalogue, budget, [])),
   )
   try {

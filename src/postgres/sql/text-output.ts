@@ -15,7 +15,10 @@ export interface ObjectNames {
   role(oid: number): string | undefined
 }
 
-/** The text of a value that is not null. */
+/** Of an array or a row. Its elements count for less than their texts: an oid shows the name of its object. */
+const textLengthMax = 4_194_304
+
+/** The text of a value that is not null. Throws SqlError 54000 for one that is longer than a value may be. */
 export function textOfValue(value: Value, type: number, names: ObjectNames): string {
   if (typeof value === 'string') return value
   if (typeof value === 'boolean') return value ? 't' : 'f'
@@ -102,7 +105,7 @@ export function arrayText(items: readonly Value[], type: number, names: ObjectNa
   if (type === oids.int2vector || type === oids.oidvector) return items.join(' ')
   const element = elementOf(type) || oids.text
   const delimiter = typeOf(element)?.delimiter ?? ','
-  const texts = items.map((item) => {
+  const texts = limited(items, (item) => {
     if (item === null) return 'NULL'
     if (Array.isArray(item)) return arrayText(item, type, names)
     const text = textOfValue(item, element, names)
@@ -113,8 +116,20 @@ export function arrayText(items: readonly Value[], type: number, names: ObjectNa
   return `{${texts.join(delimiter)}}`
 }
 
+/** The texts of items, as long as they are not too long together. Throws SqlError 54000. */
+function limited(items: readonly Value[], text: (item: Value, index: number) => string): string[] {
+  let length = 0
+  return items.map((item, index) => {
+    const each = text(item, index)
+    length += each.length + 1
+    if (length > textLengthMax)
+      throw new SqlError('54000', `the text of a value has at most ${textLengthMax} characters; select less`)
+    return each
+  })
+}
+
 function rowText({ values, types }: RowValue, names: ObjectNames): string {
-  const texts = values.map((value, index) => {
+  const texts = limited(values, (value, index) => {
     if (value === null) return ''
     const text = textOfValue(value, types[index]!, names)
     return text !== '' && !/[(),"\\\s]/.test(text) ? text : `"${text.replace(/["\\]/g, '$&$&')}"`

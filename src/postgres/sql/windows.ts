@@ -1,9 +1,9 @@
 /** row_number, rank and dense_rank: numbers of rows within a partition (PostgreSQL's manual, chapter 9.22). */
-import { countKey } from './costs.ts'
+import { countKey, keyOfAll } from './costs.ts'
 import type { Context, Frame, Steps } from './plan.ts'
 import type { SlotCall, SortBy } from './scope.ts'
 import { compareKeys, sortBy } from './sorting.ts'
-import { keyOf, type Value } from './values.ts'
+import type { Value } from './values.ts'
 
 type Window = Extract<SlotCall, { kind: 'window' }>
 
@@ -27,7 +27,10 @@ function* numbersOf(
   const numbers = new Map<Frame, Value>()
   const groups = new Map<string, Frame[]>()
   for (const frame of frames) {
-    const key = partition.map((each) => keyOf(each.run(frame))).join()
+    const key = keyOfAll(
+      partition.map((each) => each.run(frame)),
+      budget,
+    )
     if (budget.isDueAfter(1 + partition.length + (key.length >> 6))) yield
     const group = groups.get(key)
     if (group) group.push(frame)

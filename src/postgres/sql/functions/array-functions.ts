@@ -1,4 +1,5 @@
 /** Functions of arrays, and functions that give sets (PostgreSQL's manual, chapters 9.19 and 9.25). */
+import { joined } from '../costs.ts'
 import { define, defineSet, type FunctionDefinition } from '../function-table.ts'
 import type { Context } from '../plan.ts'
 import { splitBy } from '../search.ts'
@@ -35,10 +36,13 @@ function arrayToString(
   ifNull: string | null,
 ): string {
   const flat = (list as readonly unknown[]).flat(6) as Value[]
-  const texts = flat.map((item) =>
-    item === null ? ifNull : textOfValue(item, itemType(type), context.objects),
-  )
-  return texts.filter((each) => each !== null).join(delimiter)
+  const texts = function* () {
+    for (const item of flat) {
+      const text = item === null ? ifNull : textOfValue(item, itemType(type), context.objects)
+      if (text !== null) yield text
+    }
+  }
+  return joined(context, texts(), delimiter)
 }
 
 function stringToArray(text: string, delimiter: string | null, ifNull: string | null): Value {
@@ -177,34 +181,41 @@ export const arrayFunctions: readonly FunctionDefinition[] = [
   define('string_to_array(text,text,text)? _text', (_, [text, delimiter, ifNull]) =>
     text === null ? null : stringToArray(text as string, delimiter as string | null, ifNull as string | null),
   ),
-  define('json_build_object(any…)? json', (context, args, types) => {
-    const parts: string[] = []
-    for (let index = 0; index < args.length; index += 2) {
-      const key = textOfValue(args[index]!, types[index] ?? oids.text, context.objects)
-      parts.push(
-        `${JSON.stringify(key)} : ${jsonText(context, args[index + 1] ?? null, types[index + 1] ?? oids.text)}`,
-      )
-    }
-    return `{${parts.join(', ')}}`
-  }),
+  define(
+    'json_build_object(any…)? json',
+    (context, args, types) => `{${joined(context, jsonFields(context, args, types), ', ')}}`,
+  ),
   define('to_json(anyelement) json', (context, [value], [type]) => jsonText(context, value!, type!)),
   define('array_to_json(anyarray) json', (context, [value], [type]) => jsonText(context, value!, type!)),
   define('row_to_json(record) json', (context, [value]) => jsonText(context, value!, oids.record)),
 ]
+
+function* jsonFields(context: Context, args: List, types: readonly number[]): Iterable<string> {
+  for (let index = 0; index < args.length; index += 2) {
+    const key = textOfValue(args[index]!, types[index] ?? oids.text, context.objects)
+    const value = jsonText(context, args[index + 1] ?? null, types[index + 1] ?? oids.text)
+    yield `${JSON.stringify(key)} : ${value}`
+  }
+}
+
+function* fieldsOf(context: Context, { names, types, values }: RowValue): Iterable<string> {
+  for (const [index, value] of values.entries())
+    yield `${JSON.stringify(names[index])}:${jsonText(context, value, types[index]!)}`
+}
+
+function* itemsOf(context: Context, list: List, type: number): Iterable<string> {
+  for (const item of list) yield jsonText(context, item, type)
+}
 
 /** The JSON of a value. */
 export function jsonText(context: Context, value: Value, type: number): string {
   if (value === null) return 'null'
   if (typeof value === 'boolean') return String(value)
   if (value instanceof RowValue) {
-    const fields = value.values.map(
-      (each, index) =>
-        `${JSON.stringify(value.names[index])}:${jsonText(context, each, value.types[index]!)}`,
-    )
-    return `{${fields.join(',')}}`
+    return `{${joined(context, fieldsOf(context, value), ',')}}`
   }
   if (Array.isArray(value) && isArray(type))
-    return `[${value.map((item) => jsonText(context, item, itemType(type))).join(',')}]`
+    return `[${joined(context, itemsOf(context, value as List, itemType(type)), ',')}]`
   const text = textOfValue(value, type, context.objects)
   const isNumber = [oids.int2, oids.int4, oids.int8, oids.numeric, oids.float4, oids.float8].includes(
     type as never,

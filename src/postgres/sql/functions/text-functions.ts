@@ -1,5 +1,6 @@
 /** Functions of texts and numbers (PostgreSQL's manual, chapters 9.3 and 9.4). */
 import { createHash } from 'node:crypto'
+import { joined } from '../costs.ts'
 import { calculate, raiseDecimal, roundDecimal } from '../decimals.ts'
 import { define, type FunctionDefinition, type Implementation } from '../function-table.ts'
 import { replacePattern } from '../patterns.ts'
@@ -16,10 +17,17 @@ const onText =
   (_, [text]) =>
     change(text as string)
 
-function shown(context: Context, args: readonly Value[], types: readonly number[]): (string | null)[] {
-  return args.map((arg, index) =>
-    arg === null ? null : textOfValue(arg, types[index] ?? oids.text, context.objects),
-  )
+/** The texts of the arguments from the first one on that are not null, each made when it is asked for. */
+function* shown(
+  { objects }: Context,
+  args: readonly Value[],
+  types: readonly number[],
+  first = 0,
+): Iterable<string> {
+  for (let index = first; index < args.length; index++) {
+    const arg = args[index]!
+    if (arg !== null) yield textOfValue(arg, types[index] ?? oids.text, objects)
+  }
 }
 
 function substring(text: string, start: number, length?: number): string {
@@ -115,7 +123,7 @@ export const textFunctions: readonly FunctionDefinition[] = [
   define('quote_ident(text) text', onText(quoteIdentifier)),
   define('quote_literal(text) text', onText(quoteLiteral)),
   define('quote_literal(anyelement) text', (context, args, types) =>
-    quoteLiteral(shown(context, args, types)[0]!),
+    quoteLiteral(textOfValue(args[0]!, types[0]!, context.objects)),
   ),
   define('quote_nullable(text)? text', (_, [text]) =>
     text === null ? 'NULL' : quoteLiteral(text as string),
@@ -171,15 +179,10 @@ export const textFunctions: readonly FunctionDefinition[] = [
   define('regexp_replace(text,text,text,text) text', (context, [text, pattern, to, flags]) =>
     replacePattern(text as string, pattern as string, to as string, flags as string, context.budget),
   ),
-  define('concat(any…)? text', (context, args, types) =>
-    shown(context, args, types)
-      .map((text) => text ?? '')
-      .join(''),
+  define('concat(any…)? text', (context, args, types) => joined(context, shown(context, args, types))),
+  define('concat_ws(text,any…)? text', (context, args, types) =>
+    args[0] === null ? null : joined(context, shown(context, args, types, 1), args[0] as string),
   ),
-  define('concat_ws(text,any…)? text', (context, args, types) => {
-    const [separator, ...texts] = shown(context, args, types)
-    return separator == null ? null : texts.filter((text) => text !== null).join(separator)
-  }),
   ...numbers.map((type) => define(`abs(${type}) ${type}`, (_, [value]) => absolute(value!))),
   define('mod(int4,int4) int4', (_, [left, right]) => (left as number) % nonZero(right!)),
   define('mod(int8,int8) int8', (_, [left, right]) => (left as bigint) % BigInt(nonZero(right!))),

@@ -60,6 +60,25 @@ const runaways: readonly string[] = [
   'SELECT array_agg(a.attname) FROM pg_attribute a, pg_attribute b',
 ]
 
+const longText = "(SELECT repeat('x', 400000) s) t"
+const times = (part: string, count: number) => Array(count).fill(part).join()
+
+/** Statements that would make one text of the product of two sizes: most are longer than any string may be. */
+const products: readonly string[] = [
+  `SELECT concat_ws(s, ${times("'a'", 1600)}) IS NULL FROM ${longText}`,
+  "SELECT array_to_string(array_agg(n), repeat('x', 400000)) FROM generate_series(1, 1600) n",
+  "SELECT array_to_string(array_agg(null::text), '', repeat('x', 400000)) FROM generate_series(1, 1600) n",
+  `SELECT row_to_json(r) FROM (SELECT ${times('n.*', 1600)} FROM (SELECT 1 AS "${many('n', 500_000)}") n) r`,
+  `SELECT regexp_replace(repeat('x', 5000), '.*', '${many('\\&', 120_000)}')`,
+  `SELECT DISTINCT ${times('s', 1600)} FROM ${longText}`,
+  `SELECT ${times('s', 1350)} FROM ${longText} GROUP BY ${Array.from({ length: 1350 }, (_, index) => index + 1)}`,
+  `SELECT row_number() OVER (PARTITION BY ${times('s', 1600)}) FROM ${longText}`,
+  `SELECT ${times('s', 1600)} FROM ${longText} UNION SELECT ${times('s', 1600)} FROM ${longText}`,
+  `SELECT ${times('s', 1600)} FROM ${longText} INTERSECT SELECT ${times('s', 1600)} FROM ${longText}`,
+  `SELECT 1 FROM ${longText} JOIN (SELECT repeat('x', 400000) u) u ON ${Array(1350).fill('s = u').join(' AND ')}`,
+  `SELECT nextval(s) FROM ${longText}, generate_series(1, 1600) n`,
+]
+
 /** A text inside of itself, so many times. */
 const nested = (wrap: (text: string) => string, start: string, count: number): string => {
   let text = start
@@ -160,6 +179,19 @@ describe('hostile statements', () => {
       compiler.query(parseSelect(text), undefined)
       assert.ok(compiler.compiled < 4000, `${compiler.compiled} for ${text.slice(0, 40)}`)
     }
+  })
+
+  test('that make a text of the product of two sizes are refused before it is made', async () => {
+    for (const query of products) assert.match(await errorOf(query), /^54000 /, query.slice(0, 60))
+  })
+
+  test('that show a long name for each element of an array, or make its binary form, are refused', async () => {
+    const limits = { stepsMax: 50_000_000, cellsMax: 2_000_000 }
+    const oids =
+      "SELECT array_agg('information_schema.foreign_data_wrapper_options'::regclass) FROM generate_series(1, 200000)"
+    const { session } = sessionOf()
+    const result = await compileSelect(oids).run(session, [], { limits })
+    for (const format of [0, 1]) assert.throws(() => result.cell(0, 0, format), { sqlState: '54000' })
   })
 
   test('that make or compare many values below a kilobyte end at a limit', async () => {
