@@ -12,7 +12,7 @@ export type Flavour = {
   /** A column as an expression that is ordered by the bytes of its text, and a text to compare with it. */
   readonly bytesOf: (column: string) => string
   readonly bytes: (value: string) => string
-  /** A hash of some columns, from 0 to 2^32 − 1. */
+  /** A hash of some columns, from 0 to 2^32 − 1. A column without a value differs from each text. */
   readonly hash: (columns: readonly string[]) => string
   /** A column of time as Unix µs. A column without a time zone is read in that of the database. */
   readonly unixUs: (column: string) => string
@@ -28,7 +28,7 @@ export const mysqlFlavour: Flavour = {
   bytesOf: (column) => `CAST(CONVERT(${column} USING utf8mb4) AS BINARY)`,
   bytes: (value) => `x'${hex(value)}'`,
   hash: (columns) =>
-    `CRC32(CONCAT_WS(',', ${columns.map((column) => `COALESCE(CONVERT(${column} USING utf8mb4), '-')`).join(', ')}))`,
+    `CRC32(CONCAT_WS(',', ${columns.map((column) => `COALESCE(CONCAT('=', CONVERT(${column} USING utf8mb4)), '-')`).join(', ')}))`,
   // UNIX_TIMESTAMP returns 0 for dates that it cannot convert, such as '0000-00-00'.
   unixUs: (column) => `CAST(NULLIF(UNIX_TIMESTAMP(${column}), 0) * 1000000 AS SIGNED)`,
 }
@@ -41,7 +41,7 @@ export const postgresFlavour: Flavour = {
   bytesOf: (column) => `${column}::text COLLATE "C"`,
   bytes: (value) => postgresText(value),
   hash: (columns) =>
-    `('x' || substr(md5(concat_ws(',', ${columns.map((column) => `COALESCE(${column}::text, '-')`).join(', ')})), 1, 8))::bit(32)::bigint`,
+    `('x' || substr(md5(concat_ws(',', ${columns.map((column) => `COALESCE('=' || ${column}::text, '-')`).join(', ')})), 1, 8))::bit(32)::bigint`,
   unixUs: (column) => `(extract(epoch FROM ${column}::timestamptz) * 1000000)::bigint`,
 }
 

@@ -81,12 +81,14 @@ const idbuilder: LegacySchema = {
   alsoSets: ['version = version + 1'],
   ruleColumns: ['step', 'is_seq', 'biz_code'],
   options: (row) => {
-    const prefix = optionalTextOf(row.biz_code) ?? ''
+    // Java writes a missing prefix as the word null. The index always stands before the id: a text without it could be one
+    // that an old node has written of another id.
+    const prefix = optionalTextOf(row.biz_code) ?? 'null'
     return {
       ...base,
       step: numberOf(row.step),
       ...(numberOf(row.is_seq) === 0 ? {} : { within: 'shuffled' }),
-      ...(prefix === '' ? {} : { format: `${prefix.replace(/[{}]/g, '$&$&')}{node}{id}` }),
+      format: `${prefix.replace(/[{}]/g, '$&$&')}{node}{id}`,
     }
   },
 }

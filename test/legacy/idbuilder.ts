@@ -8,18 +8,35 @@ import type { OldNode } from './old-node.ts'
 const tries = 100
 const usedShare = 0.75
 
-type Held = { start: bigint; step: number; used: Set<number>; sequential: boolean; value: number }
+type Held = {
+  start: bigint
+  step: number
+  used: Set<number>
+  sequential: boolean
+  value: number
+  /** As Java's concatenation writes it: the word null for none. */
+  prefix: string
+}
 
 /** One IdBuilder node on the table `t_id_builder_config`. */
 export class IdBuilderNode implements OldNode {
   readonly #database: OldDatabase
   readonly #random: () => number
+  /** Its start-up parameter `idBuilder.index`. */
+  readonly #index: string
   readonly #codes = new Map<string, Held>()
   readonly #fetching = new Map<string, Promise<void>>()
 
-  constructor(database: OldDatabase, random: () => number = Math.random) {
+  constructor(database: OldDatabase, random: () => number = Math.random, index = '1') {
     this.#database = database
     this.#random = random
+    this.#index = index
+  }
+
+  /** The next id as the paths with `-str` answer it. */
+  async nextText(code: string): Promise<string> {
+    const id = await this.next(code)
+    return `${this.#codes.get(code)!.prefix}${this.#index}${id}`
   }
 
   next(code: string): bigint | Promise<bigint> {
@@ -52,7 +69,7 @@ export class IdBuilderNode implements OldNode {
     return this.#database.transaction(async (send) => {
       const [row] = (
         await send(
-          'SELECT id, init_num, current_threshold, step, version, is_seq FROM t_id_builder_config WHERE id = ? FOR UPDATE',
+          'SELECT id, init_num, current_threshold, step, version, is_seq, biz_code FROM t_id_builder_config WHERE id = ? FOR UPDATE',
           [code],
         )
       ).rows
@@ -69,7 +86,8 @@ export class IdBuilderNode implements OldNode {
             )
       if (changed !== 1) return undefined
       const start = BigInt(row.current_threshold ?? row.init_num!)
-      return { start, step: Number(row.step), used: new Set(), sequential: row.is_seq === '0', value: 0 }
+      const [step, sequential, prefix] = [Number(row.step), row.is_seq === '0', String(row.biz_code)]
+      return { start, step, used: new Set(), sequential, value: 0, prefix }
     })
   }
 }

@@ -140,7 +140,8 @@ export type Rule = {
   readonly increment?: number
   readonly offset?: number
   readonly shuffled?: boolean
-  readonly prefix?: string
+  /** IdBuilder's `biz_code`; empty by default. */
+  readonly prefix?: string | null
 }
 
 /** Adds a row as the old service's people do. */
@@ -151,7 +152,14 @@ export async function addRow(send: Send, schema: Schema, rule: Rule): Promise<vo
   } else if (schema === 'idbuilder') {
     await send(
       'INSERT INTO t_id_builder_config (id, init_num, current_threshold, step, biz_code, is_seq) VALUES (?, ?, ?, ?, ?, ?)',
-      [key, String(bound), String(bound), step, rule.prefix ?? '', rule.shuffled ? 1 : 0],
+      [
+        key,
+        String(bound),
+        String(bound),
+        step,
+        rule.prefix === undefined ? '' : rule.prefix,
+        rule.shuffled ? 1 : 0,
+      ],
     )
   } else {
     const last = String(bound - 1n)

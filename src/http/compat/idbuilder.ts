@@ -42,7 +42,10 @@ function route(node: IssuingNode, form: IdForm): CompatRoute {
       return issueOne(reply, {
         known: findFor(node, request, code),
         open: () => openFor(node, request, code),
-        check: (generator) => refuseOtherOrder(generator, form),
+        check(generator) {
+          refuseOtherOrder(generator, form)
+          if (form.text) refuseBareNumbers(generator)
+        },
         show: (generator, run) => (form.text ? generator.text(run.first) : run.toString()),
         contentType: form.text ? contentTypes.text : contentTypes.json,
       })
@@ -56,6 +59,15 @@ function refuseOtherOrder({ name, definition }: Generator, { ordered, text }: Id
   const other = `increase-${keepsOrder ? 'seq-' : ''}id${text ? '-str' : ''}`
   const which = keepsOrder ? 'in order' : 'in no order'
   throw new FahaoError('WRONGTYPE', `the ids of '${name}' come ${which}; get them from /id-builder/${other}`)
+}
+
+/** IdBuilder never answered the number alone as a text: it could be one that it has written of another id. */
+function refuseBareNumbers({ name, definition }: Generator): void {
+  if (definition.format !== undefined) return
+  throw new FahaoError(
+    'WRONGTYPE',
+    `'${name}' has no format for its texts; IdBuilder's were biz_code, node index and id: ID.ALTER ${name} FORMAT biz_code{node}{id}`,
+  )
 }
 
 /** An unknown code, or one of the other kind, caused a null pointer in IdBuilder. */

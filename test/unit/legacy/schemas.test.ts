@@ -45,8 +45,16 @@ describe('the generator of a row', () => {
   })
 
   test('of IdBuilder is in order or not, and shows its code and the node', () => {
-    assert.deepEqual(idbuilder!.options({ step: '10', is_seq: 0, biz_code: '' }), { ...base, step: 10 })
-    assert.deepEqual(idbuilder!.options({ step: 10, is_seq: null, biz_code: null }), { ...base, step: 10 })
+    assert.deepEqual(idbuilder!.options({ step: '10', is_seq: 0, biz_code: '' }), {
+      ...base,
+      step: 10,
+      format: '{node}{id}',
+    })
+    assert.deepEqual(idbuilder!.options({ step: 10, is_seq: null, biz_code: null }), {
+      ...base,
+      step: 10,
+      format: 'null{node}{id}',
+    })
     assert.deepEqual(idbuilder!.options({ step: '10', is_seq: 1, biz_code: 'a{b}_' }), {
       ...base,
       step: 10,

@@ -8,7 +8,8 @@ const json = 'application/json;charset=UTF-8'
 const generators = {
   '1': { kind: 'segment', format: 'sms_{id:4}' },
   '2': { kind: 'segment', within: 'shuffled', format: 'coupon_{id}' },
-  '3': { kind: 'segment', scramble: true },
+  '3': { kind: 'segment', scramble: true, format: '{id:19}' },
+  '4': { kind: 'segment' },
 } as const
 
 describe('the API of IdBuilder', () => {
@@ -44,6 +45,7 @@ describe('the API of IdBuilder', () => {
     ['increase-seq-id', '3', /^WRONGTYPE .*in no order/],
     ['increase-id', '1', /^WRONGTYPE .*in order.*\/id-builder\/increase-seq-id$/],
     ['increase-id-str', '1', /^WRONGTYPE .*\/id-builder\/increase-seq-id-str$/],
+    ['increase-seq-id-str', '4', /^WRONGTYPE '4' has no format.* ID\.ALTER 4 FORMAT biz_code\{node\}\{id\}$/],
     ['increase-id', '9', /^NOGENERATOR no generator '9'/],
     ['increase-seq-id-str', '9', /^NOGENERATOR no generator '9'/],
     ['increase-id', 'a%20b', /^ERR /],
@@ -52,7 +54,7 @@ describe('the API of IdBuilder', () => {
     test(`(${path} of code ${code}) is answered 500 with the reason`, async (t) => {
       const { ask, node, faults } = await serve(t, generators)
       // From here on ids are buffered, and no request has to wait.
-      await Promise.all(['1', '2', '3'].map((name) => node.catalogue.find(name)!.draw(1)))
+      await Promise.all(['1', '2', '3', '4'].map((name) => node.catalogue.find(name)!.draw(1)))
       const [status, type, body] = await ask(`/id-builder/${path}?code=${code}`)
       assert.deepEqual([status, type], [500, json])
       const read = JSON.parse(body)
@@ -68,7 +70,7 @@ describe('the API of IdBuilder', () => {
       assert.deepEqual(faults, [])
       assert.deepEqual(
         [...node.catalogue.inUse()].map((each) => each.stats().issued),
-        [1, 1, 1],
+        [1, 1, 1, 1],
       )
     })
   }
