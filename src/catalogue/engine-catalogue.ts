@@ -14,7 +14,7 @@ import { altered, GeneratorRecords, noGenerator } from './generator-records.ts'
 import { GeneratorsInUse } from './generators-in-use.ts'
 import { describeGenerator, unlessUnavailable } from './info.ts'
 import { type GeneratorInput, parseOptions } from './options.ts'
-import type { StoredGenerator } from './stored.ts'
+import { firstOf, type StoredGenerator } from './stored.ts'
 
 /** Generators by name, opened on demand. */
 export class EngineCatalogue implements Catalogue {
@@ -77,12 +77,14 @@ export class EngineCatalogue implements Catalogue {
   async alter(name: string, changes: GeneratorChanges): Promise<Generator> {
     const { floor, force = false, ...changed } = changes
     const wanted = floor === undefined ? undefined : floorOf(floor)
-    const { stored } = await this.#records.alter(name, changed)
+    const { stored, isNext } = await this.#records.alter(name, changed, { floor: wanted, force })
     this.#inUse.forgetAbsence(name)
     if (wanted !== undefined) refuseFloor(name, stored, wanted)
     // Before the bound is raised: a buffered range can be released only while its version is the newest.
     await this.#inUse.close(name, altered(name))
-    if (wanted !== undefined) await this.#raiseFloor(name, stored, wanted, force)
+    // The next incarnation starts there, unless a node of an older version has completed the change.
+    const isThere = isNext && wanted !== undefined && firstOf(stored.floor, stored.definition) >= wanted
+    if (wanted !== undefined && !isThere) await this.#raiseFloor(name, stored, wanted, force)
     return this.open(name)
   }
 

@@ -11,6 +11,9 @@ export type MoveOptions = {
   readonly force?: boolean
 }
 
+/** A move to a floor, as an alteration asks for it. */
+export type FloorMove = MoveOptions & { readonly floor?: bigint | undefined }
+
 /** Reads the value of `FLOOR`. Throws ERR if it is no whole number. */
 export function floorOf(floor: bigint | string): bigint {
   if (typeof floor === 'bigint' && floor >= 0n) return floor
@@ -19,7 +22,11 @@ export function floorOf(floor: bigint | string): bigint {
 }
 
 /** Throws WRONGTYPE if a generator has no floor to raise, ERR if it has no id above the floor. */
-export function refuseFloor(name: string, { definition }: StoredGenerator, floor: bigint): void {
+export function refuseFloor(
+  name: string,
+  { definition }: Pick<StoredGenerator, 'definition'>,
+  floor: bigint,
+): void {
   const { kind, max } = definition
   if (max === undefined)
     throw new FahaoError(

@@ -13,12 +13,13 @@ import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
 import { type Definition, define, differences, fixedOptions, isCounter, keptOptions } from './definition.ts'
 import type { RecordDeps } from './deps.ts'
-import { refuseJump } from './floor.ts'
+import { type FloorMove, refuseFloor, refuseJump } from './floor.ts'
 import type { ForeignRows } from './foreign-rows.ts'
 import {
   beginChange,
   completeChange,
   floorAfter,
+  floorAfterChange,
   refuseUnchanged,
   seal,
   waitForOtherNodes,
@@ -91,6 +92,7 @@ export class GeneratorRecords {
         floor: before === undefined ? 0n : await this.#floorAfterDrop(name, before.stored, definition),
         definition,
         key: newKey(definition),
+        offsetGiven: options.offset !== undefined,
       }
       const record = await this.#engine.write(
         generatorKey(name),
@@ -105,20 +107,27 @@ export class GeneratorRecords {
     throw contended(name)
   }
 
-  /** Changes options. NOGENERATOR if there is none, ERR if the options contradict each other. */
-  async alter(name: string, changes: Partial<GeneratorInput>): Promise<ReadGenerator> {
+  /**
+   * Changes options. `move.floor`: a new incarnation, if the change begins one, starts at or above it. NOGENERATOR if there
+   * is none, ERR if the options contradict each other. Resolves also to whether it did.
+   */
+  async alter(
+    name: string,
+    changes: Partial<GeneratorInput>,
+    move: FloorMove = {},
+  ): Promise<ReadGenerator & { readonly isNext: boolean }> {
     if (changes.start !== undefined) {
       throw new FahaoError(
         'ERR',
         `start matters only when a generator is created; use FLOOR to move '${name}' forward`,
       )
     }
-    const begun = await this.#change(name, (before) => this.#altered(name, before, changes))
-    if (begun.stored.state !== 'altering') return begun
+    const begun = await this.#change(name, (before) => this.#altered(name, before, changes, move))
+    if (begun.stored.state !== 'altering') return { ...begun, isNext: false }
     const after = await this.#complete(name, begun)
     if (after?.stored.state !== 'live') throw noGenerator(name)
     refuseUnchanged(name, begun.stored, after.stored)
-    return after
+    return { ...after, isNext: true }
   }
 
   /** Leaves a tombstone. NOGENERATOR if there is none, ERR if it is a row of another system's table. */
@@ -222,32 +231,37 @@ export class GeneratorRecords {
     name: string,
     before: StoredGenerator,
     changes: Partial<GeneratorInput>,
+    { floor, force = false }: FloorMove,
   ): Promise<StoredGenerator> {
     const row = await this.#readRow(name)
-    const definition = redefine(before.definition, changes, this.#timeline.nowUs())
+    const definition = redefine(before, changes, this.#timeline.nowUs())
+    const offsetGiven = isOffsetGiven(before, changes, definition)
     if (row !== undefined) this.#rows!.check(name, definition, row.stored)
     const rescrambled = definition.scramble || before.definition.scramble
     if (fixedOptions.every((option) => definition[option] === before.definition[option])) {
-      if (!rescrambled || definition.max === before.definition.max) return { ...before, definition }
+      if (!rescrambled || definition.max === before.definition.max)
+        return { ...before, definition, offsetGiven }
       throw new FahaoError(
         'ERR',
         `max is the domain that '${name}' scrambles; another would repeat ids: use another name`,
       )
     }
     // Rejects early what is impossible. The floor is computed again when the old incarnation has ended.
-    await this.#floorAfter(name, before, definition)
-    return beginChange(before, definition, this.#timeline.nowUs())
+    const nowUs = this.#timeline.nowUs()
+    const change = { next: definition, nextOffsetGiven: offsetGiven }
+    const begun = beginChange(before, change, nowUs)
+    const least = await floorAfterChange(this.#engine, name, begun, nowUs)
+    if (floor === undefined) return begun
+    refuseFloor(name, { definition }, floor)
+    if (!force) refuseJump(name, firstOf(least, definition) - 1n, floor - 1n, definition.max!)
+    return beginChange(before, { ...change, nextFloor: floor }, nowUs)
   }
 
   /** Seals first: the process that dropped it may have crashed before its seal, and later reserves could pass the floor. */
   async #floorAfterDrop(name: string, dropped: StoredGenerator, next: Definition): Promise<bigint> {
     await seal(this.#engine, name, dropped)
     await waitForOtherNodes(this.#deps, dropped.definition, next)
-    return this.#floorAfter(name, dropped, next)
-  }
-
-  #floorAfter(name: string, old: StoredGenerator, next: Definition): Promise<bigint> {
-    return floorAfter(this.#engine, name, old, next, this.#timeline.nowUs())
+    return floorAfter(this.#engine, name, dropped, next, this.#timeline.nowUs())
   }
 }
 
@@ -267,10 +281,28 @@ function contended(name: string): FahaoError {
 }
 
 /** A definition after changes. Options that `changes` does not name stay, also under another kind. */
-function redefine(before: Definition, changes: Partial<GeneratorInput>, nowUs: number): Definition {
+function redefine(
+  { definition: before, offsetGiven }: StoredGenerator,
+  changes: Partial<GeneratorInput>,
+  nowUs: number,
+): Definition {
   const { kind = before.kind } = parseOptions({ kind: before.kind, ...changes })
   const kept = kind === before.kind ? before : keptOptions(before, kind)
-  return define(parseOptions({ ...kept, ...changes, kind }), nowUs)
+  const options = parseOptions({ ...kept, ...changes, kind })
+  if (offsetGiven || changes.offset !== undefined || options.increment === before.increment)
+    return define(options, nowUs)
+  // It belongs to the old increment; the first id of the next incarnation decides.
+  const { offset: _, ...others } = options
+  return define(others, nowUs)
+}
+
+/** Whether the offset of an altered generator was given by a user. With an increment of 1 there is none to give. */
+function isOffsetGiven(
+  before: StoredGenerator,
+  changes: Partial<GeneratorInput>,
+  { increment = 1 }: Definition,
+): boolean {
+  return increment > 1 && (changes.offset !== undefined || before.offsetGiven)
 }
 
 /** Throws EXISTS if the stored definition differs in an option that was given. */

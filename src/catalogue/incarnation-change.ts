@@ -16,7 +16,10 @@
  *     next.
  *  4. Whether ids are left for the next incarnation is computed for the time of the first write or later. It depends
  *     neither on the node that completes the change nor on the clock of that node.
- *  5. A process that reads an `altering` record completes the change first, so that a crash between the two writes delays
+ *  5. The first id of the next incarnation of a counter lies above the block of the last id of the old one, and its own
+ *     block does too, whether a caller takes a value V for the first of a block of `increment` ids (V, V+1, …) or for the
+ *     last one (…, V−1, V).
+ *  6. A process that reads an `altering` record completes the change first, so that a crash between the two writes delays
  *     no other process. Of several processes that complete it, exactly one succeeds.
  */
 import { sleep, stayAlive } from '../base/clock.ts'
@@ -33,7 +36,9 @@ import type { RecordDeps } from './deps.ts'
 import {
   counterAfter,
   counterOf,
+  firstOf,
   generatorKey,
+  lastBelow,
   newKey,
   type ReadGenerator,
   type StoredGenerator,
@@ -46,9 +51,18 @@ const farAheadUs = 24 * 3_600_000_000
 /** A seal is repeated for so many new leaders in a row. */
 const sealTries = 10
 
-/** The record that begins the change from `before` to `next`. */
-export function beginChange(before: StoredGenerator, next: Definition, begunUs: number): StoredGenerator {
-  return { ...before, state: 'altering', incarnation: before.incarnation + 1n, next, begunUs }
+/** What a change asks for. */
+export type Change = {
+  readonly next: Definition
+  /** See `StoredGenerator`. */
+  readonly nextOffsetGiven: boolean
+  /** The least value that the next incarnation may issue. */
+  readonly nextFloor?: bigint | undefined
+}
+
+/** The record that begins the change of `before`. */
+export function beginChange(before: StoredGenerator, change: Change, begunUs: number): StoredGenerator {
+  return { ...before, state: 'altering', incarnation: before.incarnation + 1n, ...change, begunUs }
 }
 
 /** Completes a change. Undefined: another process was faster. */
@@ -86,13 +100,14 @@ async function successor(
   stored: StoredGenerator,
   nowUs: number,
 ): Promise<StoredGenerator> {
-  const { next, begunUs = nowUs, ...old } = stored
-  const definition = next!
+  const { next, nextOffsetGiven, nextFloor, begunUs = nowUs, ...old } = stored
+  const { incarnation } = old
   try {
-    const floor = await floorAfter(engine, name, stored, definition, Math.max(nowUs, begunUs))
-    const { incarnation } = old
+    const floor = await floorAfterChange(engine, name, stored, Math.max(nowUs, begunUs))
+    const definition = followsLast(stored) ? withFirst(next!, floor) : next!
     const counter = counterAfter(name, old, definition, incarnation)
-    return { state: 'live', incarnation, counter, floor, definition, key: newKey(definition) }
+    const offsetGiven = nextOffsetGiven ?? false
+    return { state: 'live', incarnation, counter, floor, definition, key: newKey(definition), offsetGiven }
   } catch (error) {
     if (!hasCode(error, 'ERR') && !hasCode(error, 'CLOCK')) throw error
     // The new definition has no room above the ids issued since the first write. So the old definition stays, with its
@@ -134,9 +149,34 @@ export async function seal(engine: Engine, name: string, stored: StoredGenerator
   }
 }
 
+/** Whether the next incarnation counts from the last id of the old one on, as a sequence of PostgreSQL does. */
+function followsLast({ definition, next, nextOffsetGiven }: StoredGenerator): boolean {
+  return next!.increment !== undefined && !nextOffsetGiven && next!.increment !== definition.increment
+}
+
+/** A definition whose first id is the first that an incarnation with this floor may issue. */
+function withFirst(definition: Definition, floor: bigint): Definition {
+  return { ...definition, offset: firstOf(floor, definition) % BigInt(definition.increment!) }
+}
+
+/** The floor of the next incarnation of an `altering` generator; see `floorAfter`. */
+export async function floorAfterChange(
+  engine: Engine,
+  name: string,
+  stored: StoredGenerator,
+  nowUs: number,
+): Promise<bigint> {
+  const next = stored.next!
+  const floor = await floorAfter(engine, name, stored, next, nowUs, followsLast(stored))
+  const { nextFloor = 0n } = stored
+  if (nextFloor <= firstOf(floor, next)) return floor
+  return followsLast(stored) ? nextFloor : roomFrom(nextFloor, nextFloor - 1n, next)
+}
+
 /**
  * The floor of an incarnation with `next` that follows `old`: a raw value for counters, a unit of time for
  * clock kinds. Throws ERR if the old ids leave no room, CLOCK if they leave some in a while. `nowUs`: Unix µs.
+ * `keepsNoOffset`: the first id need not be ≡ offset.
  */
 export async function floorAfter(
   engine: Engine,
@@ -144,6 +184,7 @@ export async function floorAfter(
   old: StoredGenerator,
   next: Definition,
   nowUs: number,
+  keepsNoOffset = false,
 ): Promise<bigint> {
   // Worker ids keep the ids of one layout apart, whichever incarnation issues them.
   if (
@@ -153,9 +194,12 @@ export async function floorAfter(
   ) {
     return old.floor
   }
+  if (next.layout === undefined) {
+    const above = await leastAbove(engine, name, old, next, nowUs)
+    return above === undefined ? old.floor : roomFrom(above.least, above.highest, next, keepsNoOffset)
+  }
   const highest = await highestId(engine, name, old, nowUs)
   if (highest < 0n) return 0n
-  if (next.layout === undefined) return aboveInCounter(highest, next)
   const floor = aboveInTime(highest, next, nowUs)
   if (next.kind === 'snowflake') await refuseFarAhead(engine, name, layoutOf(next), floor, nowUs)
   return floor
@@ -227,14 +271,50 @@ function timeIsTop({ timeShift, timeBits, totalBits }: Layout): boolean {
   return timeShift + timeBits === totalBits
 }
 
-function aboveInCounter(highest: bigint, next: Definition): bigint {
+/** What the ids of an old incarnation demand of the next one, of a counter. */
+type Above = {
+  /** The largest id that the old one or one before it can have issued. */
+  readonly highest: bigint
+  /** See invariant 5. */
+  readonly least: bigint
+}
+
+/** Undefined: no id was issued under the name. */
+async function leastAbove(
+  engine: Engine,
+  name: string,
+  old: StoredGenerator,
+  next: Definition,
+  nowUs: number,
+): Promise<Above | undefined> {
+  const { definition, floor } = old
+  const before = BigInt(definition.increment ?? 1)
+  const after = BigInt(next.increment!)
+  const block = larger(before, after)
+  if (definition.layout !== undefined) {
+    const highest = await highestId(engine, name, old, nowUs)
+    return highest < 0n ? undefined : { highest, least: highest + block }
+  }
+  const { bound } = await engine.counter(counterOf(name, old))
+  const highest = lastBelow(bound, old)
+  if (highest === undefined) {
+    // The floor lies above the blocks of `before` ids of the incarnations before.
+    return floor === 0n ? undefined : { highest: floor - 1n, least: floor + block - before }
+  }
+  return definition.scramble
+    ? { highest: definition.max!, least: definition.max! + block }
+    : { highest, least: highest + block }
+}
+
+/** The first value from `least` on that an incarnation with `next` can issue. ERR if there is none. */
+function roomFrom(least: bigint, highest: bigint, next: Definition, keepsNoOffset = false): bigint {
   if (next.scramble) {
     throw new FahaoError(
       'ERR',
       'ids have been issued under this name, and scrambled ones could repeat them; use another name',
     )
   }
-  const first = firstFrom(highest + 1n, next.increment!, next.offset!)
+  const first = keepsNoOffset ? least : firstFrom(least, next.increment!, next.offset!)
   if (first > next.max!) {
     throw new FahaoError(
       'ERR',

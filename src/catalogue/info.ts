@@ -6,14 +6,13 @@ import type { Lead } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import { decode, encode } from '../ids/encoding.ts'
 import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
-import { firstFrom } from '../ids/run.ts'
 import type { Generator, GeneratorInfo, IssuingMode } from './catalogue.ts'
 import { type Definition, layoutOf } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import type { RowCounter } from './foreign-rows.ts'
 import { modeOf } from './issuing-right.ts'
 import { detailsOf } from './leadership/moved-error.ts'
-import { counterOf, firstOf, type StoredGenerator } from './stored.ts'
+import { counterOf, lastBelow, type StoredGenerator } from './stored.ts'
 
 const yearUs = 365.25 * 86_400_000_000
 /** JavaScript's dates end here. */
@@ -51,7 +50,7 @@ export async function describeGenerator(
     leader: leaderAddress(deps, lead),
     elsewhere: lead?.state === 'elsewhere' ? detailsOf(slotOf(name), lead) : undefined,
     lastIssued: isKnown
-      ? newest(open, mode, definition.layout === undefined ? lastBelow(bound ?? 0n, stored) : undefined)
+      ? newest(open, mode, definition.layout === undefined ? newestBelow(bound ?? 0n, stored) : undefined)
       : undefined,
     stats,
     exhaustedAt: endUs === undefined || endUs > dateEndUs ? undefined : new Date(endUs / 1000).toISOString(),
@@ -96,16 +95,12 @@ function newest(
   return mode === 'group commit' && stored !== undefined && stored > here ? stored : here
 }
 
-function lastBelow(
+function newestBelow(
   bound: bigint,
-  { definition, floor }: Pick<StoredGenerator, 'definition' | 'floor'>,
+  stored: Pick<StoredGenerator, 'definition' | 'floor'>,
 ): bigint | undefined {
   // The raw count of scrambled ids would disclose what scrambling hides.
-  if (definition.scramble) return undefined
-  const first = firstOf(floor, definition)
-  if (bound <= first) return undefined
-  const last = firstFrom(bound, definition.increment!, definition.offset!) - BigInt(definition.increment!)
-  return last < first ? undefined : last
+  return stored.definition.scramble ? undefined : lastBelow(bound, stored)
 }
 
 /**

@@ -61,7 +61,9 @@ export const generatorOptions = z
     }),
     start: integer.optional().meta({ description: 'first id of a counter (default 1)' }),
     increment: count.optional().meta({ description: 'distance between ids of a counter (default 1)' }),
-    offset: integer.optional().meta({ description: 'ids are ≡ offset modulo increment (default start)' }),
+    offset: integer
+      .optional()
+      .meta({ description: 'ids are ≡ offset modulo increment (default: of the first id)' }),
     max: integer.optional().meta({ description: 'largest id of a counter (default 2^63−1)' }),
     step: count.optional().meta({ description: 'smallest refill of a counter, in ids (default 1000)' }),
     stepMax: count.optional().meta({ description: 'largest refill of a counter, in ids (default 10^10)' }),

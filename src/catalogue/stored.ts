@@ -4,6 +4,7 @@
  */
 import { FahaoError } from '../base/errors.ts'
 import type { StoredRecord } from '../engine/engine.ts'
+import { firstFrom } from '../ids/run.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import type { Definition } from './definition.ts'
 
@@ -22,8 +23,17 @@ export type StoredGenerator = {
   readonly definition: Definition
   /** The secret key of a permutation, 32 hexadecimal digits; undefined if ids are not permuted. */
   readonly key: string | undefined
+  /**
+   * Whether a user has given `offset`, as for one of several sites: an alteration keeps it. Otherwise it follows from the
+   * first id, and from the last one when the increment changes.
+   */
+  readonly offsetGiven: boolean
   /** While altering: the next definition. */
   readonly next?: Definition
+  /** While altering: `offsetGiven` of the next definition. */
+  readonly nextOffsetGiven?: boolean
+  /** While altering: the least value that the next incarnation may issue, if the change names one. */
+  readonly nextFloor?: bigint
   /** While altering: when the change began, in Unix µs by the clock of the node that began it. */
   readonly begunUs?: number
 }
@@ -110,6 +120,18 @@ export function firstOf(floor: bigint, { start }: Definition): bigint {
   return start === undefined || floor > start ? floor : start
 }
 
+/** The largest raw value below `bound` that this incarnation of a counter can have issued; undefined if none. */
+export function lastBelow(
+  bound: bigint,
+  { definition, floor }: Pick<StoredGenerator, 'definition' | 'floor'>,
+): bigint | undefined {
+  const first = firstOf(floor, definition)
+  if (bound <= first) return undefined
+  const increment = definition.increment!
+  const last = firstFrom(bound, increment, definition.offset!) - BigInt(increment)
+  return last < first ? undefined : last
+}
+
 /** The incarnation that issues under this record. */
 export function incarnationOf(name: string, { stored, advances }: ReadGenerator): Incarnation {
   const { incarnation, floor, definition } = stored
@@ -123,15 +145,19 @@ function bigAsText(_key: string, value: unknown): unknown {
 /** A record's generator; ENGINE when it cannot be read. */
 export function readStored(record: StoredRecord): StoredGenerator {
   try {
-    const { state, incarnation, counter, floor, definition, key, next, begunUs } = JSON.parse(record.value)
+    const { state, incarnation, counter, floor, key, begunUs, nextFloor, ...read } = JSON.parse(record.value)
+    const definition = readDefinition(read.definition)
+    const offsetGiven: boolean = read.offsetGiven ?? seemsGiven(definition)
     return {
       state,
       incarnation: BigInt(incarnation),
       counter,
       floor: BigInt(floor),
-      definition: readDefinition(definition),
+      definition,
       key,
-      ...(next !== undefined && { next: readDefinition(next) }),
+      offsetGiven,
+      ...(read.next !== undefined && readNext(read, definition, offsetGiven)),
+      ...(nextFloor !== undefined && { nextFloor: BigInt(nextFloor) }),
       ...(begunUs !== undefined && { begunUs }),
     }
   } catch (cause) {
@@ -139,6 +165,21 @@ export function readStored(record: StoredRecord): StoredGenerator {
       cause,
     })
   }
+}
+
+function readNext(
+  { next, nextOffsetGiven }: Record<string, unknown>,
+  before: Definition,
+  offsetGiven: boolean,
+): Pick<StoredGenerator, 'next' | 'nextOffsetGiven'> {
+  const definition = readDefinition(next as Record<string, unknown>)
+  const seems = definition.offset !== undefined && (offsetGiven || definition.offset !== before.offset)
+  return { next: definition, nextOffsetGiven: (nextOffsetGiven as boolean | undefined) ?? seems }
+}
+
+/** Of a record that does not say whether its offset was given: an offset that does not follow from `start` must have been. */
+function seemsGiven({ start, increment, offset }: Definition): boolean {
+  return offset !== undefined && offset !== (start ?? 1n) % BigInt(increment ?? 1)
 }
 
 function readDefinition(stored: Record<string, unknown>): Definition {

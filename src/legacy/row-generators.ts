@@ -96,7 +96,14 @@ export class LegacyRows implements ForeignRows {
       const { step, stepMax = Math.max(stepMaxOfRows, Number(step ?? 0)) } = options
       const definition = define({ ...options, stepMax }, this.#timeline.nowUs())
       // A key decides only in which order this process issues the ranges that it alone has.
-      return { state: 'live', incarnation: 1n, floor: 0n, definition, key: newKey(definition) }
+      return {
+        state: 'live',
+        incarnation: 1n,
+        floor: 0n,
+        definition,
+        key: newKey(definition),
+        offsetGiven: false,
+      }
     } catch (cause) {
       throw new FahaoError(
         'ENGINE',

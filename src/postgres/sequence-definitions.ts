@@ -164,7 +164,7 @@ async function alter(session: Session, name: string, options: Options, ifExists:
   if (ifExists && !(await caller.exists(name)))
     return session.notice('NOTICE', '00000', `relation "${name}" does not exist, skipping`)
   const present = await definitionOf(session, name)
-  const { start: first = 1n, max: presentMax = max63 } = present
+  const { start: first = 1n, max: presentMax = max63, increment: presentIncrement = 1 } = present
   const { type, increment, max, start, restart } = options
   if (start !== undefined && start !== first)
     throw notSupported('START is fixed when a generator is created', 'RESTART WITH moves it forward.')
@@ -173,13 +173,16 @@ async function alter(session: Session, name: string, options: Options, ifExists:
   const largest = max === null || (max === undefined && type !== undefined) ? typeMax[type ?? 'bigint']! : max
   if (largest !== undefined && largest !== presentMax) words.push('MAX', String(largest))
   const value = restart === undefined ? undefined : (restart ?? first)
+  const changed = increment === undefined || increment === BigInt(presentIncrement) ? undefined : increment
   if (value !== undefined && words.length > 0) {
     // A statement that fails changes nothing.
-    const increments = increment === undefined ? {} : { increment: Number(increment) }
-    await checkRestart(session, name, value, { ...present, ...increments, max: largest ?? presentMax })
+    const block = changed && (changed > presentIncrement ? changed : BigInt(presentIncrement))
+    await checkRestart(session, name, value, { ...present, max: largest ?? presentMax }, block)
   }
-  if (words.length > 0) await caller.run('ID.ALTER', name, ...words)
-  if (value !== undefined) await moveSequence(session, name, value, false)
+  // With another increment any value can be the next one: the ids count from it on.
+  const floor = value !== undefined && changed !== undefined ? ['FLOOR', String(value)] : []
+  if (words.length > 0) await caller.run('ID.ALTER', name, ...words, ...floor)
+  if (value !== undefined && changed === undefined) await moveSequence(session, name, value, false)
   warnAtOnce(session, 'ALTER SEQUENCE')
 }
 

@@ -47,22 +47,29 @@ export async function moveSequence(
 }
 
 /**
- * Throws 22003 or 55000 if `moveSequence` cannot make `value` the next id once the generator is altered to `definition`. What
- * happens meanwhile, and what the caller may not read, it still refuses then.
+ * Throws 22003 or 55000 if `value` cannot become the next id of a generator that is altered to `definition`. `block`: also
+ * to another increment, and the larger of the two, which is how many ids a value may stand for. What happens meanwhile, and what the caller may not read, is refused by the move itself.
  */
 export async function checkRestart(
   { caller }: Session,
   name: string,
   value: bigint,
   definition: Definition,
+  block?: bigint,
 ): Promise<void> {
   caller.demand('SET', name, '0')
-  checkValue(name, value, value - 1n, definition)
+  if (block === undefined) checkValue(name, value, value - 1n, definition)
+  else checkBounds(name, value, value - 1n, definition)
   const { access } = caller.session
   const mayRead = access.unrestricted || access.allows('get')
   const newest = mayRead ? await caller.run('GET', name) : null
   const last = typeof newest === 'string' ? BigInt(newest) : (await caller.floor(name)) - 1n
   if (value <= last) throw new SqlError(notInState, `the ids of "${name}" up to ${last} are used already`)
+  if (block !== undefined && value < last + block)
+    throw new SqlError(
+      notInState,
+      `the ids of "${name}" up to ${last} are used already, and a value may stand for ${block} ids; RESTART WITH ${last + block} or above`,
+    )
   try {
     refuseJump(name, last, value - 1n, definition.max ?? max63)
   } catch (error) {
@@ -72,14 +79,14 @@ export async function checkRestart(
   }
 }
 
-function checkValue(
-  name: string,
-  value: bigint,
-  newest: bigint,
-  { increment = 1, offset = 0n, max = max63, kind }: Definition,
-): void {
+function checkBounds(name: string, value: bigint, newest: bigint, { max = max63 }: Definition): void {
   if (newest < 0n || value > max)
     throw new SqlError('22003', `setval: value ${value} is out of bounds for sequence "${name}" (1..${max})`)
+}
+
+function checkValue(name: string, value: bigint, newest: bigint, definition: Definition): void {
+  checkBounds(name, value, newest, definition)
+  const { increment = 1, offset = 0n, kind } = definition
   const stride = BigInt(increment)
   if (kind === 'sequence' && (value - offset) % stride !== 0n) throw between(name, value, stride, offset)
 }
@@ -101,7 +108,7 @@ export async function stateOf(
   caller.demand('GET', name)
   const { start = 1n } = await definitionOf(session, name)
   const newest = await caller.run('GET', name)
-  return typeof newest === 'string'
-    ? { last: newest, isCalled: true }
-    : { last: String(start), isCalled: false }
+  if (typeof newest === 'string') return { last: newest, isCalled: true }
+  const floor = await caller.floor(name)
+  return { last: String(floor > start ? floor : start), isCalled: false }
 }

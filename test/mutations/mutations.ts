@@ -167,6 +167,13 @@ export const mutations: readonly Mutation[] = [
     to: 'scaleOf(old.definition) !== name) return',
   },
   {
+    fault: 'the ids after a change of the increment lie in the block of an id before it',
+    foundBy: 'test/unit/catalogue/increments.test.ts',
+    file: 'src/catalogue/incarnation-change.ts',
+    from: ': { highest, least: highest + block }',
+    to: ': { highest, least: highest + 1n }',
+  },
+  {
     fault: 'strict order is acknowledged before other nodes have received the change',
     foundBy: 'test/unit/catalogue/incarnation-change.test.ts',
     scenario: 'fleet',

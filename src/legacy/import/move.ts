@@ -90,7 +90,16 @@ async function next(
   const floor = await raise(target, counterOf(name, { counter }), bound, incarnation)
   return {
     record,
-    stored: { state: 'live', incarnation, counter, floor, definition: definition!, key: newKey(definition!) },
+    stored: {
+      state: 'live',
+      incarnation,
+      counter,
+      floor,
+      definition: definition!,
+      key: newKey(definition!),
+      // A row with a distance has a remainder, for tinyid's databases side by side.
+      offsetGiven: definition!.increment! > 1,
+    },
   }
 }
 

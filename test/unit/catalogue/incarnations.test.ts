@@ -113,7 +113,10 @@ describe('the next incarnation of a generator', () => {
     assert.equal(incarnation, 2n)
     assert.equal(definition.increment, 10)
     const after = await use(node, 'g', 3)
-    assert.ok(after[0]! > before.at(-1)! && after.every((id) => id % 10n === 0n))
+    assert.deepEqual(
+      after,
+      [1n, 2n, 3n].map((each) => before.at(-1)! + each * 10n),
+    )
   })
 
   it('is refused if no id of its steps is left below max', async () => {

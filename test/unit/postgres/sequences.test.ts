@@ -335,7 +335,7 @@ describe('CREATE, ALTER and DROP SEQUENCE', () => {
     await connected.query('DROP SEQUENCE b; CREATE SEQUENCE b')
     for (const [change, sqlState] of [
       ['a INCREMENT BY 5 RESTART WITH 20', '55000'],
-      ['a INCREMENT BY 5 RESTART WITH 52', '55000'],
+      ['a INCREMENT BY 5 RESTART WITH 34', '55000'],
       ['a INCREMENT BY 5 RESTART', '55000'],
       ['a INCREMENT BY 5 MAXVALUE 60 RESTART WITH 65', '22003'],
       ['a INCREMENT BY 5 RESTART WITH 5000000000000000000', '55000'],
@@ -346,9 +346,33 @@ describe('CREATE, ALTER and DROP SEQUENCE', () => {
       const { definition } = await node.catalogue.info(name)
       assert.deepEqual([definition.increment, definition.max], [1, 2n ** 63n - 1n], name)
     }
-    await connected.query('ALTER SEQUENCE a INCREMENT BY 5 MAXVALUE 8000 RESTART WITH 65')
+    await connected.query('ALTER SEQUENCE a INCREMENT BY 5 MAXVALUE 8000 RESTART WITH 67')
     const rows = await rowsOf(connected, "SELECT nextval('a') FROM generate_series(1, 2)")
-    assert.deepEqual(rows, [['65'], ['70']])
+    assert.deepEqual(rows, [['67'], ['72']])
+  })
+
+  test('continue at the last value plus a larger increment, as in PostgreSQL', async (t) => {
+    const { client } = await serve(t)
+    const connected = await client()
+    const next = async (name: string) =>
+      ((await rowsOf(connected, `SELECT nextval('${name}')`)) as string[][]).join()
+    await connected.query('CREATE SEQUENCE a')
+    await rowsOf(connected, "SELECT nextval('a') FROM generate_series(1, 3)")
+    await connected.query('ALTER SEQUENCE a INCREMENT BY 50')
+    assert.deepEqual((await connected.query('SELECT last_value, is_called FROM a')).rows, [
+      { last_value: '53', is_called: false },
+    ])
+    assert.deepEqual([await next('a'), await next('a')], ['53', '103'])
+    await connected.query('ALTER SEQUENCE a INCREMENT BY 70')
+    assert.deepEqual([await next('a'), await next('a')], ['173', '243'])
+    // The first value of a sequence that issued none stays.
+    await connected.query('CREATE SEQUENCE unused; ALTER SEQUENCE unused INCREMENT BY 50')
+    assert.deepEqual([await next('unused'), await next('unused')], ['1', '51'])
+    await connected.query('CREATE SEQUENCE b START 7 INCREMENT BY 50')
+    assert.equal(await next('b'), '7')
+    // A caller may take a value for the first of its block: 7 for 7 to 56.
+    await connected.query('ALTER SEQUENCE b INCREMENT BY 1')
+    assert.deepEqual([await next('b'), await next('b')], ['57', '58'])
   })
 
   test('refuse what a generator cannot keep', async (t) => {
