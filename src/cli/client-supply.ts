@@ -68,12 +68,12 @@ class Supply implements ClientSupply {
     return id === undefined ? undefined : { ids: [String(id)], isText }
   }
 
-  async draw(name: string, count: number, signal: AbortSignal): Promise<Drawn> {
+  async draw(name: string, count: number, signal: AbortSignal, contiguous: boolean): Promise<Drawn> {
     try {
       const generator = await this.#opened(name, signal)
       const isText = generator.isFormatted
       if (isText) return { ids: await generator.nextTexts(count, { signal }), isText }
-      const ids = await generator.nextBatch(count, { signal, contiguous: true })
+      const ids = await generator.nextBatch(count, { signal, contiguous })
       return { ids: ids.map(String), isText }
     } catch (error) {
       throw asOwn(error)

@@ -70,10 +70,10 @@ class Maker implements IdMaker {
     return { ids: [String(this.#run.first)], isText: false }
   }
 
-  draw(name: string, count: number, signal: AbortSignal): Promise<Drawn> {
+  draw(name: string, count: number, signal: AbortSignal, isBlock: boolean): Promise<Drawn> {
     return this.#until(signal, async (caller) => {
       const { contiguous, definition } = await caller.open(name)
-      if (count > 1 && contiguous && definition.format === undefined) {
+      if (isBlock && count > 1 && contiguous && definition.format === undefined) {
         const first = await caller.issueBlock(name, count)
         // If it has got a format meanwhile, its ids are texts.
         if ((await caller.definition(name)).format === undefined)

@@ -42,6 +42,13 @@ function inTurns<Result>(slices: Slices<Result>, signal: AbortSignal): Promise<R
   })
 }
 
+/** Resolves in a later turn, when others have been served. Rejects with ABORTED. */
+export function laterTurn(signal: AbortSignal): Promise<void> {
+  return inTurns(noWork(), signal)
+}
+
+function* noWork(): Slices<void> {}
+
 /** The client is gone, so that its statement is not sent. */
 export function goneError(): FahaoError {
   return new FahaoError('ABORTED', 'the client has ended the connection, so its statement was not sent')

@@ -8,6 +8,7 @@
  *  3. While a statement waits for the server or for ids, the client's next command is not judged.
  *  4. The insert id of a reply is never the id of a row that was not inserted.
  */
+import assert from 'node:assert/strict'
 import { describe, FahaoError } from '../base/errors.ts'
 import { type HeldCommand, isExecution, type StatementReader } from './client-commands.ts'
 import { type ColumnType, refuseUnfit, UnfitId } from './column-types.ts'
@@ -27,6 +28,7 @@ import { type Insert, idsNeeded } from './sql/insert.ts'
 import type { Reading } from './sql/reading.ts'
 import { diagnosticsLost, notReadable, notSeen, type Refusal } from './sql/refusal.ts'
 import type { TableFact, TableFacts } from './sql/row-reader.ts'
+import { type Slices, sliceRows } from './sql/slices.ts'
 import { readingSlices } from './sql/statements.ts'
 
 type Given = { readonly insert: Insert; readonly id: bigint }
@@ -43,6 +45,24 @@ type Learned = {
 
 /** About how much memory the ids of a row take, with what is known of the row, and an INSERT without them. */
 const [rowBytes, insertBytes] = [150, 1000]
+
+/** The types of columns, of those that are known. */
+type Types = ReadonlyMap<FilledColumn, ColumnType | undefined>
+
+/** The text with its ids. Throws UnfitId for an id that its column cannot hold. */
+function* checkedSlices(
+  sql: Buffer,
+  inserts: readonly Insert[],
+  types: Types,
+  drawn: readonly DrawnIds[],
+): Slices<Buffer> {
+  for (const [at, { column }] of inserts.entries()) {
+    const type = types.get(column)
+    if (type !== undefined) refuseUnfit(drawn[at]!, column, type)
+    if (at % sliceRows === sliceRows - 1) yield
+  }
+  return yield* fillSlices(sql, inserts, drawn)
+}
 
 /** Reads the statements of one connection. */
 export class StatementFiller implements StatementReader {
@@ -242,30 +262,35 @@ export class StatementFiller implements StatementReader {
     const { inserts } = reading
     const untyped = this.#knowledge.untyped(inserts)
     if (untyped !== undefined) return this.#learn(command, untyped, 'type', learned)
-    const types = inserts.map(({ column }) => this.#knowledge.typeOf(column))
-    const { supply } = this.#host.filling
-    const drawn = inserts.map((insert) =>
-      supply.take(insert.column.generator, idsNeeded(insert), this.#host.signal),
-    )
-    if (!drawn.some((ids) => ids instanceof Promise))
-      return this.#write(command, reading, types, drawn as DrawnIds[])
+    const types = new Map<FilledColumn, ColumnType | undefined>()
+    for (const { column } of inserts)
+      if (!types.has(column)) types.set(column, this.#knowledge.typeOf(column))
+    const { signal, filling } = this.#host
+    const draws = inserts.map((insert) => ({
+      generator: insert.column.generator,
+      count: idsNeeded(insert),
+    }))
+    const [first, ...others] = draws
+    assert(first, 'a text that is filled has an INSERT')
+    if (others.length > 0) {
+      this.#weigh(command, inserts)
+      const drawn = filling.supply.takeEach(draws, signal)
+      return drawn.then((ids) => this.#write(command, reading, types, ids))
+    }
+    const drawn = filling.supply.take(first.generator, first.count, signal)
+    if (!(drawn instanceof Promise)) return this.#write(command, reading, types, [drawn])
     this.#weigh(command, inserts)
-    return Promise.all(drawn).then((ids) => this.#write(command, reading, types, ids))
+    return drawn.then((ids) => this.#write(command, reading, types, [ids]))
   }
 
   #write(
     command: HeldCommand,
     reading: Fill,
-    types: readonly (ColumnType | undefined)[],
+    types: Types,
     drawn: readonly DrawnIds[],
   ): Promise<void> | undefined {
-    const { inserts } = reading
-    inserts.forEach(({ column }, at) => {
-      const type = types[at]
-      if (type !== undefined) refuseUnfit(drawn[at]!, column, type)
-    })
     const { body } = command
-    const sql = paced(fillSlices(body, inserts, drawn), body.length, this.#host.signal)
+    const sql = paced(checkedSlices(body, reading.inserts, types, drawn), body.length, this.#host.signal)
     if (sql instanceof Promise) return sql.then((text) => this.#send(command, reading, drawn, text))
     return this.#send(command, reading, drawn, sql)
   }
