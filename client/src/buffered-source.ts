@@ -10,6 +10,7 @@
  *  4. A pause that a quota has caused is not ended by callers: however many come, they cause one request in that time.
  *  5. Before ids leave the buffer in a callback of the event loop, copies of this memory have been looked for.
  */
+import { assert } from '../../src/base/assert.ts'
 import type { Clock, Timer } from '../../src/base/clock.ts'
 import type { CopyDetector } from '../../src/base/copy-detector.ts'
 import { describe, FahaoError, hasCode } from '../../src/base/errors.ts'
@@ -91,6 +92,11 @@ export abstract class BufferedSource implements IdSource {
   /** Returns what is left to the service. */
   protected abstract giveBack(): Promise<void>
   abstract nextIsSafe(): boolean
+
+  assertInvariants(): void {
+    this.#queue.assertInvariants()
+    assert(this.closed === undefined || this.#queue.length === 0, 'no caller waits after the end')
+  }
 
   take(count: number, run: Run): number {
     if (this.closed !== undefined) return 0

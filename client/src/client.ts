@@ -14,7 +14,7 @@ import { type ClientOptions, parseUrls, type Settings, settingsOf } from './opti
 import { RespLink } from './resp-link.ts'
 import { ServiceTime } from './service-time.ts'
 import { within } from './within.ts'
-import { WorkerLease } from './worker-lease.ts'
+import { WorkerLeases } from './worker-leases.ts'
 
 /**
  * Connects to a Fahao service: `redis://HOST:7379` or `rediss:` (RESP, on the package `redis`), `http://HOST:7380` or
@@ -62,7 +62,6 @@ export class FahaoClient {
   readonly #generators = new Map<string, Promise<LeasedGenerator>>()
   /** Those that are open. */
   readonly #opened = new Set<LeasedGenerator>()
-  readonly #leases: WorkerLease[] = []
   readonly #workers = new Set<LeasedWorker>()
   /** Claims under way. */
   readonly #claims = new Set<Promise<LeasedWorker>>()
@@ -82,18 +81,14 @@ export class FahaoClient {
         ? new HttpLink(url, settings, clock)
         : new RespLink(url, settings, clock)
     const nodes = new Nodes({ ...settings, urls, clock, random, copies, link: link ?? linkOf })
-    const newLease = () => {
-      const lease = new WorkerLease({
-        nodes,
-        clock,
-        ttlMs: ttlOf(settings),
-        holder: settings.holder,
-        observe: (nowUs) => time.observe(nowUs),
-      })
-      this.#leases.push(lease)
-      return lease
-    }
-    this.#deps = { nodes, settings, clock, random, copies, time, lease: newLease(), newLease }
+    const leases = new WorkerLeases({
+      nodes,
+      clock,
+      ttlMs: ttlOf(settings),
+      holder: settings.holder,
+      observe: (nowUs) => time.observe(nowUs),
+    })
+    this.#deps = { nodes, settings, clock, random, copies, time, leases }
     this.#watch = copies.watch()
   }
 
@@ -163,6 +158,12 @@ export class FahaoClient {
     return this.close()
   }
 
+  /** @internal Throws where an invariant of what it holds is broken. */
+  assertInvariants(): void {
+    this.#deps.leases.assertInvariants()
+    for (const generator of this.#opened) generator.assertInvariants()
+  }
+
   async #open(name: string): Promise<LeasedGenerator> {
     const generator = await openGenerator(name, this.#deps)
     if (this.#closing !== undefined) {
@@ -185,7 +186,7 @@ export class FahaoClient {
   async #giveBack(reason: FahaoError): Promise<void> {
     await Promise.all([...this.#opened].map((generator) => generator.close(reason)))
     await Promise.all([
-      ...this.#leases.map((lease) => lease.giveBack()),
+      this.#deps.leases.giveBack(),
       ...[...this.#workers].map((worker) => worker.release()),
       // One that is answered meanwhile is released by itself.
       ...[...this.#claims].map((claim) => claim.catch(() => {})),
@@ -193,7 +194,7 @@ export class FahaoClient {
   }
 
   #dropAll(reason: string): void {
-    for (const lease of this.#leases) lease.drop()
+    this.#deps.leases.drop()
     for (const generator of this.#opened) generator.drop()
     for (const worker of this.#workers) worker.drop(reason)
     this.#deps.settings.onEvent({ type: 'memory-copied', reason })

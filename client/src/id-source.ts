@@ -24,6 +24,8 @@ export interface IdSource {
   draw(count: number, options: DrawOptions): Promise<Run[]>
   /** See `ClientGenerator.stats`. */
   stats(): GeneratorStats
+  /** Throws where an invariant is broken. */
+  assertInvariants(): void
   /** Drops the buffer, of which a copy of this memory may issue the same ids. */
   drop(): void
   /** Rejects callers with `reason`, and returns what can be returned. Never rejects. */

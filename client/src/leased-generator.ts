@@ -122,6 +122,11 @@ export class LeasedGenerator implements ClientGenerator {
     return sumOf(this.#before, this.#source.stats())
   }
 
+  /** Throws where an invariant of what it holds is broken. */
+  assertInvariants(): void {
+    this.#source.assertInvariants()
+  }
+
   /** Drops what a copy of this memory may hold too. */
   drop(): void {
     this.#source.drop()
@@ -188,7 +193,7 @@ export class LeasedGenerator implements ClientGenerator {
     const granted = withSpan(this.name, answer, this.#deps)
     // Nothing is changed when one of these throws: the ids that are left have the earlier format.
     const definition = definitionOf(granted.grant)
-    const source = makeSource(this.name, granted, this.#deps, this.#changes, before)
+    const source = makeSource(this.name, granted, this.#deps, this.#changes)
     this.#definition = definition
     this.#readUs = granted.sentUs
     this.#source = source

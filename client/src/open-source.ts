@@ -13,7 +13,8 @@ import { type Answer, SegmentSource } from './segment-source.ts'
 import type { ServiceTime } from './service-time.ts'
 import { isOfSize } from './size-cap.ts'
 import { SnowflakeSource } from './snowflake-source.ts'
-import type { Span, WorkerLease } from './worker-lease.ts'
+import type { Span } from './worker-lease.ts'
+import type { WorkerLeases } from './worker-leases.ts'
 
 /** What the generators of one client share. */
 export type GeneratorDeps = {
@@ -23,13 +24,11 @@ export type GeneratorDeps = {
   readonly random: Random
   readonly copies: CopyDetector
   readonly time: ServiceTime
-  readonly lease: WorkerLease
-  /** A worker lease beside the shared one, for a layout that has no room for that. */
-  readonly newLease: () => WorkerLease
+  readonly leases: WorkerLeases
 }
 
-/** What the service has granted, and the worker lease that a snowflake uses. */
-export type Granted = Answer & { readonly span?: Span; readonly lease?: WorkerLease }
+/** What the service has granted, and the time that a snowflake may use. */
+export type Granted = Answer & { readonly span?: Span }
 
 /** The first ids that are asked for. */
 const firstCount = 1000
@@ -45,16 +44,12 @@ export function ttlOf({ horizonMs }: Settings): number {
 
 /** Asks the service what the generator is, and for its first ids. Rejects as the service does. */
 export async function firstGrant(name: string, deps: GeneratorDeps): Promise<Granted> {
-  const { lease, time } = deps
+  const { leases, time } = deps
   // One worker id serves all snowflakes, so the lease that is there is tried first.
-  if (lease.isHeld) {
+  if (leases.isHeldFor(name)) {
     try {
-      return spanGranted(await lease.secure(name), lease)
+      return spanGranted(await leases.secure(name))
     } catch (error) {
-      if (hasCode(error, 'WORKERID')) {
-        const own = deps.newLease()
-        return spanGranted(await own.secure(name), own)
-      }
       if (!hasCode(error, 'WRONGTYPE')) throw error
     }
   }
@@ -63,16 +58,15 @@ export async function firstGrant(name: string, deps: GeneratorDeps): Promise<Gra
   return withSpan(name, answer, deps)
 }
 
-/** What was granted, with the worker lease that it contains; a snowflake whose namespace permits none has none. */
-export function withSpan(name: string, granted: Granted, deps: GeneratorDeps): Granted {
+/** What was granted, with the time that it contains; a snowflake whose namespace permits no leases has none. */
+export function withSpan(name: string, granted: Granted, { leases }: GeneratorDeps): Granted {
   const { grant, sentUs, span } = granted
   if (grant.kind !== 'snowflake' || grant.lease === undefined || span !== undefined) return granted
-  const lease = deps.lease.isHeld ? deps.newLease() : deps.lease
-  return spanGranted(lease.adopt(name, grant, sentUs), lease)
+  return spanGranted(leases.adopt(name, grant, sentUs))
 }
 
-function spanGranted(span: Span, lease: WorkerLease): Granted {
-  return { grant: span.grant, sentUs: span.sentUs, span, lease }
+function spanGranted(span: Span): Granted {
+  return { grant: span.grant, sentUs: span.sentUs, span }
 }
 
 /** Asks for the first ids, for fewer as long as a quota refuses them. */
@@ -110,20 +104,16 @@ export type Changes = {
   readonly onAltered: () => void
 }
 
-/**
- * Makes the source of what was granted.
- * @param before the source that it replaces.
- */
+/** Makes the source of what was granted. */
 export function makeSource(
   name: string,
   granted: Granted,
   deps: GeneratorDeps,
   { onChange, onAltered }: Changes,
-  before?: IdSource,
 ): IdSource {
   const definition = definitionOf(granted.grant)
-  const { nodes, settings, clock, random, copies, time } = deps
-  const { span, lease } = granted
+  const { nodes, settings, clock, random, copies, time, leases } = deps
+  const { span } = granted
   const shared = { ...settings, name, definition, clock, copies, onAltered }
   if (definition.kind === 'segment') {
     return new SegmentSource(
@@ -136,20 +126,19 @@ export function makeSource(
       granted,
     )
   }
-  if (span === undefined || lease === undefined) {
+  if (span === undefined) {
     const { timeoutMs } = settings
     return new RequestSource({ ask: askIds(name, definition, deps), clock, timeoutMs })
   }
   return new SnowflakeSource(
     {
       ...shared,
-      lease,
+      leases,
       time,
       random,
-      onChange: (later) => onChange(spanGranted(later, lease)),
+      onChange: (later) => onChange(spanGranted(later)),
     },
     span,
-    before instanceof SnowflakeSource ? before.untouchedUs : 0,
   )
 }
 

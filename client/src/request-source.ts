@@ -14,6 +14,7 @@
  *  6. Ids with a gap between them do not reach a caller whose ids follow one another: it asks
  *     again, `gapTriesMax` times in all.
  */
+import { assert } from '../../src/base/assert.ts'
 import type { Clock } from '../../src/base/clock.ts'
 import { FahaoError, hasCode } from '../../src/base/errors.ts'
 import { FastRun } from '../../src/ids/fast-run.ts'
@@ -103,6 +104,12 @@ export class RequestSource implements IdSource {
   }
 
   drop(): void {}
+
+  assertInvariants(): void {
+    assert(this.#inFlight <= inFlightMax, 'requests overlap up to a limit')
+    assert(this.#callers.length <= this.#waiting, 'who is to be asked for waits')
+    assert(this.#closed === undefined || this.#callers.length === 0, 'no caller waits after the end')
+  }
 
   async close(reason: Error): Promise<void> {
     this.#closed = reason

@@ -8,6 +8,7 @@
  *     every method that takes or changes something. Where ids are permuted it holds none.
  *  4. What `leftovers` and `spare` name has not been issued and will not be: it has left the chain before they return.
  */
+import { assert } from '../../src/base/assert.ts'
 import { FastRun } from '../../src/ids/fast-run.ts'
 import { max53 } from '../../src/ids/limits.ts'
 import { countBelow, firstFrom, Run, ScatteredRun, two32 } from '../../src/ids/run.ts'
@@ -214,6 +215,21 @@ export class SegmentChain {
     if (this.#lapsed !== undefined) from.set(this.#lapsed.lease, this.#lapsed.from)
     this.clear()
     return [...from].map(([lease, unused]) => ({ lease, from: unused }))
+  }
+
+  /** Throws where an invariant is broken. */
+  assertInvariants(): void {
+    const { taken, count } = this.fastRun
+    let sum = 0
+    for (const { first, size, next, used, left } of this.#links) {
+      sum += left
+      assert(left > 0 && used >= 0 && used + left <= size, 'a range has ids left, and no more than it had')
+      assert(next === first + BigInt(used) * this.#stride, 'the next id follows those that were taken')
+    }
+    assert(sum === this.#left, 'the ids left are those of its ranges')
+    assert(taken + count <= (this.#links[0]?.left ?? 0), 'the fast run is of the first range')
+    assert(this.#order === undefined || count === 0, 'permuted ids have no fast run')
+    assert(this.#lapsed === undefined || this.#links.length === 0, 'what lapsed is of the newest range')
   }
 
   /** The lease of a range, and its first raw value that is unused after the next `kept` ids. */

@@ -78,6 +78,11 @@ export class SegmentSource extends BufferedSource {
     this.#chain.clear()
   }
 
+  override assertInvariants(): void {
+    super.assertInvariants()
+    this.#chain.assertInvariants()
+  }
+
   protected override available(): number {
     this.#chain.expire(this.options.clock.monoUs())
     return this.#chain.available

@@ -4,8 +4,9 @@
  * Invariants
  *  1. An id carries the worker id in whose span its time lies, whole units of it only.
  *  2. Time is used only by the answer to a request that named this generator, and under the definition of this source.
- *  3. Ids increase where the layout has time above the node: also from one lease to the next, from a source to the one that
- *     replaces it, and where the clock of the service falls back. Time at or below the newest that was used is skipped.
+ *  3. No time is used twice, and ids increase where the layout has time above the node: also from one lease to the next, from
+ *     a source to any later one, and where the clock of the service falls back. Time that counts as used in the `UsedTime` of
+ *     the span is skipped.
  *  4. Of a span that ends below that time nothing is issued. Callers wait while the lease is renewed, with CLOCK as the
  *     reason.
  *  5. What the service said is trusted for `ttlMs` from when its request was sent, on the monotonic clock, however far ahead the
@@ -26,12 +27,13 @@ import type { DrawOptions } from './id-source.ts'
 import { unsafe } from './request-source.ts'
 import type { ServiceTime } from './service-time.ts'
 import type { Waiter } from './wait-queue.ts'
-import type { Span, WorkerLease } from './worker-lease.ts'
+import type { Span } from './worker-lease.ts'
+import type { WorkerLeases } from './worker-leases.ts'
 
 /** The parts of a snowflake source. */
 export type SnowflakeSourceOptions = BufferedSourceOptions & {
   readonly definition: Definition
-  readonly lease: WorkerLease
+  readonly leases: Pick<WorkerLeases, 'secure' | 'ttlMs'>
   readonly time: ServiceTime
   readonly random: Random
   /** Called with an answer of another definition, or when the timeline was replaced. */
@@ -61,8 +63,8 @@ export class SnowflakeSource extends BufferedSource {
   /** On the monotonic clock, in µs: a burst that borrows time does not renew again and again. */
   #restUntilUs = 0
 
-  /** @param aboveUs where a source before it has stopped, in Unix µs. */
-  constructor(options: SnowflakeSourceOptions, span: Span, aboveUs = 0) {
+  /** Starts with the time of `span`, above what was used of it. */
+  constructor(options: SnowflakeSourceOptions, span: Span) {
     super(options)
     this.#options = options
     this.#layout = parseLayout(options.definition.layout)
@@ -76,12 +78,7 @@ export class SnowflakeSource extends BufferedSource {
       sequenceStart: options.definition.sequenceStart,
     })
     this.fastRun = this.#buffer.fastRun
-    this.#grant(span, aboveUs)
-  }
-
-  /** First moment, in Unix µs, of which no id has been issued. */
-  get untouchedUs(): number {
-    return this.#layout.epochUs + this.#buffer.untouched * this.#layout.unitUs
+    this.#grant(span)
   }
 
   override draw(count: number, options: DrawOptions): Promise<Run[]> {
@@ -103,6 +100,11 @@ export class SnowflakeSource extends BufferedSource {
     this.#buffer.clear()
     this.#untilUs = 0
     this.#renewUs = 0
+  }
+
+  override assertInvariants(): void {
+    super.assertInvariants()
+    this.#buffer.assertInvariants()
   }
 
   protected override available(): number {
@@ -146,19 +148,18 @@ export class SnowflakeSource extends BufferedSource {
   }
 
   protected override async refill(): Promise<void> {
-    const { lease, time, name, definition, onChange, clock } = this.#options
+    const { leases, time, name, definition, onChange, clock } = this.#options
     this.#buffer.low = false
-    const span = await lease.secure(name)
+    const span = await leases.secure(name)
     if (this.closed !== undefined) return
     const isSame = definitionOf(span.grant).identity === definition.identity
     if (!isSame || time.timeline !== this.#timeline) return onChange(span)
-    this.#grant(span, 0)
+    this.#grant(span)
     this.#checkClock(span.grant.nowUs)
     this.#restUntilUs = clock.monoUs() + restMs * 1000
   }
 
   protected override async giveBack(): Promise<void> {
-    this.#options.lease.used(this.untouchedUs)
     this.#buffer.clear()
   }
 
@@ -167,10 +168,10 @@ export class SnowflakeSource extends BufferedSource {
    * span ahead of the clock has been unused for a while.
    */
   #mostAtOnce(): number {
-    const { definition, lease } = this.#options
+    const { definition, leases } = this.#options
     const { unitUs } = this.#layout
     const borrowed = Math.ceil((definition.borrowMaxMs * 1000) / unitUs) + 1
-    const leased = Math.ceil((lease.ttlMs * 1000) / unitUs)
+    const leased = Math.ceil((leases.ttlMs * 1000) / unitUs)
     return Math.max(Math.min(borrowed, leased) * this.#buffer.capacity, this.available())
   }
 
@@ -180,22 +181,23 @@ export class SnowflakeSource extends BufferedSource {
     if (this.#untilUs > 0 && this.#monoUs >= this.#deadlineUs) this.drop()
   }
 
-  #grant({ claim, worker, fromUs, untilUs, sentUs }: Span, aboveUs: number): void {
+  #grant({ claim, worker, fromUs, untilUs, sentUs, used }: Span): void {
     const { epochUs, unitUs } = this.#layout
-    const { horizonMs, lease } = this.#options
-    this.#deadlineUs = sentUs + lease.ttlMs * 1000
+    const { horizonMs, leases } = this.#options
+    const firstFrom = (us: number) => Math.max(0, Math.ceil((us - epochUs) / unitUs))
+    this.#deadlineUs = sentUs + leases.ttlMs * 1000
     this.#renewUs = this.#deadlineUs - horizonMs * 1000
     if (claim !== this.#claim) {
       this.#claim = claim
-      this.#start = Math.max(0, Math.ceil((Math.max(fromUs, aboveUs) - epochUs) / unitUs))
+      this.#start = firstFrom(fromUs)
     }
     const end = Math.min(this.#buffer.unitsAt(untilUs), this.#unitMax)
-    if (this.#start >= this.#unitMax)
+    if (firstFrom(Math.max(fromUs, used.untilUs)) >= this.#unitMax)
       throw new FahaoError(
         'EXHAUSTED',
         `the time field of '${this.options.name}' is full; use another layout`,
       )
-    this.#buffer.grant(worker, this.#start, end)
+    this.#buffer.grant(worker, this.#start, end, used)
     this.#untilUs = untilUs
     const spanUnits = Math.max(0, end - this.#start)
     this.#buffer.markAt(untilUs - horizonMs * 1000, Math.min(spanUnits / 2, (horizonMs * 1000) / unitUs / 4))
@@ -203,9 +205,9 @@ export class SnowflakeSource extends BufferedSource {
 
   /** Throws CLOCK when the span is useless because the clock of the service has fallen back, rather than used up. */
   #checkClock(serviceUs: number): void {
-    const { name, lease } = this.#options
-    const aheadMs = (this.untouchedUs - serviceUs) / 1000
-    const waitMs = aheadMs - lease.ttlMs
+    const { name, leases } = this.#options
+    const aheadMs = (this.#layout.epochUs + this.#buffer.untouched * this.#layout.unitUs - serviceUs) / 1000
+    const waitMs = aheadMs - leases.ttlMs
     const isUsable = this.#buffer.position < this.#buffer.end
     if (isUsable || waitMs <= this.#layout.unitUs / 1000) return
     const seconds = (ms: number) => Math.ceil(ms / 1000)

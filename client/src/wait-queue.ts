@@ -7,6 +7,7 @@
  *  2. Every caller is settled once: with ids, with its own timeout, its signal, or the queue's refusal.
  *  3. The process stays alive while a caller waits.
  */
+import { assert } from '../../src/base/assert.ts'
 import { type Clock, stayAlive, type Timer } from '../../src/base/clock.ts'
 import type { FahaoError } from '../../src/base/errors.ts'
 import type { Run } from '../../src/ids/run.ts'
@@ -114,6 +115,13 @@ export class WaitQueue {
   refuse(error: Error): void {
     for (const entry of this.#entries.splice(0)) entry.reject(error)
     this.#rest()
+  }
+
+  /** Throws where an invariant is broken. */
+  assertInvariants(): void {
+    assert((this.#alive !== undefined) === this.length > 0, 'the process stays alive while a caller waits')
+    assert(new Set(this.#entries).size === this.length, 'each caller has one place')
+    assert(this.waits >= this.length, 'who waits was counted')
   }
 
   #remove(entry: Entry): void {

@@ -1,14 +1,19 @@
 /**
- * The worker id of this client, for all its snowflake generators: a lease whose span is extended while ids are issued.
+ * A worker id of this client, for its snowflake generators: a lease whose span is extended while ids are issued.
  *
  * Invariants
  *  1. One request about the lease at a time: a renewal, and the return, name the end of the span that the answer before gave.
  *  2. A span is for the generator of its request. An id of another generator may use time only after a request for that one.
  *  3. After `drop` no answer to an earlier request gives a span: the lease that it names may be a copy's too.
  *  4. A lease that the service does not know any more, or whose end differs, is given up for a new one.
+ *  5. A span comes with what its generator has used of the time of this client (`UsedTime`): no source can issue from a span
+ *     without it. What is returned begins above all that generators have used, and none issues from it afterwards.
+ *  6. A lease of one generator is returned for another one when the layout of the generator has no room for its worker id.
  */
+import { assert } from '../../src/base/assert.ts'
 import type { Clock } from '../../src/base/clock.ts'
 import { FahaoError, hasCode } from '../../src/base/errors.ts'
+import type { UsedTime } from '../../src/ids/used-time.ts'
 import type { Nodes } from './nodes.ts'
 import { type Grant, leaseRequest, renewRequest, returnRequest } from './requests.ts'
 
@@ -23,6 +28,8 @@ export type Span = {
   /** When its request was sent, on the monotonic clock in µs: what the service said is as old as that. */
   readonly sentUs: number
   readonly grant: Grant
+  /** What this process has used of time for the generator, under this lease or another one. */
+  readonly used: UsedTime
 }
 
 /** The parts of a worker lease. */
@@ -34,9 +41,22 @@ export type WorkerLeaseOptions = {
   readonly holder: string | undefined
   /** Called with the time of the service, in Unix µs. */
   readonly observe: (nowUs: number) => void
+  /** What this process has used of time for a generator: one object for each name. */
+  readonly usedOf: (name: string) => UsedTime
+  /** Whether one generator alone uses the lease. */
+  readonly isOwn?: boolean
 }
 
-type Held = { readonly lease: string; readonly untilUs: number; readonly name: string }
+type Held = {
+  readonly lease: string
+  readonly untilUs: number
+  /** The generator of the newest answer. */
+  readonly name: string
+  /** Where the span begins, in Unix µs. */
+  readonly fromUs: number
+  /** Of the generators that have got time of it. */
+  readonly used: Set<UsedTime>
+}
 
 /** How long a close waits for the service. */
 const returnTimeoutMs = 1000
@@ -47,8 +67,6 @@ export class WorkerLease {
   #held: Held | undefined
   #drops = 0
   #last: Promise<unknown> = Promise.resolve()
-  /** The newest time, in Unix µs, that a generator has used or may still use. */
-  #usedUs = 0
 
   constructor(options: WorkerLeaseOptions) {
     this.#options = options
@@ -83,19 +101,19 @@ export class WorkerLease {
     this.#held = undefined
   }
 
-  /** Notes that a generator has used time up to `us`, in Unix µs, when it stops. */
-  used(us: number): void {
-    this.#usedUs = Math.max(this.#usedUs, us)
-  }
-
   /** Returns what no generator has used. Never rejects. */
   async giveBack(): Promise<void> {
     await this.#last
     const held = this.#held
-    this.#held = undefined
+    if (held !== undefined) await this.#return(held)
+  }
+
+  /** Throws where an invariant is broken. */
+  assertInvariants(): void {
+    const held = this.#held
     if (held === undefined) return
-    const request = returnRequest(held.name, held.lease, BigInt(Math.ceil(this.#usedUs)), held.untilUs)
-    await this.#options.nodes.send(request, { timeoutMs: returnTimeoutMs }).catch(() => {})
+    assert(held.fromUs <= held.untilUs, 'a span does not end before it begins')
+    assert(held.used.has(this.#options.usedOf(held.name)), 'the use of the span is known for its generator')
   }
 
   async #secure(name: string): Promise<Span> {
@@ -112,19 +130,41 @@ export class WorkerLease {
         )
         if (drops === this.#drops) return this.#span(name, grant, sentUs)
       } catch (error) {
-        if (held === undefined || !hasCode(error, 'NOLEASE')) throw error
-        if (this.#held === held) this.#held = undefined
+        const isOver = hasCode(error, 'NOLEASE')
+        const hasNoRoom = hasCode(error, 'WORKERID') && this.#options.isOwn === true
+        if (held === undefined || !(isOver || hasNoRoom)) throw error
+        if (this.#held !== held) continue
+        this.#held = undefined
+        if (hasNoRoom) await this.#return(held)
       }
     }
+  }
+
+  async #return(held: Held): Promise<void> {
+    if (this.#held === held) this.#held = undefined
+    let unusedUs = held.fromUs
+    for (const used of held.used) {
+      used.end()
+      unusedUs = Math.max(unusedUs, used.untilUs)
+    }
+    const request = returnRequest(held.name, held.lease, BigInt(Math.ceil(unusedUs)), held.untilUs)
+    await this.#options.nodes.send(request, { timeoutMs: returnTimeoutMs }).catch(() => {})
   }
 
   #span(name: string, grant: Grant, sentUs: number): Span {
     const { lease, worker, fromUs, untilUs, nowUs } = grant
     if (lease === undefined || worker === undefined || fromUs === undefined || untilUs === undefined)
       throw new FahaoError('WRONGTYPE', `'${name}' leases no worker id; it was altered`)
-    if (lease !== this.#held?.lease) this.#usedUs = fromUs
-    this.#held = { lease, untilUs, name }
+    const held = this.#held?.lease === lease ? this.#held : undefined
+    const used = this.#options.usedOf(name)
+    this.#held = {
+      lease,
+      untilUs,
+      name,
+      fromUs: Math.min(fromUs, held?.fromUs ?? fromUs),
+      used: (held?.used ?? new Set()).add(used),
+    }
     this.#options.observe(nowUs)
-    return { claim: lease, worker, fromUs, untilUs, sentUs, grant }
+    return { claim: lease, worker, fromUs, untilUs, sentUs, grant, used }
   }
 }

@@ -8,12 +8,16 @@
  *  3. Time runs ahead of the timeline by at most `borrowMax`. When a grant starts in the future, this is counted from
  *     its start, which moves on with the timeline: a bound ahead of the clock slows nothing down.
  *  4. An idle buffer never issues with a stale time: the clock is read in every callback, and every 64 ids.
+ *  5. A unit of time counts as used in the `UsedTime` of its right before the first of its ids is taken. What a buffer before has
+ *     used of the right is not issued again, and a buffer that another one has followed issues nothing more.
  */
+import { assert } from '../base/assert.ts'
 import type { Random } from '../base/clock.ts'
 import type { Timeline } from '../base/timeline.ts'
 import { FastRun } from './fast-run.ts'
 import type { Layout } from './layout.ts'
 import { Run, safeHi } from './run.ts'
+import { UsedTime } from './used-time.ts'
 
 /** The parts of a clock buffer. */
 export type ClockBufferOptions = {
@@ -82,6 +86,9 @@ export class ClockBuffer {
   #recallAsked = false
   /** The last unit that time may reach now. */
   #limit = 0
+  /** What has been used of the right that it issues from, and the first unit that does not count as used yet. */
+  #used = new UsedTime()
+  #unused = 0
   /** Start of the grant, if that was ahead of the timeline, and the timeline then. */
   #anchor = 0
   #anchorUs = 0
@@ -122,19 +129,25 @@ export class ClockBuffer {
     return this.#sequence > 0 ? this.#time + 1 : this.#time
   }
 
-  /** Replaces the granted time by `[start, end)`, in units since the epoch, for ids with this node. */
-  grant(node: number, start: number, end: number): void {
+  /**
+   * Replaces the granted time by `[start, end)`, in units since the epoch, for ids with this node.
+   * @param used what has been used of the right to this time; by default one of its own, of a right that no other buffer has.
+   */
+  grant(node: number, start: number, end: number, used: UsedTime = this.#used): void {
     this.recall()
     const us = this.#timeline.nowUs()
     this.#see(us)
-    if (start !== this.#start || node !== this.#node) {
+    const isOther = !used.isOf(this)
+    if (start !== this.#start || node !== this.#node || isOther) {
       const newest = this.lastIssued()
       this.#start = start
       this.#node = node
-      if (start > this.#time) this.#enter(start, 0)
+      if (isOther) this.#takeOver(used)
+      const first = isOther ? Math.max(start, this.#unused) : start
+      if (first > this.#time) this.#enter(first, 0)
       else this.#goOnAbove(newest)
-      if (start > this.#now) {
-        this.#anchor = start
+      if (first > this.#now) {
+        this.#anchor = first
         this.#anchorUs = us
         this.#see(us)
       }
@@ -172,6 +185,7 @@ export class ClockBuffer {
   /** How many ids could be taken at this moment. */
   available(): number {
     this.#see(this.#timeline.nowUs())
+    if (!this.#used.isOf(this)) return 0
     const end = Math.min(this.#end, this.#limit + 1)
     return end <= this.#time ? 0 : (end - this.#time) * this.capacity - this.#sequence
   }
@@ -225,8 +239,19 @@ export class ClockBuffer {
   /** Drops the granted time. */
   clear(): void {
     this.recall()
+    if (this.#used.isOf(this)) this.#used.end()
     this.#end = 0
     this.low = false
+  }
+
+  /** Throws where an invariant is broken. */
+  assertInvariants(): void {
+    const { epochUs, unitUs } = this.#layout
+    const isStarted = this.#sequence > this.#first
+    assert(this.#sequence <= this.capacity && this.#sequence >= this.#first, 'the sequence is in its field')
+    if (!this.#used.isOf(this)) return
+    assert(!isStarted || this.#time < this.#unused, 'a unit counts as used before its first id')
+    assert(this.#unused === 0 || this.#used.untilUs >= epochUs + (this.#unused - 1) * unitUs, 'use is noted')
   }
 
   #checkLow(): void {
@@ -238,7 +263,8 @@ export class ClockBuffer {
       if (this.#time >= this.#limit) return 0
       this.#enter(this.#time + 1, 0)
     }
-    if (this.#time >= this.#end || this.#time > this.#limit) return 0
+    if (this.#time >= this.#end || this.#time > this.#limit || !this.#used.isOf(this)) return 0
+    if (this.#time >= this.#unused) this.#use()
     let taken = this.capacity - this.#sequence
     if (count < taken) taken = count
     if (this.#stride > strideMax) taken = 1
@@ -248,6 +274,21 @@ export class ClockBuffer {
     this.#sequence += taken
     this.#issued += taken
     return taken
+  }
+
+  /** Counts the present unit of time as used. */
+  #use(): void {
+    const { epochUs, unitUs } = this.#layout
+    this.#unused = this.#time + 1
+    this.#used.use(epochUs + this.#unused * unitUs)
+  }
+
+  /** Issues from another right, above all that has been used of it. */
+  #takeOver(used: UsedTime): void {
+    const { epochUs, unitUs } = this.#layout
+    used.takeOver(this)
+    this.#used = used
+    this.#unused = Math.max(0, Math.ceil((used.untilUs - epochUs) / unitUs))
   }
 
   /** Fills the fast run with ids of this unit of time, until the callback ends. */

@@ -4,8 +4,8 @@
  * Invariants
  *  1. An id carries the worker id whose reserved time its own time lies in, whole units of it only.
  *  2. A new claim of a worker id, the same or another, starts above everything that its bound covered before.
- *  3. A new source starts above the time that any source of this process used under the same claim: an incarnation that
- *     follows another within a unit of time repeats no id.
+ *  3. A new source starts above the time that the sources of this generator before it have used under the same claim
+ *     (`Worker.usedOf`): an incarnation that follows another within a unit of time repeats no id.
  *  4. More time is used only if, after it had been reserved, this incarnation was still the generator's current one: an
  *     incarnation with another layout starts above every worker id's reserved time.
  */
@@ -72,12 +72,9 @@ export class SnowflakeSource extends ClockSource {
     )
   }
 
-  /** The time belongs to the worker id, which records how far it was used. */
+  /** The time belongs to the worker id, whose claim knows how far it was used. */
   empty(): undefined {
-    const { buffer, layout } = this
-    if (buffer.lastIssued() !== undefined)
-      this.#options.worker.used(this.#claim, layout.epochUs + buffer.untouched * layout.unitUs)
-    buffer.clear()
+    this.buffer.clear()
   }
 
   #grant(end: number): void {
@@ -92,9 +89,9 @@ export class SnowflakeSource extends ClockSource {
     }
     if (worker.claim !== this.#claim) {
       this.#claim = worker.claim
-      const unusedUnit = Math.ceil((worker.unusedUs - layout.epochUs) / layout.unitUs)
-      this.#start = Math.max(0, Number(this.incarnation.floor), unusedUnit)
+      const firstUnit = Math.ceil((worker.startUs - layout.epochUs) / layout.unitUs)
+      this.#start = Math.max(0, Number(this.incarnation.floor), firstUnit)
     }
-    this.buffer.grant(worker.id, this.#start, end)
+    this.buffer.grant(worker.id, this.#start, end, worker.usedOf(this.name))
   }
 }

@@ -18,10 +18,14 @@
  *  7. After `renounce`, no time that was reserved before is used: a copy of this memory may use it. The next claim has
  *     another owner, so that of two copies at most one continues under an id, from a moment above the bound. A claim that
  *     was under way is not used.
+ *  8. What a generator has used of a claim is kept with the claim, by its name: no time of it is used twice, whichever source
+ *     issues from it. A release lowers the bound to what all of them have used.
  */
+import { assert } from '../base/assert.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
+import { UsedTime } from '../ids/used-time.ts'
 import {
   aheadLeads,
   boundOfOthers,
@@ -66,7 +70,15 @@ type HeldId = {
   record: WorkerRecord
   /** Bounds that may have been written since the last answer. */
   tried: number[]
+  /** By generator, without those whose time has passed unless a source may still issue from it. */
+  readonly used: Map<string, UsedTime>
+  /** When those were forgotten last, in Unix µs, and how many generators there are when this is done again. */
+  forgottenUs: number
+  usedMax: number
 }
+
+/** So many generators have used a claim before those whose time has passed are forgotten. */
+const usedMaxMin = 1000
 
 /** Claims a worker id, and reserves time for it. */
 export class Worker {
@@ -78,7 +90,6 @@ export class Worker {
   #securing: Promise<void> = Promise.resolve()
   /** The outcome of the newest write is not known. */
   #unsettled = false
-  #usedUs = 0
   #owner: string
   /** The claim that was renounced last. */
   #former: HeldId | undefined
@@ -102,9 +113,9 @@ export class Worker {
     return this.#held?.id ?? -1
   }
 
-  /** First moment of the claim that no closed source has used, in Unix µs. */
-  get unusedUs(): number {
-    return Math.max(this.#held?.startUs ?? 0, this.#usedUs)
+  /** First moment of the claim, in Unix µs. */
+  get startUs(): number {
+    return this.#held?.startUs ?? 0
   }
 
   /** End of the reserved time, in Unix µs. */
@@ -117,9 +128,30 @@ export class Worker {
     return this.#options.leadUs
   }
 
-  /** Records that a snowflake has used time below `us` under `claim`. */
-  used(claim: number, us: number): void {
-    if (claim === this.#claim && us > this.#usedUs) this.#usedUs = us
+  /** What a generator has used of the time of the claim. Throws if there is none. */
+  usedOf(generator: string): UsedTime {
+    const held = this.#held
+    assert(held !== undefined, 'time belongs to a claim')
+    const known = held.used.get(generator)
+    if (known !== undefined) return known
+    if (held.used.size >= held.usedMax) this.#forgetPassed(held)
+    const used = new UsedTime()
+    held.used.set(generator, used)
+    return used
+  }
+
+  /** Of how many generators it knows what they have used. */
+  get usedCount(): number {
+    return this.#held?.used.size ?? 0
+  }
+
+  /** The timeline never goes back, so a source that is opened now issues above the time that has passed. */
+  #forgetPassed(held: HeldId): void {
+    const nowUs = this.#options.timeline.nowUs()
+    for (const [generator, used] of held.used)
+      if (!used.isInUse && used.untilUs <= nowUs) held.used.delete(generator)
+    held.forgottenUs = nowUs
+    held.usedMax = Math.max(usedMaxMin, 2 * held.used.size)
   }
 
   /**
@@ -163,7 +195,8 @@ export class Worker {
     const held = this.#held
     this.#held = undefined
     if (held === undefined || this.#unsettled) return
-    const boundUs = Math.max(this.#usedUs, held.startUs)
+    let boundUs = Math.max(held.startUs, held.forgottenUs)
+    for (const { untilUs } of held.used.values()) boundUs = Math.max(boundUs, untilUs)
     if (boundUs >= held.record.boundUs) return
     const value = JSON.stringify({ ...held.record, boundUs })
     await this.#options.engine.write(recordKey(held.id), value, held.version).catch(() => undefined)
@@ -247,7 +280,6 @@ export class Worker {
 
   #lose(held: HeldId, record: WorkerRecord | undefined): void {
     this.#held = undefined
-    this.#usedUs = 0
     this.#lost.set(held.id, held.record.boundUs)
     const holder = record === undefined ? 'its record was removed' : `it is now held by ${record.holder}`
     this.#options.onEvent(
@@ -288,9 +320,9 @@ export class Worker {
     // An advance between read and write found no record of the id: the id may be used only from a later moment on.
     if (stored === undefined && (await boundOfOthers(this.#options.engine)) > fromUs) return false
     if (owner !== this.#owner) return false
-    this.#held = { id, startUs, version: written.version, record, tried: [] }
+    const used = { used: new Map(), forgottenUs: 0, usedMax: usedMaxMin }
+    this.#held = { id, startUs, version: written.version, record, tried: [], ...used }
     this.#claim++
-    this.#usedUs = 0
     this.#watched = undefined
     this.#options.onEvent(`claimed worker id ${id}`, 'info')
     return true

@@ -121,6 +121,27 @@ export const mutations: readonly Mutation[] = [
     to: 'ratePerSecond, leadUs)',
   },
   {
+    fault: 'a client forgets what it has used of leased time while it asks for each id',
+    foundBy: 'test/unit/client/snowflake-detours.test.ts',
+    file: 'client/src/snowflake-source.ts',
+    from: 'this.#buffer.grant(worker, this.#start, end, used)',
+    to: 'this.#buffer.grant(worker, this.#start, end)',
+  },
+  {
+    fault: 'a buffer of time issues on although another one has followed it',
+    foundBy: 'test/unit/ids/clock-buffer.test.ts',
+    file: 'src/ids/clock-buffer.ts',
+    from: '|| this.#time > this.#limit || !this.#used.isOf(this)) return 0',
+    to: '|| this.#time > this.#limit) return 0',
+  },
+  {
+    fault: 'a node issues the time of its worker id again after an alteration within a unit of time',
+    foundBy: 'test/unit/issuing/clock-sources.test.ts',
+    file: 'src/issuing/snowflake-source.ts',
+    from: 'this.buffer.grant(worker.id, this.#start, end, worker.usedOf(this.name))',
+    to: 'this.buffer.grant(worker.id, this.#start, end)',
+  },
+  {
     fault: 'a plain worker id goes to another owner without its rest',
     foundBy: 'test/unit/leasing/pools-property.test.ts',
     file: 'src/leasing/pool-view.ts',

@@ -54,7 +54,16 @@ export async function violatingSeed(
 async function inCopy<Result>(mutation: Mutation, run: (copy: string) => Promise<Result>): Promise<Result> {
   const copy = mkdtempSync(join(tmpdir(), 'fahao-mutation-'))
   try {
-    for (const part of ['src', 'test', 'scripts', 'docs', 'package.json', 'tsconfig.json'])
+    for (const part of [
+      'src',
+      'client/src',
+      'client/package.json',
+      'test',
+      'scripts',
+      'docs',
+      'package.json',
+      'tsconfig.json',
+    ])
       cpSync(join(root, part), join(copy, part), { recursive: true })
     symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
     writeFileSync(join(copy, mutation.file), mutated(mutation))

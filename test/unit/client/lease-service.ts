@@ -3,6 +3,9 @@ import { type ClientDeps, FahaoClient } from '../../../client/src/client.ts'
 import type { ClientOptions } from '../../../client/src/index.ts'
 import { parseUrls, settingsOf } from '../../../client/src/options.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
+import { Timeline } from '../../../src/base/timeline.ts'
+import { ClockBuffer } from '../../../src/ids/clock-buffer.ts'
+import { parseLayout } from '../../../src/ids/layout-text.ts'
 import type { FakeClock } from '../fake-clock.ts'
 
 /** What a record of a worker id holds. */
@@ -17,12 +20,19 @@ export class LeaseService {
   spansAheadUs = 0
   /** What it answers instead of grants. */
   refusal: FahaoError | undefined
+  /** Whether the namespace of the generator permits leases. */
+  permitsLeases = true
   /** Of the generator. */
   layout: string
   format = '{id}'
   /** Requests, as the first words of each. */
   readonly requests: string[] = []
   readonly #leases = new Map<string, Lease>()
+  #incarnation = 1
+  /** Where time of this incarnation begins, in Unix µs. */
+  #floorUs = 0
+  /** Ids that it issues itself, as worker 0. */
+  #own: ClockBuffer | undefined
 
   constructor(clock: FakeClock, layout: string) {
     this.clock = clock
@@ -38,19 +48,37 @@ export class LeaseService {
     for (const name of this.#leases.keys()) this.#leases.delete(name)
   }
 
+  /** Replaces the layout: ids of the new one begin above all time that is leased. */
+  alter(layout: string): void {
+    this.layout = layout
+    this.#incarnation++
+    const ends = [...this.#leases.values()].map(({ untilUs }) => untilUs)
+    this.#floorUs = Math.max(
+      this.#floorUs,
+      this.nowUs,
+      ...ends,
+      this.#own === undefined ? 0 : this.#ownUntilUs(),
+    )
+    this.#own = undefined
+  }
+
   /** Answers a request as a node does. */
   readonly answer = (words: readonly string[]): unknown => {
     const [verb, name, lease] = words
     this.requests.push(`${verb} ${name}`)
     if (this.refusal !== undefined) throw this.refusal
     const ttlUs = Number(words[words.indexOf('TTL') + 1]) * 1000
-    if (verb === 'ID.LEASE') return this.#lease(ttlUs)
+    if (verb === 'ID.RUNS') return this.#runs(Number(words[2]))
+    if (verb === 'ID.LEASE') return this.permitsLeases ? this.#lease(ttlUs) : this.#described()
     const held = this.#leases.get(lease!)
     if (held === undefined) throw new FahaoError('NOLEASE', 'take another')
     if (verb === 'ID.RETURN') return 1
     if (Number(words[words.indexOf('UNTIL') + 1]) !== held.untilUs)
       throw new FahaoError('NOLEASE', 'take another')
-    held.untilUs = Math.max(held.untilUs, this.nowUs + ttlUs)
+    if (!this.permitsLeases) throw new FahaoError('WRONGTYPE', 'ask for each id')
+    if (held.worker >= 2 ** parseLayout(this.layout).nodeBits)
+      throw new FahaoError('WORKERID', 'take another')
+    held.untilUs = Math.max(held.untilUs, this.#untilUs(held.fromUs, ttlUs))
     return this.#grant(lease!, held)
   }
 
@@ -58,15 +86,59 @@ export class LeaseService {
   #lease(ttlUs: number): unknown {
     const lease = `lease-${this.requests.length}`
     const fromUs = this.nowUs + this.spansAheadUs
-    const held = { worker: 900 - this.requests.length, fromUs, untilUs: fromUs + ttlUs }
+    const held = { worker: this.#freeWorker(), fromUs, untilUs: this.#untilUs(fromUs, ttlUs) }
     this.#leases.set(lease, held)
     return this.#grant(lease, held)
   }
 
+  #freeWorker(): number {
+    const nodes = 2 ** parseLayout(this.layout).nodeBits
+    const most = nodes > 900 ? 900 - this.requests.length : nodes - 1
+    const taken = new Set([...this.#leases.values()].map(({ worker }) => worker))
+    for (let worker = most; worker > 0; worker--) if (!taken.has(worker)) return worker
+    throw new FahaoError('EXHAUSTED', 'no worker id is free')
+  }
+
+  #untilUs(fromUs: number, ttlUs: number): number {
+    const { unitUs, epochUs } = parseLayout(this.layout)
+    const us = Math.max(fromUs, this.#floorUs, this.nowUs) + Math.max(ttlUs, unitUs)
+    return epochUs + Math.ceil((us - epochUs) / unitUs) * unitUs
+  }
+
   #grant(lease: string, { worker, fromUs, untilUs }: Lease): unknown {
+    return { ...this.#described(), lease, worker, fromUs: Math.max(fromUs, this.#floorUs), untilUs }
+  }
+
+  #described(): object {
     const definition = JSON.stringify({ kind: 'snowflake', layout: this.layout, format: this.format })
-    const { nowUs } = this
-    return { kind: 'snowflake', incarnation: '1', definition, nowUs, lease, worker, fromUs, untilUs }
+    return {
+      kind: 'snowflake',
+      incarnation: String(this.#incarnation),
+      definition,
+      nowUs: this.nowUs,
+      lease: null,
+    }
+  }
+
+  #runs(count: number): unknown {
+    const runs = this.#ownBuffer().collect(count) ?? []
+    return runs.map((run) => [String(run.first), run.stride, run.count])
+  }
+
+  #ownBuffer(): ClockBuffer {
+    if (this.#own !== undefined) return this.#own
+    const layout = parseLayout(this.layout)
+    const timeline = new Timeline(this.clock)
+    const borrowMaxUs = Math.max(10_000_000, 10 * layout.unitUs)
+    const options = { layout, timeline, borrowMaxUs, sequenceStart: 'zero' as const, random: () => 0 }
+    this.#own = new ClockBuffer(options)
+    this.#own.grant(0, this.#own.unitsAt(this.#floorUs) + 1, 2 ** layout.timeBits)
+    return this.#own
+  }
+
+  #ownUntilUs(): number {
+    const { unitUs, epochUs } = parseLayout(this.layout)
+    return epochUs + this.#ownBuffer().untouched * unitUs
   }
 }
 

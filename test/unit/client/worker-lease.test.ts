@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { WorkerLease } from '../../../client/src/worker-lease.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
+import { UsedTime } from '../../../src/ids/used-time.ts'
 import { settled } from '../fake-clock.ts'
 import { deferred, FakeService, stateOf } from './fake-service.ts'
 
@@ -15,12 +16,19 @@ function granted(lease: string, fromUs: number, untilUs: number) {
 function leaseOf() {
   const service = new FakeService()
   const observed: number[] = []
+  const marks = new Map<string, UsedTime>()
+  const usedOf = (name: string) => {
+    const used = marks.get(name) ?? new UsedTime()
+    marks.set(name, used)
+    return used
+  }
   const lease = new WorkerLease({
     nodes: service.nodes,
     clock: service.clock,
     ttlMs: 60_000,
     holder: undefined,
     observe: (nowUs) => observed.push(nowUs),
+    usedOf,
   })
   const words = () => service.sent.map((sent) => sent.words.join(' '))
   return { service, lease, observed, words }
@@ -139,27 +147,29 @@ describe('the rest of a span', () => {
   test('is returned from the newest time that a generator has used', async () => {
     const { service, lease, words } = leaseOf()
     service.answer = () => granted('x', 100, 200)
-    await lease.secure('event')
-    lease.used(150.2)
-    lease.used(120)
+    const event = await lease.secure('event')
+    const other = await lease.secure('other')
+    event.used.use(150.2)
+    other.used.use(120)
+    lease.assertInvariants()
     service.answer = () => 1
     await lease.giveBack()
-    assert.equal(words().at(-1), 'ID.RETURN event x FROM 151 UNTIL 200')
+    assert.equal(words().at(-1), 'ID.RETURN other x FROM 151 UNTIL 200')
     await lease.giveBack()
-    assert.equal(service.sent.length, 2)
+    assert.equal(service.sent.length, 3)
     assert.equal(lease.isHeld, false)
   })
 
   test('is the whole of a span that no generator has used, also when another one was used before', async () => {
     const { service, lease, words } = leaseOf()
     service.answer = () => granted('x', 100, 900)
-    await lease.secure('event')
-    lease.used(850)
+    const { used } = await lease.secure('event')
+    used.use(850)
     service.answer = ({ words: [verb] }) => (verb === 'ID.RENEW' ? noLease() : granted('y', 300, 400))
-    await lease.secure('event')
+    await lease.secure('other')
     service.answer = () => 1
     await lease.giveBack()
-    assert.equal(words().at(-1), 'ID.RETURN event y FROM 300 UNTIL 400')
+    assert.equal(words().at(-1), 'ID.RETURN other y FROM 300 UNTIL 400')
   })
 
   test('is not returned where a copy of this memory may use it', async () => {

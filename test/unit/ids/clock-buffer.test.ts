@@ -7,6 +7,7 @@ import { decode } from '../../../src/ids/encoding.ts'
 import type { Layout } from '../../../src/ids/layout.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { mergedRuns, Run } from '../../../src/ids/run.ts'
+import { UsedTime } from '../../../src/ids/used-time.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
 
 const ms = 1000
@@ -289,5 +290,45 @@ describe('a batch of a clock buffer', () => {
       mergedRuns(buffer.collect(40)!).map(({ stride, count }) => [stride, count]),
       [[1, 40]],
     )
+  })
+})
+
+describe('buffers of one right', () => {
+  it('issue each id once, in order, although one follows another in the middle of a unit of time', () => {
+    const { clock, buffer, unit } = opened()
+    const used = new UsedTime()
+    const timeline = new Timeline(clock)
+    const options = {
+      layout: small,
+      timeline,
+      random: () => 0,
+      borrowMaxUs: 10 * ms,
+      sequenceStart: 'zero',
+    } as const
+    const following = new ClockBuffer(options)
+    buffer.grant(5, unit(), forever, used)
+    const ids = take(buffer, 6)
+    following.grant(5, unit(), forever, used)
+    assert.equal(buffer.available(), 0)
+    assert.deepEqual(take(buffer, 1), [])
+    ids.push(...take(following, 6))
+    buffer.grant(5, unit(), forever, used)
+    assert.equal(following.collect(1), undefined)
+    ids.push(...take(buffer, 6))
+    assert.equal(ids.length, 18)
+    assert.deepEqual(ids, [...new Set(ids)].toSorted())
+    for (const each of [buffer, following]) each.assertInvariants()
+  })
+
+  it('count a unit of time as used before its first id, and none that they have only reached', () => {
+    const { buffer, unit } = opened()
+    const used = new UsedTime()
+    buffer.grant(5, unit() + 3, forever, used)
+    assert.ok(buffer.available() > 0)
+    assert.equal(used.untilUs, 0)
+    take(buffer, 1)
+    assert.equal(used.untilUs, small.epochUs + (unit() + 4) * small.unitUs)
+    buffer.clear()
+    assert.equal(used.isInUse, false)
   })
 })

@@ -80,7 +80,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
     await owner.engine.advance(0n, repairWorkers(clock.wall, lead))
     await owner.secure()
     assert.deepEqual([owner.worker.id, owner.worker.claim], [0, 2])
-    assert.ok(owner.worker.unusedUs >= taker.worker.boundUs)
+    assert.ok(owner.worker.startUs >= taker.worker.boundUs)
     assert.match(owner.events.join(), /the claim of worker id 0 ended with an advance/)
     // Its buffered time lies below; then it claims another id.
     assert.equal(await taker.worker.confirm(), false)
@@ -95,7 +95,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
     await node.engine.advance(0n, repairWorkers(node.clock.wall))
     await node.worker.secure(boundUs + second)
     assert.equal(node.worker.claim, 2)
-    assert.ok(node.worker.unusedUs >= node.clock.wall + 20 * 60 * second)
+    assert.ok(node.worker.startUs >= node.clock.wall + 20 * 60 * second)
   })
 
   it('is lost where its record is gone, and not claimed again while its time may have been used', async () => {
@@ -129,7 +129,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
       await other.engine.advance(0n, repairWorkers(clock.wall))
       write.letGo()
       await secured
-      assert.ok(node.worker.unusedUs >= forgotten.worker.boundUs)
+      assert.ok(node.worker.startUs >= forgotten.worker.boundUs)
     })
 
   it('needs no read where there was no claim', async () => {
@@ -155,14 +155,14 @@ describe('a worker id whose claim the store may have forgotten', () => {
     const [later, again] = [start({ store, clock }), start({ store, clock, fixedId: 7 })]
     await later.secure()
     assert.equal(later.worker.id, 1)
-    assert.ok(later.worker.unusedUs >= forgotten.worker.boundUs)
+    assert.ok(later.worker.startUs >= forgotten.worker.boundUs)
     await again.secure()
-    assert.ok(again.worker.unusedUs >= fixed.worker.boundUs)
+    assert.ok(again.worker.startUs >= fixed.worker.boundUs)
     // Once that is past, they are claimed at the present time again.
     await clock.pass(21 * 60_000)
     const late = start({ store, clock })
     await late.secure()
-    assert.equal(late.worker.unusedUs, clock.wall)
+    assert.equal(late.worker.startUs, clock.wall)
   })
 
   it('begins above it also where the first claim of all was forgotten, in the pool and fixed', async () => {
@@ -177,7 +177,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
       await next.engine.advance(0n, repairWorkers(clock.wall, lead))
       await next.secure()
       assert.equal(next.worker.id, first.worker.id)
-      assert.ok(next.worker.unusedUs >= first.worker.boundUs)
+      assert.ok(next.worker.startUs >= first.worker.boundUs)
     }
   })
 
@@ -205,7 +205,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
       }
       const later = start(wanted)
       await later.secure().catch(() => later.clock.pass(13_000).then(later.secure))
-      assert.ok(later.worker.unusedUs >= cut.worker.boundUs, `${leadMinutes} ${aheadMinutes}`)
+      assert.ok(later.worker.startUs >= cut.worker.boundUs, `${leadMinutes} ${aheadMinutes}`)
     }
   })
 })
@@ -220,7 +220,7 @@ describe('a worker id from the pool', () => {
     assert.deepEqual([first.worker.id, second.worker.id], [0, 1])
     assert.equal((await first.record(0))?.boundUs, first.worker.boundUs)
     assert.ok(first.worker.boundUs >= first.clock.wall + lead)
-    assert.equal(first.worker.unusedUs, first.clock.wall)
+    assert.equal(first.worker.startUs, first.clock.wall)
   })
 
   it('is extended when less than the lead is ahead, and not before', async () => {
@@ -258,7 +258,7 @@ describe('a worker id from the pool', () => {
     const late = start({ store: crashed.store, clock: ahead })
     await late.secure()
     assert.equal(late.worker.id, 0)
-    assert.ok(late.worker.unusedUs >= boundUs)
+    assert.ok(late.worker.startUs >= boundUs)
     assert.equal((await late.record(0))?.epoch, 2)
   })
 
@@ -274,7 +274,7 @@ describe('a worker id from the pool', () => {
     assert.equal(victim.worker.id, 1)
     assert.equal(victim.worker.claim, 2)
     assert.match(victim.events.join(), new RegExp(`worker id 0 is no longer this node.s; .* ${'host'}:`))
-    assert.ok(thief.worker.unusedUs >= boundUs)
+    assert.ok(thief.worker.startUs >= boundUs)
   })
 
   it('goes to one of two nodes that claim it at the same moment', async () => {
@@ -285,14 +285,33 @@ describe('a worker id from the pool', () => {
     assert.deepEqual([first, second, third].map(({ worker }) => worker.id).toSorted(), [0, 1, 2])
   })
 
+  it('knows what every generator has used of its time, and of many forgets those whose time has passed', async () => {
+    const node = start()
+    await node.secure()
+    const { worker, clock } = node
+    worker.usedOf('ahead').use(clock.wall + 20 * second)
+    worker.usedOf('busy').takeOver({})
+    for (let name = 0; name < 5000; name++) {
+      const used = worker.usedOf(`name-${name}`)
+      used.use(clock.wall + second)
+      await clock.pass(2)
+    }
+    assert.ok(worker.usedCount < 2000, `${worker.usedCount} are remembered`)
+    assert.equal(worker.usedOf('busy').isInUse, true)
+    assert.ok(worker.usedOf('ahead').untilUs > clock.wall)
+    assert.equal(worker.usedOf('name-0').untilUs, 0)
+    const newest = worker.usedOf('ahead').untilUs
+    await worker.release()
+    assert.equal((await node.record(0))?.boundUs, newest)
+  })
+
   it('is released down to the time that was used', async () => {
     const node = start()
     await node.secure()
     const usedUs = node.clock.wall + 5 * second
-    node.worker.used(0, usedUs + lead)
-    node.worker.used(1, usedUs)
-    node.worker.used(1, usedUs - 1)
-    assert.equal(node.worker.unusedUs, usedUs)
+    node.worker.usedOf('event').use(usedUs)
+    node.worker.usedOf('other').use(usedUs - 1)
+    assert.equal(node.worker.usedOf('event').untilUs, usedUs)
     await node.worker.release()
     assert.equal(node.worker.id, -1)
     assert.equal((await node.record(0))?.boundUs, usedUs)
@@ -358,7 +377,7 @@ describe('a fixed worker id', () => {
     await slow.pass(200)
     await next.secure()
     assert.equal(next.worker.id, 7)
-    assert.ok(next.worker.unusedUs >= boundUs)
+    assert.ok(next.worker.startUs >= boundUs)
     await crashed.clock.pass(9000)
     await assert.rejects(crashed.secure(), bad('WORKERID'))
     assert.equal(crashed.worker.id, -1)
@@ -377,7 +396,7 @@ describe('a fixed worker id', () => {
     await crashed.engine.close()
     const owner = start({ store: shared, fixedId: 7 })
     await owner.secure()
-    assert.ok(owner.worker.unusedUs >= crashed.worker.boundUs)
+    assert.ok(owner.worker.startUs >= crashed.worker.boundUs)
   })
 })
 
@@ -416,7 +435,7 @@ describe('a worker id whose writes get no reply', () => {
       assert.equal(node.worker.id, -1)
       await node.secure()
       const covered = fault === 'lose-reply' ? node.clock.wall + 10 * second : node.clock.wall
-      assert.ok(node.worker.unusedUs >= covered)
+      assert.ok(node.worker.startUs >= covered)
       await node.engine.deliver()
       assert.equal((await node.record(3))?.boundUs, node.worker.boundUs)
     })

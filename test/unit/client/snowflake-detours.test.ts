@@ -1,0 +1,127 @@
+/** What a client has used of leased time, across everything that replaces the source of its ids. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import type { ClientGenerator } from '../../../client/src/index.ts'
+import { hasCode } from '../../../src/base/errors.ts'
+import { FakeClock, settled } from '../fake-clock.ts'
+import { clientOf, LeaseService } from './lease-service.ts'
+
+const epoch = 'epoch=2025-01-01T00:00:00Z'
+const milliseconds = `time:41,node:10,sequence:12;${epoch}`
+const longUnits = `time:31,node:10,sequence:22;unit=10s;${epoch}`
+const layouts = [
+  milliseconds,
+  longUnits,
+  `time:41,node:4,sequence:18;${epoch}`,
+  `time:41,node:2,sequence:20;${epoch}`,
+  `time:43,node:9,sequence:11;${epoch}`,
+]
+const horizonMs = 1000
+
+function opened(layout: string) {
+  const clock = new FakeClock()
+  const service = new LeaseService(clock, layout)
+  let memory = 0
+  const marks = [{ name: 'the memory', read: () => memory }]
+  const client = clientOf(service, { horizonMs, timeoutMs: 3000 }, { marks })
+  const seen = new Set<string>()
+  let failures = 0
+
+  /** Takes so many ids; time passes while one is waited for. Fails if one comes twice. */
+  async function take(generator: ClientGenerator, count: number): Promise<void> {
+    for (let taken = 0; taken < count; taken++) {
+      let isSettled = false
+      const drawn = generator.next().then(
+        (id) => {
+          const key = `${generator.name} ${id}`
+          assert.ok(!seen.has(key), `${key} comes twice`)
+          seen.add(key)
+        },
+        (error) => {
+          if (!hasCode(error, 'UNAVAILABLE') && !hasCode(error, 'CLOCK') && !hasCode(error, 'EXHAUSTED'))
+            throw error
+          failures++
+        },
+      )
+      const settling = drawn.finally(() => {
+        isSettled = true
+      })
+      settling.catch(() => {})
+      await settled()
+      while (!isSettled) await clock.pass(50)
+      await drawn
+    }
+  }
+
+  /** Passes the deadline of all that the service has said, so that the next call asks again. */
+  async function rest(generator: ClientGenerator): Promise<void> {
+    await clock.pass(2 * horizonMs + 100)
+    await take(generator, 1)
+    await clock.pass(100)
+  }
+
+  const copyMemory = () => void memory++
+  return { clock, service, client, take, rest, copyMemory, failures: () => failures }
+}
+
+describe('an id of a snowflake comes once', () => {
+  for (const [title, layout, spansAheadUs] of [
+    ['whose span is ahead of the clock', milliseconds, 900_000_000],
+    ['whose unit of time is longer than the time without leases', longUnits, 0],
+  ] as const) {
+    test(`although leases were forbidden for a while, of a layout ${title}`, async () => {
+      const { service, client, take, rest, failures } = opened(layout)
+      service.spansAheadUs = spansAheadUs
+      const generator = await client.generator('event')
+      await take(generator, 1000)
+      service.permitsLeases = false
+      await rest(generator)
+      assert.equal(generator.tryNext(), undefined)
+      service.permitsLeases = true
+      await rest(generator)
+      await take(generator, 1000)
+      assert.equal(failures(), 0)
+      await client.close()
+    })
+  }
+
+  test('whatever replaces the source of its ids, in whichever order', async () => {
+    const operation = fc.oneof(
+      { weight: 6, arbitrary: fc.integer({ min: 1, max: 40 }).map((count) => ['take', count] as const) },
+      { weight: 2, arbitrary: fc.integer({ min: 1, max: 4000 }).map((ms) => ['pass', ms] as const) },
+      { weight: 3, arbitrary: fc.constantFrom(true, false).map((permits) => ['permit', permits] as const) },
+      { weight: 2, arbitrary: fc.constant(['rest'] as const) },
+      { weight: 1, arbitrary: fc.constantFrom(...layouts).map((layout) => ['alter', layout] as const) },
+      { weight: 1, arbitrary: fc.integer({ min: -90_000, max: 5000 }).map((ms) => ['clock', ms] as const) },
+      { weight: 1, arbitrary: fc.constant(['drop'] as const) },
+      { weight: 1, arbitrary: fc.constantFrom(0, 60_000_000).map((us) => ['ahead', us] as const) },
+    )
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...layouts),
+        fc.array(operation, { minLength: 3, maxLength: 25 }),
+        async (layout, operations) => {
+          const { clock, service, client, take, rest, copyMemory } = opened(layout)
+          const generators = [await client.generator('event'), await client.generator('other')]
+          for (const [at, [what, value]] of operations.entries()) {
+            const generator = generators[at % 2]!
+            if (what === 'take') await take(generator, value)
+            else if (what === 'pass') await clock.pass(value)
+            else if (what === 'permit') service.permitsLeases = value
+            else if (what === 'rest') await rest(generator)
+            else if (what === 'alter') service.alter(value)
+            else if (what === 'clock') service.aheadUs += value * 1000
+            else if (what === 'ahead') service.spansAheadUs = value
+            else copyMemory()
+            client.assertInvariants()
+          }
+          const closing = client.close()
+          await clock.pass(3000)
+          await closing
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+})
