@@ -1,11 +1,11 @@
 /** Who a caller is and what it may do: the users of a node, their tokens, and their logins. */
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
-import { Access, unauthenticated } from './access.ts'
+import { type Access, unauthenticated } from './access.ts'
 import type { Audit } from './audit.ts'
 import type { Subjects } from './command-rules.ts'
 import { Logins } from './logins.ts'
-import type { NodeProof } from './node-proof.ts'
+import { isProofText, type NodeProof, type Proving, type Purpose, respPurpose } from './node-proof.ts'
 import { Passwords } from './passwords.ts'
 import { isTokenText } from './token.ts'
 import { Tokens, type TokensDeps } from './tokens.ts'
@@ -23,8 +23,11 @@ export type AccessDeps = UsersDeps &
     readonly passwords?: Passwords
   }
 
+/** What nodes send on a connection for a user, whatever that user may do. */
+const greetings = ['client|setinfo']
+
 /** Users and logins of one node. */
-export class AccessControl {
+export class AccessControl implements Proving {
   readonly users: Users
   readonly tokens: Tokens
   readonly subjects: Subjects
@@ -32,8 +35,8 @@ export class AccessControl {
   readonly #logins: Logins
   readonly #proof: NodeProof | undefined
   readonly #audit: Audit
-  /** The commands that a proof permits. Nodes forward requests for generators, and none of administration. */
-  readonly #forwardable: ReadonlySet<string> | undefined
+  /** For the permissions of each user, the part that holds for forwarded requests. */
+  readonly #forwarded = new WeakMap<Access, Access>()
 
   private constructor(
     users: Users,
@@ -46,7 +49,6 @@ export class AccessControl {
     this.subjects = subjects
     this.passwords = passwords
     this.#proof = proof
-    this.#forwardable = subjects.permitted(['+@all', '-@admin'])
     this.#logins = new Logins(passwords, clock)
   }
 
@@ -98,17 +100,21 @@ export class AccessControl {
     return this.users.freshness.isFresh ? this.users.access(user) : undefined
   }
 
-  /** What stands for the password of `user` in a request that is forwarded to the node with this id. */
-  proofFor(user: string, nodeId: string): string {
-    return this.#proof?.of(user, nodeId) ?? ''
+  /** See `Proving.proofFor`. */
+  proofFor(user: string, nodeId: string, purpose: Purpose): string {
+    return this.#proof?.make(nodeId, { user, revision: this.revisionOf(user) }, purpose) ?? ''
+  }
+
+  /** See `Proving.revisionOf`. */
+  revisionOf(user: string): number {
+    return this.users.revisionOf(user)
   }
 
   /** The present permissions of a caller whose permissions were `access`; undefined: it may not connect any more. */
   present(access: Access): Access | undefined {
     if (access.token !== undefined) return this.tokens.access(access.token)
     const present = this.users.access(access.user)
-    // Another object than before: what was kept under `access`, such as its quotas, may have changed.
-    return access.isForwarded && present !== undefined ? this.#forwarded(access.user) : present
+    return access.isForwarded && present !== undefined ? this.#forwardedOf(present) : present
   }
 
   /**
@@ -118,11 +124,8 @@ export class AccessControl {
    * @param door the transport, for the audit trail.
    */
   async login(user: string, password: string, address: string, door = 'resp'): Promise<Access> {
-    if (this.#proof?.proves(user, password)) {
-      // A user that this node does not know may be one that the other node knows a moment earlier.
-      if (this.users.isRefused(user)) throw wrongPassword()
-      return this.#forwarded(user)
-    }
+    if (door === 'resp' && isProofText(password))
+      return this.loginByProof(user, password, respPurpose, address)
     this.users.freshness.check()
     const record = (event: 'login' | 'login-failed', detail?: string) => {
       // A name that no user has may be a password in the wrong place.
@@ -176,8 +179,40 @@ export class AccessControl {
     throw new FahaoError('WRONGPASS', 'the token is unknown, expired or revoked, or its user is disabled')
   }
 
-  #forwarded(user: string): Access {
-    return Access.forwarded(user, this.#forwardable)
+  /**
+   * The permissions of a request that another node forwards for `user`: what the user may do now, as far as nodes forward
+   * it. Without a user: none. WRONGPASS; CLUSTERDOWN for the sender to try again; UNAVAILABLE while users are not known.
+   */
+  async loginByProof(user: string, proof: string, purpose: Purpose, address: string): Promise<Access> {
+    this.users.freshness.check()
+    const revision = this.#proof?.take(proof, user, purpose) ?? 'forged'
+    if (typeof revision !== 'number') {
+      const detail = `node proof: ${revision}`
+      const [event, door] = ['login-failed', purpose[0]] as const
+      // A forged proof may name anyone.
+      const named = revision === 'used' ? user : undefined
+      this.#audit.record({ event, user: named, address, door, object: '', detail })
+      throw wrongPassword()
+    }
+    if (user === '') return this.#forwardedOf(unauthenticated)
+    await this.users.reach(user, revision)
+    if (this.users.isSuperseded(user, revision))
+      throw new FahaoError(
+        'CLUSTERDOWN',
+        'the user was changed after the node had checked the request; retry',
+      )
+    const access = this.users.access(user)
+    if (access === undefined) throw wrongPassword()
+    return this.#forwardedOf(access)
+  }
+
+  #forwardedOf(access: Access): Access {
+    let forwarded = this.#forwarded.get(access)
+    if (forwarded === undefined) {
+      forwarded = access.forwarded(this.subjects.forwardable, greetings)
+      this.#forwarded.set(access, forwarded)
+    }
+    return forwarded
   }
 
   /** Ends its watches and timers. */

@@ -16,7 +16,7 @@ export class Access {
   readonly unrestricted: boolean
   /** Whether every generator may be named. */
   readonly reachesAll: boolean
-  /** Whether another node has checked the request already. */
+  /** Whether a node has proven that it forwards requests of the user. */
   readonly isForwarded: boolean
   /** The token that the caller has presented; undefined: none. */
   readonly token: string | undefined
@@ -26,7 +26,7 @@ export class Access {
 
   /**
    * @param commands the names of the commands that are permitted; undefined: every command.
-   * @param origin `within`: of a token, the permissions of its user, which must permit a generator as well.
+   * @param origin `within`: of a token or of forwarded requests, the permissions of the user, which must permit a generator as well.
    */
   constructor(
     user: string,
@@ -49,9 +49,14 @@ export class Access {
     return new Access(name, subjects.permitted(commands), patterns)
   }
 
-  /** The permissions of requests of this user that another node forwards: it has checked them. `commands`: what nodes forward. */
-  static forwarded(user: string, commands: ReadonlySet<string> | undefined): Access {
-    return new Access(user, commands, ['*'], { isForwarded: true })
+  /**
+   * The part of these permissions that holds for requests that another node forwards.
+   * @param forwardable the commands that nodes forward.
+   * @param greetings those that nodes send of their own accord.
+   */
+  forwarded(forwardable: ReadonlySet<string>, greetings: readonly string[]): Access {
+    const commands = new Set([...forwardable].filter((name) => this.allows(name)).concat(greetings))
+    return new Access(this.user, commands, ['*'], { within: this, isForwarded: true })
   }
 
   /** What these permissions and those of a token have in common: never more than these. Undefined: as these. */

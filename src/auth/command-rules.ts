@@ -8,18 +8,23 @@ export type Subject = {
   readonly name: string
   /** Its categories, without `@`. */
   readonly categories: readonly string[]
+  /** Whether nodes forward it to each other. */
+  readonly isForwarded?: boolean
 }
 
 /** What rules can name, on this version of Fahao. */
 export class Subjects {
   readonly all: readonly Subject[]
   readonly categories: readonly string[]
+  /** The names of the commands that nodes forward to each other. */
+  readonly forwardable: ReadonlySet<string>
   readonly #containers: ReadonlySet<string>
   readonly #names: ReadonlySet<string>
 
   constructor(all: readonly Subject[]) {
     this.all = all
     this.categories = [...new Set(all.flatMap(({ categories }) => categories))].sort()
+    this.forwardable = new Set(all.flatMap(({ name, isForwarded }) => (isForwarded ? name : [])))
     this.#names = new Set(all.map(({ name }) => name))
     this.#containers = new Set(all.flatMap(({ name }) => (name.includes('|') ? [name.split('|')[0]!] : [])))
   }

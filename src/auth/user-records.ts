@@ -9,7 +9,12 @@ import { keptMs, surplus } from './retention.ts'
 import type { StoredUser, User } from './user.ts'
 
 /** A record, and what the node makes of it. */
-export type UserRecord = StoredUser & { readonly version: bigint; readonly access: Access }
+export type UserRecord = StoredUser & {
+  readonly version: bigint
+  readonly access: Access
+  /** Since when this node knows this revision, on its monotonic clock. */
+  readonly sinceMonoUs: number
+}
 
 /** How many records of removed users stay. */
 const removedMax = 10_000

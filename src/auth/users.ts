@@ -55,6 +55,8 @@ const prefix = 'users/'
 /** The command that changes users. */
 const administering = 'acl|setuser'
 const attemptsMax = 8
+/** Longer than a change of a user takes to reach every node: polled engines report it within a second. */
+const supersededMs = 5000
 const usersMax = 10_000
 /** How many records go with one change. */
 const sweepMax = 100
@@ -115,9 +117,23 @@ export class Users {
     return name === openDefault.name && !this.areStored ? this.#open : undefined
   }
 
-  /** Whether this node knows that the user was removed, or is off. */
-  isRefused(name: string): boolean {
-    return this.#known.get(name) !== undefined && this.access(name) === undefined
+  /** The revision of a user, or of what is left of a removed one; 0: none is stored. */
+  revisionOf(name: string): number {
+    return this.#known.get(name)?.revision ?? 0
+  }
+
+  /** Whether this node has known for `supersededMs` that the user was changed or removed after this revision. */
+  isSuperseded(name: string, revision: number): boolean {
+    const known = this.#known.get(name)
+    if (known === undefined || known.revision <= revision) return false
+    return this.#deps.clock.monoUs() - known.sinceMonoUs >= supersededMs * 1000
+  }
+
+  /** Reads the record of a user unless this node knows this revision, which another node has seen. Rejects with UNAVAILABLE. */
+  async reach(name: string, revision: number): Promise<void> {
+    if (this.revisionOf(name) >= revision) return
+    const record = await this.#deps.engine.read(prefix + name)
+    if (record !== undefined) this.#learn(name, record.value, record.version)
   }
 
   /** The revision with which a stored user was created: another one once it was removed and created again. */
@@ -344,7 +360,9 @@ export class Users {
   }
 
   #know(stored: StoredUser, version: bigint): void {
-    this.#known.set({ ...stored, version, access: Access.of(stored.user, this.#deps.subjects) })
+    const { clock, subjects } = this.#deps
+    const access = Access.of(stored.user, subjects)
+    this.#known.set({ ...stored, version, access, sinceMonoUs: clock.monoUs() })
     for (const listener of this.#listeners) listener()
   }
 }

@@ -21,12 +21,7 @@ export function openInProcess(
   const table = createCommands()
   if (cluster === undefined)
     return { commands: new InProcess({ table, catalogue, server, decode: readReply }), close() {} }
-  const transport = new RespTransport(
-    systemClock,
-    config.callTimeoutMs,
-    tls?.dial ?? dialPlain,
-    (user, nodeId) => access.proofFor(user, nodeId),
-  )
+  const transport = new RespTransport(systemClock, config.callTimeoutMs, tls?.dial ?? dialPlain, access)
   const forwarder = new Forwarder(cluster, transport, true)
   const commands = clusterCommands(table, forwarder)
   return {

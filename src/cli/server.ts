@@ -170,12 +170,7 @@ function respForwarder(
   { config, access, server: { cluster } }: FahaoNode,
   tls: Certificates | undefined,
 ): RespForwarder | undefined {
-  const transport = new RespTransport(
-    systemClock,
-    config.callTimeoutMs,
-    tls?.dial ?? dialPlain,
-    (user, nodeId) => access.proofFor(user, nodeId),
-  )
+  const transport = new RespTransport(systemClock, config.callTimeoutMs, tls?.dial ?? dialPlain, access)
   return cluster && new Forwarder(cluster, transport, config.forward)
 }
 

@@ -36,7 +36,8 @@ const httpOnly: readonly Subject[] = [
   { name: 'http|audit', categories: ['admin'] },
 ]
 
-function subjectOf({ permission, group, flags }: Command, name: string): Subject {
+function subjectOf(command: Command, name: string): Subject {
+  const { permission, group, flags } = command
   const categories = new Set<string>([permission, groupCategories[group] ?? group])
   categories.delete('server')
   // Redis's CLIENT KILL is in @connection, which every user begins with here.
@@ -44,7 +45,12 @@ function subjectOf({ permission, group, flags }: Command, name: string): Subject
   if (flags.includes('write')) categories.add('write')
   categories.add(flags.includes('fast') ? 'fast' : 'slow')
   if (permission === 'admin') categories.add('dangerous')
-  return { name, categories: [...categories] }
+  return { name, categories: [...categories], isForwarded: isForwardable(command) }
+}
+
+/** Whether nodes forward the command to the leader of the generator that it names. */
+export function isForwardable({ keys, anyNode }: Command): boolean {
+  return keys !== undefined && !anyNode
 }
 
 /** Throws unless the user may run this request: NOAUTH, NOPERM. Before its handler, so that it uses up no id. */

@@ -3,7 +3,6 @@ import type { ServerOptions } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
-import type { Audit } from '../auth/audit.ts'
 import type { Certificates } from '../node/certificates.ts'
 import type { CompatName } from '../node/compat-settings.ts'
 import type { Config } from '../node/config-schema.ts'
@@ -136,8 +135,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   awaitIgnoredBodies(app)
   const { cluster } = node.server
   if (cluster !== undefined) {
-    const proofFor = (user: string, nodeId: string) => node.access.proofFor(user, nodeId)
-    forwardRequests(app, cluster, config.callTimeoutMs, tls?.dial ?? dialPlain, proofFor)
+    forwardRequests(app, cluster, config.callTimeoutMs, tls?.dial ?? dialPlain, node.access)
   }
   const traffic = options.traffic ?? noTraffic()
   countRequests(app, traffic)
@@ -179,11 +177,11 @@ function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTr
     docsOperation(node, all),
     landingOperation(node),
   ]
-  for (const operation of operations) mount(app, operation, node.server.audit)
+  for (const operation of operations) mount(app, operation, node)
   return operations
 }
 
-function mount(app: FastifyInstance, operation: Operation, audit: Audit): void {
+function mount(app: FastifyInstance, operation: Operation, node: FahaoNode): void {
   const { method, path, tag, command, query } = operation
   const onlyDraws = tag === 'ids' && method === 'POST'
   const name = path.startsWith('/v1/generators/{name}')
@@ -195,8 +193,8 @@ function mount(app: FastifyInstance, operation: Operation, audit: Audit): void {
   app.route({
     method,
     url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
-    handler: recording(operation, audit),
-    config: { onlyDraws, access },
+    handler: recording(operation, node.server.audit),
+    config: { onlyDraws, access, isForwardable: node.access.subjects.forwardable.has(command) },
     ...(method !== 'GET' && query === undefined && { preHandler: refuseParameters }),
   })
 }

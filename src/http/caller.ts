@@ -13,6 +13,7 @@ import type { AccessControl } from '../auth/access-control.ts'
 import type { Audit } from '../auth/audit.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { certificateName } from '../node/handshakes.ts'
+import { checkForwardedBody, forwardedCaller, forwardedHeader } from './forwarded.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -21,44 +22,39 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     access?: RouteAccess
+    /** Whether a node without the lead passes the request on, so that a proof of a node is taken. */
+    isForwardable?: boolean
   }
 }
 
 /** What a route demands of its caller. `open`: nothing. */
-export type RouteAccess =
-  | 'open'
-  | {
-      /** The command whose permission it needs: `id.next`, `http|metrics`. */
-      readonly command: string
-      /** The generator that a request names, if it can be told without the body. */
-      readonly name?: (request: FastifyRequest) => string | undefined
-      /** The token of a request without an Authorization header. */
-      readonly token?: (request: FastifyRequest) => string | undefined
-      /** The user of a request without credentials. */
-      readonly user?: string | undefined
-    }
+export type RouteAccess = 'open' | Demanded
+
+type Demanded = {
+  /** The command whose permission it needs: `id.next`, `http|metrics`. */
+  readonly command: string
+  /** The generator that a request names, if it can be told without the body. */
+  readonly name?: (request: FastifyRequest) => string | undefined
+  /** The token of a request without an Authorization header. */
+  readonly token?: (request: FastifyRequest) => string | undefined
+  /** The user of a request without credentials. */
+  readonly user?: string | undefined
+}
 
 /** Checks the caller of every request to `app`. Call it before any route is added. */
 export function checkCallers(app: FastifyInstance, access: AccessControl, audit: Audit): void {
   app.decorateRequest('access')
   app.addHook('onRequest', (request, _reply, done) => {
-    const { access: demanded } = request.routeOptions.config
+    const { access: demanded = 'open', isForwardable = false } = request.routeOptions.config
     // Without a route there is nothing to protect: the answer is 404.
     request.access = access.initial
-    if (demanded === undefined || demanded === 'open') return done()
     const permit = (caller: Access) => {
       request.access = caller
-      try {
-        demand(caller, demanded, request)
-      } catch (error) {
-        const { command, name } = demanded
-        const detail = caller.allows(command) ? name?.(request) : undefined
-        if (hasCode(error, 'NOPERM')) recordDenied(audit, request, command, detail)
-        throw error
-      }
+      if (demanded !== 'open') demandRecorded(caller, demanded, request, audit)
     }
     try {
-      const caller = callerOf(request, access, demanded)
+      const forwarded = isForwardable ? forwardedCaller(request, access) : undefined
+      const caller = forwarded ?? (demanded === 'open' ? access.initial : callerOf(request, access, demanded))
       if (!(caller instanceof Promise)) {
         permit(caller)
         return done()
@@ -68,16 +64,27 @@ export function checkCallers(app: FastifyInstance, access: AccessControl, audit:
       done(error as Error)
     }
   })
+  app.addHook('preHandler', (request, _reply, done) => {
+    if (request.access.isForwarded) checkForwardedBody(request)
+    done()
+  })
 }
 
-function demand(
-  caller: Access,
-  { command, name, token }: Exclude<RouteAccess, 'open'>,
-  request: FastifyRequest,
-): void {
+/** `demand`; NOPERM is recorded. */
+function demandRecorded(caller: Access, demanded: Demanded, request: FastifyRequest, audit: Audit): void {
+  try {
+    demand(caller, demanded, request)
+  } catch (error) {
+    const { command, name } = demanded
+    const detail = caller.allows(command) ? name?.(request) : undefined
+    if (hasCode(error, 'NOPERM')) recordDenied(audit, request, command, detail)
+    throw error
+  }
+}
+
+function demand(caller: Access, { command, name, token }: Demanded, request: FastifyRequest): void {
   if (caller.unrestricted) return
-  // A node has checked the caller that it forwards without a user: by a token of a compatible API.
-  if (caller.user === '' && !caller.isForwarded) throw token === undefined ? noLogin : noLoginOrToken
+  if (caller.user === '') throw token === undefined ? noLogin : noLoginOrToken
   demandPermission(caller, command, name?.(request))
 }
 
@@ -120,9 +127,6 @@ export function recordDenied(
   })
 }
 
-/** The header of requests that nodes forward: the address of the client. */
-export const forwardedHeader = 'fahao-forwarded'
-
 /** The IP address of the client, also of a request that another node has forwarded. */
 export function clientAddress({ access, headers, ip }: FastifyRequest): string {
   const given = headers[forwardedHeader]
@@ -132,7 +136,7 @@ export function clientAddress({ access, headers, ip }: FastifyRequest): string {
 function callerOf(
   request: FastifyRequest,
   access: AccessControl,
-  { token, user }: Exclude<RouteAccess, 'open'>,
+  { token, user }: Demanded,
 ): Access | Promise<Access> {
   const { authorization } = request.headers
   const address = request.socket.remoteAddress ?? ''

@@ -9,7 +9,7 @@
  */
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
-import type { ProofFor } from '../auth/node-proof.ts'
+import type { Proving } from '../auth/node-proof.ts'
 import { addressOf } from '../base/address.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
@@ -17,7 +17,7 @@ import type { ClusterView } from '../commands/context.ts'
 import { Forwarder, type ForwardTransport, NoReply, type NoReplyState } from '../forwarding/forwarder.ts'
 import { type Dial, readyEvent } from '../node/dial.ts'
 import { Agent, request as sendRequest } from '../node/plain-http.ts'
-import { forwardedHeader } from './caller.ts'
+import { forwardedHeader, passOn } from './forwarded.ts'
 import { goneSignal } from './gone-signal.ts'
 
 declare module 'fastify' {
@@ -27,29 +27,28 @@ declare module 'fastify' {
   }
 }
 
-/** The headers that are forwarded to the leader, and back to the client. */
-const requestHeaders = ['accept', 'content-type'] as const
+/** The headers of the leader that reach the client. */
 const answerHeaders = ['cache-control', 'content-type', 'fahao-error', 'location', 'retry-after'] as const
 const socketsMax = 256
 
 /**
- * Has the leader answer requests that the handlers of `app` refuse as MOVED. Call it before any route is added.
- * `timeoutMs`: how long one answer may take. `dial` connects to other nodes, and
- * `proofFor` is what this node proves to them.
+ * Has the leader answer requests that the handlers of `app` refuse as MOVED, on routes that are forwardable. Call it before
+ * any route is added. `timeoutMs`: how long one answer may take. `dial` connects to other nodes.
  */
 export function forwardRequests(
   app: FastifyInstance,
   cluster: ClusterView,
   timeoutMs: number,
   dial: Dial,
-  proofFor: ProofFor,
+  proving: Proving,
   clock: Clock = systemClock,
 ): void {
-  const forwarder = new Forwarder(cluster, new HttpTransport(timeoutMs, dial, proofFor, clock), true)
+  const forwarder = new Forwarder(cluster, new HttpTransport(timeoutMs, dial, proving, clock), true)
   app.addHook('onClose', async () => forwarder.close())
   app.addHook('onRoute', (route) => {
-    const { handler } = route
-    const onlyDraws = route.config?.onlyDraws === true
+    const { handler, config } = route
+    if (!config?.isForwardable) return
+    const onlyDraws = config.onlyDraws === true
     route.handler = (request, reply) => forwarder.handle({ handler, request, reply, onlyDraws })
   })
 }
@@ -72,13 +71,13 @@ class HttpTransport implements ForwardTransport<HttpRequest, NodeAnswer, unknown
   readonly protocol = 'http'
   readonly #agent = new Agent({ keepAlive: true, maxSockets: socketsMax })
   readonly #timeoutMs: number
-  readonly #proofFor: ProofFor
+  readonly #proving: Proving
   readonly #clock: Clock
   /** The requests without an answer, by address. */
   readonly #pending = new Map<string, Set<Reject>>()
 
-  constructor(timeoutMs: number, dial: Dial, proofFor: ProofFor, clock: Clock) {
-    this.#proofFor = proofFor
+  constructor(timeoutMs: number, dial: Dial, proving: Proving, clock: Clock) {
+    this.#proving = proving
     this.#agent.createConnection = ({ host, port }) => dial({ host: host!, port: Number(port) })
     this.#timeoutMs = timeoutMs
     this.#clock = clock
@@ -123,16 +122,15 @@ class HttpTransport implements ForwardTransport<HttpRequest, NodeAnswer, unknown
   }
 
   send({ request, reply }: HttpRequest, address: string, nodeId: string): Promise<NodeAnswer> {
-    const { user } = request.access
-    const body = bodyOf(request)
+    const { path, headers, body } = passOn(request, nodeId, this.#proving)
     const signal = goneSignal(reply)
     return new Promise((resolve, reject) => {
       const sent = sendRequest({
         ...addressOf(address),
         agent: this.#agent,
         method: request.method,
-        path: request.url,
-        headers: { ...headersFor(request, body), authorization: basic(user, this.#proofFor(user, nodeId)) },
+        path,
+        headers,
         signal,
       })
       const isConnected = watchConnection(sent)
@@ -176,22 +174,6 @@ class HttpTransport implements ForwardTransport<HttpRequest, NodeAnswer, unknown
   }
 }
 
-function basic(user: string, password: string): string {
-  return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
-}
-
-function headersFor(request: FastifyRequest, body: string): Record<string, string | number> {
-  const headers: Record<string, string | number> = {
-    [forwardedHeader]: request.ip,
-    'content-length': Buffer.byteLength(body),
-  }
-  for (const name of requestHeaders) {
-    const value = request.headers[name]
-    if (value !== undefined) headers[name] = value
-  }
-  return headers
-}
-
 /** Whether the leader may have received the request. */
 function watchConnection(sent: ClientRequest): () => boolean {
   let connected = false
@@ -203,10 +185,4 @@ function watchConnection(sent: ClientRequest): () => boolean {
     else onConnect()
   })
   return () => connected
-}
-
-/** The body as this node has parsed it, written again. */
-function bodyOf({ body }: FastifyRequest): string {
-  if (body === undefined || body === null) return ''
-  return typeof body === 'string' ? body : JSON.stringify(body)
 }

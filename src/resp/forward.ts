@@ -3,11 +3,12 @@
  * generator of another leader is refused by its handler with `Moved`. `Forwarder` then sends the request to the leader;
  * on a node that does not forward, the client receives `-MOVED` as any other error (`requests.ts`).
  */
-import type { ProofFor } from '../auth/node-proof.ts'
+import { type Proving, respPurpose } from '../auth/node-proof.ts'
 import { addressOf } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import { slotOf } from '../cluster/slots.ts'
+import { isForwardable } from '../commands/access.ts'
 import type { Arguments } from '../commands/arguments.ts'
 import type { Command, EncodedReply, Reply } from '../commands/command.ts'
 import type { ClientSession, CommandContext } from '../commands/context.ts'
@@ -34,11 +35,7 @@ export type RespForwarder = Forwarder<RespRequest, EncodedReply, Reply>
 /** The commands of a node in a cluster. */
 export function clusterCommands(table: CommandTable, forwarder: RespForwarder): CommandTable {
   return new CommandTable(
-    table
-      .all()
-      .map((command) =>
-        command.keys === undefined || command.anyNode ? command : forwarded(command, forwarder),
-      ),
+    table.all().map((command) => (isForwardable(command) ? forwarded(command, forwarder) : command)),
     refusals,
   )
 }
@@ -87,17 +84,17 @@ export class RespTransport implements ForwardTransport<RespRequest, EncodedReply
   readonly protocol = 'resp'
   readonly #clock: Clock
   readonly #timeoutMs: number
-  readonly #proofFor: ProofFor
+  readonly #proving: Proving
   readonly #dial: Dial
-  /** By address, then by the form of replies, the id of the node and the user. */
+  /** By address, then by the form of replies, the id of the node and the user with its revision. */
   readonly #connections = new Map<string, Map<string, ForwardConnection>>()
   /** The bytes of repeated requests. */
   readonly #encoded = new WeakMap<Arguments, Uint8Array>()
   #closed = false
 
   /** @param timeoutMs how long a reply may take. */
-  constructor(clock: Clock, timeoutMs: number, dial: Dial, proofFor: ProofFor) {
-    this.#proofFor = proofFor
+  constructor(clock: Clock, timeoutMs: number, dial: Dial, proving: Proving) {
+    this.#proving = proving
     this.#clock = clock
     this.#dial = dial
     this.#timeoutMs = timeoutMs
@@ -156,7 +153,9 @@ export class RespTransport implements ForwardTransport<RespRequest, EncodedReply
     const { protocol } = session
     const { user } = session.access
     const wideIds = session instanceof RespSession ? session.wideIds : 'integer'
-    const form = `${wideIds} ${protocol} ${nodeId} ${user}`
+    // The leader permits what it knows of the user, and at least what this node knew when it made the connection.
+    const revision = this.#proving.revisionOf(user)
+    const form = `${wideIds} ${protocol} ${nodeId} ${revision} ${user}`
     const connections = this.#connections.get(address) ?? new Map<string, ForwardConnection>()
     this.#connections.set(address, connections)
     let connection = connections.get(form)
@@ -165,7 +164,7 @@ export class RespTransport implements ForwardTransport<RespRequest, EncodedReply
         ...addressOf(address),
         dial: this.#dial,
         greetings: [
-          ['HELLO', String(protocol), 'AUTH', user, this.#proofFor(user, nodeId)],
+          ['HELLO', String(protocol), 'AUTH', user, this.#proving.proofFor(user, nodeId, respPurpose)],
           ['CLIENT', 'SETINFO', 'LIB-NAME', forwardNames[wideIds]],
         ],
         clock: this.#clock,

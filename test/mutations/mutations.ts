@@ -21,6 +21,48 @@ export type Mutation = {
 /** All of them. */
 export const mutations: readonly Mutation[] = [
   {
+    fault: 'a proof of a node is taken again from a reader of the connection',
+    foundBy: 'test/unit/auth/node-proof.test.ts',
+    file: 'src/auth/node-proof.ts',
+    from: "return this.#used.take(sender, Number(number)) ? Number(revision) : 'used'",
+    to: 'return Number(revision)',
+  },
+  {
+    fault: 'a proof of a node is a password of its user over HTTP and PostgreSQL',
+    foundBy: 'test/unit/auth/node-proof.test.ts',
+    file: 'src/auth/access-control.ts',
+    from: "if (door === 'resp' && isProofText(password))",
+    to: 'if (isProofText(password))',
+  },
+  {
+    fault: 'a forwarded request may name generators that its user may not name',
+    foundBy: 'test/unit/auth/node-proof.test.ts',
+    file: 'src/auth/access.ts',
+    from: '{ within: this, isForwarded: true }',
+    to: '{ isForwarded: true }',
+  },
+  {
+    fault: 'a proof of a node stays good after a change of the password',
+    foundBy: 'test/unit/auth/node-proof.test.ts',
+    file: 'src/auth/access-control.ts',
+    from: 'if (this.users.isSuperseded(user, revision))',
+    to: 'if (false)',
+  },
+  {
+    fault: 'a proof of a node is taken on routes that nodes do not forward, such as those of tokens',
+    foundBy: 'test/unit/http/forwarded.test.ts',
+    file: 'src/http/caller.ts',
+    from: 'isForwardable ? forwardedCaller(request, access) : undefined',
+    to: 'forwardedCaller(request, access)',
+  },
+  {
+    fault: 'a forwarded request is carried out with another body than the one that was proven',
+    foundBy: 'test/unit/http/forwarded.test.ts',
+    file: 'src/http/caller.ts',
+    from: 'if (request.access.isForwarded) checkForwardedBody(request)',
+    to: '',
+  },
+  {
     fault: 'the PostgreSQL door draws an id at once for a caller that may not have it',
     foundBy: 'test/unit/commands/in-process.test.ts',
     file: 'src/commands/in-process.ts',

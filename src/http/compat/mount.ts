@@ -110,7 +110,11 @@ function forClients(route: CompatRoute, { config }: IssuingNode, user: string | 
   const origins = new Set(config.httpOrigins)
   return {
     ...route,
-    config: { onlyDraws: issues, access: access === 'open' ? access : { ...access, token, user } },
+    config: {
+      onlyDraws: issues,
+      isForwardable: issues,
+      access: access === 'open' ? access : { ...access, token, user },
+    },
     ...(issues && { onRequest: (request, _, done) => done(refuseForeignPage(request, origins)) }),
   }
 }
@@ -118,8 +122,7 @@ function forClients(route: CompatRoute, { config }: IssuingNode, user: string | 
 function forNodes(route: CompatRoute, log: HttpLog | undefined): Mounted {
   return {
     ...route,
-    // What is open to clients is not open here: the proof of the node is checked.
-    config: { onlyDraws: true, access: route.access === 'open' ? { command: 'id.next' } : route.access },
+    config: { onlyDraws: true, isForwardable: true, access: route.access },
     onRequest(request, reply, done) {
       if (request.access.isForwarded) done()
       else sendProblem(notFound([], request), request, reply, log)

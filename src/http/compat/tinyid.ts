@@ -10,6 +10,7 @@ import { Run } from '../../ids/run.ts'
 import { type Body, batchBody, type Frame } from '../batch.ts'
 import { recordDenied } from '../caller.ts'
 import { afterRest } from '../failures.ts'
+import { hiddenToken } from '../forwarded.ts'
 import { goneSignal } from '../gone-signal.ts'
 import { findFor, type IssuingNode, openFor } from '../issuing-node.ts'
 import { type CompatApi, type CompatRoute, parameterOf } from './api.ts'
@@ -174,8 +175,10 @@ class Credentials {
     recordDenied(audit, request, 'id.next', request.access.allows('id.next') ? bizType : undefined)
   }
 
-  #accessOf({ socket }: FastifyRequest, token: string): Access | undefined {
+  #accessOf({ socket, access: caller }: FastifyRequest, token: string): Access | undefined {
     const { access } = this.#node.server
+    // Another node has checked the token, or there was none.
+    if (caller.isForwarded && caller.user !== '' && (token === '' || token === hiddenToken)) return caller
     if (token === '') return this.#user === undefined ? undefined : access.withoutPassword(this.#user)
     if (!isTokenText(token)) return undefined
     try {

@@ -221,7 +221,13 @@ describe('Users', () => {
     const access = new Access('u', undefined, [])
     for (let revision = 1; revision <= 10_001; revision++) {
       const stored = { revision, since: revision, change: '', removedMs: Date.now() }
-      records.set({ ...stored, user: { ...openDefault, name: `u${revision}` }, version: 1n, access })
+      records.set({
+        ...stored,
+        user: { ...openDefault, name: `u${revision}` },
+        version: 1n,
+        access,
+        sinceMonoUs: 0,
+      })
     }
     const sizes = ['u10001', 'u1', 'u2'].map((name) => {
       records.gone(name)

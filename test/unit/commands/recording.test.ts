@@ -27,20 +27,21 @@ test('a command that changes generators is in the audit trail, with the user and
 
 test('the address of a forwarded change is that of the client, and that of no client that claims to be a node', async () => {
   const desk = new Desk()
+  const forwarded = new Access('alice', undefined, ['*']).forwarded(new Set(['set']), [])
   const addressOf = async (access: Access, version: string) => {
     Object.assign(desk.session, { access, libraryVersion: version })
     await desk.ask('set', `counter${version}`, '100')
     return (await desk.trail.stored())[0]!.address
   }
-  assert.equal(await addressOf(Access.forwarded('alice', undefined), '10.0.0.7'), '10.0.0.7')
-  assert.equal(await addressOf(Access.forwarded('alice', undefined), 'fd00::7'), 'fd00::7')
-  assert.equal(await addressOf(Access.forwarded('alice', undefined), '5.1.0'), '127.0.0.1')
+  assert.equal(await addressOf(forwarded, '10.0.0.7'), '10.0.0.7')
+  assert.equal(await addressOf(forwarded, 'fd00::7'), 'fd00::7')
+  assert.equal(await addressOf(forwarded, '5.1.0'), '127.0.0.1')
   assert.equal(await addressOf(new Access('alice', undefined, ['*']), '10.0.0.8'), '127.0.0.1')
 })
 
 test('a forwarded request that is refused has the address of the client only if nodes send it', async () => {
   const desk = new Desk()
-  const access = Access.forwarded('alice', new Set())
+  const access = new Access('alice', new Set(), ['*']).forwarded(new Set(), [])
   Object.assign(desk.session, { access, libraryVersion: '10.0.0.7' })
   const addressOfRefused = async (...words: readonly string[]) => {
     const request = desk.table.resolve(words.map((word) => Buffer.from(word)))

@@ -7,6 +7,7 @@ import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { openAccess } from '../auth/open-access.ts'
 import { fakeNode } from './fake-node.ts'
+import { forwardedHeaders } from './forwarded-headers.ts'
 
 const drop: Occurrence = { event: 'drop', user: 'alice', address: '10.0.0.1', door: 'resp', object: 'order' }
 
@@ -175,17 +176,19 @@ test('the address of a forwarded change is that of the client, and that of no cl
   Object.assign(node, { access })
   await access.users.set('alice', readRules(['on', '>pw', '~*', '+@all'], access.subjects, access.passwords))
   const app = buildHttpApp({ node, host: '127.0.0.1' })
-  const drop = async (name: string, password: string, forwardedFor: string) => {
+  const drop = async (name: string, headersOf: (url: string) => Record<string, string>) => {
     node.catalogue.add(name, { kind: 'sequence' })
-    const authorization = `Basic ${Buffer.from(`alice:${password}`).toString('base64')}`
-    const headers = { authorization, 'fahao-forwarded': forwardedFor }
-    const answer = await app.inject({ method: 'DELETE', url: `/v1/generators/${name}`, headers })
+    const url = `/v1/generators/${name}`
+    const answer = await app.inject({ method: 'DELETE', url, headers: headersOf(url) })
     assert.equal(answer.statusCode, 204)
   }
-  await drop('one', proof.of('alice', 'here'), '10.0.0.7')
-  await drop('two', proof.of('alice', 'here'), 'fd00::7')
-  await drop('three', proof.of('alice', 'here'), '1')
-  await drop('four', 'pw', '10.0.0.7')
+  const from = (client: string) => (url: string) =>
+    forwardedHeaders(proof, { method: 'DELETE', url, user: 'alice', client })
+  await drop('one', from('10.0.0.7'))
+  await drop('two', from('fd00::7'))
+  await drop('three', from('1'))
+  const authorization = `Basic ${Buffer.from('alice:pw').toString('base64')}`
+  await drop('four', () => ({ authorization, 'fahao-forwarded': '10.0.0.7' }))
   const dropped = (await node.trail.stored()).filter(({ event }) => event === 'drop')
   assert.deepEqual(Object.fromEntries(dropped.map(({ object, address }) => [object, address])), {
     one: '10.0.0.7',

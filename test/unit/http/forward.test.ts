@@ -4,20 +4,26 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import fastify from 'fastify'
 import { everything } from '../../../src/auth/access.ts'
+import { NodeProof } from '../../../src/auth/node-proof.ts'
 import { type Clock, systemClock } from '../../../src/base/clock.ts'
 import type { FahaoError } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
 import type { NodeRecord } from '../../../src/cluster/records.ts'
 import type { ClusterListener } from '../../../src/cluster/shell.ts'
 import type { ClusterView } from '../../../src/commands/context.ts'
+import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { forwardRequests } from '../../../src/http/forward.ts'
 import { startHttpServer } from '../../../src/http/server.ts'
 import type { CompatName } from '../../../src/node/compat-settings.ts'
 import { dialPlain } from '../../../src/node/dial.ts'
+import { openAccess } from '../auth/open-access.ts'
 import { fakeNode } from './fake-node.ts'
 
 /** An address without a listener: no system assigns this port, as it might one that was just freed. */
 const vacant = '127.0.0.1:1'
+
+/** The secret of all nodes. */
+const store = new MemoryStore()
 
 type Options = { readonly compat?: readonly CompatName[]; readonly timeoutMs?: number }
 
@@ -53,10 +59,13 @@ async function start(t: TestContext, { compat = [], timeoutMs = 5000 }: Options 
       node: nodeAt(await new Promise<string>((resolve) => state.waits.push(resolve))),
     }
   }
+  const proof = await NodeProof.open(new MemoryEngine(store), () => nodeAt(address).id)
+  const access = await openAccess(undefined, { proof })
   const served = {
     ...node,
+    access,
     config: { ...node.config, callTimeoutMs: timeoutMs },
-    server: { ...node.server, cluster },
+    server: { ...node.server, access, cluster },
   }
   const server = await startHttpServer({ node: served, host: '127.0.0.1', port: 0, compat })
   t.after(() => server.close(0))
@@ -334,8 +343,9 @@ async function forwarding(t: TestContext, silent: Server) {
   app.addHook('onRequest', async (request) => {
     request.access = everything
   })
-  forwardRequests(app, cluster, 5000, dialPlain, () => 'proof', clock)
-  app.post('/v1/generators/:name/next', () => {
+  const proof = await NodeProof.open(new MemoryEngine(store), () => 'the node under test')
+  forwardRequests(app, cluster, 5000, dialPlain, await openAccess(undefined, { proof }), clock)
+  app.post('/v1/generators/:name/next', { config: { isForwardable: true } }, () => {
     throw new Moved({ node: nodeAt(http).id, slot: 1234, resp: undefined, http })
   })
   app.setErrorHandler((error: FahaoError, _, reply) => reply.send(error.code))

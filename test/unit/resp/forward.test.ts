@@ -23,7 +23,7 @@ import { dialPlain } from '../../../src/node/dial.ts'
 import { clusterCommands, RespTransport } from '../../../src/resp/forward.ts'
 import { ReplySplitter } from '../../../src/resp/reply-splitter.ts'
 import type { RespServer } from '../../../src/resp/server.ts'
-import { frame, Peer, serve } from './peer.ts'
+import { frame, Peer, proving, serve } from './peer.ts'
 
 const common = { flags: [], permission: 'connection', group: 'generic', summary: '', reply: '' } as const
 const wide = 2n ** 60n
@@ -54,7 +54,7 @@ class Node {
   async start(t: TestContext, forward: boolean, timeoutMs = 5000): Promise<this> {
     const forwarder = new Forwarder(
       this.#cluster(),
-      new RespTransport(systemClock, timeoutMs, dialPlain, () => 'proof'),
+      new RespTransport(systemClock, timeoutMs, dialPlain, proving),
       forward,
     )
     t.after(() => forwarder.close())
@@ -158,7 +158,8 @@ class Node {
         arity: -2,
         handler: ({ session }, args) => {
           session.protocol = args.text(0) === '3' ? 3 : 2
-          if (args.length > 1) session.access = Access.forwarded(args.text(2), undefined)
+          if (args.length > 1)
+            session.access = new Access(args.text(2), undefined, ['*'], { isForwarded: true })
           return ok
         },
       },

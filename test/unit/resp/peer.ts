@@ -3,6 +3,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Access, everything, unauthenticated } from '../../../src/auth/access.ts'
+import type { Proving } from '../../../src/auth/node-proof.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { type Command, type DirectIssuer, Issued, IssuedTexts, ok } from '../../../src/commands/command.ts'
 import type { CommandContext } from '../../../src/commands/context.ts'
@@ -11,6 +12,9 @@ import { compileFormat } from '../../../src/ids/format.ts'
 import { IdText } from '../../../src/ids/id-text.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { type RespServer, type RespServerOptions, startRespServer } from '../../../src/resp/server.ts'
+
+/** Makes proofs that a node of a test does not check. */
+export const proving: Proving = { proofFor: () => 'proof', revisionOf: () => 1 }
 
 /** Counts, at most `runMax` at a time, and only while `left` lasts. */
 export class Counter implements DirectIssuer {

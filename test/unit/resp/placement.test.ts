@@ -10,7 +10,7 @@ import { Forwarder } from '../../../src/forwarding/forwarder.ts'
 import type { Run } from '../../../src/ids/run.ts'
 import { dialPlain } from '../../../src/node/dial.ts'
 import { clusterCommands, RespTransport } from '../../../src/resp/forward.ts'
-import { Peer, serve } from './peer.ts'
+import { Peer, proving, serve } from './peer.ts'
 
 const abort = '-EXECABORT Transaction discarded because of previous errors.\r\n'
 const other = { id: 'b', resp: '10.0.0.2:7379', http: undefined }
@@ -44,11 +44,7 @@ async function start(t: TestContext, forwards = false) {
     },
     open: () => Promise.reject(new FahaoError('NOGENERATOR', 'no such generator')),
   }
-  const forwarder = new Forwarder(
-    cluster,
-    new RespTransport(systemClock, 5000, dialPlain, () => 'proof'),
-    forwards,
-  )
+  const forwarder = new Forwarder(cluster, new RespTransport(systemClock, 5000, dialPlain, proving), forwards)
   t.after(() => forwarder.close())
   const { server } = await serve(t, {
     table: clusterCommands(createCommands(), forwarder),

@@ -10,6 +10,7 @@ import { checkCallers } from '../../../../src/http/caller.ts'
 import { mountForNodes } from '../../../../src/http/compat/mount.ts'
 import { openAccess } from '../../auth/open-access.ts'
 import { fakeNode } from '../fake-node.ts'
+import { forwardedHeaders } from '../forwarded-headers.ts'
 import { type Served, serve } from './serve.ts'
 
 const generators = { order: { kind: 'segment' }, '7': { kind: 'segment' } } as const
@@ -52,14 +53,14 @@ describe('the compatible APIs', () => {
     const app = fastify()
     checkCallers(app, access, node.server.audit)
     mountForNodes(app, node, ['tinyid'])
-    const ask = async (password: string) => {
-      const authorization = `Basic ${Buffer.from(`:${password}`).toString('base64')}`
-      const { statusCode, body } = await app.inject({ url: issuing[2]!, headers: { authorization } })
+    const ask = async (nodeId: string) => {
+      const headers = forwardedHeaders(proof, { method: 'GET', url: issuing[2]!, user: '', nodeId })
+      const { statusCode, body } = await app.inject({ url: issuing[2]!, headers })
       return [statusCode, statusCode === 200 ? body : '']
     }
-    assert.deepEqual(await ask(proof.of('', 'here')), [200, '{"data":[1],"code":200,"message":""}'])
-    assert.deepEqual(await ask(proof.of('', 'elsewhere')), [401, ''])
-    assert.deepEqual((await app.inject({ url: issuing[2]! })).statusCode, 401)
+    assert.deepEqual(await ask('here'), [200, '{"data":[1],"code":200,"message":""}'])
+    assert.deepEqual(await ask('elsewhere'), [500, ''])
+    assert.deepEqual((await app.inject({ url: issuing[2]! })).statusCode, 404)
   })
 
   test('leave the native API as it is, next to them', async (t) => {
