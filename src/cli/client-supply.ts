@@ -13,7 +13,8 @@ import { fetchWith, type TlsFiles } from './http-request.ts'
 /** How the service is reached. */
 export type SupplyOptions = TlsFiles &
   CredentialOptions & {
-    readonly url: string
+    /** The nodes of one service, which are tried in turn. */
+    readonly urls: readonly string[]
     /** How long a statement waits for its ids, in ms. */
     readonly timeoutMs: number
   }
@@ -27,7 +28,7 @@ type Drawn = { readonly ids: readonly string[]; readonly isText: boolean }
 
 /** Prepares a client; connections open at the first request. Rejects with UsageError for options that contradict each other. */
 export async function clientSupply({
-  url,
+  urls,
   user,
   tokenFile,
   timeoutMs,
@@ -38,13 +39,13 @@ export async function clientSupply({
     ...(tokenFile !== undefined && { tokenFile }),
   })
   const hasFiles = Object.values(files).some((file) => file !== undefined)
-  const client = await connect(url, {
+  const client = await connect(urls, {
     ...credentials,
     ...(hasFiles && { fetch: fetchWith(files) }),
     holder: 'fahao proxy',
     timeoutMs,
-    // Of two nodes, one that does not answer leaves time for the other.
-    attemptTimeoutMs: timeoutMs / 2,
+    // A node that does not answer leaves time for the others, and for a second try where there are none.
+    attemptTimeoutMs: timeoutMs / Math.max(2, urls.length),
   }).catch((error) => {
     throw new UsageError(`proxy-url: ${error instanceof Error ? error.message : String(error)}`)
   })

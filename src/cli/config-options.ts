@@ -4,6 +4,7 @@ import { type Command, Option } from 'commander'
 import { describe, FahaoError } from '../base/errors.ts'
 import { defaultConfigFile, type LoadedConfig, loadConfig } from '../node/config.ts'
 import { type Setting, type SettingKey, settings } from '../node/config-schema.ts'
+import { repeated } from './repeats.ts'
 
 /** Longer lists of words go into the description of a flag, so that the column of flags stays narrow. */
 const wordsShown = 3
@@ -28,7 +29,7 @@ export function addConfigOptions(command: Command, keys?: readonly SettingKey[])
  */
 export function configOf(
   command: Command,
-  more: Readonly<Record<string, string | undefined>> = {},
+  more: Readonly<Record<string, string | readonly string[] | undefined>> = {},
 ): LoadedConfig {
   const values = command.opts() as Record<string, string | boolean | string[] | undefined>
   const flags = Object.fromEntries([
@@ -45,8 +46,7 @@ function optionOf({ name, meaning, type, defaultText, group }: Setting): Option 
   const list = long ? `: ${words.join(', ')}` : ''
   const shown = defaultText === '' || type.takes === undefined ? '' : ` (default ${defaultText})`
   const option = new Option(`--${name}${value}`, meaning + list + shown).helpGroup(`${group}:`)
-  if (!type.list) return option
-  return option.argParser((given: string, before: string[] | undefined) => [...(before ?? []), given])
+  return type.list ? repeated(option) : option
 }
 
 function readFile(path: string): string | undefined {

@@ -2,6 +2,7 @@
 import { Command } from 'commander'
 import { version } from '../node/version.ts'
 import { exitCodeAfter, exitCodes } from './exit-codes.ts'
+import { refuseRepeats } from './repeats.ts'
 import { addAdvance } from './verbs/advance.ts'
 import { addAdvise } from './verbs/advise.ts'
 import { addAudit } from './verbs/audit.ts'
@@ -70,6 +71,7 @@ export function program(): Command {
     for (const add of verbs) add(root)
   }
   root.addHelpText('after', epilogue())
+  refuseRepeats(root)
   return root
 }
 

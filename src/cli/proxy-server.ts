@@ -61,7 +61,7 @@ export async function runProxy(config: Config): Promise<void> {
 function supplyOptionsOf(config: Config): SupplyOptions {
   const { mysqlProxyUser, proxyTokenFile, proxyCa, proxyCert, proxyKey } = config
   return {
-    url: config.proxyUrl,
+    urls: config.proxyUrl,
     timeoutMs: config.proxyIdTimeoutMs,
     ...(mysqlProxyUser !== undefined && { user: mysqlProxyUser }),
     ...(proxyTokenFile !== undefined && { tokenFile: proxyTokenFile }),

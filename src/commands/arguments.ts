@@ -61,11 +61,15 @@ export class Arguments {
     return found
   }
 
-  /** The options from `from` on: each token with the index of its value. ERR if the last has no value. */
+  /** The options from `from` on: each token with the index of its value. ERR if the last has no value, or one stands twice. */
   *options(from: number): Iterable<readonly [token: string, valueIndex: number]> {
+    const seen = new Set<string>()
     for (let index = from; index < this.length; index += 2) {
       if (index + 1 === this.length) throw syntaxError()
-      yield [this.token(index), index + 1]
+      const token = this.token(index)
+      if (seen.has(token)) throw givenTwice(token)
+      seen.add(token)
+      yield [token, index + 1]
     }
   }
 
@@ -102,6 +106,11 @@ export class Arguments {
 /** Redis's error for anything but a 64-bit integer. */
 export function notInteger(): FahaoError {
   return new FahaoError('ERR', 'value is not an integer or out of range')
+}
+
+/** The error for an option that takes one value: of two, one would be ignored. */
+export function givenTwice(token: string): FahaoError {
+  return new FahaoError('ERR', `option ${token.slice(0, 64)} is given twice; give it once`)
 }
 
 /** Redis's error for unknown or misplaced words. */

@@ -212,16 +212,15 @@ function kill({ session, server }: CommandContext, args: Arguments): Reply {
     if (closeAll(server.sessions(), [addressFilter(args.text(0))]) > 0) return ok
     throw new FahaoError('ERR', 'No such client')
   }
-  /** Of a filter that is given twice, the last one counts. */
-  const given = new Map<string, Filter>()
+  const given: Filter[] = []
   let skipMe = true
   for (const [token, value] of args.options(0)) {
     const read = filters[token]
     if (token === 'SKIPME') skipMe = args.oneOf(value, 'YES', 'NO') === 'YES'
     else if (read === undefined) throw syntaxError()
-    else given.set(token, read(args, value))
+    else given.push(read(args, value))
   }
-  return closeAll(server.sessions(), [(other) => !skipMe || other !== session, ...given.values()])
+  return closeAll(server.sessions(), [(other) => !skipMe || other !== session, ...given])
 }
 
 /** Closes the connections that all filters match; returns their number. */

@@ -2,7 +2,7 @@
 import type { Access } from '../auth/access.ts'
 import { addressOf } from '../base/address.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
-import { type Arguments, syntaxError } from './arguments.ts'
+import { type Arguments, givenTwice, syntaxError } from './arguments.ts'
 import { type Command, MapReply, ok, type Reply, SimpleString } from './command.ts'
 import type { ClientSession, CommandContext } from './context.ts'
 import { redisVersion } from './info-text.ts'
@@ -196,6 +196,8 @@ function hello(context: CommandContext, args: Arguments): Reply | Promise<Reply>
   let name: string | undefined
   for (let index = 1; index < args.length; ) {
     const token = args.token(index)
+    if ((token === 'AUTH' && credentials) || (token === 'SETNAME' && name !== undefined))
+      throw givenTwice(token)
     if (token === 'AUTH' && index + 2 < args.length) {
       credentials = [args.text(index + 1), args.text(index + 2)]
       index += 3

@@ -4,7 +4,7 @@ import type { GeneratorInfo } from '../catalogue/catalogue.ts'
 import { definitionText } from '../catalogue/definition.ts'
 import { type GeneratorInput, optionName, optionNames } from '../catalogue/options.ts'
 import { kinds } from '../issuing/issuer.ts'
-import { type Arguments, syntaxError } from './arguments.ts'
+import { type Arguments, givenTwice, syntaxError } from './arguments.ts'
 import { type Command, MapReply, ok, oneOf, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { checkedCount } from './drawing.ts'
@@ -175,7 +175,7 @@ function readOptions(args: Arguments, alsoFloor = false): GivenOptions {
     const name = alsoFloor && word.toLowerCase() === 'floor' ? 'floor' : optionName(word)
     if (name === undefined) throw unknownOption(word, alsoFloor)
     if (index + 1 >= args.length) throw new FahaoError('ERR', `option ${word.toUpperCase()} has no value`)
-    if (given.has(name)) throw new FahaoError('ERR', `option ${word.toUpperCase()} is given twice`)
+    if (given.has(name)) throw givenTwice(word.toUpperCase())
     const value = args.text(index + 1)
     given.set(name, name === 'kind' ? value.toLowerCase() : value)
   }

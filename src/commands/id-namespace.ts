@@ -108,7 +108,7 @@ function readOptions(args: Arguments): Partial<Record<keyof NamespaceOptions, st
   const given: Partial<Record<keyof NamespaceOptions, string>> = {}
   for (const [token, value] of args.options(1)) {
     const option = byWord.get(token)
-    if (option === undefined || given[option] !== undefined) {
+    if (option === undefined) {
       const words = [...byWord.keys()].join(', ')
       throw new FahaoError('ERR', `after the name come pairs of a word and a value, each word once: ${words}`)
     }

@@ -1,7 +1,7 @@
 /** ID.WORKER: plain worker ids for generators in other processes. */
 import { FahaoError } from '../base/errors.ts'
 import type { ClaimOptions, PlainLease } from '../leasing/pools.ts'
-import { type Arguments, notInteger, syntaxError } from './arguments.ts'
+import { type Arguments, givenTwice, notInteger, syntaxError } from './arguments.ts'
 import { type Command, MapReply } from './command.ts'
 import { container } from './usage.ts'
 
@@ -108,7 +108,8 @@ function readOptions(args: Arguments, from: number, words: readonly Word[]): Giv
   const given: Partial<Record<Word, string | number | true>> = {}
   for (let index = from; index < args.length; index++) {
     const word = words.find((each) => each === args.token(index))
-    if (word === undefined || given[word] !== undefined) throw syntaxError()
+    if (word === undefined) throw syntaxError()
+    if (given[word] !== undefined) throw givenTwice(word)
     if (word === 'STABLE') {
       given[word] = true
       continue

@@ -79,6 +79,9 @@ export function readQuery<Schema extends z.ZodObject>(
   schema: Schema,
   request: FastifyRequest,
 ): z.output<Schema> {
+  for (const [name, value] of Object.entries(request.query as object))
+    if (Array.isArray(value) && Object.hasOwn(schema.shape, name))
+      throw new FahaoError('ERR', `query parameter '${name}' is given ${value.length} times; give it once`)
   return checked(schema, request.query, 'query parameter')
 }
 

@@ -34,15 +34,19 @@ export function readConfigFile(path: string, text: string): ConfigFile {
   if (!isMap(document.contents))
     throw configError(`${at(document.contents.range![0])}: settings are written as \`name: value\``)
 
-  const entries = (map: YAMLMap): Map<string, FileValue & { node: Node }> =>
-    new Map(
-      (map.items as Pair<Node, Node | null>[])
-        .filter(({ value }) => !isNothing(value))
-        .map(({ key, value }) => [
-          String(isScalar(key) ? key.value : key),
-          { value: narrowed(value!.toJS(document)), position: at(key.range![0]), node: value! },
-        ]),
-    )
+  const entries = (map: YAMLMap): Map<string, FileValue & { node: Node }> => {
+    const found = new Map<string, FileValue & { node: Node }>()
+    const names = new Set<string>()
+    for (const { key, value } of map.items as Pair<Node, Node | null>[]) {
+      const name = String(isScalar(key) ? key.value : key)
+      const position = at(key.range![0])
+      // The parser refuses a key that is written twice alike: 1 and '1' are two keys of YAML, and one name.
+      if (names.has(name)) throw configError(`${position}: '${name}' is given twice; give it once`)
+      names.add(name)
+      if (!isNothing(value)) found.set(name, { value: narrowed(value.toJS(document)), position, node: value })
+    }
+    return found
+  }
   const settings = entries(document.contents)
   const generators = settings.get('generators')
   settings.delete('generators')

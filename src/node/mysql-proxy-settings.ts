@@ -12,6 +12,7 @@ import {
   text,
   type ValueType,
   words,
+  wordsOf,
 } from './config-values.ts'
 import { setting } from './setting.ts'
 
@@ -41,6 +42,17 @@ export const upstreamUrl: ValueType<UpstreamUrl> = {
   takes: 'URL',
 }
 
+/** The URLs of the nodes of one service, each with its password hidden where it is shown. */
+const serviceUrls: ValueType<readonly string[]> = {
+  ...words('URL'),
+  read(given) {
+    const urls = wordsOf(given)
+    if (urls.length === 0) throw configError("'' is no URL; write http://HOST:7380")
+    return urls
+  },
+  show: (urls) => urls.map(engineUrl.show).join(' '),
+}
+
 /** An address with a password in it is not repeated. */
 function shown(given: string): string {
   return given.includes('@') ? 'a URL with a user' : `'${given.slice(0, 60)}'`
@@ -66,8 +78,8 @@ export const mysqlProxySettings = {
     'the user of Fahao with whose permissions the proxy takes ids; the users of MySQL are others. `fahao proxy` logs in as that user, with its password in FAHAO_PASSWORD',
   ),
   proxyUrl: setting(
-    engineUrl,
-    '`fahao proxy`: the server that its ids come from, over HTTP or RESP. `fahao serve` is that server itself',
+    serviceUrls,
+    '`fahao proxy`: the server that its ids come from, over HTTP or RESP; of several nodes of one service the URL of each, which are tried in turn; repeatable. `fahao serve` is that server itself',
     'http://127.0.0.1:7380',
   ),
   proxyTokenFile: setting(

@@ -1,10 +1,11 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { systemClock } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { moveRow } from '../../legacy/import/move.ts'
 import { type PlannedRow, planImport } from '../../legacy/import/plan.ts'
 import { type ImportStores, openStores } from '../../legacy/import/stores.ts'
 import { UsageError } from '../exit-codes.ts'
+import { repeated } from '../repeats.ts'
 import { recordInStore } from '../store-audit.ts'
 import { print, printJson, table } from '../terminal.ts'
 
@@ -32,7 +33,12 @@ export function addImport(program: Command): void {
     .requiredOption('--into <URL>', 'the store to move to, the same database or any other engine')
     .option('--dry-run', 'show what each row would become, and change nothing')
     .option('--old-nodes-stopped', 'none of the old nodes runs: needed from one database to another')
-    .option('--max-id <NAME=N>', 'the largest id of NAME that your tables hold; repeatable', readMaxId)
+    .addOption(
+      repeated(
+        new Option('--max-id <NAME=N>', 'the largest id of NAME that your tables hold; repeatable'),
+        readMaxId,
+      ),
+    )
     .option('--json', 'print JSON, for scripts')
     .addHelpText(
       'after',
@@ -150,5 +156,6 @@ function readMaxId(
   const [, name, id] = /^(.+)=(\d{1,19})$/.exec(text) ?? []
   if (name === undefined || id === undefined)
     throw new UsageError(`--max-id '${text}' is not NAME=N with a whole number N`)
+  if (before?.has(name)) throw new UsageError(`--max-id gives two ids of '${name}'; give the larger one`)
   return new Map(before).set(name, BigInt(id))
 }

@@ -3,6 +3,7 @@ import { type SettingKey, variableOf } from '../../node/config-schema.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
 import { addCredentialOptions } from '../credentials.ts'
 import { addTlsOptions } from '../http-request.ts'
+import { repeated } from '../repeats.ts'
 
 /** The settings that concern a proxy without a node. */
 const keys: readonly SettingKey[] = [
@@ -41,7 +42,7 @@ export function addProxy(program: Command): void {
     .command('proxy')
     .summary('run a MySQL proxy')
     .description(
-      'Runs a proxy in front of a MySQL or MariaDB server: every connection to --listen goes on to --upstream, which checks users and passwords itself. Where an INSERT into a --table gives no id, the ids come from the Fahao server at --url. Stops on SIGTERM or SIGINT after the transactions that are under way.\n\nEvery setting is also a key of the config file and an environment variable, as those of `fahao serve` are. --listen is a shorter name of --mysql-proxy, --user of --mysql-proxy-user, and --url, --token-file, --ca, --cert, --key and --metrics of --proxy-url and so on.',
+      'Runs a proxy in front of a MySQL or MariaDB server: every connection to --listen goes on to --upstream, which checks users and passwords itself. Where an INSERT into a --table gives no id, the ids come from the Fahao server at --url; of several nodes, each is tried in turn. Stops on SIGTERM or SIGINT after the transactions that are under way.\n\nEvery setting is also a key of the config file and an environment variable, as those of `fahao serve` are. --listen is a shorter name of --mysql-proxy, --user of --mysql-proxy-user, and --url, --token-file, --ca, --cert, --key and --metrics of --proxy-url and so on.',
     )
     .addOption(
       new Option('--listen <HOST:PORT>', 'where clients of MySQL connect')
@@ -51,7 +52,11 @@ export function addProxy(program: Command): void {
   command.addOption(
     new Option('--metrics <HOST:PORT>', 'where /metrics and /healthz are served').env('FAHAO_METRICS'),
   )
-  command.addOption(new Option('--url <URL>', 'the server that the ids come from').env('FAHAO_URL'))
+  command.addOption(
+    repeated(
+      new Option('--url <URL>', 'the server that the ids come from; repeatable: nodes to try in turn'),
+    ).env('FAHAO_URL'),
+  )
   addCredentialOptions(addTlsOptions(command))
   addConfigOptions(command, keys)
     .addHelpText(
@@ -81,13 +86,18 @@ const shortNames = {
 }
 
 /** The values of settings that are given by shorter names. A variable of the whole name goes before one of the shorter. */
-function givenByShortNames(command: Command): Record<string, string | undefined> {
-  const given: Record<string, string | undefined> = {}
+type Given = Record<string, string | readonly string[] | undefined>
+function givenByShortNames(command: Command): Given {
+  const given: Given = {}
   for (const [short, name] of Object.entries(shortNames)) {
-    const option = command.options.find(({ long }) => long === `--${short}`)!.attributeName()
-    const isVariable = command.getOptionValueSource(option) === 'env'
-    if (isVariable && process.env[variableOf(name)]) continue
-    given[name] = command.opts()[option] as string | undefined
+    const [option, whole] = [short, name].map((each) =>
+      command.options.find(({ long }) => long === `--${each}`)!.attributeName(),
+    ) as [string, string]
+    const source = command.getOptionValueSource(option)
+    if (source === 'env' && process.env[variableOf(name)]) continue
+    if (source === 'cli' && command.getOptionValueSource(whole) === 'cli')
+      command.error(`error: --${short} and --${name} are one option, which is given twice; give one of them`)
+    given[name] = command.opts()[option] as Given[string]
   }
   return given
 }

@@ -580,6 +580,22 @@ async function proxyOfFile(url: string): Promise<{ port: number; metrics: string
 }
 
 describe('a proxy of its own', () => {
+  test('takes ids of any node of the service, whichever it is told of first', async () => {
+    const gone = `http://127.0.0.1:${await freePort()}`
+    for (const urls of [
+      [gone, fahao.http],
+      [fahao.http, gone],
+    ]) {
+      const { port } = await startMysqlProxy(scope, {
+        upstream: db.port,
+        args: [...urls.flatMap((url) => ['--url', url]), '--table', 'shop.orders.id=order'],
+      })
+      const other = await connectTo(port)
+      const [{ insertId }] = await other.query<ResultSetHeader>("INSERT INTO orders (body) VALUES ('a')")
+      assert.ok(insertId > 0)
+    }
+  })
+
   test('takes ids of every kind from the service', async () => {
     for (const kind of ['sequence', 'segment', 'timestamp', 'snowflake']) {
       const name = `of-${kind}`

@@ -310,7 +310,10 @@ test('what is refused gets its exact error and uses up no id', async () => {
       'ERR KIND is missing; give KIND and one of sequence, segment, timestamp, snowflake',
     ],
     [['ID.CREATE', 'new', 'KIND', 'segment', 'FLOOR', '5'], `ERR unknown option 'FLOOR'; known are ${known}`],
-    [['ID.CREATE', 'new', 'KIND', 'segment', 'STEP', '5', 'step', '6'], 'ERR option STEP is given twice'],
+    [
+      ['ID.CREATE', 'new', 'KIND', 'segment', 'STEP', '5', 'step', '6'],
+      'ERR option STEP is given twice; give it once',
+    ],
     [['ID.CREATE', 'new', 'KIND', 'segment', 'STEP'], 'ERR option STEP has no value'],
     [['ID.LIST', 'COUNT', '0'], 'ERR COUNT must be at least 1'],
     [['ID.LIST', 'MATCH'], 'ERR syntax error'],

@@ -31,7 +31,7 @@ describe('ID.WORKER', () => {
     const desk = new Desk()
     await desk.refuses([
       [[...claim, 'a', 'SIZE'], 'ERR syntax error'],
-      [[...claim, 'a', 'SIZE', '2', 'SIZE', '3'], 'ERR syntax error'],
+      [[...claim, 'a', 'SIZE', '2', 'SIZE', '3'], 'ERR option SIZE is given twice; give it once'],
       [[...claim, 'a', 'STABLE', 'yes'], 'ERR syntax error'],
       [[...claim, 'a', 'TTL', '-1'], 'ERR value is not an integer or out of range'],
       [[...claim, 'a', 'TTL', '999'], 'ERR the TTL in ms must be a whole number from 1000 to 31622400000'],

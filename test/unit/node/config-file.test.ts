@@ -60,6 +60,11 @@ test('an empty file and a file of comments set nothing', () => {
 const broken: [what: string, text: string, message: RegExp][] = [
   ['YAML that is none', 'engine: x\nlead: [1', /^f\.yaml:2:9: /],
   ['a key that is given twice', 'lead: 1s\nlead: 2s', /^f\.yaml:2:1: .*unique/],
+  [
+    'a name that is given twice, as a number and as a text',
+    "generators:\n  1: { kind: sequence }\n  '1': { kind: segment }",
+    /^f\.yaml:3:3: '1' is given twice; give it once/,
+  ],
   ['a tag that means nothing here', 'lead: !span 1s', /^f\.yaml:1:7: .*!span/],
   ['a list instead of settings', '- engine', /^f\.yaml:1:1: settings are written as/],
   [
