@@ -7,10 +7,13 @@
  *     is strict from the reply to the operator on, until another change of it may have been carried out.
  *  3. The node on which a generator was changed issues above all ids that clients had received before the change was sent.
  *  4. A request for one range gets one range.
+ *  5. Values of a counter, taken for blocks of as many ids as its increment was, have no id in common (blocks.ts).
+ *  6. Leased values of a counter are above those of every earlier incarnation.
  */
 import { AssertionError } from 'node:assert/strict'
 import { type Run, two32 } from '../../src/ids/run.ts'
 import type { Kind } from '../../src/issuing/issuer.ts'
+import { Blocks } from './blocks.ts'
 import type { Now } from './program.ts'
 import type { World } from './world.ts'
 
@@ -49,6 +52,8 @@ type Known = {
   last: Kind | undefined
   /** The life in which operators have seen it last; undefined: an advance may have begun another since. */
   incarnation: bigint | undefined
+  /** By incarnation of a counter, what was given of its leases. */
+  leased: Map<bigint, { least: bigint; most: bigint }>
   /** Changes that are under way, and all that operators have asked for. */
   changes: number
   asked: number
@@ -70,6 +75,7 @@ export class Checker {
   suspect: string | undefined
   readonly #world: World
   readonly #known = new Map<string, Known>()
+  readonly #blocks = new Blocks()
 
   constructor(world: World) {
     this.#world = world
@@ -85,23 +91,40 @@ export class Checker {
     const known = this.#of(generator)
     const { runs, contiguous, count } = reply
     this.replies++
-    if (contiguous && !isRange(runs, count))
-      this.#fail(generator, `a range of ${count} came as ${text(runs)}`)
+    if (contiguous && !isRange(runs, count)) this.fail(generator, `a range of ${count} came as ${text(runs)}`)
     const least = this.#least(known, reply)
     let largest = known.largest.at(-1) ?? -1n
     for (const run of runs) {
       for (let at = 0; at < run.count; at++) {
         const id = keyOf(run, at)
-        if (known.ids.has(id)) this.#fail(generator, `${run.at(at)} was issued twice, now by ${reply.by}`)
+        if (known.ids.has(id)) this.fail(generator, `${run.at(at)} was issued twice, now by ${reply.by}`)
         known.ids.add(id)
         this.ids++
       }
       const first = run.first
-      if (first <= least) this.#fail(generator, this.#disorder(first, least, reply))
+      if (first <= least) this.fail(generator, this.#disorder(first, least, reply))
       const last = run.at(run.count - 1)
       if (last > largest) largest = last
     }
     this.#receive(known, largest)
+  }
+
+  /** A value of a counter, issued with this increment, is somebody's block. */
+  block(generator: string, value: bigint, increment: number): void {
+    const what = this.#blocks.take(generator, value, increment)
+    if (what !== undefined) this.fail(generator, what)
+  }
+
+  /** A caller was given a value that was leased of this incarnation of a counter. */
+  counted(generator: string, value: bigint, incarnation: bigint): void {
+    const { leased } = this.#of(generator)
+    const own = leased.get(incarnation) ?? { least: value, most: value }
+    leased.set(incarnation, own)
+    if (value < own.least) own.least = value
+    if (value > own.most) own.most = value
+    for (const [other, { least, most }] of leased)
+      if (other < incarnation ? most >= own.least : other > incarnation && least <= own.most)
+        this.fail(generator, `${value} of incarnation ${incarnation} is among those of incarnation ${other}`)
   }
 
   /** An operator asks for something that may change the generator's kind or incarnation. */
@@ -215,6 +238,8 @@ export class Checker {
     known.last = undefined
     known.isUnclear = true
     known.isForgotten = true
+    known.leased.clear()
+    this.#blocks.forget(generator)
     this.#startAnew(known)
   }
 
@@ -235,6 +260,7 @@ export class Checker {
       kind: undefined,
       last: undefined,
       incarnation: 0n,
+      leased: new Map(),
       changes: 0,
       asked: 0,
       isUnclear: false,
@@ -274,7 +300,8 @@ export class Checker {
     return `${by} issued ${id}, asked for at ${(sentUs / 1000).toFixed(1)} ms, after ${least} had been received`
   }
 
-  #fail(generator: string, what: string): void {
+  /** Keeps what is wrong first. */
+  fail(generator: string, what: string): void {
     if (this.wrong !== undefined) return
     this.suspect = generator
     this.wrong = new AssertionError({ message: `${generator}: ${what}` })

@@ -100,9 +100,12 @@ export class Clients {
       this.errors++
       return 'down' in answer ? `${answer.code}: ${answer.down}` : `led by ${answer.moved}`
     }
-    const { runs } = answer
+    const { runs, increment } = answer
     world.note(() => `${generator}: ${by} gave ${runs.map(textOf).join(', ')}, asked for at ${ms(sentUs)}`)
     checker.reply(generator, { sentUs, by, runs, count, contiguous, isUnaware })
+    if (increment !== undefined)
+      for (const run of runs)
+        for (let at = 0; at < run.count; at++) checker.block(generator, run.at(at), increment)
     return undefined
   }
 

@@ -1,6 +1,9 @@
 /** A whole node, as a server runs it. One that cannot be started is started again, as a supervisor would. */
 import { FahaoError } from '../../src/base/errors.ts'
 import { layoutOf } from '../../src/catalogue/definition.ts'
+import { createCommands } from '../../src/commands/all.ts'
+import { CallerSession } from '../../src/commands/caller-session.ts'
+import { type Caller, InProcess, type PlainReply } from '../../src/commands/in-process.ts'
 import type { EngineOptions } from '../../src/engine/engine.ts'
 import { loadConfig } from '../../src/node/config.ts'
 import type { FahaoNode } from '../../src/node/node.ts'
@@ -39,14 +42,17 @@ export type NodeProgramOptions = {
 
 const { config: defaults } = loadConfig()
 const startPauseMs = 300
+const commands = createCommands()
 
 export class NodeProgram implements Program {
   readonly #node: FahaoNode
   readonly #onIssue: OnIssue
+  readonly #caller: Caller
 
   private constructor(node: FahaoNode, onIssue: OnIssue) {
     this.#node = node
     this.#onIssue = onIssue
+    this.#caller = callerOf(node)
   }
 
   /** Resolves when the node runs; it has not joined then. */
@@ -88,7 +94,7 @@ export class NodeProgram implements Program {
   }
 
   ask(request: Request): Promise<Answer> {
-    this.#node.mayIssue?.()
+    this.#node.mayIssue()
     return answered(async () => {
       const { generator, runs } = await drawn(this.#node.catalogue, request)
       const { kind, incarnation, definition } = generator ?? {}
@@ -98,12 +104,17 @@ export class NodeProgram implements Program {
   }
 
   lease(request: LeaseRequest): Promise<LeaseReply> {
-    this.#node.mayIssue?.()
+    this.#node.mayIssue()
     return answered(() => this.#lease(request))
   }
 
+  async command(words: readonly string[]): Promise<PlainReply> {
+    this.#node.mayIssue()
+    return this.#caller.run(...words)
+  }
+
   obey(order: Order): Promise<Done> {
-    this.#node.mayIssue?.()
+    this.#node.mayIssue()
     return answered(async () => {
       const { kind, incarnation } = await this.#obey(order)
       return { kind, incarnation }
@@ -150,4 +161,15 @@ export class NodeProgram implements Program {
     if (order.do === 'alter') return catalogue.alter(generator, options)
     return catalogue.create(generator, { kind: 'sequence', ...options })
   }
+}
+
+/** A client of this node that may do everything. In a cluster it is redirected, as by nodes that do not forward. */
+function callerOf({ access, catalogue, server }: FahaoNode): Caller {
+  const address = '10.0.1.0:1'
+  const facts = { id: 1, address, localAddress: address, door: 'resp', access: access.initial }
+  const session = new CallerSession(facts, { unreadBytes: () => 0, close() {} })
+  const decode = () => {
+    throw new Error('no request is forwarded')
+  }
+  return new InProcess({ table: commands, catalogue, server, decode }).caller(session)
 }

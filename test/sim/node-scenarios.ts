@@ -5,10 +5,12 @@
 import assert from 'node:assert/strict'
 import { slotOf } from '../../src/cluster/slots.ts'
 import type { Kind } from '../../src/issuing/issuer.ts'
+import { ClientHosts } from './client-hosts.ts'
 import { clockFaults, clusterFaults, commonFaults, type Fault, pauses } from './faults.ts'
 import { forgetting } from './forgetting.ts'
 import { LeaseHolders } from './lease-holders.ts'
 import { type OperatorOptions, Operators } from './operators.ts'
+import { QuotaOperator } from './quotas.ts'
 import type { Run, Scenario } from './scenario.ts'
 import type { SimulationOptions } from './simulation.ts'
 import type { World } from './world.ts'
@@ -20,6 +22,10 @@ type NodeScenario = {
   readonly calmMs: readonly [from: number, to: number]
   readonly kinds: readonly Kind[]
   readonly successors?: OperatorOptions['successors']
+  /** What snowflakes are altered to; the default layout, or one of these, is that of new ones. */
+  readonly layouts?: readonly string[]
+  /** Processes that use the client; then there are namespaces as well. */
+  readonly hosts?: number
 }
 
 const rounds = 3
@@ -28,6 +34,16 @@ const holders = 2
 const allKinds: readonly Kind[] = ['sequence', 'segment', 'timestamp', 'snowflake']
 /** For all that is under way to end, and for all news to arrive. */
 const settleMs = 9000
+/** As `twitter`, for 32 worker ids: they change hands often. */
+const fewWorkers = 'time:41,node:5,sequence:17;epoch=2010-11-04T01:42:54.657Z'
+const usualLayouts = ['twitter', 'discord', fewWorkers]
+/** With fewer ids for each unit of time, clients run ahead of the clock. */
+const layoutsOfClients = [
+  'twitter',
+  fewWorkers,
+  'time:41,node:12,sequence:10;epoch=2010-11-04T01:42:54.657Z',
+  'time:34,node:6,sequence:3;unit=100ms;epoch=2010-11-04T01:42:54.657Z',
+]
 /** How often a generator is asked for, at the end, before it counts as dead, and the pause between. */
 const aliveTries = 12
 const alivePauseMs = 800
@@ -55,6 +71,24 @@ export const nodeScenarios: Readonly<Record<string, Scenario>> = {
     calmMs: [500, 5000],
     kinds: allKinds,
   }),
+  /** Processes that use the client, above a cluster, while namespaces permit and forbid what they lease. */
+  clients: nodes({
+    options: (world) => ({ ...clusterOptions(world), skewMaxMs: 100 }),
+    faults: commonFaults,
+    calmMs: [1000, 9000],
+    kinds: allKinds,
+    layouts: layoutsOfClients,
+    hosts: 2,
+  }),
+  /** The same above a fleet, whose clocks are wrong by far. */
+  'clients-fleet': nodes({
+    options: fleetOptions,
+    faults: { ...commonFaults, ...clockFaults },
+    calmMs: [1000, 9000],
+    kinds: ['snowflake', 'segment', 'sequence', 'snowflake'],
+    layouts: layoutsOfClients,
+    hosts: 2,
+  }),
   /** Machines whose clocks both stand still for a while. */
   paused: nodes({
     options: clusterOptions,
@@ -77,7 +111,8 @@ export const nodeScenarios: Readonly<Record<string, Scenario>> = {
   }),
 }
 
-function nodes({ options, faults: possible, calmMs, kinds, successors }: NodeScenario): Scenario {
+function nodes(scenario: NodeScenario): Scenario {
+  const { options, faults: possible, calmMs, kinds, successors, layouts = usualLayouts, hosts = 0 } = scenario
   return {
     options: (world) => ({ ...nodeOptions(world), ...options(world) }),
     async story(run) {
@@ -87,6 +122,7 @@ function nodes({ options, faults: possible, calmMs, kinds, successors }: NodeSce
         operators: 2,
         kinds,
         successors: successors ?? (() => kinds),
+        layouts,
         generators: 9,
         pauseMaxMs: world.pick([1000, 3000]),
       })
@@ -96,6 +132,10 @@ function nodes({ options, faults: possible, calmMs, kinds, successors }: NodeSce
       await operators.begin()
       clients.begin()
       new LeaseHolders(simulation, clients).begin(holders)
+      const clientHosts = new ClientHosts(simulation)
+      const quotas = new QuotaOperator(simulation)
+      clientHosts.begin(hosts)
+      if (hosts > 0) quotas.begin()
       for (let round = 0; round < rounds; round++) {
         await world.pass(world.between(...calmMs))
         const [name, fault] = world.pick(Object.entries(possible))
@@ -113,6 +153,9 @@ function nodes({ options, faults: possible, calmMs, kinds, successors }: NodeSce
       await world.pass(settleMs)
       await operators.survey()
       for (const generator of operators.living) await issues(run, generator)
+      if (hosts === 0) return
+      await quotas.end()
+      await clientHosts.survey(operators.living)
     },
   }
 }

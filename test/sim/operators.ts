@@ -10,6 +10,8 @@ export type OperatorOptions = {
   readonly kinds: readonly Kind[]
   /** What a generator of a kind may be altered into, or created as after it was dropped. */
   readonly successors: (kind: Kind) => readonly Kind[]
+  /** Of snowflakes. */
+  readonly layouts: readonly string[]
   readonly generators: number
   /** Between two orders of one operator, in ms. */
   readonly pauseMaxMs: number
@@ -31,8 +33,6 @@ const refusals: ReadonlySet<string> = new Set([
   'MOVED',
 ])
 const redirectsMax = 4
-/** As `twitter`, for 32 worker ids: they change hands often. */
-const fewWorkers = 'time:41,node:5,sequence:17;epoch=2010-11-04T01:42:54.657Z'
 
 export class Operators {
   /** Orders that were carried out. */
@@ -110,14 +110,14 @@ export class Operators {
       return { do: 'alter', generator, options: { step: world.pick([5, 20, 50]) } }
     if (dice < 0.7 && isCounter)
       return { do: 'alter', generator, options: { increment: world.pick([1, 2, 3]) } }
-    if (dice < 0.6)
-      return { do: 'alter', generator, options: { layout: world.pick(['twitter', 'discord', fewWorkers]) } }
+    if (dice < 0.6) return { do: 'alter', generator, options: { layout: world.pick(this.#options.layouts) } }
     return { do: 'alter', generator, options: this.#optionsOf(world.pick(this.#options.successors(kind))) }
   }
 
   #optionsOf(kind: Kind): Options {
     const { world } = this.#simulation
-    if (kind === 'snowflake') return world.chance(0.5) ? { kind } : { kind, layout: fewWorkers }
+    const { layouts } = this.#options
+    if (kind === 'snowflake') return world.chance(0.5) ? { kind } : { kind, layout: world.pick(layouts) }
     const horizon = world.pick(['1s', '3s'])
     return kind === 'timestamp' ? { kind, horizon } : { kind, horizon, step: world.pick([5, 20, 50]) }
   }

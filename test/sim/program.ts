@@ -1,6 +1,7 @@
 /** What runs on a machine of the simulation, as clients see it: three of them, from the least that leads to what servers run. */
 import type { Cluster } from '../../src/cluster/cluster.ts'
 import { slotOf } from '../../src/cluster/slots.ts'
+import type { PlainReply } from '../../src/commands/in-process.ts'
 import type { Layout } from '../../src/ids/layout.ts'
 import type { Run } from '../../src/ids/run.ts'
 import type { Kind } from '../../src/issuing/issuer.ts'
@@ -17,7 +18,11 @@ export type Request = {
 
 /** What a client hears. */
 export type Answer =
-  | { readonly runs: readonly Run[] }
+  | {
+      readonly runs: readonly Run[]
+      /** Of the counter that has issued them, where that is certain. */
+      readonly increment?: number | undefined
+    }
   /** Another node leads the generator: ask there. */
   | { readonly moved: string }
   | { readonly down: string; readonly code: string }
@@ -81,6 +86,8 @@ export interface Program {
   ask(request: Request): Promise<Answer>
   /** Leases, renews and takes back worker ids. */
   lease(request: LeaseRequest): Promise<LeaseReply>
+  /** Carries out a command, as for a Redis client. Rejects with the FahaoError that the client receives. */
+  command(words: readonly string[]): Promise<PlainReply>
   /** Carries out an operator's order. */
   obey(order: Order): Promise<Done>
   /** See `FahaoNode.advance`. */
