@@ -165,6 +165,7 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'a client forgets what it has used of leased time while it asks for each id',
     foundBy: 'test/unit/client/snowflake-detours.test.ts',
+    scenario: 'clients-fleet',
     file: 'client/src/snowflake-source.ts',
     from: 'this.#buffer.grant(worker, this.#start, end, used)',
     to: 'this.#buffer.grant(worker, this.#start, end)',
@@ -179,6 +180,7 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'a node issues the time of its worker id again after an alteration within a unit of time',
     foundBy: 'test/unit/issuing/clock-sources.test.ts',
+    scenario: 'clients-fleet',
     file: 'src/issuing/snowflake-source.ts',
     from: 'this.buffer.grant(worker.id, this.#start, end, worker.usedOf(this.name))',
     to: 'this.buffer.grant(worker.id, this.#start, end)',
@@ -232,6 +234,7 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'the ids after a change of the increment lie in the block of an id before it',
     foundBy: 'test/unit/catalogue/increments.test.ts',
+    scenario: 'fleet',
     file: 'src/catalogue/incarnation-change.ts',
     from: ': { highest, least: highest + block }',
     to: ': { highest, least: highest + 1n }',

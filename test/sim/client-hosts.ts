@@ -126,6 +126,7 @@ export class ClientHosts {
       marks: [],
       link: ({ host }) => new ClientLink(host, { simulation: this.#simulation, machine, trouble, onReply }),
     })
+    machine.program = client
     const pass = (ms: number) =>
       new Promise<void>((resolve) => world.after(ms * 1000, () => machine.reach(resolve)))
     const host: Host = { machine, client, trouble, grants, unaware: 0, isOver: false, pass }

@@ -6,6 +6,7 @@
  * Paused (a virtual machine): the same, and both of its clocks stand still.
  */
 import type { Clock, Timer } from '../../src/base/clock.ts'
+import { type SelfChecking, touch } from './invariants.ts'
 import type { World } from './world.ts'
 
 /** How a machine does not run. */
@@ -25,6 +26,8 @@ export class Machine implements Clock {
   pauses = 0
   /** Whether no renewal that it sent after its last pause was answered: it cannot know that others may have taken over. */
   isUnaware = false
+  /** What runs on it, if that can check itself: it does after each event that has reached it. */
+  program: SelfChecking | undefined
   readonly #world: World
   /** Monotonic µs per true µs. */
   readonly #rate: number
@@ -80,8 +83,12 @@ export class Machine implements Clock {
   /** Runs something in this machine's program, now or when it goes on; never if it is gone. */
   reach(run: () => void): void {
     if (this.#gone) return
-    if (this.#standstill !== undefined) this.#inbox.push(run)
-    else run()
+    if (this.#standstill !== undefined) {
+      this.#inbox.push(run)
+      return
+    }
+    if (this.program !== undefined) touch(this.program)
+    run()
   }
 
   /** Whether its program does not run. */

@@ -99,7 +99,7 @@ export class NodeProgram implements Program {
       const { generator, runs } = await drawn(this.#node.catalogue, request)
       const { kind, incarnation, definition } = generator ?? {}
       this.#onIssue(request.generator, runs, { kind, incarnation, layout: definition?.layout })
-      return { runs }
+      return { runs, increment: definition?.increment }
     })
   }
 

@@ -6,6 +6,7 @@ import { nodePrefix, settingsKey } from '../../src/cluster/records.ts'
 import { shardTable, slotOf } from '../../src/cluster/slots.ts'
 import { CatalogueProgram } from './catalogue-program.ts'
 import { Checker } from './checker.ts'
+import { brokenInvariant, forgetTouched } from './invariants.ts'
 import { Issuer } from './least-program.ts'
 import { type Clocks, Machine } from './machine.ts'
 import { NodeProgram } from './node-program.ts'
@@ -75,6 +76,7 @@ export class Simulation {
   constructor(world: World, options: SimulationOptions) {
     this.world = world
     this.options = options
+    forgetTouched()
     const { shards, machines, leaseTtlMs, marginMs, program } = options
     const table = shardTable(Math.max(1, shards))
     this.checker = new Checker(world)
@@ -105,7 +107,7 @@ export class Simulation {
 
   /** What is found wrong by now. */
   get wrong(): Error | undefined {
-    return this.checker.wrong ?? this.witness.wrong
+    return this.checker.wrong ?? this.witness.wrong ?? brokenInvariant()
   }
 
   async #start(place: number, trouble: Partial<Link>): Promise<void> {

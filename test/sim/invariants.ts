@@ -1,0 +1,49 @@
+/**
+ * Objects of the product that can check themselves. Whatever was asked of one of them since the last event of the simulation,
+ * its invariants hold at the next. The hooks are here: production code knows nothing of them.
+ */
+import { ClockBuffer } from '../../src/ids/clock-buffer.ts'
+
+/** Throws where an invariant does not hold. */
+export type SelfChecking = { assertInvariants(): void }
+
+const touched = new Set<SelfChecking>()
+
+/** Something was asked of it. */
+export function touch(each: SelfChecking): void {
+  touched.add(each)
+}
+
+/** Checks what was touched since the last time. Returns the first error. */
+export function brokenInvariant(): Error | undefined {
+  if (touched.size === 0) return undefined
+  try {
+    for (const each of touched) each.assertInvariants()
+    return undefined
+  } catch (error) {
+    return error as Error
+  } finally {
+    touched.clear()
+  }
+}
+
+/** What an earlier simulation has left says nothing about the next. */
+export function forgetTouched(): void {
+  touched.clear()
+}
+
+/** Every call of a method of these objects touches them. */
+function watch({ prototype }: { readonly prototype: SelfChecking }): void {
+  for (const [name, { value: method, ...rest }] of Object.entries(
+    Object.getOwnPropertyDescriptors(prototype),
+  )) {
+    if (typeof method !== 'function' || name === 'constructor' || name === 'assertInvariants') continue
+    const touching = function (this: SelfChecking, ...args: readonly unknown[]): unknown {
+      touched.add(this)
+      return method.apply(this, args)
+    }
+    Object.defineProperty(prototype, name, { ...rest, value: touching })
+  }
+}
+
+watch(ClockBuffer)
