@@ -109,7 +109,7 @@ export class Checker {
     this.#receive(known, largest)
   }
 
-  /** A value of a counter, issued with this increment, is somebody's block. */
+  /** A value of a counter, issued with this increment, is the block of a caller. */
   block(generator: string, value: bigint, increment: number): void {
     const what = this.#blocks.take(generator, value, increment)
     if (what !== undefined) this.fail(generator, what)

@@ -43,7 +43,7 @@ export class ClientHosts {
   readonly #hosts: (Host | undefined)[] = []
   /** Undefined: the clocks of nodes differ too much for plain worker ids. */
   readonly #pool: PoolUsers | undefined
-  #lives = 0
+  #starts = 0
 
   constructor(simulation: Simulation) {
     this.#simulation = simulation
@@ -51,7 +51,7 @@ export class ClientHosts {
     this.#pool = options.skewMaxMs < poolSkewMaxMs ? new PoolUsers(simulation) : undefined
   }
 
-  /** Lets so many hosts live, one life after the other, until the simulation is over. */
+  /** Lets so many processes run, one after the other in each place, until the simulation is over. */
   begin(count: number): void {
     for (let place = 0; place < count; place++) void this.#live(place)
   }
@@ -100,7 +100,7 @@ export class ClientHosts {
 
   #start(): Host {
     const { world, options } = this.#simulation
-    const machine = new Machine(world, `c${++this.#lives}`, options)
+    const machine = new Machine(world, `c${++this.#starts}`, options)
     const trouble: Trouble = { ...calm, delayMaxMs: world.pick([2, 2, 30]) }
     const urls = parseUrls(
       Array.from({ length: options.machines }, (_, place) => `redis://10.0.0.${place}:7379`),

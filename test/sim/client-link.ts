@@ -1,6 +1,6 @@
 /**
  * The way of a client to one node of the simulation: its requests, word by word, to the commands of that node. Requests and
- * replies are late, get lost, or find nobody.
+ * replies are late, get lost, or find no process.
  */
 import { errorOf, type Link } from '../../client/src/link.ts'
 import type { Request } from '../../client/src/requests.ts'

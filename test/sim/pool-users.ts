@@ -20,7 +20,7 @@ export type PoolUser = {
 }
 
 const pool = 'plain'
-/** Fewer than the processes and their earlier lives need: ids go from one to the other. */
+/** Fewer than the processes and those before them need, so ids go from one to the other. */
 const size = 3
 const ttlsMs = [1000, 2000, 6000]
 /** More than the clocks of nodes are apart. */
