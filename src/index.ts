@@ -9,7 +9,7 @@
  */
 import { FahaoError, hasCode } from './base/errors.ts'
 import type { LogEvent } from './base/events.ts'
-import type { Catalogue, Generator } from './catalogue/catalogue.ts'
+import type { Catalogue, Generator, GeneratorChanges } from './catalogue/catalogue.ts'
 import type { GeneratorInput } from './catalogue/options.ts'
 import { type IdRange, Run, rangesOf } from './ids/run.ts'
 import type { DrawOptions, IssuerStats, Kind } from './issuing/issuer.ts'
@@ -84,8 +84,11 @@ export class Fahao {
     return new FahaoGenerator(this.#node, generator)
   }
 
-  /** Changes options. A change of a fixed option starts a new incarnation, above every id of the old one. */
-  async alter(name: string, changes: Partial<GeneratorInput>): Promise<FahaoGenerator> {
+  /**
+   * Changes options. A change of a fixed option starts a new incarnation, above every id of the old one. `floor`, of a sequence
+   * or segment: ids from there on; with `now`, also where other nodes have buffered some below.
+   */
+  async alter(name: string, changes: GeneratorChanges): Promise<FahaoGenerator> {
     return new FahaoGenerator(this.#node, await this.#node.catalogue.alter(name, changes))
   }
 

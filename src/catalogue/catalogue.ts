@@ -6,7 +6,7 @@ import type { IdText } from '../ids/id-text.ts'
 import type { CallerRange, CallerRangeStats } from '../issuing/caller-ranges.ts'
 import type { Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
 import type { Definition } from './definition.ts'
-import type { MoveOptions } from './floor.ts'
+import type { FloorMove, MoveOptions } from './floor.ts'
 import type { GeneratorInput } from './options.ts'
 
 /**
@@ -98,7 +98,8 @@ export type CurrentGenerator = {
 }
 
 /** The changes that an alteration makes. */
-export type GeneratorChanges = Partial<GeneratorInput> & MoveOptions & { readonly floor?: bigint | string }
+export type GeneratorChanges = Partial<GeneratorInput> &
+  Omit<FloorMove, 'floor'> & { readonly floor?: bigint | string }
 
 /** All generators. Names are 1–256 bytes of UTF-8 without white space and control characters. */
 export interface Catalogue {
@@ -119,8 +120,8 @@ export interface Catalogue {
 
   /**
    * Changes options. Tunable options take effect at once; a fixed one starts a new incarnation above every raw id of the
-   * old one. `floor` (segment and sequence): ranges reserved from now on start at or above it. `force`: even if the move
-   * skips so many ids that it is probably a mistake.
+   * old one. `floor` (segment and sequence): ranges reserved from now on start at or above it; with `now`, a new incarnation
+   * does, and nodes drop what they have buffered. `force`: even if the move skips so many ids that it is probably a mistake.
    */
   alter(name: string, changes: GeneratorChanges): Promise<Generator>
 

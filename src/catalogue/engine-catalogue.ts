@@ -8,7 +8,7 @@ import { isStrict } from '../issuing/issuer.ts'
 import type { Catalogue, CurrentGenerator, Generator, GeneratorChanges, GeneratorInfo } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
-import { floorOf, refuseFloor } from './floor.ts'
+import { floorOf, refuseFloor, refuseNow } from './floor.ts'
 import { GeneratorLimits } from './generator-limits.ts'
 import { altered, GeneratorRecords, noGenerator } from './generator-records.ts'
 import { GeneratorsInUse } from './generators-in-use.ts'
@@ -75,9 +75,10 @@ export class EngineCatalogue implements Catalogue {
   }
 
   async alter(name: string, changes: GeneratorChanges): Promise<Generator> {
-    const { floor, force = false, ...changed } = changes
+    const { floor, force = false, now = false, ...changed } = changes
     const wanted = floor === undefined ? undefined : floorOf(floor)
-    const { stored, isNext } = await this.#records.alter(name, changed, { floor: wanted, force })
+    refuseNow({ floor: wanted, now })
+    const { stored, isNext } = await this.#records.alter(name, changed, { floor: wanted, force, now })
     this.#inUse.forgetAbsence(name)
     if (wanted !== undefined) refuseFloor(name, stored, wanted)
     // Before the bound is raised: a buffered range can be released only while its version is the newest.

@@ -12,13 +12,28 @@ export type MoveOptions = {
 }
 
 /** A move to a floor, as an alteration asks for it. */
-export type FloorMove = MoveOptions & { readonly floor?: bigint | undefined }
+export type FloorMove = MoveOptions & {
+  readonly floor?: bigint | undefined
+  /** Also what nodes have buffered: no node that reaches the store issues an id below the floor from the answer on. */
+  readonly now?: boolean
+}
 
 /** Reads the value of `FLOOR`. Throws ERR if it is no whole number. */
 export function floorOf(floor: bigint | string): bigint {
   if (typeof floor === 'bigint' && floor >= 0n) return floor
   if (/^\d{1,19}$/.test(String(floor))) return BigInt(floor)
   throw new FahaoError('ERR', 'FLOOR must be a whole number')
+}
+
+/** Throws ERR if `now` stands without a floor. */
+export function refuseNow({ floor, now = false }: FloorMove): void {
+  if (now && floor === undefined)
+    throw new FahaoError('ERR', 'NOW says when a FLOOR holds; name the FLOOR too')
+}
+
+/** What a plain floor leaves, as a note for the operator. */
+export function stillOut(name: string, floor: bigint): string {
+  return `ids below ${floor} that nodes have buffered and callers have leased may still be issued; FLOOR with NOW makes every node drop what it has buffered of '${name}'`
 }
 
 /** Throws WRONGTYPE if a generator has no floor to raise, ERR if it has no id above the floor. */

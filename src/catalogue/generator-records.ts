@@ -11,6 +11,7 @@ import { compareBytes } from '../base/byte-order.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
+import { isStrict } from '../issuing/issuer.ts'
 import { type Definition, define, differences, fixedOptions, isCounter, keptOptions } from './definition.ts'
 import type { RecordDeps } from './deps.ts'
 import { type FloorMove, refuseFloor, refuseJump } from './floor.ts'
@@ -20,6 +21,7 @@ import {
   completeChange,
   floorAfter,
   floorAfterChange,
+  leastAfterChange,
   refuseUnchanged,
   seal,
   waitForOtherNodes,
@@ -231,30 +233,28 @@ export class GeneratorRecords {
     name: string,
     before: StoredGenerator,
     changes: Partial<GeneratorInput>,
-    { floor, force = false }: FloorMove,
+    { floor, force = false, now = false }: FloorMove,
   ): Promise<StoredGenerator> {
     const row = await this.#readRow(name)
     const definition = redefine(before, changes, this.#timeline.nowUs())
     const offsetGiven = isOffsetGiven(before, changes, definition)
     if (row !== undefined) this.#rows!.check(name, definition, row.stored)
-    const rescrambled = definition.scramble || before.definition.scramble
-    if (fixedOptions.every((option) => definition[option] === before.definition[option])) {
-      if (!rescrambled || definition.max === before.definition.max)
-        return { ...before, definition, offsetGiven }
-      throw new FahaoError(
-        'ERR',
-        `max is the domain that '${name}' scrambles; another would repeat ids: use another name`,
-      )
-    }
-    // Rejects early what is impossible. The floor is computed again when the old incarnation has ended.
+    const isSame = fixedOptions.every((option) => definition[option] === before.definition[option])
+    if (isSame) refuseOtherDomain(name, before.definition, definition)
+    // A strict generator has one issuer, which moves at once.
+    const startsAnew = now && floor !== undefined && !isStrict(definition.kind)
+    if (isSame && !startsAnew) return { ...before, definition, offsetGiven }
+    if (floor !== undefined) refuseFloor(name, { definition }, floor)
+    if (startsAnew && row !== undefined) throw rowHasNoIncarnations(name, this.#rows!.table)
     const nowUs = this.#timeline.nowUs()
-    const change = { next: definition, nextOffsetGiven: offsetGiven }
+    const change = { next: definition, nextOffsetGiven: offsetGiven, nextFloor: floor }
     const begun = beginChange(before, change, nowUs)
-    const least = await floorAfterChange(this.#engine, name, begun, nowUs)
-    if (floor === undefined) return begun
-    refuseFloor(name, { definition }, floor)
-    if (!force) refuseJump(name, firstOf(least, definition) - 1n, floor - 1n, definition.max!)
-    return beginChange(before, { ...change, nextFloor: floor }, nowUs)
+    // Rejects early what is impossible. The floor is computed again when the old incarnation has ended.
+    const least = await leastAfterChange(this.#engine, name, begun, nowUs)
+    floorAfterChange(name, begun, least)
+    if (floor !== undefined && !force)
+      refuseJump(name, firstOf(least, definition) - 1n, floor - 1n, definition.max!)
+    return begun
   }
 
   /** Seals first: the process that dropped it may have crashed before its seal, and later reserves could pass the floor. */
@@ -303,6 +303,22 @@ function isOffsetGiven(
   { increment = 1 }: Definition,
 ): boolean {
   return increment > 1 && (changes.offset !== undefined || before.offsetGiven)
+}
+
+/** Throws ERR if `after` permutes ids over another domain than `before`. */
+function refuseOtherDomain(name: string, before: Definition, after: Definition): void {
+  if ((!after.scramble && !before.scramble) || after.max === before.max) return
+  throw new FahaoError(
+    'ERR',
+    `max is the domain that '${name}' scrambles; another would repeat ids: use another name`,
+  )
+}
+
+function rowHasNoIncarnations(name: string, table: string): FahaoError {
+  return new FahaoError(
+    'ERR',
+    `generator '${name}' is a row of ${table}, and its old nodes know no NOW; leave NOW out, and restart those nodes`,
+  )
 }
 
 /** Throws EXISTS if the stored definition differs in an option that was given. */

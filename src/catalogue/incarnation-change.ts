@@ -11,7 +11,7 @@
  *  1. The first write sets the state `altering` and the number of the next incarnation. From then on sealed counters
  *     refuse the old incarnation, and snowflakes that read the record use no more time of it.
  *  2. The floor of the next incarnation is computed after that, and is part of the second write.
- *  3. If ids were in order per node and become strict, the two writes are so far apart that every node that reaches the
+ *  3. If ids were in order per node and become strict, or if an operator has named the floor of the next incarnation, the two writes are so far apart that every node that reaches the
  *     engine has received the first and has stopped: no such node issues an id of the old incarnation after one of the
  *     next.
  *  4. Whether ids are left for the next incarnation is computed for the time of the first write or later. It depends
@@ -73,22 +73,23 @@ export async function completeChange(
 ): Promise<ReadGenerator | undefined> {
   const { engine, timeline } = deps
   await seal(engine, name, stored)
-  await waitForOtherNodes(deps, stored.definition, stored.next!)
+  await waitForOtherNodes(deps, stored.definition, stored.next!, stored.nextFloor !== undefined)
   const after = await successor(engine, name, stored, timeline.nowUs())
   const written = await engine.write(generatorKey(name), writeStored(after), record!.version)
   return written && { record: written, stored: after, advances }
 }
 
 /**
- * If the next incarnation is strict and the old one is not, waits until every node that reaches the engine has received
+ * If the next incarnation is strict and the old one is not, or an operator has named its floor, waits until every node that reaches the engine has received
  * the end of the old one: until then nodes issue buffered ids, which lie below those of the next.
  */
 export async function waitForOtherNodes(
   { engine, clock }: RecordDeps,
   old: Definition,
   next: Definition,
+  namesFloor = false,
 ): Promise<void> {
-  if (isStrict(old.kind) || !isStrict(next.kind) || engine.watchDelayMs === 0) return
+  if (isStrict(old.kind) || (!isStrict(next.kind) && !namesFloor) || engine.watchDelayMs === 0) return
   const alive = stayAlive()
   await sleep(clock, engine.watchDelayMs)
   alive.cancel()
@@ -103,11 +104,13 @@ async function successor(
   const { next, nextOffsetGiven, nextFloor, begunUs = nowUs, ...old } = stored
   const { incarnation } = old
   try {
-    const floor = await floorAfterChange(engine, name, stored, Math.max(nowUs, begunUs))
+    const least = await leastAfterChange(engine, name, stored, Math.max(nowUs, begunUs))
+    const floor = floorAfterChange(name, stored, least)
     const definition = followsLast(stored) ? withFirst(next!, floor) : next!
     const counter = counterAfter(name, old, definition, incarnation)
+    const key = keepsPermutation(stored) ? old.key : newKey(definition)
     const offsetGiven = nextOffsetGiven ?? false
-    return { state: 'live', incarnation, counter, floor, definition, key: newKey(definition), offsetGiven }
+    return { state: 'live', incarnation, counter, floor, definition, key, offsetGiven }
   } catch (error) {
     if (!hasCode(error, 'ERR') && !hasCode(error, 'CLOCK')) throw error
     // The new definition has no room above the ids issued since the first write. So the old definition stays, with its
@@ -120,6 +123,8 @@ async function successor(
 export function refuseUnchanged(name: string, begun: StoredGenerator, after: StoredGenerator): void {
   if (after.incarnation !== begun.incarnation) return
   if (writeDefinition(after.definition) !== writeDefinition(begun.definition)) return
+  const { nextFloor } = begun
+  if (nextFloor !== undefined && firstOf(after.floor, after.definition) >= nextFloor) return
   throw new FahaoError(
     'ERR',
     `ids issued under '${name}' in this very moment leave no room for the change; retry in a minute, or use another name`,
@@ -149,6 +154,11 @@ export async function seal(engine: Engine, name: string, stored: StoredGenerator
   }
 }
 
+/** Whether the next incarnation scrambles as the old one does, so that only its raw values have to lie above. */
+function keepsPermutation({ definition, next }: StoredGenerator): boolean {
+  return next !== undefined && next.scramble === true && definition.scramble === true
+}
+
 /** Whether the next incarnation counts from the last id of the old one on, as a sequence of PostgreSQL does. */
 function followsLast({ definition, next, nextOffsetGiven }: StoredGenerator): boolean {
   return next!.increment !== undefined && !nextOffsetGiven && next!.increment !== definition.increment
@@ -159,18 +169,38 @@ function withFirst(definition: Definition, floor: bigint): Definition {
   return { ...definition, offset: firstOf(floor, definition) % BigInt(definition.increment!) }
 }
 
-/** The floor of the next incarnation of an `altering` generator; see `floorAfter`. */
-export async function floorAfterChange(
+/** The floor that the ids of an `altering` generator demand of its next incarnation; see `floorAfter`. */
+export function leastAfterChange(
   engine: Engine,
   name: string,
   stored: StoredGenerator,
   nowUs: number,
 ): Promise<bigint> {
+  return floorAfter(engine, name, stored, stored.next!, nowUs, followsLast(stored))
+}
+
+/** The floor of the next incarnation of an `altering` generator: what its ids demand, or what the change names. ERR. */
+export function floorAfterChange(name: string, stored: StoredGenerator, least: bigint): bigint {
+  const { nextFloor } = stored
   const next = stored.next!
-  const floor = await floorAfter(engine, name, stored, next, nowUs, followsLast(stored))
-  const { nextFloor = 0n } = stored
-  if (nextFloor <= firstOf(floor, next)) return floor
-  return followsLast(stored) ? nextFloor : roomFrom(nextFloor, nextFloor - 1n, next)
+  const own = firstOf(least, next)
+  if (isOneOfSites(stored) && (nextFloor === undefined || nextFloor < own)) throw siteMoves(name, own)
+  if (nextFloor === undefined || nextFloor <= own) return least
+  return roomFrom({ highest: nextFloor - 1n, least: nextFloor }, next, followsLast(stored))
+}
+
+/** Whether a change moves the ids of one site among those of others, which have other offsets. */
+function isOneOfSites({ definition, next, offsetGiven, nextOffsetGiven }: StoredGenerator): boolean {
+  if ((definition.increment ?? 1) === 1 || next!.increment === undefined) return false
+  if (!offsetGiven && !nextOffsetGiven) return false
+  return next!.increment !== definition.increment || next!.offset !== definition.offset
+}
+
+function siteMoves(name: string, own: bigint): FahaoError {
+  return new FahaoError(
+    'ERR',
+    `'${name}' has an OFFSET, as one of several sites, whose ids are apart only while all count alike; name a FLOOR above the ids of every site, here ${own} or above, and the same one at each site`,
+  )
 }
 
 /**
@@ -196,7 +226,9 @@ export async function floorAfter(
   }
   if (next.layout === undefined) {
     const above = await leastAbove(engine, name, old, next, nowUs)
-    return above === undefined ? old.floor : roomFrom(above.least, above.highest, next, keepsNoOffset)
+    if (above === undefined) return 0n
+    if (next.scramble && !keepsPermutation(old)) throw scrambledAnew()
+    return roomFrom(above, next, keepsNoOffset)
   }
   const highest = await highestId(engine, name, old, nowUs)
   if (highest < 0n) return 0n
@@ -301,19 +333,20 @@ async function leastAbove(
     // The floor lies above the blocks of `before` ids of the incarnations before.
     return floor === 0n ? undefined : { highest: floor - 1n, least: floor + block - before }
   }
-  return definition.scramble
+  return definition.scramble && !keepsPermutation(old)
     ? { highest: definition.max!, least: definition.max! + block }
     : { highest, least: highest + block }
 }
 
+function scrambledAnew(): FahaoError {
+  return new FahaoError(
+    'ERR',
+    'ids have been issued under this name, and scrambled ones could repeat them; use another name',
+  )
+}
+
 /** The first value from `least` on that an incarnation with `next` can issue. ERR if there is none. */
-function roomFrom(least: bigint, highest: bigint, next: Definition, keepsNoOffset = false): bigint {
-  if (next.scramble) {
-    throw new FahaoError(
-      'ERR',
-      'ids have been issued under this name, and scrambled ones could repeat them; use another name',
-    )
-  }
+function roomFrom({ highest, least }: Above, next: Definition, keepsNoOffset: boolean): bigint {
   const first = keepsNoOffset ? least : firstFrom(least, next.increment!, next.offset!)
   if (first > next.max!) {
     throw new FahaoError(

@@ -54,11 +54,12 @@ export const managingCommands: readonly Command[] = [
     summary: 'Changes options of a generator.',
     reply: '`OK`.',
     notes:
-      'Tunable options apply at once. A change of KIND, INCREMENT, OFFSET, WITHIN, SCRAMBLE, LAYOUT or NODE starts a new incarnation above every id of the old one. After another INCREMENT the next id is at least the last one plus the larger of both increments; OFFSET stays only if it was given. `FLOOR n`: ranges reserved from now on start at n or above (`sequence` and `segment`); there is no way down. `FORCE`: also where that gives up more than 2^40 ids, or more than half of what is left below MAX.',
+      'Tunable options apply at once. A change of KIND, INCREMENT, OFFSET, WITHIN, SCRAMBLE, LAYOUT or NODE starts a new incarnation above every id of the old one. After another INCREMENT the next id is at least the last one plus the larger of both increments; OFFSET stays only if it was given. `FLOOR n`: ranges reserved from now on start at n or above (`sequence` and `segment`); there is no way down. `NOW`: of a `segment`, a new incarnation does, and every node that reaches the store has dropped what it had buffered before the reply; ranges that callers have leased end with their TTL. `FORCE`: also where that gives up more than 2^40 ids, or more than half of what is left below MAX.',
     arguments: [
       name,
       { ...options, optional: false },
       { name: 'floor', type: 'integer', token: 'FLOOR', optional: true },
+      { name: 'now', type: 'pure-token', token: 'NOW', optional: true },
       { name: 'force', type: 'pure-token', token: 'FORCE', optional: true },
     ],
     async handler({ catalogue }, args) {
@@ -157,22 +158,27 @@ async function list(context: CommandContext, args: Arguments): Promise<Reply> {
 }
 
 /** Options that were given, each once. */
-type GivenOptions = Partial<GeneratorInput> & { readonly floor?: string; readonly force?: boolean }
+type GivenOptions = Partial<GeneratorInput> & {
+  readonly floor?: string
+  readonly now?: boolean
+  readonly force?: boolean
+}
 
 /**
- * Reads the pairs of option and value after the name, and FORCE, which has no value. ERR names an option that is
+ * Reads the pairs of option and value after the name, and FORCE and NOW, which have no value. ERR names an option that is
  * unknown, given twice or without a value.
  */
 function readOptions(args: Arguments, alsoFloor = false): GivenOptions {
   const given = new Map<string, unknown>()
   for (let index = 1; index < args.length; index += 2) {
     const word = args.text(index)
-    if (alsoFloor && word.toLowerCase() === 'force') {
-      given.set('force', true)
+    const token = word.toLowerCase()
+    if (alsoFloor && (token === 'force' || token === 'now')) {
+      given.set(token, true)
       index--
       continue
     }
-    const name = alsoFloor && word.toLowerCase() === 'floor' ? 'floor' : optionName(word)
+    const name = alsoFloor && token === 'floor' ? 'floor' : optionName(word)
     if (name === undefined) throw unknownOption(word, alsoFloor)
     if (index + 1 >= args.length) throw new FahaoError('ERR', `option ${word.toUpperCase()} has no value`)
     if (given.has(name)) throw givenTwice(word.toUpperCase())

@@ -240,6 +240,20 @@ export const mutations: readonly Mutation[] = [
     to: ': { highest, least: highest + 1n }',
   },
   {
+    fault: 'a floor for every node is answered before other nodes have received it',
+    foundBy: 'test/unit/catalogue/floors.test.ts',
+    file: 'src/catalogue/incarnation-change.ts',
+    from: '(!isStrict(next.kind) && !namesFloor)',
+    to: '!isStrict(next.kind)',
+  },
+  {
+    fault: 'one of several sites takes another increment without a floor',
+    foundBy: 'test/unit/catalogue/floors.test.ts',
+    file: 'src/catalogue/incarnation-change.ts',
+    from: 'if (!offsetGiven && !nextOffsetGiven) return false',
+    to: 'if (!offsetGiven || nextOffsetGiven) return false',
+  },
+  {
     fault: 'strict order is acknowledged before other nodes have received the change',
     foundBy: 'test/unit/catalogue/incarnation-change.test.ts',
     scenario: 'fleet',

@@ -50,6 +50,11 @@ export function addAlter(program: Command): void {
       ),
     )
     .addOption(
+      new Option('--now', 'with --floor, of a segment: nodes drop the ids that they have buffered').helpGroup(
+        'Generator:',
+      ),
+    )
+    .addOption(
       new Option('--force', 'with --floor: also where it gives up very many ids').helpGroup('Generator:'),
     )
     .addHelpText(
@@ -57,11 +62,15 @@ export function addAlter(program: Command): void {
       `
 Examples:
   fahao alter order --step 5000       reserve at least 5,000 at a time
-  fahao alter order --floor 1000000   the next id is 1,000,000 or above`,
+  fahao alter order --floor 1000000   the next id is 1,000,000 or above
+  fahao alter user --floor 1000000 --now   so on every node, at once`,
     )
-    .action(async (name: string, options: ServerOptions & { floor?: string; force?: true }) => {
-      const { floor, force } = options
-      const moved = floor === undefined ? {} : { floor, ...(force && { force }) }
+    .action(async (name: string, options: ServerOptions & { floor?: string; now?: true; force?: true }) => {
+      const { floor, now, force } = options
+      const moved = {
+        ...(floor !== undefined && { floor, ...(force && { force }) }),
+        ...(now && { now }),
+      }
       const body = { ...givenGeneratorOptions(command), ...moved }
       if (Object.keys(body).length === 0)
         throw new UsageError('nothing to change; name an option: --step 5000')

@@ -4,10 +4,12 @@ import type { Access } from '../../auth/access.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { globMatcher } from '../../base/glob.ts'
 import { Moved } from '../../base/moved.ts'
-import type { Catalogue } from '../../catalogue/catalogue.ts'
+import type { Catalogue, GeneratorChanges } from '../../catalogue/catalogue.ts'
 import { definitionJson } from '../../catalogue/definition.ts'
+import { floorOf, stillOut } from '../../catalogue/floor.ts'
 import { type GeneratorInput, generatorOptions } from '../../catalogue/options.ts'
 import { describedGenerator } from '../../commands/generator-info.ts'
+import { isStrict } from '../../issuing/issuer.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { jsonAnswer, nameOf, type Operation, readBody, readQuery, refuseBody } from '../operation.ts'
 import { generatorJson, generatorShape, pageShape, wholeNumber } from './shapes.ts'
@@ -23,6 +25,10 @@ const changes = generatorOptions
   .extend({
     floor: generatorOptions.shape.start.meta({
       description: 'sequence and segment: ranges reserved from now on start at or above it',
+    }),
+    now: z.boolean('must be true or false').optional().meta({
+      description:
+        'with floor, of a segment: a new incarnation starts there, and nodes drop what they have buffered',
     }),
     force: z.boolean('must be true or false').optional().meta({
       description: 'with floor: also where it gives up more than 2^40 ids, or half of what is left',
@@ -140,8 +146,11 @@ function alter(catalogue: Catalogue): Operation {
     async handler(request) {
       const name = nameOf(request)
       readBody(changes, request)
-      await catalogue.alter(name, request.body as Parameters<Catalogue['alter']>[1])
-      return generatorJson(await catalogue.info(name))
+      const asked = request.body as GeneratorChanges
+      const { kind } = await catalogue.alter(name, asked)
+      const info = await catalogue.info(name)
+      if (asked.floor === undefined || asked.now || isStrict(kind)) return generatorJson(info)
+      return generatorJson({ ...info, notes: [...info.notes, stillOut(name, floorOf(asked.floor))] })
     },
   }
 }

@@ -83,8 +83,10 @@ class Generation {
       if (way === 'dropped and created') await catalogue.create('g', next)
       else {
         const leavesCounter = back.layout === undefined && next.layout !== undefined
-        if (leavesCounter) await catalogue.alter('g', plain)
-        await catalogue.alter('g', next)
+        // Ids with an offset move only with a floor, above those of other sites.
+        const floor = this.#newest + 1_000_000n
+        if (leavesCounter) await catalogue.alter('g', { ...plain, floor })
+        await catalogue.alter('g', next.layout === undefined ? { ...next, floor } : next)
       }
       return true
     } catch (error) {

@@ -151,7 +151,7 @@ describe('the library', () => {
     const altered = await fahao.alter('g', { increment: 5, offset: 0, format: 'x{id}', max: 10n ** 15n })
     // The next id depends on whether the buffered ids had been released before.
     const text = await held.nextText()
-    assert.match(text, /^x1?5$/)
+    assert.match(text, /^x1[05]$/)
     const first = BigInt(text.slice(1))
     assert.equal(held.tryNext(), first + 5n)
     assert.equal(await altered.next(), first + 10n)
