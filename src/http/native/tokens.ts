@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { Access } from '../../auth/access.ts'
 import type { AccessControl } from '../../auth/access-control.ts'
 import { readNarrowing, type Token } from '../../auth/token.ts'
+import type { Tokens } from '../../auth/tokens.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { parseDurationMs } from '../../base/units.ts'
 import type { FahaoNode } from '../../node/node.ts'
@@ -17,7 +18,8 @@ const [lifetimeMinMs, lifetimeMaxMs] = [1000, 3650 * dayMs]
 /** The permission for the tokens of all users. */
 const ofAll = 'http|tokens'
 const common = { tag: 'users', command: 'http|own-tokens' } as const
-const ownNote = 'A user without the permission `http|tokens` sees and revokes its own tokens only.'
+const ownNote =
+  'A user without the permission `http|tokens` sees and revokes its own tokens only, and a token only itself, unless one of its rules is `+http|own-tokens`.'
 
 const creation = z.strictObject({
   user: z.string().max(256).optional().meta({ description: 'whose token it is; default: the caller' }),
@@ -118,7 +120,7 @@ function list({ tokens }: AccessControl): Operation {
       const { user } = readQuery(query, request)
       const shown = tokens
         .all()
-        .filter((token) => mayManage(caller, token) && (user === undefined || user === token.user))
+        .filter((token) => mayManage(caller, token, tokens) && (user === undefined || user === token.user))
       return { tokens: shown.map((token) => answerOf(token, tokens.isValid(token))) }
     },
   }
@@ -141,7 +143,7 @@ function revoke({ tokens }: AccessControl): Operation {
       const id = idOf(request)
       const token = tokens.get(id)
       // The tokens of others are none to this caller.
-      const isThere = token !== undefined && mayManage(request.access, token)
+      const isThere = token !== undefined && mayManage(request.access, token, tokens)
       if (!isThere || !(await tokens.revoke(id))) {
         throw new HttpRefusal(
           404,
@@ -154,8 +156,12 @@ function revoke({ tokens }: AccessControl): Operation {
   }
 }
 
-function mayManage(caller: Access, { user }: Token): boolean {
-  return user === caller.user || caller.allows(ofAll)
+/** A token may be read where it is used, in a URL for one: it ends no other token of its user. */
+function mayManage(caller: Access, { user, id }: Token, tokens: Tokens): boolean {
+  if (caller.allows(ofAll)) return true
+  if (user !== caller.user) return false
+  if (caller.token === undefined || caller.token === id) return true
+  return tokens.get(caller.token)?.commands?.includes(`+${common.command}`) ?? false
 }
 
 function idOf({ params }: FastifyRequest): string {

@@ -110,6 +110,27 @@ describe('a token over HTTP', () => {
     }
   })
 
+  test('sees and ends itself, and no other token of its user without a rule that says so', async () => {
+    const { send, create } = await start()
+    const kept = await create(alice)
+    const idsSeenBy = async (authorization: string) =>
+      (await send('GET', '/v1/tokens', authorization)).json().tokens.map(({ id }: { id: string }) => id)
+    const revoke = async (authorization: string, id: string) =>
+      (await send('DELETE', `/v1/tokens/${id}`, authorization)).statusCode
+    for (const rules of [[], ['~order:eu:*'], ['+@all'], ['+@connection', '+@issue']]) {
+      const narrow = await create(alice, { rules })
+      const bearer = `Bearer ${narrow.token}`
+      assert.deepEqual(await idsSeenBy(bearer), [narrow.id])
+      assert.equal(await revoke(bearer, kept.id), 404)
+      assert.equal(await revoke(bearer, narrow.id), 204)
+    }
+    const keeper = await create(alice, { rules: ['~none', '+http|own-tokens'] })
+    const bearer = `Bearer ${keeper.token}`
+    assert.deepEqual((await idsSeenBy(bearer)).sort(), [keeper.id, kept.id].sort())
+    assert.equal(await revoke(bearer, kept.id), 204)
+    assert.equal((await send('POST', '/v1/tokens', bearer, {})).statusCode, 403)
+  })
+
   test('makes no token, unless it may make those of all users', async () => {
     const { send, create } = await start()
     const own = await create(bob)
