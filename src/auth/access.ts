@@ -3,6 +3,9 @@ import { globMatcher } from '../base/glob.ts'
 import type { Subjects } from './command-rules.ts'
 import type { User } from './user.ts'
 
+/** The command that changes users. */
+export const administering = 'acl|setuser'
+
 type Origin = { readonly isForwarded?: boolean; readonly token?: string; readonly within?: Access }
 
 /**
@@ -69,6 +72,12 @@ export class Access {
     const common =
       commands && own ? new Set([...commands].filter((name) => own.has(name))) : (commands ?? own)
     return new Access(this.user, common, patterns, { within: this, token })
+  }
+
+  /** Whether the caller may change users, and with that everything; of forwarded requests, whether its user may. */
+  get administers(): boolean {
+    if (this.isForwarded && this.#within !== undefined) return this.#within.administers
+    return this.allows(administering)
   }
 
   /** Whether the command `incr`, `client|list` or `http|metrics` is permitted. */

@@ -33,8 +33,12 @@ export const auditEvents = [...changeEvents, 'login', 'login-failed', 'denied', 
 /** What a caller records. */
 export type AuditEvent = Exclude<(typeof auditEvents)[number], 'lost'>
 
-/** The parts of the trail. Each has its own bound, so that refused requests displace no changes. */
-export const trailParts = ['changes', 'logins', 'refusals'] as const
+/**
+ * The parts of the trail, by the callers that can cause entries. Each has its own bound, so none displaces those of another:
+ * `changes` of administrators and of commands on the store, `user-changes` of all other users, `logins`, and `refusals`,
+ * which need no login.
+ */
+export const trailParts = ['changes', 'user-changes', 'logins', 'refusals'] as const
 
 /** The name of a part of the trail. */
 export type TrailPart = (typeof trailParts)[number]
@@ -52,6 +56,8 @@ export type Occurrence = {
   readonly object: string
   /** One short text more, such as the refused name. Never a value or a secret. */
   readonly detail?: string | undefined
+  /** Of a change: whether its caller is no administrator (`Access.administers`). */
+  readonly isOrdinary?: boolean
 }
 
 /** An entry as it is stored. */
@@ -112,10 +118,18 @@ export function entryOf(
   }
 }
 
-/** The part of the trail that has the entries of an event. */
-export function partOf(event: string): TrailPart {
+/** The part of the trail that has the entry of an occurrence. */
+export function partOf({ event, isOrdinary }: Pick<Occurrence, 'event' | 'isOrdinary'>): TrailPart {
   if (event === 'login') return 'logins'
-  return event === 'login-failed' || event === 'denied' ? 'refusals' : 'changes'
+  if (event === 'login-failed' || event === 'denied') return 'refusals'
+  return isOrdinary ? 'user-changes' : 'changes'
+}
+
+/** The parts of the trail that may have entries of an event. */
+export function partsOf(event: string): readonly TrailPart[] {
+  if (event === 'lost') return trailParts
+  if (event === 'login') return ['logins']
+  return event === 'login-failed' || event === 'denied' ? ['refusals'] : ['changes', 'user-changes']
 }
 
 /** The text with escapes for what cannot be printed, cut to so many bytes of JSON. */

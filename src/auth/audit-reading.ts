@@ -1,7 +1,7 @@
 /** Reading the audit trail: newest first, a page at a time. The trail is bounded, so a page reads all of it. */
 import { globMatches } from '../base/glob.ts'
 import type { Engine } from '../engine/engine.ts'
-import { type AuditEntry, partOf } from './audit-entry.ts'
+import { type AuditEntry, partsOf } from './audit-entry.ts'
 import { readEntries } from './audit-ring.ts'
 
 /** Which entries to read; an absent member admits all. */
@@ -24,8 +24,7 @@ export type AuditPage = { readonly entries: readonly AuditEntry[]; readonly next
 /** Reads a page. Fails with UNAVAILABLE. */
 export async function readAuditPage(store: Pick<Engine, 'list'>, query: AuditQuery): Promise<AuditPage> {
   const { user, event, object, sinceUs = 0, after, limit } = query
-  // Of an event that every part may have, `lost`, no part is left out.
-  const parts = event === undefined || event === 'lost' ? undefined : [partOf(event)]
+  const parts = event === undefined ? undefined : partsOf(event)
   const found = (await readEntries(store, parts))
     .filter((entry) => user === undefined || entry.user === user)
     .filter((entry) => event === undefined || entry.event === event)

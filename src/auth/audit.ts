@@ -7,9 +7,10 @@
  *  2. While the engine answers, an entry is durable within `batchMs` and the time of a write. A crash loses the entries
  *     of that time; the log has them.
  *  3. While it does not, up to `waitingMax` entries of each part wait. The number of those beyond is written with the next.
- *  4. An entry of a change is never displaced by logins or refusals: each part has a queue and a ring of its own.
+ *  4. An entry of an administrator's change is displaced by no logins, no refusals and no changes of others: each part has a
+ *     queue and a ring of its own. Changes of another user take at most a share of their part in a day (change-shares.ts).
  *  5. Logins, failed logins and denied requests each take a bounded number of entries in a span of time (tally.ts), so that
- *     no number of denied requests leaves a failed login without its user and address.
+ *     no number of denied requests leaves a failed login without its user and address, and each user a share of them.
  *  6. An entry that was taken keeps its id and its content until it is stored: a write may be repeated.
  */
 import type { Clock, Timer } from '../base/clock.ts'
@@ -27,6 +28,7 @@ import {
   trailParts,
 } from './audit-entry.ts'
 import { AuditRing, type AuditStore } from './audit-ring.ts'
+import { ChangeShares } from './change-shares.ts'
 import { keyOf, Tally } from './tally.ts'
 
 /** How long entries wait for others before they are written together. */
@@ -36,12 +38,20 @@ const retryMs = [1000, 30_000] as const
 /** Entries of one part that wait at most. */
 const waitingMax = 2048
 
-/** The spans in which occurrences that are alike are counted together, and how many that are not alike a span has. */
+/**
+ * The spans in which occurrences that are alike are counted together, and how many that are not alike a span has, in all and
+ * of one user.
+ */
 const spans = {
-  login: { spanMs: 3_600_000, keysMax: 256 },
-  'login-failed': { spanMs: 60_000, keysMax: 32 },
-  denied: { spanMs: 60_000, keysMax: 32 },
+  login: { spanMs: 3_600_000, keysMax: 256, userKeysMax: 32 },
+  'login-failed': { spanMs: 60_000, keysMax: 32, userKeysMax: 8 },
+  denied: { spanMs: 60_000, keysMax: 32, userKeysMax: 8 },
 } as const
+
+/** A user's changes take this part of the entries of all users in a day. */
+const shares = 8
+/** The entries of a part, where no number is configured. */
+const entriesDefault = 4000
 
 type CountedEvent = keyof typeof spans
 
@@ -82,6 +92,7 @@ export class Audit {
   readonly #options: AuditOptions
   readonly #queues: Readonly<Record<TrailPart, Queue>>
   readonly #tallies: Readonly<Record<CountedEvent, Tally>>
+  readonly #shares: ChangeShares
   readonly #sums = { written: 0, lost: 0 }
   #serial = 0
   #timer: Timer | undefined
@@ -106,6 +117,8 @@ export class Audit {
       'login-failed': tally('login-failed'),
       denied: tally('denied'),
     }
+    const share = Math.floor((max ?? entriesDefault) / shares)
+    this.#shares = new ChangeShares(clock, share, (occurrence, count) => this.#enter(occurrence, count))
   }
 
   /** Sums since the start, and entries that wait now. */
@@ -118,12 +131,14 @@ export class Audit {
   record(occurrence: Occurrence): void {
     if (this.#closed) return
     if (isCounted(occurrence.event)) this.#tallies[occurrence.event].add(occurrence)
-    else this.#enter(occurrence, 1)
+    else if (!occurrence.isOrdinary) this.#enter(occurrence, 1)
+    else if (!this.#shares.add(occurrence)) this.#log('info', this.#entry(occurrence, 1))
   }
 
   /** Writes what waits. Entries that cannot be written now are lost. */
   async close(): Promise<void> {
     for (const tally of Object.values(this.#tallies)) tally.flush()
+    this.#shares.close()
     this.#closed = true
     this.#timer?.cancel()
     await this.#writing
@@ -135,7 +150,7 @@ export class Audit {
   }
 
   #enter(occurrence: Occurrence, count: number): void {
-    const queue = this.#queues[partOf(occurrence.event)]
+    const queue = this.#queues[partOf(occurrence)]
     const { waiting } = queue
     const key = keyOf(occurrence)
     const alike = waiting.get(key)
@@ -144,9 +159,7 @@ export class Audit {
       return
     }
     const entry = this.#entry(occurrence, count)
-    const level = queue.part === 'refusals' ? 'warn' : 'info'
-    const { id: _, ...fields } = entry
-    this.#options.onEvent({ level, message: entryText(entry), fields })
+    this.#log(queue.part === 'refusals' ? 'warn' : 'info', entry)
     if (sizeOf(queue) < waitingMax) waiting.set(key, entry)
     else {
       queue.lost++
@@ -160,6 +173,11 @@ export class Audit {
     // Ids sort in the order of entries, of which several may have one time.
     const serial = String(++this.#serial).padStart(9, '0')
     return entryOf(occurrence, { id: `${runId.slice(0, 12)}-${serial}`, timeUs: nowUs(), node, count })
+  }
+
+  #log(level: LogEvent['level'], entry: AuditEntry): void {
+    const { id: _, ...fields } = entry
+    this.#options.onEvent({ level, message: entryText(entry), fields })
   }
 
   #schedule(delayMs: number): void {

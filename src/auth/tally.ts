@@ -3,8 +3,9 @@
  *
  * Invariants
  *  1. The sum of the reported counts is the number of calls of `add`, once `flush` has run.
- *  2. A span has at most `keysMax` different occurrences, each reported at most twice: at once, and at the end with
- *     what came after. All others are reported together at the end, by event.
+ *  2. A span has at most `keysMax` different occurrences, and `userKeysMax` of one user, each reported at most twice: at once,
+ *     and at the end with what came after. All others are reported together at the end, by event: those beyond the share of
+ *     a user with the user.
  */
 import type { Clock, Timer } from '../base/clock.ts'
 import type { Occurrence } from './audit-entry.ts'
@@ -16,19 +17,27 @@ export class Tally {
   readonly #clock: Clock
   readonly #spanMs: number
   readonly #keysMax: number
+  readonly #userKeysMax: number
   readonly #report: (occurrence: Occurrence, count: number) => void
   readonly #counted = new Map<string, Counted>()
+  /** How many of them each user has. Empty: names that no user has. */
+  readonly #keysOf = new Map<string, number>()
   readonly #others = new Map<string, Counted>()
   #end: Timer | undefined
 
   constructor(
     clock: Clock,
-    { spanMs, keysMax }: { readonly spanMs: number; readonly keysMax: number },
+    {
+      spanMs,
+      keysMax,
+      userKeysMax,
+    }: { readonly spanMs: number; readonly keysMax: number; readonly userKeysMax: number },
     report: (occurrence: Occurrence, count: number) => void,
   ) {
     this.#clock = clock
     this.#spanMs = spanMs
     this.#keysMax = keysMax
+    this.#userKeysMax = userKeysMax
     this.#report = report
   }
 
@@ -36,11 +45,15 @@ export class Tally {
   add(occurrence: Occurrence): void {
     this.#end ??= this.#clock.timer(this.#spanMs, () => this.flush())
     const key = keyOf(occurrence)
+    const { user = '' } = occurrence
     const counted = this.#counted.get(key)
+    const keys = this.#keysOf.get(user) ?? 0
     if (counted !== undefined) counted.count++
-    else if (this.#counted.size >= this.#keysMax) this.#addOther(occurrence)
+    else if (keys >= this.#userKeysMax) this.#addOther(occurrence, occurrence.user)
+    else if (this.#counted.size >= this.#keysMax) this.#addOther(occurrence, '')
     else {
       this.#counted.set(key, { occurrence, count: 0 })
+      this.#keysOf.set(user, keys + 1)
       this.#report(occurrence, 1)
     }
   }
@@ -52,19 +65,20 @@ export class Tally {
     for (const { occurrence, count } of [...this.#counted.values(), ...this.#others.values()])
       if (count > 0) this.#report(occurrence, count)
     this.#counted.clear()
+    this.#keysOf.clear()
     this.#others.clear()
   }
 
-  #addOther({ event, door }: Occurrence): void {
-    const key = `${event} ${door}`
+  #addOther({ event, door }: Occurrence, user: string | undefined): void {
+    const key = JSON.stringify([event, door, user])
     const counted = this.#others.get(key)
     if (counted !== undefined) {
       counted.count++
       return
     }
-    const detail = 'various users, addresses and objects'
+    const detail = user === '' ? 'various users, addresses and objects' : 'various addresses and objects'
     this.#others.set(key, {
-      occurrence: { event, door, user: '', address: '', object: '', detail },
+      occurrence: { event, door, user, address: '', object: '', detail },
       count: 1,
     })
   }

@@ -23,7 +23,7 @@ import { FahaoError, hasCode } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
 import type { Engine, RecordChange, StoredRecord, Watch } from '../engine/engine.ts'
 import { listAll } from '../engine/pages.ts'
-import { Access } from './access.ts'
+import { Access, administering } from './access.ts'
 import type { Subjects } from './command-rules.ts'
 import { Freshness, type FreshnessDeps } from './freshness.ts'
 import {
@@ -52,8 +52,6 @@ export type UsersDeps = FreshnessDeps & {
 }
 
 const prefix = 'users/'
-/** The command that changes users. */
-const administering = 'acl|setuser'
 const attemptsMax = 8
 /** Longer than a change of a user takes to reach every node: polled engines report it within a second. */
 const supersededMs = 5000

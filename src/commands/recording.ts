@@ -47,14 +47,14 @@ export function recording(command: Command): Command {
     ...inner,
     handler(context, args) {
       // The command may change the user of its own connection.
-      const { user } = context.session.access
+      const { access } = context.session
       const reply = handler(context, args)
-      if (!(reply instanceof Promise)) return recorded(command, context, args, user, reply)
+      if (!(reply instanceof Promise)) return recorded(command, context, args, access, reply)
       return reply.then(
-        (answer) => recorded(command, context, args, user, answer),
+        (answer) => recorded(command, context, args, access, answer),
         (error) => {
           const names = objectsOf(command, args).slice(0, namesBefore.get(error) ?? 0)
-          recordChanges(command, context, user, names, 'then an error')
+          recordChanges(command, context, access, names, 'then an error')
           throw error
         },
       )
@@ -66,7 +66,7 @@ function recorded(
   command: Command,
   context: CommandContext,
   args: Arguments,
-  user: string,
+  access: Access,
   reply: Reply,
 ): Reply {
   // There was nothing to drop, or a condition was not met.
@@ -74,7 +74,7 @@ function recorded(
   const named = objectsOf(command, args)
   const found =
     typeof reply === 'number' && reply < named.length ? `${reply} of ${named.length} existed` : undefined
-  recordChanges(command, context, user, named, found)
+  recordChanges(command, context, access, named, found)
   return reply
 }
 
@@ -86,12 +86,13 @@ function objectsOf(command: Command, args: Arguments): readonly string[] {
 function recordChanges(
   { change }: Command,
   { session, server }: CommandContext,
-  user: string,
+  { user, administers }: Access,
   named: readonly string[],
   detail: string | undefined,
 ): void {
   const { event } = change!
-  const common = { event, user, address: clientAddress(session), door: session.door }
+  const by = { user, address: clientAddress(session), isOrdinary: !administers }
+  const common = { event, ...by, door: session.door }
   for (const object of named.slice(0, namedMax)) server.audit.record({ ...common, object, detail })
   if (named.length > namedMax)
     server.audit.record({ ...common, object: '', detail: `and ${named.length - namedMax} others` })

@@ -15,13 +15,14 @@ export function recording(operation: Operation, audit: Audit): Operation['handle
     const { event, object = namedIn } = change
     // PUT answers 201 when it has created something, and 200 when it was there already.
     if (event === 'create' && reply.statusCode !== 201) return answer
-    const { user } = request.access
+    const { user, administers } = request.access
     audit.record({
       event,
       user,
       address: clientAddress(request),
       door: 'http',
       object: object(request, answer),
+      isOrdinary: !administers,
     })
     return answer
   }

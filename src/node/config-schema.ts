@@ -72,7 +72,7 @@ const groups = {
     ),
     auditMax: setting(
       count(64, 1_000_000),
-      'entries that the audit trail keeps: so many of changes, of logins, and of refused requests',
+      'entries that the audit trail keeps: so many of changes of administrators, of changes of other users, of logins, and of refused requests',
       '4000',
     ),
   },

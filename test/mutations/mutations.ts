@@ -63,6 +63,27 @@ export const mutations: readonly Mutation[] = [
     to: '',
   },
   {
+    fault: 'changes of any user displace those of administrators in the audit trail',
+    foundBy: 'test/unit/auth/audit.test.ts',
+    file: 'src/auth/audit-entry.ts',
+    from: "return isOrdinary ? 'user-changes' : 'changes'",
+    to: "return 'changes'",
+  },
+  {
+    fault: 'changes of one user displace those of other users in the audit trail',
+    foundBy: 'test/unit/auth/audit.test.ts',
+    file: 'src/auth/change-shares.ts',
+    from: 'if (entries >= this.#entriesMax)',
+    to: 'if (false)',
+  },
+  {
+    fault: 'a token lists and revokes the other tokens of its user',
+    foundBy: 'test/unit/http/tokens.test.ts',
+    file: 'src/http/native/tokens.ts',
+    from: 'if (caller.token === undefined || caller.token === id) return true',
+    to: 'return true',
+  },
+  {
     fault: 'the PostgreSQL door draws an id at once for a caller that may not have it',
     foundBy: 'test/unit/commands/in-process.test.ts',
     file: 'src/commands/in-process.ts',

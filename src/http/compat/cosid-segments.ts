@@ -80,9 +80,9 @@ async function openOrCreate(node: IssuingNode, request: FastifyRequest, offset: 
   const isCounter = kind === 'segment' || kind === 'sequence'
   try {
     const created = await node.catalogue.create(name, isCounter ? { kind, start: offset + 1n } : { kind })
-    const { user } = request.access
-    const address = clientAddress(request)
-    node.server.audit.record({ event: 'create', user, address, door: 'http', object: name })
+    const { user, administers } = request.access
+    const by = { user, address: clientAddress(request), isOrdinary: !administers }
+    node.server.audit.record({ event: 'create', ...by, door: 'http', object: name })
     return created
   } catch (error) {
     // Another request was faster, with another offset: the first one counts.

@@ -91,6 +91,86 @@ describe('the audit trail of a node', () => {
     assert.ok((await counts('logins')).length <= 64)
   })
 
+  it('keeps the changes of administrators, and those of other users, however many changes one user makes', async () => {
+    const { audit, clock, counts, stored, events } = started(64)
+    const others: Occurrence = { ...drop, user: 'bob', object: 'theirs', isOrdinary: true }
+    audit.record(drop)
+    audit.record(others)
+    for (let hour = 0; hour < 20; hour++) {
+      for (let each = 0; each < 500; each++)
+        audit.record({ ...others, event: 'token-created', user: 'eve', object: `${hour}.${each}` })
+      await clock.pass(3_600_000)
+    }
+    await audit.close()
+    assert.deepEqual(await counts('changes'), [['drop', 'order', 1]])
+    const users = await stored('user-changes')
+    assert.deepEqual(
+      users.filter(({ user }) => user === 'bob').map(({ object }) => object),
+      ['theirs'],
+    )
+    const eves = users.filter(({ user }) => user === 'eve')
+    assert.equal(eves.filter(({ object }) => object !== '').length, 8)
+    assert.equal(
+      eves.reduce((sum, { count }) => sum + count, 0),
+      10_000,
+    )
+    // The log names each.
+    assert.equal(
+      events.filter(({ fields = {} }) => fields.event === 'token-created' && fields.object !== '').length,
+      10_000,
+    )
+  })
+
+  it('gives a user a new share each day', async () => {
+    const { audit, clock, stored } = started(64)
+    for (let day = 0; day < 2; day++) {
+      for (let each = 0; each < 9; each++)
+        audit.record({ ...drop, object: `${day}.${each}`, isOrdinary: true })
+      await clock.pass(86_400_000)
+    }
+    const named = (await stored('user-changes')).filter(({ object }) => object !== '')
+    assert.deepEqual(
+      named.map(({ object }) => object).sort(),
+      ['0', '1'].flatMap((day) => Array.from({ length: 8 }, (_, each) => `${day}.${each}`)),
+    )
+  })
+
+  it('loses no change of an administrator while changes of users find no room', async () => {
+    const { audit, clock, engine, counts } = started()
+    engine.always('any', 'unavailable')
+    for (let user = 0; user < 100; user++)
+      for (let each = 0; each < 100; each++)
+        audit.record({ ...drop, user: `user${user}`, object: `${each}`, isOrdinary: true })
+    for (let each = 0; each < 100; each++) audit.record({ ...drop, object: `order${each}` })
+    await clock.pass(10_000)
+    engine.heal()
+    await clock.pass(120_000)
+    assert.equal((await counts('changes')).length, 100)
+    const lost = (await counts('user-changes')).filter(([event]) => event === 'lost')
+    assert.deepEqual(
+      lost.map(([, , count]) => count),
+      [10_000 - 2048],
+    )
+  })
+
+  it('gives each user a share of the failed logins and refusals that are named in a minute', async () => {
+    const { audit, clock, stored } = started()
+    for (let each = 0; each < 100; each++) audit.record({ ...failed, user: undefined, address: `${each}` })
+    for (let each = 0; each < 100; each++) audit.record({ ...failed, user: 'eve', address: `${each}` })
+    audit.record({ ...failed, user: 'admin', address: '10.0.0.9' })
+    await clock.pass(61_000)
+    const entries = await stored('refusals')
+    assert.ok(entries.some(({ user, address }) => user === 'admin' && address === '10.0.0.9'))
+    const sums = entries.filter(({ detail }) => detail?.includes('various'))
+    assert.deepEqual(
+      sums.map(({ user, count }) => [user, count]),
+      [
+        ['', 92],
+        ['eve', 92],
+      ],
+    )
+  })
+
   it('records the logins of a user from an address once an hour, with their number', async () => {
     const { audit, clock, counts } = started()
     const login: Occurrence = { ...drop, event: 'login', object: '' }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Access } from '../../../src/auth/access.ts'
+import { trailParts } from '../../../src/auth/audit-entry.ts'
+import { readEntries } from '../../../src/auth/audit-ring.ts'
 import type { Command } from '../../../src/commands/command.ts'
 import { demandRecorded } from '../../../src/commands/recording.ts'
 import { Desk } from './desk.ts'
@@ -23,6 +25,23 @@ test('a command that changes generators is in the audit trail, with the user and
   const [newest] = await desk.trail.stored()
   const { address, door, detail } = newest!
   assert.deepEqual([address, door, detail], ['127.0.0.1', 'resp', '2 of 3 existed'])
+})
+
+test('a change of a user that may not change users is in the part of such users', async () => {
+  const desk = new Desk()
+  const partsOf = async (access: Access, name: string) => {
+    desk.session.access = access
+    await desk.ask('set', name, '100')
+    await desk.trail.stored()
+    const parts = await Promise.all(trailParts.map((part) => readEntries(desk.trail.engine, [part])))
+    return trailParts.filter((_, index) => parts[index]?.some(({ object }) => object === name))
+  }
+  const forwardable = new Set(['set'])
+  const [admin, user] = [new Access('a', undefined, ['*']), new Access('u', new Set(['set']), ['*'])]
+  assert.deepEqual(await partsOf(admin, 'one'), ['changes'])
+  assert.deepEqual(await partsOf(admin.forwarded(forwardable, []), 'two'), ['changes'])
+  assert.deepEqual(await partsOf(user, 'three'), ['user-changes'])
+  assert.deepEqual(await partsOf(user.forwarded(forwardable, []), 'four'), ['user-changes'])
 })
 
 test('the address of a forwarded change is that of the client, and that of no client that claims to be a node', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Occurrence } from '../../../src/auth/audit-entry.ts'
+import type { Occurrence, TrailPart } from '../../../src/auth/audit-entry.ts'
+import { readEntries } from '../../../src/auth/audit-ring.ts'
 import { NodeProof } from '../../../src/auth/node-proof.ts'
 import { readRules } from '../../../src/auth/user.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
@@ -167,6 +168,34 @@ test('every operation that is no GET and issues no ids or leases is recorded, an
     'patch /v1/pools/{pool}/workers/{lease}',
     'delete /v1/pools/{pool}/workers/{lease}',
   ])
+})
+
+test('changes of administrators have a part of the trail of their own, also when a node forwards them', async () => {
+  const node = fakeNode()
+  const proof = await NodeProof.open(new MemoryEngine(new MemoryStore()), () => 'here')
+  const access = await openAccess(undefined, { audit: node.trail.audit, proof })
+  Object.assign(node, { access })
+  const set = (name: string, ...rules: string[]) =>
+    access.users.set(name, readRules(rules, access.subjects, access.passwords))
+  await set('alice', 'on', '>pw', '~*', '+@all')
+  await set('bob', 'on', '>pw', '~*', '+@manage')
+  const app = buildHttpApp({ node, host: '127.0.0.1' })
+  for (const user of ['alice', 'bob'])
+    for (const isForwarded of [false, true]) {
+      const name = `${user}-${isForwarded}`
+      node.catalogue.add(name, { kind: 'sequence' })
+      const url = `/v1/generators/${name}`
+      const own = { authorization: `Basic ${Buffer.from(`${user}:pw`).toString('base64')}` }
+      const headers = isForwarded ? forwardedHeaders(proof, { method: 'DELETE', url, user }) : own
+      assert.equal((await app.inject({ method: 'DELETE', url, headers })).statusCode, 204)
+    }
+  const authorization = `Basic ${Buffer.from('bob:pw').toString('base64')}`
+  await app.inject({ method: 'POST', url: '/v1/tokens', headers: { authorization }, payload: {} })
+  await node.trail.stored()
+  const of = async (part: TrailPart) =>
+    (await readEntries(node.trail.engine, [part])).map(({ event, user }) => `${event} by ${user}`)
+  assert.deepEqual(await of('changes'), ['drop by alice', 'drop by alice'])
+  assert.deepEqual(await of('user-changes'), ['drop by bob', 'drop by bob', 'token-created by bob'])
 })
 
 test('the address of a forwarded change is that of the client, and that of no client that claims to be a node', async () => {
