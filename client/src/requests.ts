@@ -154,7 +154,7 @@ async function grantOf(reply: unknown): Promise<Grant> {
 async function formatOf(text: string): Promise<Format> {
   const { compileFormat } = await import('../../src/ids/format.ts')
   // How many digits the index of a node has counts only where a node formats.
-  return compileFormat(text, { nodeWidth: 1 })
+  return compileFormat(text, { nodeWidth: 1, anyZone: true })
 }
 
 /** 1 and 0, or `{"returned": …}`. */

@@ -3,7 +3,7 @@
  * because their change could repeat an id; the others can be tuned at any time.
  */
 import { FahaoError } from '../base/errors.ts'
-import { compileFormat } from '../ids/format.ts'
+import { compileFormat, type Format } from '../ids/format.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import { max63 } from '../ids/limits.ts'
@@ -176,7 +176,35 @@ function checkedFormat(options: GeneratorOptions): { format?: string } {
 
 /** The largest id that a format can write. */
 function idMaxOf(template: string): bigint {
-  return compileFormat(template, { nodeWidth: 1 }).maxId
+  return storedFormat(template).maxId
+}
+
+/** A format as it may be stored: also with a zone that a new one is refused. */
+function storedFormat(template: string): Format {
+  return compileFormat(template, { nodeWidth: 1, anyZone: true })
+}
+
+/** Throws ERR for a format that a generator may keep and none may be given. */
+export function refuseNewFormat(template: string | undefined): void {
+  if (template !== undefined) compileFormat(template, { nodeWidth: 1 })
+}
+
+/** What to know about the texts of a format, each in one sentence. */
+export function formatNotes(template: string | undefined): string[] {
+  const format = template === undefined ? undefined : storedFormat(template)
+  const zone = format?.ambiguousZone
+  return [
+    ...(format?.mixesCases
+      ? [
+          'its texts can differ in the case of letters alone: a column that ignores case, as those of MySQL do by default, takes two of them for one; give the column a binary collation, or the format base36 or crockford',
+        ]
+      : []),
+    ...(zone !== undefined
+      ? [
+          `zone ${zone} of its format means different times to different people; alter it to a place like Asia/Shanghai, or an offset like +08:00`,
+        ]
+      : []),
+  ]
 }
 
 /** Whether a kind is made of a counter and not of the clock. */

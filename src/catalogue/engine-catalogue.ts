@@ -6,7 +6,7 @@ import { hasCode } from '../base/errors.ts'
 import type { Page } from '../engine/engine.ts'
 import { isStrict } from '../issuing/issuer.ts'
 import type { Catalogue, CurrentGenerator, Generator, GeneratorChanges, GeneratorInfo } from './catalogue.ts'
-import type { Definition } from './definition.ts'
+import { type Definition, formatNotes } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import { floorOf, refuseFloor, refuseNow } from './floor.ts'
 import { GeneratorLimits } from './generator-limits.ts'
@@ -66,7 +66,10 @@ export class EngineCatalogue implements Catalogue {
     const options = parseOptions(input)
     // Not while a look-up of this name runs: it could find nothing before the record is written, and note the name as
     // absent afterwards.
-    const { record } = await this.#inUse.exclusively(name, () => this.#records.create(name, options))
+    const { record, isNew, stored } = await this.#inUse.exclusively(name, () =>
+      this.#records.create(name, options),
+    )
+    if (isNew) this.#warnOfFormat(name, stored.definition)
     this.#inUse.forgetAbsence(name)
     const open = this.#inUse.find(name)
     // An earlier incarnation, or a row, that is open here ends now, and not when the watch reports the record.
@@ -80,6 +83,7 @@ export class EngineCatalogue implements Catalogue {
     refuseNow({ floor: wanted, now })
     const { stored, isNext } = await this.#records.alter(name, changed, { floor: wanted, force, now })
     this.#inUse.forgetAbsence(name)
+    if (changed.format !== undefined) this.#warnOfFormat(name, stored.definition)
     if (wanted !== undefined) refuseFloor(name, stored, wanted)
     // Before the bound is raised: a buffered range can be released only while its version is the newest.
     await this.#inUse.close(name, altered(name))
@@ -141,6 +145,11 @@ export class EngineCatalogue implements Catalogue {
   /** Stops and releases every generator. */
   close(): Promise<void> {
     return this.#inUse.closeAll()
+  }
+
+  #warnOfFormat(name: string, { format }: Definition): void {
+    for (const note of formatNotes(format))
+      this.#deps.onEvent({ level: 'warn', message: `generator '${name}': ${note}` })
   }
 
   async #raiseFloor(name: string, stored: StoredGenerator, floor: bigint, force: boolean): Promise<void> {

@@ -12,7 +12,15 @@ import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
 import { isStrict } from '../issuing/issuer.ts'
-import { type Definition, define, differences, fixedOptions, isCounter, keptOptions } from './definition.ts'
+import {
+  type Definition,
+  define,
+  differences,
+  fixedOptions,
+  isCounter,
+  keptOptions,
+  refuseNewFormat,
+} from './definition.ts'
 import type { RecordDeps } from './deps.ts'
 import { type FloorMove, refuseFloor, refuseJump } from './floor.ts'
 import type { ForeignRows } from './foreign-rows.ts'
@@ -65,20 +73,25 @@ export class GeneratorRecords {
   }
 
   /** Creates it. EXISTS if there is one that differs in a given option; one that agrees is returned. */
-  async create(name: string, options: GeneratorOptions): Promise<ReadGenerator> {
+  async create(
+    name: string,
+    options: GeneratorOptions,
+  ): Promise<ReadGenerator & { readonly isNew: boolean }> {
     for (let tries = 0; tries < changeTries; tries++) {
       const { advances } = this.#engine
       const before = await this.#read(name)
       if (before?.stored.state === 'live') {
         const wanted = define(options, this.#timeline.nowUs())
         refuseDifferent(name, options, wanted, before.stored.definition)
-        return before
+        return { ...before, isNew: false }
       }
+      refuseNewFormat(options.format)
       const row = await this.#readRow(name)
       const given = row && isCounter(options.kind) ? { ...row.stored.definition, ...options } : options
       const definition = define(given, this.#timeline.nowUs())
       this.#rows?.check(name, definition, row?.stored)
-      if (row !== undefined && differences(definition, row.stored.definition).length === 0) return row
+      if (row !== undefined && differences(definition, row.stored.definition).length === 0)
+        return { ...row, isNew: false }
       // A store may have lost the record and kept the counter, which has the newest incarnation. A row has none.
       const newest =
         before?.stored ?? (row === undefined ? await this.#engine.counter(generatorKey(name)) : undefined)
@@ -104,7 +117,7 @@ export class GeneratorRecords {
       if (record === undefined) continue
       // A row has no seal: other nodes issue by it until they receive the change.
       if (row !== undefined) await waitForOtherNodes(this.#deps, row.stored.definition, definition)
-      return { record, stored, advances }
+      return { record, stored, advances, isNew: true }
     }
     throw contended(name)
   }
@@ -236,6 +249,7 @@ export class GeneratorRecords {
     { floor, force = false, now = false }: FloorMove,
   ): Promise<StoredGenerator> {
     const row = await this.#readRow(name)
+    if (changes.format !== before.definition.format) refuseNewFormat(changes.format as string | undefined)
     const definition = redefine(before, changes, this.#timeline.nowUs())
     const offsetGiven = isOffsetGiven(before, changes, definition)
     if (row !== undefined) this.#rows!.check(name, definition, row.stored)

@@ -7,7 +7,7 @@ import { slotOf } from '../cluster/slots.ts'
 import { decode, encode } from '../ids/encoding.ts'
 import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
 import type { Generator, GeneratorInfo, IssuingMode } from './catalogue.ts'
-import { type Definition, layoutOf } from './definition.ts'
+import { type Definition, formatNotes, layoutOf } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import type { RowCounter } from './foreign-rows.ts'
 import { modeOf } from './issuing-right.ts'
@@ -170,5 +170,5 @@ function notes(
     list.push('its ids run out within a year: plan for a successor')
   if (definition.within === 'shuffled') list.push('ids are shuffled within blocks: no order')
   if (definition.scramble) list.push('ids are scrambled over [0, max]: no order')
-  return list
+  return [...list, ...formatNotes(definition.format)]
 }

@@ -80,7 +80,7 @@ function issuersOf(deps: IssuingPlanDeps, definition: Definition, limiter: Limit
 
 function formatOf(definition: Definition, index: NodeIndex | undefined): Format | undefined {
   if (definition.format === undefined) return undefined
-  const format = compileFormat(definition.format, { nodeWidth: index?.width ?? 1 })
+  const format = compileFormat(definition.format, { nodeWidth: index?.width ?? 1, anyZone: true })
   if (!format.needsNode || index !== undefined) return format
   throw new FahaoError(
     'CONFIG',

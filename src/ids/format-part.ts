@@ -2,7 +2,7 @@
 import { FahaoError } from '../base/errors.ts'
 import { type CheckName, checkDigits } from './check-digit.ts'
 import { max63 } from './limits.ts'
-import { fromDigits, type Radix, toDigits } from './radix.ts'
+import { fromDigits, plainDigits, type Radix, toDigits } from './radix.ts'
 
 /** The values that a format may show beside the id. */
 export type FormatValues = {
@@ -51,6 +51,9 @@ export class LiteralPart implements FormatPart {
   }
 }
 
+/** The most digits of an id. */
+export const idWidthMax = 64
+
 /** The id itself. */
 export class IdPart implements FormatPart {
   readonly width: number | undefined
@@ -83,11 +86,13 @@ export class IdPart implements FormatPart {
 
   /** The id that the digits mean. Throws ERR. */
   read(text: string): bigint {
-    const id = text === '' || text.length > 64 ? undefined : fromDigits(text, this.radix)
+    const digits = text.length > 2 * idWidthMax ? '' : plainDigits(text, this.radix)
+    const isSized = this.width === undefined ? digits.length <= idWidthMax : digits.length === this.width
+    const id = digits !== '' && isSized ? fromDigits(digits, this.radix) : undefined
     if (id === undefined || id > this.maxId) {
       throw foreign(`'${shown(text)}' is no id of radix ${this.radix} up to ${this.maxId}`)
     }
-    if (this.width === undefined && text !== toDigits(id, this.radix)) {
+    if (this.width === undefined && digits !== toDigits(id, this.radix)) {
       throw foreign(`'${shown(text)}' has zeros in front`)
     }
     return id
@@ -170,10 +175,15 @@ export class DatePart implements FormatPart {
   #afterMs = ''
   readonly #hasMs: boolean
 
-  /** Throws ERR for another pattern or an unknown zone. */
-  constructor(pattern: string, zone: string) {
+  /** The zone, if it is an abbreviation that means different times to different people. */
+  readonly ambiguousZone: string | undefined
+
+  /** Throws ERR for another pattern or an unknown zone, and, unless `anyZone`, for an ambiguous one. */
+  constructor(pattern: string, zone: string, anyZone = false) {
     this.#pieces = piecesOf(pattern)
-    this.#isoAt = zone === 'UTC' ? isoText : zoneIsoText(zone)
+    this.ambiguousZone = isPlainZone(zone) ? undefined : zone
+    if (this.ambiguousZone !== undefined && !anyZone) throw refusedZone(zone)
+    this.#isoAt = isoTextIn(zone)
     this.#hasMs = this.#pieces.includes('SSS')
     this.width = pattern.length
   }
@@ -242,6 +252,29 @@ function isoText(unixMs: number): string {
   return new Date(unixMs).toISOString()
 }
 
+const offsetPattern = /^([+-])(\d\d):([0-5]\d)$/
+
+/** UTC, a fixed offset, or a place. `Etc/GMT+8` is eight hours *behind* UTC, so it is not plain. */
+function isPlainZone(zone: string): boolean {
+  return zone === 'UTC' || zone === 'GMT' || offsetPattern.test(zone) || /^(?!Etc\/GMT[+-]).+\/./i.test(zone)
+}
+
+function refusedZone(zone: string): FahaoError {
+  return new FahaoError(
+    'ERR',
+    `zone '${shown(zone)}' is unknown, or means different times to different people; write a place like Asia/Shanghai, an offset like +08:00, or UTC`,
+  )
+}
+
+function isoTextIn(zone: string): (unixMs: number) => string {
+  if (zone === 'UTC' || zone === 'GMT') return isoText
+  const [, sign, hours, minutes] = offsetPattern.exec(zone) ?? []
+  if (sign === undefined) return zoneIsoText(zone)
+  if (Number(hours) > 14) throw refusedZone(zone)
+  const shiftMs = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -60_000 : 60_000)
+  return (unixMs) => isoText(unixMs + shiftMs)
+}
+
 /** A zone shifts UTC; the shift is what its wall clock shows, read as if it were UTC. */
 function zoneIsoText(zone: string): (unixMs: number) => string {
   const wall = wallClock(zone)
@@ -266,9 +299,11 @@ function wallClock(zone: string): Intl.DateTimeFormat {
       second: two,
     })
   } catch (cause) {
-    throw new FahaoError('ERR', `zone '${shown(zone)}' is unknown; write it like Asia/Shanghai or UTC`, {
-      cause,
-    })
+    throw new FahaoError(
+      'ERR',
+      `zone '${shown(zone)}' is unknown; write a place like Asia/Shanghai, an offset like +08:00, or UTC`,
+      { cause },
+    )
   }
 }
 

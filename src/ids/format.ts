@@ -2,13 +2,13 @@
  * Formats: the text around an id.
  *
  *   template = any text with exactly one {id}; {{ and }} stand for braces
- *   {id} {id:WIDTH} {id:WIDTH:baseRADIX} {id::baseRADIX}    RADIX 10, 16, 36 or 62
+ *   {id} {id:WIDTH} {id:WIDTH:BASE} {id::BASE}              BASE base10, base16, base36, base62 or crockford
  *   {node} {node:WIDTH}
- *   {date:PATTERN} {date:PATTERN:ZONE}
+ *   {date:PATTERN} {date:PATTERN:ZONE}                      ZONE UTC, GMT, +HH:MM, -HH:MM or Area/City
  *   {check:luhn} {check:damm}                               after {id}, over all digits 0–9 before it
  *
  * Every part but an id without WIDTH has a fixed width, and there is one id. So the text of two ids is never
- * the same, and every format reads back what it wrote.
+ * the same, and every format reads back what it wrote. Where case is ignored, that does not hold for base62.
  */
 import { FahaoError } from '../base/errors.ts'
 import type { CheckName } from './check-digit.ts'
@@ -19,12 +19,13 @@ import {
   type FormatValues,
   foreign,
   IdPart,
+  idWidthMax,
   LiteralPart,
   NodePart,
   shown,
   type TextShape,
 } from './format-part.ts'
-import type { Radix } from './radix.ts'
+import { mixesCases, type Radix } from './radix.ts'
 
 export type { FormatValues } from './format-part.ts'
 
@@ -32,10 +33,18 @@ export type { FormatValues } from './format-part.ts'
 export type FormatOptions = {
   /** Digits of `{node}` without a width: those of the configured index, the same on every node. */
   readonly nodeWidth?: number | undefined
+  /** Takes ambiguous zones too, such as CST: of a generator that was stored before they were refused. Default: no. */
+  readonly anyZone?: boolean | undefined
 }
 
 const templateMax = 256
-const widthMax = 64
+const radixes: ReadonlyMap<string, Radix> = new Map([
+  ['base10', 10],
+  ['base16', 16],
+  ['base36', 36],
+  ['base62', 62],
+  ['crockford', 32],
+])
 const nodeWidthMax = 15
 const noValues: FormatValues = Object.freeze({})
 
@@ -59,6 +68,10 @@ export class Format {
   readonly needsTime: boolean
   /** The largest id that it can write: 2^63 − 1 where the id has no fixed width. */
   readonly maxId: bigint
+  /** Whether two texts can differ in the case of letters alone: where case is ignored, they are one. */
+  readonly mixesCases: boolean
+  /** The zone of its date, if it is an abbreviation that means different times to different people. */
+  readonly ambiguousZone: string | undefined
   readonly #parts: readonly FormatPart[]
   readonly #id: IdPart
   /** Characters of all parts but an id of free width. */
@@ -73,6 +86,9 @@ export class Format {
     this.needsNode = parts.some((part) => part instanceof NodePart)
     this.needsTime = parts.some((part) => part instanceof DatePart)
     this.maxId = this.#id.maxId
+    this.mixesCases = mixesCases(this.#id.radix)
+    const dates = parts.filter((part) => part instanceof DatePart)
+    this.ambiguousZone = dates.find(({ ambiguousZone }) => ambiguousZone !== undefined)?.ambiguousZone
   }
 
   /**
@@ -104,13 +120,14 @@ export class Format {
   /** The id in a text that this format wrote. Throws ERR for any other text. */
   parse(text: string): bigint {
     const freeWidth = text.length - this.#fixedWidth
-    if (freeWidth < 0 || (freeWidth > 0 && this.#id.width !== undefined)) {
-      throw foreign(`'${shown(text)}' has ${text.length} characters`)
-    }
+    const idWidth = freeWidth + (this.#id.width ?? 0)
+    // An id of Crockford's base 32 may have hyphens.
+    const isSized = this.#id.width === undefined || this.#id.radix === 32 || freeWidth === 0
+    if (idWidth < 0 || !isSized) throw foreign(`'${shown(text)}' has ${text.length} characters`)
     let id = 0n
     let at = 0
     for (const part of this.#parts) {
-      const end = at + (part.width ?? freeWidth)
+      const end = at + (part === this.#id ? idWidth : part.width!)
       const own = text.slice(at, end)
       if (part === this.#id) id = this.#id.read(own)
       else part.check(own, text.slice(0, at))
@@ -146,7 +163,9 @@ function fieldPart(field: string, options: FormatOptions): FormatPart {
   const count = first === undefined ? 0 : second === undefined ? 1 : 2 + others.length
   if (name === 'id' && count <= 2) return idPart(field, first, second)
   if (name === 'node' && count <= 1) return nodePart(first, options)
-  if (name === 'date' && (count === 1 || count === 2)) return new DatePart(first!, second ?? 'UTC')
+  // An offset such as +08:00 has a colon of its own.
+  if (name === 'date' && first !== undefined)
+    return new DatePart(first, second === undefined ? 'UTC' : [second, ...others].join(':'), options.anyZone)
   if (name === 'check' && (first === 'luhn' || first === 'damm') && count === 1) {
     return new CheckPart(first satisfies CheckName)
   }
@@ -156,11 +175,12 @@ function fieldPart(field: string, options: FormatOptions): FormatPart {
 }
 
 function idPart(field: string, width: string | undefined, radix: string | undefined): IdPart {
-  const base = /^base(10|16|36|62)$/.exec(radix ?? 'base10')
+  const base = radixes.get(radix ?? 'base10')
   const free = width === undefined || (width === '' && radix !== undefined)
-  const digits = free ? undefined : checkedWidth(field, width, widthMax)
-  if (base === null) throw refused(`'{${shown(field)}}' has no radix of base10, base16, base36, base62`)
-  return new IdPart(digits, Number(base[1]) as Radix)
+  const digits = free ? undefined : checkedWidth(field, width, idWidthMax)
+  if (base === undefined)
+    throw refused(`'{${shown(field)}}' has no radix of ${[...radixes.keys()].join(', ')}`)
+  return new IdPart(digits, base)
 }
 
 function nodePart(width: string | undefined, { nodeWidth }: FormatOptions): NodePart {

@@ -87,13 +87,14 @@ function ofNoKind(given: string | number | undefined): string {
 
 /** The options that differ from the defaults; `info` shows all. */
 function created(generator: GeneratorAnswer): string[] {
-  return fields([
+  const lines = fields([
     ['name', generator.name],
     ['kind', generator.kind],
     ['options', specialties(generator)],
     ['an id', `fahao next ${generator.name}`],
     ['everything about it', `fahao info ${generator.name}`],
   ])
+  return [...lines, ...generator.notes.map((note) => `note: ${note}`)]
 }
 
 /** Gives `command` a flag for each option of a generator. */

@@ -34,6 +34,9 @@ test('a format writes what its template says', () => {
     ['{id::base62}', 100n * 62n ** 8n + 5n, '1c00000005'],
     ['{id::base62}', max63, 'AzL8n0Y58m7'],
     ['{id:12:base62}', max63, '0AzL8n0Y58m7'],
+    ['{id::crockford}', 31n, 'Z'],
+    ['{id::crockford}', max63, '7ZZZZZZZZZZZZ'],
+    ['{id:8:crockford}', 1_000_000n, '0000YGJ0'],
     ['{{{id}}}', 7n, '{7}'],
     ['{{id}} {id}', 7n, '{id} 7'],
     ['单号{id}号', 7n, '单号7号'],
@@ -44,6 +47,9 @@ test('a format writes what its template says', () => {
     ['{date:SSSss}{id}', 7n, '042057'],
     ['{date:yyyyMMddHH:Asia/Shanghai}-{id}', 7n, '2026112201-7'],
     ['{date:HH:America/New_York}-{id}', 7n, '12-7'],
+    ['{date:yyyyMMddHHmm:+08:00}-{id}', 7n, '202611220130-7'],
+    ['{date:yyyyMMddHHmm:-03:30}-{id}', 7n, '202611211400-7'],
+    ['{date:HH:UTC}/{date:HH:GMT}-{id}', 7n, '17/17-7'],
     ['{date:yyyy}.{id}.{date:mm}', 7n, '2026.7.30'],
     ['{id}{check:luhn}', 7992739871n, '79927398713'],
     ['{id}{check:damm}', 572n, '5724'],
@@ -75,13 +81,16 @@ const anyTemplate = fc
       '{id::base62}',
       '{id::base36}',
       '{id:3:base16}',
+      '{id::crockford}',
+      '{id:13:crockford}',
     ),
     literals: fc.array(escaped, { minLength: 5, maxLength: 5 }),
     before: fc.subarray(['{node}', '{date:yyyyMMddHHmmssSSS}']),
     after: fc.subarray(['{date:yy:Asia/Shanghai}', '{check:luhn}', '{check:damm}']),
   })
   .filter(
-    ({ id, after }) => after.filter((it) => it.includes('check')).length <= (id.includes('base') ? 0 : 1),
+    ({ id, after }) =>
+      after.filter((it) => it.includes('check')).length <= (/base|crockford/.test(id) ? 0 : 1),
   )
   .map(({ id, literals, before, after }) =>
     [...before, id, ...after].reduce((text, field, at) => text + field + (literals[at] ?? ''), ''),
@@ -122,14 +131,62 @@ test('no two texts that differ are read as one id, whatever is typed', () => {
   )
 })
 
-test('texts of one width sort like their ids, in every radix', () => {
+/** What a reader may make of a text in Crockford's base 32. */
+const spellings = fc.func(fc.constantFrom(0, 1, 2))
+const likeness: Readonly<Record<string, readonly string[]>> = { 0: ['0', 'O', 'o'], 1: ['1', 'I', 'l'] }
+
+test('an id of base 32 is read in small letters, with look-alikes and with hyphens', () => {
+  for (const [template, typed, id] of [
+    ['{id:8:crockford}', '0000YGJ0', 1_000_000n],
+    ['{id:8:crockford}', 'oooo-ygjo', 1_000_000n],
+    ['{id:8:crockford}', '0O-0o-YG-J0', 1_000_000n],
+    ['c-{id::crockford}-x', 'c-il-1-x', 32n * 32n + 32n + 1n],
+  ] as const)
+    assert.equal(compileFormat(template).parse(typed), id, typed)
+  for (const typed of [
+    '0000YGJ',
+    '0000YGJ00',
+    '-0000YGJ0',
+    '0000YGJ0-',
+    '0000--YGJ0',
+    '0000YGJU',
+    '0000 YGJ0',
+    '',
+  ])
+    assert.match(
+      refusal(() => compileFormat('{id:8:crockford}').parse(typed)),
+      /^ERR the text was not written by this format/,
+    )
+  fc.assert(
+    fc.property(fc.bigInt(0n, max63), spellings, fc.constantFrom('', '13'), (id, pick, width) => {
+      const format = compileFormat(`a{id:${width}:crockford}`)
+      const text = format.format(id)
+      const typed = [...text.slice(1)].map((char, at) => {
+        const like = likeness[char] ?? [char, char.toLowerCase(), char]
+        return `${at > 0 && pick(at, 'hyphen') === 0 ? '-' : ''}${like[pick(at, char)]}`
+      })
+      assert.equal(format.parse(`a${typed.join('')}`), id)
+      assert.match(text.slice(1), /^[0-9A-HJKMNP-TV-Z]+$/)
+    }),
+  )
+})
+
+test('the texts of a format differ where case is ignored, or it says that they do not', () => {
+  const formats = ['{id}', '{id:9:base16}', '{id::base36}', '{id::crockford}', '{id::base62}']
+  for (const format of formats.map((template) => compileFormat(template))) {
+    const texts = Array.from({ length: 400 }, (_, id) => format.format(BigInt(id)).toLowerCase())
+    assert.equal(new Set(texts).size < 400, format.mixesCases, format.template)
+  }
+})
+
+test('texts of one width sort by bytes like their ids, in every radix', () => {
   fc.assert(
     fc.property(
-      fc.constantFrom(10, 16, 36, 62),
+      fc.constantFrom('base10', 'base16', 'base36', 'base62', 'crockford'),
       fc.bigInt(0n, max63),
       fc.bigInt(0n, max63),
       (radix, a, b) => {
-        const format = compileFormat(`{id:19:base${radix}}`)
+        const format = compileFormat(`{id:19:${radix}}`)
         const [x, y] = [format.format(a), format.format(b)]
         assert.equal(x < y, a < b)
       },
@@ -218,6 +275,23 @@ test('templates that cannot work are refused with the reason', () => {
     ['{date:yyyyMMyyyy}{id}', /once each/],
     ['{date:yyyy:Mars/Olympus}{id}', /zone 'Mars\/Olympus' is unknown/],
     ['{date:yyyy:}{id}', /zone '' is unknown/],
+    ...[
+      'CST',
+      'IST',
+      'BST',
+      'EST',
+      'PRC',
+      'Japan',
+      'Etc/GMT+8',
+      'GMT+8',
+      '+0800',
+      '+15:00',
+      '+08:60',
+      '+8',
+    ].map((zone): [string, RegExp] => [
+      `{date:yyyy:${zone}}{id}`,
+      /zone '.*' is unknown, or means .*; write a place like Asia\/Shanghai, an offset like \+08:00, or UTC/,
+    ]),
     [`${'x'.repeat(253)}{id}`, /longer than 256/],
     ['a\n{id}', /control characters/],
     ['\ud800{id}', /well-formed/],
@@ -309,10 +383,16 @@ test('dates follow the clock of their zone in both directions, through summer ti
   )
 })
 
+test('an ambiguous zone of a stored format is read as before, and named', () => {
+  const stored = compileFormat('{date:HH:CST}-{id}', { anyZone: true })
+  assert.deepEqual([stored.format(7n, { unixUs }), stored.ambiguousZone], ['11-7', 'CST'])
+  assert.equal(compileFormat('{date:HH:Asia/Shanghai}-{id}', { anyZone: true }).ambiguousZone, undefined)
+})
+
 test('the fields in the reference write what it says', () => {
   const page = readFileSync(new URL('../../../docs/reference/formats.md', import.meta.url), 'utf8')
   const rows = [...page.matchAll(/^\| `(\{(?:id|node|date)[^`]*\})` \|.*\| `([^`]*)` \|$/gm)]
-  assert.equal(rows.length, 8)
+  assert.equal(rows.length, 10)
   for (const [, field = '', example] of rows) {
     const format = compileFormat(field.includes('{id') ? field : `${field}{id}`, { nodeWidth: 2 })
     const text = format.format(42n, { node: 7, unixUs })

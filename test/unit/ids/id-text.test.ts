@@ -40,13 +40,15 @@ const templates = [
   '{id::base36}-{node}',
   '{id::base62}',
   '{id:11:base62}9',
+  'x{id::crockford}',
+  '{id:13:crockford}-',
   '{id}{check:luhn}',
   'a7b9{id}c{check:luhn}d',
   '{node:3}号{id:19}{date:yyyyMMdd}{check:damm}单{date:HHmmss}',
   '{date:yyyyMMdd}"\\{id}{check:damm}',
 ] as const
 
-const edges = [10, 16, 36, 62].flatMap((radix) =>
+const edges = [10, 16, 32, 36, 62].flatMap((radix) =>
   Array.from({ length: 20 }, (_, power) => BigInt(radix) ** BigInt(power)).filter((edge) => edge < 2n ** 62n),
 )
 const firsts = fc.oneof(

@@ -1,0 +1,67 @@
+/** Formats that a generator is warned of, and those that it may keep but not be given. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { GeneratorInput } from '../../../src/catalogue/options.ts'
+import { type Node, startNode } from './node.ts'
+
+const case62 = /differ in the case of letters alone: a column that ignores case/
+
+async function withFormat(input: GeneratorInput): Promise<Node> {
+  const node = await startNode()
+  await node.catalogue.create('g', input)
+  return node
+}
+
+/** Puts another format into the record of `g`, as an earlier version could. */
+async function store({ engine }: Node, format: string): Promise<void> {
+  const record = (await engine.read('generators/g'))!
+  const stored = JSON.parse(record.value)
+  stored.definition.format = format
+  await engine.write(record.key, JSON.stringify(stored), record.version)
+}
+
+describe('a format whose texts differ in case alone', () => {
+  it('is warned of when the generator is created or gets it, and in its description', async () => {
+    const node = await withFormat({ kind: 'segment', format: '{id::base62}' })
+    await node.catalogue.create('g', { kind: 'segment', format: '{id::base62}' })
+    assert.equal(node.events.filter((text) => case62.test(text)).length, 1)
+    assert.match((await node.catalogue.info('g')).notes.join(), case62)
+    for (const format of ['{id::base36}', '{id:13:crockford}', '{id:9:base16}', 'Ab{id}'])
+      await node.catalogue.create(format, { kind: 'segment', format })
+    assert.equal(node.events.filter((text) => case62.test(text)).length, 1)
+    await node.catalogue.alter('Ab{id}', { format: 'Ab{id:11:base62}' })
+    assert.equal(node.events.filter((text) => case62.test(text)).length, 2)
+    assert.doesNotMatch((await node.catalogue.info('{id::base36}')).notes.join(), case62)
+  })
+})
+
+describe('a format with an ambiguous zone', () => {
+  it('is refused to a new generator, and to one that gets another format', async () => {
+    const refused = { code: 'ERR', message: /zone 'CST' .* write a place like Asia\/Shanghai/ }
+    const node = await withFormat({ kind: 'segment', format: 'a{id}' })
+    await assert.rejects(
+      node.catalogue.create('h', { kind: 'segment', format: '{date:HH:CST}{id}' }),
+      refused,
+    )
+    await assert.rejects(node.catalogue.alter('g', { format: '{date:HH:CST}{id}' }), refused)
+    assert.equal((await node.catalogue.info('g')).definition.format, 'a{id}')
+  })
+
+  it('stays with a generator that has it, which says so', async () => {
+    const node = await withFormat({ kind: 'segment', format: 'a{id}' })
+    await store(node, '{date:HH:CST}{id}')
+    const { clock } = node
+    await clock.pass(2000)
+    const generator = await node.catalogue.open('g')
+    assert.match(generator.text(7n), /^\d\d7$/)
+    assert.match(
+      (await node.catalogue.info('g')).notes.join(),
+      /zone CST of its format means different times/,
+    )
+    // A config file confirms it at each start, and other options can be altered.
+    await node.catalogue.create('g', { kind: 'segment', format: '{date:HH:CST}{id}' })
+    await node.catalogue.alter('g', { step: 20 })
+    await node.catalogue.alter('g', { format: '{date:HH:Asia/Shanghai}{id}' })
+    assert.doesNotMatch((await node.catalogue.info('g')).notes.join(), /zone/)
+  })
+})
