@@ -86,9 +86,9 @@ export class Balance {
     const { to } = this.#targets[shard]!
     if (this.#leaderships.held(shard) !== undefined)
       return to === '' || to === lease.id || !this.#renews(to) ? undefined : this.#movableUs(shard)
-    const vacantUs = this.#leaderships.vacantUs(shard)
-    if (vacantUs === undefined || to === lease.id) return vacantUs
-    return this.#isDraining ? undefined : vacantUs + timing.graceMs * 1000
+    const freeUs = this.#leaderships.freeUs(shard)
+    if (freeUs === undefined || to === lease.id) return freeUs
+    return this.#isDraining ? undefined : freeUs + timing.graceMs * 1000
   }
 
   /**

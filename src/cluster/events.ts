@@ -35,8 +35,8 @@ export type ClusterEvent =
   /** Its lease is valid again, and it leads what it led before. */
   | Readonly<{ type: 'resumed'; node: string; lapsedMs: number }>
   /**
-   * It was declared dead (`by`: a node id; empty: its record is gone, or `isCopied`: a copy of its memory has renewed), and
-   * joins again under a new id.
+   * It was declared dead (`by`: a node id, or `byAdvance`; empty: its record is gone, or `isCopied`: a copy of its memory has
+   * renewed), and joins again under a new id.
    */
   | Readonly<{ type: 'died'; node: string; by: string; isCopied?: true }>
   /** This node has declared another one dead. */

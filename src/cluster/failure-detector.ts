@@ -8,13 +8,25 @@
  *  2. Only time between two observations counts, and of a longer gap no more than `renewMs`: while this process was
  *     stopped, or the engine was away from it, the others may have had no way to renew either. Safety does not need
  *     this (1 suffices); without it, every node would be declared dead after ten seconds without the engine.
- *  3. A record that says dead is final. It is removed much later, when no write of that node can be on its way.
+ *  3. Only a heartbeat above the last one is a sign of life. Others write a node's record too: who declares it dead, and an
+ *     advance. A version that they make begins the silence anew, which safety needs (1), and counts as no renewal.
+ *  4. A record that says dead is final. It is removed much later, when no write of that node can be on its way.
  */
 import type { Known, NodeRecord } from './records.ts'
 import type { Timing } from './timing.ts'
 
-/** How long this version of a node's record has been observed, when it was last, and how many versions came before it. */
-type Silence = { readonly version: bigint; readonly renewals: number; silentUs: number; lastUs: number }
+/**
+ * How long this version of a node's record has been observed, and when it was last; its heartbeat, when that was first
+ * observed, and how many came before it.
+ */
+type Silence = {
+  readonly version: bigint
+  readonly beat: number
+  readonly beatUs: number
+  readonly renewals: number
+  silentUs: number
+  lastUs: number
+}
 
 /** The observed silence of each other node. */
 export class FailureDetector {
@@ -33,9 +45,13 @@ export class FailureDetector {
   observe(nodes: Iterable<Known<NodeRecord>>, nowUs: number): void {
     for (const { value, version } of nodes) {
       const silence = this.#silences.get(value.id)
-      if (silence === undefined || silence.version !== version) {
-        const renewals = silence === undefined ? 0 : silence.renewals + 1
-        this.#silences.set(value.id, { version, renewals, silentUs: 0, lastUs: nowUs })
+      if (silence?.version !== version) {
+        this.#silences.set(value.id, {
+          ...heardOf(value, silence, nowUs),
+          version,
+          silentUs: 0,
+          lastUs: nowUs,
+        })
       } else {
         silence.silentUs += Math.min(nowUs - silence.lastUs, this.#gapUs)
         silence.lastUs = nowUs
@@ -51,6 +67,11 @@ export class FailureDetector {
   /** For how long a node has been observed not to renew, in ms; 0 when it has never been observed. */
   silentMs(id: string): number {
     return (this.#silences.get(id)?.silentUs ?? 0) / 1000
+  }
+
+  /** When the newest heartbeat of a node was first observed, on the monotonic clock in µs; undefined: none was. */
+  heardUs(id: string): number | undefined {
+    return this.#silences.get(id)?.beatUs
   }
 
   /** How often a node has been observed to renew since its record was first seen. */
@@ -81,4 +102,15 @@ export class FailureDetector {
       if (silence.silentUs >= limitUs) yield node
     }
   }
+}
+
+/** What a record says about its node's heartbeats, after what was known. */
+function heardOf(
+  { beat }: NodeRecord,
+  known: Silence | undefined,
+  nowUs: number,
+): Pick<Silence, 'beat' | 'beatUs' | 'renewals'> {
+  if (known === undefined) return { beat, beatUs: nowUs, renewals: 0 }
+  const isRenewal = beat > known.beat
+  return isRenewal ? { beat, beatUs: nowUs, renewals: known.renewals + 1 } : known
 }

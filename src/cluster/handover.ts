@@ -6,7 +6,8 @@
  *  1. Every new holder gets the epoch after the last one, in the same conditional write that names it.
  *  2. A shard is taken only if its record names no node, or a node whose own record a read that began after this version
  *     was seen finds gone or dead. (A node writes its record before any record can name it, and never again after it is
- *     gone: so a node that merely is not known here yet is not mistaken for a dead one.)
+ *     gone: so a node that merely is not known here yet is not mistaken for a dead one.) One whose record an advance has
+ *     written is taken only once it is free (leaderships.ts).
  *  3. A holder hands a shard over only after it has stopped issuing, and tries until the record has changed or its own
  *     lease is over. It issues again only if the record names it with a new epoch: a write that is still on its way then
  *     meets another version.

@@ -27,6 +27,9 @@ export type SettingsRecord = {
   readonly marginMs: number
 }
 
+/** Stands for the id of the node that declares others dead where an advance of the store does it. */
+export const byAdvance = 'advance'
+
 /** One process of the cluster. Its id is never used again. */
 export type NodeRecord = {
   readonly id: string
@@ -43,7 +46,7 @@ export type NodeRecord = {
   readonly draining: boolean
   /** Version of its program. */
   readonly version: string
-  /** Id of the node that declared this one dead. Such a record is never overwritten. */
+  /** Id of the node that declared this one dead, or `byAdvance`. No node overwrites such a record. */
   readonly deadBy?: string
 }
 
@@ -69,6 +72,8 @@ export type Leadership = {
   readonly from: string
   /** Leftover ranges that only this holder may continue; undefined: none. */
   readonly tails?: readonly LeftoverRange[]
+  /** Set by an advance, which names no holder: one that it does not know of may lead until its lease lapses. */
+  readonly rests?: true
 }
 
 /** A pin: the node that leads a shard in place of the assigned one, until that node is dead. */

@@ -14,7 +14,7 @@ import type { Moment } from './timing.ts'
 /** A node as seen from here. */
 export type NodeStatus = NodeRecord & {
   readonly isSelf: boolean
-  /** Since the newest version of its record was seen here, in ms. */
+  /** Since its newest heartbeat was seen here, in ms. */
   readonly silentMs: number
   /** How many shards it leads, of those that have a leader that may issue. */
   readonly leads: number
@@ -52,7 +52,7 @@ export function tablesOf(
   { state, leaderships, balance }: ClusterCore,
   now: Moment,
 ): Pick<ClusterStatus, 'nodes' | 'shards'> {
-  const { view, timing, lease } = state
+  const { view, timing, lease, detector } = state
   const shards = Array.from({ length: state.shards }, (_, shard): ShardStatus => {
     const { first, last } = slotsOf(shard, state.shards)
     return {
@@ -83,7 +83,7 @@ export function tablesOf(
   return { nodes, shards }
 
   function silentMs(id: string): number {
-    return (now.monoUs - (view.node(id)?.seenUs ?? now.monoUs)) / 1000
+    return (now.monoUs - (detector.heardUs(id) ?? now.monoUs)) / 1000
   }
 
   function nobodyForMs(lead: Lead): number | undefined {

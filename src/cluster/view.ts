@@ -63,8 +63,8 @@ export class View {
   }
 
   /** The leadership of the shard; undefined: it has never had a leader. */
-  shard(shard: number): Known<Leadership> | undefined {
-    return this.#records.get(this.#shardKeys[shard]!) as Known<Leadership> | undefined
+  shard(shard: number): Dated<Leadership> | undefined {
+    return this.#records.get(this.#shardKeys[shard]!) as Dated<Leadership> | undefined
   }
 
   /** Node id that the shard is pinned to; empty: none. */

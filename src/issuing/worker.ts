@@ -95,8 +95,8 @@ export class Worker {
   #former: HeldId | undefined
   /** Ids that this process has lost, and until when it may have used them, in Unix µs. */
   readonly #lost = new Map<number, number>()
-  /** A fixed id that another process holds: its version, and since when it has been unchanged. */
-  #watched: { version: bigint; sinceUs: number; startedUs: number } | undefined
+  /** A fixed id that another process holds: its record, since when it is unchanged, and whether its holder was seen alive. */
+  #watched: { version: bigint; record: WorkerRecord; sinceUs: number; isAlive: boolean } | undefined
 
   constructor(options: WorkerOptions) {
     this.#options = options
@@ -372,11 +372,17 @@ export class Worker {
     const monoUs = timeline.monoUs()
     const watched = this.#watched
     if (watched === undefined || watched.version !== stored.version) {
-      this.#watched = { version: stored.version, sinceUs: monoUs, startedUs: watched?.startedUs ?? monoUs }
+      const isAlive = watched !== undefined && (watched.isAlive || isByHolder(watched.record, record))
+      this.#watched = { version: stored.version, record, sinceUs: monoUs, isAlive }
     } else if (monoUs - watched.sinceUs > leadUs * aheadLeads) {
       return free
     }
-    const alive = this.#watched!.sinceUs > this.#watched!.startedUs
-    throw idTaken(id, record, alive, leadUs)
+    throw idTaken(id, record, this.#watched!.isAlive, leadUs)
   }
+}
+
+/** Whether a record was changed by a holder that goes on: not by an advance, and not to give time back. */
+function isByHolder(before: WorkerRecord, after: WorkerRecord): boolean {
+  if (before.owner !== after.owner) return true
+  return before.epoch === after.epoch && after.boundUs > before.boundUs
 }

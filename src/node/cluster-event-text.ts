@@ -1,6 +1,7 @@
 /** Events of a cluster as log lines. */
 import type { LogEvent } from '../base/events.ts'
 import type { ClusterEvent } from '../cluster/events.ts'
+import { byAdvance } from '../cluster/records.ts'
 
 /** The log line of an event, with durations. */
 export function clusterEventText(event: ClusterEvent): LogEvent {
@@ -14,11 +15,7 @@ export function clusterEventText(event: ClusterEvent): LogEvent {
     case 'resumed':
       return warn(`the lease is valid again after ${ms(event.lapsedMs)}; no other node led in between`)
     case 'died':
-      return warn(
-        event.by === ''
-          ? 'the record of this node is gone: it joins again under another id'
-          : `declared dead by node ${event.by}: this node joins again under another id`,
-      )
+      return warn(`${endOf(event.by)}: this node joins again under another id`)
     case 'declaredDead':
       return warn(`declared node ${event.node} dead, which has not renewed for ${ms(event.silentMs)}`)
     case 'won':
@@ -38,6 +35,11 @@ export function clusterEventText(event: ClusterEvent): LogEvent {
     case 'trouble':
       return warn(event.message)
   }
+}
+
+function endOf(by: string): string {
+  if (by === byAdvance) return 'the store was advanced, which ends every lease'
+  return by === '' ? 'the record of this node is gone' : `declared dead by node ${by}`
 }
 
 function info(message: string): LogEvent {

@@ -16,7 +16,7 @@ import { Meters } from '../catalogue/metered-generator.ts'
 import { subjectsOf } from '../commands/access.ts'
 import { createCommands } from '../commands/all.ts'
 import type { ClientSession, ServerView } from '../commands/context.ts'
-import type { Engine } from '../engine/engine.ts'
+import type { Engine, Repair } from '../engine/engine.ts'
 import { Worker } from '../issuing/worker.ts'
 import { LeaseQuotas } from '../leasing/lease-quotas.ts'
 import { Pools } from '../leasing/pools.ts'
@@ -55,14 +55,13 @@ export type NodeDeps = {
 /** Opens the engine and creates the configured generators. Rejects with CONFIG or ENGINE. */
 export async function startNode(config: Config, deps: NodeDeps = {}): Promise<FahaoNode> {
   const parts = await openParts(config, deps)
-  const { engine, timeline, worker, catalogue, recovery, onEvent } = parts
+  const { engine, worker, catalogue, recovery, onEvent } = parts
   recovery.start({
     isRegressed: () => isRegressed(engine),
     confirmWorker: async () => {
       if (!(await worker.confirm())) await catalogue.reopenAll()
     },
-    advance: (gap) =>
-      engine.advance(gap, repairsOf(timeline.nowUs(), gap, worker.leadUs), { ifRegressed: true }),
+    advance: (gap) => engine.advance(gap, repairFor(parts, gap), { ifRegressed: true }),
     reload: async () => {
       // The advance has ended the claim of the worker id.
       await worker.confirm()
@@ -266,7 +265,7 @@ function wire(config: Config, parts: Parts): FahaoNode {
     },
     onEngineCall: (listener) => parts.listeners.push(listener),
     async advance(gap) {
-      const raised = await engine.advance(gap, repairsOf(timeline.nowUs(), gap, worker.leadUs))
+      const raised = await engine.advance(gap, repairFor(parts, gap))
       // The advance has ended the claim of the worker id. If that cannot be read now, the worker reads it before it is
       // used again.
       await worker.confirm().catch(() => false)
@@ -290,6 +289,11 @@ function wire(config: Config, parts: Parts): FahaoNode {
       return closing
     },
   }
+}
+
+/** The repair of all records, with what this node knows and the store may have lost. */
+function repairFor({ timeline, worker, membership }: Parts, gap: bigint): Repair {
+  return repairsOf(timeline.nowUs(), gap, worker.leadUs, membership?.cluster.shards)
 }
 
 /** Reads every record again, in a store that was advanced. */

@@ -10,12 +10,15 @@ import { repairPools } from './repair-pools.ts'
 import { repairShards } from './repair-shards.ts'
 import { repairWorkers } from './repair-workers.ts'
 
-/** The repair for an advance by `gap` ids. `nowUs`: Unix µs; `leadUs`: the lead of this installation's nodes, where known. */
-export function repairsOf(nowUs: number, gap: bigint, leadUs: number): Repair {
+/**
+ * The repair for an advance by `gap` ids. `nowUs`: Unix µs; `leadUs`: the lead of this installation's nodes, where known;
+ * `shards`: how many shards its cluster has, where known.
+ */
+export function repairsOf(nowUs: number, gap: bigint, leadUs: number, shards = 0): Repair {
   return repairAll(
     repairGenerators(nowUs, gap),
     repairWorkers(nowUs, leadUs),
     repairPools(nowUs),
-    repairShards(),
+    repairShards(shards),
   )
 }

@@ -4,18 +4,24 @@
  * `npm run sim -- --mutations`.
  */
 
+/** A change of one file. */
+export type Edit = {
+  readonly file: string
+  /** Occurs exactly once in the file. */
+  readonly from: string
+  readonly to: string
+}
+
 /** One fault, as a change of the source. */
-export type Mutation = {
+export type Mutation = Edit & {
   /** What is wrong with the changed source. */
   readonly fault: string
   /** A test file that `npm test` runs and that fails on the changed source. */
   readonly foundBy: string
   /** The scenario of the simulation that finds it too, if one does. */
   readonly scenario?: string
-  readonly file: string
-  /** Occurs exactly once in the file. */
-  readonly from: string
-  readonly to: string
+  /** Further changes, where two places keep the fault out. */
+  readonly also?: readonly Edit[]
 }
 
 /** All of them. */
@@ -219,6 +225,29 @@ export const mutations: readonly Mutation[] = [
     file: 'src/recovery/repair-pools.ts',
     from: 'const closedUs = nowUs + longestUs',
     to: 'const closedUs = nowUs + 0 * longestUs',
+  },
+  {
+    fault: 'a shard is taken at once after an advance',
+    foundBy: 'test/unit/cluster/cluster.test.ts',
+    scenario: 'takeovers',
+    file: 'src/cluster/leaderships.ts',
+    from: 'known?.value.rests !== true',
+    to: 'known?.value.rests !== false',
+  },
+  {
+    fault: 'an advance passes for a sign of life of every node',
+    foundBy: 'test/unit/cluster/cluster.test.ts',
+    scenario: 'takeovers',
+    file: 'src/recovery/repair-shards.ts',
+    from: 'deadBy: node.deadBy ?? byAdvance',
+    to: 'beat: 0',
+    also: [
+      {
+        file: 'src/cluster/failure-detector.ts',
+        from: 'const isRenewal = beat > known.beat',
+        to: 'const isRenewal = known !== undefined',
+      },
+    ],
   },
   {
     fault: 'an advance raises only the counters that the store still has',

@@ -4,15 +4,20 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runInParallel } from '../sim/parallel.ts'
-import type { Mutation } from './mutations.ts'
+import type { Edit, Mutation } from './mutations.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
 /** How the simulation found a fault: after how many seeds, undefined: it did not; and the first violation. */
 export type Found = { readonly seeds: number | undefined; readonly message: string }
 
-/** The file with the fault in it. Throws if the text that it replaces does not occur there exactly once. */
-export function mutated({ file, from, to, fault }: Mutation): string {
+/** The files with the fault in them. Throws if a text that it replaces does not occur exactly once. */
+export function mutated(mutation: Mutation): ReadonlyMap<string, string> {
+  const edits = [mutation, ...(mutation.also ?? [])]
+  return new Map(edits.map((edit) => [edit.file, edited(edit, mutation.fault)]))
+}
+
+function edited({ file, from, to }: Edit, fault: string): string {
   const text = readFileSync(join(root, file), 'utf8')
   if (text.split(from).length !== 2)
     throw new Error(`'${fault}' no longer fits ${file}: correct test/mutations/mutations.ts`)
@@ -66,7 +71,7 @@ async function inCopy<Result>(mutation: Mutation, run: (copy: string) => Promise
     ])
       cpSync(join(root, part), join(copy, part), { recursive: true })
     symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
-    writeFileSync(join(copy, mutation.file), mutated(mutation))
+    for (const [file, text] of mutated(mutation)) writeFileSync(join(copy, file), text)
     return await run(copy)
   } finally {
     rmSync(copy, { recursive: true, force: true })

@@ -63,7 +63,9 @@ export const forgetting: Readonly<Record<string, Fault>> = {
     await byHand(simulation)
     for (let burst = 0; burst < 3; burst++) {
       await world.pass(world.between(100, 800))
-      await hurry(simulation)
+      const snowflake = simulation.generators.find((name) => simulation.checker.kind(name) === 'snowflake')
+      // Two nodes of one worker id would meet.
+      if (snowflake !== undefined) await hurry(simulation, snowflake, 150, 1)
     }
   },
 
@@ -76,12 +78,15 @@ export const forgetting: Readonly<Record<string, Fault>> = {
   },
 }
 
-/** For a while, every node is asked for a snowflake every millisecond: two of one worker id would meet. */
-async function hurry({ world, processes, generators, checker }: Simulation): Promise<void> {
-  const generator = generators.find((name) => checker.kind(name) === 'snowflake')
-  if (generator === undefined) return
-  for (let ms = 0; ms < 150; ms++) {
-    await world.pass(1)
+/** For `forMs`, every node is asked for an id of the generator every `everyMs`. */
+export async function hurry(
+  { world, processes, checker }: Simulation,
+  generator: string,
+  forMs: number,
+  everyMs: number,
+): Promise<void> {
+  for (let ms = 0; ms < forMs; ms += everyMs) {
+    await world.pass(everyMs)
     for (const { machine, program } of processes) {
       const sentUs = world.nowUs
       machine.reach(() => {
@@ -113,10 +118,10 @@ async function lose(simulation: Simulation, meanwhile: () => Promise<void>): Pro
   await world.pass(world.between(500, 8000))
 }
 
-/** An operator raises all bounds, on one node, as often as it takes. */
-async function byHand(simulation: Simulation): Promise<void> {
+/** An operator raises all bounds, on one node, as often as it takes; `once`: once, whatever the store has lost. */
+export async function byHand(simulation: Simulation, once = false): Promise<void> {
   const { world, store } = simulation
-  for (let tries = 0; store.isSuspect; tries++) {
+  for (let tries = 0; once ? tries === 0 : store.isSuspect; tries++) {
     if (tries > 20) simulation.heal()
     if (simulation.processes.length === 0) await world.pass(1000)
     const { machine, program } = one(simulation)

@@ -13,6 +13,7 @@ import { type OperatorOptions, Operators } from './operators.ts'
 import { QuotaOperator } from './quotas.ts'
 import type { Run, Scenario } from './scenario.ts'
 import type { SimulationOptions } from './simulation.ts'
+import { takeovers } from './takeovers.ts'
 import type { World } from './world.ts'
 
 type NodeScenario = {
@@ -108,6 +109,17 @@ export const nodeScenarios: Readonly<Record<string, Scenario>> = {
     kinds: ['sequence', 'segment', 'snowflake', 'segment'],
     // A kind that was forgotten may count in another scale: see docs/internals/faults.md.
     successors: (kind) => (kind === 'sequence' || kind === 'segment' ? ['sequence', 'segment'] : [kind]),
+  }),
+  /** A store that loses the writes which name leaders, under a cluster. */
+  takeovers: nodes({
+    options: (world) => ({
+      ...clusterOptions(world),
+      skewMaxMs: 200,
+      failoverGap: world.chance(0.6) ? 100_000n : 0n,
+    }),
+    faults: takeovers,
+    calmMs: [1000, 5000],
+    kinds: ['sequence'],
   }),
 }
 

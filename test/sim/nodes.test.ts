@@ -8,3 +8,4 @@ testScenario('paused', 'clusters on machines that are paused repeat nothing', 16
 testScenario('forgetting', 'nodes on a store that forgets repeat nothing and come back', 24)
 testScenario('clients', 'processes with fahao-client repeat nothing above a cluster', 12)
 testScenario('clients-fleet', 'processes with fahao-client repeat nothing where clocks are wrong by far', 16)
+testScenario('takeovers', 'clusters on a store that forgets who leads keep order and come back', 12)

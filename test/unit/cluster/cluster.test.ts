@@ -10,8 +10,10 @@ import {
   pinKey,
   shardKey,
 } from '../../../src/cluster/records.ts'
+import type { StoredRecord } from '../../../src/engine/engine.ts'
 import { MemoryEngine } from '../../../src/engine/memory/engine.ts'
 import { repairShards } from '../../../src/recovery/repair-shards.ts'
+import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { settled } from '../fake-clock.ts'
 import { type Node, Nodes } from './nodes.ts'
 
@@ -238,7 +240,83 @@ describe('an engine that has forgotten', () => {
     await clock.pass(5000)
     assert.equal(shares(a, b)[0]! + shares(a, b)[1]!, 6)
   })
+
+  it('has no leader while one whose take-over it has forgotten, and who has not noticed, may issue', async () => {
+    const nodes = new Nodes(1)
+    const { clock, store } = nodes
+    const first = await nodes.start('a:1')
+    const engine = new FaultyEngine(new MemoryEngine(store))
+    engine.watch = () => Promise.resolve({ close() {} })
+    const taker = await nodes.start('b:1', { engine })
+    assert.deepEqual(shares(first, taker), [1, 0])
+    first.engine.always('any', 'unavailable')
+    const write = engine.write.bind(engine)
+    let before: StoredRecord[] = []
+    engine.write = (key, ...rest) => {
+      if (key === shardKey(0)) before = [...store.records.values()]
+      return write(key, ...rest)
+    }
+    while (shares(taker)[0] === 0) await clock.pass(10)
+    // Cut off, just after it has become the leader. The record that is kept names the first one, which is dead on record.
+    engine.always('any', 'unavailable')
+    const other = await nodes.start('c:1')
+    store.records.clear()
+    for (const record of before) store.records.set(record.key, record)
+    const kept = JSON.parse(store.records.get(nodeKey(nodeIdOf(store.records, 'a:1')))!.value) as NodeRecord
+    assert.notEqual(kept.deadBy, undefined)
+    await new MemoryEngine(store).advance(1n, repairShards())
+    let both = 0
+    let withoutMs = 0
+    for (; shares(other)[0] === 0; withoutMs += 5) {
+      await clock.pass(5)
+      if (shares(taker)[0]! + shares(other)[0]! > 1) both++
+    }
+    assert.equal(both, 0)
+    assert.deepEqual(shares(taker, other), [0, 1])
+    assert.ok(withoutMs >= leaseMs + marginMs && withoutMs < leaseMs + marginMs + 1500, `${withoutMs} ms`)
+  })
+
+  it('has no leader at once of a shard whose first leader it has forgotten', async () => {
+    const nodes = new Nodes(2)
+    const { clock, store } = nodes
+    const node = await nodes.start('a:1')
+    await clock.pass(100)
+    assert.deepEqual(shares(node), [2])
+    store.records.delete(shardKey(1))
+    await new MemoryEngine(store).advance(1n, repairShards())
+    const { epoch, holder } = JSON.parse(store.records.get(shardKey(1))!.value) as Leadership
+    assert.deepEqual([epoch, holder], [2 ** 20, ''])
+    await clock.pass(leaseMs)
+    assert.deepEqual(shares(node), [0])
+    await clock.pass(1000)
+    assert.deepEqual(shares(node), [2])
+  })
+
+  it('lets a node that has just been started join, however often its bounds are raised meanwhile', async () => {
+    const { nodes, clock, b } = await two()
+    b.engine.always('any', 'unavailable')
+    const again = nodes.make('b:1')
+    let hasJoined = false
+    const joined = again.cluster.start().then(() => {
+      hasJoined = true
+    })
+    for (let each = 0; each < 4; each++) {
+      await clock.pass(300)
+      await new MemoryEngine(nodes.store).advance(1n, repairShards())
+    }
+    for (let waitedMs = 0; waitedMs < 10_000 && !hasJoined; waitedMs += 100) await clock.pass(100)
+    await joined
+    assert.deepEqual(told('trouble', again), [])
+  })
 })
+
+/** The id of the node at an address, in these records. */
+function nodeIdOf(records: ReadonlyMap<string, { readonly value: string }>, address: string): string {
+  const found = [...records.values()]
+    .map(({ value }) => JSON.parse(value) as Partial<NodeRecord>)
+    .find(({ resp }) => resp === address)
+  return found?.id ?? ''
+}
 
 describe('a shard', () => {
   it('gets a higher epoch with each new leader', async () => {

@@ -8,8 +8,8 @@ import { timing } from '../../../src/cluster/timing.ts'
 function observing() {
   const detector = new FailureDetector(timing({ leaseTtlMs: 3000 }))
   const time = { nowUs: 0 }
-  const at = (version: bigint, deadBy?: string): Known<NodeRecord>[] => {
-    const value = { id: 'n1', beat: 1, joinedMs: 0, draining: false, version: '1', ...(deadBy && { deadBy }) }
+  const at = (version: bigint, deadBy?: string, beat = 1): Known<NodeRecord>[] => {
+    const value = { id: 'n1', beat, joinedMs: 0, draining: false, version: '1', ...(deadBy && { deadBy }) }
     return [{ key: nodeKey('n1'), version, value }]
   }
   /** Observes these records every half second for so long, and once more than before the first. */
@@ -50,6 +50,18 @@ describe('a failure detector', () => {
     observe(at(2n), 3500)
     assert.deepEqual(overdue(at(2n)), [])
     assert.equal(detector.silentMs('n1'), 3000)
+  })
+
+  it('takes nothing but a higher heartbeat for a renewal: others write the record too', () => {
+    const { detector, at } = observing()
+    for (const [version, beat] of [
+      [1n, 5],
+      [2n, 6],
+      [3n, 6],
+      [4n, 0],
+    ] as const)
+      detector.observe(at(version, undefined, beat), Number(version))
+    assert.equal(detector.renewals('n1'), 1)
   })
 
   it('counts no time in which it saw nothing, but for the length of a renewal', () => {

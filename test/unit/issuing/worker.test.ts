@@ -365,6 +365,16 @@ describe('a fixed worker id', () => {
     await assert.rejects(other.secure(), /is in use by host:/)
   })
 
+  it('does not take an advance, which rewrites the record, for a sign of life of its holder', async () => {
+    const crashed = start({ fixedId: 7, leadUs: 10 * second })
+    const other = start({ ...crashed, fixedId: 7, leadUs: 10 * second })
+    await crashed.secure()
+    for (let each = 0; each < 3; each++) {
+      await assert.rejects(other.secure(), /was held by host:\d+; it is free 13 s after/)
+      await other.engine.advance(0n, repairWorkers(crashed.clock.wall, 10 * second))
+    }
+  })
+
   it('is taken over once its record has been unchanged for longer than a live holder leaves it', async () => {
     const crashed = start({ fixedId: 7, leadUs: 10 * second })
     await crashed.secure()

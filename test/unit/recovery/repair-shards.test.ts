@@ -9,21 +9,35 @@ function repaired(key: string, value: object): object | undefined {
 }
 
 describe('the records of a cluster in a store that has forgotten writes', () => {
-  it('raise every epoch by a large jump, and keep the holder until it is declared dead', () => {
-    const led = { holder: 'n1', epoch: 5, from: 'n2' }
-    assert.deepEqual(repaired(shardKey(3), led), { ...led, epoch: 5 + 2 ** 20 })
+  const rested = { holder: '', epoch: 5 + 2 ** 20, from: 'n1', rests: true }
+
+  it('raise every epoch by a large jump, and name no holder, so that every shard rests', () => {
+    assert.deepEqual(repaired(shardKey(3), { holder: 'n1', epoch: 5, from: 'n2' }), rested)
+    assert.deepEqual(repaired(shardKey(3), { holder: '', epoch: 5, from: 'n1' }), rested)
   })
 
   it('drop leftover ranges whose ids may have been issued in forgotten writes', () => {
     const tails = [{ name: 'order', record: '1', start: '10', end: '20', version: '3' }]
     const led = { holder: 'n1', epoch: 5, from: 'n2' }
-    assert.deepEqual(repaired(shardKey(3), { ...led, tails }), { ...led, epoch: 5 + 2 ** 20 })
+    assert.deepEqual(repaired(shardKey(3), { ...led, tails }), rested)
   })
 
-  it('give every node a record that it has not written', () => {
+  it('are added for shards whose first leader is forgotten: of the settings, or else of the node that advances', () => {
+    const settings = JSON.stringify({ cluster: 'ids', shards: 2, leaseTtlMs: 3000, marginMs: 300 })
+    const stored = { key: settingsKey, value: settings, version: 7n }
+    const [first, second] = [shardKey(0), shardKey(1)]
+    assert.deepEqual([...repairShards(5)([stored]).records.keys()], [first, second])
+    assert.deepEqual(
+      [...repairShards(1)([]).records],
+      [[first, JSON.stringify({ ...rested, epoch: 2 ** 20, from: '' })]],
+    )
+    assert.deepEqual([...repairShards()([]).records], [])
+  })
+
+  it('declare every node dead', () => {
     const node = { id: 'n1', resp: 'a:1', beat: 77, joinedMs: 1, draining: true, version: '1' }
-    assert.deepEqual(repaired(nodeKey('n1'), node), { ...node, beat: 0 })
-    assert.deepEqual(repaired(nodeKey('n1'), { ...node, deadBy: 'n2' }), { ...node, beat: 0, deadBy: 'n2' })
+    assert.deepEqual(repaired(nodeKey('n1'), node), { ...node, deadBy: 'advance' })
+    assert.deepEqual(repaired(nodeKey('n1'), { ...node, deadBy: 'n2' }), { ...node, deadBy: 'n2' })
   })
 
   it('are written anew where they say the same, so that all see them again', () => {
