@@ -1,5 +1,9 @@
 /**
- * A cluster in the terms of Redis Cluster: masters, and the slots that each serves.
+ * A cluster in the terms of Redis Cluster: masters with the slots that each serves, and replicas.
+ *
+ * A node without slots stands by for all of them, and is named as a replica of every master: most libraries know no nodes but
+ * those that the table names for slots, and would know one node where it leads everything. A node with slots is a master
+ * alone, because libraries keep one role for each address. A node that drains takes over nothing, so it is no replica.
  *
  * Every slot has a master, also while it has no leader: then it stands under the node that should lead it, where requests
  * wait until it does. Libraries reject a table with holes, or send such requests to any node; CLUSTER INFO counts the slots
@@ -11,8 +15,8 @@ import { slotOf } from '../cluster/slots.ts'
 import type { NodeStatus, ShardStatus } from '../cluster/status.ts'
 import type { ClusterView, CommandContext } from './context.ts'
 
-/** A node as Redis Cluster describes a master. */
-export type Master = {
+/** A node as Redis Cluster describes it. */
+export type TableNode = {
   readonly id: string
   /** Announced host, without brackets, and port of RESP. */
   readonly host: string
@@ -23,13 +27,15 @@ export type Master = {
   /** The age of its newest heartbeat, in ms. */
   readonly silentMs: number
   readonly slots: readonly SlotRange[]
+  /** Whether it stands by: it has no slots, and takes over those of a master that dies. */
+  readonly isReplica: boolean
 }
 
 /** Consecutive slots, both ends included. */
 export type SlotRange = { readonly first: number; readonly last: number }
 
-/** The masters, by id. `ownAddress`: `host:port` of this node until its record is in the view. */
-export function masters(cluster: ClusterView, ownAddress: string): Master[] {
+/** The nodes, by id. `ownAddress`: `host:port` of this node until its record is in the view. */
+export function tableNodes(cluster: ClusterView, ownAddress: string): TableNode[] {
   const { self, nodes, shards } = cluster.status()
   const reachable = nodes.filter(({ resp }) => resp !== undefined)
   const known = reachable.length > 0 ? reachable : [unrecorded(self, ownAddress)]
@@ -47,6 +53,7 @@ export function masters(cluster: ClusterView, ownAddress: string): Master[] {
       epoch: Math.max(0, ...led.map(({ epoch }) => epoch)),
       silentMs: node.silentMs,
       slots: joined(own),
+      isReplica: own.length === 0 && !node.draining,
     }
   })
 }
@@ -57,7 +64,7 @@ export function masters(cluster: ClusterView, ownAddress: string): Master[] {
  */
 export function isServedHere({ server, session }: CommandContext): (name: string) => boolean {
   if (server.cluster === undefined) return () => true
-  const runs = masters(server.cluster, session.localAddress).find(({ isSelf }) => isSelf)?.slots ?? []
+  const runs = tableNodes(server.cluster, session.localAddress).find(({ isSelf }) => isSelf)?.slots ?? []
   return (name) => {
     const slot = slotOf(name)
     return runs.some(({ first, last }) => first <= slot && slot <= last)
@@ -65,8 +72,8 @@ export function isServedHere({ server, session }: CommandContext): (name: string
 }
 
 /** Before this node has joined, the view is empty, and clients stay at this node. */
-function unrecorded(id: string, resp: string): Pick<NodeStatus, 'id' | 'resp' | 'silentMs'> {
-  return { id, resp, silentMs: 0 }
+function unrecorded(id: string, resp: string): Pick<NodeStatus, 'id' | 'resp' | 'silentMs' | 'draining'> {
+  return { id, resp, silentMs: 0, draining: false }
 }
 
 function joined(shards: readonly ShardStatus[]): SlotRange[] {

@@ -3,7 +3,7 @@ import { FahaoError } from '../base/errors.ts'
 import { slotCount, slotOf } from '../cluster/slots.ts'
 import { refuseLoneDrain } from '../cluster/status.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
-import { type Master, masters, type SlotRange } from './cluster-table.ts'
+import { type SlotRange, type TableNode, tableNodes } from './cluster-table.ts'
 import { type Command, MapReply, ok, oneOf, type Reply, VerbatimText } from './command.ts'
 import type { ClusterView, CommandContext } from './context.ts'
 import { container } from './usage.ts'
@@ -27,9 +27,10 @@ export const clusterCommand: Command = container({
       name: 'slots',
       arity: 2,
       summary: 'Returns the slots that each node leads.',
-      reply: 'An array of runs: first slot, last slot, and the leader as host, port, id and an empty map.',
+      reply:
+        'An array of runs: first slot, last slot, and nodes as host, port, id and an empty map: the leader, then those that lead nothing and take over when it dies.',
       notes:
-        'Every slot is in it. A slot without a leader stands under the node that should lead it, where requests wait; CLUSTER INFO counts the slots that have a leader. The addresses are those that nodes announce.',
+        'Every slot is in it. The nodes behind the leader are no replicas in the sense of Redis: they have no data of their own, and answer `MOVED`. A slot without a leader stands under the node that should lead it, where requests wait; CLUSTER INFO counts the slots that have a leader. The addresses are those that nodes announce.',
       handler: (context) => slots(context),
     },
     {
@@ -37,7 +38,8 @@ export const clusterCommand: Command = container({
       name: 'shards',
       arity: 2,
       summary: 'Returns the slots that each node leads, a node at a time.',
-      reply: 'An array of maps: slots (first and last of each run), nodes (an array with the leader).',
+      reply:
+        'An array of maps: slots (first and last of each run), nodes (an array of the leader, with the role `master`, and those that lead nothing and take over when it dies, with the role `replica`).',
       handler: (context) => shards(context),
     },
     {
@@ -46,10 +48,12 @@ export const clusterCommand: Command = container({
       arity: 2,
       summary: 'Lists the living nodes with the slots that they lead.',
       reply: 'Lines as Redis has them; the port of the cluster bus is 0, since there is none.',
+      notes:
+        'A node that leads nothing and takes over when another dies is a `slave`. Its line names one master, as in Redis, though it stands by for all.',
       handler: (context) =>
         new VerbatimText(
           table(context)
-            .map((master) => nodeLine(context, master))
+            .map((node, index, all) => nodeLine(context, node, masterOf(node, index, all)))
             .join(''),
         ),
     },
@@ -131,51 +135,64 @@ function clusterOf({ server }: CommandContext): ClusterView {
   throw new FahaoError('ERR', 'This instance has cluster support disabled')
 }
 
-function table(context: CommandContext): Master[] {
-  return masters(clusterOf(context), context.session.localAddress)
+function table(context: CommandContext): TableNode[] {
+  return tableNodes(clusterOf(context), context.session.localAddress)
 }
 
 function slots(context: CommandContext): Reply {
-  const entries = table(context).flatMap((master) => master.slots.map((run) => ({ ...run, master })))
-  return entries
+  const nodes = table(context)
+  const replicas = nodes.filter(({ isReplica }) => isReplica)
+  const place = ({ host, port, id }: TableNode) => [host, port, id, new MapReply([])]
+  return nodes
+    .flatMap((master) => master.slots.map((run) => ({ ...run, master })))
     .sort((a, b) => a.first - b.first)
-    .map(({ first, last, master: { host, port, id } }) => [first, last, [host, port, id, new MapReply([])]])
+    .map(({ first, last, master }) => [first, last, ...[master, ...replicas].map(place)])
 }
 
 function shards(context: CommandContext): Reply {
-  return table(context).map(
-    ({ id, host, port, slots }) =>
-      new MapReply([
-        ['slots', slots.flatMap(({ first, last }) => [first, last])],
-        [
-          'nodes',
-          [
-            new MapReply([
-              ['id', id],
-              ['port', port],
-              ['ip', host],
-              ['endpoint', host],
-              ['role', 'master'],
-              ['replication-offset', 0],
-              ['health', 'online'],
-            ]),
-          ],
-        ],
-      ]),
-  )
+  const nodes = table(context)
+  const replicas = nodes.filter(({ isReplica }) => isReplica)
+  return nodes
+    .filter(({ isReplica }) => !isReplica)
+    .map(
+      (master) =>
+        new MapReply([
+          ['slots', master.slots.flatMap(({ first, last }) => [first, last])],
+          ['nodes', [master, ...(master.slots.length > 0 ? replicas : [])].map(shardNode)],
+        ]),
+    )
 }
 
-function nodeLine({ server }: CommandContext, master: Master): string {
-  const { id, host, port, isSelf, epoch, silentMs, slots } = master
+function shardNode({ id, host, port, isReplica }: TableNode): Reply {
+  return new MapReply([
+    ['id', id],
+    ['port', port],
+    ['ip', host],
+    ['endpoint', host],
+    ['role', isReplica ? 'replica' : 'master'],
+    ['replication-offset', 0],
+    ['health', 'online'],
+  ])
+}
+
+/** The one master that a line names for a replica: replicas are spread over the masters. Undefined for a master. */
+function masterOf({ isReplica }: TableNode, index: number, all: readonly TableNode[]): TableNode | undefined {
+  const masters = all.filter(({ slots }) => slots.length > 0)
+  return isReplica ? masters[index % masters.length] : undefined
+}
+
+function nodeLine({ server }: CommandContext, node: TableNode, master: TableNode | undefined): string {
+  const { id, host, port, isSelf, silentMs, slots } = node
+  const role = master === undefined ? 'master' : 'slave'
   const heardMs = Math.floor(server.timeline.nowUs() / 1000 - silentMs)
   const fields = [
     id,
     `${host}:${port}@0`,
-    isSelf ? 'myself,master' : 'master',
-    '-',
+    isSelf ? `myself,${role}` : role,
+    master?.id ?? '-',
     0,
     heardMs,
-    epoch,
+    (master ?? node).epoch,
     'connected',
   ]
   return `${[...fields, ...slots.map(runText)].join(' ')}\n`

@@ -75,6 +75,54 @@ describe('the table of slots', () => {
     assert.deepEqual(fromLines.sort(byFirst), table)
   })
 
+  test('names nodes that lead nothing as replicas of every slot, in every form, unless they drain', async (t) => {
+    const nodes = (await startNodes(t, addresses, 1)).map(deskOf)
+    const ids = nodes.map(({ cluster }) => cluster!.nodeId)
+    const leader = nodes[0]!.cluster!.status().shards[0]!.leader!.id
+    const standbys = ids.filter((id) => id !== leader).sort()
+    const [asked] = nodes
+    const named = async () => {
+      const table = (await asked!.ask('CLUSTER', 'SLOTS')) as [
+        number,
+        number,
+        ...[string, number, string][],
+      ][]
+      assert.equal(table.length, 1)
+      const [[, , ...places]] = table as [(typeof table)[0]]
+      return places.map(([, , id]) => id)
+    }
+    assert.deepEqual(await named(), [leader, ...standbys])
+    const shards = (await asked!.ask('CLUSTER', 'SHARDS')) as {
+      slots: number[]
+      nodes: { id: string; role: string }[]
+    }[]
+    assert.deepEqual(
+      shards.map(({ slots, nodes }) => [slots, nodes.map(({ id, role }) => `${role} ${id}`)]),
+      [
+        [
+          [0, 16_383],
+          [`master ${leader}`, ...standbys.map((id) => `replica ${id}`)],
+        ],
+      ],
+    )
+    for (const desk of nodes) {
+      const lines = String(await desk.ask('CLUSTER', 'NODES'))
+        .trimEnd()
+        .split('\n')
+      const own = await desk.ask('CLUSTER', 'MYID')
+      for (const line of lines) {
+        const [id, , role, master] = line.split(' ')
+        const self = id === own ? 'myself,' : ''
+        if (id === leader) assert.deepEqual([role, master], [`${self}master`, '-'])
+        else assert.deepEqual([role, master], [`${self}slave`, leader])
+      }
+    }
+    const drains = nodes.find(({ cluster }) => cluster!.nodeId === standbys[0])!
+    assert.equal(await drains.ask('CLUSTER', 'FAILOVER'), 'OK')
+    await until(() => asked!.cluster!.status().nodes.some(({ draining }) => draining))
+    assert.deepEqual(await named(), [leader, standbys[1]])
+  })
+
   test('CLUSTER NODES marks the node that was asked, and gives each leader an epoch of its own', async () => {
     for (const desk of await desks()) {
       const lines = String(await desk.ask('CLUSTER', 'NODES'))
@@ -154,7 +202,7 @@ describe('what libraries look for', () => {
     assert.equal(((await alone.ask('HELLO')) as { mode: string }).mode, 'standalone')
   })
 
-  test('no node has replicas or links, and the errors say why', async () => {
+  test('no node has a list of replicas or links, and the errors say why', async () => {
     const [desk] = await desks(1)
     for (const words of ['REPLICAS x', 'SLAVES x', 'LINKS', 'GETKEYSINSLOT 1 10']) {
       assert.match(
