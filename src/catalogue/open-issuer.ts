@@ -18,6 +18,9 @@ import { modeOf, refuseUnlessOwner } from './issuing-right.ts'
 import { Standby } from './leadership/standby.ts'
 import { generatorKey } from './stored.ts'
 
+/** Leaders count from 1, and an advance of the store adds a million: no leader comes near this. */
+const fenceMax = 2n ** 52n
+
 /** The longest wait of an opening for its turn. */
 const openWaitMaxMs = 10_000
 
@@ -103,7 +106,8 @@ export async function openIssuer(
     const { bound, fence } = known?.term === term ? known.counter : await engine.counter(counter)
     // If this leadership has ended meanwhile, the catalogue notices that, and opens the generator anew.
     if (fence > term.fence && cluster.held(slot) === term) {
-      cluster.sealedOut(term)
+      if (fence > fenceMax) throw impossibleFence(name, fence)
+      cluster.sealedOut(term, fence)
       throw slotNotServed()
     }
     // The first reserve seals out earlier leaders.
@@ -143,4 +147,11 @@ export function standby(cluster: Cluster, name: string, waitersMax: number): Ope
 
 function led(term: LeaderTerm, slot: number, reservoir: Reservoir): OpenedIssuer {
   return { issuer: reservoir, mode: 'leader', under: { slot, term, reservoir } }
+}
+
+function impossibleFence(name: string, fence: bigint): FahaoError {
+  return new FahaoError(
+    'ENGINE',
+    `the counter of generator '${name}' has fence ${fence}, which no leader can have had: something else has written to the store; restore it, or set the fence of that counter to the epoch of its shard`,
+  )
 }

@@ -19,6 +19,7 @@ export function clusterLines(status: ClusterAnswer): string[] {
     '',
     ...nodeTable(status),
     ...leaderlessLines(status),
+    ...restLines(status),
     ...movingLines(status),
     ...pinLines(status),
   ]
@@ -85,6 +86,17 @@ function leaderlessLines(status: ClusterAnswer): string[] {
     const { shard, firstSlot, lastSlot } = some[0]!
     return `shard ${shard} (slots ${firstSlot}-${lastSlot}): no leader for ${longest}; ${next} it`
   })
+}
+
+/** Why shards without a leader are not taken yet. */
+function restLines({ shards }: ClusterAnswer): string[] {
+  const resting = shards.filter(({ restsForMs }) => restsForMs !== null)
+  if (resting.length === 0) return []
+  const longest = seconds(Math.max(...resting.map(({ restsForMs }) => restsForMs ?? 0)))
+  const what = resting.length === 1 ? 'shard' : 'shards'
+  return [
+    `${what} ${rangesText(numbersOf(resting))}: no node takes over for another ${longest}, because a leader that the store does not know may still issue (the store was advanced, or a counter has seen a newer leader)`,
+  ]
 }
 
 /** Shards that another node should lead: pinned ones one by one, the others in one line. */

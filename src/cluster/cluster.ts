@@ -53,6 +53,8 @@ export class Cluster {
   readonly #core: ClusterCore
   readonly #shell: Shell
   readonly #lookup: LeaderLookup
+  /** Terms that a counter has refused. */
+  readonly #sealedOut = new WeakSet<LeaderTerm>()
 
   /** Does not join. Throws CONFIG for a lease that cannot work. */
   constructor(options: ClusterOptions) {
@@ -135,10 +137,20 @@ export class Cluster {
     return () => void this.#shell.listeners.delete(listener)
   }
 
-  /** Reports that a reserve with this term's fence was refused as STALE: a newer leader has reserved. */
-  sealedOut({ shard, fence }: LeaderTerm): void {
-    this.#report({ type: 'sealedOut', shard, fence })
-    void this.#lookup.read(shard)
+  /**
+   * Reports that a counter refuses this term, because it has seen the fence `by`: a newer leader has reserved. If the shard's
+   * record does not know of that one, this node gives the shard up: it is led again above that fence, once the newer
+   * leader's lease has lapsed, if there is one.
+   */
+  sealedOut(term: LeaderTerm, by: bigint): void {
+    if (this.#sealedOut.has(term)) return
+    this.#sealedOut.add(term)
+    const { shard, fence } = term
+    this.#report({ type: 'sealedOut', shard, fence, by })
+    void this.#lookup.read(shard).then((isAnswered) => {
+      if (isAnswered) this.#shell.step({ type: 'sealedOut', term, by })
+      else this.#sealedOut.delete(term)
+    })
   }
 
   /**

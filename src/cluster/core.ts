@@ -91,6 +91,9 @@ export class ClusterCore {
         if (event.id !== state.lease.id) state.lease = new Lease(event.id, state.timing, now)
         state.lease.pace.hurry()
         break
+      case 'sealedOut':
+        this.handover.sealedOut(event.term, event.by, now)
+        break
       case 'intend':
         state.intent = event.intent
         this.#reassign(now)

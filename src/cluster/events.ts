@@ -50,8 +50,8 @@ export type ClusterEvent =
    * was sent, and until it was known to be carried out.
    */
   | Readonly<{ type: 'handedOver'; shard: number; to: string; releaseMs: number; writeMs: number }>
-  /** A reserve was refused because of a newer leader's fence. */
-  | Readonly<{ type: 'sealedOut'; shard: number; fence: bigint }>
+  /** A counter has seen the fence `by`, of a newer leader, and refuses this node's. */
+  | Readonly<{ type: 'sealedOut'; shard: number; fence: bigint; by: bigint }>
   /** A step failed and is tried again. */
   | Readonly<{ type: 'trouble'; message: string }>
 
@@ -62,6 +62,8 @@ export type ShardChange = {
   readonly term: LeaderTerm | undefined
   /** Id of the node that should lead the shard, as decided when this change began. */
   readonly target: string
+  /** A fence of another leader, above that of the term: the shard goes to no node, and rests. Undefined: a usual change. */
+  readonly sealedBy: bigint | undefined
   readonly startedUs: number
   /** When issuing and releasing had ended, and the leftover ranges for the successor at that moment. */
   releasedUs: number
@@ -119,6 +121,8 @@ export type Event =
   | Readonly<{ type: 'released'; change: ShardChange; leftovers: readonly LeftoverRange[]; error: unknown }>
   /** Hold a lease under this node id; a new id if the last lease is over. */
   | Readonly<{ type: 'join'; id: string }>
+  /** A counter has seen this fence, which lies above that of the term, though the shard's record names this term. */
+  | Readonly<{ type: 'sealedOut'; term: LeaderTerm; by: bigint }>
   | Readonly<{ type: 'intend'; intent: Intent }>
   /** `list`: list the records at once; `renew`: renew the lease at once; `leave`: end it and drop all leaderships. */
   | Readonly<{ type: 'list' | 'renew' | 'leave' }>

@@ -6,8 +6,8 @@
  *  1. Every new holder gets the epoch after the last one, in the same conditional write that names it.
  *  2. A shard is taken only if its record names no node, or a node whose own record a read that began after this version
  *     was seen finds gone or dead. (A node writes its record before any record can name it, and never again after it is
- *     gone: so a node that merely is not known here yet is not mistaken for a dead one.) One whose record an advance has
- *     written is taken only once it is free (leaderships.ts).
+ *     gone: so a node that merely is not known here yet is not mistaken for a dead one.) One that
+ *     rests is taken only once it is free (leaderships.ts).
  *  3. A holder hands a shard over only after it has stopped issuing, and tries until the record has changed or its own
  *     lease is over. It issues again only if the record names it with a new epoch: a write that is still on its way then
  *     meets another version.
@@ -16,7 +16,7 @@
  */
 import { describe, hasCode } from '../base/errors.ts'
 import type { Balance } from './balance.ts'
-import { type Answer, type Call, type ShardChange, type State, trouble } from './events.ts'
+import { type Answer, type Call, type LeaderTerm, type ShardChange, type State, trouble } from './events.ts'
 import type { Leaderships } from './leaderships.ts'
 import { type Leadership, type LeftoverRange, nodeKey, readNode, shardKey } from './records.ts'
 import type { Moment } from './timing.ts'
@@ -111,22 +111,34 @@ export class Handover {
       if (dueUs === undefined) continue
       const atUs = Math.max(dueUs, this.#restUntilUs[shard]!)
       if (atUs > now.monoUs) this.#decideUs = Math.min(this.#decideUs, atUs)
-      else if (this.#changes.size < changesMax) this.#begin(shard, now)
+      else if (this.#changes.size < changesMax) this.#begin(shard, undefined, now)
     }
   }
 
   #giveAllAway(now: Moment): void {
     for (const shard of this.#leaderships.led())
-      if (this.#leaderships.held(shard) !== undefined && !this.#changes.has(shard)) this.#begin(shard, now)
+      if (this.#leaderships.held(shard) !== undefined && !this.#changes.has(shard))
+        this.#begin(shard, undefined, now)
   }
 
-  #begin(shard: number, now: Moment): void {
+  /**
+   * A counter has seen the fence of a leader that the shard's record does not know. That leader may issue until its lease
+   * lapses, so this one gives the shard to no node, and it rests.
+   */
+  sealedOut(term: LeaderTerm, by: bigint, now: Moment): void {
+    const { shard } = term
+    const isLed = this.#leaderships.held(shard) === term && by > term.fence
+    if (isLed && !this.#changes.has(shard)) this.#begin(shard, by, now)
+  }
+
+  #begin(shard: number, sealedBy: bigint | undefined, now: Moment): void {
     const { view, effects } = this.#state
     const known = view.shard(shard)
     const change: ShardChange = {
       shard,
       term: this.#leaderships.held(shard),
       target: this.#balance.wanted(shard),
+      sealedBy,
       startedUs: now.monoUs,
       releasedUs: now.monoUs,
       leftovers: [],
@@ -138,7 +150,7 @@ export class Handover {
     const { term } = change
     if (term !== undefined) {
       this.#leaderships.lose(shard, now.monoUs)
-      const hasSuccessor = this.#balance.successor(shard, change.target) !== ''
+      const hasSuccessor = sealedBy === undefined && this.#balance.successor(shard, change.target) !== ''
       effects.push({ do: 'release', change, term, hasSuccessor })
     } else if (holder === '') this.#take(change, now)
     else effects.push({ do: 'read', key: nodeKey(holder), why: { of: 'shard', change } })
@@ -153,12 +165,17 @@ export class Handover {
 
   /** Names the successor in the record of a shard that this node has stopped issuing for. */
   #resign(change: ShardChange, now: Moment): void {
-    const { shard, term, leftovers } = change
+    const { shard, term, leftovers, sealedBy } = change
     if (term === undefined || !this.#leaderships.isLosing(term)) return this.#handedOver(change, now)
     const { version, value } = this.#state.view.shard(shard)!
-    const [to, from] = [this.#balance.successor(shard, change.target), this.#state.lease.id]
+    const from = this.#state.lease.id
     change.expected = version
     change.retryUs = Number.POSITIVE_INFINITY
+    if (sealedBy !== undefined) {
+      const epoch = Math.max(value.epoch, Number(sealedBy))
+      return this.#write(change, { holder: '', epoch, from, rests: true })
+    }
+    const to = this.#balance.successor(shard, change.target)
     const next = { holder: to, epoch: value.epoch + 1, from, tails: leftovers }
     this.#write(change, to === '' ? { holder: to, epoch: value.epoch, from } : next)
   }

@@ -11,8 +11,8 @@
  *     process, which ignores them where it has led with that epoch before.
  *  4. Once the record names another node, or the lease is over, the shard is not led here, and the step that notices
  *     returns `onLost` before any other effect of that change.
- *  5. A shard whose record an advance has written is not free before that version has been seen to stand for ttl + margin:
- *     a leader whose take-over the engine has forgotten may issue until its lease lapses, and no record names it.
+ *  5. A shard whose record says that it rests is not free before that version has been seen to stand for ttl + margin: a
+ *     leader whose take-over the engine has forgotten may issue until its lease lapses, and no record names it.
  */
 import type { Lead, LeaderTerm, State } from './events.ts'
 import type { Leadership, NodeRecord } from './records.ts'
@@ -81,10 +81,14 @@ export class Leaderships {
   /** From when on a node may take the shard, on the monotonic clock in µs; undefined: it has a living leader. */
   freeUs(shard: number): number | undefined {
     const vacantUs = this.#vacantUs[shard]
-    const known = this.#state.view.shard(shard)
-    if (vacantUs === undefined || known?.value.rests !== true) return vacantUs
-    const { ttlMs, marginMs } = this.#state.timing
-    return Math.max(vacantUs, known.seenUs + (ttlMs + marginMs) * 1000)
+    return vacantUs === undefined ? undefined : Math.max(vacantUs, this.restUntilUs(shard) ?? vacantUs)
+  }
+
+  /** Until when the shard rests, on the monotonic clock in µs; undefined: its record says nothing of a rest. */
+  restUntilUs(shard: number): number | undefined {
+    const { view, timing } = this.#state
+    const known = view.shard(shard)
+    return known?.value.rests === true ? known.seenUs + (timing.ttlMs + timing.marginMs) * 1000 : undefined
   }
 
   /** The view of this shard's leadership, or of its holder, has changed. */

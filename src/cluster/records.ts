@@ -72,7 +72,10 @@ export type Leadership = {
   readonly from: string
   /** Leftover ranges that only this holder may continue; undefined: none. */
   readonly tails?: readonly LeftoverRange[]
-  /** Set by an advance, which names no holder: one that it does not know of may lead until its lease lapses. */
+  /**
+   * Set with no holder, by an advance, and by a leader whose fence a counter has refused: a leader that no record names may
+   * lead until its lease lapses.
+   */
   readonly rests?: true
 }
 

@@ -30,6 +30,8 @@ export type ShardStatus = {
   readonly epoch: number
   /** For how long no node could issue for it, in ms; undefined if a node can. */
   readonly nobodyForMs: number | undefined
+  /** For how long no node may take it, because a leader that no record names may still issue, in ms; undefined: any may. */
+  readonly restsForMs: number | undefined
   /** Node id that should lead it; empty when there is none. */
   readonly wanted: string
   /** Whether the shard is pinned to that node. */
@@ -62,6 +64,7 @@ export function tablesOf(
       leader: leaderships.leader(shard),
       epoch: view.shard(shard)?.value.epoch ?? 0,
       nobodyForMs: nobodyForMs(leaderships.lead(shard, now)),
+      restsForMs: restsForMs(shard),
       wanted: balance.wanted(shard),
       isWish: balance.pinned(shard) !== '',
     }
@@ -84,6 +87,11 @@ export function tablesOf(
 
   function silentMs(id: string): number {
     return (now.monoUs - (detector.heardUs(id) ?? now.monoUs)) / 1000
+  }
+
+  function restsForMs(shard: number): number | undefined {
+    const leftMs = ((leaderships.restUntilUs(shard) ?? now.monoUs) - now.monoUs) / 1000
+    return leftMs > 0 ? leftMs : undefined
   }
 
   function nobodyForMs(lead: Lead): number | undefined {

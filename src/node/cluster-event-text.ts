@@ -31,7 +31,9 @@ export function clusterEventText(event: ClusterEvent): LogEvent {
         `handed shard ${event.shard} over to ${event.to === '' ? 'no node' : `node ${event.to}`}: released in ${ms(event.releaseMs)}, written in ${ms(event.writeMs)}`,
       )
     case 'sealedOut':
-      return warn(`shard ${event.shard} has a newer leader: fence ${event.fence} was refused`)
+      return warn(
+        `shard ${event.shard} has a newer leader: a counter has seen fence ${event.by} and refuses fence ${event.fence}`,
+      )
     case 'trouble':
       return warn(event.message)
   }

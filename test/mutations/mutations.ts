@@ -231,8 +231,8 @@ export const mutations: readonly Mutation[] = [
     foundBy: 'test/unit/cluster/cluster.test.ts',
     scenario: 'takeovers',
     file: 'src/cluster/leaderships.ts',
-    from: 'known?.value.rests !== true',
-    to: 'known?.value.rests !== false',
+    from: 'known?.value.rests === true ?',
+    to: 'known?.value.rests === null ?',
   },
   {
     fault: 'an advance passes for a sign of life of every node',

@@ -54,8 +54,9 @@ export class Issuer implements Pick<Program, 'ask'> {
         const run = await this.#issueOrRefill(generator, count, slot)
         if (run !== undefined) return { runs: [run] }
       } catch (error) {
-        if (hasCode(error, 'STALE')) this.#cluster.sealedOut(lead)
-        else return { down: String(error), code: 'UNAVAILABLE' }
+        if (!hasCode(error, 'STALE')) return { down: String(error), code: 'UNAVAILABLE' }
+        const counter = await this.#engine.counter(counterOf(generator)).catch(() => undefined)
+        if (counter !== undefined) this.#cluster.sealedOut(lead, counter.fence)
       }
     }
     return { down: 'dry', code: 'DRY' }

@@ -48,6 +48,10 @@ const statusShape = z
           .number()
           .nullable()
           .meta({ description: 'null if its leader can issue: it has sent a heartbeat within a lease' }),
+        restsForMs: z.number().nullable().meta({
+          description:
+            'how long no node takes it: after an advance of the store, or where a counter has refused its leader, another leader may still issue; null: any may take it',
+        }),
         wanted: nodeId.nullable().meta({ description: 'the node that should lead it' }),
         isWish: z.boolean().meta({ description: 'whether that was asked for with move' }),
       }),
@@ -163,10 +167,11 @@ function statusJson(
       const joined = new Date(joinedMs).toISOString()
       return { id, resp: resp ?? null, http: http ?? null, version, joined, draining, silentMs, leads }
     }),
-    shards: shards.map(({ leader, nobodyForMs, wanted, ...shard }) => ({
+    shards: shards.map(({ leader, nobodyForMs, restsForMs, wanted, ...shard }) => ({
       ...shard,
       leader: leader?.id ?? null,
       nobodyForMs: nobodyForMs ?? null,
+      restsForMs: restsForMs ?? null,
       wanted: wanted === '' ? null : wanted,
     })),
   }

@@ -7,7 +7,7 @@ import type { ClusterAnswer } from '../../../src/http/native/cluster.ts'
 const [a, b] = ['a'.repeat(40), 'b'.repeat(40)] as const
 const joined = '2026-11-22T00:00:00.000Z'
 const node = { http: null, version: '1.0.0', joined, draining: false, silentMs: 420, leads: 1 }
-const shard = { epoch: 1, nobodyForMs: null, isWish: false }
+const shard = { epoch: 1, nobodyForMs: null, restsForMs: null, isWish: false }
 const status: ClusterAnswer = {
   cluster: 'ids',
   self: a,

@@ -732,9 +732,49 @@ describe('listeners', () => {
     const { a } = await two()
     const here = a.cluster.here(slotLedBy(a))!
     const reads = a.engine.count('read')
-    a.cluster.sealedOut(here)
+    for (let each = 0; each < 3; each++) a.cluster.sealedOut(here, here.fence + 1n)
     await settled()
     assert.equal(a.engine.count('read'), reads + 1)
     assert.equal(told('sealedOut', a).length, 1)
+  })
+})
+
+describe('a leader whose fence a counter has refused', () => {
+  it('gives its shard up, which rests, and is led again above the fence that the counter has seen', async () => {
+    const { clock, a, b } = await two()
+    const slot = slotLedBy(a)
+    const here = a.cluster.here(slot)!
+    const ofShard = () => a.cluster.status().shards[here.shard]!
+    a.cluster.sealedOut(here, here.fence + 41n)
+    await clock.pass(10)
+    assert.deepEqual(shares(a, b), [2, 3])
+    assert.ok(ofShard().restsForMs! > leaseMs && ofShard().nobodyForMs !== undefined)
+    await clock.pass(leaseMs + marginMs - 100)
+    assert.deepEqual(shares(a, b), [2, 3])
+    await clock.pass(1500)
+    assert.equal(shares(a, b)[0]! + shares(a, b)[1]!, 6)
+    const next = a.cluster.here(slot) ?? b.cluster.here(slot)
+    assert.equal(next!.fence, here.fence + 42n)
+    assert.equal(ofShard().restsForMs, undefined)
+  })
+
+  it('keeps its shard where the fence is none above its own', async () => {
+    const { clock, a, b } = await two()
+    const here = a.cluster.here(slotLedBy(a))!
+    a.cluster.sealedOut(here, here.fence)
+    await clock.pass(leaseMs)
+    assert.deepEqual(shares(a, b), [3, 3])
+  })
+
+  it('finds out whether another node leads before it gives anything up', async () => {
+    const { clock, a, b } = await two()
+    const here = a.cluster.here(slotLedBy(a))!
+    a.engine.next('read', 'unavailable')
+    a.cluster.sealedOut(here, here.fence + 1n)
+    await clock.pass(leaseMs)
+    assert.deepEqual(shares(a, b), [3, 3])
+    a.cluster.sealedOut(here, here.fence + 1n)
+    await clock.pass(10)
+    assert.deepEqual(shares(a, b), [2, 3])
   })
 })
