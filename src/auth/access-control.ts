@@ -215,6 +215,11 @@ export class AccessControl implements Proving {
     return forwarded
   }
 
+  /** Checks no more passwords than those that are remembered or under way: at the stop of a node. */
+  stopLogins(): void {
+    this.passwords.stop()
+  }
+
   /** Ends its watches and timers. */
   close(): void {
     this.users.close()

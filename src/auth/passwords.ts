@@ -58,6 +58,11 @@ export class Passwords {
     return { running: this.#queue.running, waiting: this.#queue.waiting }
   }
 
+  /** Refuses the checks that wait, and those that come, with SHUTDOWN. */
+  stop(): void {
+    this.#queue.stop()
+  }
+
   /**
    * The PHC string of a new password.
    * @param beside the hashes that the user has already. Pass them always: the new hash takes their salt.

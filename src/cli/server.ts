@@ -251,6 +251,8 @@ async function sayReady(
 async function close(node: FahaoNode, listeners: readonly Listener[], log: Logger): Promise<void> {
   const { shutdownTimeoutMs, callTimeoutMs } = node.config
   const watchdog = systemClock.timer(stopTimeoutMs(node.config), () => endWithoutStore(log))
+  // Passwords that wait to be checked would have the stop wait for all of them.
+  node.access.stopLogins()
   // First, while the listeners can still redirect clients to the new leaders.
   await node.membership?.leave()
   await Promise.all(listeners.map((listener) => listener.close(shutdownTimeoutMs)))

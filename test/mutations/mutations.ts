@@ -90,6 +90,20 @@ export const mutations: readonly Mutation[] = [
     to: 'return true',
   },
   {
+    fault: 'addresses of one network keep every new login out of the queue of passwords',
+    foundBy: 'test/unit/auth/passwords.test.ts',
+    file: 'src/auth/hash-queue.ts',
+    from: 'lane.add(networksOf(address), {',
+    to: 'lane.add([address], {',
+  },
+  {
+    fault: 'a stop waits for all passwords that wait to be checked',
+    foundBy: 'test/unit/auth/passwords.test.ts',
+    file: 'src/auth/hash-queue.ts',
+    from: '    this.#stopped = true',
+    to: '    if (!this.#stopped) return',
+  },
+  {
     fault: 'the PostgreSQL door draws an id at once for a caller that may not have it',
     foundBy: 'test/unit/commands/in-process.test.ts',
     file: 'src/commands/in-process.ts',

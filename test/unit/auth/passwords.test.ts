@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { scryptSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { HashQueue } from '../../../src/auth/hash-queue.ts'
 import { digestOf, Passwords, passwordBytesMax } from '../../../src/auth/passwords.ts'
 import { phcText, readPhc } from '../../../src/auth/phc.ts'
+import { networkOf } from '../../../src/base/address.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { settled } from '../fake-clock.ts'
 
@@ -203,9 +205,64 @@ describe('the queue before scrypt', () => {
   it('makes room for a favoured address when as many others wait as may', async () => {
     const passwords = new Passwords(cheap)
     const attack = Array.from({ length: 130 }, (_, n) => check(passwords, `attacker ${n}`, []))
-    assert.equal(await check(passwords, 'new', []), 'BUSY')
     assert.equal(await check(passwords, 'known', [], true), 'checked')
     assert.equal((await Promise.all(attack)).filter((outcome) => outcome === 'BUSY').length, 1)
+  })
+
+  it('makes room for another network when the addresses of one have filled it', async () => {
+    for (const [attacker, other] of [
+      [(n: number) => `2001:db8:7:${n.toString(16)}::1`, '2001:db8:8:1::1'],
+      [(n: number) => `10.9.${n >> 4}.${n & 15}`, '10.8.0.1'],
+    ] as const) {
+      const passwords = new Passwords(cheap)
+      const entered: string[] = []
+      const from = (address: string) => check(passwords, networkOf(address), entered)
+      const attack = Array.from({ length: 130 }, (_, n) => from(attacker(256 + n)))
+      assert.equal(await from(other), 'checked')
+      // Two ran already, and one more had its turn at most.
+      assert.ok(entered.indexOf(networkOf(other)) <= 3)
+      await Promise.all(attack)
+    }
+  })
+
+  it('gives addresses of as many networks as wait the same chance, the newest too', async () => {
+    let seed = 1
+    const random = () => {
+      seed = (seed * 16_807) % 2_147_483_647
+      return seed / 2_147_483_647
+    }
+    const queue = new HashQueue(random)
+    const gate = Promise.withResolvers<void>()
+    const outcomes = Array.from({ length: 1282 }, (_, n) =>
+      queue
+        .run({ address: `${n % 250}.${n % 200}.${n}.1`, isFavoured: false }, () => gate.promise)
+        .then(
+          () => true,
+          () => false,
+        ),
+    )
+    assert.equal(queue.waiting, 128)
+    gate.resolve()
+    const served = (await Promise.all(outcomes)).slice(2)
+    const [early, late] = [served.slice(0, 640), served.slice(640)].map((half) => half.filter(Boolean).length)
+    assert.equal(early! + late!, 128)
+    assert.ok(late! > 40, `${late} of the later half were served`)
+  })
+
+  it('refuses what waits and what comes once it is stopped', async () => {
+    const passwords = new Passwords(cheap)
+    const checks = Array.from({ length: 100 }, (_, n) => check(passwords, `${n}`, [], n % 2 === 0))
+    passwords.stop()
+    assert.equal(passwords.load.waiting, 0)
+    checks.push(check(passwords, 'late', []))
+    const outcomes = await Promise.all(checks)
+    assert.deepEqual(
+      [
+        outcomes.filter((each) => each === 'checked').length,
+        outcomes.filter((each) => each === 'SHUTDOWN').length,
+      ],
+      [2, 99],
+    )
   })
 
   it('goes on after a check that was withdrawn or failed', async () => {
