@@ -156,7 +156,7 @@ export async function seal(engine: Engine, name: string, stored: StoredGenerator
 
 /** Whether the next incarnation scrambles as the old one does, so that only its raw values have to lie above. */
 function keepsPermutation({ definition, next }: StoredGenerator): boolean {
-  return next !== undefined && next.scramble === true && definition.scramble === true
+  return next?.scramble === true && definition.scramble === true && next.max === definition.max
 }
 
 /** Whether the next incarnation counts from the last id of the old one on, as a sequence of PostgreSQL does. */
