@@ -115,7 +115,7 @@ export function makeSource(
   const { nodes, settings, clock, random, copies, time, leases } = deps
   const { span } = granted
   const shared = { ...settings, name, definition, clock, copies, onAltered }
-  if (definition.kind === 'segment') {
+  if (definition.kind === 'segment' && granted.grant.lease !== undefined) {
     return new SegmentSource(
       {
         ...shared,

@@ -33,7 +33,7 @@ export type SegmentSourceOptions = BufferedSourceOptions & {
   readonly lease: (count: number) => Promise<Answer>
   /** Gives back what is unused of a lease. */
   readonly returnLease: (lease: string, from: bigint) => Promise<boolean>
-  /** Called with an answer of another definition. */
+  /** Called with an answer of another definition, and with one that leases nothing. */
   readonly onChange: (answer: Answer) => void
 }
 
@@ -145,7 +145,9 @@ export class SegmentSource extends BufferedSource {
       throw error
     })
     if (this.closed !== undefined) return
-    if (definitionOf(answer.grant).identity !== definition.identity) onChange(answer)
+    // Without a lease the service issues each id itself from now on.
+    const isSame = definitionOf(answer.grant).identity === definition.identity
+    if (!isSame || answer.grant.lease === undefined) onChange(answer)
     else this.#add(answer)
     this.#shortMs = this.#pauseOfShort(this.#chain.lastsMs(0, clock.monoUs()))
   }

@@ -21,12 +21,20 @@ export function subjectsOf(commands: readonly Command[]): Subject[] {
       ...(command.handler === undefined ? [] : [subjectOf(command, command.name)]),
       ...(command.subcommands ?? []).map((each) => subjectOf(each, `${command.name}|${each.name}`)),
     ]),
-    ...httpOnly,
+    ...withoutCommand,
   ]
 }
 
-/** Operations that have no command. */
-const httpOnly: readonly Subject[] = [
+/** The permission to lease ranges of scrambled generators: the reply has the key by which their ids are unscrambled. */
+const scrambledLeases = 'lease|scrambled'
+
+/** Whether a caller may have the keys of scrambled generators that it may issue of. */
+export function mayUnscramble(access: Access): boolean {
+  return access.allows(scrambledLeases)
+}
+
+/** Operations and permissions that have no command. */
+const withoutCommand: readonly Subject[] = [
   { name: 'http|metrics', categories: ['read'] },
   { name: 'http|cluster', categories: ['read', 'cluster'] },
   { name: 'http|cluster-move', categories: ['admin', 'cluster', 'dangerous'] },
@@ -34,6 +42,7 @@ const httpOnly: readonly Subject[] = [
   { name: 'http|tokens', categories: ['admin', 'dangerous'] },
   { name: 'http|own-tokens', categories: ['connection'] },
   { name: 'http|audit', categories: ['admin'] },
+  { name: scrambledLeases, categories: ['admin', 'dangerous'] },
 ]
 
 function subjectOf(command: Command, name: string): Subject {

@@ -9,6 +9,7 @@ import { isWorkerLease } from '../leasing/lease-text.ts'
 import type { ListedWorker } from '../leasing/listed-workers.ts'
 import type { LeasedRange } from '../leasing/range-leases.ts'
 import type { WorkerLeases } from '../leasing/worker-leases.ts'
+import { mayUnscramble } from './access.ts'
 import { type Arguments, notInteger, syntaxError } from './arguments.ts'
 import { type Command, MapReply, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
@@ -36,7 +37,7 @@ export const leaseCommands: readonly Command[] = [
     summary: 'Leases ids of a generator to a caller that issues them in its own process.',
     reply: leaseReply,
     notes:
-      'Any node answers. Of a `snowflake`: a worker id; the caller may stamp ids in whole units of time within `[fromUs, untilUs)`, and nothing else decides, no clock either. TTL, 1,000 to 900,000 ms (default 60,000), is the length of the span; HOLDER is a name for lists, at most 128 bytes without control and format characters (default: the address of the client). Of a `segment`: `ranges`, an array of `[start, end)` of raw values of its counter, with COUNT ids in all (default 1,000; fewer where its space ends). A raw value that is ≡ offset (mod increment) is an id; of a scrambled generator it becomes one by the permutation of `[0, max]` with `key`, in hexadecimal digits, by which ids can be unscrambled too; of a shuffled one, the caller chooses the order. The caller drops what is left `ttlMs` after it sent the request (TTL: 1,000 to 86,400,000 ms, default 600,000), so that a drop or an alteration reaches it. Of a `sequence` and a `timestamp` nothing is leased: `lease` is nil, and the caller asks for each id; so it is with a `snowflake` in a namespace with LEASES 0, or with RATE or DAILY and no LEASES. `EXHAUSTED` says when a worker id is free again, or that the space of the segment is used up.',
+      'Any node answers. Of a `snowflake`: a worker id; the caller may stamp ids in whole units of time within `[fromUs, untilUs)`, and nothing else decides, no clock either. TTL, 1,000 to 900,000 ms (default 60,000), is the length of the span; HOLDER is a name for lists, at most 128 bytes without control and format characters (default: the address of the client). Of a `segment`: `ranges`, an array of `[start, end)` of raw values of its counter, with COUNT ids in all (default 1,000; fewer where its space ends). A raw value that is ≡ offset (mod increment) is an id; of a scrambled generator it becomes one by the permutation of `[0, max]` with `key`, in hexadecimal digits, by which ids can be unscrambled too; of a shuffled one, the caller chooses the order. The caller drops what is left `ttlMs` after it sent the request (TTL: 1,000 to 86,400,000 ms, default 600,000), so that a drop or an alteration reaches it. Of a `sequence` and a `timestamp` nothing is leased: `lease` is nil, and the caller asks for each id; so it is with a scrambled generator, unless the user has the permission `lease|scrambled`, and with a `snowflake` in a namespace with LEASES 0, or with RATE or DAILY and no LEASES. `EXHAUSTED` says when a worker id is free again, or that the space of the segment is used up.',
     arguments: [
       name,
       { name: 'n', type: 'integer', token: 'COUNT', optional: true },
@@ -120,19 +121,29 @@ export type LeaseOptions = {
   readonly holder?: string | undefined
 }
 
+/** Who asks for a lease. */
+export type LeaseCaller = {
+  readonly access: Access
+  /** Of the client. */
+  readonly address: string
+}
+
 /**
- * Leases what the kind of the generator has for callers. `address`: of the client. Rejects as `WorkerLeases.lease` and
+ * Leases what the kind of the generator has for this caller. Rejects as `WorkerLeases.lease` and
  * `RangeLeases.lease`, and with QUOTA.
  */
 export async function leaseOf(
   { server }: Pick<CommandContext, 'server'>,
   generator: Generator,
   { ttlMs, count, holder }: LeaseOptions,
-  { user, address }: { readonly user: string; readonly address: string },
+  { access, address }: LeaseCaller,
 ): Promise<LeaseAnswer> {
-  const { name: generatorName, kind } = generator
+  const { name: generatorName, kind, definition } = generator
+  const { user } = access
   const isByRequest =
-    isStrict(kind) || (kind === 'snowflake' && !server.workerLeases.mayLease(generatorName, user))
+    isStrict(kind) ||
+    (definition.scramble === true && !mayUnscramble(access)) ||
+    (kind === 'snowflake' && !server.workerLeases.mayLease(generatorName, user))
   if (isByRequest) return { ...shown(generator, server.timeline.nowUs()), lease: null }
   if (generator.kind === 'segment') {
     const range = await server.rangeLeases.lease(generator, { ids: count, ttlMs })
@@ -198,8 +209,7 @@ async function lease(context: CommandContext, args: Arguments): Promise<Reply> {
   const options = readOptions(context, args)
   const { catalogue, session } = context
   const generator = catalogue.find(generatorName) ?? (await catalogue.open(generatorName))
-  const caller = { user: session.access.user, address: session.address }
-  return mapOf(await leaseOf(context, generator, options, caller))
+  return mapOf(await leaseOf(context, generator, options, session))
 }
 
 function readOptions({ server }: CommandContext, args: Arguments): LeaseOptions {

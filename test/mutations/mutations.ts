@@ -318,6 +318,13 @@ export const mutations: readonly Mutation[] = [
     to: 'if (!offsetGiven || nextOffsetGiven) return false',
   },
   {
+    fault: 'a user that may only issue gets the key of scrambled ids',
+    foundBy: 'test/unit/commands/lease.test.ts',
+    file: 'src/commands/id-lease.ts',
+    from: '(definition.scramble === true && !mayUnscramble(access))',
+    to: '(definition.scramble === true && mayUnscramble(access) === undefined)',
+  },
+  {
     fault: 'strict order is acknowledged before other nodes have received the change',
     foundBy: 'test/unit/catalogue/incarnation-change.test.ts',
     scenario: 'fleet',

@@ -93,6 +93,26 @@ test('ID.LEASE of a segment replies a range of raw values, and ID.RETURN takes i
   assert.deepEqual([ranges, ttlMs], [[['70', '2070']], 600_000])
 })
 
+test('ID.LEASE of a scrambled segment leases nothing to a user without the permission for its key', async () => {
+  const desk = new Desk()
+  const { definition } = desk.catalogue.make('coupon', { kind: 'segment', scramble: true, max: 999n })
+  const { lease: permitted } = given(await desk.ask('ID.LEASE', 'coupon'))
+  assert.equal(typeof permitted, 'string')
+  desk.session.access = new Access('shop', new Set(['id.lease']), ['*'])
+  const before = desk.rangeLeases.figures().ids
+  const lease = given(await desk.ask('ID.LEASE', 'coupon'))
+  assert.deepEqual(lease, {
+    kind: 'segment',
+    incarnation: '1',
+    definition: JSON.stringify(definitionJson(definition)),
+    nowUs: lease.nowUs,
+    lease: null,
+  })
+  assert.equal(desk.rangeLeases.figures().ids, before)
+  desk.session.access = new Access('shop', new Set(['id.lease', 'lease|scrambled']), ['*'])
+  assert.equal(typeof given(await desk.ask('ID.LEASE', 'coupon')).lease, 'string')
+})
+
 test('ID.LEASES lists what is held and what rests, as the user may name it', async () => {
   const desk = new Desk()
   desk.catalogue.make('event', { kind: 'snowflake' })
