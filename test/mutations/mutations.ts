@@ -104,6 +104,13 @@ export const mutations: readonly Mutation[] = [
     to: '    if (!this.#stopped) return',
   },
   {
+    fault: 'a restore that is told to revoke the tokens of the copy leaves them valid',
+    foundBy: 'test/unit/auth/revived.test.ts',
+    file: 'src/auth/revived.ts',
+    from: 'const ended = revokesTokens ? validTokens(records, nowMs) : []',
+    to: 'const ended: Token[] = []',
+  },
+  {
     fault: 'the PostgreSQL door draws an id at once for a caller that may not have it',
     foundBy: 'test/unit/commands/in-process.test.ts',
     file: 'src/commands/in-process.ts',

@@ -1,8 +1,10 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Command } from 'commander'
+import { restoredAccess } from '../../auth/revived.ts'
 import { systemClock } from '../../base/clock.ts'
 import { describe } from '../../base/errors.ts'
+import { repairAll } from '../../engine/advance.ts'
 import { openEngine } from '../../engine/open.ts'
 import type { CopySummary } from '../../engine/sqlite/backup.ts'
 import { momentText } from '../../ids/moment.ts'
@@ -10,6 +12,7 @@ import type { Config } from '../../node/config-schema.ts'
 import { repairsOf } from '../../recovery/repairs.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
 import { UsageError, wholeNumber } from '../exit-codes.ts'
+import { revivedLines } from '../revived-text.ts'
 import { recordInStore } from '../store-audit.ts'
 import { fields, grouped, printAnswer } from '../terminal.ts'
 
@@ -49,35 +52,46 @@ export function addRestore(program: Command): void {
       '--skip <N>',
       'more ids than any generator can have reserved since the copy was made: those issued, and one largest refill for each crash',
     )
+    .option('--revoke-tokens', 'revoke every token of the copy, also those that were not revoked since')
     .option('--json', 'print JSON, for scripts')
   addConfigOptions(command, ['engine'])
     .addHelpText(
       'after',
       `
+It lists what the copy brings back: users that were removed, passwords and permissions that were changed, tokens that were revoked.
+
 Example:
   fahao restore fahao-2026-11-21.db --skip 100000000   a day at 1,000 ids per second, and some more`,
     )
-    .action(async (file: string, options: { skip: string; json?: true }) => {
+    .action(async (file: string, options: { skip: string; revokeTokens?: true; json?: true }) => {
       const { config } = configOf(command)
       const store = storeFile(config)
-      const { restoreSqlite } = await import('../../engine/sqlite/backup.ts')
+      const { recordsOfStore, restoreSqlite } = await import('../../engine/sqlite/backup.ts')
       const skip = wholeNumber(options.skip, '--skip')
       // As `serve` does: the folder of the store is created if it is missing.
       mkdirSync(dirname(store), { recursive: true })
+      const nowUs = systemClock.wallUs()
+      const repair = repairsOf(nowUs, skip, config.leadMs * 1000)
+      const areRevoked = options.revokeTokens === true
+      const access = restoredAccess(recordsOfStore(store), Math.floor(nowUs / 1000), areRevoked)
       const summary = restoreSqlite(file, store, {
         skip,
         clock: systemClock,
-        repair: repairsOf(systemClock.wallUs(), skip, config.leadMs * 1000),
+        repair: repairAll(repair, access.repair),
       })
-      await recordRestore(config, skip)
-      printAnswer(options, summary, [...copyLines(summary), `every bound was raised by ${grouped(skip)}`])
+      await recordRestore(config, areRevoked ? `skip ${skip}, all tokens revoked` : `skip ${skip}`)
+      printAnswer(options, { ...summary, revived: access.revived() }, [
+        ...copyLines(summary),
+        `every bound was raised by ${grouped(skip)}`,
+        ...revivedLines(access.revived(), areRevoked),
+      ])
     })
 }
 
 /** Records the restore in the store that it has made. */
 async function recordRestore(
   { engine: url, callTimeoutMs, unsafeEngine }: Config,
-  skip: bigint,
+  detail: string,
 ): Promise<void> {
   const say = (message: string) => console.error(`warn: the audit trail lacks this restore: ${message}`)
   try {
@@ -88,7 +102,7 @@ async function recordRestore(
       newStore: 'refuse',
       onEvent: ({ level, message }) => level === 'error' && say(message),
     })
-    await recordInStore(engine, 'restore', ['store'], `skip ${skip}`).finally(() => engine.close())
+    await recordInStore(engine, 'restore', ['store'], detail).finally(() => engine.close())
   } catch (error) {
     say(describe(error))
   }

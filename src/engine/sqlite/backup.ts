@@ -13,7 +13,7 @@ import { dirname, resolve } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { repairNothing, versionJump } from '../advance.ts'
-import { boundMax, type Repair } from '../engine.ts'
+import { boundMax, type Repair, type StoredRecord } from '../engine.ts'
 import { engineError } from './connection.ts'
 import { Counters } from './counters.ts'
 import { DatabaseSync } from './driver.ts'
@@ -99,6 +99,17 @@ export function restoreSqlite(
   } finally {
     rmSync(draft, { force: true })
     lock.release()
+  }
+}
+
+/** The records of the store at this place; undefined: there is none, or it cannot be read. */
+export function recordsOfStore(target: string): readonly StoredRecord[] | undefined {
+  const file = placeOfStore(target)
+  if (!existsSync(file)) return undefined
+  try {
+    return using(file, (database) => new Records(database).list(''))
+  } catch {
+    return undefined
   }
 }
 
