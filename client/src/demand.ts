@@ -11,6 +11,7 @@
  *  5. No refill is larger than `cap` allows, except for `least`.
  */
 
+import { assert } from '../../src/base/assert.ts'
 import { SizeCap } from './size-cap.ts'
 
 /** What a refill asks for before the use is known; after times with little use, and at most. */
@@ -113,6 +114,12 @@ export class Demand {
   keep(issued: number, monoUs: number): number {
     this.observe(issued, monoUs)
     return Math.max(Math.ceil(2 * this.#perSecond * this.#horizonSeconds), this.#usualAt(issued, monoUs))
+  }
+
+  /** Throws where an invariant is broken. */
+  assertInvariants(): void {
+    assert(this.#perSecond >= 0 && Number.isFinite(this.#perSecond), 'a rate is no less than 0')
+    assert(this.#step >= 1 && this.#step <= stepMax, 'a refill has ids')
   }
 
   #restored(): () => void {

@@ -6,7 +6,8 @@
  *  2. No id of a range is taken after its deadline, as far as `expire` was called in the same callback of the event loop.
  *  3. The fast run holds ids of the first range only, and for one callback: it is taken back at the end of that and by
  *     every method that takes or changes something. Where ids are permuted it holds none.
- *  4. What `leftovers` and `spare` name has not been issued and will not be: it has left the chain before they return.
+ *  4. What `leftovers` and `spare` name has not been issued and will not be: it has left the chain before they return. It lies
+ *     in the range of its lease, or is the end of that.
  */
 import { assert } from '../../src/base/assert.ts'
 import { FastRun } from '../../src/ids/fast-run.ts'
@@ -23,9 +24,13 @@ export type RangeTerms = {
 }
 
 /** A range with ids left. */
-type Link = RangeTerms & {
+type Link = {
+  readonly lease: string
+  deadlineUs: number
   readonly first: bigint
   readonly size: number
+  /** The first raw value above the range: not always the id after the last one. */
+  readonly end: bigint
   /** The next raw value, how many were taken before it, and how many are left. */
   next: bigint
   used: number
@@ -94,7 +99,9 @@ export class SegmentChain {
     const first = firstFrom(start, this.#increment, this.#offset)
     const size = countBelow(first, end, this.#increment)
     if (size === 0) return
-    this.#links.push({ ...terms, first, size, next: first, used: 0, left: size })
+    // The first range is the first to expire, also where the service has shortened its leases.
+    for (const link of this.#links) link.deadlineUs = Math.min(link.deadlineUs, terms.deadlineUs)
+    this.#links.push({ ...terms, first, size, end, next: first, used: 0, left: size })
     this.#lapsed = undefined
     this.#left += size
   }
@@ -221,8 +228,11 @@ export class SegmentChain {
   assertInvariants(): void {
     const { taken, count } = this.fastRun
     let sum = 0
-    for (const { first, size, next, used, left } of this.#links) {
+    let dueUs = 0
+    for (const { first, size, next, used, left, deadlineUs } of this.#links) {
       sum += left
+      assert(deadlineUs >= dueUs, 'the first range is the first to expire')
+      dueUs = deadlineUs
       assert(left > 0 && used >= 0 && used + left <= size, 'a range has ids left, and no more than it had')
       assert(next === first + BigInt(used) * this.#stride, 'the next id follows those that were taken')
     }
@@ -233,9 +243,9 @@ export class SegmentChain {
   }
 
   /** The lease of a range, and its first raw value that is unused after the next `kept` ids. */
-  #leftoverOf({ lease, first, size, next, used }: Link, kept = 0): Leftover {
+  #leftoverOf({ lease, first, size, end, next, used }: Link, kept = 0): Leftover {
     const from = this.#order?.unused(first, size, used + kept) ?? next + BigInt(kept) * this.#stride
-    return { lease, from }
+    return { lease, from: from < end ? from : end }
   }
 
   #next(count: number, run: Run): number {

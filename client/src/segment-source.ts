@@ -81,6 +81,7 @@ export class SegmentSource extends BufferedSource {
   override assertInvariants(): void {
     super.assertInvariants()
     this.#chain.assertInvariants()
+    this.#demand.assertInvariants()
   }
 
   protected override available(): number {

@@ -46,6 +46,11 @@ export class EngineCatalogue implements Catalogue {
     return this.#inUse.find(name)
   }
 
+  /** Throws where an invariant of what is open here is broken. For tests. */
+  assertInvariants(): void {
+    this.#inUse.assertInvariants()
+  }
+
   open(name: string): Promise<Generator> {
     return this.#inUse.open(name)
   }

@@ -17,6 +17,7 @@
  *  5. When `abandonAll` returns, nothing that was reserved before is issued any more, also by generators that were being
  *     opened.
  */
+import { assert } from '../base/assert.ts'
 import { hasCode } from '../base/errors.ts'
 import { globMatches } from '../base/glob.ts'
 import type { LeaderTerm } from '../cluster/events.ts'
@@ -100,6 +101,16 @@ export class GeneratorsInUse {
   /** All open generators. */
   values(): Iterable<OpenGenerator> {
     return this.#open.values()
+  }
+
+  /** Throws where an invariant is broken. For tests: it reads all that the open generators hold. */
+  assertInvariants(): void {
+    for (const [name, open] of this.#open) {
+      assert(open.name === name, 'one generator of a name is open')
+      open.assertInvariants()
+    }
+    for (const name of this.#reported.keys())
+      assert(this.#pending.has(name), 'versions are kept of names in transition')
   }
 
   /** Opens a generator. `mayCreate`: whether a client asks for it, so that rules may create it. */

@@ -251,6 +251,11 @@ export class OpenGenerator implements Generator {
     await this.#issuer.moveTo(newest)
   }
 
+  /** Throws where an invariant of its issuer is broken. For tests. */
+  assertInvariants(): void {
+    this.#issuer.assertInvariants()
+  }
+
   /** Stops issuing, rejects waiting calls with `reason`, and releases what can be released. */
   close(reason: Error): Promise<void> {
     this.#opened.callerRanges?.close(reason)

@@ -37,7 +37,7 @@ export const leaseCommands: readonly Command[] = [
     summary: 'Leases ids of a generator to a caller that issues them in its own process.',
     reply: leaseReply,
     notes:
-      'Any node answers. Of a `snowflake`: a worker id; the caller may stamp ids in whole units of time within `[fromUs, untilUs)`, and nothing else decides, no clock either. TTL, 1,000 to 900,000 ms (default 60,000), is the length of the span; HOLDER is a name for lists, at most 128 bytes without control and format characters (default: the address of the client). Of a `segment`: `ranges`, an array of `[start, end)` of raw values of its counter, with COUNT ids in all (default 1,000; fewer where its space ends). A raw value that is ≡ offset (mod increment) is an id; of a scrambled generator it becomes one by the permutation of `[0, max]` with `key`, in hexadecimal digits, by which ids can be unscrambled too; of a shuffled one, the caller chooses the order. The caller drops what is left `ttlMs` after it sent the request (TTL: 1,000 to 86,400,000 ms, default 600,000), so that a drop or an alteration reaches it. Of a `sequence` and a `timestamp` nothing is leased: `lease` is nil, and the caller asks for each id; so it is with a scrambled generator, unless the user has the permission `lease|scrambled`, and with a `snowflake` in a namespace with LEASES 0, or with RATE or DAILY and no LEASES. `EXHAUSTED` says when a worker id is free again, or that the space of the segment is used up.',
+      'Any node answers. Of a `snowflake`: a worker id; the caller may stamp ids in whole units of time within `[fromUs, untilUs)`, and nothing else decides, no clock either. TTL, 1,000 to 900,000 ms (default 60,000), is the length of the span; HOLDER is a name for lists, at most 128 bytes without control and format characters (default: the address of the client). Of a `segment`: `ranges`, an array of `[start, end)` of raw values of its counter, with COUNT ids in all (default 1,000; fewer where its space ends). A raw value that is ≡ offset (mod increment) is an id; of a scrambled generator it becomes one by the permutation of `[0, max]` with `key`, in hexadecimal digits, by which ids can be unscrambled too; of a shuffled one, the caller chooses the order. The caller drops what is left `ttlMs` after it sent the request (TTL: 1,000 to 86,400,000 ms, default 600,000), so that a drop or an alteration reaches it. Of a `sequence` and a `timestamp` nothing is leased: `lease` is nil, and the caller asks for each id; so it is with a scrambled generator, unless the user has the permission `lease|scrambled`, and with a `snowflake` whose units of time are longer than 30 s, or in a namespace with LEASES 0, or with RATE or DAILY and no LEASES. `EXHAUSTED` says when a worker id is free again, or that the space of the segment is used up.',
     arguments: [
       name,
       { name: 'n', type: 'integer', token: 'COUNT', optional: true },
@@ -53,7 +53,7 @@ export const leaseCommands: readonly Command[] = [
     summary: 'Extends the span of a worker lease, or confirms it for another generator.',
     reply: 'A map as `ID.LEASE` replies it.',
     notes:
-      'UNTIL is the `untilUs` of the last reply for this lease. If the span ends at another moment, another process has renewed it (a copy of the memory of its holder), or a reply was lost: `NOLEASE`, and nothing is changed. The generator may be another `snowflake` than that of `ID.LEASE`: one lease serves all whose layouts have room for the worker id (`WORKERID` elsewhere; `WRONGTYPE` where a namespace permits no leases). A reply permits time for the generator that it was asked for, and for no other.',
+      'UNTIL is the `untilUs` of the last reply for this lease. If the span ends at another moment, another process has renewed it (a copy of the memory of its holder), or a reply was lost: `NOLEASE`, and nothing is changed. The generator may be another `snowflake` than that of `ID.LEASE`: one lease serves all whose layouts have room for the worker id (`WORKERID` elsewhere; `WRONGTYPE` where nothing is leased). A reply permits time for the generator that it was asked for, and for no other.',
     arguments: [
       name,
       { name: 'lease', type: 'string' },
@@ -138,12 +138,12 @@ export async function leaseOf(
   { ttlMs, count, holder }: LeaseOptions,
   { access, address }: LeaseCaller,
 ): Promise<LeaseAnswer> {
-  const { name: generatorName, kind, definition } = generator
+  const { kind, definition } = generator
   const { user } = access
   const isByRequest =
     isStrict(kind) ||
     (definition.scramble === true && !mayUnscramble(access)) ||
-    (kind === 'snowflake' && !server.workerLeases.mayLease(generatorName, user))
+    (kind === 'snowflake' && !server.workerLeases.mayLease(generator, user))
   if (isByRequest) return { ...shown(generator, server.timeline.nowUs()), lease: null }
   if (generator.kind === 'segment') {
     const range = await server.rangeLeases.lease(generator, { ids: count, ttlMs })

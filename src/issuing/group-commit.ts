@@ -113,6 +113,10 @@ export class GroupCommit implements Issuer {
     return newest < this.#incarnation.floor ? undefined : newest
   }
 
+  assertInvariants(): void {
+    this.#queue.assertInvariants()
+  }
+
   moveTo(newest: bigint): Promise<void> {
     const move = async () => {
       this.#refuseMoveBack(newest)

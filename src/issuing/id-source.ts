@@ -31,6 +31,9 @@ export interface IdBuffer {
    * before it.
    */
   collect(count: number, contiguous: boolean): Run[] | undefined
+
+  /** Throws where an invariant is broken. For tests: it reads all that it holds. */
+  assertInvariants(): void
 }
 
 /** The buffer of one generator and the way to more ids. Driven by its reservoir, which makes one call at a time. */

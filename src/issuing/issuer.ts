@@ -61,6 +61,9 @@ export interface Issuer {
   /** Figures for INFO and metrics. */
   stats(): IssuerStats
 
+  /** Throws where an invariant is broken. For tests: it reads all that it holds. */
+  assertInvariants(): void
+
   /** Stops issuing, rejects waiting callers with `reason`, and releases the buffered range on top of the bound. */
   close(reason: Error): Promise<void>
 }

@@ -7,6 +7,7 @@
  *  2. Only the current block is touched; what lies above it can be released.
  *  3. The fast run holds no ids: each has to be permuted.
  */
+import { assert } from '../base/assert.ts'
 import { max53 } from '../ids/limits.ts'
 import type { BlockPermutation, Permutation } from '../ids/permutation.ts'
 import { Run, ScatteredRun } from '../ids/run.ts'
@@ -15,6 +16,11 @@ import { RangeBuffer } from './range-buffer.ts'
 /** Ids in no order. */
 abstract class PermutedBuffer extends RangeBuffer {
   protected override fill(): void {}
+
+  override assertInvariants(): void {
+    super.assertInvariants()
+    assert(this.fastRun.count === 0, 'the fast run holds no ids')
+  }
 
   /** Only a single id is contiguous. */
   protected override align(count: number): boolean {
@@ -40,6 +46,14 @@ export class ShuffledBuffer extends PermutedBuffer {
 
   override available(): number {
     return super.available() + this.#size - this.#used
+  }
+
+  override assertInvariants(): void {
+    super.assertInvariants()
+    assert(this.#used >= 0 && this.#used <= this.#size, 'the ids of a block are those that it has')
+    assert(this.#size <= this.#permutation.blockSize, 'a block is permuted as a whole')
+    const [top, next] = [this.#top, this.nextId]
+    assert(top === undefined || next === undefined || top < next, 'what lies above the block is untouched')
   }
 
   override dropBelow(floor: bigint): void {

@@ -144,6 +144,25 @@ export class RangeBuffer implements IdBuffer {
     this.low = false
   }
 
+  /** Throws where an invariant is broken. */
+  assertInvariants(): void {
+    let sum = 0
+    let end: bigint | undefined
+    for (const { next, left } of this.#ranges) {
+      assert(left > 0, 'a range without ids is not kept')
+      assert(firstFrom(next, this.increment, this.#offset) === next, 'ids are ≡ offset (mod increment)')
+      assert(end === undefined || next >= end, 'ranges increase, and do not overlap')
+      end = next + BigInt(left - 1) * this.#stride + 1n
+      sum += left
+    }
+    assert(sum === this.#left, 'the ids left are those of the ranges')
+    assert(end === undefined || end <= this.#end, 'no id is at or above the end of the newest range')
+    assert(
+      this.fastRun.taken + this.fastRun.count <= (this.#ranges[0]?.left ?? 0),
+      'the fast run is of the first range',
+    )
+  }
+
   /** Removes up to `count` ids of the first range and writes them to `run`; 0 when the buffer is empty. */
   protected next(count: number, run: Run): number {
     this.#recall()

@@ -17,6 +17,7 @@
  *  8. Before waiting callers are served, it is checked whether this process may issue: it may only lead or own the
  *     store for a time, and what it has reserved may have been dropped because a copy of its memory exists.
  */
+import { assert } from '../base/assert.ts'
 import type { Timer } from '../base/clock.ts'
 import { hasCode } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
@@ -146,6 +147,16 @@ export class Reservoir implements Issuer {
       drySeconds: this.#drySeconds + (this.#queue?.drySeconds ?? 0),
       waiting: this.#queue?.length ?? 0,
     }
+  }
+
+  assertInvariants(): void {
+    this.#buffer.assertInvariants()
+    this.#queue?.assertInvariants()
+    const { count } = this.#fastRun
+    assert(this.#queue === undefined || this.#queue.length > 0, 'there is a queue only while a caller waits')
+    assert(count === 0 || this.#queue === undefined, 'no call takes ids while a caller waits')
+    assert(count === 0 || !(this.#suspended || this.#closed !== undefined), 'no id is issued after the end')
+    assert(this.#closed === undefined || this.#queue === undefined, 'no caller waits after the end')
   }
 
   moveTo(newest: bigint): Promise<void> {

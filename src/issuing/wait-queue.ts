@@ -7,6 +7,7 @@
  *  3. The queue is bounded in length, and each caller waits for a bounded time.
  *  4. Memory is bounded by the callers that wait now, not by all that have waited.
  */
+import { assert } from '../base/assert.ts'
 import type { Clock, Timer } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Run } from '../ids/run.ts'
@@ -145,6 +146,29 @@ export class WaitQueue {
       const error = waiter.gone ? undefined : reason(waiter)
       if (error !== undefined) this.#reject(waiter, error)
     }
+  }
+
+  /** Throws where an invariant is broken. */
+  assertInvariants(): void {
+    const waiting = this.#waiters.filter(({ gone }) => !gone)
+    assert(
+      waiting.length === this.length && this.length <= this.#lengthMax,
+      'the length is of those that wait',
+    )
+    assert(
+      waiting.reduce((sum, { count }) => sum + count, 0) === this.#demand,
+      'the demand is of those that wait',
+    )
+    assert(
+      waiting.every(({ place }, at) => at === 0 || place > waiting[at - 1]!.place),
+      'callers stand in the order of their arrival',
+    )
+    assert(
+      this.#waiters.slice(0, this.#head).every(({ gone }) => gone),
+      'no caller that waits is passed over',
+    )
+    assert(this.#waiters.length <= 2 * this.length + slack + 1, 'memory is bounded by those that wait')
+    assert(this.length === 0 || this.#timer !== undefined, 'each caller waits for a bounded time')
   }
 
   #reject(waiter: Waiter, error: unknown): void {

@@ -1,4 +1,5 @@
 /** The records of worker ids, as they stand in the engine. */
+import { assert } from '../base/assert.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
 import { listAll } from '../engine/pages.ts'
@@ -124,6 +125,19 @@ export function readWorker(stored: StoredRecord): WorkerRecord {
       'ENGINE',
       `the record ${stored.key} cannot be read (${describe(error)}); restore or remove it`,
     )
+  }
+}
+
+/** Throws where a record of a store breaks what its writers keep. For tests. */
+export function assertInvariants(records: readonly StoredRecord[]): void {
+  for (const stored of records) {
+    const { boundUs, startUs, epoch, generator, ahead, returned } = readWorker(stored)
+    if (stored.key === othersKey) continue
+    assert(epoch >= 1, `${stored.key} was claimed`)
+    assert(boundUs >= (startUs ?? 0), `${stored.key} does not end before it begins`)
+    assert((startUs === undefined) === (generator === undefined), `${stored.key} is of a node or of a caller`)
+    assert(returned === undefined || startUs !== undefined, `${stored.key} was returned by a caller`)
+    assert(ahead === undefined || ahead.fromUs > ahead.sinceUs, `${stored.key} began ahead of the clock`)
   }
 }
 

@@ -202,6 +202,19 @@ export class Worker {
     await this.#options.engine.write(recordKey(held.id), value, held.version).catch(() => undefined)
   }
 
+  /** Throws where an invariant is broken. */
+  assertInvariants(): void {
+    const held = this.#held
+    if (held === undefined) return
+    const { id, startUs, record, used } = held
+    assert(record.boundUs >= startUs, 'a claim does not end before it begins')
+    assert(record.owner === this.#owner, 'a claim is of this process')
+    const othersUs = this.#lost.get(id) ?? 0
+    assert(startUs >= othersUs, 'a claim begins above the time of an earlier one of the same id')
+    for (const [generator, { untilUs }] of used)
+      assert(untilUs <= record.boundUs, `'${generator}' used only time that is reserved`)
+  }
+
   #inTurn(task: () => Promise<void>): Promise<void> {
     const next = this.#securing.then(task, task)
     this.#securing = next

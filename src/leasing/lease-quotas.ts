@@ -15,6 +15,7 @@
  */
 import { type Namespace, titleOf } from '../auth/namespace.ts'
 import type { Quota, Quotas } from '../auth/quotas.ts'
+import { assert } from '../base/assert.ts'
 import { FahaoError } from '../base/errors.ts'
 import { globMatcher } from '../base/glob.ts'
 import type { Timeline } from '../base/timeline.ts'
@@ -141,6 +142,20 @@ export class LeaseQuotas {
     return this.#limiting({ name, user }).every(isCounted)
       ? undefined
       : { generator, countedFor: [...countedFor, name] }
+  }
+
+  /** Throws where an invariant is broken. */
+  assertInvariants(): void {
+    for (const { settled, settledUs } of this.#given) {
+      assert(
+        settled === Number.POSITIVE_INFINITY || settled <= this.#events,
+        'what is settled came before now',
+      )
+      assert(
+        (settled === Number.POSITIVE_INFINITY) === (settledUs === Number.POSITIVE_INFINITY),
+        'it has its time',
+      )
+    }
   }
 
   #limiting({ name, user }: LeaseRequested): Quota[] {

@@ -12,6 +12,7 @@
  *  3. At most `rememberedMax` ranges are remembered; of more, the one that was leased first is forgotten.
  */
 import { timingSafeEqual } from 'node:crypto'
+import { assert } from '../base/assert.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Generator, RangeLease } from '../catalogue/catalogue.ts'
 
@@ -121,6 +122,17 @@ export class RangeLeases {
       returnedIds: this.#returnedIds,
       refused: this.#refused,
     }
+  }
+
+  /** Throws where an invariant is broken. */
+  assertInvariants(): void {
+    assert(this.#newest.size <= this.#rememberedMax, 'so many ranges are remembered')
+    for (const { start, end, ids } of this.#newest.values())
+      assert(start < end && ids > 0, 'a range that is remembered has ids')
+    assert(
+      this.#returned <= this.#ranges && this.#returnedIds <= this.#ids,
+      'no more went back than was leased',
+    )
   }
 
   #gap(): false {

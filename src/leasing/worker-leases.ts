@@ -83,9 +83,12 @@ export class WorkerLeases {
     this.#free = new FreeWorkers(deps)
   }
 
-  /** Whether no namespace keeps this user from issuing ids of this generator in its own process. */
-  mayLease(name: string, user: string): boolean {
-    return this.#deps.quotas?.forbidding(name, user) === undefined
+  /** Whether this user may issue ids of this `snowflake` in its own process: no namespace forbids it, and no long unit of time. */
+  mayLease(
+    { name, definition }: Pick<CurrentGenerator, 'definition'> & { readonly name: string },
+    user: string,
+  ): boolean {
+    return !hasLongUnits(definition) && this.#deps.quotas?.forbidding(name, user) === undefined
   }
 
   /**
@@ -296,7 +299,7 @@ export class WorkerLeases {
     const generator = await this.#deps.catalogue.current(name)
     const { definition } = generator
     if (definition.kind !== 'snowflake') throw noWorkerId(name, definition.kind)
-    if (layoutOf(definition).unitUs > leaseLimits.unitMaxUs) throw longUnits(name)
+    if (hasLongUnits(definition)) throw longUnits(name)
     return generator
   }
 
@@ -310,6 +313,10 @@ function checkFits(name: string, worker: number, { definition }: CurrentGenerato
   const layout = layoutOf(definition)
   if (worker >= 2 ** layout.nodeBits) throw noRoom(name, worker, layout.nodeBits)
   if (untilUs > Number(timeEndUs(layout))) throw fullTime(name)
+}
+
+function hasLongUnits(definition: CurrentGenerator['definition']): boolean {
+  return layoutOf(definition).unitUs > leaseLimits.unitMaxUs
 }
 
 function floorUs({ epochUs, unitUs }: Layout, floor: bigint): number {

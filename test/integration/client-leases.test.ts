@@ -180,6 +180,48 @@ describe('snowflakes', () => {
     assert.notEqual(nodeOf(a), nodeOf(c))
   })
 
+  test('an alteration of the layout is followed: to fewer worker ids, to long units of time, and back', async (t) => {
+    const failed: string[] = []
+    const onEvent = (event: ClientEvent) =>
+      void (event.type === 'refill-failed' && failed.push(event.error.code))
+    const wide = ['LAYOUT', 'time:41,node:10,sequence:12;epoch=2020-01-01T00:00:00Z']
+    const { name, client, generator } = await prepared(t, ['snowflake', ...wide], { horizonMs: 500, onEvent })
+    assert.equal(await admin.command('ID.CREATE', `${name}-beside`, 'KIND', 'snowflake', ...wide), 'OK')
+    const beside = await client.generator(`${name}-beside`)
+    const ids = new Set<bigint>()
+    const untilAltered = async () => {
+      const { requests, failures } = generator.stats()
+      // A renewal, or a request, after the alteration.
+      while (generator.stats().requests + generator.stats().failures === requests + failures) {
+        ids.add(await generator.next())
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+    }
+    // Each is above the one before it.
+    const layouts = [
+      'time:41,node:4,sequence:18;epoch=2020-01-01T00:00:00Z',
+      'time:24,node:10,sequence:28;unit=1m;epoch=2020-01-01T00:00:00Z',
+      'time:41,node:9,sequence:13;epoch=2010-01-01T00:00:00Z',
+    ]
+    for (const layout of layouts) {
+      assert.equal(await admin.command('ID.ALTER', name, 'LAYOUT', layout), 'OK')
+      await untilAltered()
+      const before = ids.size
+      for (let count = 0; count < 100; count++) ids.add(await generator.next())
+      assert.equal(ids.size, before + 100)
+      await beside.next()
+    }
+    assert.ok(!failed.includes('WORKERID'), failed.join())
+  })
+
+  test('a layout whose units of time are too long for a lease is opened, and each id is asked for', async (t) => {
+    const long = 'time:31,node:10,sequence:22;unit=1m;epoch=2020-01-01T00:00:00Z'
+    const { generator } = await prepared(t, ['snowflake', 'LAYOUT', long])
+    const ids = await generator.nextBatch(10)
+    assert.equal(new Set(ids).size, 10)
+    assert.deepEqual([generator.tryNext(), generator.stats().buffered], [undefined, 0])
+  })
+
   test('ids increase from one renewal to the next', async (t) => {
     const { generator } = await prepared(t, ['snowflake'], { horizonMs: 500 })
     let last = 0n

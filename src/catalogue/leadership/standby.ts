@@ -6,6 +6,7 @@
  *  2. While the slot has no leader, a caller waits as long as it would wait for ids; in no other case it waits. Once this
  *     node leads, callers get STALE, and continue with the issuer that has replaced this one.
  */
+import { assert } from '../../base/assert.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { slotNotServed } from '../../base/moved.ts'
 import type { Cluster } from '../../cluster/cluster.ts'
@@ -54,6 +55,10 @@ export class Standby implements Issuer {
   /** Only the leader has it. */
   lastIssued(): undefined {
     return undefined
+  }
+
+  assertInvariants(): void {
+    assert(this.#waiting >= 0 && this.#waiting <= this.#waitersMax, 'so many callers may wait')
   }
 
   moveTo(): Promise<void> {

@@ -108,7 +108,7 @@ function lease(node: IssuingNode): Operation {
     tag: 'ids',
     summary: 'Leases ids of a generator to a caller that issues them in its own process.',
     notes:
-      'Any node answers. Of a snowflake: a worker id, and the span of time in which the caller may stamp ids in whole units of time. Of a segment: ranges of raw values. Of a strict kind nothing is leased: `lease` is null, as it is of a scrambled generator unless the user has the permission `lease|scrambled`, and of a snowflake in a namespace with LEASES 0, or with RATE or DAILY and no LEASES.',
+      'Any node answers. Of a snowflake: a worker id, and the span of time in which the caller may stamp ids in whole units of time. Of a segment: ranges of raw values. Of a strict kind nothing is leased: `lease` is null, as it is of a scrambled generator unless the user has the permission `lease|scrambled`, and of a snowflake with units of time of more than 30 s, or in a namespace with LEASES 0, or with RATE or DAILY and no LEASES.',
     query,
     answers: { 200: jsonAnswer('The lease.', leaseShape) },
     errors: leaseErrors,

@@ -50,15 +50,11 @@ export class LeaseService {
 
   /** Replaces the layout: ids of the new one begin above all time that is leased. */
   alter(layout: string): void {
+    const ownUntilUs = this.#own === undefined ? 0 : this.#ownUntilUs()
+    const ends = [...this.#leases.values()].map(({ untilUs }) => untilUs)
     this.layout = layout
     this.#incarnation++
-    const ends = [...this.#leases.values()].map(({ untilUs }) => untilUs)
-    this.#floorUs = Math.max(
-      this.#floorUs,
-      this.nowUs,
-      ...ends,
-      this.#own === undefined ? 0 : this.#ownUntilUs(),
-    )
+    this.#floorUs = Math.max(this.#floorUs, this.nowUs, ownUntilUs, ...ends)
     this.#own = undefined
   }
 
@@ -69,17 +65,21 @@ export class LeaseService {
     if (this.refusal !== undefined) throw this.refusal
     const ttlUs = Number(words[words.indexOf('TTL') + 1]) * 1000
     if (verb === 'ID.RUNS') return this.#runs(Number(words[2]))
-    if (verb === 'ID.LEASE') return this.permitsLeases ? this.#lease(ttlUs) : this.#described()
+    if (verb === 'ID.LEASE') return this.#isLeased ? this.#lease(ttlUs) : this.#described()
     const held = this.#leases.get(lease!)
     if (held === undefined) throw new FahaoError('NOLEASE', 'take another')
     if (verb === 'ID.RETURN') return 1
     if (Number(words[words.indexOf('UNTIL') + 1]) !== held.untilUs)
       throw new FahaoError('NOLEASE', 'take another')
-    if (!this.permitsLeases) throw new FahaoError('WRONGTYPE', 'ask for each id')
+    if (!this.#isLeased) throw new FahaoError('WRONGTYPE', 'ask for each id')
     if (held.worker >= 2 ** parseLayout(this.layout).nodeBits)
       throw new FahaoError('WORKERID', 'take another')
     held.untilUs = Math.max(held.untilUs, this.#untilUs(held.fromUs, ttlUs))
     return this.#grant(lease!, held)
+  }
+
+  get #isLeased(): boolean {
+    return this.permitsLeases && parseLayout(this.layout).unitUs <= 30_000_000
   }
 
   /** The lowest worker id comes last, so that a new lease has a smaller one. */

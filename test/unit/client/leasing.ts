@@ -79,6 +79,7 @@ export class Leasing {
         } else due -= taken
       }
       await this.clock.pass(100)
+      this.source.assertInvariants()
     }
     return missing
   }

@@ -10,9 +10,11 @@ import { clientOf, LeaseService } from './lease-service.ts'
 const epoch = 'epoch=2025-01-01T00:00:00Z'
 const milliseconds = `time:41,node:10,sequence:12;${epoch}`
 const longUnits = `time:31,node:10,sequence:22;unit=10s;${epoch}`
+const minutes = `time:31,node:10,sequence:22;unit=1m;${epoch}`
 const layouts = [
   milliseconds,
   longUnits,
+  minutes,
   `time:41,node:4,sequence:18;${epoch}`,
   `time:41,node:2,sequence:20;${epoch}`,
   `time:43,node:9,sequence:11;${epoch}`,
@@ -85,6 +87,43 @@ describe('an id of a snowflake comes once', () => {
       await client.close()
     })
   }
+
+  test('although its layout loses the room for the worker id, of this client and then of this generator', async () => {
+    const { clock, service, client, take, rest, failures } = opened(milliseconds)
+    const generators = [await client.generator('event'), await client.generator('other')]
+    for (const generator of generators) await take(generator, 10)
+    for (const nodeBits of [4, 2, 10]) {
+      service.alter(`time:41,node:${nodeBits},sequence:12;${epoch}`)
+      for (const generator of generators) {
+        await rest(generator)
+        await take(generator, 10)
+      }
+    }
+    assert.equal(failures(), 0)
+    // The leases of the layout before are returned, and not kept until their time is over.
+    const returned = service.requests.filter((request) => request.startsWith('ID.RETURN'))
+    assert.deepEqual(returned.toSorted(), ['ID.RETURN event', 'ID.RETURN other'])
+    const closing = client.close()
+    await clock.pass(3000)
+    await closing
+  })
+
+  test('although its units of time become too long for a lease: then each id is asked for, and leased again later', async () => {
+    const { service, client, take, rest, failures } = opened(milliseconds)
+    const generator = await client.generator('event')
+    await take(generator, 10)
+    service.alter(minutes)
+    await rest(generator)
+    await take(generator, 10)
+    assert.equal(generator.tryNext(), undefined)
+    assert.equal(service.requests.at(-1), 'ID.RUNS event')
+    service.alter(milliseconds)
+    await rest(generator)
+    await take(generator, 10)
+    assert.ok(generator.tryNext() !== undefined)
+    assert.equal(failures(), 0)
+    await client.close()
+  })
 
   test('whatever replaces the source of its ids, in whichever order', async () => {
     const operation = fc.oneof(

@@ -1,6 +1,6 @@
 /** Callers that wait: their order, and that each is settled once. */
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { afterEach, describe, test } from 'node:test'
 import { WaitQueue } from '../../../client/src/wait-queue.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Run } from '../../../src/ids/run.ts'
@@ -10,10 +10,16 @@ import { Leasing } from './leasing.ts'
 
 const late = () => new FahaoError('UNAVAILABLE', 'no id in time; retry')
 
+const opened: WaitQueue[] = []
+afterEach(() => {
+  for (const queue of opened.splice(0)) queue.assertInvariants()
+})
+
 /** A queue, and what serves ids to it, from 1 on. */
 function queueOf() {
   const clock = new FakeClock()
   const queue = new WaitQueue(clock, 1000, late)
+  opened.push(queue)
   let next = 1n
   /** Serves as long as `buffered` suffices. */
   const serve = (buffered: number) => {

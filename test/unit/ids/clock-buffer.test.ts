@@ -37,6 +37,7 @@ function take(buffer: ClockBuffer, count: number): bigint[] {
   while (ids.length < count && buffer.take(count - ids.length, run) > 0) {
     for (let index = 0; index < run.count; index++) ids.push(run.at(index))
   }
+  buffer.assertInvariants()
   return ids
 }
 

@@ -36,6 +36,7 @@ async function load({ clock, reservoir }: Process, rate: number, seconds: number
       sent += taken || 1
     }
     await clock.pass(tickMs)
+    reservoir.assertInvariants()
   }
   return met
 }

@@ -13,6 +13,7 @@ const safeEnd = 2n ** 53n
 function take(buffer: RangeBuffer, count: number): bigint[] {
   const run = new Run()
   const taken = buffer.take(count, run)
+  buffer.assertInvariants()
   return Array.from({ length: taken }, (_, index) => run.at(index))
 }
 
@@ -23,6 +24,7 @@ function collect(buffer: RangeBuffer, count: number): bigint[] {
     .flatMap((run) => Array.from({ length: run.count }, (_, index) => run.at(index)))
 }
 
+/** All that is left. */
 function takeAll(buffer: RangeBuffer): bigint[] {
   const ids: bigint[] = []
   while (buffer.available() > 0) ids.push(...take(buffer, 1000))

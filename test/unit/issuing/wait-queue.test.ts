@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { afterEach, describe, it } from 'node:test'
 import { FahaoError, hasCode } from '../../../src/base/errors.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { WaitQueue } from '../../../src/issuing/wait-queue.ts'
@@ -7,6 +7,11 @@ import { FakeClock, settled } from '../fake-clock.ts'
 
 const one = { count: 1, contiguous: false, safe: false }
 const runs = [new Run()]
+
+const queues: WaitQueue[] = []
+afterEach(() => {
+  for (const queue of queues.splice(0)) queue.assertInvariants()
+})
 
 function opened(lengthMax = 10) {
   const clock = new FakeClock()
@@ -17,6 +22,7 @@ function opened(lengthMax = 10) {
     () => new FahaoError('DRY', 'dry'),
     () => left.push(queue.length),
   )
+  queues.push(queue)
   return { clock, left, queue }
 }
 

@@ -4,7 +4,12 @@ import { hasCode } from '../../../src/base/errors.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { Worker } from '../../../src/issuing/worker.ts'
-import { readWorker, workerPrefix, workerRecords } from '../../../src/issuing/worker-records.ts'
+import {
+  assertInvariants,
+  readWorker,
+  workerPrefix,
+  workerRecords,
+} from '../../../src/issuing/worker-records.ts'
 import { repairWorkers } from '../../../src/recovery/repair-workers.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock } from '../fake-clock.ts'
@@ -41,8 +46,10 @@ function start({
     holder: `host:${processes}`,
     onEvent: (message) => events.push(message),
   })
-  const secure = () => worker.secure(timeline.nowUs() + 1000)
+  const secure = () => worker.secure(timeline.nowUs() + 1000).finally(() => worker.assertInvariants())
   const record = async (id: number) => {
+    worker.assertInvariants()
+    assertInvariants(await workerRecords(engine))
     const stored = await engine.read(`${workerPrefix}${id}`)
     return stored && readWorker(stored)
   }

@@ -182,6 +182,7 @@ describe('a lease', () => {
     const layout = 'time:32,node:8,sequence:14;unit=31s;epoch=2026-01-01T00:00:00Z'
     await server.catalogue.create('slow', { kind: 'snowflake', layout })
     await assert.rejects(server.leases.lease('slow', asker), { code: 'WRONGTYPE' })
+    assert.equal(server.leases.mayLease(await server.catalogue.open('slow'), asker.user), false)
   })
 })
 

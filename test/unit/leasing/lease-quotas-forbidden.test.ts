@@ -16,7 +16,8 @@ describe('worker leases in a namespace that counts ids', () => {
         message:
           "namespace 'shop' of team-a has no LEASES for 'shop:event', so no worker id is leased for it; ask for each id: ID.NEXT shop:event",
       }
-      assert.equal(one.workers.mayLease('shop:event', 'alice'), false)
+      const event = await one.node.catalogue.open('shop:event')
+      assert.equal(one.workers.mayLease(event, 'alice'), false)
       await assert.rejects(one.workers.lease('shop:event', by), refused)
       await assert.rejects(one.workers.renew('shop:event', held.lease, { ...held, ttlMs: 900_000 }), refused)
       await assert.rejects(one.workers.renew('shop:event', outside.lease, outside), refused)
@@ -27,7 +28,7 @@ describe('worker leases in a namespace that counts ids', () => {
   it('are permitted by its LEASES, and counted', async () => {
     const { one, namespaces } = await startQuotas()
     await namespaces.set('shop', { match: 'shop:*', idsPerSecond: 10, idsPerDay: 10, leases: 1 })
-    assert.equal(one.workers.mayLease('shop:event', 'alice'), true)
+    assert.equal(one.workers.mayLease(await one.node.catalogue.open('shop:event'), 'alice'), true)
     const { lease, untilUs } = await one.workers.lease('shop:event', by)
     await one.workers.renew('shop:event', lease, { untilUs, ttlMs: 900_000 })
     await assert.rejects(one.workers.lease('shop:event', by), { code: 'QUOTA' })
