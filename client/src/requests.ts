@@ -2,6 +2,7 @@
 import { FahaoError } from '../../src/base/errors.ts'
 import type { Format } from '../../src/ids/format.ts'
 import { Run } from '../../src/ids/run.ts'
+import type * as clockCode from './clock-code.ts'
 import type { Kind } from './generator.ts'
 import type * as idOrder from './id-order.ts'
 
@@ -29,6 +30,8 @@ export type Description = {
   readonly format: Format | undefined
   /** For ids that are not issued as they are counted. */
   readonly orders: typeof idOrder | undefined
+  /** For ids of leased time. */
+  readonly clock: typeof clockCode | undefined
 }
 
 /** What `ID.LEASE` grants. Times in Unix µs of the service. */
@@ -140,6 +143,7 @@ async function grantOf(reply: unknown): Promise<Grant> {
       definition.scramble === true || definition.within === 'shuffled'
         ? await import('./id-order.ts')
         : undefined,
+    clock: fields.worker == null ? undefined : await import('./clock-code.ts'),
     nowUs: Number(fields.nowUs),
     lease: fields.lease == null ? undefined : String(fields.lease),
     ranges: Array.isArray(ranges) ? ranges.map(rangeOf) : [],

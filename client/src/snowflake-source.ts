@@ -15,10 +15,9 @@
 import type { Random } from '../../src/base/clock.ts'
 import { FahaoError } from '../../src/base/errors.ts'
 import type { Timeline } from '../../src/base/timeline.ts'
-import { ClockBuffer } from '../../src/ids/clock-buffer.ts'
+import type { ClockBuffer } from '../../src/ids/clock-buffer.ts'
 import type { FastRun } from '../../src/ids/fast-run.ts'
 import type { Layout } from '../../src/ids/layout.ts'
-import { parseLayout } from '../../src/ids/layout-text.ts'
 import { max53 } from '../../src/ids/limits.ts'
 import type { Run } from '../../src/ids/run.ts'
 import { BufferedSource, type BufferedSourceOptions } from './buffered-source.ts'
@@ -67,6 +66,7 @@ export class SnowflakeSource extends BufferedSource {
   constructor(options: SnowflakeSourceOptions, span: Span) {
     super(options)
     this.#options = options
+    const { ClockBuffer, parseLayout } = span.clock
     this.#layout = parseLayout(options.definition.layout)
     this.#unitMax = 2 ** Math.min(this.#layout.timeBits, 53)
     this.#timeline = options.time.timeline

@@ -28,6 +28,7 @@ export type Span = {
   /** When its request was sent, on the monotonic clock in µs: what the service said is as old as that. */
   readonly sentUs: number
   readonly grant: Grant
+  readonly clock: NonNullable<Grant['clock']>
   /** What this process has used of time for the generator, under this lease or another one. */
   readonly used: UsedTime
 }
@@ -152,8 +153,14 @@ export class WorkerLease {
   }
 
   #span(name: string, grant: Grant, sentUs: number): Span {
-    const { lease, worker, fromUs, untilUs, nowUs } = grant
-    if (lease === undefined || worker === undefined || fromUs === undefined || untilUs === undefined)
+    const { lease, worker, fromUs, untilUs, nowUs, clock } = grant
+    if (
+      lease === undefined ||
+      worker === undefined ||
+      fromUs === undefined ||
+      untilUs === undefined ||
+      !clock
+    )
       throw new FahaoError('WRONGTYPE', `'${name}' leases no worker id; it was altered`)
     const held = this.#held?.lease === lease ? this.#held : undefined
     const used = this.#options.usedOf(name)
@@ -165,6 +172,6 @@ export class WorkerLease {
       used: (held?.used ?? new Set()).add(used),
     }
     this.#options.observe(nowUs)
-    return { claim: lease, worker, fromUs, untilUs, sentUs, grant, used }
+    return { claim: lease, worker, fromUs, untilUs, sentUs, grant, clock, used }
   }
 }

@@ -204,9 +204,8 @@ export class Worker {
 
   /** Throws where an invariant is broken. */
   assertInvariants(): void {
-    const held = this.#held
-    if (held === undefined) return
-    const { id, startUs, record, used } = held
+    if (this.#held === undefined) return
+    const { id, startUs, record, used } = this.#held
     assert(record.boundUs >= startUs, 'a claim does not end before it begins')
     assert(record.owner === this.#owner, 'a claim is of this process')
     const othersUs = this.#lost.get(id) ?? 0

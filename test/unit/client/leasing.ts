@@ -105,6 +105,7 @@ export class Leasing {
       definition: {},
       format: undefined,
       orders: undefined,
+      clock: undefined,
       nowUs: this.clock.wall,
       lease: this.#newest,
       ranges: [range],

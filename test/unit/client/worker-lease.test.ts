@@ -1,6 +1,7 @@
 /** The worker lease of a client: what it asks for, and which answers give it a span. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import * as clock from '../../../client/src/clock-code.ts'
 import { WorkerLease } from '../../../client/src/worker-lease.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { UsedTime } from '../../../src/ids/used-time.ts'
@@ -135,7 +136,7 @@ describe('a worker lease', () => {
     const { service, lease, words } = leaseOf()
     service.answer = () => granted('x', 100, 300)
     const answer = { ...granted('x', 100, 200), kind: 'snowflake', definition: {} } as const
-    const none = { format: undefined, orders: undefined, ttlMs: undefined, key: undefined }
+    const none = { clock, format: undefined, orders: undefined, ttlMs: undefined, key: undefined }
     const span = lease.adopt('event', { ...answer, ...none, ranges: [] }, 9)
     assert.deepEqual([span.untilUs, span.sentUs], [200, 9])
     await lease.secure('event')
