@@ -8,7 +8,8 @@
  *  3. The node on which a generator was changed issues above all ids that clients had received before the change was sent.
  *  4. A request for one range gets one range.
  *  5. Values of a counter, taken for blocks of as many ids as its increment was, have no id in common (blocks.ts).
- *  6. Leased values of a counter are above those of every earlier incarnation.
+ *  6. What is asked for, or leased, after a floor for every node was acknowledged lies at or above it.
+ *  7. Leased values of a counter are above those of every earlier incarnation.
  */
 import { AssertionError } from 'node:assert/strict'
 import { type Run, two32 } from '../../src/ids/run.ts'
@@ -52,6 +53,8 @@ type Known = {
   last: Kind | undefined
   /** The life in which operators have seen it last; undefined: an advance may have begun another since. */
   incarnation: bigint | undefined
+  /** The last floor for every node, since when. */
+  floor: { readonly sinceUs: number; readonly least: bigint } | undefined
   /** By incarnation of a counter, what was given of its leases. */
   leased: Map<bigint, { least: bigint; most: bigint }>
   /** Changes that are under way, and all that operators have asked for. */
@@ -102,6 +105,7 @@ export class Checker {
         this.ids++
       }
       const first = run.first
+      if (!reply.isUnaware) this.askedFor(generator, first, reply.sentUs)
       if (first <= least) this.fail(generator, this.#disorder(first, least, reply))
       const last = run.at(run.count - 1)
       if (last > largest) largest = last
@@ -127,9 +131,23 @@ export class Checker {
         this.fail(generator, `${value} of incarnation ${incarnation} is among those of incarnation ${other}`)
   }
 
-  /** An operator asks for something that may change the generator's kind or incarnation. */
-  change(generator: string, kinds: { readonly strictly: boolean }): Change {
+  /** An operator was told that no node issues an id below this one any more. */
+  floored(generator: string, least: bigint): void {
     const known = this.#of(generator)
+    if (known.changes === 0 && known.kind === 'segment') known.floor = { sinceUs: this.#world.nowUs, least }
+  }
+
+  /** A caller has a value that was asked for, or leased, at this time. */
+  askedFor(generator: string, value: bigint, sentUs: number): void {
+    const { floor } = this.#of(generator)
+    if (floor !== undefined && sentUs >= floor.sinceUs && value < floor.least)
+      this.fail(generator, `${value} was issued below ${floor.least}, the floor of every node`)
+  }
+
+  /** An operator asks for something that may change the generator's kind or incarnation. */
+  change(generator: string, kinds: { readonly strictly: boolean; readonly keepsFloor: boolean }): Change {
+    const known = this.#of(generator)
+    if (!kinds.keepsFloor) known.floor = undefined
     known.changes++
     known.asked++
     known.since = undefined
@@ -238,6 +256,7 @@ export class Checker {
     known.last = undefined
     known.isUnclear = true
     known.isForgotten = true
+    known.floor = undefined
     known.leased.clear()
     this.#blocks.forget(generator)
     this.#startAnew(known)
@@ -260,6 +279,7 @@ export class Checker {
       kind: undefined,
       last: undefined,
       incarnation: 0n,
+      floor: undefined,
       leased: new Map(),
       changes: 0,
       asked: 0,

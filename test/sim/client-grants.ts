@@ -21,6 +21,8 @@ type RangeGrant = {
   readonly increment: number
   readonly offset: bigint
   readonly incarnation: bigint
+  /** When it was asked for, in true µs. */
+  readonly sentUs: number
   /** On the monotonic clock, in µs. */
   readonly deadlineUs: number
 }
@@ -91,6 +93,7 @@ export class ClientGrants {
         increment: Number(definition.increment),
         offset: BigInt(definition.offset),
         incarnation: BigInt(String(incarnation)),
+        sentUs,
         deadlineUs: sentMonoUs + Number(ttlMs) * 1000,
       })
   }

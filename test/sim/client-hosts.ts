@@ -220,6 +220,7 @@ export class ClientHosts {
       if (grant === undefined) checker.fail(name, `${machine.name} gave ${id}, which it was not granted`)
       if (grant?.kind !== 'range') continue
       checker.counted(name, id, grant.incarnation)
+      checker.askedFor(name, id, grant.sentUs)
       checker.block(name, id, grant.increment)
     }
     const runs = ids.map((id) => {

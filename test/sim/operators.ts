@@ -105,7 +105,10 @@ export class Operators {
     const above = checker.largest(generator) + BigInt(Math.floor(world.between(0, 60)))
     if (dice < 0.3 && kind === 'sequence') return { do: 'set', generator, newest: above }
     const isCounter = kind === 'sequence' || kind === 'segment'
-    if (dice < 0.45 && isCounter) return { do: 'alter', generator, options: { floor: above + 1n } }
+    if (dice < 0.45 && isCounter) {
+      const now = kind === 'segment' && world.chance(0.5)
+      return { do: 'alter', generator, options: { floor: above + 1n, ...(now && { now }) } }
+    }
     if (dice < 0.55 && isCounter)
       return { do: 'alter', generator, options: { step: world.pick([5, 20, 50]) } }
     if (dice < 0.7 && isCounter)
@@ -142,7 +145,10 @@ export class Operators {
     const strictly =
       order.do === 'set' ||
       (order.do === 'alter' && (kind === undefined || kind === 'sequence' || kind === 'timestamp'))
-    const change = checker.change(generator, { strictly })
+    const change = checker.change(generator, {
+      strictly,
+      keepsFloor: order.do === 'alter' && kind === undefined,
+    })
     if (kind !== undefined && !this.#newestKinds.has(generator)) this.#newestKinds.set(generator, kind)
     world.note(() => `${generator}: an operator asks for ${textOf(order)}`)
     const { answer, by } = await this.#carriedOut(order)
@@ -153,8 +159,11 @@ export class Operators {
       this.#know(generator, answer.kind)
       checker.changed(generator, change, by, answer, calmly)
       if (order.do === 'set' && answer.kind === 'sequence') checker.moved(generator, order.newest)
-      if (order.do === 'alter' && order.options.floor !== undefined)
-        checker.moved(generator, order.options.floor - 1n)
+      if (order.do === 'alter' && order.options.floor !== undefined) {
+        const { floor, now = false } = order.options
+        checker.moved(generator, floor - 1n)
+        if (now && calmly) checker.floored(generator, floor)
+      }
       return
     }
     const isRefused = !('code' in answer) || refusals.has(answer.code)

@@ -43,6 +43,8 @@ export type Options = {
   readonly layout?: string
   readonly horizon?: string
   readonly floor?: bigint
+  /** Whether the floor holds for what nodes have buffered too. */
+  readonly now?: boolean
 }
 
 /** The reply to an operator: the kind now, undefined if there is no generator, and its incarnation. */
