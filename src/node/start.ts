@@ -24,6 +24,7 @@ import { RangeLeases } from '../leasing/range-leases.ts'
 import { WorkerIdUsage } from '../leasing/worker-id-usage.ts'
 import { WorkerLeases } from '../leasing/worker-leases.ts'
 import { legacyRows, openAnyEngine } from '../legacy/open.ts'
+import { HeldBounds } from '../recovery/held-bounds.ts'
 import { Recovery } from '../recovery/recovery.ts'
 import { repairsOf } from '../recovery/repairs.ts'
 import { stepEvent } from './clock-step-text.ts'
@@ -104,7 +105,8 @@ async function openParts(
     onAdvanced: () => recovery.reportAdvance(),
     onOwnershipLost: () => disown(),
   })
-  const engine = timedEngine(opened, clock, (call) => {
+  const held = new HeldBounds()
+  const engine = timedEngine(held.watching(opened), clock, (call) => {
     if (hasCode(call.error, 'REGRESSED')) recovery.reportLoss(call.error.message)
     for (const listener of listeners) listener(call)
   })
@@ -180,6 +182,7 @@ async function openParts(
       clock,
       random,
       engine,
+      held,
       timeline,
       worker,
       catalogue,
@@ -297,7 +300,13 @@ function repairFor({ timeline, worker, membership }: Parts, gap: bigint): Repair
 }
 
 /** Reads every record again, in a store that was advanced. */
-async function readAgain({ catalogue, namespaces, access }: Parts): Promise<void> {
+async function readAgain({ engine, held, catalogue, namespaces, access, onEvent }: Parts): Promise<void> {
+  const raised = await held.raise(engine)
+  if (raised > 0)
+    onEvent({
+      level: 'warn',
+      message: `${raised} generators whose creation the engine has forgotten begin above what this node has reserved, if they are created again`,
+    })
   await catalogue.reopenAll()
   await namespaces.reload()
   await access.reconcile()

@@ -1,6 +1,7 @@
 /** An advance by hand, on the node that is asked for it. */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { generatorKey } from '../../../src/catalogue/stored.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { decode } from '../../../src/ids/encoding.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
@@ -8,6 +9,7 @@ import { readWorker, recordKey } from '../../../src/issuing/worker-records.ts'
 import { loadConfig } from '../../../src/node/config.ts'
 import type { FahaoNode } from '../../../src/node/node.ts'
 import { startNode } from '../../../src/node/start.ts'
+import { SharedEngine } from '../catalogue/node.ts'
 
 /** When the next snowflake says that it was made, in Unix µs. */
 async function timeOfNext({ catalogue }: FahaoNode): Promise<bigint> {
@@ -35,4 +37,36 @@ it('an advance ends the claims of worker ids on every node, also on the one that
   assert.equal(node.workerId, forgotten.workerId)
   await node.advance(1000n)
   assert.ok((await timeOfNext(node)) >= boundUs)
+})
+
+it('a generator whose creation is forgotten begins above what other nodes have reserved of it', async (t) => {
+  const store = new MemoryStore()
+  const { config } = loadConfig({ flags: { engine: 'memory:' } })
+  let hear = () => {}
+  const isReadAgain = Promise.withResolvers<void>()
+  const survivor = await startNode(config, {
+    open: async (_url, { onAdvanced }) => {
+      hear = () => onAdvanced?.()
+      return new SharedEngine(store)
+    },
+    onEvent: ({ message }) => {
+      if (message.includes('has read its records anew')) isReadAgain.resolve()
+    },
+  })
+  const node = await startNode(config, { open: async () => new SharedEngine(store) })
+  t.after(() => Promise.all([survivor.close(), node.close()]))
+  const issued: bigint[] = []
+  for (const kind of ['sequence', 'segment'] as const) {
+    const [run] = await (await survivor.catalogue.create(kind, { kind })).draw(10)
+    issued.push(run!.at(9))
+    store.records.delete(generatorKey(kind))
+    store.counters.delete(generatorKey(kind))
+  }
+  await node.advance(1000n)
+  hear()
+  await isReadAgain.promise
+  for (const [at, kind] of (['sequence', 'segment'] as const).entries()) {
+    const [run] = await (await node.catalogue.create(kind, { kind })).draw(1)
+    assert.ok(run!.first > issued[at]!, `${kind} begins at ${run!.first} again, after ${issued[at]}`)
+  }
 })
