@@ -31,8 +31,8 @@ export type FahaoOptions = {
   readonly engine?: string
   /** The source of the node part of snowflakes: `pool` (default), `static:N`, `env:NAME`, `hostname`, … */
   readonly workerId?: string
-  /** The value of `{node}` in formats. */
-  readonly nodeIndex?: number
+  /** The value of `{node}` in formats: a number, or digits of the width that all nodes have, such as `01`. */
+  readonly nodeIndex?: number | string
   /** Generators to create at their first request: `['order:*=sequence']`. */
   readonly autoCreate?: readonly string[]
   /** How far snowflakes reserve time ahead: `10m`. */

@@ -34,6 +34,7 @@ export function readConfigFile(path: string, text: string): ConfigFile {
   if (!isMap(document.contents))
     throw configError(`${at(document.contents.range![0])}: settings are written as \`name: value\``)
 
+<<<<<<< HEAD
   const entries = (map: YAMLMap): Map<string, FileValue & { node: Node }> => {
     const found = new Map<string, FileValue & { node: Node }>()
     const names = new Set<string>()
@@ -47,6 +48,20 @@ export function readConfigFile(path: string, text: string): ConfigFile {
     }
     return found
   }
+=======
+  // Zeros in front give a node's index its width.
+  const scalarOrTree = (value: Node) =>
+    isScalar(value) && /^0\d+$/.test(value.source ?? '') ? value.source : narrowed(value.toJS(document))
+  const entries = (map: YAMLMap): Map<string, FileValue & { node: Node }> =>
+    new Map(
+      (map.items as Pair<Node, Node | null>[])
+        .filter(({ value }) => !isNothing(value))
+        .map(({ key, value }) => [
+          String(isScalar(key) ? key.value : key),
+          { value: scalarOrTree(value!), position: at(key.range![0]), node: value! },
+        ]),
+    )
+>>>>>>> 5b4f61b0 (Keep the zeros in front of a node's index: they are its width)
   const settings = entries(document.contents)
   const generators = settings.get('generators')
   settings.delete('generators')

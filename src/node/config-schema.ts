@@ -14,6 +14,7 @@ import {
   count,
   duration,
   engineUrl,
+  nodeIndex,
   oneOf,
   optional,
   origins,
@@ -120,7 +121,10 @@ const groups = {
       'the node part of snowflakes: pool, static:N, env:NAME, hostname, ordinal, ip-low-bits, ip-sum',
       'pool',
     ),
-    nodeIndex: setting(optional(count(0, 999_999_999)), 'this node in formats with {node}'),
+    nodeIndex: setting(
+      optional(nodeIndex),
+      'this node in formats with {node}; of one width on all nodes, with zeros in front: 01 to 12',
+    ),
     leadMs: setting(
       optional(duration('1s', '24h')),
       'time that snowflakes reserve ahead, and for which they continue without the engine; default 10m, or 10s with a fixed --worker-id',

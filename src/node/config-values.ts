@@ -5,6 +5,7 @@
 import { type Address, addressText } from '../base/address.ts'
 import { FahaoError } from '../base/errors.ts'
 import { formatDuration, formatSize, parseDurationMs, parseSizeBytes } from '../base/units.ts'
+import type { NodeIndex } from '../catalogue/deps.ts'
 import { type Kind, kinds } from '../issuing/issuer.ts'
 import { parseWorkerStrategy, type WorkerStrategy, workerStrategyText } from './worker-id.ts'
 
@@ -116,6 +117,16 @@ export function whole(min: bigint, max: bigint): ValueType<bigint> {
 export function count(min: number, max: number): ValueType<number> {
   const { read, takes } = whole(BigInt(min), BigInt(max))
   return { read: (given) => Number(read(given)), show: String, takes }
+}
+
+/** The index that `{node}` shows. Zeros in front count: they give the indexes of a fleet one width. */
+export const nodeIndex: ValueType<NodeIndex> = {
+  read(given) {
+    if (/^\d{1,9}$/.test(given)) return { value: Number(given), width: given.length }
+    throw configError(`'${shortened(given)}' is no whole number from 0 to 999999999`)
+  },
+  show: ({ value, width }) => String(value).padStart(width, '0'),
+  takes: 'N',
 }
 
 /** A duration in ms, written `250ms`, `3s`, `10m`. */

@@ -140,7 +140,6 @@ async function openParts(
       onEvent,
     })
     const membership = await Membership.of({ config, engine, clock, newNodeId: newId, onEvent, onCopy })
-    const { nodeIndex } = config
     const namespaces = await new Namespaces(engine, onEvent).open()
     const catalogue = await EngineCatalogue.open({
       engine,
@@ -155,7 +154,7 @@ async function openParts(
       autoCreate: config.autoCreate,
       namespaces,
       rows: legacyRows(config.engine, engine, timeline),
-      nodeIndex: nodeIndex === undefined ? undefined : { value: nodeIndex, width: String(nodeIndex).length },
+      nodeIndex: config.nodeIndex,
     })
     disown = () => catalogue.disown()
     drop = () => {

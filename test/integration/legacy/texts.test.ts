@@ -98,6 +98,23 @@ for (const server of servers) {
     }
   })
 
+  test(`of nodes whose indexes have one width by zeros in front are never the same ${on}`, async (t) => {
+    const bench = await benchOf(t, server)
+    const texts = new Set<string>()
+    for (const [nodeIndex, ids] of [
+      ['11', 2000],
+      ['01', 12_000],
+    ] as const) {
+      const fahao = await openFahao({ engine: bench.url, nodeIndex })
+      atEnd(t, () => fahao.close())
+      await fahao.alter('2', { stepMax: 1000 })
+      const generator = await fahao.open('2')
+      for (let count = 0; count < ids; count++) texts.add(await generator.nextText())
+    }
+    // An index of 1 instead of 01 would repeat a text: 1 and 11711, 11 and 1711.
+    assert.equal(texts.size, 14_000)
+  })
+
   test(`follow the biz_code, also where there was none ${on}`, async (t) => {
     const bench = await benchOf(t, server)
     const engine = await bench.open()

@@ -116,6 +116,19 @@ describe('values', () => {
     assert.equal(config.incrbyMax, 10n ** 12n)
   })
 
+  test('of an index keep the zeros in front from every source, for they are its width', () => {
+    const found = [
+      loadConfig({ flags: { 'node-index': '01' } }),
+      loadConfig({ env: { FAHAO_NODE_INDEX: '01' } }),
+      loadConfig(fromFile('node-index: 01')),
+      loadConfig(fromFile("node-index: '01'")),
+    ]
+    for (const { config } of found) {
+      assert.deepEqual(config.nodeIndex, { value: 1, width: 2 })
+      assert.equal(Object.fromEntries(settingsText(config))['node-index'], '01')
+    }
+  })
+
   test('that can be repeated come as flags, as a list, or separated by white space', () => {
     const rules = [
       { pattern: 'a=*', kind: 'sequence' },
