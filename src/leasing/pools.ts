@@ -182,6 +182,13 @@ export class Pools {
     return found.record.lease
   }
 
+  /** Whether an owner has had an id, as far as its record or this node remembers. */
+  async hasHeld(pool: string, owner: string): Promise<boolean> {
+    if (this.#hints.has(hintKey(pool, owner))) return true
+    checkPool(pool)
+    return (await this.#claims.view(pool)).ownedBy(owner) !== undefined
+  }
+
   /** Later holders of the id wait for the newest time that was reported, and no return takes it back. */
   #checkSeen(seenMs = -1): void {
     if (seenMs <= this.#deps.timeline.nowUs() / 1000 + poolLimits.seenAheadMaxMs) return

@@ -11,8 +11,14 @@ const codes: Partial<Record<ErrorCode, string>> = {
   NOLEASE: 'M-03',
 }
 
+/** The failure of a guard whose instance is unknown: CosId's NotFoundMachineStateException. */
+export function unknownInstance(error: FahaoError): SpringFailure {
+  return failureOf(400, 'M-02', describe(error), error)
+}
+
 /** The failure of an error of a request for a machine id. */
 export function machineFailure(error: unknown): SpringFailure | undefined {
+  if (error instanceof SpringFailure) return error
   const code = error instanceof FahaoError ? codes[error.code] : undefined
   return code === undefined ? cosidFailure(error) : failureOf(400, code, describe(error), error)
 }

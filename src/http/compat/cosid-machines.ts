@@ -4,10 +4,10 @@
  */
 import type { FastifyRequest } from 'fastify'
 import { FahaoError } from '../../base/errors.ts'
-import { poolLimits } from '../../leasing/pools.ts'
+import { type Pools, poolLimits } from '../../leasing/pools.ts'
 import type { IssuingNode } from '../issuing-node.ts'
 import { type CompatRoute, parameterOf } from './api.ts'
-import { machineFailure } from './cosid-failure.ts'
+import { machineFailure, unknownInstance } from './cosid-failure.ts'
 import { contentTypes } from './spring.ts'
 
 const path = '/machines/{namespace}'
@@ -44,7 +44,7 @@ export function machineRoutes(node: IssuingNode): CompatRoute[] {
         const instance = required(request, 'instanceId')
         const ttlMs = ttlOf(request)
         const lease = await pools.leaseOf(namespace, instance)
-        if (lease === undefined) throw lost(namespace, instance)
+        if (lease === undefined) throw await withoutLease(pools, namespace, instance)
         await pools.renew(namespace, lease, { ttlMs, seenMs: nowMs() })
         return reply.send()
       },
@@ -110,10 +110,13 @@ export function isoDurationMs(text: string): number | undefined {
   return Math.ceil((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000)
 }
 
-/** CosId's own distributors report an instance without a machine id as lost, whether or not they have known it. */
-function lost(namespace: string, instance: string): FahaoError {
-  return new FahaoError(
-    'NOLEASE',
-    `instance '${instance.slice(0, 128)}' has no machine id in namespace '${namespace}'; distribute one anew`,
-  )
+/**
+ * CosId's proxy tells an instance that it does not know (M-02) from one that has lost its id (M-03): its distributor looks
+ * into the states that it has stored before it asks the store behind it.
+ */
+async function withoutLease(pools: Pools, namespace: string, instance: string): Promise<Error> {
+  const who = `instance '${instance.slice(0, 128)}' has`
+  const what = `machine id in namespace '${namespace}'; distribute one anew`
+  if (await pools.hasHeld(namespace, instance)) return new FahaoError('NOLEASE', `${who} lost its ${what}`)
+  return unknownInstance(new FahaoError('NOLEASE', `${who} no ${what}`))
 }

@@ -54,19 +54,22 @@ describe('machine ids of CosId', () => {
     assert.equal(JSON.parse((await send('POST', machine('h:3', { namespace: 'other' })))[1]).machineId, 0)
   })
 
-  test('are guarded, reverted, and lost where the instance has none', async (t) => {
+  test('are guarded, reverted, lost where the instance had one, and unknown where it had none', async (t) => {
     const { send, refusal, machine, node } = await start(t)
     await send('POST', machine('h:1', { guard: 'PT2S' }))
     assert.deepEqual(await send('PATCH', machine('h:1', { guard: 'PT5M' })), [200, ''])
     const [listed] = await node.server.pools.list('a/b')
     assert.ok(listed!.untilUs - listed!.sinceUs >= 300_000_000)
-    assert.deepEqual(await refusal('PATCH', machine('h:2')), [400, 'M-03'])
+    assert.deepEqual(await refusal('PATCH', machine('h:2')), [400, 'M-02'])
+    assert.deepEqual(await refusal('PATCH', machine('h:1', { namespace: 'other' })), [400, 'M-02'])
     assert.deepEqual(await send('DELETE', machine('h:1')), [200, ''])
     assert.deepEqual(await send('DELETE', machine('h:1')), [200, ''])
     assert.deepEqual(await refusal('PATCH', machine('h:1')), [400, 'M-03'])
     const { machineId, lastTimeStamp } = JSON.parse((await send('POST', machine('h:2')))[1])
     assert.equal(machineId, 0)
     assert.ok(lastTimeStamp > 1_700_000_000_000)
+    // Its id has another owner now.
+    assert.deepEqual(await refusal('PATCH', machine('h:1')), [400, 'M-03'])
   })
 
   test('stay with a stable instance', async (t) => {
