@@ -7,7 +7,7 @@
  *  1. A record's version grows whenever its value has changed. Versions of different processes cannot be compared. A bound
  *     that moves changes no value.
  *  2. The snapshot is the state that watches have reported, or that existed when they began: no change is lost. A row that
- *     was read singly meanwhile keeps its version in the next snapshot.
+ *     was read singly meanwhile keeps its version in the next snapshot, and is reported as removed if it is not there.
  *  3. Polling uses at most a hundredth of the time.
  */
 import { compareBytes } from '../base/byte-order.ts'
@@ -108,9 +108,8 @@ export class RowRecords {
   }
 
   #record(key: string, value: string): StoredRecord {
-    for (const before of [this.#ahead.get(key), this.#snapshot?.records.get(key)])
-      if (before?.value === value) return before
-    return { key, value, version: ++this.#revision }
+    const before = this.#ahead.get(key) ?? this.#snapshot?.records.get(key)
+    return before?.value === value ? before : { key, value, version: ++this.#revision }
   }
 
   #stop(): void {
@@ -141,15 +140,18 @@ export class RowRecords {
 
   async #current(): Promise<Snapshot> {
     const startedUs = this.#clock.monoUs()
+    // Rows that are read singly from here on may be newer than the pages.
+    const ahead = new Map(this.#ahead)
     const fingerprint = await this.#table.fingerprint()
-    if (this.#snapshot?.fingerprint !== fingerprint) await this.#readAll(fingerprint)
+    // A row that came, was read and went again, or was changed and changed back, leaves the fingerprint as it was.
+    if (this.#snapshot?.fingerprint !== fingerprint || ahead.size > 0) await this.#readAll(fingerprint, ahead)
     const tookMs = (this.#clock.monoUs() - startedUs) / 1000
     this.#pollMs = Math.min(pollMaxMs, Math.max(pollMinMs, tookMs * pollShare))
     return this.#snapshot!
   }
 
-  /** Reads the whole table, and reports the changes. */
-  async #readAll(fingerprint: string): Promise<void> {
+  /** Reads the whole table, and reports the changes. `ahead`: what had been read singly before it began. */
+  async #readAll(fingerprint: string, ahead: ReadonlyMap<string, StoredRecord>): Promise<void> {
     const before = this.#snapshot?.records
     const records = new Map<string, StoredRecord>()
     const changed: StoredRecord[] = []
@@ -172,9 +174,9 @@ export class RowRecords {
     const tokens = (await this.#table.tokens()).map(({ token, key }) => `${tokenPrefix}${token}/${key}`)
     for (const key of tokens.sort(compareBytes)) add(key, '{}')
     this.#snapshot = { fingerprint, keys: [...records.keys()], records }
-    this.#ahead.clear()
+    for (const [key, record] of ahead) if (this.#ahead.get(key) === record) this.#ahead.delete(key)
     for (const record of changed) this.#watchers.notify({ key: record.key, record })
-    for (const key of before?.keys() ?? [])
+    for (const key of new Set([...(before?.keys() ?? []), ...ahead.keys()]))
       if (!records.has(key)) this.#watchers.notify({ key, record: undefined })
   }
 }

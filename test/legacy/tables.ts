@@ -14,6 +14,13 @@ export const tableOf: Readonly<Record<Schema, string>> = {
   tinyid: 'tiny_id_info',
 }
 
+/** The column with the name of a row. */
+export const keyColumnOf: Readonly<Record<Schema, string>> = {
+  leaf: 'biz_tag',
+  idbuilder: 'id',
+  tinyid: 'biz_type',
+}
+
 const leafMysql = `CREATE TABLE leaf_alloc (
   biz_tag varchar(128) NOT NULL DEFAULT '',
   max_id bigint(20) NOT NULL DEFAULT '1',

@@ -7,7 +7,7 @@ import { atEnd } from '../../launch/lifetime.ts'
 import { startMariaDb } from '../../launch/mariadb.ts'
 import { startPostgres } from '../../launch/postgres.ts'
 import { type LegacyBench, legacyBench } from '../../legacy/bench.ts'
-import { boundOf } from '../../legacy/tables.ts'
+import { boundOf, keyColumnOf, schemas, tableOf } from '../../legacy/tables.ts'
 import { serve } from '../../unit/http/compat/serve.ts'
 
 const servers = [await startMariaDb({ after }), await startPostgres({ after })]
@@ -107,6 +107,25 @@ for (const server of servers) {
       ),
     )
   })
+
+  for (const schema of schemas)
+    test(`a row of ${schema} that goes right after it came ends its generator ${on}`, async (t) => {
+      const bench = await legacyBench(t, server, schema)
+      await bench.add({ key: '1', bound: 10n, step: 1000 })
+      const fahao = await open(t, bench, 1)
+      await (await fahao.open('1')).next()
+      await bench.add({ key: '2', bound: 10n, step: 1000 })
+      const generator = await fahao.open('2')
+      await generator.next()
+      await bench.database.send(`DELETE FROM ${tableOf[schema]} WHERE ${keyColumnOf[schema]} = '2'`)
+      const ends = () =>
+        generator.next().then(
+          () => false,
+          ({ code }) => code === 'NOGENERATOR',
+        )
+      await until(ends)
+      assert.ok(await (await fahao.open('1')).next())
+    })
 
   test(`a row keeps its buffer when the table is polled, and when its step changes ${on}`, async (t) => {
     const bench = await legacyBench(t, server, 'leaf')
