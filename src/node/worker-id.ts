@@ -86,23 +86,29 @@ function fromOrdinal(name: string): number {
   throw refused(`the host name ${name} does not end in an ordinal like ${name}-0; run as a StatefulSet`)
 }
 
-/** The last 10 bits of the first IPv4 address, 0 to 1023: enough for one /22 network. */
+/** The last 10 bits of the first address, 0 to 1023, as sharding-jdbc does: enough for one /22 network of IPv4. */
 function fromLowBits(addresses: readonly string[]): number {
-  const bytes = addresses.map(bytesOfV4).find((each) => each !== undefined)
-  if (bytes === undefined) throw refused('this machine has no IPv4 address; set static:N')
-  return ((bytes[2]! & 0b11) << 8) | bytes[3]!
+  const [high = 0, low = 0] = firstAddress(addresses).slice(-2)
+  return ((high & 0b11) << 8) | low
 }
 
 /**
  * The sum of the parts of the first address, as sharding-jdbc does: bytes of IPv4, 0 to 1020; low 6 bits of
- * each byte of IPv6, 0 to 1008. IPv4 goes first. Different addresses can have the same sum.
+ * each byte of IPv6, 0 to 1008. Different addresses can have the same sum.
  */
 function fromSum(addresses: readonly string[]): number {
+  const bytes = firstAddress(addresses)
+  const mask = bytes.length === 4 ? 0b1111_1111 : 0b11_1111
+  return bytes.reduce((sum, byte) => sum + (byte & mask), 0)
+}
+
+/** The 4 bytes of the first IPv4 address, or, where there is none, the 16 of the first IPv6 address. */
+function firstAddress(addresses: readonly string[]): number[] {
   const v4 = addresses.map(bytesOfV4).find((each) => each !== undefined)
-  if (v4 !== undefined) return v4.reduce((sum, byte) => sum + byte, 0)
+  if (v4 !== undefined) return v4
   const v6 = addresses.find((address) => address.includes(':'))
   if (v6 === undefined) throw refused('this machine has no address but loopback; set static:N')
-  return bytesOfV6(v6).reduce((sum, byte) => sum + (byte & 0b11_1111), 0)
+  return bytesOfV6(v6)
 }
 
 function bytesOfV4(address: string): number[] | undefined {

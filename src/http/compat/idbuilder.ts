@@ -2,11 +2,12 @@
  * IdBuilder's HTTP API: the routes `/id-builder/…` issue an id as a number or a string. The parameter `code` is the name of
  * a rule in IdBuilder, and of a generator here.
  */
-import { describe, FahaoError } from '../../base/errors.ts'
+import type { FastifyRequest } from 'fastify'
+import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import { findFor, type IssuingNode, openFor } from '../issuing-node.ts'
 import { type CompatApi, type CompatRoute, issueOne, parameterOf } from './api.ts'
-import { contentTypes, missingParameter, SpringFailure } from './spring.ts'
+import { contentTypes, intOf, missingParameter, noNumber, SpringFailure } from './spring.ts'
 
 /** The ids of one path. */
 type IdForm = {
@@ -34,14 +35,14 @@ function route(node: IssuingNode, form: IdForm): CompatRoute {
     methods: ['GET'],
     path: `/id-builder/${form.path}`,
     issues: true,
-    access: { command: 'id.next', name: (request) => parameterOf(request, 'code') },
+    access: { command: 'id.next', name: codeOf },
     failure: builderFailure,
     handler(request, reply) {
-      const code = parameterOf(request, 'code')
+      const code = codeOf(request)
       if (code === undefined || code === '') throw missingParameter('int', 'code')
       return issueOne(reply, {
         known: findFor(node, request, code),
-        open: () => openFor(node, request, code),
+        open: () => openFor(node, request, code).catch((error) => Promise.reject(asInt(code, error))),
         check(generator) {
           refuseOtherOrder(generator, form)
           if (form.text) refuseBareNumbers(generator)
@@ -51,6 +52,19 @@ function route(node: IssuingNode, form: IdForm): CompatRoute {
       })
     },
   }
+}
+
+/** The name of the rule. Spring reads an int: `007` and `+7` are 7. A name that is no number is another generator's here. */
+function codeOf(request: FastifyRequest): string | undefined {
+  const given = parameterOf(request, 'code')
+  const code = given === undefined ? undefined : intOf(given)
+  return code === undefined ? given : String(code)
+}
+
+/** Where no generator has a name that is no number, Spring's refusal of it. */
+function asInt(code: string, error: unknown): unknown {
+  const isUnknown = hasCode(error, 'NOGENERATOR') || hasCode(error, 'ERR')
+  return isUnknown && intOf(code) === undefined ? noNumber('int', code, error) : error
 }
 
 function refuseOtherOrder({ name, definition }: Generator, { ordered, text }: IdForm): void {

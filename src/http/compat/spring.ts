@@ -51,6 +51,25 @@ export function missingParameter(type: 'String' | 'int', name: string): SpringFa
   return new SpringFailure(400, exception, `Required ${type} parameter '${name}' is not present`)
 }
 
+/** 400: a parameter is no number of Java's type. `cause`: what this server makes of it. */
+export function noNumber(type: 'java.lang.Integer' | 'int', text: string, cause?: unknown): SpringFailure {
+  return new SpringFailure(
+    400,
+    'org.springframework.web.method.annotation.MethodArgumentTypeMismatchException',
+    `Failed to convert value of type 'java.lang.String' to required type '${type}'; nested exception is java.lang.NumberFormatException: For input string: "${text.slice(0, 40)}"`,
+    cause,
+  )
+}
+
+/** A number as Spring reads it, with its sign and without regard to white space; undefined: it is no 32-bit number. */
+export function intOf(text: string): number | undefined {
+  const digits = text.replaceAll(/\s/g, '')
+  const number = /^[+-]?\d+$/.test(digits) ? Number(digits) : Number.NaN
+  return number >= -intMax - 1 && number <= intMax ? number : undefined
+}
+
+const intMax = 2 ** 31 - 1
+
 /** Sends the failure that describes `error`; reports it if it is a fault of this server. */
 export function sendSpringFailure(
   error: unknown,

@@ -14,7 +14,7 @@ import { hiddenToken } from '../forwarded.ts'
 import { goneSignal } from '../gone-signal.ts'
 import { findFor, type IssuingNode, openFor } from '../issuing-node.ts'
 import { type CompatApi, type CompatRoute, parameterOf } from './api.ts'
-import { contentTypes, SpringFailure } from './spring.ts'
+import { contentTypes, intOf, noNumber } from './spring.ts'
 import { drawSegment, segmentJson, segmentText, type TinyidSegment } from './tinyid-segment.ts'
 import { TinyidTokens } from './tinyid-tokens.ts'
 
@@ -48,7 +48,6 @@ const plain: AnswerFormat = {
 
 /** The most ids of one request; one that asks for more gets these. */
 const batchMax = 100_000
-const intMax = 2 ** 31 - 1
 // Shared by all requests: it is read before other code can run.
 const run = new Run()
 
@@ -198,11 +197,7 @@ function callerOf(request: FastifyRequest): { token: string; bizType: string } {
 function batchSizeOf(request: FastifyRequest): number {
   const text = (parameterOf(request, 'batchSize') ?? '').replaceAll(/\s/g, '')
   if (text === '') return 1
-  const size = /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN
-  if (size >= -intMax - 1 && size <= intMax) return size
-  throw new SpringFailure(
-    400,
-    'org.springframework.web.method.annotation.MethodArgumentTypeMismatchException',
-    `Failed to convert value of type 'java.lang.String' to required type 'java.lang.Integer'; nested exception is java.lang.NumberFormatException: For input string: "${text.slice(0, 40)}"`,
-  )
+  const size = intOf(text)
+  if (size === undefined) throw noNumber('java.lang.Integer', text)
+  return size
 }

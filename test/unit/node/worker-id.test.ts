@@ -70,7 +70,13 @@ describe('addresses', () => {
     assert.equal(propose('ip-low-bits', { addresses: ['192.168.1.108'] }), 0b01_0110_1100)
     assert.equal(propose('ip-low-bits', { addresses: ['10.0.7.255', '10.0.0.1'] }), 1023)
     assert.equal(propose('ip-low-bits', { addresses: ['fd00::1', '10.0.4.9'] }), 9)
-    refused('ip-low-bits', { addresses: ['fd00::1'] }, /no IPv4 address; set static:N/)
+    refused('ip-low-bits', { addresses: [] }, /no address but loopback; set static:N/)
+  })
+
+  test('ip-low-bits takes those of the first IPv6 address where there is no IPv4 one', () => {
+    assert.equal(propose('ip-low-bits', { addresses: ['fd00::1'] }), 1)
+    assert.equal(propose('ip-low-bits', { addresses: ['fd00::a:27ff', 'fd00::2'] }), 0x3ff)
+    assert.equal(propose('ip-low-bits', { addresses: ['2001:db8::192.168.1.108'] }), 0b01_0110_1100)
   })
 
   test('ip-sum adds the bytes of an IPv4 address', () => {

@@ -48,7 +48,6 @@ describe('the API of IdBuilder', () => {
     ['increase-seq-id-str', '4', /^WRONGTYPE '4' has no format.* ID\.ALTER 4 FORMAT biz_code\{node\}\{id\}$/],
     ['increase-id', '9', /^NOGENERATOR no generator '9'/],
     ['increase-seq-id-str', '9', /^NOGENERATOR no generator '9'/],
-    ['increase-id', 'a%20b', /^ERR /],
   ]
   for (const [path, code, message] of wrong) {
     test(`(${path} of code ${code}) is answered 500 with the reason`, async (t) => {
@@ -74,6 +73,38 @@ describe('the API of IdBuilder', () => {
       )
     })
   }
+
+  for (const [code, reason] of [
+    ['abc', /^NOGENERATOR no generator 'abc'/],
+    ['a%20b', /^ERR /],
+    ['1.5', /^NOGENERATOR /],
+    ['99999999999', /^NOGENERATOR /],
+  ] as const)
+    test(`answers 400 to the code ${code}, as Spring does where it reads an int`, async (t) => {
+      const { app } = await serve(t, generators)
+      const answer = await app.inject({ method: 'GET', url: `/id-builder/increase-id?code=${code}` })
+      const { status, exception, message } = answer.json()
+      assert.deepEqual([answer.statusCode, status], [400, 400])
+      assert.equal(exception, 'org.springframework.web.method.annotation.MethodArgumentTypeMismatchException')
+      assert.match(
+        message,
+        /^Failed to convert value of type 'java\.lang\.String' to required type 'int'; nested/,
+      )
+      assert.ok(message.endsWith(`For input string: "${decodeURIComponent(code)}"`))
+      assert.match(String(answer.headers['fahao-error']), reason)
+    })
+
+  test('reads the code as Spring reads an int', async (t) => {
+    const { ask } = await serve(t, generators)
+    for (const [at, code] of ['001', '%2B1', '%201'].entries())
+      assert.deepEqual(await ask(`/id-builder/increase-seq-id?code=${code}`), [200, json, String(at + 1)])
+    assert.equal((await ask('/id-builder/increase-seq-id?code=-1'))[0], 500)
+  })
+
+  test('serves a generator whose name is no number', async (t) => {
+    const { ask } = await serve(t, { order: { kind: 'segment' } })
+    assert.deepEqual(await ask('/id-builder/increase-seq-id?code=order'), [200, json, '1'])
+  })
 
   test('reports the errors of this node', async (t) => {
     const { ask, node } = await serve(t)
