@@ -67,18 +67,6 @@ export const mutations: readonly Mutation[] = [
     file: 'src/http/caller.ts',
     from: 'if (request.access.isForwarded) checkForwardedBody(request)',
     to: '',
-    fault: 'the text of an IdBuilder row without a biz_code is the text of another row of the old service',
-    foundBy: 'test/unit/legacy/schemas.test.ts',
-    file: 'src/legacy/schemas.ts',
-    from: "optionalTextOf(row.biz_code) ?? 'null'",
-    to: "optionalTextOf(row.biz_code) ?? ''",
-  },
-  {
-    fault: 'a node index loses the zeros in front, so that two nodes write one text',
-    foundBy: 'test/unit/node/config.test.ts',
-    file: 'src/node/config-values.ts',
-    from: 'value: Number(given), width: given.length',
-    to: 'value: Number(given), width: String(Number(given)).length',
   },
   {
     fault: 'changes of any user displace those of administrators in the audit trail',
@@ -667,5 +655,19 @@ export const mutations: readonly Mutation[] = [
     file: 'src/proxy/replies.ts',
     from: "    if (this.#host.mustUnderstand) return 'stop'\n",
     to: '',
+  },
+  {
+    fault: 'the text of an IdBuilder row without a biz_code is the text of another row of the old service',
+    foundBy: 'test/unit/legacy/schemas.test.ts',
+    file: 'src/legacy/schemas.ts',
+    from: "optionalTextOf(row.biz_code) ?? 'null'",
+    to: "optionalTextOf(row.biz_code) ?? ''",
+  },
+  {
+    fault: 'a node index loses the zeros in front, so that two nodes write one text',
+    foundBy: 'test/unit/node/config.test.ts',
+    file: 'src/node/config-values.ts',
+    from: 'value: Number(given), width: given.length',
+    to: 'value: Number(given), width: String(Number(given)).length',
   },
 ]
