@@ -17,6 +17,9 @@ export type TokenRule = { readonly token: string; readonly pattern: string }
 /** Requests to `api` without credentials are those of `user`. */
 export type CompatUser = { readonly api: CompatName; readonly user: string }
 
+/** The fewest characters of a token in `tinyid-tokens`. tinyid's own have 32. */
+const tokenMin = 16
+
 /** `leaf,tinyid`: names, separated by commas or white space. */
 export const compatApis: ValueType<readonly CompatName[]> = {
   read: (given) => [...new Set(wordsOf(given.replaceAll(',', ' ')).map(readName))],
@@ -80,6 +83,10 @@ function readUser(given: string): CompatUser {
 function readRule(given: string, at: number): TokenRule {
   const equals = given.lastIndexOf('=')
   const [token, pattern] = [given.slice(0, Math.max(0, equals)), given.slice(equals + 1)]
-  if (token !== '' && pattern !== '') return Object.freeze({ token, pattern })
+  if (token.length >= tokenMin && pattern !== '') return Object.freeze({ token, pattern })
+  if (token !== '' && pattern !== '')
+    throw configError(
+      `rule ${at + 1} has a token of ${token.length} characters, which can be guessed; give one of ${tokenMin} or more, such as 32 digits at random`,
+    )
   throw configError(`rule ${at + 1} is none; write TOKEN=PATTERN, such as 0f673adf80504e2e=order*`)
 }

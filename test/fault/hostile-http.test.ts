@@ -13,7 +13,14 @@ const memoryMaxMiB = 700
 
 test('random requests neither end the server nor keep others waiting', { timeout: 900_000 }, async (t) => {
   const server = await startFahao(t, {
-    args: ['--log-level', 'fatal', '--compat', 'leaf,tinyid,idbuilder', '--tinyid-tokens', 'open=order'],
+    args: [
+      '--log-level',
+      'fatal',
+      '--compat',
+      'leaf,tinyid,idbuilder',
+      '--tinyid-tokens',
+      'open-0123456789ab=order',
+    ],
   })
   const client = await server.connect()
   await client.command('ID.CREATE', 'order', 'KIND', 'segment')
@@ -65,7 +72,7 @@ const paths = [
   '/api/segment/get/order',
   '/api/snowflake/get/any',
   '/id-builder/increase-seq-id?code=order',
-  '/tinyid/id/nextIdSimple?bizType=order&token=open&batchSize=1000',
+  '/tinyid/id/nextIdSimple?bizType=order&token=open-0123456789ab&batchSize=1000',
   '/metrics',
   '/docs',
   '/cache',

@@ -45,19 +45,19 @@ test('a cache that keeps whatever it may gives each caller ids of its own', asyn
     '/api/snowflake/get/any',
     '/id-builder/increase-seq-id?code=user',
     '/id-builder/increase-seq-id-str?code=user',
-    '/tinyid/id/nextId?bizType=user&token=open',
-    '/tinyid/id/nextIdSimple?bizType=user&token=open&batchSize=3',
-    '/tinyid/id/nextSegmentIdSimple?bizType=user&token=open',
+    '/tinyid/id/nextId?bizType=user&token=open-0123456789ab',
+    '/tinyid/id/nextIdSimple?bizType=user&token=open-0123456789ab&batchSize=3',
+    '/tinyid/id/nextSegmentIdSimple?bizType=user&token=open-0123456789ab',
   ]
   const node = await startFahao(t, {
-    args: [...quiet, '--compat', 'leaf,tinyid,idbuilder', '--tinyid-tokens', 'open=user'],
+    args: [...quiet, '--compat', 'leaf,tinyid,idbuilder', '--tinyid-tokens', 'open-0123456789ab=user'],
   })
   const { httpPort } = await startNginx(t, { http: { backends: [node.http] }, cache: true })
   const base = `http://127.0.0.1:${httpPort}`
   // Before there is such a generator: a failure must not be kept either.
   for (const path of paths.slice(0, 1)) assert.equal((await ask(base + path, 'GET')).status, 500)
   const client = await node.connect()
-  await client.command('ID.CREATE', 'user', 'KIND', 'segment', 'STEP', '1000')
+  await client.command('ID.CREATE', 'user', 'KIND', 'segment', 'STEP', '1000', 'FORMAT', 'u{id}')
   for (const [path, method] of [
     ...paths.map((path) => [path, 'GET'] as const),
     ['/v1/generators/user/next', 'POST'] as const,

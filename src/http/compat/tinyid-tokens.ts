@@ -19,8 +19,8 @@ const prefix = 'tinyid-tokens/'
 export class TinyidTokens {
   readonly #engine: Engine
   readonly #rules: readonly TokenRule[]
-  /** Keys of records; undefined before they were read. */
-  #keys: Set<string> | undefined
+  /** What the records permit to each token; undefined before they were read. */
+  #names: Map<string, Set<string>> | undefined
   #loading: Promise<void> | undefined
   #watch: Watch | undefined
   #closed = false
@@ -32,10 +32,14 @@ export class TinyidTokens {
 
   /** Whether `token` permits `bizType`; undefined: call `load` first. */
   permits(token: string, bizType: string): boolean | undefined {
-    if (token === '' || bizType === '') return false
     if (this.#rules.some((rule) => rule.token === token && globMatches(rule.pattern, bizType))) return true
     if (token.includes('/')) return false
-    return this.#keys?.has(`${prefix}${token}/${bizType}`)
+    return this.#names && (this.#names.get(token)?.has(bizType) ?? false)
+  }
+
+  /** Whether `token` permits anything, as far as the records were read. */
+  knows(token: string): boolean {
+    return this.#names?.has(token) || this.#rules.some((rule) => rule.token === token)
   }
 
   /** Reads the records, and watches them from then on. Rejects while the engine is unavailable; call it again then. */
@@ -57,27 +61,29 @@ export class TinyidTokens {
     // Changes during the read are newer than the list.
     const changes = new Map<string, boolean>()
     const watch = await this.#engine.watch(prefix, ({ key, record }) => {
-      if (this.#keys === undefined) changes.set(key, record !== undefined)
-      else change(this.#keys, key, record !== undefined)
+      if (this.#names === undefined) changes.set(key, record !== undefined)
+      else change(this.#names, key, record !== undefined)
     })
     try {
-      const keys = await this.#list()
-      for (const [key, exists] of changes) change(keys, key, exists)
+      const names = new Map<string, Set<string>>()
+      for (const { key } of await listAll(this.#engine, prefix)) change(names, key, true)
+      for (const [key, exists] of changes) change(names, key, exists)
       if (this.#closed) watch.close()
-      this.#keys = keys
+      this.#names = names
       this.#watch = watch
     } catch (error) {
       watch.close()
       throw error
     }
   }
-
-  async #list(): Promise<Set<string>> {
-    return new Set((await listAll(this.#engine, prefix)).map(({ key }) => key))
-  }
 }
 
-function change(keys: Set<string>, key: string, exists: boolean): void {
-  if (exists) keys.add(key)
-  else keys.delete(key)
+/** The first slash after the prefix ends the token. */
+function change(names: Map<string, Set<string>>, key: string, exists: boolean): void {
+  const slash = key.indexOf('/', prefix.length)
+  if (slash < 0) return
+  const [token, name] = [key.slice(prefix.length, slash), key.slice(slash + 1)]
+  const own = names.get(token) ?? new Set()
+  if (exists) names.set(token, own.add(name))
+  else if (own.delete(name) && own.size === 0) names.delete(token)
 }

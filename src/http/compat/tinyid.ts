@@ -3,20 +3,16 @@
  * `batchSize` that is not a number is refused by status, as Spring does in front of tinyid.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Access } from '../../auth/access.ts'
-import { isTokenText } from '../../auth/token.ts'
 import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import { Run } from '../../ids/run.ts'
 import { type Body, batchBody, type Frame } from '../batch.ts'
-import { recordDenied } from '../caller.ts'
 import { afterRest } from '../failures.ts'
-import { hiddenToken } from '../forwarded.ts'
 import { goneSignal } from '../gone-signal.ts'
 import { findFor, type IssuingNode, openFor } from '../issuing-node.ts'
 import { type CompatApi, type CompatRoute, parameterOf } from './api.ts'
 import { contentTypes, intOf, noNumber } from './spring.ts'
+import { Credentials } from './tinyid-credentials.ts'
 import { drawSegment, segmentJson, segmentText, type TinyidSegment } from './tinyid-segment.ts'
-import { TinyidTokens } from './tinyid-tokens.ts'
 
 /** The form of answers: JSON with a code, or plain text. */
 type AnswerFormat = {
@@ -53,15 +49,14 @@ const run = new Run()
 
 /** Everything under tinyid's paths. */
 export function tinyidApi(node: IssuingNode): CompatApi {
-  const own = new TinyidTokens(node.engine, node.config.tinyidTokens)
-  const tokens = new Credentials(node, own)
+  const tokens = new Credentials(node)
   const routes = [
     idsRoute('nextId', json, node, tokens),
     idsRoute('nextIdSimple', plain, node, tokens),
     segmentRoute('nextSegmentId', json, node, tokens),
     segmentRoute('nextSegmentIdSimple', plain, node, tokens),
   ]
-  return { routes, close: () => own.close() }
+  return { routes, close: () => tokens.close() }
 }
 
 function idsRoute(name: string, form: AnswerFormat, node: IssuingNode, tokens: Credentials): CompatRoute {
@@ -84,8 +79,10 @@ function idsRoute(name: string, form: AnswerFormat, node: IssuingNode, tokens: C
       const count = Math.min(batchSizeOf(request), countMax)
       const { token, bizType } = callerOf(request)
       reply.header('content-type', form.contentType)
-      const generator = tokens.permits(request, token, bizType) ? findFor(node, request, bizType) : undefined
       try {
+        const generator = tokens.permits(request, token, bizType)
+          ? findFor(node, request, bizType)
+          : undefined
         if (generator === undefined || count !== 1 || generator.take(1, run) === 0) {
           return answer(form, tokens, request, token, bizType, () => drawIds(request, bizType, count, reply))
         }
@@ -128,7 +125,7 @@ async function answer(
   try {
     if (tokens.permits(request, token, bizType) === undefined) await tokens.load()
     if (tokens.permits(request, token, bizType)) return await issue()
-    tokens.recordRefusal(request, bizType)
+    tokens.refused(request, token, bizType)
     return form.failure(5, 'token is error')
   } catch (error) {
     return failed(form, bizType, error)
@@ -141,52 +138,6 @@ async function failed(form: AnswerFormat, bizType: string, error: unknown): Prom
   if (!(error instanceof FahaoError) || error.code === 'MOVED') throw error
   await new Promise<void>((resolve) => afterRest(error, resolve))
   return form.failure(6, hasCode(error, 'NOGENERATOR') ? `can not find biztype:${bizType}` : describe(error))
-}
-
-/** What a request may draw: by tinyid's own tokens, by a token of Fahao, or as the user of requests without a token. */
-class Credentials {
-  readonly #node: IssuingNode
-  readonly #own: TinyidTokens
-  readonly #user: string | undefined
-
-  constructor(node: IssuingNode, own: TinyidTokens) {
-    this.#node = node
-    this.#own = own
-    this.#user = node.config.compatUser.find(({ api }) => api === 'tinyid')?.user
-  }
-
-  /** Whether the request may draw from `bizType`; undefined: call `load` first. Sets the caller of a request with a user. */
-  permits(request: FastifyRequest, token: string, bizType: string): boolean | undefined {
-    const access = this.#accessOf(request, token)
-    if (access === undefined) return this.#own.permits(token, bizType)
-    request.access = access
-    return access.allows('id.next') && access.reaches(bizType)
-  }
-
-  load(): Promise<void> {
-    return this.#own.load()
-  }
-
-  /** Records that the user of a request may not draw from `bizType`. Without a user, the token is none of tinyid's. */
-  recordRefusal(request: FastifyRequest, bizType: string): void {
-    const { access, audit } = this.#node.server
-    if (request.access === access.initial) return
-    recordDenied(audit, request, 'id.next', request.access.allows('id.next') ? bizType : undefined)
-  }
-
-  #accessOf({ socket, access: caller }: FastifyRequest, token: string): Access | undefined {
-    const { access } = this.#node.server
-    // Another node has checked the token, or there was none.
-    if (caller.isForwarded && caller.user !== '' && (token === '' || token === hiddenToken)) return caller
-    if (token === '') return this.#user === undefined ? undefined : access.withoutPassword(this.#user)
-    if (!isTokenText(token)) return undefined
-    try {
-      return access.loginWithToken(token, socket.remoteAddress ?? '')
-    } catch (error) {
-      if (hasCode(error, 'WRONGPASS')) return undefined
-      throw error
-    }
-  }
 }
 
 function callerOf(request: FastifyRequest): { token: string; bizType: string } {

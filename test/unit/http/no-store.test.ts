@@ -15,10 +15,10 @@ const compatible = [
   '/cache',
   '/db',
   '/id-builder/increase-seq-id?code=order',
-  '/id-builder/increase-seq-id-str?code=order',
-  '/tinyid/id/nextId?bizType=order&token=open',
-  '/tinyid/id/nextIdSimple?bizType=order&token=open&batchSize=3',
-  '/tinyid/id/nextSegmentIdSimple?bizType=order&token=open',
+  '/id-builder/increase-seq-id-str?code=text',
+  '/tinyid/id/nextId?bizType=order&token=open-0123456789ab',
+  '/tinyid/id/nextIdSimple?bizType=order&token=open-0123456789ab&batchSize=3',
+  '/tinyid/id/nextSegmentIdSimple?bizType=order&token=open-0123456789ab',
 ]
 const refused: readonly InjectOptions[] = [
   { method: 'GET', url: '/nope' },
@@ -32,8 +32,9 @@ const refused: readonly InjectOptions[] = [
 ]
 
 test('every route, one that is added later, and every refusal forbid to store the answer', async (t) => {
-  const flags = { 'tinyid-tokens': 'open=order' }
-  const { app } = await serve(t, { order: { kind: 'segment' } }, { flags })
+  const generators = { order: { kind: 'segment' }, text: { kind: 'segment', format: 't{id}' } } as const
+  const flags = { 'tinyid-tokens': 'open-0123456789ab=order' }
+  const { app } = await serve(t, generators, { flags })
   app.get('/later', async () => 'later')
   const { paths } = (await app.inject('/openapi.json')).json() as { paths: Record<string, object> }
   const native = Object.entries(paths).flatMap(([path, methods]) =>

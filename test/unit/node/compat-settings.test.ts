@@ -53,18 +53,32 @@ describe('compat-http', () => {
 
 describe('tinyid-tokens', () => {
   test('accepts a token and a pattern; a token may have the characters of base64', () => {
-    assert.deepEqual(load({ 'tinyid-tokens': ['a+b/c==' + '=order*', 'x=*'] }).config.tinyidTokens, [
-      { token: 'a+b/c==', pattern: 'order*' },
-      { token: 'x', pattern: '*' },
-    ])
+    const base64 = 'a+b/c0123456789=='
+    assert.deepEqual(
+      load({ 'tinyid-tokens': [`${base64}=order*`, 'x-0123456789abcdef=*'] }).config.tinyidTokens,
+      [
+        { token: base64, pattern: 'order*' },
+        { token: 'x-0123456789abcdef', pattern: '*' },
+      ],
+    )
   })
 
   test('never shows a token, not even in an error', () => {
-    assert.equal(shown({ 'tinyid-tokens': 'secret=order* other=x' }, 'tinyid-tokens'), '***=order* ***=x')
-    for (const wrong of ['secret', 'x=y secret=', '=secret']) {
+    assert.equal(
+      shown({ 'tinyid-tokens': 'secret-0123456789=order* other-0123456789=x' }, 'tinyid-tokens'),
+      '***=order* ***=x',
+    )
+    for (const wrong of ['secret', 'x-0123456789abcdef=y secret=', '=secret']) {
       const message = refusal({ 'tinyid-tokens': wrong })
       assert.match(message, /rule [12] is none; write TOKEN=PATTERN/)
       assert.doesNotMatch(message, /secret/)
     }
+  })
+
+  test('has at least 16 characters', () => {
+    assert.equal(load({ 'tinyid-tokens': '0123456789abcdef=*' }).config.tinyidTokens.length, 1)
+    const message = refusal({ 'tinyid-tokens': 'x-0123456789abcdef=y k7q2k7q2k7q2k7q=order*' })
+    assert.match(message, /rule 2 has a token of 15 characters, which can be guessed; give one of 16 or more/)
+    assert.doesNotMatch(message, /k7q2/)
   })
 })

@@ -18,12 +18,12 @@ const generators = { order: { kind: 'segment' }, '7': { kind: 'segment' } } as c
 const issuing = [
   '/api/segment/get/order',
   '/id-builder/increase-seq-id?code=7',
-  '/tinyid/id/nextId?bizType=order&token=t',
-  '/tinyid/id/nextSegmentIdSimple?bizType=order&token=t',
+  '/tinyid/id/nextId?bizType=order&token=t-0123456789abcdef',
+  '/tinyid/id/nextSegmentIdSimple?bizType=order&token=t-0123456789abcdef',
 ]
 
 function start(t: TestContext): Promise<Served> {
-  return serve(t, generators, { flags: { 'tinyid-tokens': 't=*' } })
+  return serve(t, generators, { flags: { 'tinyid-tokens': 't-0123456789abcdef=*' } })
 }
 
 function issued({ node }: Served): number {
@@ -33,18 +33,23 @@ function issued({ node }: Served): number {
 describe('the compatible APIs', () => {
   test('are not there unless they are asked for, one by one', async (t) => {
     for (const compat of [[], ['leaf'], ['tinyid']] as const) {
-      const { app } = await serve(t, generators, { compat, flags: { 'tinyid-tokens': 't=*' } })
+      const { app } = await serve(t, generators, {
+        compat,
+        flags: { 'tinyid-tokens': 't-0123456789abcdef=*' },
+      })
       const statuses = await Promise.all(
-        ['/api/segment/get/order', '/tinyid/id/nextId?bizType=order&token=t', '/id-builder/increase-id'].map(
-          async (url) => (await app.inject({ method: 'GET', url })).statusCode,
-        ),
+        [
+          '/api/segment/get/order',
+          '/tinyid/id/nextId?bizType=order&token=t-0123456789abcdef',
+          '/id-builder/increase-id',
+        ].map(async (url) => (await app.inject({ method: 'GET', url })).statusCode),
       )
       assert.deepEqual(statuses, [compat[0] === 'leaf' ? 200 : 404, compat[0] === 'tinyid' ? 200 : 404, 404])
     }
   })
 
   test('answer a node that forwards a request with a token of tinyid, once users exist too', async () => {
-    const node = fakeNode({ tinyidTokens: [{ token: 't', pattern: '*' }] })
+    const node = fakeNode({ tinyidTokens: [{ token: 't-0123456789abcdef', pattern: '*' }] })
     node.catalogue.add('order', { kind: 'segment' })
     const proof = await NodeProof.open(new MemoryEngine(new MemoryStore()), () => 'here')
     const access = await openAccess(undefined, { proof })
@@ -174,8 +179,12 @@ test('any request is answered without a fault of the server', async (t) => {
     text.map((at) => `/cache?from=${at}`),
     text.map((after) => `/db?after=${after}`),
     text.map((code) => `/id-builder/increase-id?code=${code}`),
-    fc.tuple(text, text).map(([a, b]) => `/tinyid/id/nextId?bizType=${a}&token=t&batchSize=${b}&token=${b}`),
-    fc.tuple(text, text).map(([a, b]) => `/tinyid/id/nextSegmentId?bizType=${a}&bizType=${b}&token=t`),
+    fc
+      .tuple(text, text)
+      .map(([a, b]) => `/tinyid/id/nextId?bizType=${a}&token=t-0123456789abcdef&batchSize=${b}&token=${b}`),
+    fc
+      .tuple(text, text)
+      .map(([a, b]) => `/tinyid/id/nextSegmentId?bizType=${a}&bizType=${b}&token=t-0123456789abcdef`),
   )
   const method = fc.constantFrom('GET', 'HEAD', 'PUT', 'POST', 'DELETE') as fc.Arbitrary<'GET'>
   const payload = fc.option(fc.string(), { nil: undefined })

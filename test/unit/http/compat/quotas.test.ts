@@ -6,14 +6,14 @@ const reason = /"QUOTA namespace 'shop' may issue 2 ids a day on this node, and 
 const apis = [
   ['/api/segment/get/order', 500, /Result\{id=-3, status=EXCEPTION\}/],
   ['/id-builder/increase-seq-id?code=order', 500, reason],
-  ['/tinyid/id/nextId?bizType=order&token=t', 200, reason],
-  ['/tinyid/id/nextId?bizType=order&token=t&batchSize=2', 200, reason],
+  ['/tinyid/id/nextId?bizType=order&token=t-0123456789abcdef', 200, reason],
+  ['/tinyid/id/nextId?bizType=order&token=t-0123456789abcdef&batchSize=2', 200, reason],
 ] as const
 
 describe('a quota', () => {
   for (const [url, status, message] of apis) {
     test(`refuses ${url} in the form of the API, after a rest, and uses up no id`, async (t) => {
-      const flags = { 'tinyid-tokens': 't=order' }
+      const flags = { 'tinyid-tokens': 't-0123456789abcdef=order' }
       const { ask, node, faults } = await serve(t, { order: { kind: 'sequence' } }, { flags })
       await node.server.meters.namespaces.set('shop', { match: 'order', idsPerDay: 2 })
       for (let each = 0; each < 2; each++) assert.match((await ask(url.replace(/&batch.*/, '')))[2], /[12]/)

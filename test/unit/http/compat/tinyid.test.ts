@@ -9,14 +9,14 @@ const form = { 'content-type': 'application/x-www-form-urlencoded' }
 const names = ['nextId', 'nextIdSimple', 'nextSegmentId', 'nextSegmentIdSimple'] as const
 const isSimple = (name: string) => name.endsWith('Simple')
 
-/** tinyid's API; the token `t` opens every generator. */
+/** tinyid's API; one token opens every generator. */
 async function tinyid(
   t: TestContext,
   generators: Parameters<typeof serve>[1] = { test: { kind: 'segment' } },
 ) {
-  const served = await serve(t, generators, { flags: { 'tinyid-tokens': 't=*' } })
+  const served = await serve(t, generators, { flags: { 'tinyid-tokens': 't-0123456789abcdef=*' } })
   const ids = (name: string, query = '', more = {}) =>
-    served.ask(`/tinyid/id/${name}?bizType=test&token=t${query}`, more)
+    served.ask(`/tinyid/id/${name}?bizType=test&token=t-0123456789abcdef${query}`, more)
   return { ...served, ids }
 }
 
@@ -39,7 +39,7 @@ describe('nextId and nextIdSimple', () => {
     const { ask, ids } = await tinyid(t)
     const post = (path: string, payload: string, headers: object = form) =>
       ask(path, { method: 'POST', payload, headers: { ...headers } })
-    const all = 'bizType=test&token=t&batchSize=2'
+    const all = 'bizType=test&token=t-0123456789abcdef&batchSize=2'
     assert.deepEqual(await post('/tinyid/id/nextIdSimple', all), [200, text, '1,2'])
     assert.deepEqual(await ids('nextIdSimple', '', { method: 'POST' }), [200, text, '3'])
     assert.deepEqual(await ids('nextIdSimple', '', { method: 'POST', headers: form, payload: '' }), [
@@ -49,11 +49,10 @@ describe('nextId and nextIdSimple', () => {
     ])
     assert.deepEqual(await post('/tinyid/id/nextIdSimple?batchSize=1', all), [200, text, '5'])
     const latin = { 'content-type': 'application/x-www-form-urlencoded; charset=UTF-8' }
-    assert.deepEqual(await post('/tinyid/id/nextIdSimple', 'token=%74&bizType=te%73t', latin), [
-      200,
-      text,
-      '6',
-    ])
+    assert.deepEqual(
+      await post('/tinyid/id/nextIdSimple', 'token=%74-0123456789abcdef&bizType=te%73t', latin),
+      [200, text, '6'],
+    )
     const body = await post('/tinyid/id/nextId', all, { 'content-type': 'text/plain' })
     assert.deepEqual(body, [200, json, '{"data":null,"code":5,"message":"token is error"}'])
   })
@@ -77,9 +76,11 @@ describe('nextId and nextIdSimple', () => {
       ['1000000', 100_000],
       ['5', 5],
     ] as const) {
-      const flags = { 'tinyid-tokens': 't=*', 'count-max': countMax }
+      const flags = { 'tinyid-tokens': 't-0123456789abcdef=*', 'count-max': countMax }
       const { ask } = await serve(t, { test: { kind: 'segment' } }, { flags })
-      const [, , body] = await ask('/tinyid/id/nextIdSimple?bizType=test&token=t&batchSize=100001')
+      const [, , body] = await ask(
+        '/tinyid/id/nextIdSimple?bizType=test&token=t-0123456789abcdef&batchSize=100001',
+      )
       assert.equal(new Set(body.split(',')).size, expected)
     }
   })
@@ -170,9 +171,15 @@ for (const name of names) {
       const served = await serve(
         t,
         { test: { kind: 'segment' } },
-        { flags: { 'tinyid-tokens': 'u=test2* v=x' } },
+        { flags: { 'tinyid-tokens': 'u-0123456789abcdef=test2* v-0123456789abcdef=x' } },
       )
-      for (const query of ['bizType=test&token=t', 'bizType=test&token=u', 'bizType=test', 'token=u', '']) {
+      for (const query of [
+        'bizType=test&token=t-0123456789abcdef',
+        'bizType=test&token=u-0123456789abcdef',
+        'bizType=test',
+        'token=u-0123456789abcdef',
+        '',
+      ]) {
         assert.deepEqual(await served.ask(`/tinyid/id/${name}?${query}`), told(5, 'token is error'))
       }
       assert.equal(served.node.catalogue.find('test')!.stats().issued, 0)
@@ -180,7 +187,7 @@ for (const name of names) {
 
     test('refuses an unknown bizType', async (t) => {
       const { ask } = await tinyid(t)
-      const answer = await ask(`/tinyid/id/${name}?bizType=none&token=t`)
+      const answer = await ask(`/tinyid/id/${name}?bizType=none&token=t-0123456789abcdef`)
       assert.deepEqual(answer, told(6, 'can not find biztype:none'))
     })
 
@@ -207,8 +214,12 @@ describe('tokens', () => {
     const { engine } = served.node
     const early = await engine.write('tinyid-tokens/early/test', '{}', undefined)
     assert.equal(await ask(served, 'early'), '1')
+    const { promise: told, resolve } = Promise.withResolvers<void>()
+    const watch = await engine.watch('tinyid-tokens/', () => resolve())
     await engine.write('tinyid-tokens/late/test', '', undefined)
-    while ((await ask(served, 'late')) === '') await new Promise(setImmediate)
+    await told
+    watch.close()
+    assert.equal(await ask(served, 'late'), '2')
     await engine.remove(early!.key, early!.version)
     while ((await ask(served, 'early')) !== '') await new Promise(setImmediate)
   })
@@ -220,6 +231,7 @@ describe('tokens', () => {
     const list = engine.list.bind(engine)
     engine.list = async (prefix, page) => {
       const read = await list(prefix, page)
+      if (prefix !== 'tinyid-tokens/') return read
       const { promise: told, resolve } = Promise.withResolvers<void>()
       const watch = await engine.watch(prefix, () => resolve())
       await engine.remove(record!.key, record!.version)
@@ -265,9 +277,9 @@ describe('tokens', () => {
   })
 
   test('are not in the log when this server has a fault', async (t) => {
-    const served = await serve(t, generators, { flags: { 'tinyid-tokens': 'secret=*' } })
+    const served = await serve(t, generators, { flags: { 'tinyid-tokens': 'secret-0123456789=*' } })
     served.node.catalogue.open = () => Promise.reject(new TypeError('a bug'))
-    await ask(served, 'secret', 'none')
+    await ask(served, 'secret-0123456789', 'none')
     assert.equal(served.faults.length, 1)
     assert.doesNotMatch(JSON.stringify(served.faults), /secret/)
   })

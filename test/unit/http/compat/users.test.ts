@@ -109,8 +109,13 @@ describe('a server with users', () => {
       )
     }
     mock.resetCalls()
-    await ask(join(paths.tinyid, 'token=other'))
     await app.inject({ method: 'GET', url: paths.leaf })
+    await ask(paths.tinyid)
     assert.equal(mock.callCount(), 0)
+    await ask(join(paths.tinyid, 'token=other'))
+    assert.deepEqual(
+      mock.calls.map(({ arguments: [{ event, user, detail }] }) => [event, user, detail]),
+      [['login-failed', undefined, 'tinyid token']],
+    )
   })
 })
