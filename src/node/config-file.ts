@@ -34,7 +34,9 @@ export function readConfigFile(path: string, text: string): ConfigFile {
   if (!isMap(document.contents))
     throw configError(`${at(document.contents.range![0])}: settings are written as \`name: value\``)
 
-<<<<<<< HEAD
+  // Zeros in front give a node's index its width.
+  const valueOfNode = (node: Node) =>
+    isScalar(node) && /^0\d+$/.test(node.source ?? '') ? node.source : narrowed(node.toJS(document))
   const entries = (map: YAMLMap): Map<string, FileValue & { node: Node }> => {
     const found = new Map<string, FileValue & { node: Node }>()
     const names = new Set<string>()
@@ -44,24 +46,10 @@ export function readConfigFile(path: string, text: string): ConfigFile {
       // The parser refuses a key that is written twice alike: 1 and '1' are two keys of YAML, and one name.
       if (names.has(name)) throw configError(`${position}: '${name}' is given twice; give it once`)
       names.add(name)
-      if (!isNothing(value)) found.set(name, { value: narrowed(value.toJS(document)), position, node: value })
+      if (!isNothing(value)) found.set(name, { value: valueOfNode(value), position, node: value })
     }
     return found
   }
-=======
-  // Zeros in front give a node's index its width.
-  const scalarOrTree = (value: Node) =>
-    isScalar(value) && /^0\d+$/.test(value.source ?? '') ? value.source : narrowed(value.toJS(document))
-  const entries = (map: YAMLMap): Map<string, FileValue & { node: Node }> =>
-    new Map(
-      (map.items as Pair<Node, Node | null>[])
-        .filter(({ value }) => !isNothing(value))
-        .map(({ key, value }) => [
-          String(isScalar(key) ? key.value : key),
-          { value: scalarOrTree(value!), position: at(key.range![0]), node: value! },
-        ]),
-    )
->>>>>>> 5b4f61b0 (Keep the zeros in front of a node's index: they are its width)
   const settings = entries(document.contents)
   const generators = settings.get('generators')
   settings.delete('generators')
