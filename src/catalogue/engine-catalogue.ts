@@ -106,20 +106,21 @@ export class EngineCatalogue implements Catalogue {
       throw error
     }
     this.#limits.recount()
-    await this.#inUse.close(name, noGenerator(name))
+    await this.#inUse.close(name, noGenerator(name, this.#deps.rows))
     return true
   }
 
   async info(name: string): Promise<GeneratorInfo> {
     const open = this.#inUse.find(name)
     const live = async () =>
-      (await this.#records.live(name))?.stored ?? Promise.reject<never>(noGenerator(name))
+      (await this.#records.live(name))?.stored ?? Promise.reject<never>(noGenerator(name, this.#deps.rows))
     const stored = (await unlessUnavailable(live(), open)) ?? open!
     return describeGenerator(this.#deps, name, stored, open)
   }
 
   async current(name: string): Promise<CurrentGenerator> {
-    const { stored } = (await this.#records.live(name)) ?? (await Promise.reject<never>(noGenerator(name)))
+    const { stored } =
+      (await this.#records.live(name)) ?? (await Promise.reject<never>(noGenerator(name, this.#deps.rows)))
     const { definition, incarnation, floor } = stored
     return { definition, incarnation, floor }
   }

@@ -140,7 +140,7 @@ export class GeneratorRecords {
     const begun = await this.#change(name, (before) => this.#altered(name, before, changes, move))
     if (begun.stored.state !== 'altering') return { ...begun, isNext: false }
     const after = await this.#complete(name, begun)
-    if (after?.stored.state !== 'live') throw noGenerator(name)
+    if (after?.stored.state !== 'live') throw noGenerator(name, this.#deps.rows)
     refuseUnchanged(name, begun.stored, after.stored)
     return { ...after, isNext: true }
   }
@@ -230,7 +230,7 @@ export class GeneratorRecords {
   ): Promise<ReadGenerator> {
     for (let tries = 0; tries < changeTries; tries++) {
       const before = await this.live(name)
-      if (before === undefined) throw noGenerator(name)
+      if (before === undefined) throw noGenerator(name, this.#deps.rows)
       const stored = await change(before.stored, before)
       const value = writeStored(stored)
       if (value === before.record?.value) return before
@@ -280,11 +280,12 @@ export class GeneratorRecords {
 }
 
 /** The error for a name without a generator, which says how to create one. */
-export function noGenerator(name: string): FahaoError {
-  return new FahaoError(
-    'NOGENERATOR',
-    `no generator '${name}'; create it with: ID.CREATE ${name} KIND sequence (or fahao create ${name} --kind sequence)`,
-  )
+export function noGenerator(name: string, rows?: Pick<ForeignRows, 'table'>): FahaoError {
+  const remedy =
+    rows === undefined
+      ? `create it with: ID.CREATE ${name} KIND sequence (or fahao create ${name} --kind sequence)`
+      : `insert a row for it into ${rows.table}, where ids are counted, as before`
+  return new FahaoError('NOGENERATOR', `no generator '${name}'; ${remedy}`)
 }
 
 function contended(name: string): FahaoError {

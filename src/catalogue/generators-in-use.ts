@@ -67,7 +67,7 @@ export class GeneratorsInUse {
     this.#deps = deps
     this.#records = records
     this.#limits = limits
-    this.#absent = new NegativeCache(clock, isShared)
+    this.#absent = new NegativeCache(clock, isShared, deps.rows)
     this.#plans = new IssuingPlans({ ...deps, onStale: (name) => this.#sealedOut(name) })
     this.#led = cluster && new LedGenerators(cluster, clock, (name, term) => this.#openLeftover(name, term))
     this.#openDeps = { ...deps, reopen: (stale) => this.#reopen(stale) }
@@ -198,7 +198,7 @@ export class GeneratorsInUse {
     if (found !== undefined) return this.#openFound(name, found, mayCreate, await counter)
     // The time counts from the answer: callers that waited for it must not look the name up again one by one.
     if (mayCreate) this.#absent.add(name)
-    throw noGenerator(name)
+    throw noGenerator(name, this.#deps.rows)
   }
 
   /** Creates the generator by the first rule for its name; undefined: there is no rule. */
@@ -292,7 +292,7 @@ export class GeneratorsInUse {
     if (this.#pending.has(name)) this.#reported.set(name, version)
     const open = this.#open.get(name)
     if (open === undefined || version <= open.version) return
-    const reason = holdsGenerator(record) ? altered(name) : noGenerator(name)
+    const reason = holdsGenerator(record) ? altered(name) : noGenerator(name, this.#deps.rows)
     // At once, even while a task of this name runs: another node may acknowledge strict order in a moment.
     void open.close(reason)
     void this.#closeVersion(name, reason, open)
@@ -314,6 +314,6 @@ export class GeneratorsInUse {
     const next = definition()
     const resized = next && open.resized(next, this.#plans)
     if (resized !== undefined) this.#open.set(name, resized)
-    else void this.close(name, exists ? altered(name) : noGenerator(name), open)
+    else void this.close(name, exists ? altered(name) : noGenerator(name, this.#deps.rows), open)
   }
 }

@@ -9,6 +9,7 @@
  *  3. Memory is bounded: a full cache is emptied.
  */
 import type { Clock } from '../base/clock.ts'
+import type { ForeignRows } from './foreign-rows.ts'
 import { noGenerator } from './generator-records.ts'
 
 /** For how long a name counts as absent, in ms; and where many processes may create it. */
@@ -20,18 +21,20 @@ const namesMax = 10_000
 export class NegativeCache {
   readonly #clock: Clock
   readonly #absentUs: number
+  readonly #rows: Pick<ForeignRows, 'table'> | undefined
   /** Until when names count as absent, on the monotonic clock in µs. */
   readonly #untilUs = new Map<string, number>()
 
-  /** @param isShared whether other processes may create generators as well. */
-  constructor(clock: Clock, isShared: boolean) {
+  /** @param isShared whether other processes may create generators as well. @param rows where names are rows, if they are. */
+  constructor(clock: Clock, isShared: boolean, rows?: Pick<ForeignRows, 'table'>) {
     this.#clock = clock
+    this.#rows = rows
     this.#absentUs = (isShared ? absentSharedMs : absentMs) * 1000
   }
 
   /** Throws NOGENERATOR if the name was absent a moment ago. */
   refuse(name: string): void {
-    if ((this.#untilUs.get(name) ?? 0) > this.#clock.monoUs()) throw noGenerator(name)
+    if ((this.#untilUs.get(name) ?? 0) > this.#clock.monoUs()) throw noGenerator(name, this.#rows)
   }
 
   /** The engine has just answered that there is no generator of this name. */

@@ -49,6 +49,11 @@ const busyTimeoutMs = 10_000
  * Throws ENGINE if there is no store, or if `target` exists.
  */
 export function backupSqlite(source: string, target: string): CopySummary {
+  if (!existsSync(source))
+    throw new FahaoError(
+      'ENGINE',
+      `there is no store ${resolve(source)}, so there is nothing to copy; name the store of the server: --engine sqlite:FILE`,
+    )
   const [from, to] = [placeOfStore(source), resolve(target)]
   if (existsSync(to)) throw new FahaoError('ENGINE', `${to} exists; name a file that does not`)
   const draft = `${to}.${process.pid}`
@@ -115,7 +120,8 @@ export function recordsOfStore(target: string): readonly StoredRecord[] | undefi
 
 /** Makes one consistent copy, its log included, and checks it. */
 function copy(from: string, draft: string): void {
-  if (!existsSync(from)) throw new FahaoError('ENGINE', `${from} does not exist; name a store or a backup`)
+  if (!existsSync(from))
+    throw new FahaoError('ENGINE', `there is no file ${from}; name one that fahao backup has made`)
   using(from, (database) => {
     checkTables(database, from)
     makePrivateFile(draft)
