@@ -71,7 +71,10 @@ export async function describeGenerator(
   }
 }
 
-/** When ids run out at this rate, or the time field is full, in Unix µs; undefined for a counter without a rate. */
+/** A counter that lasts longer than this, in seconds, has no end in sight: a thousand years. */
+const inSightSeconds = 1000 * 365 * 86_400
+
+/** When ids run out at this rate, or the time field is full, in Unix µs; undefined for a counter without an end in sight. */
 export function exhaustionUs(
   definition: Definition,
   bound: bigint,
@@ -80,8 +83,8 @@ export function exhaustionUs(
 ): number | undefined {
   if (definition.layout !== undefined) return Number(timeEndUs(layoutOf(definition)))
   if (perSecond <= 0) return undefined
-  const left = Number(definition.max! + 1n - bound) / definition.increment!
-  return nowUs + (left / perSecond) * 1_000_000
+  const leftSeconds = Number(definition.max! + 1n - bound) / definition.increment! / perSecond
+  return leftSeconds > inSightSeconds ? undefined : nowUs + leftSeconds * 1_000_000
 }
 
 /** The newest id: by the counter, which covers all nodes, or by the issuer, which excludes its buffer. */

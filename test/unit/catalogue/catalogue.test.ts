@@ -335,5 +335,9 @@ describe('a generator', () => {
     const counter = { kind: 'segment', issueTimeout: 1, max: 1000n, increment: 10 } as const
     assert.equal(exhaustionUs(counter, 501n, 5, 0), 10_000_000)
     assert.equal(exhaustionUs(counter, 501n, 0, 0), undefined)
+    const wide = { ...counter, max: 2n ** 63n - 1n }
+    assert.equal(exhaustionUs(wide, 1n, 0.01, 0), undefined)
+    assert.equal(exhaustionUs(wide, 1n, 1e6, 0), undefined)
+    assert.ok(exhaustionUs(wide, 1n, 1e8, 0)! > 9e15)
   })
 })
