@@ -5,7 +5,7 @@
  *  1. A token that a limit keeps out is not looked at: no answer says that it is right.
  *  2. A network may present 10 wrong tokens at once, and one a second after that; all networks from which no right token
  *     has come may present 100, and one a second after that. A token that a limit keeps out takes no failure.
- *  3. Nobody keeps a client out by wrong tokens: a token that was right before is looked at whenever it comes from that
+ *  3. Wrong tokens keep no client out: a token that was right before is looked at whenever it comes from that
  *     network again, and a network from which a right token has come has a limit of its own.
  *  4. Memory is bounded, and only right tokens can evict: 10,000 networks, and 10,000 tokens with their network.
  */
@@ -15,29 +15,29 @@ import { networkOf } from '../../base/address.ts'
 import type { Clock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 
-const [networkBurst, strangersBurst, refillMs] = [10, 100, 1000]
+const [networkBurst, newBurst, refillMs] = [10, 100, 1000]
 const rememberedMax = 10_000
 /** The one key of the limit of all networks without a right token. */
-const strangers = ''
+const allNew = ''
 
 /** The guesses at one node. */
 export class TokenGuesses {
   readonly #ofNetwork: FailureLimits
-  readonly #ofStrangers: FailureLimits
+  readonly #ofNewNetworks: FailureLimits
   readonly #networks = new Newest<true>(rememberedMax)
   readonly #tokens = new Newest<true>(rememberedMax)
 
   constructor(clock: Clock) {
     this.#ofNetwork = new FailureLimits(clock, networkBurst, refillMs)
-    this.#ofStrangers = new FailureLimits(clock, strangersBurst, refillMs)
+    this.#ofNewNetworks = new FailureLimits(clock, newBurst, refillMs)
   }
 
   /** Throws QUOTA if a token from this IP address is not to be looked at now. */
   admit(address: string, token: string): void {
     const network = networkOf(address)
     if (this.#tokens.get(`${network} ${token}`)) return
-    const ofStrangersMs = this.#networks.get(network) ? 0 : this.#ofStrangers.waitMs(strangers)
-    const waitMs = Math.max(this.#ofNetwork.waitMs(network), ofStrangersMs)
+    const ofNewMs = this.#networks.get(network) ? 0 : this.#ofNewNetworks.waitMs(allNew)
+    const waitMs = Math.max(this.#ofNetwork.waitMs(network), ofNewMs)
     if (waitMs === 0) return
     const seconds = Math.ceil(waitMs / 1000)
     throw new FahaoError('QUOTA', `too many wrong tokens; wait ${seconds} s before the next`)
@@ -56,6 +56,6 @@ export class TokenGuesses {
     // It was right for another generator.
     if (this.#tokens.get(`${network} ${token}`)) return
     this.#ofNetwork.take(network)
-    if (!this.#networks.get(network)) this.#ofStrangers.take(strangers)
+    if (!this.#networks.get(network)) this.#ofNewNetworks.take(allNew)
   }
 }

@@ -109,15 +109,15 @@ describe('a wrong token of tinyid', () => {
     const told: string[] = []
     t.mock.method(node.server.audit, 'record', (occurrence: Occurrence) => {
       const { event, user, address, door, object, detail } = occurrence
-      told.push([event, user ?? 'nobody', address, door, object, detail].join(' '))
+      told.push([event, user ?? 'none', address, door, object, detail].join(' '))
     })
     await ask(path('order', right))
     await ask(path('other', right))
     for (let at = 0; at < 12; at++) await ask(path('order', `guess-${at}`))
     assert.deepEqual(told, [
       'denied default 127.0.0.1 http id.next other',
-      ...Array<string>(10).fill('login-failed nobody 127.0.0.1 http  tinyid token'),
-      ...Array<string>(2).fill('login-failed nobody 127.0.0.1 http  limited'),
+      ...Array<string>(10).fill('login-failed none 127.0.0.1 http  tinyid token'),
+      ...Array<string>(2).fill('login-failed none 127.0.0.1 http  limited'),
     ])
   })
 })
