@@ -146,7 +146,11 @@ export async function leaseOf(
     (kind === 'snowflake' && !server.workerLeases.mayLease(generator, user))
   if (isByRequest) return { ...shown(generator, server.timeline.nowUs()), lease: null }
   if (generator.kind === 'segment') {
-    const range = await server.rangeLeases.lease(generator, { ids: count, ttlMs })
+    const range = await server.rangeLeases.lease(generator, {
+      ids: count,
+      ttlMs,
+      nowUs: server.timeline.nowUs(),
+    })
     return rangeAnswer(range, server.timeline.nowUs())
   }
   return workerAnswer(

@@ -15,6 +15,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { assert } from '../base/assert.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Generator, RangeLease } from '../catalogue/catalogue.ts'
+import { EarlierRanges } from './earlier-ranges.ts'
 
 /** What a caller asks for. */
 export type RangeRequest = {
@@ -22,6 +23,8 @@ export type RangeRequest = {
   readonly ids?: number | undefined
   /** Default `rangeLimits.ttlDefaultMs`. */
   readonly ttlMs?: number | undefined
+  /** The moment of the request, in Unix µs, from which `earlierUntilUs` counts; 0: it does not count this one. */
+  readonly nowUs?: number
 }
 
 /** A leased range. */
@@ -64,6 +67,7 @@ export class RangeLeases {
   readonly #rememberedMax: number
   /** By the generator's name, in the order in which they were leased. */
   readonly #newest = new Map<string, LeasedRange>()
+  readonly #earlier = new EarlierRanges()
   #ranges = 0
   #ids = 0
   #returned = 0
@@ -79,7 +83,7 @@ export class RangeLeases {
   /** Reserves a range of so many ids, or of all that are left, for one caller. ERR, and as `Generator.leaseRange`. */
   async lease(
     generator: Generator,
-    { ids = rangeLimits.idsDefault, ttlMs = rangeLimits.ttlDefaultMs }: RangeRequest = {},
+    { ids = rangeLimits.idsDefault, ttlMs = rangeLimits.ttlDefaultMs, nowUs = 0 }: RangeRequest = {},
   ): Promise<LeasedRange> {
     const { ttlMinMs, ttlMaxMs } = rangeLimits
     if (ttlMs < ttlMinMs || ttlMs > ttlMaxMs)
@@ -89,7 +93,13 @@ export class RangeLeases {
     this.#ranges++
     this.#ids += range.ids
     this.#remember(generator.name, leased)
+    this.#earlier.note(generator.name, range.incarnation, nowUs + ttlMs * 1000)
     return leased
+  }
+
+  /** Until when callers may issue ids of incarnations before this one, leased here; in Unix µs, undefined: none may. */
+  earlierUntilUs(name: string, incarnation: bigint, nowUs: number): number | undefined {
+    return this.#earlier.untilUs(name, incarnation, nowUs)
   }
 
   /**

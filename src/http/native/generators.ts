@@ -49,7 +49,7 @@ const listQuery = z.strictObject({
 /** `GET /v1/generators` and everything at `/v1/generators/{name}`. */
 export function generatorOperations(node: Served): Operation[] {
   const { catalogue } = node
-  return [list(catalogue), show(node), create(catalogue), alter(catalogue), drop(catalogue)]
+  return [list(catalogue), show(node), create(catalogue), alter(node), drop(catalogue)]
 }
 
 function list(catalogue: Catalogue): Operation {
@@ -128,7 +128,7 @@ function create(catalogue: Catalogue): Operation {
   }
 }
 
-function alter(catalogue: Catalogue): Operation {
+function alter(node: Served): Operation {
   return {
     id: 'alterGenerator',
     change: { event: 'alter' },
@@ -147,8 +147,8 @@ function alter(catalogue: Catalogue): Operation {
       const name = nameOf(request)
       readBody(changes, request)
       const asked = request.body as GeneratorChanges
-      const { kind } = await catalogue.alter(name, asked)
-      const info = await catalogue.info(name)
+      const { kind } = await node.catalogue.alter(name, asked)
+      const info = await describedGenerator(node, name)
       if (asked.floor === undefined || asked.now || isStrict(kind)) return generatorJson(info)
       return generatorJson({ ...info, notes: [...info.notes, stillOut(name, floorOf(asked.floor))] })
     },

@@ -109,6 +109,8 @@ What each request demands of its user. A category is a word for rules: \`+@issue
   each request is checked when it is queued, and again when EXEC runs it.
 - **Auto-create.** \`INCR\` of a name that matches the operator's \`auto-create\` creates the generator for a user with \`@issue\`
   whose patterns match the name: the rule is the operator's permission. Without such a rule, only \`@manage\` creates generators.
+- **Keys of scrambled ids.** \`ID.LEASE\` of a scrambled generator replies its key, and only to users with the permission
+  \`lease|scrambled\`, which is in \`@admin\` and \`@dangerous\`. For others nothing is leased of it.
 - **Namespaces** are shown to a user whose patterns match the namespace's pattern, read as a name.
 
 <!-- Written by \`npm run docs\` from the records in src/. -->
