@@ -48,7 +48,7 @@ describe('ID.NAMESPACE', () => {
         ['ID.NAMESPACE SET shop MATCH', "ERR wrong number of arguments for 'id.namespace|set' command"],
         [`${set} MATCH * RATE`, 'ERR syntax error'],
         [`${set} MATCH * SPEED 5`, words],
-        [`${set} MATCH * MATCH x`, words],
+        [`${set} MATCH * MATCH x`, 'ERR option MATCH is given twice; give it once'],
         [
           `${set} RATE 5`,
           'ERR MATCH (match) must be text of 1 to 512 bytes without white space and control characters',
