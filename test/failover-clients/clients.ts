@@ -70,7 +70,10 @@ async function java(lifetime: Lifetime): Promise<Client[]> {
   return [
     { name: 'Jedis 8.0.2, JedisCluster', command: command('jedis') },
     { name: 'Lettuce 7.7.0', command: command('lettuce') },
-    { name: 'Lettuce 7.7.0: adaptive refresh each second, 6 s time-out', command: command('lettuce-options') },
+    {
+      name: 'Lettuce 7.7.0: adaptive refresh each second, 6 s time-out',
+      command: command('lettuce-options'),
+    },
   ]
 }
 
