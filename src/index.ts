@@ -29,6 +29,8 @@ export type { IssuerStats, Kind } from './issuing/issuer.ts'
 export type FahaoOptions = {
   /** Where bounds are kept: `sqlite:FILE` (default `sqlite:./data/fahao.db`) or `memory:`. */
   readonly engine?: string
+  /** Refuse to make a store that does not exist. By default it is made, with its folder, and `onEvent` receives a warning. */
+  readonly requireStore?: boolean
   /** The source of the node part of snowflakes: `pool` (default), `static:N`, `env:NAME`, `hostname`, … */
   readonly workerId?: string
   /** The value of `{node}` in formats: a number, or digits of the width that all nodes have, such as `01`. */

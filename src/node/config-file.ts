@@ -1,6 +1,6 @@
 /** The config file: YAML, with the position of every value, so that an error can name it. */
 import { createRequire } from 'node:module'
-import type { Node, Pair, YAMLMap } from 'yaml'
+import type { Node, Pair, YAMLError, YAMLMap, YAMLWarning } from 'yaml'
 import { configError } from './config-values.ts'
 
 /** A value and its position. */
@@ -29,7 +29,7 @@ export function readConfigFile(path: string, text: string): ConfigFile {
   }
   const document = parseDocument(text, { intAsBigInt: true, lineCounter: lines, prettyErrors: false })
   const broken = document.errors[0] ?? document.warnings[0]
-  if (broken) throw configError(`${at(broken.pos[0])}: ${firstLine(broken.message)}`)
+  if (broken) throw configError(`${at(broken.pos[0])}: ${firstLine(broken.message)}${adviceOn(broken, text)}`)
   if (isNothing(document.contents)) return { settings: new Map(), generators: new Map() }
   if (!isMap(document.contents))
     throw configError(`${at(document.contents.range![0])}: settings are written as \`name: value\``)
@@ -72,6 +72,13 @@ function narrowed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(narrowed)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, narrowed(inner)]))
+}
+
+/** A value with a colon behind it, such as `engine: memory:`, reads as a map in YAML. */
+function adviceOn({ code, pos: [start] }: YAMLError | YAMLWarning, text: string): string {
+  if (code !== 'BLOCK_AS_IMPLICIT_KEY' && code !== 'BLOCK_IN_FLOW') return ''
+  const value = /^(?:[^\s#,{}[\]]|[ \t]+(?=[^\s#]))*/.exec(text.slice(start))?.[0] ?? ''
+  return `; put a value with a colon into quotes: '${value.trim().slice(0, 60)}'`
 }
 
 function firstLine(message: string): string {

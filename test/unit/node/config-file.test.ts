@@ -61,6 +61,13 @@ const broken: [what: string, text: string, message: RegExp][] = [
   ['YAML that is none', 'engine: x\nlead: [1', /^f\.yaml:2:9: /],
   ['a key that is given twice', 'lead: 1s\nlead: 2s', /^f\.yaml:2:1: .*unique/],
   [
+    'a value with a colon',
+    'engine: memory:\nlead: 1s',
+    /^f\.yaml:1:9: .*; put a value with a colon into quotes: 'memory:'$/,
+  ],
+  ['a value with colons', 'format: a: b # c', /^f\.yaml:1:9: .*into quotes: 'a: b'$/],
+  ['such a value in braces', 'generators: { x: { format: a: } }', /^f\.yaml:1:28: .*into quotes: 'a:'$/],
+  [
     'a name that is given twice, as a number and as a text',
     "generators:\n  1: { kind: sequence }\n  '1': { kind: segment }",
     /^f\.yaml:3:3: '1' is given twice; give it once/,

@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { LogEvent } from '../../../src/base/events.ts'
+import { openFahao } from '../../../src/index.ts'
 import { loadConfig } from '../../../src/node/config.ts'
 import { startNode } from '../../../src/node/start.ts'
 import { temporaryFolder } from '../../launch/places.ts'
@@ -33,6 +34,8 @@ describe('a store that does not exist yet', () => {
     await assert.rejects(start({ engine, 'require-store': 'on' }), refused)
     assert.equal(existsSync(file), false)
     await assert.rejects(start({ engine: 'memory:', 'require-store': 'on' }), { code: 'ENGINE' })
+    await assert.rejects(openFahao({ engine, requireStore: true }), { code: 'ENGINE' })
+    assert.equal(existsSync(file), false)
     await start({ engine })
     assert.deepEqual(await start({ engine, 'require-store': 'on' }), [])
   })
