@@ -161,6 +161,13 @@ export class ClockBuffer {
     this.#markTime = this.#end - spare + 1
   }
 
+  /** Sets `low` if the timeline reaches the mark within `us`. */
+  look(us: number): void {
+    this.#see(this.#timeline.nowUs())
+    if (this.#seenUs + us >= this.#markUs) this.low = true
+    this.#checkLow()
+  }
+
   /** Takes up to `count` ids into `run`, all of one unit of time; 0 when no granted time is left at this moment. */
   take(count: number, run: Run): number {
     this.#see(this.#timeline.nowUs())

@@ -36,6 +36,14 @@ export interface IdBuffer {
   assertInvariants(): void
 }
 
+/** Of buffered ids that expire: what is done while none are issued, so that an outage meets fresh ones. */
+export type Expiry = {
+  /** How often to look, in ms. */
+  readonly lookMs: number
+  /** Sets `low` if the ids would last too short a time after the next look. */
+  look(): void
+}
+
 /** The buffer of one generator and the way to more ids. Driven by its reservoir, which makes one call at a time. */
 export interface IdSource {
   readonly buffer: IdBuffer
@@ -61,6 +69,9 @@ export interface IdSource {
 
   /** Sets `low` when the buffer would not last at this rate, in ids per second, for as long as it should. */
   observe?(ratePerSecond: number): void
+
+  /** Undefined: the buffered ids last until they are issued. */
+  readonly expiry?: Expiry
 
   /** Changes the sizes of refills from now on, where refills have sizes. The buffer stays as it is. */
   resize?(sizes: RefillSizes): void

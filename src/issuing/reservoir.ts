@@ -14,7 +14,8 @@
  *  5. No id is issued after `stop`, or between `suspend` and `resume`: callers wait then.
  *  6. A caller is refused only if the buffered ids do not satisfy it.
  *  7. Many waiting callers, or callers that get many runs, are served over several turns of the event loop.
- *  8. Before waiting callers are served, it is checked whether this process may issue: it may only lead or own the
+ *  8. While no ids are issued, those that expire are replaced before they have expired, if any were issued before.
+ *  9. Before waiting callers are served, it is checked whether this process may issue: it may only lead or own the
  *     store for a time, and what it has reserved may have been dropped because a copy of its memory exists.
  */
 import { assert } from '../base/assert.ts'
@@ -320,6 +321,7 @@ export class Reservoir implements Issuer {
     if (this.#observation !== undefined) return
     if (issued === this.#observed && this.#observeMs === observeMaxMs) {
       this.#observeMs = observeMinMs
+      this.#lookLater()
       return
     }
     this.#observed = issued
@@ -329,6 +331,20 @@ export class Reservoir implements Issuer {
       this.#source.observe?.(this.#rate())
       if (this.#buffer.low) this.#refill()
       this.#observeLater()
+    })
+  }
+
+  /** No ids are issued now. Those that expire are replaced, if this generator has issued any. */
+  #lookLater(): void {
+    const { expiry } = this.#source
+    if (expiry === undefined) return
+    this.#observation = this.#options.clock.timer(expiry.lookMs, () => {
+      this.#observation = undefined
+      const { issued } = this.#buffer
+      if (issued > 0) expiry.look()
+      if (this.#buffer.low) this.#refill()
+      if (issued === this.#observed) this.#lookLater()
+      else this.#observeLater()
     })
   }
 

@@ -14,8 +14,10 @@ import type { ClockBuffer } from '../ids/clock-buffer.ts'
 import type { Layout } from '../ids/layout.ts'
 import { leadAbove } from './ahead-limit.ts'
 import { ClockSource } from './clock-source.ts'
+import type { Expiry } from './id-source.ts'
 import type { Incarnation } from './incarnation.ts'
 import type { Worker } from './worker.ts'
+import { freshUs, idleUs } from './worker-records.ts'
 
 /** What the sources of all generators with one definition share. */
 export type SnowflakeSourceOptions = {
@@ -27,6 +29,7 @@ export type SnowflakeSourceOptions = {
 
 /** Uses the time of the node's worker id. */
 export class SnowflakeSource extends ClockSource {
+  readonly expiry: Expiry
   readonly #options: SnowflakeSourceOptions
   #claim = 0
   #start = 0
@@ -34,6 +37,8 @@ export class SnowflakeSource extends ClockSource {
   constructor(buffer: ClockBuffer, incarnation: Incarnation, options: SnowflakeSourceOptions) {
     super(buffer, incarnation, options.layout)
     this.#options = options
+    const lookUs = idleUs(options.worker.leadUs)
+    this.expiry = { lookMs: lookUs / 1000, look: () => buffer.look(lookUs) }
   }
 
   async refill(demand: number, _contiguous: number, ratePerSecond: number): Promise<void> {
@@ -45,7 +50,8 @@ export class SnowflakeSource extends ClockSource {
     const base = { nowUs: buffer.seenUs, othersUs, leadUs }
     const forUs = leadAbove(layout.epochUs + position * layout.unitUs, base)
     const spare = this.spare(demand, ratePerSecond, forUs)
-    await worker.secure(layout.epochUs + Math.min(position + spare, unitMax) * layout.unitUs)
+    const neededUs = layout.epochUs + Math.min(position + spare, unitMax) * layout.unitUs
+    await worker.secure(Math.max(neededUs, buffer.seenUs + freshUs(leadUs)))
     const { boundUs, claim } = worker
     const end = Math.min(buffer.unitsAt(boundUs), unitMax)
     if (end > buffer.end || claim !== this.#claim) {

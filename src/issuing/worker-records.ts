@@ -58,6 +58,26 @@ export const unclaimed: WorkerRecord = {
 /** A holder reserves time up to this many times its lead ahead of its clock. */
 export const aheadLeads = 1.25
 
+/** At least this much time is claimed beyond the requested time, in µs, so that a saturated node writes rarely. */
+export const spareUs = 1_000_000
+
+/** How often sources look, while they issue nothing, whether their time would last for the lead, in µs. */
+export function idleUs(leadUs: number): number {
+  return Math.min(60_000_000, leadUs / 5)
+}
+
+/** For how long reserved time has to last, so that after the next look of an idle source it still lasts for the lead. In µs. */
+export function freshUs(leadUs: number): number {
+  return Math.min(leadUs + idleUs(leadUs), leadUs * aheadLeads - spareUs)
+}
+
+/**
+ * A fixed id is free when its record has stood unchanged for this part of its holder's lead, and for `restMinUs`: a living
+ * holder that issues extends it after a quarter of the lead, and one that is idle after two looks.
+ */
+const restPart = 1 / 2
+const restMinUs = 12_500_000
+
 /** Ids of the pool are below this. */
 export const poolMax = 65_536
 
@@ -98,19 +118,19 @@ export async function boundOfOthers(engine: Engine): Promise<number> {
 
 /** The error where every id of the pool is held; `leadUs`: for how long a holder reserves. */
 export function noIdFree(leadUs: number): FahaoError {
-  const wait = describeLead(leadUs)
+  const wait = seconds(leadUs)
   return new FahaoError('EXHAUSTED', `all ${poolMax} worker ids are held; wait for ${wait} or stop nodes`)
 }
 
-/** The error where another process holds a fixed id. `alive`: it was seen to extend its claim. */
-export function idTaken(id: number, { holder }: WorkerRecord, alive: boolean, leadUs: number): FahaoError {
+/** The error where another process holds a fixed id. `alive`: it was seen to extend its claim; `restUs`: as in worker.ts. */
+export function idTaken(id: number, { holder }: WorkerRecord, alive: boolean, restUs: number): FahaoError {
   const inUse = `worker id ${id} is in use by ${holder}; give each node an id of its own, or use --worker-id pool`
-  const freeAfter = describeLead(leadUs * aheadLeads)
-  const resting = `worker id ${id} was held by ${holder}; it is free ${freeAfter} after its last use; retry`
+  const freeAfter = seconds(restUs)
+  const resting = `worker id ${id} was held by ${holder}; it is free when its record has not changed for ${freeAfter}; retry`
   return new FahaoError('WORKERID', alive ? inUse : resting)
 }
 
-function describeLead(us: number): string {
+function seconds(us: number): string {
   return `${Math.ceil(us / 1_000_000)} s`
 }
 
@@ -145,4 +165,15 @@ export function assertInvariants(records: readonly StoredRecord[]): void {
 export function longestNodeLead(records: readonly WorkerRecord[]): number {
   const leads = records.map(({ startUs, leadUs = 0 }) => (startUs === undefined ? leadUs : 0))
   return leads.reduce((a, b) => Math.max(a, b), 0)
+}
+
+/** Whether a record was changed by a holder that goes on: not by an advance, and not to give time back. */
+export function isByHolder(before: WorkerRecord, after: WorkerRecord): boolean {
+  if (before.owner !== after.owner) return true
+  return before.epoch === after.epoch && after.boundUs > before.boundUs
+}
+
+/** For how long the record of a fixed id stands unchanged before the id is free, in µs. @param leadUs unless it says its own. */
+export function restUs({ leadUs: own }: WorkerRecord, leadUs: number): number {
+  return Math.max(restMinUs, (own ?? leadUs) * restPart)
 }

@@ -1,13 +1,14 @@
 /**
  * This node's worker id. The right to it *is* its reserved time: one record per id, `{owner, epoch, boundUs}`,
- * shared by all snowflakes of the node and extended by conditional writes while ids are issued.
+ * shared by all snowflakes of the node and extended by conditional writes while ids are issued, and while a snowflake
+ * that has issued ids is idle.
  *
  * Invariants
  *  1. Time below `boundUs` is used only after the record with this bound is durable (P2).
  *  2. Every claim starts at or above the bound of the record that it replaces, so that no two holders of an id
  *     ever share a moment, whatever their clocks show.
  *  3. A claim replaces the very version that was judged free: its bound had passed, or the version was watched
- *     unchanged for longer than a live holder leaves it.
+ *     unchanged for longer than a living holder leaves it.
  *  4. No time above a bound is used before an extension of it has been acknowledged, or read.
  *  5. No claim outlives an advance. The forgotten writes may have given an id to another node, so the holder on record
  *     cannot determine how far the id is still its own. An advance raises the epoch of every claim: the next write of each
@@ -33,9 +34,12 @@ import {
   type FreeId,
   idOf,
   idTaken,
+  isByHolder,
   noIdFree,
   readWorker,
   recordKey,
+  restUs,
+  spareUs,
   type WorkerRecord,
   workerRecords,
 } from './worker-records.ts'
@@ -58,8 +62,6 @@ export type WorkerOptions = {
   readonly onCopy?: (reason: string) => void
 }
 
-/** At least this much time is claimed beyond the requested time, in µs, so that a saturated node writes rarely. */
-const spareUs = 1_000_000
 const claimTries = 100
 
 /** The id that this node holds. */
@@ -386,15 +388,9 @@ export class Worker {
     if (watched === undefined || watched.version !== stored.version) {
       const isAlive = watched !== undefined && (watched.isAlive || isByHolder(watched.record, record))
       this.#watched = { version: stored.version, record, sinceUs: monoUs, isAlive }
-    } else if (monoUs - watched.sinceUs > leadUs * aheadLeads) {
+    } else if (monoUs - watched.sinceUs > restUs(record, leadUs)) {
       return free
     }
-    throw idTaken(id, record, this.#watched!.isAlive, leadUs)
+    throw idTaken(id, record, this.#watched!.isAlive, restUs(record, leadUs))
   }
-}
-
-/** Whether a record was changed by a holder that goes on: not by an advance, and not to give time back. */
-function isByHolder(before: WorkerRecord, after: WorkerRecord): boolean {
-  if (before.owner !== after.owner) return true
-  return before.epoch === after.epoch && after.boundUs > before.boundUs
 }

@@ -127,7 +127,7 @@ const groups = {
     ),
     leadMs: setting(
       optional(duration('1s', '24h')),
-      'time that snowflakes reserve ahead, and for which they continue without the engine; default 10m, or 10s with a fixed --worker-id',
+      'time that snowflakes reserve ahead, and for which they continue without the engine; default 10m, or 2m with a fixed --worker-id, whose ids may then be 2.5m ahead of the clock after a kill',
     ),
     leadMaxMs: setting(
       duration('1s', '365d'),

@@ -36,7 +36,7 @@ export const defaultConfigFile = 'fahao.yaml'
 /** The password of the first administrator. It is no setting, so that no list of settings shows it. */
 export const adminPasswordVariable = 'FAHAO_ADMIN_PASSWORD'
 
-const leadDefaultMs = { pooled: 600_000, fixed: 10_000 }
+const leadDefaultMs = { pooled: 600_000, fixed: 120_000 }
 const known = settings.map(({ name }) => name)
 /** Variables that the command line reads besides the settings. */
 const otherVariables = [

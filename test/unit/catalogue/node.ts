@@ -21,6 +21,8 @@ export type NodeOptions = {
   readonly nodeIndex?: { readonly value: number; readonly width: number }
   /** Counters go this far ahead: small, so that refills are frequent. */
   readonly leadUs?: number
+  /** A worker id that is not of the pool. */
+  readonly fixedId?: number | undefined
   /** The cluster that it has joined. */
   readonly cluster?: Cluster
   /** Limits how many generators it creates. */
@@ -88,6 +90,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     autoCreate = [],
     nodeIndex,
     leadUs = 600_000_000,
+    fixedId,
     cluster,
     reach = (reached) => new MemoryEngine(reached),
   } = options
@@ -98,7 +101,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
   const worker = new Worker({
     engine,
     timeline,
-    fixedId: undefined,
+    fixedId,
     leadUs,
     owner,
     holder: `host:${started}`,

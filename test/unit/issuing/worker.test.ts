@@ -363,7 +363,10 @@ describe('a fixed worker id', () => {
     const holder = start({ fixedId: 7, leadUs: 10 * second })
     const other = start({ ...holder, fixedId: 7, leadUs: 10 * second })
     await holder.secure()
-    await assert.rejects(other.secure(), /was held by host:\d+; it is free 13 s after/)
+    await assert.rejects(
+      other.secure(),
+      /was held by host:\d+; it is free when its record has not changed for 13 s; retry/,
+    )
     for (let each = 0; each < 10; each++) {
       await holder.clock.pass(5000)
       await holder.secure()
@@ -377,9 +380,26 @@ describe('a fixed worker id', () => {
     const other = start({ ...crashed, fixedId: 7, leadUs: 10 * second })
     await crashed.secure()
     for (let each = 0; each < 3; each++) {
-      await assert.rejects(other.secure(), /was held by host:\d+; it is free 13 s after/)
+      await assert.rejects(
+        other.secure(),
+        /was held by host:\d+; it is free when its record has not changed for 13 s/,
+      )
       await other.engine.advance(0n, repairWorkers(crashed.clock.wall, 10 * second))
     }
+  })
+
+  it('of a long lead is taken over after half of the lead, and starts above all that its holder has reserved', async () => {
+    const crashed = start({ fixedId: 7, leadUs: 120 * second })
+    await crashed.secure()
+    const { boundUs } = crashed.worker
+    const next = start({ ...crashed, fixedId: 7, leadUs: 120 * second })
+    await assert.rejects(next.secure(), bad('WORKERID'))
+    await crashed.clock.pass(59_900)
+    await assert.rejects(next.secure(), bad('WORKERID'))
+    await crashed.clock.pass(200)
+    await next.secure()
+    assert.equal(next.worker.startUs, boundUs)
+    assert.ok(boundUs > crashed.clock.wall + 60 * second)
   })
 
   it('is taken over once its record has been unchanged for longer than a live holder leaves it', async () => {

@@ -142,9 +142,9 @@ describe('values', () => {
     for (const { config } of found) assert.deepEqual(config.autoCreate, rules)
   })
 
-  test('lead is ten minutes for a pooled worker id, ten seconds for a fixed one', () => {
+  test('lead is ten minutes for a pooled worker id, two minutes for a fixed one', () => {
     assert.equal(loadConfig({}).config.leadMs, 600_000)
-    assert.equal(loadConfig({ flags: { 'worker-id': 'hostname' } }).config.leadMs, 10_000)
+    assert.equal(loadConfig({ flags: { 'worker-id': 'hostname' } }).config.leadMs, 120_000)
     assert.equal(loadConfig({ flags: { 'worker-id': 'hostname', lead: '1m' } }).config.leadMs, 60_000)
   })
 

@@ -58,3 +58,29 @@ for (const { kind, options, goesOn } of kinds) {
     })
   })
 }
+
+for (const [name, fixedId, leadUs] of [
+  ['a pooled', undefined, 600_000_000],
+  ['a fixed', 7, 120_000_000],
+] as const)
+  describe(`an idle snowflake of ${name} worker id`, () => {
+    it('meets an outage with its whole lead, and its node stays ready meanwhile', async () => {
+      const node = await startNode({ leadUs, fixedId })
+      const generator = await node.catalogue.create('g', { kind: 'snowflake' })
+      await draw(generator)
+      await node.clock.pass(3600_000)
+      node.engine.always('any', 'unavailable')
+      const status = () => ({ state: 'down' as const, reason: 'away' })
+      const engine = { ...node.engine, status } as never
+      const { catalogue } = node
+      for (let tenths = 0; tenths < leadUs / 100_000; tenths += 100) {
+        await node.clock.pass(9900)
+        assert.notEqual(tryNext(generator), undefined)
+        assert.equal(healthOf({ engine, catalogue, stopping: false, trouble: undefined }).state, 'degraded')
+        await node.clock.pass(100)
+      }
+      node.engine.heal()
+      await node.clock.pass(10_000)
+      await node.stop()
+    })
+  })
