@@ -58,7 +58,8 @@ export function addRestore(program: Command): void {
     .addHelpText(
       'after',
       `
-It lists what the copy brings back: users that were removed, passwords and permissions that were changed, tokens that were revoked.
+It lists what the copy brings back: users that were removed, passwords and
+permissions that were changed, tokens that were revoked.
 
 Example:
   fahao restore fahao-2026-11-21.db --skip 100000000   a day at 1,000 ids per second, and some more`,
