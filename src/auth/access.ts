@@ -1,6 +1,7 @@
 /** What the caller of a request may do: the commands of its user, and the generators that it may name. */
-import { globMatcher } from '../base/glob.ts'
+import { globMatcher, matchWork } from '../base/glob.ts'
 import type { Subjects } from './command-rules.ts'
+import { commonRanges, type NameRange, rangesOf } from './name-ranges.ts'
 import type { User } from './user.ts'
 
 /** The command that changes users. */
@@ -25,7 +26,11 @@ export class Access {
   readonly token: string | undefined
   readonly #commands: ReadonlySet<string> | undefined
   readonly #within: Access | undefined
-  readonly #patterns: readonly ((name: string) => boolean)[]
+  readonly #patterns: readonly string[]
+  readonly #matchers: readonly ((name: string) => boolean)[]
+  #ranges: readonly NameRange[] | undefined
+  /** How long `reaches` takes at most, as long as so many bytes of a reply. */
+  readonly work: number
 
   /**
    * @param commands the names of the commands that are permitted; undefined: every command.
@@ -42,8 +47,12 @@ export class Access {
     this.token = token
     this.#commands = commands
     this.#within = within
-    this.#patterns = patterns.map(globMatcher)
+    this.#patterns = patterns
+    this.#matchers = patterns.map(globMatcher)
     this.reachesAll = patterns.includes('*') && this.#within?.reachesAll !== false
+    this.work = this.reachesAll
+      ? 0
+      : patterns.reduce((sum, pattern) => sum + matchWork(pattern), within?.work ?? 0)
     this.unrestricted = commands === undefined && this.reachesAll
   }
 
@@ -88,7 +97,14 @@ export class Access {
   /** Whether this generator may be named. */
   reaches(name: string): boolean {
     if (this.reachesAll) return true
-    return this.#within?.reaches(name) !== false && this.#patterns.some((matches) => matches(name))
+    return this.#within?.reaches(name) !== false && this.#matchers.some((matches) => matches(name))
+  }
+
+  /** Where all names lie that may be named, in byte order. */
+  get ranges(): readonly NameRange[] {
+    const own = () => rangesOf(this.#patterns)
+    this.#ranges ??= this.#within === undefined ? own() : commonRanges(own(), this.#within.ranges)
+    return this.#ranges
   }
 }
 

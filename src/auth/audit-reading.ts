@@ -1,5 +1,5 @@
 /** Reading the audit trail: newest first, a page at a time. The trail is bounded, so a page reads all of it. */
-import { globMatches } from '../base/glob.ts'
+import { globMatcher } from '../base/glob.ts'
 import type { Engine } from '../engine/engine.ts'
 import { type AuditEntry, partsOf } from './audit-entry.ts'
 import { readEntries } from './audit-ring.ts'
@@ -25,10 +25,11 @@ export type AuditPage = { readonly entries: readonly AuditEntry[]; readonly next
 export async function readAuditPage(store: Pick<Engine, 'list'>, query: AuditQuery): Promise<AuditPage> {
   const { user, event, object, sinceUs = 0, after, limit } = query
   const parts = event === undefined ? undefined : partsOf(event)
+  const matches = object === undefined ? () => true : globMatcher(object)
   const found = (await readEntries(store, parts))
     .filter((entry) => user === undefined || entry.user === user)
     .filter((entry) => event === undefined || entry.event === event)
-    .filter((entry) => object === undefined || globMatches(object, entry.object))
+    .filter((entry) => matches(entry.object))
     .filter((entry) => entry.timeUs >= sinceUs)
     .map((entry) => ({ entry, place: placeOf(entry) }))
     .filter(({ place }) => after === undefined || place < after)

@@ -1,6 +1,7 @@
 /** A namespace: a pattern of generator names, an owner, and limits for the requests that it counts. */
 import { z } from 'zod'
 import { FahaoError } from '../base/errors.ts'
+import { globMatcher } from '../base/glob.ts'
 
 function count(maximum: number, meaning: string, minimum = 1) {
   const wanted = `must be a whole number from ${minimum} to ${maximum}`
@@ -53,6 +54,16 @@ export const optionWords = Object.freeze({
   leases: 'LEASES',
   waiting: 'WAITING',
 } as const satisfies Record<keyof NamespaceOptions, string>)
+
+/** The patterns of namespaces, compiled. */
+const matchers = new WeakMap<object, (name: string) => boolean>()
+
+/** Whether the generator of this name is in the namespace. Which user asks for its ids does not matter. */
+export function includes(namespace: { readonly match: string }, generator: string): boolean {
+  const known = matchers.get(namespace) ?? globMatcher(namespace.match)
+  matchers.set(namespace, known)
+  return known(generator)
+}
 
 /** A namespace without its name. */
 export type NamespaceOptions = z.output<typeof namespaceOptions>

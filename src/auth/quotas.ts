@@ -10,7 +10,8 @@
  *  4. All arithmetic is on whole numbers below 2^53, so that a caller that waits as long as the error says is served.
  */
 import { FahaoError } from '../base/errors.ts'
-import { globMatcher } from '../base/glob.ts'
+import { globMatcher, matchWork } from '../base/glob.ts'
+import type { Pace } from '../base/pace.ts'
 import type { Access } from './access.ts'
 import { type Namespace, titleOf } from './namespace.ts'
 import type { Namespaces } from './namespaces.ts'
@@ -280,6 +281,7 @@ export class Quotas {
   readonly #nowUs: () => number
   #byName = new Map<string, Quota>()
   #revision = -1
+  #work = 0
 
   /** @param nowUs Unix µs; never decreases. */
   constructor(namespaces: Namespaces, nowUs: () => number) {
@@ -294,8 +296,26 @@ export class Quotas {
   }
 
   /** Those whose pattern is within what a caller may name. */
-  shownTo(access: Access): readonly Quota[] {
-    return this.all().filter(({ namespace }) => access.reaches(namespace.match))
+  async shownTo(access: Access, pace: Pace): Promise<readonly Quota[]> {
+    const shown: Quota[] = []
+    for (const quota of this.all()) {
+      // A pattern is up to twice as long as a name.
+      await pace.take(2 * access.work)
+      if (access.reaches(quota.namespace.match)) shown.push(quota)
+    }
+    return shown
+  }
+
+  /** The one of this name, if its pattern is within what a caller may name. */
+  oneShownTo(access: Access, name: string): Quota | undefined {
+    const quota = this.all().find(({ namespace }) => namespace.name === name)
+    return quota !== undefined && access.reaches(quota.namespace.match) ? quota : undefined
+  }
+
+  /** How long `meterOf` takes at most, as long as so many bytes of a reply. */
+  get work(): number {
+    this.#update()
+    return this.#work
   }
 
   /** What counts the requests of a user for a generator; undefined: no namespace does. */
@@ -309,6 +329,7 @@ export class Quotas {
     this.#revision = this.#namespaces.revision
     const nowUs = this.#nowUs()
     const before = this.#byName
+    this.#work = this.#namespaces.all.reduce((sum, { match }) => sum + matchWork(match), 0)
     this.#byName = new Map(
       this.#namespaces.all.map((namespace) => {
         const quota = before.get(namespace.name) ?? new Quota(namespace, nowUs)

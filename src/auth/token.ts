@@ -5,7 +5,7 @@ import { secretBytes } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Subjects } from './command-rules.ts'
 import type { Passwords } from './passwords.ts'
-import { newUser, readRules } from './user.ts'
+import { newUser, patternBytes, readRules } from './user.ts'
 
 /** Times are Unix time in ms. */
 const storedShape = z.object({
@@ -33,6 +33,8 @@ export type Token = Readonly<z.output<typeof storedShape>> & { readonly id: stri
 export type Narrowing = Pick<Token, 'patterns' | 'commands'>
 
 const labelBytesMax = 128
+const patternsMax = 32
+const patternsMaxBytes = 2048
 const form = /^fahao_([0-9a-f]{16})_([\w-]{43})$/
 /** Compared where there is no token. */
 const noHash = secretBytes(32)
@@ -89,8 +91,15 @@ export async function readNarrowing(
   }
   let narrowed = newUser('')
   for (const change of readRules(rules, subjects, passwords)) narrowed = await change(narrowed)
+  const { patterns } = narrowed
+  if (patterns.length > patternsMax || patternBytes(patterns) > patternsMaxBytes) {
+    throw new FahaoError(
+      'LIMIT',
+      `a token has at most ${patternsMax} patterns of at most ${patternsMaxBytes} bytes together; write fewer, or leave them out: a token never names more than its user may`,
+    )
+  }
   return {
-    ...(rules.some(isPattern) && { patterns: [...narrowed.patterns] }),
+    ...(rules.some(isPattern) && { patterns: [...patterns] }),
     ...(rules.some(isCommand) && { commands: [...narrowed.commands] }),
   }
 }

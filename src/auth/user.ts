@@ -40,6 +40,7 @@ export type Change = (user: User) => User | Promise<User>
 const passwordsMax = 8
 const rulesMax = 256
 const patternMaxBytes = 512
+const patternsMaxBytes = 8192
 
 /** The rules of ACL SETUSER as changes. ERR names the first one that is wrong, in Redis's words. */
 export function readRules(rules: readonly string[], subjects: Subjects, passwords: Passwords): Change[] {
@@ -107,8 +108,20 @@ function readPattern(pattern: string, rule: string): Change {
     if (pattern === '*') return { ...user, patterns: ['*'] }
     if (user.patterns.length >= rulesMax)
       throw new FahaoError('LIMIT', `a user has at most ${rulesMax} patterns`)
-    return { ...user, patterns: [...new Set([...user.patterns, pattern])] }
+    const patterns = [...new Set([...user.patterns, pattern])]
+    if (patternBytes(patterns) > patternsMaxBytes) {
+      throw new FahaoError(
+        'LIMIT',
+        `the patterns of a user have at most ${patternsMaxBytes} bytes together; write fewer, such as one prefix for several names`,
+      )
+    }
+    return { ...user, patterns }
   }
+}
+
+/** The bytes of all patterns: each name that the user asks for is compared with them. */
+export function patternBytes(patterns: readonly string[]): number {
+  return patterns.reduce((sum, each) => sum + Buffer.byteLength(each), 0)
 }
 
 function readHash(rule: string, index: number, passwords: Passwords): Change {

@@ -16,6 +16,23 @@ export function literalPrefix(pattern: string): string {
   return /^[^*?[\\]*/.exec(pattern)![0]
 }
 
+/** Whether the pattern matches one text only: itself. */
+export function isLiteral(pattern: string): boolean {
+  return literalPrefix(pattern) === pattern
+}
+
+/** To match a text of 256 characters takes as long as so many bytes of a reply, for each step that a character takes. */
+const stepWork = 24
+
+/** How long it takes at most to match a text of 256 characters, as long as so many bytes of a reply. */
+export function matchWork(pattern: string): number {
+  const prefix = literalPrefix(pattern)
+  if (prefix === pattern || pattern === `${prefix}*`) return 1
+  const classes = pattern.match(/\[[^\]]*/g) ?? []
+  // A step compares 32 items; and each range of a class, for a character that was not seen before.
+  return (Math.ceil((pattern.length + 1) / 32) + classes.join('').length) * stepWork
+}
+
 /** `globMatches` of one pattern, for many texts: literal patterns, and those with one star at the end, are compared at once. */
 export function globMatcher(pattern: string): (text: string) => boolean {
   const prefix = literalPrefix(pattern)
@@ -27,7 +44,6 @@ export function globMatcher(pattern: string): (text: string) => boolean {
 
 /** A range of code points, both ends included. */
 type Range = readonly [low: number, high: number]
-/** `?` is every code point outside of no range. */
 type Class = { readonly item: number; readonly ranges: readonly Range[]; readonly negated: boolean }
 
 /** The items of so many code points are kept: more than names mostly have. */
@@ -37,7 +53,10 @@ class Glob {
   /** How many items there are. */
   #count = 0
   readonly #classes: Class[] = []
-  readonly #literals: (readonly [point: number, item: number])[] = []
+  /** The items that are one code point. */
+  readonly #literals = new Map<number, Uint32Array>()
+  /** The items that every code point matches: `?`. */
+  readonly #any: Uint32Array
   /** Each bit stands for the number of items before it: those before a star, and those that can have been matched. */
   readonly #stars: Uint32Array
   readonly #matched: Uint32Array
@@ -46,6 +65,7 @@ class Glob {
 
   constructor(pattern: readonly string[]) {
     this.#stars = new Uint32Array((pattern.length >> 5) + 1)
+    this.#any = new Uint32Array(this.#stars.length)
     for (let at = 0; at < pattern.length; ) at = this.#read(pattern, at)
     this.#matched = new Uint32Array((this.#count >> 5) + 1)
   }
@@ -74,13 +94,19 @@ class Glob {
     const first = pattern[at]!
     if (first === '*') set(this.#stars, this.#count)
     else if (first === '[') return this.#readClass(pattern, at)
-    else if (first === '?') this.#classes.push({ item: this.#count++, ranges: [], negated: true })
+    else if (first === '?') set(this.#any, this.#count++)
     else {
       const escapes = first === '\\' && at + 1 < pattern.length ? 1 : 0
-      this.#literals.push([pointOf(pattern[at + escapes]!), this.#count++])
+      this.#addLiteral(pointOf(pattern[at + escapes]!), this.#count++)
       return at + escapes + 1
     }
     return at + 1
+  }
+
+  #addLiteral(point: number, item: number): void {
+    const items = this.#literals.get(point) ?? new Uint32Array(this.#stars.length)
+    this.#literals.set(point, items)
+    set(items, item)
   }
 
   #readClass(pattern: readonly string[], open: number): number {
@@ -102,8 +128,8 @@ class Glob {
   #itemsOf(point: number): Uint32Array {
     const known = this.#known.get(point)
     if (known !== undefined) return known
-    const items = new Uint32Array(this.#matched.length)
-    for (const [literal, item] of this.#literals) if (literal === point) set(items, item)
+    const items = this.#any.slice()
+    for (const [word, bits] of (this.#literals.get(point) ?? []).entries()) items[word]! |= bits
     for (const { item, ranges, negated } of this.#classes)
       if (ranges.some(([low, high]) => low <= point && point <= high) !== negated) set(items, item)
     if (this.#known.size < knownMax) this.#known.set(point, items)

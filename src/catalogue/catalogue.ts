@@ -1,7 +1,7 @@
 /** The contract of the catalogue: which generators exist, and how to open one. */
 
+import type { NameRange } from '../auth/name-ranges.ts'
 import type { MovedDetails } from '../base/moved.ts'
-import type { Page } from '../engine/engine.ts'
 import type { IdText } from '../ids/id-text.ts'
 import type { CallerRange, CallerRangeStats } from '../issuing/caller-ranges.ts'
 import type { Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
@@ -101,6 +101,24 @@ export type CurrentGenerator = {
 export type GeneratorChanges = Partial<GeneratorInput> &
   Omit<FloorMove, 'floor'> & { readonly floor?: bigint | string }
 
+/** A generator in a list. */
+export type ListedGenerator = { readonly name: string; readonly definition: Definition }
+
+/** Which part of the list of generators is wanted: it is in byte order of their names. */
+export type PartOfList = {
+  /** Where the names lie; default: anywhere. In byte order, without overlaps. */
+  readonly ranges?: readonly NameRange[] | undefined
+  /** The part begins behind this name, which may be none of a generator. */
+  readonly after?: string | undefined
+  /** At about how many names it looks at most, dropped ones among them. */
+  readonly looks: number
+  /** Tells the generators that are wanted. What it refuses costs little. */
+  readonly wanted?: ((name: string) => boolean) | undefined
+}
+
+/** A part of the list. `next`: the `after` of the next part, which need not be a name that a caller may know; undefined: it was the last. */
+export type ListPart = { readonly found: readonly ListedGenerator[]; readonly next: string | undefined }
+
 /** All generators. Names are 1–256 bytes of UTF-8 without white space and control characters. */
 export interface Catalogue {
   /** The generator, if it is open here already. */
@@ -137,8 +155,8 @@ export interface Catalogue {
    */
   current(name: string): Promise<CurrentGenerator>
 
-  /** Names in byte order, after `after`, at most `limit`, with their kinds. */
-  list(page?: Page): Promise<{ name: string; definition: Definition }[]>
+  /** A part of the list of all generators. To read on: lists.ts, which lets others run between two parts. */
+  page(part: PartOfList): Promise<ListPart>
 
   /** The generators that are open here. */
   inUse(): Iterable<Generator>

@@ -2,6 +2,7 @@
 import type { Namespaces } from '../auth/namespaces.ts'
 import type { Clock, Random } from '../base/clock.ts'
 import type { CopyDetector } from '../base/copy-detector.ts'
+import type { Pace } from '../base/pace.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -34,6 +35,8 @@ export type CatalogueDeps = {
   readonly autoCreate: readonly AutoCreate[]
   /** Limits how many generators clients create; undefined: there are no limits. */
   readonly namespaces?: Namespaces | undefined
+  /** The turns of the event loop that long lists share with all requests; undefined: there are no others. */
+  readonly pace?: Pace | undefined
   /** Receives events for the log. */
   readonly onEvent: (event: { level: 'info' | 'warn'; message: string }) => void
 }

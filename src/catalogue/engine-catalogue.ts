@@ -3,9 +3,16 @@
  * closes the open generator, and the next request opens it with the new definition. See generators-in-use.ts.
  */
 import { hasCode } from '../base/errors.ts'
-import type { Page } from '../engine/engine.ts'
 import { isStrict } from '../issuing/issuer.ts'
-import type { Catalogue, CurrentGenerator, Generator, GeneratorChanges, GeneratorInfo } from './catalogue.ts'
+import type {
+  Catalogue,
+  CurrentGenerator,
+  Generator,
+  GeneratorChanges,
+  GeneratorInfo,
+  ListPart,
+  PartOfList,
+} from './catalogue.ts'
 import { type Definition, formatNotes } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import { floorOf, refuseFloor, refuseNow } from './floor.ts'
@@ -38,7 +45,7 @@ export class EngineCatalogue implements Catalogue {
   /** Opens the catalogue, which watches the engine's records from then on. */
   static async open(deps: CatalogueDeps): Promise<EngineCatalogue> {
     const records = new GeneratorRecords(deps)
-    const limits = new GeneratorLimits(deps.namespaces, records, deps.clock)
+    const limits = new GeneratorLimits(deps.namespaces, records, deps)
     return new EngineCatalogue(deps, records, limits, await GeneratorsInUse.start(deps, records, limits))
   }
 
@@ -125,8 +132,8 @@ export class EngineCatalogue implements Catalogue {
     return { definition, incarnation, floor }
   }
 
-  list({ after, limit = 1000 }: Page = {}): Promise<{ name: string; definition: Definition }[]> {
-    return this.#records.list(after, limit)
+  page(part: PartOfList): Promise<ListPart> {
+    return this.#records.page(part)
   }
 
   inUse(): Iterable<Generator> {

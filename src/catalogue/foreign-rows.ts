@@ -31,8 +31,12 @@ export interface ForeignRows {
   /** The generator of the row of this name, if there is one. ENGINE if the row cannot be used. */
   read(name: string): Promise<StoredGenerator | undefined>
 
-  /** Rows in byte order of their names, after `after`, at most `limit`; a row that cannot be used has no definition. */
+  /**
+   * Rows whose names begin with `prefix`, in byte order, after `after`, at most `limit`; a row that cannot be used has no
+   * definition. The table is looked at where `after` is undefined.
+   */
   list(
+    prefix: string,
     after: string | undefined,
     limit: number,
   ): Promise<{ name: string; definition: Definition | undefined }[]>

@@ -2,17 +2,17 @@
  * How many generators the namespaces allow. A count is read from the engine, and is at most `freshUs` old: creations on
  * this node are added to it at once, those of other nodes are seen by the next count.
  */
-import { type Namespace, titleOf } from '../auth/namespace.ts'
+import { Access } from '../auth/access.ts'
+import { includes, type Namespace, titleOf } from '../auth/namespace.ts'
 import type { Namespaces } from '../auth/namespaces.ts'
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
-import { globMatcher, globMatches, literalPrefix } from '../base/glob.ts'
-import { everyPage } from '../engine/pages.ts'
+import type { Pace } from '../base/pace.ts'
 import type { GeneratorRecords } from './generator-records.ts'
-import { nameBytesMax } from './stored.ts'
+import { listedParts } from './lists.ts'
 
 const freshUs = 10_000_000
-const pageSize = 1000
+const withoutOthers: Pace = { take: async () => {} }
 
 type Limited = Namespace & { readonly generators: number }
 /** A count stops at the limit: a full namespace costs no more reads than its limit has pages. */
@@ -23,13 +23,19 @@ export class GeneratorLimits {
   readonly #namespaces: Namespaces | undefined
   readonly #records: GeneratorRecords
   readonly #clock: Clock
+  readonly #pace: Pace
   readonly #counts = new Map<string, Promise<Count>>()
 
   /** @param namespaces undefined: there are no limits. */
-  constructor(namespaces: Namespaces | undefined, records: GeneratorRecords, clock: Clock) {
+  constructor(
+    namespaces: Namespaces | undefined,
+    records: GeneratorRecords,
+    { clock, pace = withoutOthers }: { readonly clock: Clock; readonly pace?: Pace | undefined },
+  ) {
     this.#namespaces = namespaces
     this.#records = records
     this.#clock = clock
+    this.#pace = pace
   }
 
   /** Whether a namespace limits the generators with names such as this. */
@@ -59,8 +65,7 @@ export class GeneratorLimits {
 
   #limiting(name: string): Limited[] {
     return (this.#namespaces?.all ?? []).filter(
-      (namespace): namespace is Limited =>
-        namespace.generators !== undefined && globMatches(namespace.match, name),
+      (namespace): namespace is Limited => namespace.generators !== undefined && includes(namespace, name),
     )
   }
 
@@ -75,26 +80,13 @@ export class GeneratorLimits {
 
   async #count(match: string, most: number): Promise<Count> {
     const untilUs = this.#clock.monoUs() + freshUs
-    const prefix = literalPrefix(match)
-    const matches = globMatcher(match)
-    const counted = (found: number): Count => ({ match, most, untilUs, found })
-    let found = (await this.#isMatch(prefix, match)) ? 1 : 0
-    const pages = everyPage<{ name: string }>(pageSize, (last) =>
-      this.#records.list(last?.name ?? (prefix === '' ? undefined : prefix), pageSize),
-    )
-    for await (const page of pages) {
-      for (const { name } of page) {
-        if (found >= most || !name.startsWith(prefix)) return counted(found)
-        if (matches(name)) found++
-      }
+    const access = new Access('', new Set(), [match])
+    let found = 0
+    for await (const part of listedParts(this.#records, this.#pace, { access })) {
+      found += part.length
+      if (found >= most) break
     }
-    return counted(found)
-  }
-
-  /** Whether the prefix itself is the name of a generator that matches: a list begins after it. */
-  async #isMatch(prefix: string, match: string): Promise<boolean> {
-    if (prefix === '' || Buffer.byteLength(prefix) > nameBytesMax || !globMatches(match, prefix)) return false
-    return (await this.#records.live(prefix)) !== undefined
+    return { match, most, untilUs, found: Math.min(found, most) }
   }
 }
 

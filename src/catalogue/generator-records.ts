@@ -7,11 +7,13 @@
  *     the new incarnation lies above every id of the old one.
  *  3. A change of a fixed option goes through the state `altering`; no caller sees a record in this state.
  */
+import { everyName, isBefore, type NameRange } from '../auth/name-ranges.ts'
 import { compareBytes } from '../base/byte-order.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
-import type { Engine } from '../engine/engine.ts'
+import type { Engine, StoredRecord } from '../engine/engine.ts'
 import { isStrict } from '../issuing/issuer.ts'
+import type { ListedGenerator, ListPart, PartOfList } from './catalogue.ts'
 import {
   type Definition,
   define,
@@ -42,6 +44,8 @@ import {
   firstOf,
   generatorKey,
   generatorPrefix,
+  holdsGenerator,
+  nameBytesMax,
   newKey,
   type ReadGenerator,
   readStored,
@@ -168,39 +172,51 @@ export class GeneratorRecords {
     await seal(this.#engine, name, stored, floor)
   }
 
-  /** Live generators in byte order of their names, after `after`, at most `limit`; rows among them. */
-  async list(after: string | undefined, limit: number): Promise<{ name: string; definition: Definition }[]> {
-    const found: { name: string; definition: Definition }[] = []
-    for (let from = after, more = true; more && found.length < limit; ) {
-      const page = await this.#page(from, limit - found.length)
-      found.push(...page.live)
-      from = page.last
-      more = page.last !== undefined
+  /** See `Catalogue.page`. Of rows of another system's table, a part that goes on reads the table as the part before saw it. */
+  async page({ ranges = everyName, after, looks, wanted = () => true }: PartOfList): Promise<ListPart> {
+    const found: ListedGenerator[] = []
+    let left = looks
+    for (const [index, range] of ranges.entries()) {
+      if (after !== undefined && isBefore(range, after)) continue
+      const from = index > 0 ? (after ?? '') : after
+      const { live, count, last } = await this.#part(range, from, Math.max(1, left), wanted)
+      found.push(...live)
+      left -= count
+      if (last !== undefined && left <= 0) return { found, next: last }
     }
-    return found
+    return { found, next: undefined }
   }
 
-  /** Of up to `size` names, recorded or rows, those that are live, and the last name, from which the next page continues. */
-  async #page(after: string | undefined, size: number) {
-    const page = { limit: size, ...(after === undefined ? {} : { after: generatorKey(after) }) }
+  /** Looks at up to `size` names of a range, recorded or rows. `last`: the last of these names; the range may have more. */
+  async #part(
+    { prefix, isExact }: NameRange,
+    after: string | undefined,
+    size: number,
+    wanted: (name: string) => boolean,
+  ): Promise<{ live: ListedGenerator[]; count: number; last: string | undefined }> {
+    if (Buffer.byteLength(prefix) > nameBytesMax) return { live: [], count: 0, last: undefined }
+    const limit = isExact ? 1 : size
+    const page = { limit, ...(after !== undefined && { after: generatorKey(after) }) }
     const [records, rows] = await Promise.all([
-      this.#engine.list(generatorPrefix, page),
-      this.#rows?.list(after, size) ?? [],
+      this.#engine.list(generatorKey(prefix), page),
+      this.#rows?.list(prefix, after, limit) ?? [],
     ])
-    const own = records.map((record) => {
-      const { state, definition, next } = readStored(record)
-      const name = record.key.slice(generatorPrefix.length)
-      return { name, definition: state === 'dropped' ? undefined : (next ?? definition) }
-    })
-    const byName = new Map<string, { name: string; definition: Definition | undefined }>()
-    for (const row of rows) byName.set(row.name, row)
     // A record replaces the row of its name, unless it was dropped.
-    for (const each of own) if (each.definition || !byName.has(each.name)) byName.set(each.name, each)
-    const names = [...byName.values()].sort((a, b) => compareBytes(a.name, b.name)).slice(0, size)
-    return {
-      live: names.flatMap(({ name, definition }) => (definition ? [{ name, definition }] : [])),
-      last: names.length < size ? undefined : names.at(-1)!.name,
+    const byName = new Map<string, { definition: Definition | undefined } | StoredRecord>()
+    for (const row of rows) byName.set(row.name, row)
+    for (const record of records) {
+      const name = record.key.slice(generatorPrefix.length)
+      if (!byName.has(name) || holdsGenerator(record)) byName.set(name, record)
     }
+    const names = [...byName.keys()].sort(compareBytes).slice(0, limit)
+    const live: ListedGenerator[] = []
+    for (const name of names) {
+      if ((isExact && name !== prefix) || !wanted(name)) continue
+      const definition = definitionOf(byName.get(name)!)
+      if (definition !== undefined) live.push({ name, definition })
+    }
+    const last = isExact ? prefix : names.at(-1)
+    return { live, count: Math.max(1, names.length), last: names.length < limit ? undefined : last }
   }
 
   async #read(name: string): Promise<ReadGenerator | undefined> {
@@ -277,6 +293,14 @@ export class GeneratorRecords {
     await waitForOtherNodes(this.#deps, dropped.definition, next)
     return floorAfter(this.#engine, name, dropped, next, this.#timeline.nowUs())
   }
+}
+
+function definitionOf(
+  found: { readonly definition: Definition | undefined } | StoredRecord,
+): Definition | undefined {
+  if (!('key' in found)) return found.definition
+  const { state, definition, next } = readStored(found)
+  return state === 'dropped' ? undefined : (next ?? definition)
 }
 
 /** The error for a name without a generator, which says how to create one. */

@@ -1,7 +1,6 @@
 /** The description of a generator for users and dashboards; for one that another node leads, only what is certain. */
-import { titleOf } from '../auth/namespace.ts'
+import { includes, titleOf } from '../auth/namespace.ts'
 import { hasCode } from '../base/errors.ts'
-import { globMatches } from '../base/glob.ts'
 import type { Lead } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import { decode, encode } from '../ids/encoding.ts'
@@ -153,7 +152,7 @@ function leaderAddress({ cluster }: CatalogueDeps, lead: Lead | undefined): stri
 }
 
 function namespaceNotes({ namespaces }: CatalogueDeps, name: string): string[] {
-  const counting = (namespaces?.all ?? []).filter(({ match }) => globMatches(match, name))
+  const counting = (namespaces?.all ?? []).filter((namespace) => includes(namespace, name))
   return counting.map((namespace) => {
     const whose = namespace.user === undefined ? 'its ids' : `the ids that ${namespace.user} draws`
     return `${titleOf(namespace)} counts ${whose}, on each node by itself`

@@ -1,10 +1,17 @@
 /** The catalogue as the user of one connection or request sees it: its ids are charged to namespaces. */
-import type { Page } from '../engine/engine.ts'
-import type { Catalogue, CurrentGenerator, Generator, GeneratorChanges, GeneratorInfo } from './catalogue.ts'
+import type {
+  Catalogue,
+  CurrentGenerator,
+  Generator,
+  GeneratorChanges,
+  GeneratorInfo,
+  ListPart,
+  PartOfList,
+} from './catalogue.ts'
 import type { Meters } from './metered-generator.ts'
 import type { GeneratorInput } from './options.ts'
 
-/** Every generator that it returns is metered for the user of the caller. */
+/** Every generator that its promises and `find` return is metered for the user of the caller. */
 export class MeteredCatalogue implements Catalogue {
   readonly #catalogue: Catalogue
   readonly #meters: Meters
@@ -50,12 +57,13 @@ export class MeteredCatalogue implements Catalogue {
     return this.#catalogue.current(name)
   }
 
-  list(page?: Page): Promise<Awaited<ReturnType<Catalogue['list']>>> {
-    return this.#catalogue.list(page)
+  page(part: PartOfList): Promise<ListPart> {
+    return this.#catalogue.page(part)
   }
 
-  *inUse(): Iterable<Generator> {
-    for (const generator of this.#catalogue.inUse()) yield this.#metered(generator)
+  /** To be counted and shown: none of them is metered, since to find the namespaces of each would take long. */
+  inUse(): Iterable<Generator> {
+    return this.#catalogue.inUse()
   }
 
   #metered(generator: Generator): Generator {

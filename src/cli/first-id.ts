@@ -26,7 +26,7 @@ export async function firstIdSteps(
   config: Config,
   { strict, clustered }: { readonly strict: boolean; readonly clustered: boolean },
 ): Promise<Step[]> {
-  const generators = await catalogue.list({ limit: listed })
+  const { found: generators } = await catalogue.page({ looks: listed })
   const found = strict
     ? (generators.find(({ definition }) => definition.kind === 'sequence') ?? generators[0])
     : generators.find(({ definition }) => !isStrict(definition.kind))

@@ -2,6 +2,7 @@
 import type { Access } from '../auth/access.ts'
 import type { Subject } from '../auth/command-rules.ts'
 import { FahaoError } from '../base/errors.ts'
+import type { Pace } from '../base/pace.ts'
 import type { Command } from './command.ts'
 import { eachKey, type ResolvedRequest } from './table.ts'
 
@@ -70,6 +71,32 @@ export function demandAccess(access: Access, { command, name, args }: ResolvedRe
   eachKey(command, args, (index) => demandName(access, args.text(index)))
 }
 
+/** How long `demandAccess` takes at most for the names of a request, as long as so many bytes of a reply. */
+export function accessWork(access: Access, { command, args }: ResolvedRequest): number {
+  if (access.reachesAll || command.keys === undefined) return 0
+  let names = 0
+  eachKey(command, args, () => names++)
+  return names * access.work
+}
+
+/** As `demandAccess`, each name in a turn that has room for it. */
+export async function demandAccessInTurns(
+  access: Access,
+  request: ResolvedRequest,
+  pace: Pace,
+): Promise<void> {
+  const { command, name, args } = request
+  if (accessWork(access, request) === 0 || command.flags.includes('no_auth'))
+    return demandAccess(access, request)
+  demandCommand(access, name)
+  const indexes: number[] = []
+  eachKey(command, args, (index) => indexes.push(index))
+  for (const index of indexes) {
+    await pace.take(access.work)
+    demandName(access, args.text(index))
+  }
+}
+
 /** Whether `demandAccess` returns. */
 export function isPermitted(access: Access, { command, name, args }: ResolvedRequest): boolean {
   if (access.unrestricted || command.flags.includes('no_auth')) return true
@@ -90,7 +117,18 @@ export function demandCommand(access: Access, name: string): void {
   throw new FahaoError('NOPERM', `User ${access.user} has no permissions to run the '${name}' command`)
 }
 
+/** The names whose use was refused, by the error. */
+const refusedNames = new WeakMap<object, string>()
+
 /** Throws unless the user may name this generator: NOPERM. */
 export function demandName(access: Access, generator: string): void {
-  if (!access.reaches(generator)) throw new FahaoError('NOPERM', 'No permissions to access a key')
+  if (access.reaches(generator)) return
+  const error = new FahaoError('NOPERM', 'No permissions to access a key')
+  refusedNames.set(error, generator)
+  throw error
+}
+
+/** The name for which `demandName` has thrown this error; undefined: another one was thrown. */
+export function refusedName(error: unknown): string | undefined {
+  return refusedNames.get(error as object)
 }

@@ -2,7 +2,7 @@
 import { Access } from '../auth/access.ts'
 import { readRules, rulesOf, type User } from '../auth/user.ts'
 import { FahaoError } from '../base/errors.ts'
-import { demandAccess } from './access.ts'
+import { demandAccessInTurns } from './access.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, MapReply, ok, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
@@ -207,13 +207,13 @@ function categories({ server }: CommandContext, args: Arguments): Reply {
   return subjects.all.filter((subject) => subject.categories.includes(wanted)).map(({ name }) => name)
 }
 
-function dryRun({ server }: CommandContext, args: Arguments, table: CommandTable): Reply {
+async function dryRun({ server }: CommandContext, args: Arguments, table: CommandTable): Promise<Reply> {
   const name = args.text(0)
   const user = server.access.users.get(name)
   if (user === undefined) throw new FahaoError('ERR', `User '${name.slice(0, 64)}' not found`)
   const request = table.resolve(args.parts.slice(1))
   try {
-    demandAccess(Access.of(user, server.access.subjects), request)
+    await demandAccessInTurns(Access.of(user, server.access.subjects), request, server.turns)
     return ok
   } catch (error) {
     if (error instanceof FahaoError) return error.message

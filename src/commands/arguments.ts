@@ -1,7 +1,6 @@
 /** The arguments of one request: bytes, parsed as the command needs them, or refused with Redis's errors. */
 
 import { FahaoError } from '../base/errors.ts'
-import { globMatcher } from '../base/glob.ts'
 import { max63 } from '../ids/limits.ts'
 
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -82,8 +81,8 @@ export class Arguments {
     return value
   }
 
-  /** The pattern at `index`, Redis's glob, as a function of the text to match. LIMIT if it is too long. */
-  pattern(index: number): (text: string) => boolean {
+  /** The pattern at `index`, Redis's glob. LIMIT if it is too long. */
+  pattern(index: number): string {
     const pattern = this.text(index)
     if (pattern.length > patternMax) {
       throw new FahaoError(
@@ -91,7 +90,7 @@ export class Arguments {
         `a pattern has at most ${patternMax} characters; names have at most 256 bytes`,
       )
     }
-    return globMatcher(pattern)
+    return pattern
   }
 
   #decoded(index: number): string {

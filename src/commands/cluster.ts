@@ -118,18 +118,6 @@ export const clusterCommand: Command = container({
   ],
 })
 
-/** CROSSSLOT, as Redis Cluster answers, when a command names generators of several slots. */
-export function checkOneSlot({ server }: CommandContext, names: readonly string[]): void {
-  if (server.cluster === undefined || names.length < 2) return
-  const first = slotOf(names[0]!)
-  if (!names.every((name) => slotOf(name) === first)) throw crossSlot()
-}
-
-/** CROSSSLOT, in Redis's words. */
-export function crossSlot(): FahaoError {
-  return new FahaoError('CROSSSLOT', "Keys in request don't hash to the same slot")
-}
-
 function clusterOf({ server }: CommandContext): ClusterView {
   if (server.cluster !== undefined) return server.cluster
   throw new FahaoError('ERR', 'This instance has cluster support disabled')
@@ -237,7 +225,8 @@ function slotAt(args: Arguments, index: number): number {
 async function countNames(context: CommandContext, wanted: number): Promise<number> {
   clusterOf(context)
   let count = 0
-  for await (const { name } of everyGenerator(context)) if (slotOf(name) === wanted) count++
+  for await (const part of everyGenerator(context))
+    count += part.filter(({ name }) => slotOf(name) === wanted).length
   return count
 }
 

@@ -3,6 +3,7 @@
 import type { Access } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
 import type { Audit } from '../auth/audit.ts'
+import type { Pace } from '../base/pace.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Meters } from '../catalogue/metered-generator.ts'
@@ -74,6 +75,8 @@ export interface ServerView {
   readonly timeline: Timeline
   /** Monotonic time of the start, in µs. */
   readonly startedMonoUs: number
+  /** The turns of the event loop that long work shares with all requests. */
+  readonly turns: Pace
   /** Where RESP is served; undefined without. */
   readonly respPort: number | undefined
   /** Largest `COUNT`. */

@@ -1,13 +1,14 @@
 /** Redis's commands about keys in general: listing generators, and dropping them. */
+import { FahaoError } from '../base/errors.ts'
 import { checkName } from '../catalogue/stored.ts'
 import type { Arguments } from './arguments.ts'
-import { checkOneSlot } from './cluster.ts'
 import { isServedHere } from './cluster-table.ts'
 import { type Command, type Reply, SimpleString } from './command.ts'
 import type { CommandContext } from './context.ts'
+import { checkOneSlot } from './one-slot.ts'
 import { changeEach } from './recording.ts'
 import { Scan } from './scan.ts'
-import { everyGenerator } from './walk.ts'
+import { everyGenerator, namesInTurns } from './walk.ts'
 
 const key = { name: 'key', type: 'key' } as const
 const keys = { ...key, multiple: true } as const
@@ -17,6 +18,9 @@ const ownSlots =
   'In a cluster only names whose slots CLUSTER SLOTS gives to this node count, as in Redis Cluster; ID.LIST has all.'
 const none = Object.freeze(new SimpleString('none'))
 const string = Object.freeze(new SimpleString('string'))
+
+/** The most names that KEYS returns. */
+const keysMax = 10_000
 
 /** EXISTS, DEL, UNLINK, TYPE, TTL, PTTL, KEYS, SCAN, DBSIZE. SCAN remembers cursors: one list per server. */
 export function genericCommands(): readonly Command[] {
@@ -54,7 +58,7 @@ export function genericCommands(): readonly Command[] {
       arity: 2,
       summary: 'Names the generators that match a pattern.',
       reply: 'An array of names in byte order.',
-      notes: `Reads every name; use SCAN or ID.LIST where there are many. ${ownSlots}`,
+      notes: `\`LIMIT\` if more than ${keysMax} names match: SCAN and ID.LIST have them in pages. ${ownSlots}`,
       arguments: [{ name: 'pattern', type: 'pattern' }],
       handler: namesMatching,
     },
@@ -80,7 +84,7 @@ export function genericCommands(): readonly Command[] {
       arity: 1,
       summary: 'Counts the generators.',
       reply: 'An integer.',
-      notes: `Reads every name. ${ownSlots}`,
+      notes: `Reads every name that the user may name. ${ownSlots}`,
       handler: countNames,
     },
   ]
@@ -117,10 +121,8 @@ function lifetime(name: string): Command {
 
 async function exists(context: CommandContext, args: Arguments): Promise<Reply> {
   const { catalogue } = context
-  const names = args.texts()
-  checkOneSlot(context, names)
   let count = 0
-  for (const name of names) if (await catalogue.exists(name)) count++
+  for await (const name of namesInTurns(context, args)) if (await catalogue.exists(name)) count++
   return count
 }
 
@@ -134,16 +136,23 @@ async function dropEach(context: CommandContext, args: Arguments): Promise<Reply
 }
 
 async function namesMatching(context: CommandContext, args: Arguments): Promise<Reply> {
-  const matches = args.pattern(0)
   const found: string[] = []
   const isOwn = isServedHere(context)
-  for await (const { name } of everyGenerator(context)) if (matches(name) && isOwn(name)) found.push(name)
+  for await (const part of everyGenerator(context, { pattern: args.pattern(0) })) {
+    for (const { name } of part) if (isOwn(name)) found.push(name)
+    if (found.length > keysMax) {
+      throw new FahaoError(
+        'LIMIT',
+        `more than ${keysMax} names match; list them in pages, with SCAN or ID.LIST`,
+      )
+    }
+  }
   return found
 }
 
 async function countNames(context: CommandContext): Promise<Reply> {
   let count = 0
   const isOwn = isServedHere(context)
-  for await (const { name } of everyGenerator(context)) if (isOwn(name)) count++
+  for await (const part of everyGenerator(context)) count += part.filter(({ name }) => isOwn(name)).length
   return count
 }

@@ -1,6 +1,7 @@
 /** ID.LEASE, ID.RENEW, ID.RETURN, ID.LEASES: ids that a caller issues in its own process. */
 import type { Access } from '../auth/access.ts'
 import { FahaoError } from '../base/errors.ts'
+import { globMatcher, matchWork } from '../base/glob.ts'
 import type { CurrentGenerator, Generator } from '../catalogue/catalogue.ts'
 import { type DefinitionJson, definitionJson } from '../catalogue/definition.ts'
 import { isStrict } from '../issuing/issuer.ts'
@@ -8,11 +9,10 @@ import type { WorkerLease } from '../leasing/lease-terms.ts'
 import { isWorkerLease } from '../leasing/lease-text.ts'
 import type { ListedWorker } from '../leasing/listed-workers.ts'
 import type { LeasedRange } from '../leasing/range-leases.ts'
-import type { WorkerLeases } from '../leasing/worker-leases.ts'
 import { mayUnscramble } from './access.ts'
 import { type Arguments, notInteger, syntaxError } from './arguments.ts'
 import { type Command, MapReply, type Reply } from './command.ts'
-import type { CommandContext } from './context.ts'
+import type { CommandContext, ServerView } from './context.ts'
 import { checkedCount } from './drawing.ts'
 
 const name = { name: 'name', type: 'key' } as const
@@ -252,28 +252,38 @@ async function giveBack(context: CommandContext, args: Arguments): Promise<Reply
 }
 
 async function leases({ server, session }: CommandContext, args: Arguments): Promise<Reply> {
-  let matches: ((name: string) => boolean) | undefined
+  let match: string | undefined
   let count = listedMax
   for (const [token, value] of args.options(0)) {
-    if (token === 'MATCH') matches = args.pattern(value)
+    if (token === 'MATCH') match = args.pattern(value)
     else if (token === 'COUNT') count = checkedCount(args.integer(value), listedMax, 'COUNT')
     else throw syntaxError()
   }
-  const found = await shownWorkers(server.workerLeases, session.access, matches)
+  const found = await shownWorkers(server, session.access, match)
   return found.slice(0, count).map((each) => new MapReply(Object.entries(listedAnswer(each))))
 }
 
+/** To list a worker id takes as long as so many bytes of a reply. */
+const workerWork = 64
+
 /** The worker ids that a user may see: those of generators that it may name, and of nodes if it may name every one. */
 export async function shownWorkers(
-  workerLeases: Pick<WorkerLeases, 'list'>,
+  { workerLeases, turns }: Pick<ServerView, 'workerLeases' | 'turns'>,
   access: Access,
-  matches: ((name: string) => boolean) | undefined,
+  match: string | undefined,
 ): Promise<ListedWorker[]> {
+  const matches = match === undefined ? undefined : globMatcher(match)
   const isShown = ({ generator }: ListedWorker) =>
     generator === undefined
       ? access.reachesAll && matches === undefined
       : access.reaches(generator) && matches?.(generator) !== false
-  return (await workerLeases.list()).filter(isShown)
+  const shown: ListedWorker[] = []
+  const work = workerWork + access.work + (match === undefined ? 0 : matchWork(match))
+  for (const worker of await workerLeases.list()) {
+    await turns.take(work)
+    if (isShown(worker)) shown.push(worker)
+  }
+  return shown
 }
 
 /** A listed worker id as RESP and HTTP show it. */

@@ -9,7 +9,7 @@ import { type Command, MapReply, ok, oneOf, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { checkedCount } from './drawing.ts'
 import { describedGenerator } from './generator-info.ts'
-import { everyGenerator, walkPage } from './walk.ts'
+import { everyGenerator } from './walk.ts'
 
 const name = { name: 'name', type: 'key' } as const
 const options = {
@@ -138,23 +138,21 @@ function figure(value: number): number | string | null {
 
 async function list(context: CommandContext, args: Arguments): Promise<Reply> {
   const { countMax } = context.server
-  let matches: ((name: string) => boolean) | undefined
+  let pattern: string | undefined
   let after: string | undefined
   let count = Math.min(listDefault, countMax)
   for (const [token, value] of args.options(0)) {
-    if (token === 'MATCH') matches = args.pattern(value)
+    if (token === 'MATCH') pattern = args.pattern(value)
     else if (token === 'AFTER') after = args.text(value)
     else if (token === 'COUNT') count = checkedCount(args.integer(value), countMax, 'COUNT')
     else throw syntaxError()
   }
   const found: [string, string][] = []
-  // With a pattern, many names may be read for each match.
-  const page = matches === undefined ? count : walkPage
-  for await (const { name, definition } of everyGenerator(context, { after, page })) {
-    if (matches === undefined || matches(name)) found.push([name, definition.kind])
-    if (found.length === count) break
+  for await (const part of everyGenerator(context, { after, pattern })) {
+    for (const { name, definition } of part) found.push([name, definition.kind])
+    if (found.length >= count) break
   }
-  return found
+  return found.slice(0, count)
 }
 
 /** Options that were given, each once. */

@@ -65,8 +65,8 @@ export const namespaceCommand: Command = container({
       reply: `A map: ${fields}, and since this node started ${figures}; nil where there is none.`,
       arguments: [name],
       handler(context, args) {
-        const wanted = args.text(0)
-        const quota = quotasOf(context).find(({ namespace }) => namespace.name === wanted)
+        const { server, session } = context
+        const quota = server.meters.quotas.oneShownTo(session.access, args.text(0))
         return quota === undefined ? null : mapOf(quota, context)
       },
     },
@@ -76,17 +76,17 @@ export const namespaceCommand: Command = container({
       arity: 2,
       summary: 'Shows every namespace.',
       reply: 'An array of maps as `ID.NAMESPACE GET` replies them, in the order of their names.',
-      handler: (context) => quotasOf(context).map((quota) => mapOf(quota, context)),
+      async handler(context) {
+        const { server, session } = context
+        const shown = await server.meters.quotas.shownTo(session.access, server.turns)
+        return shown.map((quota) => mapOf(quota, context))
+      },
     },
   ],
 })
 
 function named(args: Arguments): string[] {
   return [args.text(0)]
-}
-
-function quotasOf({ server, session }: CommandContext): readonly Quota[] {
-  return server.meters.quotas.shownTo(session.access)
 }
 
 function mapOf(quota: Quota, { server }: CommandContext): MapReply {

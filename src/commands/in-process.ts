@@ -11,6 +11,7 @@
  */
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
 import type { Definition } from '../catalogue/definition.ts'
+import { listedPart } from '../catalogue/lists.ts'
 import { MeteredCatalogue } from '../catalogue/metered-catalogue.ts'
 import { decimalText } from '../ids/id-text.ts'
 import type { Run } from '../ids/run.ts'
@@ -170,10 +171,9 @@ export class Caller {
     readonly next: string | undefined
   }> {
     this.demand('ID.LIST')
-    const all = await this.#context.catalogue.list(page)
-    const { access } = this.session
-    const next = all.length < page.limit ? undefined : all.at(-1)!.name
-    return { found: all.filter(({ name }) => access.reaches(name)), next }
+    const { catalogue, server } = this.#context
+    const { access, signal } = this.session
+    return listedPart(catalogue, server.turns, { access, signal, after: page.after }, page.limit)
   }
 
   /**

@@ -1,5 +1,6 @@
 /** COMMAND: which commands there are and where their keys stand, for libraries. */
 import { FahaoError } from '../base/errors.ts'
+import { globMatcher } from '../base/glob.ts'
 import { Arguments, syntaxError } from './arguments.ts'
 import { type ArgumentDoc, type Command, MapReply, type Reply, SetReply, SimpleString } from './command.ts'
 import { type CommandTable, findSubcommand, keysIn, takesWords } from './table.ts'
@@ -203,7 +204,7 @@ function listFilter(args: Arguments): (command: Command) => boolean {
       return (command) => categories(command).includes(category)
     }
     case 'PATTERN': {
-      const matches = args.pattern(2)
+      const matches = globMatcher(args.pattern(2))
       return ({ name }) => matches(name)
     }
     default:

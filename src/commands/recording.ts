@@ -4,11 +4,12 @@ import type { Access } from '../auth/access.ts'
 import type { Refusal } from '../auth/acl-log.ts'
 import { addressOf } from '../base/address.ts'
 import { hasCode } from '../base/errors.ts'
-import { demandAccess, demandName } from './access.ts'
+import { demandAccess, demandAccessInTurns, demandName, refusedName } from './access.ts'
 import type { Arguments } from './arguments.ts'
 import { clientLine } from './client-line.ts'
 import type { Command, Reply } from './command.ts'
 import type { ClientSession, CommandContext } from './context.ts'
+import { checkOneSlot } from './one-slot.ts'
 import { keysIn, type ResolvedRequest } from './table.ts'
 
 /** A request may name a thousand generators; so many have an entry of their own. */
@@ -101,17 +102,46 @@ function recordChanges(
 /** `demandAccess`; NOPERM is recorded. */
 export function demandRecorded(access: Access, context: CommandContext, request: ResolvedRequest): void {
   try {
+    checkNames(access, context, request)
     demandAccess(access, request)
   } catch (error) {
-    const { command, name, args } = request
-    const refused = () => keyTexts(args, command).find((key) => !access.reaches(key))
-    // Before other requests nodes send no address: the last one is that of an earlier request, perhaps of another client.
-    const { session } = context
-    const address = command.change === undefined ? addressOf(session.address).host : clientAddress(session)
-    if (hasCode(error, 'NOPERM'))
-      recordDenied(access, context, address, name, access.allows(name) ? refused() : undefined)
+    recordError(access, context, request, error)
     throw error
   }
+}
+
+/** As `demandRecorded`, in turns that have room for it. */
+export async function demandRecordedInTurns(
+  access: Access,
+  context: CommandContext,
+  request: ResolvedRequest,
+): Promise<void> {
+  try {
+    checkNames(access, context, request)
+    await demandAccessInTurns(access, request, context.server.turns)
+  } catch (error) {
+    recordError(access, context, request, error)
+    throw error
+  }
+}
+
+/** Refuses a request whose names lie in several slots before they are compared with patterns: CROSSSLOT. */
+function checkNames(access: Access, context: CommandContext, { command, name, args }: ResolvedRequest): void {
+  if (context.server.cluster === undefined || (command.keys?.[1] ?? 0) >= 0 || !access.allows(name)) return
+  checkOneSlot(context, keyTexts(args, command))
+}
+
+function recordError(
+  access: Access,
+  context: CommandContext,
+  { command, name }: ResolvedRequest,
+  error: unknown,
+): void {
+  if (!hasCode(error, 'NOPERM')) return
+  // Before other requests nodes send no address: the last one is that of an earlier request, perhaps of another client.
+  const { session } = context
+  const address = command.change === undefined ? addressOf(session.address).host : clientAddress(session)
+  recordDenied(access, context, address, name, refusedName(error))
 }
 
 /** Throws NOPERM, which is recorded, unless the user may name a generator that is no key of the command. */

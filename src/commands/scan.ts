@@ -13,11 +13,12 @@
  *     name exists, nor how many there are.
  */
 import { FahaoError } from '../base/errors.ts'
+import { globMatcher } from '../base/glob.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { isServedHere } from './cluster-table.ts'
 import type { Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
-import { everyGenerator, walkPage } from './walk.ts'
+import { everyGenerator } from './walk.ts'
 
 const pageDefault = 10
 const pageMax = 1000
@@ -31,7 +32,8 @@ export class Scan {
   async page(context: CommandContext, args: Arguments): Promise<Reply> {
     const cursor = args.text(0)
     if (!/^\d{1,20}$/.test(cursor)) throw invalidCursor()
-    const { count, matches } = scanOptions(args)
+    const { count, pattern } = scanOptions(args)
+    const matches = pattern === undefined ? () => false : globMatcher(pattern)
     const after = BigInt(cursor) === 0n ? undefined : await this.#nameOf(cursor, context)
     const names = await namesAfter(context, after, count)
     const next = names.length < count ? '0' : this.#remember(names.at(-1)!)
@@ -50,8 +52,9 @@ export class Scan {
   async #nameOf(cursor: string, context: CommandContext): Promise<string> {
     const known = this.#lastNames.get(cursor)
     if (known !== undefined && context.session.access.reaches(known)) return known
-    for await (const { name } of everyGenerator(context)) {
-      if (cursorOf(name) === cursor) return name
+    for await (const part of everyGenerator(context)) {
+      const found = part.find(({ name }) => cursorOf(name) === cursor)
+      if (found !== undefined) return found.name
     }
     throw invalidCursor()
   }
@@ -63,26 +66,26 @@ async function namesAfter(
   after: string | undefined,
   count: number,
 ): Promise<string[]> {
-  const page = context.session.access.reachesAll ? count : walkPage
   const names: string[] = []
-  for await (const { name } of everyGenerator(context, { after, page })) {
-    names.push(name)
-    if (names.length === count) break
+  for await (const part of everyGenerator(context, { after })) {
+    for (const { name } of part) names.push(name)
+    if (names.length >= count) break
   }
-  return names
+  return names.slice(0, count)
 }
 
-function scanOptions(args: Arguments): { count: number; matches: (name: string) => boolean } {
+/** `pattern`: undefined if no name can match. */
+function scanOptions(args: Arguments): { count: number; pattern: string | undefined } {
   let count = pageDefault
-  let matches = (_name: string) => true
+  let pattern = '*'
   let typed = true
   for (const [token, value] of args.options(1)) {
-    if (token === 'MATCH') matches = args.pattern(value)
+    if (token === 'MATCH') pattern = args.pattern(value)
     else if (token === 'COUNT') count = pageSize(args.integer(value))
     else if (token === 'TYPE') typed = args.token(value) === 'STRING'
     else throw syntaxError()
   }
-  return { count, matches: typed ? matches : () => false }
+  return { count, pattern: typed ? pattern : undefined }
 }
 
 function pageSize(asked: bigint): number {

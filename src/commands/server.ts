@@ -1,4 +1,5 @@
 /** INFO, CONFIG, TIME, ROLE, ACL: the server itself. */
+import { globMatcher, matchWork } from '../base/glob.ts'
 import type { Arguments } from './arguments.ts'
 import { type Command, MapReply, type Reply, VerbatimText } from './command.ts'
 import type { CommandContext } from './context.ts'
@@ -85,9 +86,14 @@ export const serverCommands: readonly Command[] = [
   }),
 ]
 
-function configGet({ server }: CommandContext, args: Arguments): Reply {
-  const patterns = args.parts.map((_, index) => args.pattern(index))
+async function configGet({ server }: CommandContext, args: Arguments): Promise<Reply> {
   const settings = new Map<string, string>([...redisSettings, ...server.settings()])
-  const found = [...settings].filter(([name]) => patterns.some((matches) => matches(name)))
-  return new MapReply(found)
+  const found = new Set<string>()
+  for (const pattern of args.parts.map((_, index) => args.pattern(index))) {
+    // The pattern is compiled, and matched with short names.
+    await server.turns.take((settings.size * matchWork(pattern)) / 8 + pattern.length * 16)
+    const matches = globMatcher(pattern)
+    for (const name of settings.keys()) if (matches(name)) found.add(name)
+  }
+  return new MapReply([...settings].filter(([name]) => found.has(name)))
 }

@@ -5,10 +5,10 @@
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Arguments } from './arguments.ts'
-import { checkOneSlot } from './cluster.ts'
 import { type Command, type DirectIssuer, Issued, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { checkedCount, drawIntegers, drawsAtOnce } from './drawing.ts'
+import { namesInTurns } from './walk.ts'
 
 const key = { name: 'key', type: 'key' } as const
 /** GET and MGET are not `readonly`: libraries that read from replicas would send them to a node that does not lead. */
@@ -120,9 +120,7 @@ async function newestId(catalogue: Catalogue, name: string): Promise<bigint | un
 
 async function newestOfEach(context: CommandContext, args: Arguments): Promise<Reply> {
   const { catalogue } = context
-  const names = args.texts()
-  checkOneSlot(context, names)
   const replies: (string | null)[] = []
-  for (const name of names) replies.push(await newestText(catalogue, name))
+  for await (const name of namesInTurns(context, args)) replies.push(await newestText(catalogue, name))
   return replies
 }

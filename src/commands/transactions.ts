@@ -4,9 +4,9 @@
  */
 import { FahaoError } from '../base/errors.ts'
 import { moved } from '../catalogue/leadership/moved-error.ts'
-import { crossSlot } from './cluster.ts'
 import { type Command, ok, RepliesOf, type Reply, SimpleString } from './command.ts'
 import type { CommandContext } from './context.ts'
+import { crossSlot } from './one-slot.ts'
 
 const common = {
   flags: ['noscript', 'loading', 'stale', 'fast'],

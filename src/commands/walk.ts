@@ -1,28 +1,34 @@
-/** Every generator in byte order of names, a page at a time, for commands that read all of them. */
-import { FahaoError } from '../base/errors.ts'
-import type { Definition } from '../catalogue/definition.ts'
-import { everyPage } from '../engine/pages.ts'
+/** Every generator that the user may name, for commands that read all of them. */
+import type { ListedGenerator } from '../catalogue/catalogue.ts'
+import { listedParts } from '../catalogue/lists.ts'
+import type { Arguments } from './arguments.ts'
 import type { CommandContext } from './context.ts'
+import { checkOneSlot } from './one-slot.ts'
 
-/** How many names one read of the catalogue returns. */
-export const walkPage = 1000
+/** To look one name up takes as long as so many bytes of a reply. */
+const nameWork = 512
 
-/** What `everyGenerator` returns. */
-type WalkOptions = { readonly after?: string | undefined; readonly page?: number }
-
-/**
- * The generators after `after` that the user may name, read in pages of `page`. ABORTED if the client's connection has
- * ended.
- */
-export async function* everyGenerator(
-  { catalogue, session }: CommandContext,
-  { after, page = walkPage }: WalkOptions = {},
-): AsyncGenerator<{ name: string; definition: Definition }> {
-  const pages = everyPage<{ name: string; definition: Definition }>(page, (last) => {
-    if (session.signal.aborted) throw new FahaoError('ABORTED', 'the connection has ended')
-    return catalogue.list({ after: last?.name ?? after, limit: page })
-  })
-  for await (const found of pages) {
-    for (const generator of found) if (session.access.reaches(generator.name)) yield generator
+/** The names of a request that may name many, each in a turn that has room for it. CROSSSLOT in a cluster; ERR. */
+export async function* namesInTurns(context: CommandContext, args: Arguments): AsyncGenerator<string> {
+  const names = args.texts()
+  checkOneSlot(context, names)
+  const { turns, meters } = context.server
+  // Which namespaces count a name is found out when it is first used.
+  const work = nameWork + meters.quotas.work
+  for (const name of names) {
+    await turns.take(work)
+    yield name
   }
+}
+
+/** What `everyGenerator` yields: the names behind `after` that match the glob `pattern`. */
+type WalkOptions = { readonly after?: string | undefined; readonly pattern?: string | undefined }
+
+/** The generators that the user may name, in byte order, part by part. ABORTED if the client's connection has ended. */
+export function everyGenerator(
+  { catalogue, session, server }: CommandContext,
+  options: WalkOptions = {},
+): AsyncGenerator<readonly ListedGenerator[]> {
+  const { access, signal } = session
+  return listedParts(catalogue, server.turns, { access, signal, ...options })
 }

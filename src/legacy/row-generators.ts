@@ -38,11 +38,12 @@ export class LegacyRows implements ForeignRows {
   }
 
   async list(
+    prefix: string,
     after: string | undefined,
     limit: number,
   ): Promise<{ name: string; definition: Definition | undefined }[]> {
     const page = { limit, ...(after === undefined ? {} : { after: legacyPrefix + after }) }
-    const records = await this.#engine.list(legacyPrefix, page)
+    const records = await this.#engine.list(legacyPrefix + prefix, page)
     // Most rows of a table have equal options.
     const definitions = new Map<string, Definition | undefined>()
     for (const record of records)

@@ -81,7 +81,7 @@ export class RowRecords {
     const snapshot = after === undefined ? undefined : this.#snapshot
     const { keys, records } = snapshot ?? (await this.#poll())
     const found: StoredRecord[] = []
-    const from = after === undefined || after < prefix ? prefix : after
+    const from = after === undefined || compareBytes(after, prefix) < 0 ? prefix : after
     for (let at = indexFrom(keys, from); at < keys.length && found.length < limit; at++) {
       const key = keys[at]!
       if (!key.startsWith(prefix)) break

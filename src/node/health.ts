@@ -1,4 +1,5 @@
 /** The health of a node, computed from its buffered ids and the state of its engine. */
+import type { Clock } from '../base/clock.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Membership } from './membership.ts'
@@ -24,11 +25,38 @@ export type HealthSource = {
   /** Why nothing is reserved, although the engine may answer. */
   readonly trouble: string | undefined
   readonly membership?: Pick<Membership, 'joined' | 'trouble'> | undefined
+  /** See `Health`; default: computed now. */
+  readonly inHand?: InHand | undefined
+}
+
+/** How old a figure of all generators may be: a probe needs no login, and must not read them all each time. */
+const freshUs = 1_000_000
+
+/** How long buffered ids last, computed once a second at most. */
+export class InHand {
+  readonly #catalogue: Catalogue
+  readonly #clock: Pick<Clock, 'monoUs'>
+  #seconds: number | undefined
+  #untilUs = Number.NEGATIVE_INFINITY
+
+  constructor(catalogue: Catalogue, clock: Pick<Clock, 'monoUs'>) {
+    this.#catalogue = catalogue
+    this.#clock = clock
+  }
+
+  /** As `Health.inHandSeconds`. */
+  get seconds(): number | undefined {
+    const nowUs = this.#clock.monoUs()
+    if (nowUs < this.#untilUs) return this.#seconds
+    this.#seconds = shortestSeconds(this.#catalogue)
+    this.#untilUs = nowUs + freshUs
+    return this.#seconds
+  }
 }
 
 /** The health of a node. Sends no request: cheap enough for a probe every second. */
-export function healthOf({ engine, catalogue, stopping, trouble, membership }: HealthSource): Health {
-  const inHandSeconds = shortestSeconds(catalogue)
+export function healthOf({ engine, catalogue, stopping, trouble, membership, inHand }: HealthSource): Health {
+  const inHandSeconds = inHand === undefined ? shortestSeconds(catalogue) : inHand.seconds
   if (stopping) return { state: 'stopping', reason: 'this node is stopping', inHandSeconds }
   const { state, reason = 'the engine is down' } = engine.status()
   if (state === 'up' && trouble === undefined) {

@@ -32,10 +32,11 @@ import { settingsText } from './config.ts'
 import { type Config, defaultEngine } from './config-schema.ts'
 import { detectCopies } from './copies.ts'
 import { type EngineCall, timedEngine } from './engine-calls.ts'
-import { healthOf } from './health.ts'
+import { healthOf, InHand } from './health.ts'
 import { Membership } from './membership.ts'
 import type { FahaoNode, Transport } from './node.ts'
 import { trafficOf } from './traffic.ts'
+import { turns } from './turns.ts'
 import { version } from './version.ts'
 import { proposeWorkerId, thisMachine } from './worker-id.ts'
 
@@ -150,6 +151,7 @@ async function openParts(
       waitersMax: config.waitersMax,
       cluster: membership?.cluster,
       copies,
+      pace: turns,
       onEvent,
       autoCreate: config.autoCreate,
       namespaces,
@@ -209,12 +211,14 @@ function wire(config: Config, parts: Parts): FahaoNode {
   const meters = new Meters(namespaces, () => timeline.burstUs())
   const quotas = new LeaseQuotas({ engine, timeline, quotas: meters.quotas })
   const leasing = { engine, timeline, catalogue, random: parts.random, secret: secretBytes, quotas }
+  const inHand = new InHand(catalogue, parts.clock)
   let closing: Promise<void> | undefined
   const server: ServerView = {
     version,
     runId: parts.runId,
     timeline,
     startedMonoUs: parts.clock.monoUs(),
+    turns,
     get respPort() {
       return transports.find(({ respPort }) => respPort !== undefined)?.respPort
     },
@@ -261,7 +265,14 @@ function wire(config: Config, parts: Parts): FahaoNode {
       return membership?.cluster.check() ?? engine.owns?.() ?? true
     },
     health: () =>
-      healthOf({ engine, catalogue, stopping: closing !== undefined, trouble: recovery.trouble, membership }),
+      healthOf({
+        engine,
+        catalogue,
+        stopping: closing !== undefined,
+        trouble: recovery.trouble,
+        membership,
+        inHand,
+      }),
     get regressions() {
       return recovery.count
     },

@@ -97,6 +97,21 @@ export class Turns {
     this.#endSoon()
   }
 
+  /**
+   * Resolves when a part of long work may begin: now, or in a later turn. `bytes`: it takes as long as a reply of so many.
+   * Work that asks before each of its parts never keeps others waiting for more than a turn.
+   */
+  async take(bytes: number): Promise<void> {
+    if (!this.over) return this.spend(bytes)
+    await new Promise<void>((resolve) => {
+      const takeTurn = () => {
+        this.spend(bytes)
+        resolve()
+      }
+      this.wait({ takeTurn }, false)
+    })
+  }
+
   /** Runs `task` now, or in a later turn: one that takes as long as many bytes after those of connections that wait. */
   run(bytes: number, task: () => void): void {
     const takeTurn = () => {

@@ -34,8 +34,6 @@ export type ConnectionHost = RequestHost & {
   readonly limits: RespLimits
   readonly unread: UnreadBudget
   readonly admission: Pick<Admission<Connection>, 'setPending'>
-  /** Called before requests are carried out, in every callback; undefined: there is nothing to check. */
-  readonly mayIssue: (() => boolean) | undefined
   /** Calls `uncork` at the end of this turn of the event loop. */
   uncorkSoon(connection: Connection): void
   onGone(connection: Connection): void

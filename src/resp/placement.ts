@@ -4,9 +4,9 @@ import { Moved, type MovedDetails } from '../base/moved.ts'
 import type { IssuingMode } from '../catalogue/catalogue.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Arguments } from '../commands/arguments.ts'
-import { checkOneSlot } from '../commands/cluster.ts'
 import type { Command } from '../commands/command.ts'
 import type { CommandContext } from '../commands/context.ts'
+import { checkOneSlot } from '../commands/one-slot.ts'
 import { keysIn } from '../commands/table.ts'
 
 /** The leader of a slot, if it is another node. */

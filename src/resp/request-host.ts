@@ -30,6 +30,8 @@ export type RequestHost = {
   readonly output: Output
   readonly turns: Turns
   readonly totals: Totals
+  /** Called before requests are carried out, in every callback; undefined: there is nothing to check. */
+  readonly mayIssue: (() => boolean) | undefined
   context(session: ClientSession): CommandContext
   /** Called with errors of a handler that are not a FahaoError. */
   onError(error: unknown, session?: ClientSession): void

@@ -13,10 +13,10 @@
  */
 import type { Access } from '../auth/access.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
-import { isPermitted } from '../commands/access.ts'
+import { accessWork, isPermitted } from '../commands/access.ts'
 import { type DirectIssuer, IssuedTexts, RepliesOf, type Reply } from '../commands/command.ts'
 import type { CommandContext } from '../commands/context.ts'
-import { demandRecorded } from '../commands/recording.ts'
+import { demandRecorded, demandRecordedInTurns } from '../commands/recording.ts'
 import type { ResolvedRequest } from '../commands/table.ts'
 import { queued } from '../commands/transactions.ts'
 import { Run } from '../ids/run.ts'
@@ -34,6 +34,9 @@ import type { RespSession } from './session.ts'
  * last reply. `http`: the client must get no reply. A promise: pass its result to `answer` or `fail` before the next.
  */
 export type Progress = 'answered' | 'more' | 'broken' | 'http' | Promise<Reply>
+
+/** A check of permissions that takes as long as more bytes of a reply has turns of its own. */
+const longCheck = 16_384
 
 /** Filled and emptied within one call. */
 const run = new Run()
@@ -252,7 +255,12 @@ export class Requests {
   #run(request: RecentRequest): Progress {
     const { args, name } = request.resolved
     this.#host.totals.commands++
-    this.#host.turns.spend(workBytes.command + request.bytes.length)
+    const checking = this.#checkingWork(request)
+    this.#host.turns.spend(workBytes.command + request.bytes.length + (checking > longCheck ? 0 : checking))
+    if (checking > longCheck) {
+      this.isOverlapping = false
+      return this.#runChecked(request)
+    }
     try {
       if (request.permittedBy !== this.#access) demandRecorded(this.#access, this.#context, request.resolved)
       request.permittedBy = this.#access
@@ -274,9 +282,33 @@ export class Requests {
     return 'answered'
   }
 
+  /** Runs a request whose names are many, or are compared with long patterns, once they have been checked in turns. */
+  async #runChecked(request: RecentRequest): Promise<Reply> {
+    const { session } = this.#context
+    const { name } = request.resolved
+    // The permissions may change meanwhile.
+    while (request.permittedBy !== this.#access) {
+      const access = this.#access
+      try {
+        await demandRecordedInTurns(access, this.#context, request.resolved)
+      } catch (error) {
+        throw this.#session.transaction.refused(error, name)
+      }
+      request.permittedBy = access
+    }
+    if (session.signal.aborted) throw new FahaoError('ABORTED', 'the connection has ended')
+    this.#host.mayIssue?.()
+    return this.#session.transaction.holds(name) ? this.#queue(request) : this.#start(request.resolved)
+  }
+
+  /** How long it takes to find out whether the request may run, as long as so many bytes of a reply. */
+  #checkingWork({ permittedBy, resolved }: RecentRequest): number {
+    return permittedBy === this.#access ? 0 : accessWork(this.#access, resolved)
+  }
+
   #isPermitted(request: RecentRequest): boolean {
     if (request.permittedBy === this.#access) return true
-    if (!isPermitted(this.#access, request.resolved)) return false
+    if (this.#checkingWork(request) > longCheck || !isPermitted(this.#access, request.resolved)) return false
     request.permittedBy = this.#access
     return true
   }
@@ -311,7 +343,8 @@ export class Requests {
 
   /** Never throws: errors of permissions and arguments are reported when the request starts. */
   #mayOverlap(request: ResolvedRequest): boolean {
-    if (this.#session.transaction.isOpen || !isPermitted(this.#access, request)) return false
+    if (this.#session.transaction.isOpen || accessWork(this.#access, request) > longCheck) return false
+    if (!isPermitted(this.#access, request)) return false
     const { command, args } = request
     try {
       return command.overlaps?.(this.#context, args) ?? false

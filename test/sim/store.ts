@@ -7,6 +7,7 @@
  *     not suspect; otherwise the store is suspect, and nothing but an advance writes.
  *  2. An advance begins a history that no earlier state of the store has had.
  */
+import type { StoredRecord } from '../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../src/engine/memory/engine.ts'
 
 /** How far a client has seen the store come. */
@@ -17,7 +18,7 @@ export type Snapshot = Seen & {
   /** When it was taken, in true µs. */
   readonly atUs: number
   readonly counters: MemoryStore['counters']
-  readonly records: MemoryStore['records']
+  readonly records: ReadonlyMap<string, StoredRecord>
 }
 
 /** What puts a new lineage beyond doubt, and counts above all that can have been forgotten. */

@@ -1,5 +1,4 @@
 /** The engine that keeps everything in the process's memory: for tests, and for ids that need not outlive the process. */
-import { compareBytes } from '../../base/byte-order.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { raised, repairNothing } from '../advance.ts'
 import { release, releaseRequest, reserve, type Step, unused } from '../counter.ts'
@@ -21,11 +20,12 @@ import type {
 } from '../engine.ts'
 import { newStore } from '../store-creation.ts'
 import { Watchers } from '../watchers.ts'
+import { SortedRecords } from './sorted-records.ts'
 
 /** The contents of a memory engine. Several engines may share one, as processes share a database. */
 export class MemoryStore {
   readonly counters = new Map<string, Counter>()
-  readonly records = new Map<string, StoredRecord>()
+  readonly records = new SortedRecords()
   /** The watchers of each engine that shares the store. */
   readonly watchers = new Set<Watchers>()
   revision = 0n
@@ -104,12 +104,7 @@ export class MemoryEngine implements Engine {
   }
 
   list(prefix: string, { after = '', limit }: Page = {}): Promise<StoredRecord[]> {
-    return this.#step(() =>
-      [...this.#store.records.values()]
-        .filter(({ key }) => key.startsWith(prefix) && compareBytes(key, after) > 0)
-        .sort((a, b) => compareBytes(a.key, b.key))
-        .slice(0, limit),
-    )
+    return this.#step(() => this.#store.records.page(prefix, after, limit))
   }
 
   write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {

@@ -3,29 +3,36 @@
  * which is shown as the first segment, and the second stays empty. After Leaf's columns comes the rate of ids.
  */
 import type { FastifyRequest } from 'fastify'
+import type { Access } from '../../auth/access.ts'
 import { hasCode } from '../../base/errors.ts'
-import type { Generator, GeneratorInfo } from '../../catalogue/catalogue.ts'
+import type { Generator, GeneratorInfo, ListedGenerator } from '../../catalogue/catalogue.ts'
 import type { Definition } from '../../catalogue/definition.ts'
-import { everyPage } from '../../engine/pages.ts'
+import { listedParts } from '../../catalogue/lists.ts'
 import { type Html, html, page, pageHeaders } from '../console/html.ts'
 import type { IssuingNode } from '../issuing-node.ts'
 import { anyMethod, type CompatRoute, parameterOf } from './api.ts'
 import { localTime } from './leaf-decode.ts'
 import { contentTypes } from './spring.ts'
 
-type Listed = Awaited<ReturnType<IssuingNode['catalogue']['list']>>[number]
-
 const cacheRows = 1000
+/** To look at a generator takes as long as so many bytes of a reply. */
+const rowWork = 32
+/** To read one. Which namespaces have it is found out too. */
+const infoWork = 1024
 const dbRows = 100
 
 /** `/cache`: the counters in use here, and the buffer of each; `?from=N` skips the first N. */
-export function cacheRoute({ catalogue }: IssuingNode): CompatRoute {
+export function cacheRoute({ catalogue, server }: IssuingNode): CompatRoute {
   return pageRoute('/cache', async (request) => {
     const from = offsetOf(request)
-    const shown = [...catalogue.inUse()].filter(
-      (each) => isCounter(each) && request.access.reaches(each.name),
-    )
-    const rows = shown.slice(from, from + cacheRows + 1)
+    const { access } = request
+    const shown: Generator[] = []
+    for (const each of catalogue.inUse()) {
+      await server.turns.take(rowWork + access.work)
+      if (isCounter(each) && access.reaches(each.name)) shown.push(each)
+      if (shown.length > from + cacheRows) break
+    }
+    const rows = shown.slice(from)
     const next = rows.length > cacheRows ? `/cache?from=${from + cacheRows}` : undefined
     const columns = ['name', 'init', 'next', 'pos', ...['0', '1'].flatMap(segmentColumns), 'rate']
     return table(columns, rows.slice(0, cacheRows).map(cacheRow), next)
@@ -33,12 +40,15 @@ export function cacheRoute({ catalogue }: IssuingNode): CompatRoute {
 }
 
 /** `/db`: all counters, a page at a time; `?after=TAG` continues after that one. */
-export function dbRoute({ catalogue }: IssuingNode): CompatRoute {
+export function dbRoute({ catalogue, server }: IssuingNode): CompatRoute {
   return pageRoute('/db', async (request) => {
     const after = parameterOf(request, 'after')
-    const isShown = (each: Listed) => isCounter(each) && request.access.reaches(each.name)
-    const shown = await firstMatches(after, isShown)
-    const infos = await Promise.all(shown.slice(0, dbRows).map(({ name }) => infoIfThere(name)))
+    const shown = await firstCounters(request.access, after)
+    const infos: (GeneratorInfo | undefined)[] = []
+    for (const { name } of shown.slice(0, dbRows)) {
+      await server.turns.take(infoWork + server.meters.quotas.work)
+      infos.push(await infoIfThere(name))
+    }
     const rows = infos.filter((info) => info !== undefined).map(dbRow)
     const last = shown.length > dbRows ? shown[dbRows - 1] : undefined
     const next = last && `/db?after=${encodeURIComponent(last.name)}`
@@ -46,16 +56,10 @@ export function dbRoute({ catalogue }: IssuingNode): CompatRoute {
   })
 
   /** More than a page if there are more: the link to the next page must name one that is shown. */
-  async function firstMatches(
-    after: string | undefined,
-    isShown: (each: Listed) => boolean,
-  ): Promise<Listed[]> {
-    const shown: Listed[] = []
-    const pages = everyPage<Listed>(dbRows, (last) =>
-      catalogue.list({ limit: dbRows, after: last?.name ?? after }),
-    )
-    for await (const found of pages) {
-      shown.push(...found.filter(isShown))
+  async function firstCounters(access: Access, after: string | undefined): Promise<ListedGenerator[]> {
+    const shown: ListedGenerator[] = []
+    for await (const part of listedParts(catalogue, server.turns, { access, after })) {
+      shown.push(...part.filter(isCounter))
       if (shown.length > dbRows) break
     }
     return shown

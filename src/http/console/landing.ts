@@ -1,5 +1,7 @@
 /** The page at `/`: the first steps with this server, in English and Chinese. */
 import { z } from 'zod'
+import type { ListedGenerator } from '../../catalogue/catalogue.ts'
+import { listedPart } from '../../catalogue/lists.ts'
 import { isStrict, type Kind } from '../../issuing/issuer.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { speaksTls } from '../../node/tls-settings.ts'
@@ -8,7 +10,7 @@ import { type Html, html, page, pageHeaders } from './html.ts'
 import { type LandingText, landingTexts } from './landing-text.ts'
 import { curlLogin, originOf, redisCli, shellWord } from './snippets.ts'
 
-type Listed = Awaited<ReturnType<FahaoNode['catalogue']['list']>>
+type Listed = readonly ListedGenerator[]
 
 /** The generator in the snippets, and the user if a login is needed. */
 type Example = { readonly name: string; readonly user: string | undefined }
@@ -42,11 +44,12 @@ export function landingOperation(node: FahaoNode): Operation {
 }
 
 /** Those that every caller may see; undefined while the engine is unavailable: the page then shows what is wrong. */
-async function firstGenerators({ catalogue, access }: FahaoNode): Promise<Listed | undefined> {
+async function firstGenerators({ catalogue, access, server }: FahaoNode): Promise<Listed | undefined> {
   try {
     const { initial } = access
     if (!initial.allows('id.list')) return []
-    return (await catalogue.list({ limit: shownMax + 1 })).filter(({ name }) => initial.reaches(name))
+    const { found } = await listedPart(catalogue, server.turns, { access: initial }, shownMax + 1)
+    return found
   } catch {
     return undefined
   }

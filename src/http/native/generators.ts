@@ -1,12 +1,11 @@
 /** The operations on generators themselves: list, show, create, alter, drop. */
 import { z } from 'zod'
-import type { Access } from '../../auth/access.ts'
 import { FahaoError } from '../../base/errors.ts'
-import { globMatcher } from '../../base/glob.ts'
 import { Moved } from '../../base/moved.ts'
-import type { Catalogue, GeneratorChanges } from '../../catalogue/catalogue.ts'
+import type { Catalogue, GeneratorChanges, ListedGenerator } from '../../catalogue/catalogue.ts'
 import { definitionJson } from '../../catalogue/definition.ts'
 import { floorOf, stillOut } from '../../catalogue/floor.ts'
+import { type ListRequest, listedPart } from '../../catalogue/lists.ts'
 import { type GeneratorInput, generatorOptions } from '../../catalogue/options.ts'
 import { describedGenerator } from '../../commands/generator-info.ts'
 import { isStrict } from '../../issuing/issuer.ts'
@@ -49,10 +48,10 @@ const listQuery = z.strictObject({
 /** `GET /v1/generators` and everything at `/v1/generators/{name}`. */
 export function generatorOperations(node: Served): Operation[] {
   const { catalogue } = node
-  return [list(catalogue), show(node), create(catalogue), alter(node), drop(catalogue)]
+  return [list(node), show(node), create(catalogue), alter(node), drop(catalogue)]
 }
 
-function list(catalogue: Catalogue): Operation {
+function list(node: Served): Operation {
   return {
     id: 'listGenerators',
     method: 'GET',
@@ -68,7 +67,7 @@ function list(catalogue: Catalogue): Operation {
     example: { query: 'match=o*&limit=10' },
     async handler(request) {
       const { match = '*', after, limit = 100 } = readQuery(listQuery, request)
-      const { found, next } = await findPage(catalogue, request.access, match, after, limit)
+      const { found, next } = await findPage(node, { access: request.access, pattern: match, after }, limit)
       const generators = found.map(({ name, definition }) => ({
         name,
         kind: definition.kind,
@@ -179,35 +178,29 @@ function drop(catalogue: Catalogue): Operation {
   }
 }
 
-type ListedGenerator = Awaited<ReturnType<Catalogue['list']>>[number]
-
-const chunk = 1000
-/** The most reads of one request, so that a rare pattern over a million names does not take long. */
-const chunksMax = 10
+/** The most parts that one request reads, so that a rare pattern over a million names does not take long. */
+const partsMax = 50
 
 /**
  * Up to `limit` matches after `after`, and the start of the next page; undefined on the last. The start is the name of a
  * match, or, for a caller that reaches every name, of any generator.
  */
 async function findPage(
-  catalogue: Catalogue,
-  access: Access,
-  pattern: string,
-  after: string | undefined,
+  { catalogue, server }: Served,
+  request: ListRequest,
   limit: number,
 ): Promise<{ found: ListedGenerator[]; next: string | undefined }> {
+  const { reachesAll } = request.access
   const found: ListedGenerator[] = []
-  const matches = globMatcher(pattern)
-  let last = after
-  for (let chunks = 0; chunks < chunksMax || !access.reachesAll; chunks++) {
-    const size = pattern === '*' && access.reachesAll ? limit : chunk
-    const read = await catalogue.list({ after: last, limit: size })
-    for (const generator of read) {
-      last = generator.name
-      if (matches(generator.name) && access.reaches(generator.name)) found.push(generator)
-      if (found.length === limit) return { found, next: last }
+  let { after } = request
+  for (let parts = 0; parts < partsMax || !reachesAll; parts++) {
+    const { found: more, next } = await listedPart(catalogue, server.turns, { ...request, after })
+    found.push(...more)
+    if (found.length > limit || (found.length === limit && next !== undefined)) {
+      return { found: found.slice(0, limit), next: found[limit - 1]!.name }
     }
-    if (read.length < size) return { found, next: undefined }
+    if (next === undefined) return { found, next: undefined }
+    after = next
   }
-  return { found, next: last }
+  return { found, next: after }
 }

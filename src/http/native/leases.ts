@@ -1,6 +1,5 @@
 /** The operations on leases: a caller takes one, renews it, gives it back; and the list of worker ids. */
 import { z } from 'zod'
-import { globMatcher } from '../../base/glob.ts'
 import { leaseOf, listedAnswer, returnOf, shownWorkers, workerAnswer } from '../../commands/id-lease.ts'
 import { clientAddress } from '../caller.ts'
 import { type IssuingNode, openFor } from '../issuing-node.ts'
@@ -185,8 +184,7 @@ function list({ server }: IssuingNode): Operation {
     example: { query: 'match=ev*' },
     async handler(request) {
       const { match, count = listedMax } = readQuery(listQuery, request)
-      const matches = match === undefined ? undefined : globMatcher(match)
-      const shown = await shownWorkers(server.workerLeases, request.access, matches)
+      const shown = await shownWorkers(server, request.access, match)
       return { workers: shown.slice(0, count).map(listedAnswer) }
     },
   }

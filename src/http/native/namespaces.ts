@@ -52,8 +52,9 @@ function list(node: Served): Operation {
     errors: [],
     example: {},
     async handler({ access }) {
-      const { quotas } = node.server.meters
-      return { namespaces: quotas.shownTo(access).map((quota) => answerOf(quota, node)) }
+      const { meters, turns } = node.server
+      const shown = await meters.quotas.shownTo(access, turns)
+      return { namespaces: shown.map((quota) => answerOf(quota, node)) }
     },
   }
 }
@@ -121,7 +122,7 @@ function drop(node: Served): Operation {
 }
 
 function shown(node: Served, name: string, access: Access): NamespaceAnswer {
-  const quota = node.server.meters.quotas.shownTo(access).find(({ namespace }) => namespace.name === name)
+  const quota = node.server.meters.quotas.oneShownTo(access, name)
   if (quota === undefined) throw unknown(name)
   return answerOf(quota, node)
 }

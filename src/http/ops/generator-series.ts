@@ -3,6 +3,7 @@
  * rest. They are read by a scrape, and cost an id nothing.
  */
 import type { Access } from '../../auth/access.ts'
+import type { Pace } from '../../base/pace.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import { exhaustionUs } from '../../catalogue/info.ts'
 import type { IssuerStats } from '../../issuing/issuer.ts'
@@ -77,34 +78,61 @@ export const generatorMetrics: readonly GeneratorMetric[] = [
 /** A value and the generator it is of. */
 type SeriesValue = { readonly generator: string; readonly value: number }
 
-/** Samples with series of their own, at most `seriesMax`, and those without. */
-export type Selection = { readonly shown: readonly Sample[]; readonly others: readonly Sample[] }
+/** Samples with series of their own, at most as many as there may be, and the merged figures of all other generators. */
+export type Selection = {
+  readonly shown: readonly Sample[]
+  readonly others: ReadonlyMap<GeneratorMetric, number>
+}
 
-/** Samples every generator, those that have issued most first; `access`: shows the names that it reaches. `nowUs`: Unix µs. */
-export function sampleGenerators(
+/** To sample a generator takes as long as so many bytes of a reply. */
+const sampleWork = 128
+
+/**
+ * Samples every generator, those that have issued most first, in parts that let others run; `access`: shows the names that
+ * it reaches. `nowUs`: Unix µs.
+ */
+export async function sampleGenerators(
   generators: Iterable<Generator>,
   access: Access,
   seriesMax: number,
-  nowUs: number,
-): Selection {
-  const samples = [...generators].map((generator) => sample(generator, nowUs))
-  const named = samples.filter(({ generator }) => access.reaches(generator.name))
-  const hidden = samples.filter(({ generator }) => !access.reaches(generator.name))
-  if (named.length > seriesMax) named.sort((a, b) => b.stats.issued - a.stats.issued)
-  return { shown: named.slice(0, seriesMax), others: [...named.slice(seriesMax), ...hidden] }
+  { nowUs, pace }: { readonly nowUs: number; readonly pace: Pace },
+): Promise<Selection> {
+  const others = new Map<GeneratorMetric, number>()
+  const shown: Sample[] = []
+  const keepMost = () => {
+    shown.sort((a, b) => b.stats.issued - a.stats.issued)
+    for (const each of shown.splice(seriesMax)) merge(others, each)
+  }
+  for (const generator of generators) {
+    await pace.take(sampleWork + access.work)
+    const each = sample(generator, nowUs)
+    if (access.reaches(generator.name)) shown.push(each)
+    else merge(others, each)
+    if (shown.length > 2 * seriesMax + 100) keepMost()
+  }
+  if (shown.length > seriesMax) keepMost()
+  return { shown, others }
+}
+
+function merge(others: Map<GeneratorMetric, number>, sample: Sample): void {
+  for (const metric of generatorMetrics) {
+    const value = metric.value(sample)
+    if (value === undefined) continue
+    const before = others.get(metric)
+    if (before === undefined) others.set(metric, value)
+    else others.set(metric, metric.merge === 'sum' ? before + value : Math.min(before, value))
+  }
 }
 
 /** The values of one metric. */
-export function seriesOf({ value, merge }: GeneratorMetric, { shown, others }: Selection): SeriesValue[] {
+export function seriesOf(metric: GeneratorMetric, { shown, others }: Selection): SeriesValue[] {
   const series: SeriesValue[] = []
   for (const sample of shown) {
-    const own = value(sample)
+    const own = metric.value(sample)
     if (own !== undefined) series.push({ generator: sample.generator.name, value: own })
   }
-  const rest = others.map(value).filter((each) => each !== undefined)
-  if (rest.length === 0) return series
-  const merged = rest.reduce((a, b) => (merge === 'sum' ? a + b : Math.min(a, b)))
-  return [...series, { generator: otherGenerators, value: merged }]
+  const merged = others.get(metric)
+  return merged === undefined ? series : [...series, { generator: otherGenerators, value: merged }]
 }
 
 function sample(generator: Generator, nowUs: number): Sample {

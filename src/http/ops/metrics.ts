@@ -3,7 +3,7 @@
  *
  * Invariants
  *  1. The number of series is bounded, for any number of generators.
- *  2. A scrape shows one moment: all series of generators come from the same sample.
+ *  2. All series of a generator come from one sample.
  *  3. `close` leaves nothing running.
  */
 import { Histogram } from 'prom-client'
@@ -23,13 +23,18 @@ import { namespaceMetrics, namespaceSeries } from './namespace-series.ts'
 /** In seconds: a local commit takes a millisecond; the default deadline of a call is five seconds. */
 const callBuckets = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
 
+/** To read and write a metric with its series takes as long as so many bytes of a reply. */
+const metricWork = 16_384
+
 /** The metrics of one node. */
 export class Metrics {
   /** All of them; what else the process measures may be added. */
   readonly set = new MetricSet()
   readonly #node: FahaoNode
   readonly #unwatch: () => void
-  #selection: Selection = { shown: [], others: [] }
+  /** The scrapes before. */
+  #rendered: Promise<unknown> = Promise.resolve()
+  #selection: Selection = { shown: [], others: new Map() }
   #generators: readonly Generator[] = []
   #quotas: readonly Quota[] = []
 
@@ -50,13 +55,26 @@ export class Metrics {
     return this.set.registry.contentType
   }
 
-  /** All metrics in Prometheus's text format, with the names that a caller may know; every collector runs in this call. */
-  async render(access: Access): Promise<string> {
+  /** All metrics in Prometheus's text format, with the names that a caller may know. One scrape follows the other. */
+  render(access: Access): Promise<string> {
+    const rendered = this.#rendered.then(() => this.#render(access))
+    this.#rendered = rendered.catch(() => {})
+    return rendered
+  }
+
+  async #render(access: Access): Promise<string> {
     const { catalogue, config, timeline, server } = this.#node
+    const { registry } = this.set
+    const at = { nowUs: timeline.nowUs(), pace: server.turns }
     this.#generators = [...catalogue.inUse()]
-    this.#selection = sampleGenerators(this.#generators, access, config.metricsSeriesMax, timeline.nowUs())
-    this.#quotas = server.meters.quotas.shownTo(access)
-    return this.set.registry.metrics()
+    this.#selection = await sampleGenerators(this.#generators, access, config.metricsSeriesMax, at)
+    this.#quotas = await server.meters.quotas.shownTo(access, server.turns)
+    const texts: string[] = []
+    for (const metric of registry.getMetricsAsArray()) {
+      await server.turns.take(metricWork)
+      texts.push(await registry.getSingleMetricAsString(metric.name))
+    }
+    return `${texts.join('\n\n')}\n`
   }
 
   /** Stops watching the event loop. */

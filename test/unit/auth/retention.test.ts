@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import type { AccessControl } from '../../../src/auth/access-control.ts'
 import { keptMs, surplus } from '../../../src/auth/retention.ts'
 import { readRules } from '../../../src/auth/user.ts'
+import type { StoredRecord } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { openAccess } from './open-access.ts'
@@ -45,7 +46,7 @@ async function live(history: typeof steps extends fc.Arbitrary<infer Steps> ? St
   await set('admin', 'on', 'nopass', '~*', '+@all')
   await set('dave', 'on')
   const model: Model = { users: new Map(), tokens: new Map() }
-  const states: { readonly atMs: number; readonly records: typeof store.records }[] = []
+  const states: { readonly atMs: number; readonly records: ReadonlyMap<string, StoredRecord> }[] = []
   for (const { action, name, days, back } of history) {
     const nowMs = clock.wall / 1000
     states.push({ atMs: nowMs, records: new Map(store.records) })

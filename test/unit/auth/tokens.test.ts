@@ -48,6 +48,30 @@ describe('A token', () => {
     await assert.rejects(access.login('admin', text, '10.0.0.1'), /invalid username-password pair/)
   })
 
+  it('has few patterns, and short ones: each name is compared with all of them', async () => {
+    const access = await withAlice()
+    const many = Array.from({ length: 33 }, (_, index) => `~order${index}`)
+    await create(access, many.slice(1))
+    await assert.rejects(create(access, many), { code: 'LIMIT' })
+    const long = Array.from({ length: 5 }, (_, index) => `~${String(index).repeat(500)}`)
+    await create(access, long.slice(1))
+    await assert.rejects(
+      create(access, long),
+      /a token has at most 32 patterns of at most 2048 bytes together/,
+    )
+  })
+
+  it('keeps the patterns of a record of an earlier version', async () => {
+    const store = new MemoryStore()
+    const { token, text } = await create(await withAlice(store), ['~order*'])
+    const record = store.records.get(`tokens/${token.id}`)!
+    const patterns = ['order*', ...Array.from({ length: 100 }, (_, index) => `${'*a'.repeat(200)}${index}`)]
+    const value = JSON.stringify({ ...JSON.parse(record.value), patterns })
+    store.records.set(record.key, { ...record, value })
+    const caller = (await withAlice(store)).loginWithToken(text, '10.0.0.1')
+    assert.equal(caller.reaches('order:1'), true)
+  })
+
   it('is narrowed by its rules', async () => {
     const access = await withAlice()
     const { text } = await create(access, ['~*:1', '+incr'])

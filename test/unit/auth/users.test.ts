@@ -236,6 +236,21 @@ describe('Users', () => {
     assert.deepEqual(sizes, [10_001, 10_000, 10_000])
   })
 
+  it('have patterns of 8192 bytes together', async () => {
+    const access = await openAccess(new MemoryEngine(new MemoryStore()))
+    await set(access, 'admin', ...admin)
+    const patterns = Array.from(
+      { length: 17 },
+      (_, index) => `~${String.fromCharCode(97 + index).repeat(500)}`,
+    )
+    await set(access, 'alice', 'on', ...patterns.slice(1))
+    await assert.rejects(
+      set(access, 'alice', patterns[0]!),
+      /patterns of a user have at most 8192 bytes together/,
+    )
+    await set(access, 'alice', 'resetkeys', patterns[0]!)
+  })
+
   it('are at most ten thousand', async () => {
     const store = new MemoryStore()
     const user = { passwords: [], patterns: [], commands: [], nopass: true, enabled: true }

@@ -9,6 +9,7 @@ import { momentText } from '../../../src/ids/moment.ts'
 import { layouts } from '../../../src/ids/presets.ts'
 import { settled } from '../fake-clock.ts'
 import { draw, startNode, tryNext } from './node.ts'
+import { allOf } from './part-of.ts'
 
 const refused =
   (code: 'NOGENERATOR' | 'ERR' | 'EXISTS' | 'SHUTDOWN' | 'CONFIG' | 'UNAVAILABLE' | 'ENGINE') =>
@@ -130,19 +131,12 @@ describe('a catalogue', () => {
       assert.deepEqual(await draw(await node.catalogue.open(name)), [BigInt(index * 1000)])
     }
     const sorted = names.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
-    const listed = await node.catalogue.list()
+    const listed = await allOf(node.catalogue)
     assert.deepEqual(
       listed.map(({ name }) => name),
       sorted,
     )
-    const paged: string[] = []
-    for (
-      let page = await node.catalogue.list({ limit: 3 });
-      page.length > 0;
-      page = await node.catalogue.list({ limit: 3, after: paged.at(-1)! })
-    ) {
-      paged.push(...page.map(({ name }) => name))
-    }
+    const paged = (await allOf(node.catalogue, 3)).map(({ name }) => name)
     assert.deepEqual(paged, sorted)
   })
 
@@ -176,7 +170,7 @@ describe('a catalogue', () => {
     for (const name of ['a', 'b', 'c', 'd']) await node.catalogue.define(name, { kind: 'segment' })
     for (const name of ['a', 'b', 'c']) await node.catalogue.drop(name)
     assert.deepEqual(
-      (await node.catalogue.list({ limit: 1 })).map(({ name }) => name),
+      (await allOf(node.catalogue, 1)).map(({ name }) => name),
       ['d'],
     )
     assert.equal(await node.catalogue.exists('a'), false)
@@ -196,7 +190,7 @@ describe('a catalogue', () => {
       const bytes = Array.from(Buffer.from(key, 'hex')).join(', ')
       const info = await node.catalogue.info(name)
       const conflict = await node.catalogue.create(name, { kind: 'sequence' }).catch((error) => error)
-      const shown = [info, await node.catalogue.list(), conflict, generator, node.events].map((each) =>
+      const shown = [info, await allOf(node.catalogue), conflict, generator, node.events].map((each) =>
         inspect(each, { depth: 20, showHidden: true }),
       )
       const json = JSON.stringify([info, generator], (_, value) =>

@@ -5,6 +5,7 @@ import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import type { Kind } from '../../../src/issuing/issuer.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
 import { DeafEngine, draw, LateEngine, type Node, startNode, tryNext } from './node.ts'
+import { allOf } from './part-of.ts'
 
 /** As `twitter`, with other fields below the same time: ids of one moment overlap. */
 const narrow = 'time:41,node:8,sequence:14;unit=ms;epoch=2010-11-04T01:42:54.657Z'
@@ -174,7 +175,7 @@ describe('an alteration', () => {
       await diesBetweenWrites(one, 'event', 'segment')
       const two = await startNode({ store, clock })
       assert.deepEqual(
-        (await two.catalogue.list()).map(({ name, definition }) => [name, definition.kind]),
+        (await allOf(two.catalogue)).map(({ name, definition }) => [name, definition.kind]),
         [['event', 'segment']],
       )
       const after = await two.catalogue.open('event')

@@ -23,6 +23,7 @@ import { decimalText } from '../../../src/ids/id-text.ts'
 import { Pools } from '../../../src/leasing/pools.ts'
 import { RangeLeases } from '../../../src/leasing/range-leases.ts'
 import { WorkerLeases } from '../../../src/leasing/worker-leases.ts'
+import { turns } from '../../../src/node/turns.ts'
 import { openAccess } from '../auth/open-access.ts'
 import { Trail } from '../auth/trail.ts'
 import { FakeCatalogue } from './fake-catalogue.ts'
@@ -101,6 +102,7 @@ export class Desk {
       runId: 'f'.repeat(40),
       timeline: this.timeline,
       startedMonoUs: this.timeline.monoUs() - 90_000_000_000,
+      turns,
       respPort: this.respPort,
       countMax: 100,
       incrByMax: 1_000_000n,

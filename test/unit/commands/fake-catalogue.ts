@@ -8,6 +8,8 @@ import type {
   Generator,
   GeneratorChanges,
   GeneratorInfo,
+  ListPart,
+  PartOfList,
   RangeLease,
 } from '../../../src/catalogue/catalogue.ts'
 import { type Definition, define, definitionText } from '../../../src/catalogue/definition.ts'
@@ -18,6 +20,7 @@ import { IdText } from '../../../src/ids/id-text.ts'
 import type { Run } from '../../../src/ids/run.ts'
 import { Run as IdRun } from '../../../src/ids/run.ts'
 import type { DrawOptions, IssuerStats } from '../../../src/issuing/issuer.ts'
+import { partOf } from '../catalogue/part-of.ts'
 
 /** 2026-01-01T00:00:00Z in µs. */
 const nowUs = 1_767_225_600_000_000
@@ -242,14 +245,9 @@ export class FakeCatalogue implements Catalogue {
     return { definition, incarnation, floor: 0n }
   }
 
-  async list(page: { after?: string; limit?: number } = {}) {
+  async page(part: PartOfList): Promise<ListPart> {
     this.pages++
-    const all = [...this.generators.values(), ...this.resting.values()]
-    return all
-      .filter(({ name }) => page.after === undefined || name > page.after)
-      .sort((a, b) => (a.name < b.name ? -1 : 1))
-      .slice(0, page.limit)
-      .map(({ name, definition }) => ({ name, definition }))
+    return partOf([...this.generators.values(), ...this.resting.values()], part)
   }
 
   inUse(): Iterable<Generator> {

@@ -5,7 +5,14 @@ import { secretBytes, systemRandom } from '../../../src/base/clock.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
 import type { Timeline } from '../../../src/base/timeline.ts'
-import type { Catalogue, Generator, GeneratorInfo, RangeLease } from '../../../src/catalogue/catalogue.ts'
+import type {
+  Catalogue,
+  Generator,
+  GeneratorInfo,
+  ListPart,
+  PartOfList,
+  RangeLease,
+} from '../../../src/catalogue/catalogue.ts'
 import { type Definition, define, differences } from '../../../src/catalogue/definition.ts'
 import { Meters } from '../../../src/catalogue/metered-generator.ts'
 import { parseOptions } from '../../../src/catalogue/options.ts'
@@ -24,8 +31,10 @@ import type { Config } from '../../../src/node/config-schema.ts'
 import type { EngineCall } from '../../../src/node/engine-calls.ts'
 import type { Health } from '../../../src/node/health.ts'
 import type { FahaoNode } from '../../../src/node/node.ts'
+import { turns } from '../../../src/node/turns.ts'
 import { openAccess } from '../auth/open-access.ts'
 import { Trail } from '../auth/trail.ts'
+import { partOf } from '../catalogue/part-of.ts'
 
 const nowUs = Date.UTC(2026, 10, 1) * 1000
 const noStats: IssuerStats = {
@@ -250,9 +259,8 @@ export class FakeCatalogue implements Catalogue {
     return { definition, incarnation, floor: 0n }
   }
 
-  async list({ after = '', limit = 1000 }: Parameters<Catalogue['list']>[0] = {}) {
-    const names = [...this.generators.keys()].sort().filter((name) => name > after)
-    return names.slice(0, limit).map((name) => ({ name, definition: this.generators.get(name)!.definition }))
+  async page(part: PartOfList): Promise<ListPart> {
+    return partOf(this.generators.values(), part)
   }
 
   *inUse(): Iterable<FakeGenerator> {
@@ -306,6 +314,7 @@ export function fakeNode(settings: Partial<Config> = {}): FakeNode {
       countMax: 1000,
       incrByMax: 1_000_000n,
       startedMonoUs: 1_000_000,
+      turns,
       sessions: () => [],
       // Opened by the tests that need namespaces.
       meters: new Meters(new Namespaces(new MemoryEngine(new MemoryStore())), () => nowUs),

@@ -215,7 +215,7 @@ describe('the page at /', () => {
   test('names what is wrong, even when generators cannot be listed', async () => {
     const { node, get, catalogue } = start()
     node.healthNow = { state: 'down', reason: 'no space on <disk>', inHandSeconds: 0 }
-    catalogue.list = () => Promise.reject(new Error('down'))
+    catalogue.page = () => Promise.reject(new Error('down'))
     const { statusCode, body } = await get('/')
     assert.equal(statusCode, 200)
     assert.match(body, /cannot issue: its engine is unavailable\. no space on &#60;disk&#62;/)

@@ -3,6 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { FahaoError } from '../../../../src/base/errors.ts'
 import { decode } from '../../../../src/ids/encoding.ts'
 import { layouts } from '../../../../src/ids/presets.ts'
+import { allOf } from '../../catalogue/part-of.ts'
 import { serve } from './serve.ts'
 
 const text = 'text/plain;charset=UTF-8'
@@ -132,7 +133,7 @@ describe('/api/snowflake/get', () => {
     assert.equal(await node.catalogue.exists('snowflake'), false)
     await ask('/api/snowflake/get/other')
     assert.deepEqual(
-      (await node.catalogue.list()).map(({ name }) => name),
+      (await allOf(node.catalogue)).map(({ name }) => name),
       ['small', 'snowflake'],
     )
   })

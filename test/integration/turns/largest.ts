@@ -1,0 +1,85 @@
+/** The largest requests that the records of commands and of HTTP operations allow. */
+import type { ArgumentDoc, Command } from '../../../src/commands/command.ts'
+import { takesWords } from '../../../src/commands/table.ts'
+import type { CommandRow, HttpRow } from '../../unit/docs/permissions.ts'
+
+/** More words are no request: `resp-arguments-max`. */
+const wordsMax = 1024
+const largeInteger = '1000'
+
+/** What fills the arguments. */
+export type Filling = {
+  /** The name of a generator; another one for each index. */
+  readonly name: (index: number) => string
+  /** A glob that takes long to match, and one that matches every name. */
+  readonly patterns: readonly [string, string]
+}
+
+/** Requests with as many words as the command takes: with its first argument that may be repeated, and with each of its options. */
+export function largestRequests({ name, command }: CommandRow, filling: Filling): string[][] {
+  const words = name.split('|')
+  const fill = (documented: readonly ArgumentDoc[]) =>
+    filling.patterns.map((pattern) => fitted(command, words, documented, { ...filling, pattern }))
+  const all = command.arguments ?? []
+  const plain = all.filter(({ optional }) => !optional)
+  const variants = [plain, all, ...all.filter(({ optional }) => optional).map((each) => [...plain, each])]
+  const requests = variants.flatMap(fill)
+  const seen = new Set<string>()
+  return requests.filter((request) => {
+    const text = request.join(' ')
+    return !seen.has(text) && seen.add(text)
+  })
+}
+
+function fitted(
+  command: Command,
+  words: readonly string[],
+  documented: readonly ArgumentDoc[],
+  filling: WithPattern,
+): string[] {
+  const own = words.length - 1
+  let request = [...words, ...documented.flatMap((each) => wordsOf(each, filling, 0))]
+  const repeated = documented.find(({ multiple }) => multiple) ?? (command.arguments ? undefined : filler)
+  if (repeated !== undefined && command.arity < 0) {
+    for (let index = 1; request.length < wordsMax; index++) request.push(...wordsOf(repeated, filling, index))
+    request = request.slice(0, wordsMax)
+  }
+  while (!takesWords(command, request.length - own) && request.length < 8)
+    request.push(filling.name(request.length))
+  return request
+}
+
+type WithPattern = Filling & { readonly pattern: string }
+
+/** For records that document no arguments and take any number. */
+const filler: ArgumentDoc = { name: 'word', type: 'string' }
+
+function wordsOf(argument: ArgumentDoc, filling: WithPattern, index: number): string[] {
+  const token = argument.token === undefined ? [] : [argument.token]
+  switch (argument.type) {
+    case 'pure-token':
+      return token
+    case 'oneof':
+      return [...token, ...wordsOf(argument.arguments![index % argument.arguments!.length]!, filling, index)]
+    case 'block':
+      return [...token, ...argument.arguments!.flatMap((each) => wordsOf(each, filling, index))]
+    case 'integer':
+      return [...token, largeInteger]
+    case 'pattern':
+      return [...token, filling.pattern]
+    default:
+      return [...token, filling.name(index)]
+  }
+}
+
+/** The path, query and body of a request for an operation: with its largest page, and with a pattern that takes long. */
+export function largestOperation(
+  { method, path, query, body }: HttpRow,
+  { name, patterns }: Filling,
+): { readonly method: string; readonly url: string; readonly body: unknown }[] {
+  const url = path.replaceAll(/\{\w+\}/g, encodeURIComponent(name(0)))
+  const glob = encodeURIComponent(patterns[0].slice(0, 256))
+  const queries =
+    method === 'GET' ? [query, '?limit=1000', `?match=${glob}`, `?limit=1000&match=${glob}`] : [query]
+  return queries.map((each) => ({ method, url: url + each, body }))
+}
