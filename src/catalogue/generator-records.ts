@@ -39,6 +39,7 @@ import {
 import { type GeneratorInput, type GeneratorOptions, optionText, parseOptions } from './options.ts'
 import {
   checkName,
+  checkNewName,
   counterAfter,
   counterOf,
   firstOf,
@@ -91,6 +92,7 @@ export class GeneratorRecords {
       }
       refuseNewFormat(options.format)
       const row = await this.#readRow(name)
+      if (row === undefined) checkNewName(name)
       const given = row && isCounter(options.kind) ? { ...row.stored.definition, ...options } : options
       const definition = define(given, this.#timeline.nowUs())
       this.#rows?.check(name, definition, row?.stored)

@@ -20,11 +20,19 @@ const headings: Readonly<Record<Operation['tag'], string>> = {
   server: 'The server',
 }
 
+/** The pages of so many origins are kept. */
+const originsMax = 16
+
 /** `GET /docs`. `operations` is asked when the page is. Where requests need a login, the lines to copy have one. */
 export function docsOperation(
   { access }: { readonly access: AccessControl },
   operations: () => readonly Operation[],
 ): Operation {
+  /** Kept: the page is long, and asking for it needs no login. */
+  let pages: { readonly initial: Access | undefined; readonly byOrigin: Map<string, string> } = {
+    initial: undefined,
+    byOrigin: new Map(),
+  }
   return {
     id: 'docs',
     method: 'GET',
@@ -36,8 +44,12 @@ export function docsOperation(
     errors: [],
     example: {},
     async handler(request, reply) {
-      const body = docs(operations(), originOf(request), access.initial)
-      return reply.headers(pageHeaders(request)).send(page('en', 'Fahao: HTTP', body))
+      const origin = originOf(request)
+      if (pages.initial !== access.initial) pages = { initial: access.initial, byOrigin: new Map() }
+      const known = pages.byOrigin.get(origin)
+      const text = known ?? page('en', 'Fahao: HTTP', docs(operations(), origin, access.initial))
+      if (known === undefined && pages.byOrigin.size < originsMax) pages.byOrigin.set(origin, text)
+      return reply.headers(pageHeaders(request)).send(text)
     },
   }
 }

@@ -110,7 +110,7 @@ describe('a catalogue', () => {
       'Order',
       'order',
       'é',
-      'e\u0301',
+      'e',
       '__proto__',
       'constructor',
       'toString',
@@ -162,6 +162,24 @@ describe('a catalogue', () => {
       await assert.rejects(node.catalogue.exists(name), refused('ERR'))
       await assert.rejects(node.catalogue.create(name, { kind: 'segment' }), refused('ERR'))
       await assert.rejects(node.catalogue.drop(name), refused('ERR'))
+    })
+  }
+
+  for (const [name, reason] of [
+    ['a\u202eb', /without width or marks of direction/],
+    ['a\u200bb', /without width or marks of direction/],
+    ['a\u2066b', /without width or marks of direction/],
+    ['\u{e0041}', /without width or marks of direction/],
+    ['e\u0301', /form NFC/],
+  ] as const) {
+    it(`creates none with the name ${JSON.stringify(name)}, which looks like another, and keeps one that exists`, async () => {
+      const node = await startNode()
+      await assert.rejects(node.catalogue.create(name, { kind: 'segment' }), reason)
+      await node.catalogue.create('old', { kind: 'segment' })
+      const record = node.store.records.get('generators/old')!
+      node.store.records.set(`generators/${name}`, { ...record, key: `generators/${name}` })
+      assert.equal((await draw(await node.catalogue.open(name))).length, 1)
+      await node.catalogue.create(name, { kind: 'segment' })
     })
   }
 

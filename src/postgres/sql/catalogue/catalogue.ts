@@ -19,8 +19,10 @@ import { type NamedRow, sequenceRows, sharedColumns } from './sequence-rows.ts'
 import { sessionRowsOf } from './session-rows.ts'
 
 /** More sequences are not kept for a statement. */
-const sequencesMax = 10_000
-const pageSize = 500
+const sequencesMax = 100_000
+const pageSize = 200
+/** What a sequence takes while it is kept, in the units of `Budget.keep`: its row is one array of some 250 bytes. */
+const sequenceCells = 4
 /** More names are read in pages rather than one by one. */
 const lookupsMax = 500
 
@@ -185,7 +187,7 @@ export class Catalogue {
       checkCount(kept.length)
       for (const { name } of page) this.#lastValues.delete(name)
     }
-    this.#budget.keep(kept.length * 20)
+    this.#budget.keep(kept.length * sequenceCells)
     this.#pages.set(narrowing, kept)
   }
 
@@ -195,7 +197,7 @@ export class Catalogue {
       all.push(...page)
       checkCount(all.length)
     }
-    this.#budget.keep(all.length * 20)
+    this.#budget.keep(all.length * sequenceCells)
     for (const facts of all) this.#known.set(facts.name, facts)
     this.#all = all
   }

@@ -331,11 +331,9 @@ describe('sequences in catalogues', () => {
       ),
       ['s29998', 's29999'],
     )
-    assert.equal(asked.pages, 61)
-    assert.match(
-      await errorOf("SELECT relname FROM pg_class WHERE relkind = 'S'", session),
-      /^54000 more than 10000 sequences match$/,
-    )
+    assert.equal(asked.pages, 151)
+    // Hibernate asks so when an application starts.
+    assert.equal((await rowsOf('select * from information_schema.sequences', session)).length, 30_000)
   })
 
   test('are tables of one row', async () => {
