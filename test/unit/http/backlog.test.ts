@@ -36,16 +36,18 @@ function post(count: number, name = 'order'): string {
   return `POST /v1/generators/${name}/next?count=${count} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n`
 }
 
-/** Resolves when `value` has stayed the same for a while, however long a turn of the event loop takes. */
-async function settled(value: () => number): Promise<number> {
+/**
+ * Resolves when `value` has not changed in many turns of the event loop. The kernel may be slow to say that it takes more: what a
+ * test says afterwards must also hold if the value changes again.
+ */
+async function calm(value: () => number): Promise<void> {
   let before = value()
-  for (let pauses = 0; pauses < 10; pauses++) {
-    await new Promise((resolve) => setTimeout(resolve, 10))
+  for (let turns = 0; turns < 200; turns++) {
+    await turn()
     if (value() === before) continue
     before = value()
-    pauses = -1
+    turns = -1
   }
-  return before
 }
 
 /** The ids of the answers, in order, until there are `wanted`. */
@@ -73,9 +75,10 @@ describe('clients that do not read', () => {
     const { order, open, next } = await serve(t)
     const clients = Array.from({ length: 4 }, open)
     for (const client of clients) client.pause().write(post(batch).repeat(batches))
-    const issued = await settled(() => order.issued)
-    assert.ok(issued < (clients.length * batches * batch) / 2, `${issued} ids were issued`)
-    assert.equal(await next(), String(issued + 1))
+    await calm(() => order.issued)
+    const before = order.issued
+    assert.ok(Number(await next()) > before)
+    assert.ok(order.issued < (clients.length * batches * batch) / 2, `${order.issued} ids were issued`)
   })
 
   test('are dropped after the timeout', async (t) => {
@@ -92,12 +95,13 @@ describe('clients that do not read', () => {
     const { order, open, next, traffic } = await serve(t, { httpUnreadTotalMaxBytes: 300_000 })
     const first = open()
     first.pause().write(post(batch).repeat(batches))
-    await settled(() => order.issued)
+    while (order.issued === 0) await turn()
+    await calm(() => order.issued)
     assert.equal(traffic.connections, 1)
     const second = open()
     second.pause().write(post(batch).repeat(batches))
-    await settled(() => order.issued)
-    assert.equal(traffic.connections, 1)
+    while (traffic.connections < 2) await turn()
+    while (traffic.connections > 1) await turn()
     const issued = order.issued
     const [firstIds, secondIds] = [readIds(first, batches * batch), readIds(second, batches * batch)]
     assert.equal((await secondIds).length, batches * batch)
@@ -128,7 +132,7 @@ describe('clients that do not read', () => {
     }
     client.on('drain', write)
     write()
-    await settled(() => client.bytesWritten - client.writableLength)
+    await calm(() => client.bytesWritten - client.writableLength)
     // The kernel holds some megabytes; the rest stays with the client.
     assert.ok(client.writableLength > 0, `${sent} requests were taken`)
     assert.equal(order.stats().waiting, 1)
@@ -142,7 +146,8 @@ describe('a client that pipelines', () => {
     const count = 20_000
     const requests = 40
     client.write(post(count).repeat(requests))
-    await settled(() => order.issued)
+    while (order.issued === 0) await turn()
+    await calm(() => order.issued)
     assert.ok(order.issued < count * requests)
     const ids = await readIds(client, count * requests)
     assert.equal(
@@ -171,11 +176,11 @@ describe('a client that pipelines', () => {
   })
 
   test('has the time for a request that was cut in two begin anew when the answers before it are read', async (t) => {
-    const { order, open } = await serve(t, { httpRequestTimeoutMs: 200 })
+    const { order, open } = await serve(t, { httpRequestTimeoutMs: 3000 })
     order.dry = true
     const client = open()
     client.write(post(1).repeat(2) + post(1).slice(0, 40))
-    await new Promise((resolve) => setTimeout(resolve, 700))
+    await new Promise((resolve) => setTimeout(resolve, 3500))
     order.wet()
     assert.deepEqual(await readIds(client, 2), ['1', '2'])
     client.write(post(1).slice(40))

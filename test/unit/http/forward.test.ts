@@ -244,7 +244,7 @@ describe('a request for a generator that is led elsewhere', () => {
 
   test('gets UNKNOWN if the leader sends no answer in time', async (t) => {
     const silent = await listening(t)
-    const other = await start(t, { timeoutMs: 100 })
+    const other = await start(t, { timeoutMs: 2000 })
     other.follows(addressOf(silent))
     const answer = await other.post('/v1/generators/order/next')
     assert.equal(answer.status, 503)
@@ -308,7 +308,7 @@ describe('the time for an answer', () => {
       }
       socket.once('data', drip)
     })
-    const other = await start(t, { timeoutMs: 100 })
+    const other = await start(t, { timeoutMs: 2000 })
     other.follows(addressOf(dripping))
     const answer = await other.post('/v1/generators/order/next')
     assert.equal(((await answer.json()) as { code: string }).code, 'UNKNOWN')

@@ -97,7 +97,7 @@ describe('the HTTP server', () => {
     const { order, server } = await start({
       httpHeaderMaxBytes: 2048,
       httpBodyMaxBytes: 1024,
-      httpRequestTimeoutMs: 200,
+      httpRequestTimeoutMs: 3000,
     })
     const post = 'POST /v1/generators/order/next HTTP/1.1\r\nhost: localhost\r\n'
     const headers = await exchange(server.port, `${post}x: ${'y'.repeat(3000)}\r\n\r\n`)

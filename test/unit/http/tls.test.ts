@@ -70,13 +70,18 @@ describe('HTTP over TLS', () => {
   })
 
   test('counts a connection without a finished handshake until its deadline, and as pending', async (t) => {
-    const { raw, ask, traffic } = await start(t, { handshakeTimeoutMs: 300 }, { httpConnectionsMax: 1 })
+    const { raw, traffic } = await start(t, { handshakeTimeoutMs: 300 }, { httpConnectionsMax: 1 })
     const unfinished = await raw()
     while (traffic.connections === 0) await new Promise(setImmediate)
     assert.deepEqual([traffic.connections, traffic.pending], [1, 1])
     await once(unfinished, 'close')
     while (traffic.connections > 0) await new Promise(setImmediate)
+  })
+
+  test('lets a new one take the place of a connection without a finished handshake', async (t) => {
+    const { raw, ask, traffic } = await start(t, {}, { httpConnectionsMax: 1 })
     const replaced = await raw()
+    while (traffic.connections === 0) await new Promise(setImmediate)
     assert.equal(await ask('POST', '/v1/generators/order/next'), '{"ids":["1"]}\n')
     if (!replaced.destroyed) await once(replaced, 'close')
     assert.deepEqual([traffic.connections, traffic.pending], [1, 0])

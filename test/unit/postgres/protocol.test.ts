@@ -419,7 +419,7 @@ describe('a broken client', () => {
   })
 
   test('that is silent is told so and ended where that is configured', async (t) => {
-    const { session } = await serve(t, { limits: { idleTimeoutMs: 20 } })
+    const { session } = await serve(t, { limits: { idleTimeoutMs: 2000 } })
     const client = await session()
     assert.equal((await client.error()).C, '57P05')
     await client.ended

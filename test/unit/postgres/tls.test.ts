@@ -71,21 +71,31 @@ describe('with a certificate', () => {
     await client.ended
   })
 
-  test('a handshake that fails or does not end costs its connection only', async (t) => {
-    const { raw, client, ca, server } = await start(t, { handshakeTimeoutMs: 50 })
-    for (const bytes of [Buffer.from('nonsense'), Buffer.from([0x16, 3, 1, 2])]) {
-      const broken = await raw()
-      broken.send(sslRequest)
-      assert.equal(await broken.byte(), 'S')
-      broken.send(bytes)
-      await broken.ended
-    }
-    const silent = await raw()
-    silent.send(Buffer.from([0x16]))
-    await silent.ended
+  test('a handshake that fails costs its connection only', async (t) => {
+    const { raw, client, ca, server } = await start(t)
+    const broken = await raw()
+    broken.send(sslRequest)
+    assert.equal(await broken.byte(), 'S')
+    broken.send(Buffer.from('nonsense'))
+    await broken.ended
     const connected = await client({ ssl: { ca } })
     assert.equal((await connected.query("SELECT nextval('order')")).rows[0].nextval, '1')
     assert.equal(server.stats.connections, 1)
+  })
+
+  test('a handshake that does not end is ended, and others may begin one', async (t) => {
+    const { raw, server } = await start(t, { handshakeTimeoutMs: 50 })
+    for (const bytes of [Buffer.from([0x16, 3, 1, 2]), Buffer.from([0x16])]) {
+      const silent = await raw()
+      silent.send(sslRequest)
+      assert.equal(await silent.byte(), 'S')
+      silent.send(bytes)
+      await silent.ended
+    }
+    while (server.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
+    const direct = await raw()
+    direct.send(Buffer.from([0x16]))
+    await direct.ended
   })
 
   test('the user of a valid certificate needs no password, and another user does', async (t) => {

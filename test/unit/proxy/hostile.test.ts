@@ -296,7 +296,7 @@ describe('with filled tables', () => {
       tryDraw: () => undefined,
       draw: () => new Promise((resolve) => (give = resolve)),
     }
-    const limits = { idleTimeoutMs: 100 }
+    const limits = { idleTimeoutMs: 2000 }
     const { client } = await startBetween(t, scripted(strict, typeOfId, ok(1)), limits, {
       columns,
       maker: late,

@@ -58,7 +58,7 @@ describe('connections', () => {
   })
 
   it('that are silent are closed when idle time is limited, but not while a command waits', async (test) => {
-    const { server, world } = await serve(test, { limits: { idleTimeoutMs: 300 } })
+    const { server, world } = await serve(test, { limits: { idleTimeoutMs: 3000 } })
     const waiting = await Peer.to(server)
     waiting.send(frame('WAIT'))
     while (world.waits.length === 0) await new Promise((resolve) => setImmediate(resolve))
@@ -71,7 +71,7 @@ describe('connections', () => {
   it('that have not authenticated have smaller limits and a deadline', async (test) => {
     const { server } = await serve(test, {
       initialAccess: () => unauthenticated,
-      limits: { unauthenticatedTimeoutMs: 200, unauthenticatedBytesMax: 20 },
+      limits: { unauthenticatedTimeoutMs: 3000, unauthenticatedBytesMax: 20 },
     })
     const greedy = await Peer.to(server)
     greedy.send(frame('PING') + frame('AUTH', 'x'.repeat(21)))
@@ -129,11 +129,11 @@ describe('connections', () => {
   it('have all their time for AUTH again after a logout', async (test) => {
     const { server } = await serve(test, {
       initialAccess: () => unauthenticated,
-      limits: { unauthenticatedTimeoutMs: 1500 },
+      limits: { unauthenticatedTimeoutMs: 3000 },
     })
     const peer = await Peer.to(server)
     await peer.ask(frame('AUTH', 'me'), '+OK\r\n')
-    await new Promise((resolve) => setTimeout(resolve, 1600))
+    await new Promise((resolve) => setTimeout(resolve, 3100))
     await peer.ask(frame('AUTH', ''), '+OK\r\n')
     await peer.ask(frame('PING'), '-NOAUTH Authentication required.\r\n')
     assert.equal(server.stats.pending, 1)
