@@ -1,6 +1,6 @@
 /** A namespace: a pattern of generator names, an owner, and limits for the requests that it counts. */
 import { z } from 'zod'
-import { FahaoError } from '../base/errors.ts'
+import { type ErrorCode, FahaoError } from '../base/errors.ts'
 import { globMatcher } from '../base/glob.ts'
 
 function count(maximum: number, meaning: string, minimum = 1) {
@@ -97,7 +97,21 @@ function issueText({ path, message }: { path: PropertyKey[]; message: string }):
   return word === undefined ? message : `${word} (${option}) ${message}`
 }
 
-/** `namespace 'shop' of team-a`, as errors begin. */
+/** `namespace 'shop' of team-a`, for readers that may name all of its pattern. */
 export function titleOf({ name, owner }: Namespace): string {
   return owner === undefined ? `namespace '${name}'` : `namespace '${name}' of ${owner}`
+}
+
+/** An error about a namespace: its name and its owner are for readers that may name all of its pattern. `what`: the rest of the sentence. */
+export function namespaceError(
+  code: ErrorCode,
+  namespace: Namespace,
+  what: string,
+  retryAfterMs?: number,
+): FahaoError {
+  const fuller = { pattern: namespace.match, message: `${titleOf(namespace)} ${what}` }
+  return new FahaoError(code, `a namespace ${what}`, {
+    fuller,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  })
 }

@@ -9,11 +9,11 @@
  *  3. A change of a namespace keeps what has been charged; a dropped one is forgotten.
  *  4. All arithmetic is on whole numbers below 2^53, so that a caller that waits as long as the error says is served.
  */
-import { FahaoError } from '../base/errors.ts'
+import type { FahaoError } from '../base/errors.ts'
 import { globMatcher, matchWork } from '../base/glob.ts'
 import type { Pace } from '../base/pace.ts'
 import type { Access } from './access.ts'
-import { type Namespace, titleOf } from './namespace.ts'
+import { type Namespace, namespaceError } from './namespace.ts'
 import type { Namespaces } from './namespaces.ts'
 
 const secondUs = 1_000_000
@@ -46,7 +46,7 @@ export class Quota {
   /** The UTC day of `#chargedOfDay`. */
   #day: number
   #chargedOfDay = 0
-  #newest: FahaoError | undefined
+  #newest: { readonly reason: string; readonly error: FahaoError } | undefined
   #matches: (generator: string) => boolean
 
   /** @param nowUs Unix µs. */
@@ -73,6 +73,7 @@ export class Quota {
     this.#advance(nowUs)
     const { idsPerSecond } = this.#namespace
     this.#namespace = namespace
+    this.#newest = undefined
     this.#matches = globMatcher(namespace.match)
     this.#credit = idsPerSecond === undefined ? this.#creditMax : Math.min(this.#credit, this.#creditMax)
   }
@@ -121,14 +122,15 @@ export class Quota {
   refusal(count: number, nowUs: number): FahaoError {
     this.refused++
     const waitMs = this.waitMs(count, nowUs)
-    const message = this.#reason(count, waitMs)
-    if (this.#newest?.message !== message) {
-      this.#newest =
+    const reason = this.#reason(count, waitMs)
+    if (this.#newest?.reason !== reason) {
+      const error =
         waitMs === Number.POSITIVE_INFINITY
-          ? new FahaoError('LIMIT', message)
-          : new FahaoError('QUOTA', message, { retryAfterMs: waitMs })
+          ? namespaceError('LIMIT', this.#namespace, reason)
+          : namespaceError('QUOTA', this.#namespace, reason, waitMs)
+      this.#newest = { reason, error }
     }
-    return this.#newest
+    return this.#newest.error
   }
 
   /** Lets a caller wait; throws BUSY if as many wait as may. */
@@ -136,10 +138,8 @@ export class Quota {
     const { waiting = Number.POSITIVE_INFINITY } = this.#namespace
     if (this.waiting < waiting) return void this.waiting++
     this.refused++
-    throw new FahaoError(
-      'BUSY',
-      `${titleOf(this.#namespace)} has ${this.waiting} requests waiting on this node already; retry with a pause`,
-    )
+    const what = `has ${this.waiting} requests waiting on this node already; retry with a pause`
+    throw namespaceError('BUSY', this.#namespace, what)
   }
 
   /** The largest request that is ever allowed. */
@@ -152,16 +152,15 @@ export class Quota {
     return (this.#namespace.idsPerSecond ?? 0) * secondUs
   }
 
+  /** The error's sentence after the namespace. */
   #reason(count: number, waitMs: number): string {
-    const title = titleOf(this.#namespace)
     const { idsPerSecond, idsPerDay } = this.#namespace
-    if (count > this.#most)
-      return `${title} may issue at most ${ids(this.#most)} at once; ask for fewer at a time`
+    if (count > this.#most) return `may issue at most ${ids(this.#most)} at once; ask for fewer at a time`
     if (idsPerDay !== undefined && idsPerDay - this.#chargedOfDay < count) {
       const left = idsPerDay - this.#chargedOfDay
-      return `${title} may issue ${ids(idsPerDay)} a day on this node, and ${Math.max(0, left)} are left until midnight UTC; retry in ${longWait(waitMs)}`
+      return `may issue ${ids(idsPerDay)} a day on this node, and ${Math.max(0, left)} are left until midnight UTC; retry in ${longWait(waitMs)}`
     }
-    return `${title} may issue ${ids(idsPerSecond!)} a second on this node; retry in ${waitMs} ms`
+    return `may issue ${ids(idsPerSecond!)} a second on this node; retry in ${waitMs} ms`
   }
 
   #advance(nowUs: number): void {

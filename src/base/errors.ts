@@ -50,6 +50,12 @@ export type ErrorCode = keyof typeof kinds
 /** Every published error: its HTTP status, and whether a retry can help. What it means is in `error-texts.ts`. */
 export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = Object.freeze(kinds)
 
+type ErrorOptions = {
+  readonly cause?: unknown
+  readonly retryAfterMs?: number
+  readonly fuller?: FahaoError['fuller']
+}
+
 /** An operating error, as every interface shows it. Thrown by the library, sent as `-CODE message` over RESP. */
 export class FahaoError extends Error {
   override readonly name = 'FahaoError'
@@ -58,11 +64,20 @@ export class FahaoError extends Error {
   /** When the same request can succeed at the earliest, in ms from now, if that is known. */
   readonly retryAfterMs: number | undefined
 
+  /** The message for a reader that may name all of a pattern, if that says more; `message` is for any reader. */
+  readonly fuller: { readonly pattern: string; readonly message: string } | undefined
+
   /** @param message one sentence, on one line, that says what to do. */
-  constructor(code: ErrorCode, message: string, options?: { cause?: unknown; retryAfterMs?: number }) {
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
     super(message, options)
     this.code = code
     this.retryAfterMs = options?.retryAfterMs
+    this.fuller = options?.fuller
+  }
+
+  /** The message for a reader. @param mayName whether it may name what fits a pattern. */
+  messageFor(mayName: (pattern: string) => boolean): string {
+    return this.fuller !== undefined && mayName(this.fuller.pattern) ? this.fuller.message : this.message
   }
 
   /** Whether the same request, sent again unchanged after a moment, can succeed. */

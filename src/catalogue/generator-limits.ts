@@ -3,10 +3,10 @@
  * this node are added to it at once, those of other nodes are seen by the next count.
  */
 import { Access } from '../auth/access.ts'
-import { includes, type Namespace, titleOf } from '../auth/namespace.ts'
+import { includes, type Namespace, namespaceError } from '../auth/namespace.ts'
 import type { Namespaces } from '../auth/namespaces.ts'
 import type { Clock } from '../base/clock.ts'
-import { FahaoError } from '../base/errors.ts'
+import type { FahaoError } from '../base/errors.ts'
 import type { Pace } from '../base/pace.ts'
 import type { GeneratorRecords } from './generator-records.ts'
 import { listedParts } from './lists.ts'
@@ -91,8 +91,6 @@ export class GeneratorLimits {
 }
 
 function refusal(namespace: Limited): FahaoError {
-  return new FahaoError(
-    'LIMIT',
-    `${titleOf(namespace)} has its ${namespace.generators} generators already; drop one first, or have its GENERATORS raised with ID.NAMESPACE SET`,
-  )
+  const what = `has its ${namespace.generators} generators already; drop one first, or have its GENERATORS raised with ID.NAMESPACE SET`
+  return namespaceError('LIMIT', namespace, what)
 }

@@ -1,5 +1,4 @@
 /** The description of a generator for users and dashboards; for one that another node leads, only what is certain. */
-import { includes, titleOf } from '../auth/namespace.ts'
 import { hasCode } from '../base/errors.ts'
 import type { Lead } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
@@ -55,7 +54,6 @@ export async function describeGenerator(
     exhaustedAt: endUs === undefined || endUs > dateEndUs ? undefined : new Date(endUs / 1000).toISOString(),
     notes: [
       ...notes(definition, endUs, nowUs, deps),
-      ...namespaceNotes(deps, name),
       ...(leases !== undefined && leases.leased > 0
         ? [`callers have leased ${leases.leased} ids on this node, and returned ${leases.returned} of them`]
         : []),
@@ -149,14 +147,6 @@ function leaderAddress({ cluster }: CatalogueDeps, lead: Lead | undefined): stri
   if (lead === undefined || lead.state === 'none') return undefined
   const node = lead.state === 'elsewhere' ? lead.node : cluster!.status().nodes.find(({ isSelf }) => isSelf)
   return node?.resp ?? node?.http ?? node?.id
-}
-
-function namespaceNotes({ namespaces }: CatalogueDeps, name: string): string[] {
-  const counting = (namespaces?.all ?? []).filter((namespace) => includes(namespace, name))
-  return counting.map((namespace) => {
-    const whose = namespace.user === undefined ? 'its ids' : `the ids that ${namespace.user} draws`
-    return `${titleOf(namespace)} counts ${whose}, on each node by itself`
-  })
 }
 
 function notes(

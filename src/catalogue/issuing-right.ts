@@ -26,6 +26,6 @@ export async function refuseUnlessOwner(engine: Engine, kind: Kind, name: string
     'NOTOWNER',
     ownership.state === 'other'
       ? `generator '${name}' is strict and the store is owned by ${ownership.holder}; ask that process, or use segment or snowflake here`
-      : `generator '${name}' is a ${kind}, which needs a store that one process owns, and many processes may share ${engine.location}; use sequence for strict order, or snowflake for ids that tell when`,
+      : `generator '${name}' is a ${kind}, which needs a store that one process owns, and many processes may share this one; use sequence for strict order, or snowflake for ids that tell when`,
   )
 }

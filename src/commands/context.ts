@@ -86,7 +86,7 @@ export interface ServerView {
   /** Every setting in one spelling, secrets left out: CONFIG GET. */
   settings(): readonly (readonly [name: string, value: string])[]
   /** The sections of INFO beyond what every server has: name, then lines of field and value. */
-  info(): readonly InfoSection[]
+  info(access: Access): readonly InfoSection[]
   /** What all transports that have sessions have carried. */
   traffic(): Traffic
   /** Connections of all transports that have sessions. */

@@ -1,14 +1,22 @@
 /** The description of a generator for ID.INFO and HTTP: with what callers hold of it. */
+import type { Access } from '../auth/access.ts'
+import { includes, titleOf } from '../auth/namespace.ts'
 import type { GeneratorInfo } from '../catalogue/catalogue.ts'
 import { layoutOf } from '../catalogue/definition.ts'
-import type { CommandContext } from './context.ts'
+import type { CommandContext, ServerView } from './context.ts'
 
-/** Describes a generator. As `Catalogue.info`. */
+type Described = Pick<CommandContext, 'catalogue'> & {
+  readonly server: Pick<ServerView, 'meters' | 'rangeLeases' | 'timeline' | 'workerLeases'>
+}
+
+/** Describes a generator to a reader with these permissions. As `Catalogue.info`. */
 export async function describedGenerator(
-  { catalogue, server }: Pick<CommandContext, 'catalogue' | 'server'>,
+  { catalogue, server }: Described,
   name: string,
+  access: Access,
 ): Promise<GeneratorInfo> {
-  const info = await catalogue.info(name)
+  const found = await catalogue.info(name)
+  const info = { ...found, notes: [...found.notes, ...namespaceNotes(server, name, access)] }
   if (info.definition.kind === 'segment') return withEarlierRanges(server, info)
   if (info.definition.kind !== 'snowflake') return info
   // A generator is described without it while the engine is away: its ids go on. ID.LEASES shows what is wrong.
@@ -23,7 +31,7 @@ export async function describedGenerator(
 
 /** An alteration, or a floor for every node, reaches callers at the deadline of their ranges. */
 function withEarlierRanges(
-  { rangeLeases, timeline }: CommandContext['server'],
+  { rangeLeases, timeline }: Described['server'],
   info: GeneratorInfo,
 ): GeneratorInfo {
   const untilUs = rangeLeases.earlierUntilUs(info.name, info.incarnation, timeline.nowUs())
@@ -31,4 +39,15 @@ function withEarlierRanges(
   const end = new Date(untilUs / 1000).toISOString()
   const note = `until ${end} callers may issue ids of earlier incarnations, which this node has leased them`
   return { ...info, notes: [...info.notes, note] }
+}
+
+/** Which namespaces count its ids: by name those whose pattern is within what the reader may name. */
+function namespaceNotes({ meters }: Described['server'], name: string, access: Access): string[] {
+  const counting = meters.namespaces.all.filter((namespace) => includes(namespace, name))
+  const notes = counting.map((namespace) => {
+    if (!access.reaches(namespace.match)) return 'a namespace counts ids of it, on each node by itself'
+    const whose = namespace.user === undefined ? 'its ids' : `the ids that ${namespace.user} draws`
+    return `${titleOf(namespace)} counts ${whose}, on each node by itself`
+  })
+  return [...new Set(notes)]
 }

@@ -91,7 +91,8 @@ export const managingCommands: readonly Command[] = [
     notes:
       '`bound` is an id, as `lastIssued` is: nothing at or above it has been issued (of a `snowflake`: on this node). Integers that may pass 2^53 and fractions are strings. Unknown values are nil. A note says how many worker ids of the layout of a `snowflake` callers hold; a node counts them once a second at most, so the numbers can be a second or two old. In a cluster the node that receives the request answers, also with `--forward`: for a strict generator of another leader the reply has `leader`, the address to ask, but neither lastIssued nor figures.',
     arguments: [name],
-    handler: async (context, args) => infoReply(await describedGenerator(context, args.text(0))),
+    handler: async (context, args) =>
+      infoReply(await describedGenerator(context, args.text(0), context.session.access)),
   },
   {
     name: 'id.list',

@@ -16,7 +16,7 @@ export function infoText(context: CommandContext, asked: readonly string[]): str
   const all = asked.length === 0 || asked.some((section) => everything.has(section))
   const sections = new Map(Object.entries(commonSections(context)))
   // A section of Fahao may add fields to one that every Redis has.
-  for (const { title, fields } of context.server.info())
+  for (const { title, fields } of context.server.info(context.session.access))
     sections.set(title, [...(sections.get(title) ?? []), ...fields])
   return [...sections]
     .filter(([title]) => all || asked.includes(title.toLowerCase()))

@@ -19,7 +19,7 @@ export function sendProblem(
   reply: FastifyReply,
   log?: HttpLog,
 ): FastifyReply {
-  const problem = problemOf(error, request.url)
+  const problem = problemOf(error, request.url, request.access)
   if (problem.status === 500) log?.error({ err: error, path: problem.instance }, 'an HTTP request failed')
   if (error instanceof HttpRefusal) reply.headers(error.headers)
   const retryAfter = retryAfterSecondsOf(error)

@@ -1,6 +1,7 @@
 /** Errors as HTTP shows them: RFC 9457 problem details, with the registry's word in `code`. */
 import type { FastifyError } from 'fastify'
 import { z } from 'zod'
+import type { Access } from '../auth/access.ts'
 import { errorRegistry } from '../base/error-texts.ts'
 import { type ErrorCode, FahaoError } from '../base/errors.ts'
 import { STATUS_CODES } from '../node/plain-http.ts'
@@ -42,10 +43,18 @@ export class HttpRefusal extends Error {
   }
 }
 
-/** The problem that describes anything thrown. `url`: path and query of the request; its tokens are not shown. */
-export function problemOf(error: unknown, url: string): Problem {
+/**
+ * The problem that describes anything thrown. `url`: path and query of the request; its tokens are not shown. `access`: what
+ * the reader may name; undefined: nothing.
+ */
+export function problemOf(error: unknown, url: string, access?: Access): Problem {
   const instance = withoutTokens(url)
-  if (error instanceof FahaoError) return registered(error.code, error.message, instance)
+  if (error instanceof FahaoError)
+    return registered(
+      error.code,
+      error.messageFor((pattern) => access?.reaches(pattern) === true),
+      instance,
+    )
   if (error instanceof HttpRefusal) return plain(error.status, error.message, instance)
   const { code, statusCode } = error as Partial<FastifyError>
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {

@@ -13,10 +13,10 @@
  *  6. No worker id is leased or renewed for a generator whose ids a namespace counts (RATE, DAILY), unless the same namespace
  *     has LEASES: the service does not see the ids that its holder stamps.
  */
-import { type Namespace, titleOf } from '../auth/namespace.ts'
+import { type Namespace, namespaceError } from '../auth/namespace.ts'
 import type { Quota, Quotas } from '../auth/quotas.ts'
 import { assert } from '../base/assert.ts'
-import { FahaoError } from '../base/errors.ts'
+import type { FahaoError } from '../base/errors.ts'
 import { globMatcher } from '../base/glob.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -91,10 +91,8 @@ export class LeaseQuotas {
   checkLeasable(name: string, user = ''): void {
     const namespace = this.forbidding(name, user)
     if (namespace === undefined) return
-    throw new FahaoError(
-      'WRONGTYPE',
-      `${titleOf(namespace)} has no LEASES for '${name}', so no worker id is leased for it; ask for each id: ID.NEXT ${name}`,
-    )
+    const what = `has no LEASES for '${name}', so no worker id is leased for it; ask for each id: ID.NEXT ${name}`
+    throw namespaceError('WRONGTYPE', namespace, what)
   }
 
   /**
@@ -240,16 +238,13 @@ function leasesOf({ leases, idsPerSecond, idsPerDay }: Namespace): number | unde
 }
 
 function noneAllowed(namespace: Namespace): FahaoError {
-  return new FahaoError(
-    'LIMIT',
-    `${titleOf(namespace)} permits no leased worker ids (LEASES 0); ask for ids of a generator, or have its LEASES raised with ID.NAMESPACE SET`,
-  )
+  const what =
+    'permits no leased worker ids (LEASES 0); ask for ids of a generator, or have its LEASES raised with ID.NAMESPACE SET'
+  return namespaceError('LIMIT', namespace, what)
 }
 
 function refusal(namespace: Namespace): FahaoError {
   const { leases } = namespace
-  return new FahaoError(
-    'QUOTA',
-    `${titleOf(namespace)} has its ${leases} leased worker ids already; return one, wait until one has ended, or have its LEASES raised with ID.NAMESPACE SET`,
-  )
+  const what = `has its ${leases} leased worker ids already; return one, wait until one has ended, or have its LEASES raised with ID.NAMESPACE SET`
+  return namespaceError('QUOTA', namespace, what)
 }

@@ -225,12 +225,13 @@ function wire(config: Config, parts: Parts): FahaoNode {
     countMax: config.countMax,
     incrByMax: config.incrbyMax,
     settings: () => settingsText(config),
-    info: () => [
+    info: (access) => [
       {
         title: 'Fahao',
         fields: [
           ['fahao_version', version],
-          ['engine', engine.location],
+          // Where it is, is for those who can do everything.
+          ['engine', access.administers ? engine.location : engine.name],
           ['worker_id', worker.id < 0 ? '' : worker.id],
         ],
       },

@@ -359,7 +359,10 @@ export class Requests {
     turns.spend(workBytes.error * times)
     this.#session.refused ||= restsAfter(error)
     if (hasCode(error, 'NOAUTH')) this.#session.unauthenticated++
-    if (error instanceof FahaoError) return encodeError(output, error.code, error.message, times)
+    if (error instanceof FahaoError) {
+      const message = error.messageFor((pattern) => this.#session.access.reaches(pattern))
+      return encodeError(output, error.code, message, times)
+    }
     this.#host.onError(error, this.#session)
     encodeError(output, 'ERR', 'internal error')
   }

@@ -111,6 +111,13 @@ export const mutations: readonly Mutation[] = [
     to: 'const ended: Token[] = []',
   },
   {
+    fault: 'a refusal names the namespaces and owners of other teams',
+    foundBy: 'test/unit/http/issue.test.ts',
+    file: 'src/base/errors.ts',
+    from: 'this.fuller !== undefined && mayName(this.fuller.pattern)',
+    to: 'this.fuller !== undefined',
+  },
+  {
     fault: 'the PostgreSQL door draws an id at once for a caller that may not have it',
     foundBy: 'test/unit/commands/in-process.test.ts',
     file: 'src/commands/in-process.ts',

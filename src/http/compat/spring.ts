@@ -85,7 +85,10 @@ export function sendSpringFailure(
   if (isFault) log?.error({ err: error, path }, 'an HTTP request failed')
   if (error instanceof HttpRefusal) reply.headers(error.headers)
   const cause = failure.cause ?? error
-  if (cause instanceof FahaoError) reply.header('fahao-error', asHeader(describe(cause)))
+  if (cause instanceof FahaoError) {
+    const message = cause.messageFor((pattern) => request.access.reaches(pattern))
+    reply.header('fahao-error', asHeader(`${cause.code} ${message}`))
+  }
   if (failure.status === 401) reply.header('www-authenticate', challenge)
   return reply
     .code(failure.status)

@@ -92,7 +92,7 @@ function show(node: Served): Operation {
     errors: [...readErrors, 'CLUSTERDOWN', 'UNKNOWN'],
     example: { name: 'order' },
     async handler(request) {
-      const info = await describedGenerator(node, nameOf(request))
+      const info = await describedGenerator(node, nameOf(request), request.access)
       if (info.elsewhere !== undefined) throw new Moved(info.elsewhere)
       return generatorJson(info)
     },
@@ -147,7 +147,7 @@ function alter(node: Served): Operation {
       readBody(changes, request)
       const asked = request.body as GeneratorChanges
       const { kind } = await node.catalogue.alter(name, asked)
-      const info = await describedGenerator(node, name)
+      const info = await describedGenerator(node, name, request.access)
       if (asked.floor === undefined || asked.now || isStrict(kind)) return generatorJson(info)
       return generatorJson({ ...info, notes: [...info.notes, stillOut(name, floorOf(asked.floor))] })
     },

@@ -60,9 +60,6 @@ describe('a metered catalogue', () => {
     const refund = await as('alice').create('shop:refund', counter)
     await draw(node.catalogue.find('shop:refund')!)
     assert.deepEqual(await draw(order, 6), [1n, 2n, 3n, 4n, 5n, 6n])
-    assert.deepEqual((await as('alice').info('shop:order')).notes, [
-      "namespace 'shop' counts its ids, on each node by itself",
-    ])
     assert.equal(take(refund, 100), 4, 'the generators of a namespace share its quota')
     assert.equal(take(order, 1), 'QUOTA')
     assert.equal(await codeOf(order.draw(2)), 'QUOTA')

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { Access } from '../../../src/auth/access.ts'
 import { Desk } from './desk.ts'
 
 async function opened(): Promise<Desk> {
@@ -26,6 +27,28 @@ describe('ID.NAMESPACE', () => {
     assert.deepEqual(await desk.ask('ID.NAMESPACE', 'LIST'), [alice, shop])
     assert.equal(await desk.ask('ID.NAMESPACE', 'DROP', 'shop'), 1)
     assert.equal(await desk.ask('ID.NAMESPACE', 'DROP', 'shop'), 0)
+  })
+
+  it('is named in ID.INFO to readers that may name all of its pattern, and to no other', async () => {
+    const desk = await opened()
+    desk.catalogue.make('shop:order', { kind: 'segment' })
+    await desk.ask('ID.NAMESPACE', 'SET', 'everything', 'MATCH', '*', 'OWNER', 'boss')
+    await desk.ask('ID.NAMESPACE', 'SET', 'shop', 'MATCH', 'shop:*', 'OWNER', 'team-a')
+    await desk.ask('ID.NAMESPACE', 'SET', 'robot', 'MATCH', '*', 'USER', 'robot-7')
+    const notesFor = async (...patterns: string[]) => {
+      desk.session.access = new Access('reader', undefined, patterns)
+      const { notes } = (await desk.ask('ID.INFO', 'shop:order')) as { notes: string[] }
+      return notes.filter((note) => note.includes('namespace'))
+    }
+    assert.deepEqual((await notesFor('*')).sort(), [
+      "namespace 'everything' of boss counts its ids, on each node by itself",
+      "namespace 'robot' counts the ids that robot-7 draws, on each node by itself",
+      "namespace 'shop' of team-a counts its ids, on each node by itself",
+    ])
+    assert.deepEqual((await notesFor('shop:*')).sort(), [
+      'a namespace counts ids of it, on each node by itself',
+      "namespace 'shop' of team-a counts its ids, on each node by itself",
+    ])
   })
 
   it('shows what was counted', async () => {

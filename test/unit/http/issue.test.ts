@@ -4,6 +4,7 @@ import type { InjectOptions } from 'fastify'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { Run } from '../../../src/ids/run.ts'
+import { accessOf } from '../auth/open-access.ts'
 import { fakeNode } from './fake-node.ts'
 
 function start() {
@@ -111,6 +112,36 @@ describe('POST next', () => {
       assert.match(answer.json().detail, /^namespace 'shop' of team-a may issue 2 ids a day on this node/)
     }
     assert.equal(order.next, 3n)
+    namespaces.close()
+  })
+
+  test('names a namespace in a refusal to callers that may name all of its pattern, and to no other', async () => {
+    const node = fakeNode()
+    node.catalogue.add('shop:order', { kind: 'sequence' })
+    const access = await accessOf({
+      admin: ['on', '>pw', '~*', '+@all'],
+      ada: ['on', '>pw', '~shop:*', '+@issue'],
+    })
+    const app = buildHttpApp({ node: Object.assign(node, { access }), host: '127.0.0.1', compat: ['leaf'] })
+    const { namespaces } = node.server.meters
+    await namespaces.open()
+    const refusal = async (user: string) => {
+      const authorization = `Basic ${Buffer.from(`${user}:pw`).toString('base64')}`
+      const ask = (method: 'GET' | 'POST', url: string) =>
+        app.inject({ method, url, headers: { authorization } })
+      const { detail } = (await ask('POST', '/v1/generators/shop:order/next?count=3')).json()
+      const leaf = await ask('GET', '/api/segment/get/shop:order')
+      return [detail, String(leaf.headers['fahao-error']), leaf.body].join('\n')
+    }
+    await namespaces.set('hidden', { match: '*', owner: 'boss', idsPerDay: 1 })
+    await refusal('admin')
+    assert.match(await refusal('admin'), /^namespace 'hidden' of boss .*\nQUOTA namespace 'hidden' of boss /)
+    const shown = await refusal('ada')
+    assert.match(shown, /^a namespace may issue at most 1 id at once.*\nQUOTA a namespace may issue/)
+    assert.doesNotMatch(shown, /hidden|boss/)
+    await namespaces.drop('hidden')
+    await namespaces.set('shop', { match: 'shop:*', owner: 'team-a', idsPerDay: 1 })
+    assert.match(await refusal('ada'), /^namespace 'shop' of team-a /)
     namespaces.close()
   })
 

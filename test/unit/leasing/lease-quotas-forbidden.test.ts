@@ -14,7 +14,7 @@ describe('worker leases in a namespace that counts ids', () => {
       const refused = {
         code: 'WRONGTYPE',
         message:
-          "namespace 'shop' of team-a has no LEASES for 'shop:event', so no worker id is leased for it; ask for each id: ID.NEXT shop:event",
+          "a namespace has no LEASES for 'shop:event', so no worker id is leased for it; ask for each id: ID.NEXT shop:event",
       }
       const event = await one.node.catalogue.open('shop:event')
       assert.equal(one.workers.mayLease(event, 'alice'), false)
@@ -62,7 +62,7 @@ describe('plain worker ids in a namespace', () => {
     const refused = {
       code: 'LIMIT',
       message:
-        "namespace 'shop' permits no leased worker ids (LEASES 0); ask for ids of a generator, or have its LEASES raised with ID.NAMESPACE SET",
+        'a namespace permits no leased worker ids (LEASES 0); ask for ids of a generator, or have its LEASES raised with ID.NAMESPACE SET',
     }
     for (const owner of ['a', 'b'])
       await assert.rejects(one.pools.claim('shop:pool', 'alice', { owner }), refused)

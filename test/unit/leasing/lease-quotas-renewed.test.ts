@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { startQuotas } from './quota-servers.ts'
 
 const by = { holder: 'a test', user: 'alice' }
-const full = { code: 'QUOTA', message: /^namespace 'shop' has its \d leased worker ids already; return one/ }
+const full = { code: 'QUOTA', message: /^a namespace has its \d leased worker ids already; return one/ }
 
 describe('a namespace that limits leases, when they are renewed', () => {
   it('refuses a span that has ended while others have its place, and gives it time again once a place is free', async () => {

@@ -13,7 +13,7 @@ describe('a namespace that limits leases', () => {
     const refused = {
       code: 'QUOTA',
       message:
-        "namespace 'shop' of team-a has its 2 leased worker ids already; return one, wait until one has ended, or have its LEASES raised with ID.NAMESPACE SET",
+        'a namespace has its 2 leased worker ids already; return one, wait until one has ended, or have its LEASES raised with ID.NAMESPACE SET',
     }
     await assert.rejects(one.workers.lease('shop:event', by('alice')), refused)
     await assert.rejects(one.pools.claim('shop:pool', 'bob', { owner: 'b' }), refused)

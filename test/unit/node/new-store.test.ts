@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext, test } from 'node:test'
+import { Access, everything } from '../../../src/auth/access.ts'
 import type { LogEvent } from '../../../src/base/events.ts'
 import { openFahao } from '../../../src/index.ts'
 import { loadConfig } from '../../../src/node/config.ts'
@@ -39,4 +40,18 @@ describe('a store that does not exist yet', () => {
     await start({ engine })
     assert.deepEqual(await start({ engine, 'require-store': 'on' }), [])
   })
+})
+
+test('a node tells administrators where its store is, and others the kind of it', async (t) => {
+  const file = join(temporaryFolder(t), 'fahao.db')
+  const { config } = loadConfig({ flags: { engine: `sqlite:${file}` } })
+  const node = await startNode(config)
+  const engineFor = (access: Access) =>
+    node.server
+      .info(access)
+      .flatMap(({ fields }) => fields)
+      .find(([name]) => name === 'engine')?.[1]
+  assert.match(String(engineFor(everything)), /fahao\.db/)
+  assert.equal(engineFor(new Access('ada', new Set(['info']), ['*'])), 'sqlite')
+  await node.close()
 })

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { Access } from '../../../src/auth/access.ts'
+import { FahaoError } from '../../../src/base/errors.ts'
+import type { Command } from '../../../src/commands/command.ts'
 import type { ClientSession } from '../../../src/commands/context.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
 import { transactionCommands } from '../../../src/commands/transactions.ts'
@@ -79,4 +81,19 @@ test('a repeated request that waits behind another is checked again after the pe
   await world.release('a')
   await peer.expect(`$1\r\na\r\n${denied}`)
   assert.equal(world.counter('order').next, 2n)
+})
+
+test('an error names what its reader may not name in no reply', async (t) => {
+  const fuller = { pattern: 'order*', message: 'the full sentence' }
+  const failing: Command = {
+    ...commandsOf(new World()).find(({ name }) => name === 'ping')!,
+    handler() {
+      throw new FahaoError('QUOTA', 'the sentence for all', { fuller })
+    },
+  }
+  const { server } = await serve(t, { table: new CommandTable([failing]), initialAccess: () => drawing })
+  const peer = await Peer.to(server)
+  await peer.ask('PING\r\n', '-QUOTA the full sentence\r\n')
+  server.refreshAccess(() => new Access('ada', new Set(connection), ['order:1']))
+  await peer.ask('PING\r\n', '-QUOTA the sentence for all\r\n')
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { serve } from './serve.ts'
 
-const reason = /"QUOTA namespace 'shop' may issue 2 ids a day on this node, and 0 are left/
+const reason = /"QUOTA a namespace may issue 2 ids a day on this node, and 0 are left/
 const apis = [
   ['/api/segment/get/order', 500, /Result\{id=-3, status=EXCEPTION\}/],
   ['/id-builder/increase-seq-id?code=order', 500, reason],
