@@ -32,6 +32,8 @@ export type BufferedSourceOptions = {
   readonly onEvent: (event: ClientEvent) => void
   /** Called when the service says that the generator has another kind. */
   readonly onAltered: () => void
+  /** Called with the ids that were taken since the last call, before the service is asked for more and at the end. */
+  readonly onDrawn: (ids: number) => void
 }
 
 /** The pause after a refill that failed with all its retries; after refusals of a quota in a row it doubles. */
@@ -52,6 +54,8 @@ export abstract class BufferedSource implements IdSource {
   #refusals = 0
   #lastError: FahaoError | undefined
   #requests = 0
+  /** How many of the ids that were taken have been counted. */
+  #drawn = 0
   #failures = 0
 
   constructor(options: BufferedSourceOptions) {
@@ -132,6 +136,7 @@ export abstract class BufferedSource implements IdSource {
     this.closed = reason
     this.#endPause()
     this.#queue.refuse(reason)
+    this.#countDrawn()
     await this.giveBack()
   }
 
@@ -146,6 +151,12 @@ export abstract class BufferedSource implements IdSource {
       // Ids may have been taken while the last reply was read.
       this.refillIfLow()
     })
+  }
+
+  #countDrawn(): void {
+    const issued = this.issued()
+    this.options.onDrawn(issued - this.#drawn)
+    this.#drawn = issued
   }
 
   #isDue(): boolean {
@@ -187,6 +198,7 @@ export abstract class BufferedSource implements IdSource {
   async #refill(): Promise<void> {
     const { name, onEvent } = this.options
     const { demand, first } = this.#queue
+    this.#countDrawn()
     try {
       await this.refill(demand, first)
       this.#requests++

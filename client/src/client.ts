@@ -2,6 +2,7 @@
 import { type Clock, type Random, systemClock, systemRandom, type Timer } from '../../src/base/clock.ts'
 import { CopyDetector, type CopyMark } from '../../src/base/copy-detector.ts'
 import { FahaoError } from '../../src/base/errors.ts'
+import { DrawnIds } from './drawn-ids.ts'
 import type { ClientGenerator } from './generator.ts'
 import { HttpLink } from './http-link.ts'
 import { type LeasedGenerator, openGenerator } from './leased-generator.ts'
@@ -81,14 +82,16 @@ export class FahaoClient {
         ? new HttpLink(url, settings, clock)
         : new RespLink(url, settings, clock)
     const nodes = new Nodes({ ...settings, urls, clock, random, copies, link: link ?? linkOf })
+    const drawn = new DrawnIds()
     const leases = new WorkerLeases({
+      drawn,
       nodes,
       clock,
       ttlMs: ttlOf(settings),
       holder: settings.holder,
       observe: (nowUs) => time.observe(nowUs),
     })
-    this.#deps = { nodes, settings, clock, random, copies, time, leases }
+    this.#deps = { nodes, settings, clock, random, copies, time, leases, drawn }
     this.#watch = copies.watch()
   }
 
@@ -161,6 +164,7 @@ export class FahaoClient {
   /** @internal Throws where an invariant of what it holds is broken. */
   assertInvariants(): void {
     this.#deps.leases.assertInvariants()
+    this.#deps.drawn.assertInvariants()
     for (const generator of this.#opened) generator.assertInvariants()
   }
 

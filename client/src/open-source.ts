@@ -4,6 +4,7 @@ import type { CopyDetector } from '../../src/base/copy-detector.ts'
 import { hasCode } from '../../src/base/errors.ts'
 import { Run } from '../../src/ids/run.ts'
 import { type Definition, definitionOf } from './definition.ts'
+import type { DrawnIds } from './drawn-ids.ts'
 import type { IdSource } from './id-source.ts'
 import type { Nodes, SendOptions } from './nodes.ts'
 import type { Settings } from './options.ts'
@@ -25,6 +26,7 @@ export type GeneratorDeps = {
   readonly copies: CopyDetector
   readonly time: ServiceTime
   readonly leases: WorkerLeases
+  readonly drawn: DrawnIds
 }
 
 /** What the service has granted, and the time that a snowflake may use. */
@@ -87,12 +89,13 @@ async function askLease(
   deps: GeneratorDeps,
   options?: SendOptions,
 ): Promise<Answer> {
-  const { nodes, settings, clock } = deps
+  const { nodes, settings, clock, drawn: drawnIds } = deps
   const sentUs = clock.monoUs()
-  const grant = await nodes.send(
-    leaseRequest(name, { count, ttlMs: ttlOf(settings), holder: settings.holder }),
-    options,
+  const terms = { count, ttlMs: ttlOf(settings), holder: settings.holder }
+  const grant = await drawnIds.report(name, (drawn) =>
+    nodes.send(leaseRequest(name, { ...terms, drawn }), options),
   )
+  drawnIds.permit(grant.drawnMax)
   return { grant, sentUs }
 }
 
@@ -114,13 +117,17 @@ export function makeSource(
   const definition = definitionOf(granted.grant)
   const { nodes, settings, clock, random, copies, time, leases } = deps
   const { span } = granted
-  const shared = { ...settings, name, definition, clock, copies, onAltered }
+  const onDrawn = (ids: number) => deps.drawn.count(name, ids)
+  const shared = { ...settings, name, definition, clock, copies, onAltered, onDrawn }
   if (definition.kind === 'segment' && granted.grant.lease !== undefined) {
     return new SegmentSource(
       {
         ...shared,
         lease: (count) => askLease(name, count, deps, { quotaEnds: true }),
-        returnLease: (id, from) => nodes.send(returnRequest(name, id, from), { timeoutMs: returnTimeoutMs }),
+        returnLease: (id, from) =>
+          deps.drawn.report(name, (drawn) =>
+            nodes.send(returnRequest(name, id, from, undefined, drawn), { timeoutMs: returnTimeoutMs }),
+          ),
         onChange,
       },
       granted,

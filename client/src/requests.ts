@@ -47,6 +47,8 @@ export type Grant = Description & {
   readonly worker: number | undefined
   readonly fromUs: number | undefined
   readonly untilUs: number | undefined
+  /** The most ids of one report; undefined: the service takes none. */
+  readonly drawnMax: number | undefined
 }
 
 /** Half-open: `[start, end)`. */
@@ -57,43 +59,62 @@ export type LeaseTerms = {
   readonly count: number
   readonly ttlMs: number
   readonly holder: string | undefined
+  /** Ids that were drawn since the last report. */
+  readonly drawn?: number
 }
 
 /** `ID.LEASE` */
-export function leaseRequest(name: string, { count, ttlMs, holder }: LeaseTerms): Request<Grant> {
+export function leaseRequest(name: string, { count, ttlMs, holder, drawn = 0 }: LeaseTerms): Request<Grant> {
   return {
     name: '',
     words: [
       ...['ID.LEASE', name, 'COUNT', String(count), 'TTL', String(ttlMs)],
       ...(holder === undefined ? [] : ['HOLDER', holder]),
+      ...drawnWords(drawn),
     ],
     method: 'POST',
-    path: `${pathOf(name)}/leases?${query({ count, ttl: `${ttlMs}ms`, holder })}`,
+    path: `${pathOf(name)}/leases?${query({ count, ttl: `${ttlMs}ms`, holder, drawn: drawn || undefined })}`,
     read: grantOf,
   }
 }
 
 /** `ID.RENEW` */
-export function renewRequest(name: string, lease: string, untilUs: number, ttlMs: number): Request<Grant> {
+export function renewRequest(
+  name: string,
+  lease: string,
+  untilUs: number,
+  ttlMs: number,
+  drawn = 0,
+): Request<Grant> {
   return {
     name: '',
-    words: ['ID.RENEW', name, lease, 'UNTIL', String(untilUs), 'TTL', String(ttlMs)],
+    words: ['ID.RENEW', name, lease, 'UNTIL', String(untilUs), 'TTL', String(ttlMs), ...drawnWords(drawn)],
     method: 'PATCH',
-    path: `${pathOf(name)}/leases/${encodeURIComponent(lease)}?${query({ until: untilUs, ttl: `${ttlMs}ms` })}`,
+    path: `${pathOf(name)}/leases/${encodeURIComponent(lease)}?${query({ until: untilUs, ttl: `${ttlMs}ms`, drawn: drawn || undefined })}`,
     read: grantOf,
   }
 }
 
 /** `ID.RETURN`; resolves to whether it was taken back. `untilUs`: of a worker lease, as its last grant had it. */
-export function returnRequest(name: string, lease: string, from: bigint, untilUs?: number): Request<boolean> {
+export function returnRequest(
+  name: string,
+  lease: string,
+  from: bigint,
+  untilUs?: number,
+  drawn = 0,
+): Request<boolean> {
   const until = untilUs === undefined ? [] : ['UNTIL', String(untilUs)]
   return {
     name: '',
-    words: ['ID.RETURN', name, lease, 'FROM', String(from), ...until],
+    words: ['ID.RETURN', name, lease, 'FROM', String(from), ...until, ...drawnWords(drawn)],
     method: 'DELETE',
-    path: `${pathOf(name)}/leases/${encodeURIComponent(lease)}?${query({ from: String(from), until: untilUs })}`,
+    path: `${pathOf(name)}/leases/${encodeURIComponent(lease)}?${query({ from: String(from), until: untilUs, drawn: drawn || undefined })}`,
     read: isReturned,
   }
+}
+
+function drawnWords(drawn: number): string[] {
+  return drawn > 0 ? ['DRAWN', String(drawn)] : []
 }
 
 /** `ID.NEXT … COUNT` */
@@ -152,6 +173,7 @@ async function grantOf(reply: unknown): Promise<Grant> {
     worker: number('worker'),
     fromUs: number('fromUs'),
     untilUs: number('untilUs'),
+    drawnMax: number('drawnMax'),
   }
 }
 

@@ -19,7 +19,7 @@ import { type Definition, definitionOf } from './definition.ts'
 import { Demand } from './demand.ts'
 import { unsafe } from './request-source.ts'
 import type { Grant } from './requests.ts'
-import { SegmentChain } from './segment-chain.ts'
+import { type Leftover, SegmentChain } from './segment-chain.ts'
 import { isOfSize } from './size-cap.ts'
 import type { Waiter } from './wait-queue.ts'
 
@@ -53,6 +53,8 @@ export class SegmentSource extends BufferedSource {
   readonly #options: SegmentSourceOptions
   readonly #chain: SegmentChain
   readonly #demand: Demand
+  /** The newest lease, as if all of it were used. */
+  #newest: Leftover | undefined
   #observedUs: number
   #isCut = false
   /** The pause because the last refill did not reach the horizon; 0 if it did. */
@@ -194,7 +196,10 @@ export class SegmentSource extends BufferedSource {
 
   /** The newest first: each is on top of the counter's bound only once those above it are back. */
   protected override async giveBack(): Promise<void> {
-    for (const { lease, from } of this.#chain.leftovers())
+    const leftovers = this.#chain.leftovers()
+    // With nothing to give back it is a report of what was drawn.
+    if (leftovers.length === 0 && this.#newest !== undefined) leftovers.push(this.#newest)
+    for (const { lease, from } of leftovers)
       if (!(await this.#options.returnLease(lease, from).catch(() => false))) return
   }
 
@@ -210,6 +215,8 @@ export class SegmentSource extends BufferedSource {
         'UNKNOWN',
         `the lease of '${this.options.name}' has no ranges; upgrade the service`,
       )
+    const end = ranges.at(-1)?.end
+    if (end !== undefined) this.#newest = { lease, from: end }
     for (const range of ranges) this.#chain.add(range, { lease, deadlineUs: sentUs + ttlMs * 1000 })
   }
 }

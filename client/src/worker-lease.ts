@@ -14,6 +14,7 @@ import { assert } from '../../src/base/assert.ts'
 import type { Clock } from '../../src/base/clock.ts'
 import { FahaoError, hasCode } from '../../src/base/errors.ts'
 import type { UsedTime } from '../../src/ids/used-time.ts'
+import type { DrawnIds } from './drawn-ids.ts'
 import type { Nodes } from './nodes.ts'
 import { type Grant, leaseRequest, renewRequest, returnRequest } from './requests.ts'
 
@@ -46,6 +47,8 @@ export type WorkerLeaseOptions = {
   readonly usedOf: (name: string) => UsedTime
   /** Whether one generator alone uses the lease. */
   readonly isOwn?: boolean
+  /** What is reported with each request. */
+  readonly drawn: DrawnIds
 }
 
 type Held = {
@@ -57,6 +60,7 @@ type Held = {
   readonly fromUs: number
   /** Of the generators that have got time of it. */
   readonly used: Set<UsedTime>
+  readonly names: Set<string>
 }
 
 /** How long a close waits for the service. */
@@ -118,17 +122,20 @@ export class WorkerLease {
   }
 
   async #secure(name: string): Promise<Span> {
-    const { nodes, clock, ttlMs, holder } = this.#options
+    const { nodes, clock, ttlMs, holder, drawn: drawnIds } = this.#options
     for (;;) {
       const held = this.#held
       const drops = this.#drops
       const sentUs = clock.monoUs()
       try {
-        const grant = await nodes.send(
-          held === undefined
-            ? leaseRequest(name, { count: 1, ttlMs, holder })
-            : renewRequest(name, held.lease, held.untilUs, ttlMs),
+        const grant = await drawnIds.report(name, (drawn) =>
+          nodes.send(
+            held === undefined
+              ? leaseRequest(name, { count: 1, ttlMs, holder, drawn })
+              : renewRequest(name, held.lease, held.untilUs, ttlMs, drawn),
+          ),
         )
+        drawnIds.permit(grant.drawnMax)
         if (drops === this.#drops) return this.#span(name, grant, sentUs)
       } catch (error) {
         const isOver = hasCode(error, 'NOLEASE')
@@ -148,8 +155,19 @@ export class WorkerLease {
       used.end()
       unusedUs = Math.max(unusedUs, used.untilUs)
     }
-    const request = returnRequest(held.name, held.lease, BigInt(Math.ceil(unusedUs)), held.untilUs)
-    await this.#options.nodes.send(request, { timeoutMs: returnTimeoutMs }).catch(() => {})
+    const { nodes, drawn: drawnIds } = this.#options
+    const from = BigInt(Math.ceil(unusedUs))
+    const give = (name: string) =>
+      drawnIds
+        .report(name, (drawn) =>
+          nodes.send(returnRequest(name, held.lease, from, held.untilUs, drawn), {
+            timeoutMs: returnTimeoutMs,
+          }),
+        )
+        .catch(() => false)
+    await give(held.name)
+    // A return may be repeated: for the other generators it is the report of what they have drawn.
+    for (const name of held.names) if (drawnIds.due(name) > 0) await give(name)
   }
 
   #span(name: string, grant: Grant, sentUs: number): Span {
@@ -170,6 +188,7 @@ export class WorkerLease {
       name,
       fromUs: Math.min(fromUs, held?.fromUs ?? fromUs),
       used: (held?.used ?? new Set()).add(used),
+      names: (held?.names ?? new Set()).add(name),
     }
     this.#options.observe(nowUs)
     return { claim: lease, worker, fromUs, untilUs, sentUs, grant, clock, used }

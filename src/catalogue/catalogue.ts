@@ -3,7 +3,7 @@
 import type { NameRange } from '../auth/name-ranges.ts'
 import type { MovedDetails } from '../base/moved.ts'
 import type { IdText } from '../ids/id-text.ts'
-import type { CallerRange, CallerRangeStats } from '../issuing/caller-ranges.ts'
+import type { CallerRange } from '../issuing/caller-ranges.ts'
 import type { Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
 import type { Definition } from './definition.ts'
 import type { FloorMove, MoveOptions } from './floor.ts'
@@ -46,8 +46,10 @@ export interface Generator
    * with WRONGTYPE unless the kind is `segment`, and with EXHAUSTED, UNAVAILABLE, UNKNOWN or REGRESSED.
    */
   leaseRange(ids: number): Promise<RangeLease>
-  /** What callers have leased of it on this node; undefined where ranges are not leased. */
-  readonly rangeStats?: CallerRangeStats | undefined
+  /** The end of the highest range that callers have leased of it on this node, in raw values; undefined: none. */
+  readonly leasedUpTo?: bigint | undefined
+  /** Counts ids that a caller has issued in its own process, as it reports. Strict kinds have no such callers. */
+  noteDrawn(ids: number): void
   /** The text of an id in the generator's format; decimal without a format. */
   text(id: bigint): string
   /** Writes the texts of ids that are issued now, however late it does; undefined without a format. */

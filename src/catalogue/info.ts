@@ -4,6 +4,7 @@ import type { Lead } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import { decode, encode } from '../ids/encoding.ts'
 import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
+import type { IssuerStats } from '../issuing/issuer.ts'
 import type { Generator, GeneratorInfo, IssuingMode } from './catalogue.ts'
 import { type Definition, formatNotes, layoutOf } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
@@ -35,8 +36,7 @@ export async function describeGenerator(
   const isKnown = lead === undefined || lead.state === 'here'
   const stats = isKnown ? open?.stats() : undefined
   const nowUs = deps.timeline.nowUs()
-  const leases = open?.rangeStats
-  const perSecond = (stats?.ratePerSecond ?? 0) + (leases?.leasedPerSecond ?? 0)
+  const perSecond = (stats?.ratePerSecond ?? 0) + (stats?.callersPerSecond ?? 0)
   const endUs = exhaustionUs(definition, bound ?? stored.floor, perSecond, nowUs)
   return {
     name,
@@ -54,9 +54,7 @@ export async function describeGenerator(
     exhaustedAt: endUs === undefined || endUs > dateEndUs ? undefined : new Date(endUs / 1000).toISOString(),
     notes: [
       ...notes(definition, endUs, nowUs, deps),
-      ...(leases !== undefined && leases.leased > 0
-        ? [`callers have leased ${leases.leased} ids on this node, and returned ${leases.returned} of them`]
-        : []),
+      ...callerNotes(stats),
       ...(definition.layout === undefined || bound === undefined
         ? []
         : [`time is reserved until ${decode(layoutOf(definition), bound).date}`]),
@@ -147,6 +145,13 @@ function leaderAddress({ cluster }: CatalogueDeps, lead: Lead | undefined): stri
   if (lead === undefined || lead.state === 'none') return undefined
   const node = lead.state === 'elsewhere' ? lead.node : cluster!.status().nodes.find(({ isSelf }) => isSelf)
   return node?.resp ?? node?.http ?? node?.id
+}
+
+function callerNotes(stats: IssuerStats | undefined): string[] {
+  if (stats === undefined || (stats.leased === 0 && stats.drawn === 0)) return []
+  const leased =
+    stats.leased > 0 ? `have leased ${stats.leased} ids on this node, returned ${stats.returned} and` : 'have'
+  return [`callers ${leased} issued ${stats.drawn} themselves, as far as they have reported here`]
 }
 
 function notes(

@@ -83,6 +83,14 @@ class MeteredGenerator implements Generator {
     this.#meter.refuse(requests)
   }
 
+  get leasedUpTo(): bigint | undefined {
+    return this.#generator.leasedUpTo
+  }
+
+  noteDrawn(ids: number): void {
+    this.#generator.noteDrawn(ids)
+  }
+
   nextIsSafe(): boolean {
     return this.#generator.nextIsSafe()
   }

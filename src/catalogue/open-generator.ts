@@ -108,8 +108,12 @@ export class OpenGenerator implements Generator {
     return this.#following((generator) => generator.#leaseRange(ids))
   }
 
-  get rangeStats(): Generator['rangeStats'] {
-    return this.#opened.callerRanges?.stats()
+  get leasedUpTo(): bigint | undefined {
+    return this.#opened.callers?.leasedUpTo
+  }
+
+  noteDrawn(ids: number): void {
+    this.#opened.callers?.drawn(ids)
   }
 
   ledHere(): Promise<OpenGenerator> {
@@ -193,7 +197,7 @@ export class OpenGenerator implements Generator {
   }
 
   stats(): IssuerStats {
-    return this.#issuer.stats()
+    return { ...this.#issuer.stats(), ...this.#opened.callers?.stats() }
   }
 
   text(id: bigint): string {

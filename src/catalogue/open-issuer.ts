@@ -6,6 +6,7 @@ import type { Cluster } from '../cluster/cluster.ts'
 import type { LeaderTerm } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Counter, Reservation } from '../engine/engine.ts'
+import { CallerIds } from '../issuing/caller-ids.ts'
 import type { CallerRanges } from '../issuing/caller-ranges.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import { type Issuer, isStrict } from '../issuing/issuer.ts'
@@ -76,6 +77,8 @@ export type OpenedIssuer = {
   readonly under?: { readonly slot: number; readonly term: LeaderTerm; readonly reservoir: Reservoir }
   /** See `IdSource.resize`. */
   readonly resize?: Reservoir['resize']
+  /** Undefined where callers issue nothing themselves: strict kinds. */
+  readonly callers?: CallerIds
   /** Undefined where callers get no ranges: strict kinds and snowflakes. */
   readonly callerRanges?: CallerRanges
   /** The key of its permutation, in hexadecimal digits; undefined if ids are not scrambled. */
@@ -115,7 +118,10 @@ export async function openIssuer(
   }
   const mode = await modeOf(deps, kind)
   if (mode === 'local') await refuseUnlessOwner(engine, kind, name)
-  if (kind === 'snowflake') return { issuer: plan.issuers.reservoir(incarnation, 0n), mode }
+  if (kind === 'snowflake') {
+    const callers = new CallerIds(deps.clock)
+    return { issuer: plan.issuers.reservoir(incarnation, 0n), mode, callers }
+  }
   const { bound, fence } = known?.counter ?? (await engine.counter(counter))
   if (mode === 'group commit') return { issuer: plan.issuers.groupCommit(incarnation, bound), mode }
   // A counter that was strict under leaders has a fence, and every node that shares it now sends that fence.
@@ -125,7 +131,7 @@ export async function openIssuer(
   if (kind !== 'segment') return { issuer: reservoir, mode, resize }
   const callerRanges = plan.issuers.callerRanges(shared, bound)
   const scrambleKey = plan.definition.scramble ? key : undefined
-  return { issuer: reservoir, mode, resize, callerRanges, scrambleKey }
+  return { issuer: reservoir, mode, resize, callers: callerRanges.ids, callerRanges, scrambleKey }
 }
 
 /** The issuer under a leadership of this node that continues the range which the leader before left. */

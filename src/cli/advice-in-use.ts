@@ -12,13 +12,17 @@ const stepMin = 1000
 export function adviseInUse(generator: GeneratorAnswer, goalSeconds: number) {
   const { name, kind, mode, stats } = generator
   if (stats === null) return undefined
-  const { ratePerSecond, peakPerSecond, inHand, inHandSeconds } = stats
+  const { ratePerSecond, callersPerSecond, peakPerSecond, inHand, inHandSeconds } = stats
   const timed = kind === 'snowflake' || kind === 'timestamp'
   const atPeak = peakPerSecond > 0 ? inHand / peakPerSecond : null
   return {
     name,
     kind,
     ratePerSecond,
+    /** What callers use up per second in their own processes, which buffer for themselves. */
+    callersPerSecond,
+    /** When its ids run out at both rates, as ISO 8601; null when not in sight. */
+    exhaustedAt: generator.exhaustedAt,
     peakPerSecond,
     /** How long buffered ids last at the present rate, in seconds; null while idle. */
     seconds: inHandSeconds,

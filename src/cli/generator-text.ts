@@ -29,6 +29,7 @@ export function generatorLines(generator: GeneratorAnswer): string[] {
     ['exhausted at', generator.exhaustedAt ?? ''],
     ['issued', stats ? grouped(stats.issued) : ''],
     ['per second', stats ? grouped(Math.round(stats.ratePerSecond)) : ''],
+    ['by callers', stats ? callersText(stats) : ''],
     ['buffered', stats ? bufferedText(stats.inHand, stats.inHandSeconds) : ''],
     ['waits', stats ? grouped(stats.waits) : ''],
   ])
@@ -40,6 +41,17 @@ const modes: Readonly<Record<string, string>> = {
   'group commit': 'group commit: strict order over all nodes; nothing buffered, one reserve for each batch',
   leader: 'leader: strict order over all nodes, issued by its leader',
   node: 'node: in order per node',
+}
+
+function callersText({
+  leased,
+  drawn,
+  returned,
+  callersPerSecond,
+}: NonNullable<GeneratorAnswer['stats']>): string {
+  if (leased === 0 && drawn === 0) return ''
+  const ranges = leased > 0 ? `, ${grouped(leased)} leased, ${grouped(returned)} given back` : ''
+  return `${grouped(drawn)} issued${ranges}; ${grouped(Math.round(callersPerSecond))} per second`
 }
 
 function bufferedText(ids: number, seconds: number | null): string {

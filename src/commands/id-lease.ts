@@ -25,8 +25,11 @@ const issuing = {
 } as const
 const ttl = { name: 'ms', type: 'integer', token: 'TTL', optional: true } as const
 const leaseReply =
-  'A map: kind, incarnation, definition (JSON), nowUs, lease; of a `snowflake` also worker, fromUs, untilUs; of a `segment` ranges, ttlMs, key. Times in Unix µs.'
+  'A map: kind, incarnation, definition (JSON), nowUs, drawnMax, lease; of a `snowflake` also worker, fromUs, untilUs; of a `segment` ranges, ttlMs, key. Times in Unix µs.'
 const listedMax = 1000
+/** The most ids of one report, so that one request spoils no figure for good. */
+export const drawnMax = 1_000_000_000_000
+const drawn = { name: 'n', type: 'integer', token: 'DRAWN', optional: true } as const
 
 /** ID.LEASE, ID.RENEW, ID.RETURN, ID.LEASES. */
 export const leaseCommands: readonly Command[] = [
@@ -37,12 +40,13 @@ export const leaseCommands: readonly Command[] = [
     summary: 'Leases ids of a generator to a caller that issues them in its own process.',
     reply: leaseReply,
     notes:
-      'Any node answers. Of a `snowflake`: a worker id; the caller may stamp ids in whole units of time within `[fromUs, untilUs)`, and nothing else decides, no clock either. TTL, 1,000 to 900,000 ms (default 60,000), is the length of the span; HOLDER is a name for lists, at most 128 bytes without control and format characters (default: the address of the client). Of a `segment`: `ranges`, an array of `[start, end)` of raw values of its counter, with COUNT ids in all (default 1,000; fewer where its space ends). A raw value that is ≡ offset (mod increment) is an id; of a scrambled generator it becomes one by the permutation of `[0, max]` with `key`, in hexadecimal digits, by which ids can be unscrambled too; of a shuffled one, the caller chooses the order. The caller drops what is left `ttlMs` after it sent the request (TTL: 1,000 to 86,400,000 ms, default 600,000), so that a drop or an alteration reaches it. Of a `sequence` and a `timestamp` nothing is leased: `lease` is nil, and the caller asks for each id; so it is with a scrambled generator, unless the user has the permission `lease|scrambled`, and with a `snowflake` whose units of time are longer than 30 s, or in a namespace with LEASES 0, or with RATE or DAILY and no LEASES. `EXHAUSTED` says when a worker id is free again, or that the space of the segment is used up.',
+      'Any node answers. Of a `snowflake`: a worker id; the caller may stamp ids in whole units of time within `[fromUs, untilUs)`, and nothing else decides, no clock either. TTL, 1,000 to 900,000 ms (default 60,000), is the length of the span; HOLDER is a name for lists, at most 128 bytes without control and format characters (default: the address of the client). Of a `segment`: `ranges`, an array of `[start, end)` of raw values of its counter, with COUNT ids in all (default 1,000; fewer where its space ends). A raw value that is ≡ offset (mod increment) is an id; of a scrambled generator it becomes one by the permutation of `[0, max]` with `key`, in hexadecimal digits, by which ids can be unscrambled too; of a shuffled one, the caller chooses the order. The caller drops what is left `ttlMs` after it sent the request (TTL: 1,000 to 86,400,000 ms, default 600,000), so that a drop or an alteration reaches it. Of a `sequence` and a `timestamp` nothing is leased: `lease` is nil, and the caller asks for each id; so it is with a scrambled generator, unless the user has the permission `lease|scrambled`, and with a `snowflake` whose units of time are longer than 30 s, or in a namespace with LEASES 0, or with RATE or DAILY and no LEASES. `EXHAUSTED` says when a worker id is free again, or that the space of the segment is used up. DRAWN, here and with a renewal or a return: how many ids of the generator the caller has issued since it last reported; figures and metrics show them. A reply has `drawnMax`, the most ids of one report.',
     arguments: [
       name,
       { name: 'n', type: 'integer', token: 'COUNT', optional: true },
       ttl,
       { name: 'text', type: 'string', token: 'HOLDER', optional: true },
+      drawn,
     ],
     handler: lease,
   },
@@ -59,6 +63,7 @@ export const leaseCommands: readonly Command[] = [
       { name: 'lease', type: 'string' },
       { name: 'us', type: 'integer', token: 'UNTIL' },
       ttl,
+      drawn,
     ],
     handler: renew,
   },
@@ -76,6 +81,7 @@ export const leaseCommands: readonly Command[] = [
       { name: 'lease', type: 'string' },
       { name: 'n', type: 'integer', token: 'FROM' },
       { name: 'us', type: 'integer', token: 'UNTIL', optional: true },
+      drawn,
     ],
     handler: giveBack,
   },
@@ -112,6 +118,8 @@ export type LeaseAnswer = {
   readonly ttlMs?: number
   /** Of a scrambled generator, in hexadecimal digits. */
   readonly key?: string | null
+  /** The largest DRAWN of a request. */
+  readonly drawnMax: number
 }
 
 /** What a caller asks for. */
@@ -119,6 +127,8 @@ export type LeaseOptions = {
   readonly ttlMs?: number | undefined
   readonly count?: number | undefined
   readonly holder?: string | undefined
+  /** Ids that the caller has issued since its last report. */
+  readonly drawn?: number | undefined
 }
 
 /** Who asks for a lease. */
@@ -135,7 +145,7 @@ export type LeaseCaller = {
 export async function leaseOf(
   { server }: Pick<CommandContext, 'server'>,
   generator: Generator,
-  { ttlMs, count, holder }: LeaseOptions,
+  { ttlMs, count, holder, drawn = 0 }: LeaseOptions,
   { access, address }: LeaseCaller,
 ): Promise<LeaseAnswer> {
   const { kind, definition } = generator
@@ -144,18 +154,34 @@ export async function leaseOf(
     isStrict(kind) ||
     (definition.scramble === true && !mayUnscramble(access)) ||
     (kind === 'snowflake' && !server.workerLeases.mayLease(generator, user))
-  if (isByRequest) return { ...shown(generator, server.timeline.nowUs()), lease: null }
+  if (isByRequest) {
+    generator.noteDrawn(drawn)
+    return { ...shown(generator, server.timeline.nowUs()), lease: null }
+  }
   if (generator.kind === 'segment') {
     const range = await server.rangeLeases.lease(generator, {
       ids: count,
       ttlMs,
       nowUs: server.timeline.nowUs(),
     })
+    generator.noteDrawn(drawn)
     return rangeAnswer(range, server.timeline.nowUs())
   }
-  return workerAnswer(
-    await server.workerLeases.lease(generator.name, { ttlMs, holder: holder ?? address, user }),
-  )
+  const leased = await server.workerLeases.lease(generator.name, { ttlMs, holder: holder ?? address, user })
+  generator.noteDrawn(drawn)
+  return workerAnswer(leased)
+}
+
+/** Counts what a holder reports with a renewal or a return. A generator that cannot be opened now counts nothing. */
+export async function noteDrawn(
+  { catalogue }: Pick<CommandContext, 'catalogue'>,
+  generatorName: string,
+  drawn: number,
+): Promise<void> {
+  if (drawn === 0) return
+  const generator =
+    catalogue.find(generatorName) ?? (await catalogue.open(generatorName).catch(() => undefined))
+  generator?.noteDrawn(drawn)
 }
 
 /** What a caller gives back. */
@@ -205,7 +231,7 @@ function shown(
   nowUs: number,
 ) {
   const { kind } = definition
-  return { kind, incarnation: String(incarnation), definition: definitionJson(definition), nowUs }
+  return { kind, incarnation: String(incarnation), definition: definitionJson(definition), nowUs, drawnMax }
 }
 
 async function lease(context: CommandContext, args: Arguments): Promise<Reply> {
@@ -217,38 +243,48 @@ async function lease(context: CommandContext, args: Arguments): Promise<Reply> {
 }
 
 function readOptions({ server }: CommandContext, args: Arguments): LeaseOptions {
-  const given: { ttlMs?: number; count?: number; holder?: string } = {}
+  const given: { ttlMs?: number; count?: number; holder?: string; drawn?: number } = {}
   for (const [token, value] of args.options(1)) {
     if (token === 'TTL') given.ttlMs = numberAt(args, value)
     else if (token === 'COUNT') given.count = checkedCount(args.integer(value), server.incrByMax, 'COUNT')
     else if (token === 'HOLDER') given.holder = args.text(value)
+    else if (token === 'DRAWN') given.drawn = drawnAt(args, value)
     else throw syntaxError()
   }
   return given
 }
 
-async function renew({ server }: CommandContext, args: Arguments): Promise<Reply> {
+async function renew(context: CommandContext, args: Arguments): Promise<Reply> {
+  let drawn = 0
   let untilUs: number | undefined
   let ttlMs: number | undefined
   for (const [token, value] of args.options(2)) {
     if (token === 'UNTIL') untilUs = numberAt(args, value)
     else if (token === 'TTL') ttlMs = numberAt(args, value)
+    else if (token === 'DRAWN') drawn = drawnAt(args, value)
     else throw syntaxError()
   }
   if (untilUs === undefined) throw syntaxError()
-  return mapOf(workerAnswer(await server.workerLeases.renew(args.text(0), args.text(1), { untilUs, ttlMs })))
+  const { workerLeases } = context.server
+  const renewed = await workerLeases.renew(args.text(0), args.text(1), { untilUs, ttlMs })
+  await noteDrawn(context, args.text(0), drawn)
+  return mapOf(workerAnswer(renewed))
 }
 
 async function giveBack(context: CommandContext, args: Arguments): Promise<Reply> {
   let from: bigint | undefined
   let untilUs: number | undefined
+  let drawn = 0
   for (const [token, value] of args.options(2)) {
     if (token === 'FROM') from = args.integer(value)
     else if (token === 'UNTIL') untilUs = numberAt(args, value)
+    else if (token === 'DRAWN') drawn = drawnAt(args, value)
     else throw syntaxError()
   }
   if (from === undefined) throw syntaxError()
-  return (await returnOf(context, args.text(0), args.text(1), { from, untilUs })) ? 1 : 0
+  const isReturned = await returnOf(context, args.text(0), args.text(1), { from, untilUs })
+  await noteDrawn(context, args.text(0), drawn)
+  return isReturned ? 1 : 0
 }
 
 async function leases({ server, session }: CommandContext, args: Arguments): Promise<Reply> {
@@ -296,6 +332,15 @@ function mapOf({ definition, ...rest }: LeaseAnswer): MapReply {
   const { kind, incarnation, ...others } = rest
   return new MapReply(
     Object.entries({ kind, incarnation, definition: JSON.stringify(definition), ...others }),
+  )
+}
+
+function drawnAt(args: Arguments, index: number): number {
+  const drawn = numberAt(args, index)
+  if (drawn >= 0 && drawn <= drawnMax) return drawn
+  throw new FahaoError(
+    'ERR',
+    `DRAWN is ${drawn}; give the ids issued since the last report, 0 to ${drawnMax}`,
   )
 }
 

@@ -16,9 +16,9 @@ import { assert } from '../base/assert.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Range, Reservation } from '../engine/engine.ts'
 import { countBelow, firstFrom } from '../ids/run.ts'
+import { CallerIds } from './caller-ids.ts'
 import type { Incarnation } from './incarnation.ts'
 import { exhausted } from './issuer.ts'
-import { RateMeter } from './rate-meter.ts'
 import { ReservedCounter, type ReservedCounterOptions } from './reserved-counter.ts'
 
 /** What the callers' ranges of all generators with one definition share. */
@@ -43,26 +43,15 @@ export type CallerRange = Range & {
   readonly release: (from: bigint) => Promise<number>
 }
 
-/** Figures since the generator was opened here. */
-export type CallerRangeStats = {
-  /** Ids in ranges that callers got. */
-  readonly leased: number
-  /** Those of them that were given back. */
-  readonly returned: number
-  /** Ids in ranges of callers per second, smoothed over about a minute. */
-  readonly leasedPerSecond: number
-}
-
 /** Reserves ranges of one incarnation's counter for callers. */
 export class CallerRanges {
+  /** What callers have. */
+  readonly ids: CallerIds
   readonly #incarnation: Incarnation
   readonly #options: CallerRangesOptions
-  readonly #meter: RateMeter
   /** The end of the newest range, or where its release has moved it. */
   #bound: bigint
   #newestVersion = -1n
-  #leased = 0
-  #returned = 0
   #closed: Error | undefined
 
   /** @param bound the counter's bound when the generator was opened; 0 when it had never been used. */
@@ -71,7 +60,7 @@ export class CallerRanges {
     this.#bound = bound > floor ? bound : floor
     this.#incarnation = incarnation
     this.#options = options
-    this.#meter = new RateMeter(options.clock.monoUs())
+    this.ids = new CallerIds(options.clock)
   }
 
   /**
@@ -92,15 +81,9 @@ export class CallerRanges {
     const count = this.#idsOf(start, end)
     // What is left of the space is smaller than the distance between ids.
     if (count === 0) throw exhausted(this.#incarnation.name, max)
-    this.#leased += count
+    this.ids.leased(count, end)
     const release = (from: bigint) => this.#release(counter, reservation, from)
     return { start, end, ids: count, release }
-  }
-
-  /** Figures for INFO and metrics. */
-  stats(): CallerRangeStats {
-    const leasedPerSecond = this.#meter.observe(this.#leased, this.#options.clock.monoUs())
-    return { leased: this.#leased, returned: this.#returned, leasedPerSecond }
   }
 
   /** Rejects every reserve from now on. */
@@ -117,7 +100,7 @@ export class CallerRanges {
     if (!(await counter.release(from))) return 0
     if (this.#newestVersion === version) this.#bound = from
     const ids = this.#idsOf(from, end)
-    this.#returned += ids
+    this.ids.returned(ids)
     return ids
   }
 

@@ -1,6 +1,7 @@
 /** What every kind of generator offers to its callers. */
 import { describe, FahaoError } from '../base/errors.ts'
 import type { Run } from '../ids/run.ts'
+import { type CallerStats, noCallers } from './caller-ids.ts'
 
 /** The four kinds: made of a counter or of the clock, in strict order or in order per node. */
 export type Kind = 'sequence' | 'segment' | 'timestamp' | 'snowflake'
@@ -68,8 +69,8 @@ export interface Issuer {
   close(reason: Error): Promise<void>
 }
 
-/** Figures of one issuer. Counts are since it was opened here. */
-export type IssuerStats = {
+/** Figures of one issuer. Counts are since it was opened here; those of `CallerStats` are of ids that callers issue. */
+export type IssuerStats = CallerStats & {
   /** Ids issued. */
   readonly issued: number
   /** Ids per second, smoothed over about a minute. */
@@ -100,6 +101,7 @@ export type IssuerStats = {
 
 /** The figures of an issuer that has done nothing. */
 export const idleStats: IssuerStats = Object.freeze({
+  ...noCallers,
   issued: 0,
   ratePerSecond: 0,
   peakPerSecond: 0,

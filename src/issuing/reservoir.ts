@@ -25,6 +25,7 @@ import { slotNotServed } from '../base/moved.ts'
 import type { Reservation } from '../engine/engine.ts'
 import type { FastRun } from '../ids/fast-run.ts'
 import { Run, safeHi } from '../ids/run.ts'
+import { noCallers } from './caller-ids.ts'
 import type { IdBuffer, IdSource } from './id-source.ts'
 import { type DrawOptions, type Issuer, type IssuerStats, unsafe } from './issuer.ts'
 import { RateMeter } from './rate-meter.ts'
@@ -136,6 +137,7 @@ export class Reservoir implements Issuer {
   stats(): IssuerStats {
     const ratePerSecond = this.#rate()
     return {
+      ...noCallers,
       ...this.#refills.stats(),
       issued: this.#buffer.issued,
       ratePerSecond,

@@ -116,6 +116,8 @@ export class RangeLeases {
       )
     }
     this.#newest.delete(name)
+    // All of it was used: nothing is lost.
+    if (from === range.end) return false
     const ids = await range.release(from)
     if (ids === 0) return this.#gap()
     this.#returned++

@@ -81,15 +81,26 @@ async function adviseServer(options: AdviseOptions & { readonly url: string }): 
   if (options.json) return printJson({ generators: inUse })
   if (listed.length > askedMax) print(`only the first ${askedMax} of ${listed.length} generators, by name`)
   if (inUse.length === 0) return print('no generator is in use on this node')
-  const heading = ['NAME', 'KIND', 'PER SECOND', 'LASTS', 'PEAK', 'LASTS AT PEAK', 'SET']
+  const heading = [
+    'NAME',
+    'KIND',
+    'PER SECOND',
+    'LASTS',
+    'PEAK',
+    'LASTS AT PEAK',
+    'BY CALLERS',
+    'ENDS',
+    'SET',
+  ]
   print(...table(heading, inUse.map(inUseRow)))
 }
 
 function inUseRow(advice: InUse): string[] {
-  const { name, kind, ratePerSecond, peakPerSecond, seconds, secondsAtPeak, set } = advice
+  const { name, kind, ratePerSecond, callersPerSecond, peakPerSecond, seconds, secondsAtPeak, set } = advice
   const lasts = (value: number | null) => (value === null ? '' : roughDuration(value))
-  const rates = [ratePerSecond, peakPerSecond].map((rate) => grouped(Math.round(rate)))
-  return [name, kind, rates[0]!, lasts(seconds), rates[1]!, lasts(secondsAtPeak), set]
+  const rates = [ratePerSecond, peakPerSecond, callersPerSecond].map((rate) => grouped(Math.round(rate)))
+  const ends = advice.exhaustedAt === null ? '' : advice.exhaustedAt.slice(0, 16)
+  return [name, kind, rates[0]!, lasts(seconds), rates[1]!, lasts(secondsAtPeak), rates[2]!, ends, set]
 }
 
 function counterLines({ counter }: Advice, rate: number, nodes: number, horizonMs: number): string[] {

@@ -1,6 +1,14 @@
 /** The operations on leases: a caller takes one, renews it, gives it back; and the list of worker ids. */
 import { z } from 'zod'
-import { leaseOf, listedAnswer, returnOf, shownWorkers, workerAnswer } from '../../commands/id-lease.ts'
+import {
+  drawnMax,
+  leaseOf,
+  listedAnswer,
+  noteDrawn,
+  returnOf,
+  shownWorkers,
+  workerAnswer,
+} from '../../commands/id-lease.ts'
 import { clientAddress } from '../caller.ts'
 import { type IssuingNode, openFor } from '../issuing-node.ts'
 import { jsonAnswer, leaseIdOf, nameOf, type Operation, readQuery, refuseBody } from '../operation.ts'
@@ -28,12 +36,14 @@ const first = z
     description: 'what is unused begins here: of a worker lease Unix time in µs, of a range a raw value',
   })
   .transform(BigInt)
-const renewQuery = z.strictObject({ until: moment, ttl })
+const drawn = wholeNumber(0, drawnMax, 'how many ids the caller has issued since its last report').optional()
+const renewQuery = z.strictObject({ until: moment, ttl, drawn })
 const returnQuery = z.strictObject({
   from: first,
   until: moment
     .optional()
     .meta({ description: '`untilUs` of the last answer for a worker lease, which needs it' }),
+  drawn,
 })
 const listQuery = z.strictObject({
   match: z.string().max(256).optional().meta({ description: 'a glob pattern of names: * ? [a-z]' }),
@@ -47,6 +57,7 @@ const leaseShape = z
     incarnation: z.string(),
     definition: definitionShape,
     nowUs: microseconds,
+    drawnMax: z.number().meta({ description: 'the most ids of one report' }),
     lease: z.string().nullable().meta({ description: 'null: nothing is leased; ask for each id' }),
     worker: z.number().optional().meta({ description: 'the worker id' }),
     fromUs: microseconds.optional(),
@@ -95,6 +106,7 @@ function lease(node: IssuingNode): Operation {
   const query = z.strictObject({
     count: wholeNumber(1, countMax, 'how many ids, where ranges are leased').optional(),
     ttl,
+    drawn,
     holder: z.string().max(128).optional().meta({
       description: 'a name for lists, without control and format characters (default: the address)',
     }),
@@ -114,15 +126,15 @@ function lease(node: IssuingNode): Operation {
     example: { name: 'event', query: 'ttl=60s&holder=mail' },
     async handler(request) {
       refuseBody(request)
-      const { ttl, count, holder } = readQuery(query, request)
+      const { ttl, count, holder, drawn } = readQuery(query, request)
       const generator = await openFor(node, request, nameOf(request))
       const caller = { access: request.access, address: clientAddress(request) }
-      return leaseOf({ server }, generator, { ttlMs: ttl, count, holder }, caller)
+      return leaseOf({ server }, generator, { ttlMs: ttl, count, holder, drawn }, caller)
     },
   }
 }
 
-function renew({ server }: IssuingNode): Operation {
+function renew(node: IssuingNode): Operation {
   return {
     id: 'renewLease',
     command: 'id.renew',
@@ -138,14 +150,17 @@ function renew({ server }: IssuingNode): Operation {
     example: { name: 'event', query: 'until=1793491220000000&ttl=60s' },
     async handler(request) {
       refuseBody(request)
-      const { until, ttl } = readQuery(renewQuery, request)
+      const { until, ttl, drawn = 0 } = readQuery(renewQuery, request)
       const renewal = { untilUs: until, ttlMs: ttl }
-      return workerAnswer(await server.workerLeases.renew(nameOf(request), leaseIdOf(request), renewal))
+      const { workerLeases } = node.server
+      const renewed = await workerLeases.renew(nameOf(request), leaseIdOf(request), renewal)
+      await noteDrawn(node, nameOf(request), drawn)
+      return workerAnswer(renewed)
     },
   }
 }
 
-function giveBack({ server }: IssuingNode): Operation {
+function giveBack(node: IssuingNode): Operation {
   return {
     id: 'returnLease',
     command: 'id.return',
@@ -161,9 +176,11 @@ function giveBack({ server }: IssuingNode): Operation {
     example: { name: 'event', query: 'from=1793491200000000&until=1793491220000000' },
     async handler(request) {
       refuseBody(request)
-      const { from, until } = readQuery(returnQuery, request)
+      const { from, until, drawn = 0 } = readQuery(returnQuery, request)
       const given = { from, untilUs: until }
-      return { returned: await returnOf({ server }, nameOf(request), leaseIdOf(request), given) }
+      const returned = await returnOf(node, nameOf(request), leaseIdOf(request), given)
+      await noteDrawn(node, nameOf(request), drawn)
+      return { returned }
     },
   }
 }

@@ -107,6 +107,10 @@ export type GeneratorPage = z.output<typeof pageShape>
 const statsShape = z
   .object({
     issued: z.number(),
+    leased: z.number().meta({ description: 'ids in ranges that callers have leased' }),
+    drawn: z.number().meta({ description: 'ids that callers have issued themselves, as they report' }),
+    returned: z.number().meta({ description: 'ids in ranges that callers have given back' }),
+    callersPerSecond: z.number().meta({ description: 'ids that callers use up per second' }),
     ratePerSecond: z.number(),
     peakPerSecond: z.number(),
     inHand: z.number(),

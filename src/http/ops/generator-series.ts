@@ -45,6 +45,18 @@ export const generatorMetrics: readonly GeneratorMetric[] = [
     'Ids issued per second, smoothed over about a minute.',
     'ratePerSecond',
   ),
+  counter('fahao_callers_leased_ids_total', 'Ids in ranges that callers have leased.', 'leased'),
+  counter(
+    'fahao_callers_drawn_ids_total',
+    'Ids that callers have issued in their own processes, as they report.',
+    'drawn',
+  ),
+  counter('fahao_callers_returned_ids_total', 'Ids in ranges that callers have given back.', 'returned'),
+  gauge(
+    'fahao_callers_ids_per_second',
+    'Ids that callers use up per second in their own processes, over the last minute or longer.',
+    'callersPerSecond',
+  ),
   counter('fahao_reserved_values_total', 'Raw values reserved from the engine.', 'reserved'),
   counter('fahao_released_values_total', 'Raw values given back to the engine.', 'released'),
   counter('fahao_refills_total', 'Reserves that succeeded.', 'refills'),
@@ -69,7 +81,7 @@ export const generatorMetrics: readonly GeneratorMetric[] = [
   {
     name: 'fahao_exhaustion_seconds',
     type: 'gauge',
-    help: 'How long the ids of the generator last at this rate, or until its time field is full; absent when no end is in sight.',
+    help: 'How long the ids of the generator last at this rate, that of callers included, or until its time field is full; absent when no end is in sight.',
     value: ({ exhaustionSeconds }) => exhaustionSeconds,
     merge: 'min',
   },
@@ -88,7 +100,7 @@ export type Selection = {
 const sampleWork = 128
 
 /**
- * Samples every generator, those that have issued most first, in parts that let others run; `access`: shows the names that
+ * Samples every generator, those of which most ids were used first, in parts that let others run; `access`: shows the names that
  * it reaches. `nowUs`: Unix µs.
  */
 export async function sampleGenerators(
@@ -100,7 +112,7 @@ export async function sampleGenerators(
   const others = new Map<GeneratorMetric, number>()
   const shown: Sample[] = []
   const keepMost = () => {
-    shown.sort((a, b) => b.stats.issued - a.stats.issued)
+    shown.sort((a, b) => usedIds(b) - usedIds(a))
     for (const each of shown.splice(seriesMax)) merge(others, each)
   }
   for (const generator of generators) {
@@ -135,10 +147,22 @@ export function seriesOf(metric: GeneratorMetric, { shown, others }: Selection):
   return merged === undefined ? series : [...series, { generator: otherGenerators, value: merged }]
 }
 
+/** What was issued here and what callers have used up. */
+function usedIds({ stats }: Sample): number {
+  return stats.issued + Math.max(stats.leased - stats.returned, stats.drawn)
+}
+
 function sample(generator: Generator, nowUs: number): Sample {
   const stats = generator.stats()
-  const reached = generator.lastIssued() ?? generator.definition.start ?? 0n
-  const endUs = exhaustionUs(generator.definition, reached, stats.ratePerSecond, nowUs)
+  const issued = generator.lastIssued() ?? generator.definition.start ?? 0n
+  const { leasedUpTo = 0n } = generator
+  const perSecond = stats.ratePerSecond + stats.callersPerSecond
+  const endUs = exhaustionUs(
+    generator.definition,
+    leasedUpTo > issued ? leasedUpTo : issued,
+    perSecond,
+    nowUs,
+  )
   return {
     generator,
     stats,

@@ -12,6 +12,10 @@ function advise(
   mode: GeneratorAnswer['mode'] = 'node',
 ) {
   const usual: Stats = {
+    leased: 0,
+    drawn: 0,
+    returned: 0,
+    callersPerSecond: 0,
     issued: 1,
     ratePerSecond: 100,
     peakPerSecond: 100,

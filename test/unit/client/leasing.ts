@@ -19,6 +19,8 @@ export class Leasing {
   ttlMs = 2 * horizonMs
   /** The sizes of all requests, also of those that were refused. */
   readonly asked: number[] = []
+  /** The ids that the source has counted as drawn. */
+  drawn = 0
   /** Throws what a quota says to a request for so many ids. */
   quota: (count: number) => void = () => {}
   /** From where ranges were given back. */
@@ -40,6 +42,9 @@ export class Leasing {
         horizonMs,
         onEvent: () => {},
         onAltered: () => {},
+        onDrawn: (ids) => {
+          this.drawn += ids
+        },
         definition: this.#definition,
         lease: async (count) => {
           this.asked.push(count)
@@ -106,6 +111,7 @@ export class Leasing {
       format: undefined,
       orders: undefined,
       clock: undefined,
+      drawnMax: undefined,
       nowUs: this.clock.wall,
       lease: this.#newest,
       ranges: [range],

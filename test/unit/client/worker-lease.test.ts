@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as clock from '../../../client/src/clock-code.ts'
+import { DrawnIds } from '../../../client/src/drawn-ids.ts'
 import { WorkerLease } from '../../../client/src/worker-lease.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { UsedTime } from '../../../src/ids/used-time.ts'
@@ -17,6 +18,7 @@ function granted(lease: string, fromUs: number, untilUs: number) {
 function leaseOf() {
   const service = new FakeService()
   const observed: number[] = []
+  const drawn = new DrawnIds()
   const marks = new Map<string, UsedTime>()
   const usedOf = (name: string) => {
     const used = marks.get(name) ?? new UsedTime()
@@ -30,9 +32,10 @@ function leaseOf() {
     holder: undefined,
     observe: (nowUs) => observed.push(nowUs),
     usedOf,
+    drawn,
   })
   const words = () => service.sent.map((sent) => sent.words.join(' '))
-  return { service, lease, observed, words }
+  return { service, lease, drawn, observed, words }
 }
 
 const noLease = () => {
@@ -136,7 +139,14 @@ describe('a worker lease', () => {
     const { service, lease, words } = leaseOf()
     service.answer = () => granted('x', 100, 300)
     const answer = { ...granted('x', 100, 200), kind: 'snowflake', definition: {} } as const
-    const none = { clock, format: undefined, orders: undefined, ttlMs: undefined, key: undefined }
+    const none = {
+      clock,
+      drawnMax: undefined,
+      format: undefined,
+      orders: undefined,
+      ttlMs: undefined,
+      key: undefined,
+    }
     const span = lease.adopt('event', { ...answer, ...none, ranges: [] }, 9)
     assert.deepEqual([span.untilUs, span.sentUs], [200, 9])
     await lease.secure('event')
@@ -159,6 +169,36 @@ describe('the rest of a span', () => {
     await lease.giveBack()
     assert.equal(service.sent.length, 3)
     assert.equal(lease.isHeld, false)
+  })
+
+  test('comes with what each generator has drawn, where the service takes reports', async () => {
+    const { service, lease, drawn, words } = leaseOf()
+    service.answer = () => granted('x', 100, 200)
+    await lease.secure('event')
+    drawn.count('event', 5)
+    await lease.secure('event')
+    service.answer = () => ({ ...granted('x', 100, 200), drawnMax: 1000 })
+    await lease.secure('other')
+    drawn.count('other', 7)
+    drawn.count('event', 1500)
+    await lease.secure('event')
+    service.answer = ({ words: [, name] }) => {
+      if (name === 'other') throw new FahaoError('ERR', 'an older node does not know DRAWN')
+      return 1
+    }
+    await lease.giveBack()
+    assert.deepEqual(
+      words().map((sent) => sent.replace(/ (?:COUNT 1 |UNTIL 200 )?TTL 60000/, '')),
+      [
+        'ID.LEASE event',
+        'ID.RENEW event x',
+        'ID.RENEW other x',
+        'ID.RENEW event x DRAWN 1000',
+        'ID.RETURN event x FROM 100 UNTIL 200 DRAWN 505',
+        'ID.RETURN other x FROM 100 UNTIL 200 DRAWN 7',
+      ],
+    )
+    assert.deepEqual([drawn.pending('event'), drawn.pending('other')], [0, 7])
   })
 
   test('is the whole of a span that no generator has used, also when another one was used before', async () => {

@@ -19,6 +19,7 @@ import { compileFormat } from '../../../src/ids/format.ts'
 import { IdText } from '../../../src/ids/id-text.ts'
 import type { Run } from '../../../src/ids/run.ts'
 import { Run as IdRun } from '../../../src/ids/run.ts'
+import { noCallers } from '../../../src/issuing/caller-ids.ts'
 import type { DrawOptions, IssuerStats } from '../../../src/issuing/issuer.ts'
 import { partOf } from '../catalogue/part-of.ts'
 
@@ -60,6 +61,9 @@ export class FakeGenerator implements Generator {
     return increment === 1 && within === 'ordered' && scramble === false
   }
 
+  /** Ids that callers have reported. */
+  reported = 0
+
   take(count: number, run: Run): number {
     if (this.dry) return 0
     const stride = this.definition.increment ?? 1
@@ -85,6 +89,10 @@ export class FakeGenerator implements Generator {
     return this.nextIsSafe() && this.take(1, run) > 0 ? run.number : -1
   }
 
+  noteDrawn(ids: number): void {
+    this.reported += ids
+  }
+
   nextIsSafe(): boolean {
     return this.next <= safeMax
   }
@@ -95,6 +103,8 @@ export class FakeGenerator implements Generator {
 
   stats(): IssuerStats {
     return {
+      ...noCallers,
+      drawn: this.reported,
       issued: this.drawn,
       ratePerSecond: 2.5,
       peakPerSecond: 3,

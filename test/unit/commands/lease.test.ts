@@ -23,6 +23,7 @@ test('ID.LEASE of a snowflake replies a worker id and its span, and ID.RENEW ext
     'incarnation',
     'definition',
     'nowUs',
+    'drawnMax',
     'lease',
     'worker',
     'fromUs',
@@ -36,6 +37,27 @@ test('ID.LEASE of a snowflake replies a worker id and its span, and ID.RENEW ext
   const renewed = given(await desk.ask('id.renew', 'event', lease.lease, 'until', String(lease.untilUs)))
   assert.deepEqual([renewed.worker, renewed.fromUs], [lease.worker, lease.fromUs])
   assert.ok(renewed.untilUs > lease.untilUs)
+})
+
+test('DRAWN with a lease, a renewal and a return counts the ids that a holder has issued itself', async () => {
+  const desk = new Desk()
+  const event = desk.catalogue.make('event', { kind: 'snowflake' })
+  const lease = given(await desk.ask('ID.LEASE', 'event', 'DRAWN', '3'))
+  const until = ['UNTIL', String(lease.untilUs)]
+  const renewed = given(await desk.ask('ID.RENEW', 'event', lease.lease, ...until, 'DRAWN', '40'))
+  assert.equal(event.reported, 43)
+  assert.match(
+    await desk.error('ID.RENEW', 'event', lease.lease, ...until, 'DRAWN', '-1'),
+    /^ERR DRAWN is -1; give the ids issued since/,
+  )
+  assert.match(
+    await desk.error('ID.LEASE', 'event', 'DRAWN', '1000000000001'),
+    /^ERR DRAWN is 1000000000001; /,
+  )
+  assert.match(await desk.error('ID.RENEW', 'event', 'no-lease', ...until, 'DRAWN', '40'), /^NOLEASE/)
+  const back = ['FROM', String(lease.fromUs), 'UNTIL', String(renewed.untilUs)]
+  assert.equal(await desk.ask('ID.RETURN', 'event', lease.lease, ...back, 'DRAWN', '500'), 1)
+  assert.equal(event.reported, 543)
 })
 
 test('ID.RETURN replies whether the rest was given back', async () => {
@@ -79,6 +101,7 @@ test('ID.LEASE of a segment replies a range of raw values, and ID.RETURN takes i
     incarnation: '1',
     definition: JSON.stringify(definitionJson(order.definition)),
     nowUs: lease.nowUs,
+    drawnMax: 1_000_000_000_000,
     lease: lease.lease,
     ranges: [['10', '110']],
     ttlMs: 5000,
@@ -106,6 +129,7 @@ test('ID.LEASE of a scrambled segment leases nothing to a user without the permi
     incarnation: '1',
     definition: JSON.stringify(definitionJson(definition)),
     nowUs: lease.nowUs,
+    drawnMax: 1_000_000_000_000,
     lease: null,
   })
   assert.equal(desk.rangeLeases.figures().ids, before)

@@ -21,6 +21,7 @@ import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { compileFormat } from '../../../src/ids/format.ts'
 import { IdText } from '../../../src/ids/id-text.ts'
 import { Run } from '../../../src/ids/run.ts'
+import { noCallers } from '../../../src/issuing/caller-ids.ts'
 import type { DrawOptions, IssuerStats } from '../../../src/issuing/issuer.ts'
 import { Pools } from '../../../src/leasing/pools.ts'
 import { RangeLeases } from '../../../src/leasing/range-leases.ts'
@@ -38,6 +39,7 @@ import { partOf } from '../catalogue/part-of.ts'
 
 const nowUs = Date.UTC(2026, 10, 1) * 1000
 const noStats: IssuerStats = {
+  ...noCallers,
   issued: 0,
   ratePerSecond: 0,
   peakPerSecond: 0,
@@ -110,9 +112,16 @@ export class FakeGenerator implements Generator {
     this.#waiting.clear()
   }
 
+  /** Ids that callers have reported. */
+  reported = 0
+
   takeNumber(): number {
     const run = new Run()
     return this.nextIsSafe() && this.take(1, run) > 0 ? run.number : -1
+  }
+
+  noteDrawn(ids: number): void {
+    this.reported += ids
   }
 
   nextIsSafe(): boolean {

@@ -22,7 +22,17 @@ describe('a worker lease over HTTP', () => {
     const { lease, worker, definition, ...span } = taken.json()
     assert.deepEqual(
       [taken.statusCode, span],
-      [200, { kind: 'snowflake', incarnation: '1', nowUs, fromUs: nowUs, untilUs: nowUs + 5_000_000 }],
+      [
+        200,
+        {
+          kind: 'snowflake',
+          incarnation: '1',
+          nowUs,
+          drawnMax: 1_000_000_000_000,
+          fromUs: nowUs,
+          untilUs: nowUs + 5_000_000,
+        },
+      ],
     )
     assert.equal(definition.kind, 'snowflake')
     const renewed = await send('PATCH', `${leases}/${lease}?until=${span.untilUs}&ttl=1m`)

@@ -1,0 +1,97 @@
+/**
+ * The ids of one generator that callers issue in their own processes, as this node knows them since it opened the generator.
+ *
+ * Invariants
+ *  1. Each count only grows. `leased` and `returned` are of this node's own leases; `drawn` is what callers have reported, with
+ *     whichever request, so each of them may be larger than another on one node.
+ *  2. The rate is that of the space that callers use up: what was leased and not given back, or what was drawn if that is more, as of
+ *     a snowflake, of which time is leased and no number of ids. It is taken from one lease or report to another one, a minute or
+ *     more apart: leases come in lumps that last for minutes.
+ */
+import { assert } from '../base/assert.ts'
+import type { Clock } from '../base/clock.ts'
+
+/** Figures since the generator was opened here. */
+export type CallerStats = {
+  /** Ids in ranges that callers got. */
+  readonly leased: number
+  /** Ids that callers have issued, as they report with later requests. */
+  readonly drawn: number
+  /** Ids in ranges that were given back. */
+  readonly returned: number
+  /** Ids that callers use up per second, over the last minute, or between the last two leases or reports. */
+  readonly callersPerSecond: number
+}
+
+/** The figures of a generator of which callers have nothing. */
+export const noCallers: CallerStats = Object.freeze({ leased: 0, drawn: 0, returned: 0, callersPerSecond: 0 })
+
+const spanUs = 60_000_000
+const markUs = 1_000_000
+
+/** Counts what callers have. */
+export class CallerIds {
+  readonly #clock: Clock
+  /** The ids that were used up at some moments, at least `markUs` apart: the first is `spanUs` old or older, or the only one so old. */
+  readonly #marks: { readonly us: number; used: number }[]
+  #leased = 0
+  #drawn = 0
+  #returned = 0
+  #leasedUpTo: bigint | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#marks = [{ us: clock.monoUs(), used: 0 }]
+  }
+
+  /** The end of the highest range that was leased here; undefined: none was. */
+  get leasedUpTo(): bigint | undefined {
+    return this.#leasedUpTo
+  }
+
+  /** A caller got a range of so many ids, which ends at the raw value `end`. */
+  leased(ids: number, end: bigint): void {
+    this.#leased += ids
+    if (this.#leasedUpTo === undefined || end > this.#leasedUpTo) this.#leasedUpTo = end
+    this.#mark()
+  }
+
+  /** A caller has issued so many ids since its last report. */
+  drawn(ids: number): void {
+    assert(ids >= 0, 'ids are drawn')
+    this.#drawn += ids
+    if (ids > 0) this.#mark()
+  }
+
+  /** Ids of a range went back. */
+  returned(ids: number): void {
+    this.#returned += ids
+    this.#mark()
+  }
+
+  /** Figures for INFO and metrics. */
+  stats(): CallerStats {
+    return {
+      leased: this.#leased,
+      drawn: this.#drawn,
+      returned: this.#returned,
+      callersPerSecond: this.#perSecond(),
+    }
+  }
+
+  #mark(): void {
+    const us = this.#clock.monoUs()
+    const used = Math.max(this.#leased - this.#returned, this.#drawn)
+    const newest = this.#marks.at(-1)!
+    // The first one is where the time begins.
+    if (this.#marks.length > 1 && us - newest.us < markUs) newest.used = used
+    else this.#marks.push({ us, used })
+    while (this.#marks.length > 2 && this.#marks[1]!.us <= us - spanUs) this.#marks.shift()
+  }
+
+  #perSecond(): number {
+    const [first, newest] = [this.#marks[0]!, this.#marks.at(-1)!]
+    const passedUs = Math.max(newest.us - first.us, this.#clock.monoUs() - newest.us, spanUs)
+    return Math.max(0, ((newest.used - first.used) / passedUs) * 1_000_000)
+  }
+}
