@@ -6,4 +6,8 @@ sh scripts/prepare.sh
 # The pinned Node comes first; npm puts it there too, but this script may be run without npm.
 PATH="$PWD/node_modules/.bin:$PATH"
 export PATH
-exec node dist/cli/fahao.js serve --config examples/fahao.yaml "$@"
+case " $* " in
+*' --config '* | *' --config='*) ;; # another file in place of the examples
+*) set -- --config examples/fahao.yaml "$@" ;;
+esac
+exec node dist/cli/fahao.js serve "$@"

@@ -96,7 +96,7 @@ describe('the package', () => {
 
     test('has the client that the MySQL proxy takes ids with', async () => {
       const code = `const { clientSupply } = await import('${join(installed, 'dist', 'cli', 'client-supply.js')}')
-        const supply = await clientSupply({ url: 'http://127.0.0.1:1', timeoutMs: 1000 })
+        const supply = await clientSupply({ urls: ['http://127.0.0.1:1'], timeoutMs: 1000 })
         await supply.close()
         console.log('closed')`
       assert.equal(await evaluate(code), 'closed\n')

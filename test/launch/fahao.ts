@@ -136,7 +136,7 @@ export class FahaoServer {
   }
 
   #flags(): string[] {
-    const { tls } = this.#options
+    const { tls, checkout, args = [] } = this.#options
     return [
       'serve',
       ...[
@@ -149,10 +149,10 @@ export class FahaoServer {
       ],
       // RawClient, redis-cli and redis-benchmark do not name themselves, and read integers exactly. Older servers do not
       // know the flag.
-      ...(this.#options.checkout ? [] : ['--rounding-guard', 'known']),
+      ...(checkout || args.includes('--rounding-guard') ? [] : ['--rounding-guard', 'known']),
       ...(tls ? ['--tls-cert', tls.cert, '--tls-key', tls.key, '--tls-ca', tls.ca] : []),
       ...(this.#options.config ? ['--config', this.#options.config] : []),
-      ...(this.#options.args ?? []),
+      ...args,
     ]
   }
 }

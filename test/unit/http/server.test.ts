@@ -124,7 +124,7 @@ describe('the HTTP server', () => {
         '',
       )
       assert.equal(order.issued, 0)
-      first.end('GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
+      first.write('GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
       const rejected = `^fahao_connections_rejected_total\\{protocol="http",reason="${reason}"\\} 1$`
       assert.match(await readAll(first), new RegExp(rejected, 'm'))
     })
@@ -132,7 +132,11 @@ describe('the HTTP server', () => {
 
   test('has connections give way whose requests were of no user', async () => {
     const node = fakeNode({ httpConnectionsMax: 1 })
-    const access = { initial: unauthenticated, initialOf: () => unauthenticated } as unknown as AccessControl
+    const access = {
+      initial: unauthenticated,
+      initialOf: () => unauthenticated,
+      subjects: node.access.subjects,
+    } as unknown as AccessControl
     const server = await startHttpServer({ node: { ...node, access }, host: '127.0.0.1', port: 0 })
     running.push(server)
     const probe = connect(server.port, '127.0.0.1')
@@ -155,7 +159,7 @@ describe('the HTTP server', () => {
     const asked = 'GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'
     assert.match(await exchange(server.port, asked), /^HTTP\/1\.1 200/)
     assert.equal(await given, '')
-    known.end('GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
+    known.write('GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
     const metrics = await readAll(known)
     assert.match(metrics, /^fahao_connections_rejected_total\{protocol="http",reason="pending"\} 1$/m)
     assert.match(metrics, /^fahao_connections_pending\{protocol="http"\} 0$/m)

@@ -220,7 +220,7 @@ describe('group commit', () => {
     await held.arrived
     await one.catalogue.alter('order', { increment: 10, offset: 0n })
     held.letGo()
-    assert.deepEqual(await waiting, [10n])
+    assert.deepEqual(await waiting, [20n])
   })
 
   it('waits for the callers that it has just served, but only for a quarter of the time of a reserve', async () => {
