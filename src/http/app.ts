@@ -3,6 +3,7 @@ import type { ServerOptions } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
+import { type Clock, systemClock } from '../base/clock.ts'
 import type { Certificates } from '../node/certificates.ts'
 import type { CompatName } from '../node/compat-settings.ts'
 import type { Config } from '../node/config-schema.ts'
@@ -39,7 +40,15 @@ import { Metrics, metricsOperation } from './ops/metrics.ts'
 import { openApiOperation } from './ops/openapi.ts'
 import { recording } from './recording.ts'
 import { countRequests, type HttpTraffic, noTraffic } from './traffic.ts'
-import { isIgnored, isLate, lateRefusal, methodRefusal, refusalOf, refuseWithin } from './unreadable.ts'
+import {
+  isIgnored,
+  isLate,
+  lateRefusal,
+  methodRefusal,
+  type Refuse,
+  refusalOf,
+  refuseWithin,
+} from './unreadable.ts'
 
 /** The parts of the HTTP side. */
 export type HttpOptions = {
@@ -60,6 +69,8 @@ export type HttpOptions = {
   readonly compat?: readonly CompatName[]
   /** Serves these APIs only, for a port of the replaced service. */
   readonly compatOnly?: boolean
+  /** Of the times of requests. Default: the machine's. */
+  readonly clock?: Clock
   /** The counters; servers that share them are counted as one. */
   readonly traffic?: HttpTraffic
   /** Called for each request that a user may send, with its connection. */
@@ -73,7 +84,12 @@ const parameterCharactersMax = 3 * 256
 export function buildHttpApp(options: HttpOptions): FastifyInstance {
   const { node, log, tls } = options
   const { config, mayIssue } = node
-  const refuse = refuseWithin(config.httpUnreadTimeoutMs)
+  const traffic = options.traffic ?? noTraffic()
+  const endWith = refuseWithin(config.httpUnreadTimeoutMs)
+  const refuse: Refuse = (socket, refusal) => {
+    traffic.requests.failed('ERR')
+    endWith(socket, refusal)
+  }
   const backlog = new Backlog(backlogLimits(config), {
     late: (socket) => refuse(socket, lateRefusal),
     shortChunks: (socket) => refuse(socket, shortChunksRefusal),
@@ -137,8 +153,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   if (cluster !== undefined) {
     forwardRequests(app, cluster, config.callTimeoutMs, tls?.dial ?? dialPlain, node.access)
   }
-  const traffic = options.traffic ?? noTraffic()
-  countRequests(app, traffic)
+  countRequests(app, traffic, options.clock ?? systemClock)
   const compat = mountCompatApis(app, node, options.compat ?? [], log)
   if (options.compatOnly) {
     answerFailuresAsSpring(app, node, compat, log)

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { systemClock } from '../base/clock.ts'
 import { restMs, restsAfter } from '../node/turns.ts'
 import { HttpRefusal, problemOf, problemType, retryAfterSecondsOf, withoutTokens } from './problem.ts'
+import { countFailure } from './traffic.ts'
 
 /** The log of this server's own faults. A pino logger is one. */
 export interface HttpLog {
@@ -20,6 +21,7 @@ export function sendProblem(
   log?: HttpLog,
 ): FastifyReply {
   const problem = problemOf(error, request.url, request.access)
+  countFailure(request, error)
   if (problem.status === 500) log?.error({ err: error, path: problem.instance }, 'an HTTP request failed')
   if (error instanceof HttpRefusal) reply.headers(error.headers)
   const retryAfter = retryAfterSecondsOf(error)

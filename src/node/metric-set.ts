@@ -1,11 +1,14 @@
 /** Prometheus metrics, each of which is read when it is scraped. */
-import { Counter, Gauge, Registry } from 'prom-client'
+import { Counter, Gauge, type Metric, Registry } from 'prom-client'
 
 /** A labelled value. */
 export type MetricValue = readonly [labels: Record<string, string>, value: number]
 
 /** Reads a metric: its labelled values, or the value of a metric without labels; undefined: it has none now. */
 export type ReadMetric = () => readonly MetricValue[] | number | undefined
+
+/** A labelled histogram: the counts of its buckets, of which the last has no bound, and the sum of all values. */
+export type HistogramValue = readonly [labels: Record<string, string>, counts: readonly number[], sum: number]
 
 /** The metrics of one process. */
 export class MetricSet {
@@ -19,6 +22,37 @@ export class MetricSet {
   /** Adds a metric whose value only grows, until the process ends. */
   counter(name: string, help: string, labelNames: string[], read: ReadMetric): void {
     this.add('counter', name, help, labelNames, read)
+  }
+
+  /** Adds a histogram that is counted elsewhere: one of prom-client takes longer than many a request. */
+  histogram(
+    name: string,
+    help: string,
+    bounds: readonly number[],
+    read: () => readonly HistogramValue[],
+  ): void {
+    const get = async () => ({
+      ...about,
+      values: read().flatMap(([labels, counts, sum]) => {
+        let count = 0
+        const buckets = counts.map((own, index) => {
+          count += own
+          return {
+            metricName: `${name}_bucket`,
+            labels: { ...labels, le: bounds[index] ?? '+Inf' },
+            value: count,
+          }
+        })
+        return [
+          ...buckets,
+          { metricName: `${name}_sum`, labels, value: sum },
+          { metricName: `${name}_count`, labels, value: count },
+        ]
+      }),
+    })
+    const about = { name, help, type: 'histogram', aggregator: 'sum' }
+    // All that the registry asks a metric for.
+    this.registry.registerMetric({ ...about, get } as unknown as Metric)
   }
 
   /** Adds a metric of either type. */

@@ -1,10 +1,12 @@
 /** The metrics of the listeners of a process: connections and requests, by the name of the protocol. */
 import type { Traffic } from '../commands/context.ts'
 import type { ConnectionCounts } from './admission.ts'
-import type { MetricSet, MetricValue } from './metric-set.ts'
+import type { HistogramValue, MetricSet, MetricValue } from './metric-set.ts'
+import { type RequestFigures, requestBuckets } from './request-figures.ts'
 
 /** What a transport counts. */
-export type TransportFigures = Readonly<ConnectionCounts> & Pick<Traffic, 'commands'>
+export type TransportFigures = Readonly<ConnectionCounts> &
+  Pick<Traffic, 'commands'> & { readonly requests: RequestFigures }
 
 /** Reads the figures of each transport, by the name of its protocol; undefined for one that is not served. */
 export type TransportSources = Readonly<Record<string, (() => TransportFigures) | undefined>>
@@ -15,7 +17,7 @@ export function addTransportMetrics(metrics: MetricSet, sources: TransportSource
     Object.entries(sources).flatMap(([protocol, read]) =>
       read === undefined ? [] : [{ protocol, figures: read() }],
     )
-  const all = (figure: Exclude<keyof TransportFigures, 'rejected'>) => () =>
+  const all = (figure: Exclude<keyof TransportFigures, 'rejected' | 'requests'>) => () =>
     transports().map(({ protocol, figures }): MetricValue => [{ protocol }, figures[figure]])
   const labels = ['protocol']
   metrics.gauge('fahao_connections', 'Open connections.', labels, all('connections'))
@@ -29,4 +31,20 @@ export function addTransportMetrics(metrics: MetricSet, sources: TransportSource
     ),
   )
   metrics.counter('fahao_requests_total', 'Commands and requests received.', labels, all('commands'))
+  const times = 'How long requests took in this process; of RESP only those that waited.'
+  metrics.histogram('fahao_request_seconds', times, requestBuckets, () =>
+    transports().map(
+      ({ protocol, figures: { requests } }): HistogramValue => [
+        { protocol },
+        requests.counts,
+        requests.seconds,
+      ],
+    ),
+  )
+  const errors = 'Errors that clients got, by code.'
+  metrics.counter('fahao_errors_total', errors, [...labels, 'code'], () =>
+    transports().flatMap(({ protocol, figures: { requests } }) =>
+      [...requests.errors].map(([code, count]): MetricValue => [{ protocol, code }, count]),
+    ),
+  )
 }

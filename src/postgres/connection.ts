@@ -15,10 +15,11 @@
  *  9. What came before TLS, in the clear, does not count after it.
  */
 import type { Socket } from 'node:net'
-import { systemClock } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
 import type { FahaoError } from '../base/errors.ts'
 import { type CallerFacts, CallerSession } from '../commands/caller-session.ts'
 import type { Admission } from '../node/admission.ts'
+import { Arrivals } from '../node/arrivals.ts'
 import { restMs, Share, shareBytes, type Taker } from '../node/turns.ts'
 import type { Sender, UnreadBudget } from '../node/unread-budget.ts'
 import { Deadlines } from './deadlines.ts'
@@ -29,6 +30,7 @@ import { SqlError } from './sql/sql-error.ts'
 
 /** What the connections of a server share. */
 export type ConnectionHost = LoginHost & {
+  readonly clock: Clock
   readonly unread: UnreadBudget
   readonly admission: Pick<Admission<Connection>, 'setPending'>
   /** Called before messages are carried out, in every callback; undefined: there is nothing to check. */
@@ -54,6 +56,7 @@ export class Connection implements Taker, Sender {
   readonly #host: ConnectionHost
   readonly #dialogue: Dialogue
   readonly #share: Share
+  readonly #arrivals = new Arrivals()
   #socket: Socket
   #phase: Phase = 'open'
   /** `serving`: in `#serveNow`. `queued`: goes on in a later turn. `waiting`: for a promise. `upgrading`: to TLS. */
@@ -75,7 +78,7 @@ export class Connection implements Taker, Sender {
       { ...facts, door: 'postgres', access: host.unauthenticated },
       { unreadBytes: () => this.unreadBytes, close: () => this.#closeAfterReply(farewells.killed) },
     )
-    this.#deadlines = new Deadlines(host.limits, this.session.startedMonoUs)
+    this.#deadlines = new Deadlines(host.limits, this.session.startedMonoUs, host.clock)
     this.#share = new Share(host.turns)
     this.#dialogue = new Dialogue(this.session, host)
     this.#listen()
@@ -177,7 +180,9 @@ export class Connection implements Taker, Sender {
     if (this.#phase === 'closed') return
     this.#host.totals.bytesIn += chunk.length
     this.#dialogue.frames.push(chunk)
-    this.session.lastCommandMonoUs = systemClock.monoUs()
+    const nowUs = this.#host.clock.monoUs()
+    this.#arrivals.add(nowUs, chunk.length, this.#activity !== 'idle' || this.#blocked)
+    this.session.lastCommandMonoUs = nowUs
     if (this.#activity === 'waiting') this.#adjustReading()
     else this.#serve()
     if (this.queuedBytes > 0) this.#host.unread.update(this)
@@ -192,10 +197,11 @@ export class Connection implements Taker, Sender {
 
   /** Goes on until everything is done, its share is used up or something is awaited. */
   #serveNow(): void {
-    const { output, turns } = this.#host
+    const { output, turns, totals } = this.#host
     this.#host.mayIssue?.()
     this.#activity = 'serving'
     const { spent } = turns
+    const counted = totals.commands
     const before = output.length
     let more = true
     while (more && turns.spent + output.length - before - spent < shareBytes && this.#mayGoOn) {
@@ -204,6 +210,8 @@ export class Connection implements Taker, Sender {
     }
     this.#flush()
     this.#share.use(turns.spent - spent)
+    // The newest statement is measured when its result is here.
+    this.#measure(totals.commands - counted - (this.#isAwaiting ? 1 : 0))
     // `#advance` may have changed it.
     if (this.#activity !== 'serving') return this.#adjustReading()
     this.#activity = 'idle'
@@ -211,6 +219,13 @@ export class Connection implements Taker, Sender {
     if (isRefused || (more && this.#mayGoOn)) return this.#queue(false, isRefused ? restMs : 0)
     if (!this.#blocked && (this.#phase === 'closing' || this.#phase === 'finishing')) return this.#close()
     if (this.#blocked || this.#socket.isPaused()) this.#adjustReading()
+  }
+
+  /** Counts the statements that were answered in this callback: all of them at once, with one reading of the clock. */
+  #measure(answered: number): void {
+    const { figures, clock } = this.#host
+    if (answered > 0) figures.took(clock.monoUs() - this.#arrivals.oldestUs, answered)
+    this.#arrivals.carriedOut(this.#dialogue.frames.pendingBytes)
   }
 
   /** In `closing` only the current result goes on. */
@@ -261,8 +276,15 @@ export class Connection implements Taker, Sender {
     this.#host.upgrade(this, socket)
   }
 
+  /** Whether the result of a statement is awaited, and not the outcome of a login. */
+  get #isAwaiting(): boolean {
+    return this.#activity === 'waiting' && this.#dialogue.isLoggedIn
+  }
+
   #wait(settled: Promise<() => Step>): void {
     this.#activity = 'waiting'
+    const isStatement = this.#dialogue.isLoggedIn
+    const { oldestUs } = this.#arrivals
     void settled.then((write) =>
       this.#contain(() => {
         this.#activity = 'idle'
@@ -270,6 +292,7 @@ export class Connection implements Taker, Sender {
         // More promises may settle in this turn of the event loop: one write for all their replies.
         this.#cork()
         this.#follow(write())
+        if (isStatement) this.#host.figures.took(this.#host.clock.monoUs() - oldestUs)
         this.#serve()
       }),
     )

@@ -326,8 +326,9 @@ export class Conversation {
   /** Tells the client the error of what it has asked for. */
   #refuse(error: unknown): void {
     if (error instanceof FatalError) throw error
-    const { output, turns } = this.#host
+    const { output, turns, figures } = this.#host
     output.abandon()
+    figures.failed(error instanceof FahaoError ? error.code : 'ERR')
     turns.spend(workBytes.error)
     this.#writer = undefined
     this.#writeNotices()

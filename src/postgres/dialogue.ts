@@ -101,6 +101,7 @@ export class Dialogue {
     if (!(cause instanceof FahaoError)) this.#host.onError(cause, this.#session)
     const told = cause instanceof FahaoError ? cause : new SqlError('XX000', 'internal error; the log has it')
     this.#host.output.abandon()
+    this.#host.figures.failed(told.code)
     writeError(this.#host.output, told, 'FATAL')
     this.frames.clear()
     return 'end'

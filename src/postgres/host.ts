@@ -1,5 +1,6 @@
 /** What all connections of a server share. */
 import type { ClientSession } from '../commands/context.ts'
+import type { RequestFigures } from '../node/request-figures.ts'
 import type { Turns } from '../node/turns.ts'
 import type { PostgresLimits } from './limits.ts'
 import type { Output } from './output.ts'
@@ -30,6 +31,7 @@ export type ConversationHost = {
   readonly output: Output
   readonly turns: Turns
   readonly totals: Totals
+  readonly figures: RequestFigures
   /** Begins to compile a text. */
   compile(text: string): Compilation
   /** Called with errors that are no client's fault. */

@@ -7,13 +7,14 @@ import { createServer as createTlsServer, type TLSSocket, type Server as TlsServ
 import { type Access, unauthenticated } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
 import { addressText } from '../base/address.ts'
-import { systemClock, type Timer } from '../base/clock.ts'
+import { type Clock, systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import type { ClientSession, Traffic } from '../commands/context.ts'
 import type { InProcess } from '../commands/in-process.ts'
 import { Admission, type ConnectionCounts, noConnections } from '../node/admission.ts'
 import type { Certificates } from '../node/certificates.ts'
 import { certificateName, type Handshakes, transportOf } from '../node/handshakes.ts'
+import { RequestFigures } from '../node/request-figures.ts'
 import { turns } from '../node/turns.ts'
 import { UnreadBudget } from '../node/unread-budget.ts'
 import { CancelKeys } from './cancel-keys.ts'
@@ -44,12 +45,14 @@ export type PostgresServerOptions = {
   readonly tls?: Certificates | undefined
   /** The id of a new connection, unique in the process. */
   readonly nextId: () => number
+  /** Default: the machine's. */
+  readonly clock?: Clock
   /** Called with errors that are no client's fault. */
   readonly onError?: (error: unknown, session?: ClientSession) => void
 }
 
 /** Figures of a server, since it started, and its open connections. */
-export type PostgresStats = Traffic & Readonly<ConnectionCounts>
+export type PostgresStats = Traffic & Readonly<ConnectionCounts> & { readonly requests: RequestFigures }
 
 const keepAliveMs = 60_000
 const sweepMsMax = 1000
@@ -93,6 +96,8 @@ export class PostgresServer {
   readonly #host: ConnectionHost
   readonly #options: PostgresServerOptions
   readonly #totals: Totals = { commands: 0, bytesIn: 0, bytesOut: 0 }
+  readonly #figures = new RequestFigures()
+  readonly #clock: Clock
   readonly #corked: Connection[] = []
   readonly #counts = noConnections()
   #sweep: Timer | undefined
@@ -107,6 +112,7 @@ export class PostgresServer {
     this.address = addressText({ host: bound.address, port: bound.port })
     this.#server = server
     this.#options = options
+    this.#clock = options.clock ?? systemClock
     this.#tls = options.tls && this.#openTls(options.tls)
     const limits = { ...defaultLimits, ...options.limits }
     this.#admission = new Admission(limits, this.#counts, (connection) => connection.drop())
@@ -133,7 +139,14 @@ export class PostgresServer {
   get stats(): PostgresStats {
     const { commands, bytesIn, bytesOut } = this.#totals
     const { limit, address } = this.#counts.rejected
-    return { ...this.#counts, connectionsRejected: limit + address, commands, bytesIn, bytesOut }
+    return {
+      ...this.#counts,
+      connectionsRejected: limit + address,
+      commands,
+      bytesIn,
+      bytesOut,
+      requests: this.#figures,
+    }
   }
 
   /**
@@ -202,6 +215,8 @@ export class PostgresServer {
   #makeHost(limits: PostgresLimits): ConnectionHost {
     const { inProcess, access, version, mayIssue, onError } = this.#options
     return {
+      clock: this.#clock,
+      figures: this.#figures,
       limits,
       inProcess,
       access,
@@ -215,7 +230,7 @@ export class PostgresServer {
       output: new Output(),
       turns,
       totals: this.#totals,
-      unread: new UnreadBudget(limits, systemClock),
+      unread: new UnreadBudget(limits, this.#clock),
       admission: this.#admission,
       onError: (error, session) => onError?.(error, session),
       upgrade: (connection, socket) => {
@@ -246,8 +261,8 @@ export class PostgresServer {
       unauthenticatedTimeoutMs,
       idleTimeoutMs || sweepMsMax,
     )
-    this.#sweep = systemClock.timer(Math.min(sweepMsMax, Math.max(10, shortestMs / 4)), () => {
-      const nowUs = systemClock.monoUs()
+    this.#sweep = this.#clock.timer(Math.min(sweepMsMax, Math.max(10, shortestMs / 4)), () => {
+      const nowUs = this.#clock.monoUs()
       this.#host.unread.sweep(nowUs)
       for (const connection of [...this.#admission.connections]) connection.sweep(nowUs)
       this.#sweepSoon()

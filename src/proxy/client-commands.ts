@@ -106,8 +106,8 @@ export interface CommandHost {
   /** Reads the client again, when a statement has been filled in. `rest`: as for `take`. */
   resumed(rest: Buffer | undefined): void
   fail(error: unknown): void
-  /** Counts a command. */
-  counted(): void
+  /** Counts a command. `isAnswered`: it has a reply. */
+  counted(isAnswered: boolean): void
   /** Makes both directions opaque. */
   becomeOpaque(): void
   /** Replies to a command that is not sent. */
@@ -157,7 +157,7 @@ export class ClientCommands extends PacketWalker {
     }
     const form = forms[bytes[at + headerBytes]!]
     if (length === 0 || sequence !== 0 || form === undefined) return this.#judgeUnknown(sequence)
-    this.#host.counted()
+    this.#host.counted(form !== 'none')
     if (this.#holds(bytes, at, length)) return 'hold'
     if (form !== 'none') this.#host.expect(form)
     return 'pass'
@@ -228,7 +228,7 @@ export class ClientCommands extends PacketWalker {
       return 'pass'
     }
     if (sequence !== 0) return this.#lose(sequence)
-    this.#host.counted()
+    this.#host.counted(true)
     return 'hold'
   }
 

@@ -8,8 +8,9 @@
  *  3. A connection that finishes ends as soon as every command has been answered outside of a transaction.
  */
 import type { Socket } from 'node:net'
-import { systemClock } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
+import type { RequestFigures } from '../node/request-figures.ts'
 import type { Sender, UnreadBudget } from '../node/unread-budget.ts'
 import { failed, noServer, outOfOrder, shuttingDown, tooLong, unclear, unreachable } from './endings.ts'
 import type { Filling } from './filling.ts'
@@ -33,6 +34,8 @@ export type ConnectionHost = {
   readonly upstream: Upstream
   readonly limits: ProxyLimits
   readonly totals: ProxyTotals
+  readonly figures: RequestFigures
+  readonly clock: Clock
   readonly unread: UnreadBudget
   /** Undefined: no table is filled in. */
   readonly filling: Filling | undefined
@@ -63,6 +66,9 @@ export class Connection implements Sender {
   #login: Login | undefined
   /** Undefined before the login. */
   #relay: Relay | undefined
+  /** Commands that are answered together, and when the first of them arrived. */
+  #unmeasured = 0
+  #sinceUs = 0
   #isFinishing = false
   /** The client has sent what is no command, and has not been told yet: replies to commands before it are missing. */
   #isLost = false
@@ -76,7 +82,7 @@ export class Connection implements Sender {
 
   constructor(client: Socket, host: ConnectionHost) {
     this.#host = host
-    this.#silentSinceUs = systemClock.monoUs()
+    this.#silentSinceUs = this.#host.clock.monoUs()
     this.#deadlineUs = this.#silentSinceUs + host.limits.loginTimeoutMs * 1000
     this.#pair = this.#makePair(client)
     this.#login = this.#makeLogin()
@@ -166,8 +172,28 @@ export class Connection implements Sender {
     if (this.#isOver) return
     this.#isActive = true
     this.#host.totals.bytesIn += chunk.length
-    if (this.#relay !== undefined) this.#postpone(this.#relay.fromClient(chunk))
+    if (this.#relay !== undefined) this.#take(this.#relay, chunk)
     else this.#login?.fromClient(chunk)
+  }
+
+  #take(relay: Relay, chunk: Buffer): void {
+    if (this.#isAnswered(relay)) {
+      this.#sinceUs = this.#host.clock.monoUs()
+      this.#unmeasured = 0
+    }
+    this.#postpone(relay.fromClient(chunk))
+    this.#measure(relay)
+  }
+
+  #isAnswered(relay: Relay): boolean {
+    return relay.outstanding === 0 && !relay.isSuspended
+  }
+
+  /** Counts the commands since the connection was without one, once all of them are answered. */
+  #measure(relay: Relay): void {
+    if (this.#unmeasured === 0 || !this.#isAnswered(relay)) return
+    this.#host.figures.took(this.#host.clock.monoUs() - this.#sinceUs, this.#unmeasured)
+    this.#unmeasured = 0
   }
 
   #postpone(rest: Buffer | undefined): void {
@@ -176,8 +202,10 @@ export class Connection implements Sender {
   }
 
   #fromServer(chunk: Buffer): void {
-    if (this.#relay !== undefined) this.#relay.fromServer(chunk)
-    else this.#login?.fromServer(chunk)
+    if (this.#relay !== undefined) {
+      this.#relay.fromServer(chunk)
+      this.#measure(this.#relay)
+    } else this.#login?.fromServer(chunk)
     if (this.#isLost) this.#endIfAnswered()
     if (this.#isFinishing) this.#finishIfIdle()
   }
@@ -196,6 +224,7 @@ export class Connection implements Sender {
   /** A statement has been filled in. */
   #resumed(rest: Buffer | undefined): void {
     this.#postpone(rest)
+    if (this.#relay !== undefined) this.#measure(this.#relay)
     this.#host.unread.update(this)
     if (this.#isFinishing) this.#finishIfIdle()
     this.#pair.readClient()
@@ -207,9 +236,11 @@ export class Connection implements Sender {
       statementsBytesMax: this.#host.limits.statementsBytesMax,
       toClient: (bytes) => this.#toClient(bytes),
       toServer: (bytes) => this.#pair.toServer(bytes),
-      counted: () => {
+      counted: (isAnswered) => {
         this.#host.totals.commands++
+        if (isAnswered) this.#unmeasured++
       },
+      refused: ({ registered }) => this.#host.figures.failed(registered ?? 'ERR'),
       holding: (heldBytes) => this.#holding(heldBytes),
       weighed: () => {
         if (this.queuedBytes > 0) this.#host.unread.update(this)
@@ -224,7 +255,7 @@ export class Connection implements Sender {
     this.#host.onLoggedIn(this)
     const { fromClient, fromServer } = session
     if (fromServer.length > 0) relay.fromServer(fromServer)
-    if (fromClient.length > 0) this.#postpone(relay.fromClient(fromClient))
+    if (fromClient.length > 0) this.#take(relay, fromClient)
   }
 
   #finishIfIdle(): void {
@@ -253,6 +284,7 @@ export class Connection implements Sender {
 
   #refuse(sequence: number, error: MysqlError, withState = true): void {
     if (this.#isOver) return
+    this.#host.figures.failed(error.registered ?? 'ERR')
     this.#toClient(errorPacket(sequence, error, withState))
     this.#end()
   }
@@ -268,9 +300,9 @@ export class Connection implements Sender {
     const { lingerMs, unreadTimeoutMs } = this.#host.limits
     const { client } = this.#pair
     this.#isOver = true
-    this.#deadlineUs = systemClock.monoUs() + unreadTimeoutMs * 1000
+    this.#deadlineUs = this.#host.clock.monoUs() + unreadTimeoutMs * 1000
     client.end(() => {
-      this.#deadlineUs = systemClock.monoUs() + lingerMs * 1000
+      this.#deadlineUs = this.#host.clock.monoUs() + lingerMs * 1000
     })
     // What it still sends is discarded, until it ends its side.
     client.resume()
@@ -317,7 +349,7 @@ export class Connection implements Sender {
     this.#host.unread.update(this)
     this.#relay?.end()
     this.#isOver = true
-    this.#deadlineUs = systemClock.monoUs() + this.#host.limits.lingerMs * 1000
+    this.#deadlineUs = this.#host.clock.monoUs() + this.#host.limits.lingerMs * 1000
     if (this.#login === undefined) server.end()
     else server.destroy()
     server.resume()

@@ -4,6 +4,7 @@ import { type MysqlError, noServerCode } from './protocol.ts'
 
 /** ER_SERVER_SHUTDOWN. */
 export const shuttingDown: MysqlError = {
+  registered: 'SHUTDOWN',
   code: 1053,
   state: '08S01',
   message: 'fahao proxy: it is stopping; connect again',
@@ -11,6 +12,7 @@ export const shuttingDown: MysqlError = {
 
 /** ER_NET_PACKET_TOO_LARGE. */
 export const tooLong: MysqlError = {
+  registered: 'LIMIT',
   code: 1153,
   state: '08S01',
   message:
@@ -49,5 +51,5 @@ export function unreachable(address: Address, reason: string): MysqlError {
 }
 
 function ofServer(message: string): MysqlError {
-  return { code: noServerCode, state: 'HY000', message: `fahao proxy: ${message}` }
+  return { registered: 'UNAVAILABLE', code: noServerCode, state: 'HY000', message: `fahao proxy: ${message}` }
 }

@@ -65,6 +65,7 @@ const malformed: MysqlError = {
 }
 
 const tooLong: MysqlError = {
+  registered: 'LIMIT',
   code: 1153,
   state: '08S01',
   message: `fahao proxy: more than ${loginBytesMax} bytes came before the end of the login; send commands after it`,

@@ -16,7 +16,8 @@ const loginErrors: ReadonlySet<string> = new Set(['NOAUTH', 'WRONGPASS'])
 
 /** The error of a statement for which there is no id. */
 export function errorOfMissingId(error: unknown): MysqlError {
-  return { ...kindOf(error), message: `fahao proxy: ${messageOf(error)}` }
+  const registered = error instanceof FahaoError ? error.code : 'ERR'
+  return { ...kindOf(error), registered, message: `fahao proxy: ${messageOf(error)}` }
 }
 
 function messageOf(error: unknown): string {
@@ -25,7 +26,7 @@ function messageOf(error: unknown): string {
   return `Fahao gives no ids to the proxy (${error.code}), whatever the user of MySQL is; check mysql-proxy-user of the proxy, and its password (FAHAO_PASSWORD) or token`
 }
 
-function kindOf(error: unknown): Omit<MysqlError, 'message'> {
+function kindOf(error: unknown): Pick<MysqlError, 'code' | 'state'> {
   if (!(error instanceof FahaoError)) return other
   if (error.code === 'EXHAUSTED') return exhausted
   if (error.code === 'NOPERM' || loginErrors.has(error.code)) return denied

@@ -2,6 +2,7 @@
  * Numbers and small packets of MySQL's client/server protocol, as MySQL's and MariaDB's manuals have them ("Client/Server
  * Protocol": capability flags, status flags, command phase, generic response packets).
  */
+import type { ErrorCode } from '../base/errors.ts'
 
 /** Bytes of a packet's header: the length in 3 bytes, lowest first, and the sequence number. */
 export const headerBytes = 4
@@ -69,6 +70,8 @@ export const commands = {
 
 /** An error as a client of MySQL receives it. */
 export type MysqlError = {
+  /** Its code in Fahao's registry, for the metrics. Default: ERR. */
+  readonly registered?: ErrorCode
   readonly code: number
   /** SQLSTATE, five characters. */
   readonly state: string

@@ -27,8 +27,10 @@ export interface RelayHost {
   readonly statementsBytesMax: number
   toClient(bytes: Uint8Array): void
   toServer(bytes: Uint8Array): void
-  /** Counts a command. */
-  counted(): void
+  /** Counts a command. `isAnswered`: it has a reply. */
+  counted(isAnswered: boolean): void
+  /** The proxy answers a command with this error. */
+  refused(error: MysqlError): void
   /** So many bytes of a statement are held. */
   holding(heldBytes: number): void
   /** `countedBytes` may have changed. */
@@ -87,7 +89,7 @@ export class Relay {
       statements: this.#filler,
       toServer: (bytes) => host.toServer(bytes),
       expect: (form) => this.#replies.expect(form),
-      counted: () => host.counted(),
+      counted: (isAnswered) => host.counted(isAnswered),
       holding: (heldBytes) => host.holding(heldBytes),
       resumed: (rest) => host.resumed(rest),
       fail: (error) => host.fail(error),
@@ -146,6 +148,7 @@ export class Relay {
 
   /** Sends an error to the client, once the commands before it have been answered. */
   answer(sequence: number, error: MysqlError): void {
+    this.#host.refused(error)
     this.#replies.answer(errorPacket(sequence, error))
   }
 
@@ -205,7 +208,10 @@ export class Relay {
         send(command, body)
       },
       report: (error) => this.#host.report(error),
-      answer: (command, error) => answer(command, errorPacket(0, error)),
+      answer: (command, error) => {
+        this.#host.refused(error)
+        answer(command, errorPacket(0, error))
+      },
       answerWith: answer,
     })
   }

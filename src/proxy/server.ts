@@ -5,11 +5,12 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
 import { addressText } from '../base/address.ts'
-import { systemClock, type Timer } from '../base/clock.ts'
+import { type Clock, systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import { Admission, type ConnectionCounts, noConnections } from '../node/admission.ts'
 import type { Certificates } from '../node/certificates.ts'
 import { type Handshakes, transportOf } from '../node/handshakes.ts'
+import { RequestFigures } from '../node/request-figures.ts'
 import { UnreadBudget } from '../node/unread-budget.ts'
 import { Connection, type ConnectionHost, type ProxyTotals } from './connection.ts'
 import { Filling, type FillingTotals } from './filling.ts'
@@ -32,6 +33,8 @@ export type ProxyOptions = {
   readonly limits?: Partial<ProxyLimits>
   /** The certificate for clients; undefined: without TLS. */
   readonly tls?: Certificates | undefined
+  /** Default: the machine's. */
+  readonly clock?: Clock
   /** Called when the server cannot be reached. */
   readonly onUpstreamError?: (reason: string) => void
   /** Called when a statement was not sent because there was no id for it. */
@@ -45,6 +48,7 @@ export type ProxyOptions = {
 /** Figures of a proxy, since it started, and its open connections. */
 export type ProxyStats = Readonly<ProxyTotals> &
   Readonly<ConnectionCounts> & {
+    readonly requests: RequestFigures
     /** Undefined: no table is filled in. */
     readonly filling: Readonly<FillingTotals> | undefined
   }
@@ -94,6 +98,8 @@ export class ProxyServer {
   readonly #host: ConnectionHost
   readonly #options: ProxyOptions
   readonly #counts = noConnections()
+  readonly #figures = new RequestFigures()
+  readonly #clock: Clock
   readonly #totals: ProxyTotals = { commands: 0, bytesIn: 0, bytesOut: 0, upstreamFailures: 0 }
   /** Aborted by a stop. */
   readonly #stopping = new AbortController()
@@ -109,6 +115,7 @@ export class ProxyServer {
     this.address = addressText({ host: bound.address, port: bound.port })
     this.#server = server
     this.#options = options
+    this.#clock = options.clock ?? systemClock
     const limits = { ...defaultLimits, ...options.limits }
     this.#admission = new Admission(
       {
@@ -135,7 +142,12 @@ export class ProxyServer {
 
   /** Figures as they are now. */
   get stats(): ProxyStats {
-    return { ...this.#counts, ...this.#totals, filling: this.#host.filling?.totals }
+    return {
+      ...this.#counts,
+      ...this.#totals,
+      requests: this.#figures,
+      filling: this.#host.filling?.totals,
+    }
   }
 
   /**
@@ -188,7 +200,7 @@ export class ProxyServer {
   #reject(socket: Socket): void {
     const message = 'Too many connections'
     socket.on('error', () => {})
-    socket.end(errorPacket(0, { code: 1040, state: '08004', message }, false))
+    socket.end(errorPacket(0, { registered: 'LIMIT', code: 1040, state: '08004', message }, false))
     socket.destroySoon()
   }
 
@@ -198,7 +210,9 @@ export class ProxyServer {
       upstream,
       limits,
       totals: this.#totals,
-      unread: new UnreadBudget(limits, systemClock),
+      figures: this.#figures,
+      clock: this.#clock,
+      unread: new UnreadBudget(limits, this.#clock),
       filling:
         filled && new Filling(filled.columns, new IdSupply(filled.maker, limits.idTimeoutMs), onMissingId),
       secureClient: tls && ((connection, socket) => this.#secure(connection, socket)),
@@ -226,8 +240,8 @@ export class ProxyServer {
   #sweepSoon(): void {
     const { lingerMs, unreadTimeoutMs, loginTimeoutMs, idleTimeoutMs } = this.#host.limits
     const shortestMs = Math.min(lingerMs, unreadTimeoutMs, loginTimeoutMs, idleTimeoutMs || sweepMsMax)
-    this.#sweep = systemClock.timer(Math.min(sweepMsMax, Math.max(10, shortestMs / 4)), () => {
-      const nowUs = systemClock.monoUs()
+    this.#sweep = this.#clock.timer(Math.min(sweepMsMax, Math.max(10, shortestMs / 4)), () => {
+      const nowUs = this.#clock.monoUs()
       this.#host.unread.sweep(nowUs)
       for (const connection of [...this.#admission.connections])
         if (connection.isOverdue(nowUs)) connection.drop()

@@ -19,7 +19,7 @@
  */
 import type { Socket } from 'node:net'
 import { Access } from '../auth/access.ts'
-import { systemClock } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
 import type { Reply } from '../commands/command.ts'
 import type { Admission } from '../node/admission.ts'
 import { Share, shareBytes, type Taker } from '../node/turns.ts'
@@ -31,6 +31,7 @@ import { RespSession, type SessionFacts } from './session.ts'
 
 /** What the connections of a server share. */
 export type ConnectionHost = RequestHost & {
+  readonly clock: Clock
   readonly limits: RespLimits
   readonly unread: UnreadBudget
   readonly admission: Pick<Admission<Connection>, 'setPending'>
@@ -49,8 +50,11 @@ const overlapMax = 256
  */
 type Phase = 'open' | 'finishing' | 'closing' | 'closed'
 
-/** The reply to a command that waits; `write` is set when the promise has settled. */
-type PendingReply = { write: (() => void) | undefined }
+/**
+ * The reply to a command that waits. `sinceUs`: when the newest bytes arrived before it started. `write` is set when the
+ * promise has settled.
+ */
+type PendingReply = { readonly sinceUs: number; write: (() => void) | undefined }
 
 /** A connection of a client. */
 export class Connection implements Taker, Sender {
@@ -154,7 +158,7 @@ export class Connection implements Taker, Sender {
     if (this.#phase === 'closed') return
     this.#host.totals.bytesIn += chunk.length
     this.#requests.decoder.push(chunk)
-    this.session.lastCommandMonoUs = systemClock.monoUs()
+    this.session.lastCommandMonoUs = this.#host.clock.monoUs()
     this.#serve()
     if (this.#requests.decoder.longBytes > 0) this.#host.unread.update(this)
   }
@@ -233,7 +237,7 @@ export class Connection implements Taker, Sender {
   }
 
   #wait(reply: Promise<Reply>): void {
-    const pending: PendingReply = { write: undefined }
+    const pending: PendingReply = { sinceUs: this.session.lastCommandMonoUs, write: undefined }
     this.#pending.push(pending)
     reply.then(
       (value) => this.#settle(pending, () => this.#requests.answer(value)),
@@ -254,7 +258,12 @@ export class Connection implements Taker, Sender {
     this.#cork()
     const unsettled = this.#pending.findIndex(({ write }) => write === undefined)
     const settled = this.#pending.splice(0, unsettled < 0 ? this.#pending.length : unsettled)
-    for (const { write } of settled) write!()
+    const { figures, clock } = this.#host
+    const nowUs = clock.monoUs()
+    for (const { write, sinceUs } of settled) {
+      write!()
+      figures.took(nowUs - sinceUs)
+    }
     this.#serve()
   }
 
@@ -262,7 +271,7 @@ export class Connection implements Taker, Sender {
     const { output, limits, totals, turns } = this.#host
     const isUnauthenticated = this.session.access.user === ''
     if (isUnauthenticated !== (this.#pendingSinceUs !== undefined)) {
-      this.#pendingSinceUs = isUnauthenticated ? systemClock.monoUs() : undefined
+      this.#pendingSinceUs = isUnauthenticated ? this.#host.clock.monoUs() : undefined
       this.#host.admission.setPending(this, isUnauthenticated)
     }
     if (output.length === 0) return
@@ -331,9 +340,9 @@ export class Connection implements Taker, Sender {
     const { limits } = this.#host
     this.#phase = 'closed'
     this.#requests.clear()
-    this.#deadlineUs = systemClock.monoUs() + limits.unreadTimeoutMs * 1000
+    this.#deadlineUs = this.#host.clock.monoUs() + limits.unreadTimeoutMs * 1000
     this.#socket.end(() => {
-      this.#deadlineUs = systemClock.monoUs() + limits.lingerMs * 1000
+      this.#deadlineUs = this.#host.clock.monoUs() + limits.lingerMs * 1000
     })
     this.#adjustReading()
   }

@@ -57,14 +57,25 @@ export function encodeError(output: Output, code: string, message: string, times
   output.oneLine('-', `${code} ${message}`, times)
 }
 
-/** Writes a reply for each id of a run, which is empty afterwards; UNSAFE for an id that this client may round. */
-export function encodeRun(output: Output, run: Run, wideIds: WideIds): void {
-  if (wideIds === 'integer' || readsExactly(run)) return output.run(run)
+/**
+ * Writes a reply for each id of a run, which is empty afterwards; UNSAFE for an id that this client may round. Returns how
+ * many of these there were.
+ */
+export function encodeRun(output: Output, run: Run, wideIds: WideIds): number {
+  if (wideIds === 'integer' || readsExactly(run)) {
+    output.run(run)
+    return 0
+  }
+  let unsafe = 0
   for (; run.count > 0; run.advance()) {
     if (firstReadsExactly(run)) output.line(':', run.number)
     else if (wideIds === 'big-number') output.bigNumber(run)
-    else encodeError(output, 'UNSAFE', unsafeInteger().message)
+    else {
+      encodeError(output, 'UNSAFE', unsafeInteger().message)
+      unsafe++
+    }
   }
+  return unsafe
 }
 
 /** The reply instead of an id that the client may round. */

@@ -1,6 +1,7 @@
 /** What the requests of all connections of a server share. */
 import type { ClientSession, CommandContext } from '../commands/context.ts'
 import type { CommandTable } from '../commands/table.ts'
+import type { RequestFigures } from '../node/request-figures.ts'
 import type { Turns } from '../node/turns.ts'
 import type { DecoderLimits } from './decoder.ts'
 import type { Output } from './output.ts'
@@ -30,6 +31,7 @@ export type RequestHost = {
   readonly output: Output
   readonly turns: Turns
   readonly totals: Totals
+  readonly figures: RequestFigures
   /** Called before requests are carried out, in every callback; undefined: there is nothing to check. */
   readonly mayIssue: (() => boolean) | undefined
   context(session: ClientSession): CommandContext

@@ -181,6 +181,7 @@ export class Requests {
     }
     if (decoded === 'more' && this.#reader.inTransaction) return this.#endTransaction()
     if (decoded !== 'error') return decoded
+    this.#host.figures.failed('ERR')
     encodeError(this.#host.output, 'ERR', this.decoder.failure)
     return 'broken'
   }
@@ -248,7 +249,8 @@ export class Requests {
     // The handler refuses a generator whose ids are too large, and uses up no id.
     if (wideIds === 'refused' && !direct.nextIsSafe()) return 0
     const taken = direct.take(count, run)
-    if (taken > 0) encodeRun(this.#host.output, run, wideIds)
+    const unsafe = taken > 0 ? encodeRun(this.#host.output, run, wideIds) : 0
+    if (unsafe > 0) this.#host.figures.failed('UNSAFE', unsafe)
     return taken
   }
 
@@ -355,7 +357,8 @@ export class Requests {
   }
 
   #writeError(error: unknown, times = 1): void {
-    const { output, turns } = this.#host
+    const { output, turns, figures } = this.#host
+    figures.failed(error instanceof FahaoError ? error.code : 'ERR', times)
     turns.spend(workBytes.error * times)
     this.#session.refused ||= restsAfter(error)
     if (hasCode(error, 'NOAUTH')) this.#session.unauthenticated++

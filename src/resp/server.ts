@@ -6,13 +6,14 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls'
 import { type Access, everything } from '../auth/access.ts'
 import { addressText } from '../base/address.ts'
-import { systemClock, type Timer } from '../base/clock.ts'
+import { type Clock, systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import type { ClientSession, CommandContext, Traffic } from '../commands/context.ts'
 import type { CommandTable } from '../commands/table.ts'
 import { Admission, type ConnectionCounts, noConnections } from '../node/admission.ts'
 import type { Certificates } from '../node/certificates.ts'
 import { certificateName, type Handshakes, transportOf } from '../node/handshakes.ts'
+import { RequestFigures } from '../node/request-figures.ts'
 import { turns } from '../node/turns.ts'
 import { UnreadBudget } from '../node/unread-budget.ts'
 import { Connection, type ConnectionHost } from './connection.ts'
@@ -43,12 +44,14 @@ export type RespServerOptions = {
   readonly tls?: Certificates | undefined
   /** The id of a new connection, unique in the process. Default: 1, 2, … */
   readonly nextId?: () => number
+  /** Default: the machine's. */
+  readonly clock?: Clock
   /** Called with errors that are no client's fault. */
   readonly onError?: (error: unknown, session?: ClientSession) => void
 }
 
 /** Figures of a server, since it started, and its open connections. */
-export type RespStats = Traffic & Readonly<ConnectionCounts>
+export type RespStats = Traffic & Readonly<ConnectionCounts> & { readonly requests: RequestFigures }
 
 const keepAliveMs = 60_000
 const sweepMsMax = 1000
@@ -97,6 +100,8 @@ export class RespServer {
   readonly #counts = noConnections()
   #newestId = 0
   #sweep: Timer | undefined
+  readonly #figures = new RequestFigures()
+  readonly #clock: Clock
   /** Called when a connection has ended while the server closes. */
   #onGone = () => {}
   #closed: Promise<void> | undefined
@@ -109,6 +114,7 @@ export class RespServer {
     this.#server = server
     this.#handshakes = handshakes
     this.#options = options
+    this.#clock = options.clock ?? systemClock
     const limits = { ...defaultLimits, ...options.limits }
     this.#admission = new Admission(
       {
@@ -156,6 +162,7 @@ export class RespServer {
       commands,
       bytesIn,
       bytesOut,
+      requests: this.#figures,
     }
   }
 
@@ -221,7 +228,7 @@ export class RespServer {
       id: this.#options.nextId?.() ?? ++this.#newestId,
       address: addressText({ host: remoteAddress, port: remotePort! }),
       localAddress: addressText({ host: localAddress, port: localPort! }),
-      startedMonoUs: systemClock.monoUs(),
+      startedMonoUs: this.#clock.monoUs(),
       certificateName: certificate,
       access: this.#options.initialAccess?.(certificate, remoteAddress) ?? everything,
       roundingGuard: this.#options.roundingGuard ?? 'strict',
@@ -252,6 +259,7 @@ export class RespServer {
     return {
       table,
       context,
+      clock: this.#clock,
       limits,
       mayIssue,
       cache: new RequestCache(),
@@ -266,7 +274,8 @@ export class RespServer {
       output: new Output(),
       turns,
       totals: this.#totals,
-      unread: new UnreadBudget(limits, systemClock),
+      figures: this.#figures,
+      unread: new UnreadBudget(limits, this.#clock),
       admission: this.#admission,
       onError: (error, session) => onError?.(error, session),
       uncorkSoon: (connection) => {
@@ -289,8 +298,8 @@ export class RespServer {
       unauthenticatedTimeoutMs,
       idleTimeoutMs || sweepMsMax,
     )
-    this.#sweep = systemClock.timer(Math.min(sweepMsMax, Math.max(10, shortestMs / 4)), () => {
-      const nowUs = systemClock.monoUs()
+    this.#sweep = this.#clock.timer(Math.min(sweepMsMax, Math.max(10, shortestMs / 4)), () => {
+      const nowUs = this.#clock.monoUs()
       this.#host.unread.sweep(nowUs)
       for (const connection of this.#connections) if (connection.isOverdue(nowUs)) connection.drop()
       this.#sweepSoon()

@@ -54,6 +54,7 @@ export class Scene {
       toClient: (bytes) => this.#send(this.toClient, bytes),
       toServer: (bytes) => this.#send(this.toServer, bytes),
       counted: () => {},
+      refused: () => {},
       holding: (bytes) => {
         if (bytes > heldBytesMax) this.hasEnded = true
       },

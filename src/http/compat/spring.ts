@@ -7,6 +7,7 @@ import { describe, FahaoError } from '../../base/errors.ts'
 import { STATUS_CODES } from '../../node/plain-http.ts'
 import { challenge, type HttpLog } from '../failures.ts'
 import { HttpRefusal, problemOf, withoutTokens } from '../problem.ts'
+import { countFailure } from '../traffic.ts'
 
 /** The content types as Spring writes them. */
 export const contentTypes = Object.freeze({
@@ -85,6 +86,7 @@ export function sendSpringFailure(
   if (isFault) log?.error({ err: error, path }, 'an HTTP request failed')
   if (error instanceof HttpRefusal) reply.headers(error.headers)
   const cause = failure.cause ?? error
+  countFailure(request, cause)
   if (cause instanceof FahaoError) {
     const message = cause.messageFor((pattern) => request.access.reaches(pattern))
     reply.header('fahao-error', asHeader(`${cause.code} ${message}`))

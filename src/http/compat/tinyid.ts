@@ -9,6 +9,7 @@ import { type Body, batchBody, type Frame } from '../batch.ts'
 import { afterRest } from '../failures.ts'
 import { goneSignal } from '../gone-signal.ts'
 import { findFor, type IssuingNode, openFor } from '../issuing-node.ts'
+import { countFailure } from '../traffic.ts'
 import { type CompatApi, type CompatRoute, parameterOf } from './api.ts'
 import { contentTypes, intOf, noNumber } from './spring.ts'
 import { Credentials } from './tinyid-credentials.ts'
@@ -87,7 +88,7 @@ function idsRoute(name: string, form: AnswerFormat, node: IssuingNode, tokens: C
           return answer(form, tokens, request, token, bizType, () => drawIds(request, bizType, count, reply))
         }
       } catch (error) {
-        return failed(form, bizType, error)
+        return failed(form, request, bizType, error)
       }
       reply.send(form.id(run.toString()))
       return undefined
@@ -128,14 +129,20 @@ async function answer(
     tokens.refused(request, token, bizType)
     return form.failure(5, 'token is error')
   } catch (error) {
-    return failed(form, bizType, error)
+    return failed(form, request, bizType, error)
   }
 }
 
 /** What the client is told of an error. Rejects with those that are not for clients. */
-async function failed(form: AnswerFormat, bizType: string, error: unknown): Promise<Body> {
+async function failed(
+  form: AnswerFormat,
+  request: FastifyRequest,
+  bizType: string,
+  error: unknown,
+): Promise<Body> {
   // The leader answers a request that is refused as MOVED.
   if (!(error instanceof FahaoError) || error.code === 'MOVED') throw error
+  countFailure(request, error)
   await new Promise<void>((resolve) => afterRest(error, resolve))
   return form.failure(6, hasCode(error, 'NOGENERATOR') ? `can not find biztype:${bizType}` : describe(error))
 }

@@ -9,6 +9,7 @@ import { Metrics } from '../../../src/http/ops/metrics.ts'
 import { noTraffic } from '../../../src/http/traffic.ts'
 import { WorkerIdCount } from '../../../src/leasing/worker-id-usage.ts'
 import type { Health } from '../../../src/node/health.ts'
+import { RequestFigures } from '../../../src/node/request-figures.ts'
 import { addProxyMetrics } from '../../../src/proxy/metrics.ts'
 import { type FakeNode, fakeNode } from './fake-node.ts'
 
@@ -252,6 +253,28 @@ describe('metrics', () => {
       'fahao_cluster_lease_left_seconds 2.5',
       'fahao_cluster_transitions_total{type="won"} 3',
       'fahao_cluster_handover_seconds_total 0.04',
+    ]) {
+      assert.ok(lines.includes(line), line)
+    }
+  })
+
+  test('show how long requests of a protocol took, and its errors', async () => {
+    const requests = new RequestFigures()
+    requests.took(300, 2)
+    requests.took(20_000_000)
+    requests.failed('DRY', 3)
+    const metrics = new Metrics(fakeNode(), { resp: () => ({ ...traffic, requests }) })
+    const lines = (await metrics.set.registry.metrics()).split('\n')
+    metrics.close()
+    for (const line of [
+      '# TYPE fahao_request_seconds histogram',
+      'fahao_request_seconds_bucket{protocol="resp",le="0.00025"} 0',
+      'fahao_request_seconds_bucket{protocol="resp",le="0.0005"} 2',
+      'fahao_request_seconds_bucket{protocol="resp",le="10"} 2',
+      'fahao_request_seconds_bucket{protocol="resp",le="+Inf"} 3',
+      'fahao_request_seconds_sum{protocol="resp"} 20.0006',
+      'fahao_request_seconds_count{protocol="resp"} 3',
+      'fahao_errors_total{protocol="resp",code="DRY"} 3',
     ]) {
       assert.ok(lines.includes(line), line)
     }

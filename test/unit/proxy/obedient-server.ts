@@ -1,6 +1,7 @@
 /** A proxy whose MySQL server accepts every user and every statement, and whose ids the test makes. */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
+import { type Clock, systemClock } from '../../../src/base/clock.ts'
 import type { IdMaker } from '../../../src/proxy/id-supply.ts'
 import { type ProxyOptions, type ProxyServer, startProxy } from '../../../src/proxy/server.ts'
 import { parseFilledColumn } from '../../../src/proxy/sql/filled-columns.ts'
@@ -54,6 +55,7 @@ export async function startScene(
   lifetime: Lifetime,
   maker: IdMaker = idsAtHand(),
   limits: ProxyOptions['limits'] = {},
+  clock: Clock = systemClock,
 ): Promise<Scene> {
   const statements: string[] = []
   const named: Buffer[] = []
@@ -69,6 +71,7 @@ export async function startScene(
     upstream: { address: { host: '127.0.0.1', port }, isTls: false, ca: undefined },
     filled: { columns: [parseFilledColumn('shop.orders.id=order')], maker },
     limits,
+    clock,
     onError: (error) => void faults.push(error),
   })
   atEnd(lifetime, () => proxy.close(0))

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { FakeClock } from '../fake-clock.ts'
+import { query, serve } from './serve.ts'
+
+test('statements are measured from their arrival until their result, and a login is none', async (t) => {
+  const clock = new FakeClock()
+  const mayIssue = () => {
+    clock.mono += 2000
+    return true
+  }
+  const { server, session } = await serve(t, { clock, mayIssue })
+  const client = await session()
+  const { requests } = server.stats
+  assert.deepEqual([requests.counts.some((count) => count > 0), requests.seconds], [false, 0])
+  for (const sql of ['SELECT 1', 'CREATE SEQUENCE a', "SELECT nextval('a')"]) {
+    client.send(query(sql))
+    await client.until('Z')
+  }
+  const counted = requests.counts.reduce((sum, count) => sum + count)
+  assert.equal(counted, 3)
+  assert.equal(counted, server.stats.commands)
+  assert.equal(requests.counts[0], 0)
+  assert.ok(requests.seconds >= 3 * 0.002, `${requests.seconds} s`)
+})
+
+test('errors are counted by code', async (t) => {
+  const { server, session } = await serve(t)
+  const client = await session()
+  for (const sql of ['SELEKT', "SELECT nextval('none')"]) {
+    client.send(query(sql))
+    await client.until('Z')
+  }
+  assert.deepEqual(Object.fromEntries(server.stats.requests.errors), { ERR: 2 })
+})
