@@ -4,7 +4,7 @@
  */
 import type { ErrorCode } from '../base/errors.ts'
 
-/** The upper bounds of the buckets, in seconds: an id in hand takes some tens of microseconds, a wait for the store seconds. */
+/** The upper bounds of the buckets, in seconds: a buffered id takes some tens of microseconds, a wait for the store seconds. */
 export const requestBuckets: readonly number[] = Object.freeze([
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ])
