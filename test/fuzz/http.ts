@@ -27,7 +27,7 @@ export async function fuzzHttp(
 ): Promise<FuzzReport> {
   const server = await startFahao(lifetime, {
     args: ['--compat', 'leaf,idbuilder,tinyid,cosid'],
-    env: { FAHAO_TINYID_TOKENS: 't0ken=*' },
+    env: { FAHAO_TINYID_TOKENS: 't0ken-0123456789=*' },
   })
   const client = await server.connect()
   for (const creation of creations) {

@@ -47,7 +47,10 @@ const scratch = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom('scratch1', 'scratch2', 'scratch3') },
   { weight: 1, arbitrary: hostileText.map((text) => `scratch${text}`) },
 )
-const token = fc.oneof({ weight: 9, arbitrary: fc.constant('t0ken') }, { weight: 1, arbitrary: hostileText })
+const token = fc.oneof(
+  { weight: 9, arbitrary: fc.constant('t0ken-0123456789') },
+  { weight: 1, arbitrary: hostileText },
+)
 /** Requests for every operation of the document and every compatible API. */
 export function requestsFor(document: Document): fc.Arbitrary<FuzzRequest> {
   return fc.oneof(...[...nativeShapes(document), ...compatShapes()].map(requestOf))
@@ -287,7 +290,13 @@ function bodyOf({ body, method, isNative }: Shape): fc.Arbitrary<Buffer> {
   const none = fc.constant(Buffer.alloc(0))
   const form = fc.tuple(issuing, hostileText).map(([name, text]) => {
     return Buffer.from(
-      new URLSearchParams({ batchSize: '3', token: 't0ken', bizType: name, code: name, x: text }).toString(),
+      new URLSearchParams({
+        batchSize: '3',
+        token: 't0ken-0123456789',
+        bizType: name,
+        code: name,
+        x: text,
+      }).toString(),
     )
   })
   if (!isNative && method === 'POST') return fc.oneof(none, form, hostile)
