@@ -19,6 +19,9 @@ strace strace makes fsync slow, or fail
 faketime faketime moves the clock of a real process
 LIST
   case " $* " in
+  *' --all '* | *' --rest '* | *test/docs*) echo 'curl curl what the pages ask over HTTP with' ;;
+  esac
+  case " $* " in
   # 124 MB to download, which every run of `npm test` need not wait for.
   *' --all '* | *' --rest '* | *test/runtimes*) echo 'chromium chromium a browser, in which fahao-client is tried' ;;
   esac
