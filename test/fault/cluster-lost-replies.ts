@@ -39,6 +39,8 @@ const losses: Readonly<Record<string, Loss>> = {
     await eventually('the shard is not handed over', async () => {
       return (await cluster.leaderOf('order', to)) === to || undefined
     })
+    // The successor can be told of the write before its answer comes.
+    await one(dropped)
     return dropped
   },
   'a death, and what is taken then': async (cluster) => {
@@ -50,6 +52,7 @@ const losses: Readonly<Record<string, Loss>> = {
       return (await cluster.leaderOf('order', others[0])) === leader ? undefined : true
     })
     await cluster.untilLed('order', others[0])
+    await one(dropped)
     await leader.server.start()
     return dropped
   },
