@@ -72,6 +72,30 @@ const table: readonly (readonly [what: string, bytes: string, status: number, de
     /unknown|unrecognized/i,
   ],
   [
+    'a key twice',
+    jsonRequest('{"kind":"sequence","start":1,"kind":"segment"}'),
+    400,
+    /gives 'kind' twice in one object; give it once/,
+  ],
+  [
+    'a key twice, once with an escape, behind an inner object',
+    jsonRequest('{"kind":"sequence","layout":{"epoch":[{}]},"k\\u0069nd":"segment"}'),
+    400,
+    /gives 'kind' twice/,
+  ],
+  [
+    'an inner key twice',
+    jsonRequest('{"kind":"timestamp","layout":{"epoch":1,"epoch":2}}'),
+    400,
+    /gives 'epoch' twice/,
+  ],
+  [
+    'one key in several objects, as a text, and with a colon',
+    jsonRequest('{"fields":[{"a":"a"},{"a":"a:"}],"a":{"a":1},":":1,"::":1}'),
+    400,
+    /unknown|unrecognized/i,
+  ],
+  [
     'a body in two transfer codings',
     `${next} HTTP/1.1\r\n${host}${json}transfer-encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
     415,
