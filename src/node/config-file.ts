@@ -1,6 +1,6 @@
 /** The config file: YAML, with the position of every value, so that an error can name it. */
 import { createRequire } from 'node:module'
-import type { Node, Pair, YAMLError, YAMLMap, YAMLWarning } from 'yaml'
+import type { Document, Node, Pair, YAMLError, YAMLWarning } from 'yaml'
 import { configError } from './config-values.ts'
 
 /** A value and its position. */
@@ -17,61 +17,131 @@ export type ConfigFile = {
   readonly generators: ReadonlyMap<string, FileValue>
 }
 
+/** More than any value of a setting or a generator has. Aliases can make a short file much longer. */
+const partsMax = 4000
+const levelsMax = 32
+
+type Yaml = typeof import('yaml')
+type YamlPair = Pair<Node, Node | null>
+
 /** Reads a config file. Throws CONFIG with line and column. */
 export function readConfigFile(path: string, text: string): ConfigFile {
-  const { isMap, isScalar, LineCounter, parseDocument } = loadYaml()
-  const isNothing = (node: Node | null): node is null =>
-    node === null || (isScalar(node) && node.value === null)
-  const lines = new LineCounter()
+  const yaml = loadYaml()
+  const { isMap, isScalar } = yaml
+  const lines = new yaml.LineCounter()
   const at = (offset: number) => {
     const { line, col } = lines.linePos(offset)
     return `${path}:${line}:${col}`
   }
-  const document = parseDocument(text, { intAsBigInt: true, lineCounter: lines, prettyErrors: false })
-  const broken = document.errors[0] ?? document.warnings[0]
-  if (broken) throw configError(`${at(broken.pos[0])}: ${firstLine(broken.message)}${adviceOn(broken, text)}`)
-  if (isNothing(document.contents)) return { settings: new Map(), generators: new Map() }
-  if (!isMap(document.contents))
-    throw configError(`${at(document.contents.range![0])}: settings are written as \`name: value\``)
-
-  // Zeros in front give a node's index its width.
-  const valueOfNode = (node: Node) =>
-    isScalar(node) && /^0\d+$/.test(node.source ?? '') ? node.source : narrowed(node.toJS(document))
-  const entries = (map: YAMLMap): Map<string, FileValue & { node: Node }> => {
-    const found = new Map<string, FileValue & { node: Node }>()
-    const names = new Set<string>()
-    for (const { key, value } of map.items as Pair<Node, Node | null>[]) {
-      const name = String(isScalar(key) ? key.value : key)
-      const position = at(key.range![0])
-      // The parser refuses a key that is written twice alike: 1 and '1' are two keys of YAML, and one name.
-      if (names.has(name)) throw configError(`${position}: '${name}' is given twice; give it once`)
-      names.add(name)
-      if (!isNothing(value)) found.set(name, { value: valueOfNode(value), position, node: value })
-    }
-    return found
+  const refuse: Refuse = (node, message) => {
+    throw configError(`${at(node.range?.[0] ?? 0)}: ${message}`)
   }
-  const settings = entries(document.contents)
-  const generators = settings.get('generators')
-  settings.delete('generators')
-  if (generators === undefined) return { settings, generators: new Map() }
-  if (isMap(generators.node)) return { settings, generators: entries(generators.node) }
-  throw configError(`${generators.position}: generators are written as \`name: { kind: … }\``)
+  // The parser would compare each key of a map with all keys before it. `anchorsOf` refuses those that are given twice.
+  const document = yaml.parseDocument(text, {
+    intAsBigInt: true,
+    uniqueKeys: false,
+    lineCounter: lines,
+    prettyErrors: false,
+  })
+  const broken = document.errors[0] ?? document.warnings[0]
+  if (broken) throw configError(`${at(broken.pos[0])}: ${messageOf(broken)}${adviceOn(broken, text)}`)
+  const { contents } = document
+  const isNothing = (node: Node | null): node is null =>
+    node === null || (isScalar(node) && node.value === null)
+  if (isNothing(contents)) return { settings: new Map(), generators: new Map() }
+  if (!isMap(contents)) return refuse(contents, 'settings are written as `name: value`')
+
+  const anchors = anchorsOf(yaml, document, refuse)
+  const read = (pairs: readonly YamlPair[]) =>
+    new Map(
+      pairs.flatMap(({ key, value }) => {
+        if (isNothing(value)) return []
+        return [
+          [nameOf(yaml, key), { value: toValue(yaml, value, anchors, refuse), position: at(key.range![0]) }],
+        ]
+      }),
+    )
+  const pairs = contents.items as YamlPair[]
+  const generators = pairs.find(({ key }) => nameOf(yaml, key) === 'generators')
+  const settings = read(pairs.filter((pair) => pair !== generators))
+  if (generators === undefined || isNothing(generators.value)) return { settings, generators: new Map() }
+  if (!isMap(generators.value)) return refuse(generators.key, 'generators are written as `name: { kind: … }`')
+  return { settings, generators: read(generators.value.items as YamlPair[]) }
 }
 
+type Refuse = (node: Node, message: string) => never
+
 /** Loaded only with a file to read: most commands have none. */
-function loadYaml(): typeof import('yaml') {
+function loadYaml(): Yaml {
   return createRequire(import.meta.url)('yaml')
 }
 
-/** Replaces each bigint that a double holds exactly by a number, at every depth. */
-function narrowed(value: unknown): unknown {
-  if (typeof value === 'bigint') {
-    const number = Number(value)
-    return Number.isSafeInteger(number) ? number : value
+const deep = `a value has at most ${levelsMax} levels of lists and maps; write it with fewer`
+
+function nameOf({ isScalar }: Yaml, key: Node): string {
+  return String(isScalar(key) ? key.value : key)
+}
+
+/**
+ * The node that each alias stands for. Refuses an alias that stands for what it is in, and a name that a map gives twice:
+ * 1 and '1' are two keys of YAML, and one name.
+ */
+function anchorsOf(yaml: Yaml, document: Document.Parsed, refuse: Refuse): Map<Node, Node> {
+  const byName = new Map<string, Node>()
+  const targets = new Map<Node, Node>()
+  const enter = (node: { anchor?: string } & Node) => {
+    if (node.anchor !== undefined) byName.set(node.anchor, node)
   }
-  if (Array.isArray(value)) return value.map(narrowed)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, narrowed(inner)]))
+  yaml.visit(document, {
+    Scalar: (_, node) => enter(node),
+    Seq: (_, node) => enter(node),
+    Map: (_, node) => {
+      enter(node)
+      const names = new Set<string>()
+      for (const { key } of node.items as YamlPair[]) {
+        const name = nameOf(yaml, key)
+        if (names.has(name)) refuse(key, `'${name}' is given twice; give it once`)
+        names.add(name)
+      }
+    },
+    Alias: (_, node, path) => {
+      const target = byName.get(node.source)
+      if (target === undefined)
+        return refuse(node, `nothing before it has the anchor &${node.source}; define it first`)
+      if (path.includes(target))
+        refuse(node, `*${node.source} stands for the value that it is part of; write that value out`)
+      targets.set(node, target)
+    },
+  })
+  return targets
+}
+
+/** A node as values of JavaScript. */
+function toValue(yaml: Yaml, top: Node, targets: ReadonlyMap<Node, Node>, refuse: Refuse): unknown {
+  const { isAlias, isMap, isScalar, isSeq } = yaml
+  let parts = 0
+  const plain = (node: Node | null, level: number): unknown => {
+    if (node === null) return null
+    if (++parts > partsMax) refuse(top, `a value has at most ${partsMax} parts; write it with fewer`)
+    if (level > levelsMax) refuse(top, deep)
+    if (isAlias(node)) return plain(targets.get(node) ?? null, level + 1)
+    if (isSeq<Node>(node)) return node.items.map((item) => plain(item, level + 1))
+    if (isMap<Node, Node | null>(node)) {
+      return Object.fromEntries(
+        node.items.map(({ key, value }) => [nameOf(yaml, key), plain(value, level + 1)]),
+      )
+    }
+    return isScalar(node) ? narrowed(node.value) : undefined
+  }
+  // Zeros in front give a node's index its width.
+  return isScalar(top) && /^0\d+$/.test(top.source ?? '') ? top.source : plain(top, 0)
+}
+
+/** An integer as a number if a double holds it exactly. */
+function narrowed(value: unknown): unknown {
+  if (typeof value !== 'bigint') return value
+  const number = Number(value)
+  return Number.isSafeInteger(number) ? number : value
 }
 
 /** A value with a colon behind it, such as `engine: memory:`, reads as a map in YAML. */
@@ -81,6 +151,7 @@ function adviceOn({ code, pos: [start] }: YAMLError | YAMLWarning, text: string)
   return `; put a value with a colon into quotes: '${value.trim().slice(0, 60)}'`
 }
 
-function firstLine(message: string): string {
-  return message.split('\n')[0]!
+function messageOf({ code, message }: YAMLError | YAMLWarning): string {
+  // The parser calls itself for each level, until the stack is full.
+  return code === 'RESOURCE_EXHAUSTION' ? deep : message.split('\n')[0]!
 }

@@ -334,6 +334,9 @@ async function isRegressed(engine: Engine): Promise<boolean> {
   }
 }
 
+/** How many generators of the config file are created together. */
+const definedAtOnce = 256
+
 /**
  * Creates the generators of the config file. A store that has to be advanced first does not stop the node, so that an
  * operator can advance it. `refused`: called if the file contradicts the stored definition.
@@ -346,18 +349,24 @@ async function createConfigured(
     throw error
   },
 ): Promise<void> {
-  for (const [name, options] of config.generators) {
-    try {
-      await catalogue.define(name, options)
-    } catch (error) {
-      if (hasCode(error, 'EXISTS'))
-        refused(new FahaoError('CONFIG', `the config file contradicts what is stored: ${error.message}`))
-      else if (hasCode(error, 'ERR'))
-        refused(new FahaoError('CONFIG', `generator '${name}' of the config file: ${error.message}`))
-      else if (hasCode(error, 'REGRESSED'))
-        onEvent({ level: 'error', message: `generator '${name}' cannot be created yet: ${error.message}` })
-      else throw error
+  const { generators } = config
+  for (let from = 0; from < generators.length; from += definedAtOnce) {
+    const some = generators.slice(from, from + definedAtOnce)
+    // The engine writes together what is asked for together: one after another, each would wait for a write to the disk.
+    const results = await Promise.allSettled(some.map(([name, options]) => catalogue.define(name, options)))
+    for (const [at, result] of results.entries()) {
+      if (result.status === 'rejected') refuseConfigured(some[at]![0], result.reason)
     }
+  }
+
+  function refuseConfigured(name: string, error: unknown): void {
+    if (hasCode(error, 'EXISTS'))
+      refused(new FahaoError('CONFIG', `the config file contradicts what is stored: ${error.message}`))
+    else if (hasCode(error, 'ERR'))
+      refused(new FahaoError('CONFIG', `generator '${name}' of the config file: ${error.message}`))
+    else if (hasCode(error, 'REGRESSED'))
+      onEvent({ level: 'error', message: `generator '${name}' cannot be created yet: ${error.message}` })
+    else throw error
   }
 }
 

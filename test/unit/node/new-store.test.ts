@@ -7,6 +7,7 @@ import { describe, it, type TestContext, test } from 'node:test'
 import { Access, everything } from '../../../src/auth/access.ts'
 import type { LogEvent } from '../../../src/base/events.ts'
 import { openFahao } from '../../../src/index.ts'
+import { openAnyEngine } from '../../../src/legacy/open.ts'
 import { loadConfig } from '../../../src/node/config.ts'
 import { startNode } from '../../../src/node/start.ts'
 import { temporaryFolder } from '../../launch/places.ts'
@@ -40,6 +41,32 @@ describe('a store that does not exist yet', () => {
     await start({ engine })
     assert.deepEqual(await start({ engine, 'require-store': 'on' }), [])
   })
+})
+
+test('the generators of a config file are created together, and not one write after another', async () => {
+  const lines = Array.from({ length: 300 }, (_, at) => `  g${at}: { kind: sequence }\n`)
+  const { config } = loadConfig({
+    flags: { engine: 'memory:', config: 'f.yaml' },
+    readFile: () => `generators:\n${lines.join('')}`,
+  })
+  let inFlight = 0
+  let most = 0
+  const open: typeof openAnyEngine = async (...args) => {
+    const engine = await openAnyEngine(...args)
+    const { write } = engine
+    engine.write = async (...written) => {
+      most = Math.max(most, ++inFlight)
+      try {
+        return await write.apply(engine, written)
+      } finally {
+        inFlight--
+      }
+    }
+    return engine
+  }
+  const node = await startNode(config, { open })
+  await node.close()
+  assert.ok(most >= 100, `${most} were written together`)
 })
 
 test('a node tells administrators where its store is, and others the kind of it', async (t) => {
