@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import type { Scope } from '../launch/lifetime.ts'
 import { freePorts, temporaryFolder } from '../launch/places.ts'
 import { type RunningProcess, requireProgram, startProcess } from '../launch/process.ts'
+import { killTree, processTree } from '../launch/process-tree.ts'
 import { runProgram } from '../launch/program.ts'
 import { type Block, namesPort, ports, shellParts, shownBy, startsServer } from './blocks.ts'
 
@@ -51,6 +52,10 @@ export async function runChapter(
   page: readonly Block[],
 ): Promise<void> {
   const reader = await Reader.arrive(scope)
+  // Before its own end: `npm run cluster` has six servers, in sessions of their own, which a signal to its group misses.
+  scope.after(async () => {
+    for (const pid of processTree(process.pid).slice(1)) await killTree(pid)
+  })
   if (page.some(namesPort) && !startsServer(blocks[0]!)) await reader.serve('npm start')
   for (const block of blocks) {
     try {
