@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { RequestFigures } from '../../../src/node/request-figures.ts'
 import { Dialogue } from '../../../src/postgres/dialogue.ts'
 import { Output } from '../../../src/postgres/output.ts'
 import { message, startup } from './serve.ts'
@@ -15,7 +16,15 @@ test('no session begins while a password is checked: its messages would go to th
     assert.fail('the rest of a session is not part of this test')
   }
   const access = { users: { get: () => ({}) }, initial: { user: '' }, login: async () => ({}) }
-  const host = { output, access, hasTls: false, inProcess: { caller }, onError() {} } as unknown as Host
+  const figures = new RequestFigures()
+  const host = {
+    output,
+    figures,
+    access,
+    hasTls: false,
+    inProcess: { caller },
+    onError() {},
+  } as unknown as Host
   const dialogue = new Dialogue({ address: '127.0.0.1:5000' } as unknown as Session, host)
   dialogue.frames.push(Buffer.concat([startup({ user: 'app' }), message('p', 'secret')]))
   assert.equal(dialogue.advance(), 'answered')
