@@ -25,6 +25,8 @@ const generators = 20_000
 const namespaces = 1000
 /** Blocks of code between two rounds: some 10 ms of a machine as it is now. */
 const workMax = 3_000_000
+/** An advance, once after a store has forgotten, writes all records together: some 40 ms, of the 50 that anything may take. */
+const advanceWorkMax = 12_000_000
 /** To parse a record and to copy it out of a store takes as long as so many blocks. */
 const recordWork = 500
 /** They end the connection, or the server. */
@@ -122,7 +124,8 @@ describe('an HTTP request of a token with the most patterns is done in turns', a
           })
           status = answer.statusCode
         })
-        check(work, `${method} ${url.slice(0, 60)} ${String(status)}`)
+        const most = last.includes(row) ? advanceWorkMax : workMax
+        check(work, `${method} ${url.slice(0, 60)} ${String(status)}`, most)
       }
     })
   }
@@ -145,7 +148,11 @@ function counting(engine: Engine): Engine {
   })
 }
 
-function check({ most, total, rounds }: Awaited<ReturnType<WorkMeter['measure']>>, what: string): void {
+function check(
+  { most, total, rounds }: Awaited<ReturnType<WorkMeter['measure']>>,
+  what: string,
+  allowed = workMax,
+): void {
   if (process.env['SHOW_WORK'] !== undefined && total > 0) console.log(most, total, rounds, what.slice(0, 70))
-  assert.ok(most <= workMax, `${what}: ${most} blocks of code at once, of ${total} in ${rounds} rounds`)
+  assert.ok(most <= allowed, `${what}: ${most} blocks of code at once, of ${total} in ${rounds} rounds`)
 }
