@@ -13,15 +13,16 @@ test('statements are measured from their arrival until their result, and a login
   const client = await session()
   const { requests } = server.stats
   assert.deepEqual([requests.counts.some((count) => count > 0), requests.seconds], [false, 0])
-  for (const sql of ['SELECT 1', 'CREATE SEQUENCE a', "SELECT nextval('a')"]) {
+  for (const sql of ['SELECT 1', 'CREATE SEQUENCE a', "SELECT nextval('a')", "SELECT nextval('a')"]) {
     client.send(query(sql))
     await client.until('Z')
   }
   const counted = requests.counts.reduce((sum, count) => sum + count)
-  assert.equal(counted, 3)
+  // The last one is answered with a buffered id, in the callback in which it arrives.
+  assert.equal(counted, 4)
   assert.equal(counted, server.stats.commands)
   assert.equal(requests.counts[0], 0)
-  assert.ok(requests.seconds >= 3 * 0.002, `${requests.seconds} s`)
+  assert.ok(requests.seconds >= 4 * 0.002, `${requests.seconds} s`)
 })
 
 test('errors are counted by code', async (t) => {

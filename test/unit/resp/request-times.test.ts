@@ -34,9 +34,9 @@ describe('the times of requests', () => {
 describe('the errors of requests', () => {
   it('are counted by code', async (test) => {
     const { server, world } = await serve(test)
-    world.counter('large').next = 2n ** 53n
+    world.counter('large').next = 2n ** 53n - 66n
     const peer = await Peer.to(server)
-    peer.send(frame('NONE') + frame('NONE') + frame('INCR', 'large') + frame('PING'))
+    peer.send(frame('NONE') + frame('NONE') + frame('INCR', 'large').repeat(3) + frame('PING'))
     while (!peer.received.includes('+OK')) await new Promise((resolve) => setImmediate(resolve))
     assert.deepEqual(Object.fromEntries(server.stats.requests.errors), { ERR: 2, UNSAFE: 1 })
   })
