@@ -29,7 +29,7 @@ export class Access {
   readonly #patterns: readonly string[]
   readonly #matchers: readonly ((name: string) => boolean)[]
   #ranges: readonly NameRange[] | undefined
-  /** How long `reaches` takes at most, as long as so many bytes of a reply. */
+  /** The longest time of `reaches`, as the bytes of a reply that take as long. */
   readonly work: number
 
   /**

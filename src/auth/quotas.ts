@@ -311,7 +311,7 @@ export class Quotas {
     return quota !== undefined && access.reaches(quota.namespace.match) ? quota : undefined
   }
 
-  /** How long `meterOf` takes at most, as long as so many bytes of a reply. */
+  /** The longest time of `meterOf`, as the bytes of a reply that take as long. */
   get work(): number {
     this.#update()
     return this.#work

@@ -21,10 +21,10 @@ export function isLiteral(pattern: string): boolean {
   return literalPrefix(pattern) === pattern
 }
 
-/** To match a text of 256 characters takes as long as so many bytes of a reply, for each step that a character takes. */
+/** The time of one step of each character in a text of 256, as the bytes of a reply that take as long. */
 const stepWork = 24
 
-/** How long it takes at most to match a text of 256 characters, as long as so many bytes of a reply. */
+/** The longest time to match a text of 256 characters, as the bytes of a reply that take as long. */
 export function matchWork(pattern: string): number {
   const prefix = literalPrefix(pattern)
   if (prefix === pattern || pattern === `${prefix}*`) return 1

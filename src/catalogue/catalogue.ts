@@ -63,7 +63,7 @@ export interface Generator
   ledHere(): Promise<Generator>
   /**
    * Moves a strict generator so that its next id is the first above `newest`. ERR if ids above `newest` may have been
-   * issued, or, unless forced, if the move skips so many ids that it is probably a mistake. Durable when it resolves.
+   * issued, or, unless forced, if the move is so long that it is probably a mistake. Durable when it resolves.
    */
   moveTo(newest: bigint, options?: MoveOptions): Promise<void>
 }
@@ -141,7 +141,7 @@ export interface Catalogue {
   /**
    * Changes options. Tunable options take effect at once; a fixed one starts a new incarnation above every raw id of the
    * old one. `floor` (segment and sequence): ranges reserved from now on start at or above it; with `now`, a new incarnation
-   * does, and nodes drop what they have buffered. `force`: even if the move skips so many ids that it is probably a mistake.
+   * does, and nodes drop what they have buffered. `force`: even if the move is so long that it is probably a mistake.
    */
   alter(name: string, changes: GeneratorChanges): Promise<Generator>
 

@@ -52,7 +52,7 @@ export function refuseFloor(
 }
 
 /**
- * Throws ERR if a move from the last id to `newest` skips so many ids that it is probably a mistake: it cannot be undone
+ * Throws ERR if a move from the last id to `newest` is so long that it is probably a mistake: it cannot be undone
  * while the store is in use.
  */
 export function refuseJump(name: string, last: bigint, newest: bigint, max: bigint): void {

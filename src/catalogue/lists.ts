@@ -24,7 +24,7 @@ export type ListRequest = {
 /** About how much work a part is: less than half of a turn. */
 const partWork = 49_152
 const looksMax = 200
-/** To read a record takes as long as so many bytes of a reply. */
+/** The time to read a record, as the bytes of a reply that take as long. */
 const recordWork = 256
 
 /** Yields the generators of a list part by part, in byte order of their names. UNAVAILABLE, ABORTED. */

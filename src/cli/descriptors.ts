@@ -5,7 +5,7 @@ import type { Config } from '../node/config-schema.ts'
 
 /** For the store, connections to databases and to other nodes, and Node itself. */
 const others = 256
-/** A machine that gives so many files is set up for servers: most never have as many connections as the defaults allow. */
+/** Open files that a machine set up for servers gives. Most servers never have as many connections as the defaults allow. */
 const plenty = 4096
 
 /**

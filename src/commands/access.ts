@@ -71,7 +71,7 @@ export function demandAccess(access: Access, { command, name, args }: ResolvedRe
   eachKey(command, args, (index) => demandName(access, args.text(index)))
 }
 
-/** How long `demandAccess` takes at most for the names of a request, as long as so many bytes of a reply. */
+/** The longest time of `demandAccess` for the names of a request, as the bytes of a reply that take as long. */
 export function accessWork(access: Access, { command, args }: ResolvedRequest): number {
   if (access.reachesAll || command.keys === undefined) return 0
   let names = 0

@@ -299,7 +299,7 @@ async function leases({ server, session }: CommandContext, args: Arguments): Pro
   return found.slice(0, count).map((each) => new MapReply(Object.entries(listedAnswer(each))))
 }
 
-/** To list a worker id takes as long as so many bytes of a reply. */
+/** The time to list a worker id, as the bytes of a reply that take as long. */
 const workerWork = 64
 
 /** The worker ids that a user may see: those of generators that it may name, and of nodes if it may name every one. */

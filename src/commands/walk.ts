@@ -5,7 +5,7 @@ import type { Arguments } from './arguments.ts'
 import type { CommandContext } from './context.ts'
 import { checkOneSlot } from './one-slot.ts'
 
-/** To look one name up takes as long as so many bytes of a reply. */
+/** The time to look one name up, as the bytes of a reply that take as long. */
 const nameWork = 512
 
 /** The names of a request that may name many, each in a turn that has room for it. CROSSSLOT in a cluster; ERR. */

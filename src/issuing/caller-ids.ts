@@ -49,14 +49,14 @@ export class CallerIds {
     return this.#leasedUpTo
   }
 
-  /** A caller got a range of so many ids, which ends at the raw value `end`. */
+  /** A caller got a range of `ids` ids, which ends at the raw value `end`. */
   leased(ids: number, end: bigint): void {
     this.#leased += ids
     if (this.#leasedUpTo === undefined || end > this.#leasedUpTo) this.#leasedUpTo = end
     this.#mark()
   }
 
-  /** A caller has issued so many ids since its last report. */
+  /** The ids that a caller has issued since its last report. */
   drawn(ids: number): void {
     assert(ids >= 0, 'ids are drawn')
     this.#drawn += ids

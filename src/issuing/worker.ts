@@ -79,7 +79,7 @@ type HeldId = {
   usedMax: number
 }
 
-/** So many generators have used a claim before those whose time has passed are forgotten. */
+/** Generators that a claim remembers before it forgets those whose time has passed. */
 const usedMaxMin = 1000
 
 /** Claims a worker id, and reserves time for it. */

@@ -303,7 +303,7 @@ export class Requests {
     return this.#session.transaction.holds(name) ? this.#queue(request) : this.#start(request.resolved)
   }
 
-  /** How long it takes to find out whether the request may run, as long as so many bytes of a reply. */
+  /** The time to find out whether the request may run, as the bytes of a reply that take as long. */
   #checkingWork({ permittedBy, resolved }: RecentRequest): number {
     return permittedBy === this.#access ? 0 : accessWork(this.#access, resolved)
   }

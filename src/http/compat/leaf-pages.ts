@@ -15,7 +15,7 @@ import { localTime } from './leaf-decode.ts'
 import { contentTypes } from './spring.ts'
 
 const cacheRows = 1000
-/** To look at a generator takes as long as so many bytes of a reply. */
+/** The time to look at a generator, as the bytes of a reply that take as long. */
 const rowWork = 32
 /** To read one. Which namespaces have it is found out too. */
 const infoWork = 1024

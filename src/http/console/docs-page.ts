@@ -20,7 +20,7 @@ const headings: Readonly<Record<Operation['tag'], string>> = {
   server: 'The server',
 }
 
-/** The pages of so many origins are kept. */
+/** Origins whose pages are kept. */
 const originsMax = 16
 
 /** `GET /docs`. `operations` is asked when the page is. Where requests need a login, the lines to copy have one. */

@@ -96,7 +96,7 @@ export type Selection = {
   readonly others: ReadonlyMap<GeneratorMetric, number>
 }
 
-/** To sample a generator takes as long as so many bytes of a reply. */
+/** The time to sample a generator, as the bytes of a reply that take as long. */
 const sampleWork = 128
 
 /**

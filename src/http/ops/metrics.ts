@@ -23,7 +23,7 @@ import { namespaceMetrics, namespaceSeries } from './namespace-series.ts'
 /** In seconds: a local commit takes a millisecond; the default deadline of a call is five seconds. */
 const callBuckets = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
 
-/** To read and write a metric with its series takes as long as so many bytes of a reply. */
+/** The time to read and write a metric with its series, as the bytes of a reply that take as long. */
 const metricWork = 16_384
 
 /** The metrics of one node. */
