@@ -8,6 +8,7 @@
  */
 import { FahaoError } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
+import { refuseLookAlike } from '../base/look-alike.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
 import { RecordMirror } from '../engine/record-mirror.ts'
 import { type Namespace, readNamespace } from './namespace.ts'
@@ -67,6 +68,7 @@ export class Namespaces {
     const namespace = readNamespace(name, input)
     const { name: _, ...options } = namespace
     await this.#change(name, async (mirror, before) => {
+      if (before === undefined) refuseLookAlike(name, 'namespace')
       if (before === undefined && this.#all.length >= namespacesMax)
         throw new FahaoError('LIMIT', `there are ${namespacesMax} namespaces already; drop one first`)
       return (await mirror.write(prefix + name, JSON.stringify(options), before?.version)) !== undefined

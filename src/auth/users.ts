@@ -21,6 +21,7 @@
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
+import { refuseLookAlike } from '../base/look-alike.ts'
 import type { Engine, RecordChange, StoredRecord, Watch } from '../engine/engine.ts'
 import { listAll } from '../engine/pages.ts'
 import { Access, administering } from './access.ts'
@@ -168,6 +169,7 @@ export class Users {
   async set(name: string, changes: readonly Change[]): Promise<User> {
     checkUserName(name)
     const after = await this.#update(name, async (user) => {
+      if (user === undefined) refuseLookAlike(name, 'user')
       let changed = user ?? newUser(name)
       for (const change of changes) changed = await change(changed)
       return changed

@@ -3,6 +3,7 @@
  * number continues and a name that is created again starts above all ids that it ever issued.
  */
 import { FahaoError } from '../base/errors.ts'
+import { refuseLookAlike } from '../base/look-alike.ts'
 import type { StoredRecord } from '../engine/engine.ts'
 import { firstFrom } from '../ids/run.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
@@ -71,24 +72,10 @@ export function checkName(name: string, subject = 'a generator’s name'): void 
   }
 }
 
-/** Marks that change the direction of text or have no width, and the language tags: a name with one looks like another name. */
-const unseen = /\p{Default_Ignorable_Code_Point}/u
-
 /** As `checkName`, for a name that is created: it looks like no other one. Names that exist stay in use. ERR. */
 export function checkNewName(name: string): void {
   checkName(name)
-  if (unseen.test(name)) {
-    throw new FahaoError(
-      'ERR',
-      'the name of a new generator cannot contain characters without width or marks of direction: it would look like another name; leave them out',
-    )
-  }
-  if (name !== name.normalize('NFC')) {
-    throw new FahaoError(
-      'ERR',
-      'the name of a new generator must be in Unicode’s form NFC, as keyboards write it: another form looks the same; normalize it',
-    )
-  }
+  refuseLookAlike(name, 'generator')
 }
 
 /** The record's key, and the name of the first incarnation's counter. */

@@ -12,6 +12,7 @@
  */
 import { timingSafeEqual } from 'node:crypto'
 import { FahaoError, hasCode } from '../base/errors.ts'
+import { refuseLookAlike } from '../base/look-alike.ts'
 import { checkName } from '../catalogue/stored.ts'
 import {
   type PlainWorkerRecord,
@@ -100,6 +101,7 @@ export class Pools {
     checkNumber('the rest in ms', restMs, 0, poolLimits.ttlMaxMs)
     const { stable = false, seenMs } = options
     this.#checkSeen(seenMs)
+    await this.#refuseLookAlike(pool)
     const wanted = { owner, size, ttlMs, restMs, stable, user, seenMs }
     const claim = () => this.#claims.claim(pool, wanted)
     const request = { name: pool, user, owner, size }
@@ -187,6 +189,15 @@ export class Pools {
     if (this.#hints.has(hintKey(pool, owner))) return true
     checkPool(pool)
     return (await this.#claims.view(pool)).ownedBy(owner) !== undefined
+  }
+
+  /** A first claim creates a pool. */
+  async #refuseLookAlike(pool: string): Promise<void> {
+    try {
+      refuseLookAlike(pool, 'pool')
+    } catch (error) {
+      if ((await this.list(pool)).length === 0) throw error
+    }
   }
 
   /** Later holders of the id wait for the newest time that was reported, and no return takes it back. */

@@ -96,6 +96,22 @@ describe('namespaces', () => {
     )
   })
 
+  for (const name of ['sh\u200bop', 'shop\u202e', 'cafe\u0301']) {
+    it(`get no new name ${JSON.stringify(name)}, which looks like another, and keep one that exists`, async () => {
+      const store = new MemoryStore()
+      const namespaces = await new Namespaces(new MemoryEngine(store)).open()
+      await assert.rejects(namespaces.set(name, shop), /the name of a new namespace (cannot|must)/)
+      await namespaces.set('old', shop)
+      const record = store.records.get('namespaces/old')!
+      store.records.set(`namespaces/${name}`, { ...record, key: `namespaces/${name}` })
+      const later = await new Namespaces(new MemoryEngine(store)).open()
+      assert.equal(later.get(name).idsPerSecond, 1000)
+      assert.equal((await later.set(name, { match: '*' })).match, '*')
+      assert.equal(await later.drop(name), true)
+      await assert.rejects(later.set(name, shop), /the name of a new namespace/)
+    })
+  }
+
   it('report a record that cannot be read, and keep the others', async () => {
     const engine = new MemoryEngine(new MemoryStore())
     await engine.write('namespaces/bad', '{"match":7}', undefined)

@@ -351,6 +351,23 @@ describe('Users', () => {
     await assert.rejects(set(access, 'a:b'), /user name/)
   })
 
+  for (const name of ['ad\u200bmin', 'admin\u202e', 'jose\u0301']) {
+    it(`get no new name ${JSON.stringify(name)}, which looks like another, and keep one that exists`, async () => {
+      const store = new MemoryStore()
+      const before = await openAccess(new MemoryEngine(store))
+      await set(before, 'admin', ...admin)
+      await set(before, 'old', ...admin)
+      await assert.rejects(set(before, name, ...admin), /the name of a new user (cannot|must)/)
+      const record = store.records.get('users/old')!
+      store.records.set(`users/${name}`, { ...record, key: `users/${name}` })
+      const after = await openAccess(new MemoryEngine(store))
+      assert.equal((await after.login(name, 'secret', '::1')).user, name)
+      assert.match(await set(after, name, 'off'), /^off /)
+      assert.equal(await after.users.remove(name), true)
+      await assert.rejects(set(after, name, ...admin), /the name of a new user/)
+    })
+  }
+
   it('log in while the engine is away, for the stated time, and cannot be changed then', async () => {
     const engine = new MemoryEngine(new MemoryStore())
     const clock = new FakeClock()

@@ -164,6 +164,20 @@ describe('a claim of a plain worker id', () => {
     assert.equal((await claim('a')).worker, 0)
   })
 
+  for (const pool of ['pay\u200bments', 'payments\u202e', 'cafe\u0301']) {
+    it(`makes no pool ${JSON.stringify(pool)}, which looks like another, and serves one that exists`, async () => {
+      const store = new MemoryStore()
+      const { pools, claim } = poolServer(store)
+      const owner = 'a'
+      await assert.rejects(pools.claim(pool, 'default', { owner }), /the name of a new pool (cannot|must)/)
+      await claim(owner)
+      const record = store.records.get('pools/payments/0')!
+      store.records.set(`pools/${pool}/0`, { ...record, key: `pools/${pool}/0` })
+      assert.equal((await pools.claim(pool, 'default', { owner })).worker, 0)
+      assert.equal((await pools.claim(pool, 'default', { owner: 'b' })).worker, 1)
+    })
+  }
+
   it('is refused at once where too many wait', async () => {
     const { claim, engine } = poolServer()
     const held = engine.hold('list')
