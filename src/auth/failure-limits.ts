@@ -60,3 +60,11 @@ export class FailureLimits {
     return this.#fullUs.size < keysMax
   }
 }
+
+/** A limit of failures, and the key that counts in it. */
+export type Bucket = { readonly limits: FailureLimits; readonly key: string }
+
+/** How long an attempt that counts in all of these has to wait, in ms; 0: not at all. */
+export function longestWaitMs(buckets: readonly Bucket[]): number {
+  return Math.max(...buckets.map(({ limits, key }) => limits.waitMs(key)))
+}

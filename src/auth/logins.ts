@@ -10,26 +10,27 @@
  *  3. Equal attempts at one moment (a reconnect storm) share one derivation and one failure, because they are one guess.
  *  4. Before the derivation, nothing but a remembered password depends on the user: neither the reply nor the time of an
  *     attempt that is wrong or limited says whether the user exists, is off, or has several passwords (see passwords.ts).
- *  5. An attempt takes a failure of its address and one of its user before the derivation, and gets both back if it
- *     succeeds: attempts at one moment are limited like attempts in turn. A limited attempt costs no derivation and no
- *     failure.
+ *  5. An attempt takes a failure in each of its limits before the derivation, and gets all of them back if it succeeds:
+ *     attempts at one moment are limited like attempts in turn. A limited attempt costs no derivation and no failure.
  *  6. A user cannot be locked out by the failures of others:
  *     - a remembered password is accepted before any limit is looked at;
  *     - an address (one of the newest 16) from which the user has logged in before has a limit of its own for this
  *       user, and takes its turn before all other addresses. Only failures for this user from there count;
- *     - failures from one address refill as fast in the user's limit as in its own, so one address takes 10 of the user's
- *       100 at most. Only from ten addresses on can an attacker keep out a login from a new address, which after a restart
- *       means any address; it then shares the one attempt a second with the attacker.
- *  7. Guesses of one user from all new addresses together are limited to 100, and one a second after that.
+ *     - failures refill as fast in the user's limit as in the limits of their address and of the wide network around it
+ *       (of IPv4 the first 16 bits, of IPv6 48). So an address takes 10 of the user's 100 at most, and a wide network 50.
+ *       Only from two wide networks on can an attacker keep out a login from a new address in a third one, which after a
+ *       restart means any address; it then shares the one attempt a second with the attacker.
+ *  7. Guesses of one user from all new addresses together are limited to 100, those from one wide network to 50, and to
+ *     one a second after that.
  *  8. Memory is bounded, and only a success can evict: 10,000 remembered passwords, 16 addresses for each of 10,000 users.
  *     A user's successes add one remembered password for each password that it has had, and evict no address of another
  *     user until 10,000 users have logged in. No entry that limits an address or a user is evicted (failure-limits.ts).
  *     Names are kept as HMACs, whatever their length was.
  */
 import { createHmac } from 'node:crypto'
-import { networkOf } from '../base/address.ts'
+import { networkOf, networksOf } from '../base/address.ts'
 import { type Clock, secretBytes } from '../base/clock.ts'
-import { FailureLimits } from './failure-limits.ts'
+import { type Bucket, FailureLimits, longestWaitMs } from './failure-limits.ts'
 import { Newest } from './newest.ts'
 import { digestOf, type Passwords } from './passwords.ts'
 import { Places } from './places.ts'
@@ -49,8 +50,6 @@ export type Outcome =
   | { readonly outcome: 'ok' | 'wrong' }
   | { readonly outcome: 'limited'; readonly retryAfterMs: number }
 
-/** A limit of failures, and the key that counts in it. */
-type Bucket = { readonly limits: FailureLimits; readonly key: string }
 /** An attempt, in the form that is looked up. */
 type Asked = {
   readonly digest: string
@@ -63,13 +62,15 @@ type Asked = {
 type Pending = { readonly hashes: readonly string[]; readonly outcome: Promise<Outcome> }
 
 const rememberedMax = 10_000
-const [addressBurst, userBurst, refillMs] = [10, 100, 1000]
+const [addressBurst, wideBurst, userBurst, refillMs] = [10, 50, 100, 1000]
 const [ok, wrong] = [{ outcome: 'ok' }, { outcome: 'wrong' }] as const
 
 /** Decides about logins. One instance serves a whole process. */
 export class Logins {
   readonly #passwords: Passwords
   readonly #ofAddress: FailureLimits
+  /** Of a user within one wide network. */
+  readonly #ofUserWithin: FailureLimits
   readonly #ofUser: FailureLimits
   readonly #key = secretBytes(32)
   /** The stored hash that a password fits, by the HMAC of user and digest. */
@@ -80,6 +81,7 @@ export class Logins {
   constructor(passwords: Passwords, clock: Clock) {
     this.#passwords = passwords
     this.#ofAddress = new FailureLimits(clock, addressBurst, refillMs)
+    this.#ofUserWithin = new FailureLimits(clock, wideBurst, refillMs)
     this.#ofUser = new FailureLimits(clock, userBurst, refillMs)
   }
 
@@ -134,11 +136,11 @@ export class Logins {
     const { digest, user, credential, network } = asked
     const isFavoured = this.#places.has(user, network)
     const buckets = this.#bucketsOf(asked, isFavoured)
-    let retryAfterMs = waitMs(buckets)
+    let retryAfterMs = longestWaitMs(buckets)
     if (retryAfterMs > 0) return { outcome: 'limited', retryAfterMs }
     const fitting = await this.#passwords.find(hashes, digest, { address: network, isFavoured }, () => {
       // The failures of attempts before this one in the queue count by now.
-      retryAfterMs = waitMs(buckets)
+      retryAfterMs = longestWaitMs(buckets)
       if (retryAfterMs > 0) return false
       for (const { limits, key } of buckets) limits.take(key)
       return true
@@ -152,8 +154,10 @@ export class Logins {
 
   #bucketsOf({ user, network }: Asked, isFavoured: boolean): readonly Bucket[] {
     if (isFavoured) return [{ limits: this.#ofAddress, key: `${network} ${user}` }]
+    const [wide] = networksOf(network)
     return [
       { limits: this.#ofAddress, key: network },
+      { limits: this.#ofUserWithin, key: `${wide} ${user}` },
       { limits: this.#ofUser, key: user },
     ]
   }
@@ -168,10 +172,6 @@ export class Logins {
   #hmac(text: string): string {
     return createHmac('sha256', this.#key).update(text).digest('base64')
   }
-}
-
-function waitMs(buckets: readonly Bucket[]): number {
-  return Math.max(...buckets.map(({ limits, key }) => limits.waitMs(key)))
 }
 
 function isSame(one: readonly string[], other: readonly string[]): boolean {

@@ -3,19 +3,20 @@
  *
  * Invariants
  *  1. A token that a limit keeps out is not looked at: no answer says that it is right.
- *  2. A network may present 10 wrong tokens at once, and one a second after that; all networks from which no right token
- *     has come may present 100, and one a second after that. A token that a limit keeps out takes no failure.
+ *  2. A network may present 10 wrong tokens at once, and one a second after that. All networks from which no right token
+ *     has come may present 100, those of one wide network (of IPv4 the first 16 bits, of IPv6 48) 50, and one a second
+ *     after that. A token that a limit keeps out takes no failure.
  *  3. Wrong tokens keep no client out: a token that was right before is looked at whenever it comes from that
  *     network again, and a network from which a right token has come has a limit of its own.
  *  4. Memory is bounded, and only right tokens can evict: 10,000 networks, and 10,000 tokens with their network.
  */
-import { FailureLimits } from '../../auth/failure-limits.ts'
+import { type Bucket, FailureLimits, longestWaitMs } from '../../auth/failure-limits.ts'
 import { Newest } from '../../auth/newest.ts'
-import { networkOf } from '../../base/address.ts'
+import { networkOf, networksOf } from '../../base/address.ts'
 import type { Clock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 
-const [networkBurst, newBurst, refillMs] = [10, 100, 1000]
+const [networkBurst, wideBurst, newBurst, refillMs] = [10, 50, 100, 1000]
 const rememberedMax = 10_000
 /** The one key of the limit of all networks without a right token. */
 const allNew = ''
@@ -23,12 +24,14 @@ const allNew = ''
 /** The guesses at one node. */
 export class TokenGuesses {
   readonly #ofNetwork: FailureLimits
+  readonly #ofNewWithin: FailureLimits
   readonly #ofNewNetworks: FailureLimits
   readonly #networks = new Newest<true>(rememberedMax)
   readonly #tokens = new Newest<true>(rememberedMax)
 
   constructor(clock: Clock) {
     this.#ofNetwork = new FailureLimits(clock, networkBurst, refillMs)
+    this.#ofNewWithin = new FailureLimits(clock, wideBurst, refillMs)
     this.#ofNewNetworks = new FailureLimits(clock, newBurst, refillMs)
   }
 
@@ -36,8 +39,7 @@ export class TokenGuesses {
   admit(address: string, token: string): void {
     const network = networkOf(address)
     if (this.#tokens.get(`${network} ${token}`)) return
-    const ofNewMs = this.#networks.get(network) ? 0 : this.#ofNewNetworks.waitMs(allNew)
-    const waitMs = Math.max(this.#ofNetwork.waitMs(network), ofNewMs)
+    const waitMs = longestWaitMs(this.#bucketsOf(network))
     if (waitMs === 0) return
     const seconds = Math.ceil(waitMs / 1000)
     throw new FahaoError('QUOTA', `too many wrong tokens; wait ${seconds} s before the next`)
@@ -55,7 +57,13 @@ export class TokenGuesses {
     const network = networkOf(address)
     // It was right for another generator.
     if (this.#tokens.get(`${network} ${token}`)) return
-    this.#ofNetwork.take(network)
-    if (!this.#networks.get(network)) this.#ofNewNetworks.take(allNew)
+    for (const { limits, key } of this.#bucketsOf(network)) limits.take(key)
+  }
+
+  #bucketsOf(network: string): readonly Bucket[] {
+    const own = { limits: this.#ofNetwork, key: network }
+    if (this.#networks.get(network)) return [own]
+    const [wide = network] = networksOf(network)
+    return [own, { limits: this.#ofNewWithin, key: wide }, { limits: this.#ofNewNetworks, key: allNew }]
   }
 }

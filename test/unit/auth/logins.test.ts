@@ -205,7 +205,7 @@ describe('guessing', () => {
   })
 
   it('from many addresses is limited to a hundred failures of a user, then one a second, alike for no user', async () => {
-    const addressOf = (n: number) => `198.51.${n >> 8}.${n & 255}`
+    const addressOf = (n: number) => `198.${n & 15}.${n >> 8}.${n & 255}`
     for (const user of ['alice', 'nosuch']) {
       assert.deepEqual(counted(await guess(user, 300, addressOf)), { wrong: 100, limited: 200 }, user)
       await clock.pass(5000)
@@ -219,7 +219,7 @@ describe('guessing', () => {
 
   it('does not lock out a user: a known address and a remembered password are accepted throughout', async () => {
     await login('alice', 'secret', '192.0.2.1')
-    const attack = (round: number) => guess('alice', 200, (n) => `198.51.${round}.${n}`)
+    const attack = (round: number) => guess('alice', 200, (n) => `198.${n & 15}.${round}.${n}`)
     await attack(0)
     const second = await passwords.hashPassword('second', users.get('alice'))
     users.set('alice', [second])
@@ -249,6 +249,20 @@ describe('guessing', () => {
     }
     assert.equal(await outcome('alice', 'secret', '192.0.2.77'), 'ok')
   })
+
+  for (const [network, addressOf, elsewhere] of [
+    ['a /48 of IPv6', (n: number) => `2001:db8:1:${n.toString(16)}::1`, '2001:db8:2::1'],
+    ['a /16 of IPv4', (n: number) => `198.51.${n >> 8}.${n & 255}`, '198.52.0.1'],
+  ] as const)
+    it(`from all addresses of ${network}, however long, leaves the user open to addresses elsewhere`, async () => {
+      assert.deepEqual(counted(await guess('alice', 300, addressOf)), { wrong: 50, limited: 250 })
+      for (let second = 0; second < 200; second++) {
+        await clock.pass(1000)
+        const found = await guess('alice', 3, (n) => addressOf(300 + 3 * second + n))
+        assert.deepEqual(counted(found), { wrong: 1, limited: 2 })
+      }
+      assert.equal(await outcome('alice', 'secret', elsewhere), 'ok')
+    })
 
   it('cannot be made free by other addresses, and leaves nothing in memory once it has ended', async () => {
     await guess('alice', 10)

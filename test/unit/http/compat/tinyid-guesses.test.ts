@@ -44,11 +44,27 @@ describe('guesses of tokens', () => {
   })
 
   test('from many networks are a hundred at once, and one a second after that', () => {
-    const many = (at: number) => `10.1.${at >> 8}.${at & 255}`
+    const many = (at: number) => `10.${1 + (at & 7)}.${at >> 8}.${at & 255}`
     assert.equal(looks(1000, many), 100)
     clock.mono += 7_000_000
     assert.equal(looks(1000, many), 7)
   })
+
+  for (const [network, addressOf, elsewhere] of [
+    ['a /48 of IPv6', (at: number) => `2001:db8:1:${at.toString(16)}::1`, '2001:db8:2::1'],
+    ['a /16 of IPv4', (at: number) => `10.1.${at >> 8}.${at & 255}`, '10.2.0.1'],
+  ] as const)
+    test(`from all addresses of ${network}, however long, keep out no token from elsewhere`, () => {
+      assert.equal(looks(1000, addressOf), 50)
+      for (let second = 0; second < 200; second++) {
+        clock.mono += 1_000_000
+        assert.equal(
+          looks(10, (at) => addressOf(1000 + 10 * second + at)),
+          1,
+        )
+      }
+      guesses.admit(elsewhere, 'right')
+    })
 
   test('do not keep out a token that was right from the same network before', () => {
     guesses.admit('10.0.0.1', 'right')
@@ -62,7 +78,7 @@ describe('guesses of tokens', () => {
   test('from elsewhere do not keep out a network from which a right token has come', () => {
     guesses.admit('10.0.0.1', 'right')
     guesses.succeeded('10.0.0.1', 'right')
-    looks(1000, (at) => `10.1.${at >> 8}.${at & 255}`)
+    looks(1000, (at) => `10.${1 + (at & 7)}.${at >> 8}.${at & 255}`)
     guesses.admit('10.0.0.1', 'another')
     assert.throws(() => guesses.admit('10.0.0.2', 'another'), { code: 'QUOTA' })
   })
