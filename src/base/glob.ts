@@ -21,16 +21,16 @@ export function isLiteral(pattern: string): boolean {
   return literalPrefix(pattern) === pattern
 }
 
-/** The time of one step of each character in a text of 256, as the bytes of a reply that take as long. */
+/** The time to go through a text of 256 characters, as the bytes of a reply that take as long. */
+const textWork = 512
+/** The time of one step of each of its characters. A step compares 32 items, or one range of a class with a character. */
 const stepWork = 24
 
 /** The longest time to match a text of 256 characters, as the bytes of a reply that take as long. */
 export function matchWork(pattern: string): number {
   const prefix = literalPrefix(pattern)
   if (prefix === pattern || pattern === `${prefix}*`) return 1
-  const classes = pattern.match(/\[[^\]]*/g) ?? []
-  // A step compares 32 items; and each range of a class, for a character that was not seen before.
-  return (Math.ceil((pattern.length + 1) / 32) + classes.join('').length) * stepWork
+  return textWork + new Glob([...pattern]).steps * stepWork
 }
 
 /** `globMatches` of one pattern, for many texts: literal patterns, and those with one star at the end, are compared at once. */
@@ -46,14 +46,14 @@ export function globMatcher(pattern: string): (text: string) => boolean {
 type Range = readonly [low: number, high: number]
 type Class = { readonly item: number; readonly ranges: readonly Range[]; readonly negated: boolean }
 
-/** The items of so many code points are kept: more than names mostly have. */
+/** With classes, the items of so many code points are kept: more than names mostly have. */
 const knownMax = 256
 
 class Glob {
   /** How many items there are. */
   #count = 0
   readonly #classes: Class[] = []
-  /** The items that are one code point. */
+  /** The items that are one code point; with those that every code point matches, once the pattern is read. */
   readonly #literals = new Map<number, Uint32Array>()
   /** The items that every code point matches: `?`. */
   readonly #any: Uint32Array
@@ -67,7 +67,14 @@ class Glob {
     this.#stars = new Uint32Array((pattern.length >> 5) + 1)
     this.#any = new Uint32Array(this.#stars.length)
     for (let at = 0; at < pattern.length; ) at = this.#read(pattern, at)
+    for (const items of this.#literals.values())
+      for (const [word, bits] of this.#any.entries()) items[word]! |= bits
     this.#matched = new Uint32Array((this.#count >> 5) + 1)
+  }
+
+  /** The most steps of one character: words of items, and ranges of classes. */
+  get steps(): number {
+    return this.#classes.reduce((sum, { ranges }) => sum + ranges.length, this.#matched.length)
   }
 
   matches(text: string): boolean {
@@ -126,10 +133,11 @@ class Glob {
   }
 
   #itemsOf(point: number): Uint32Array {
+    const literals = this.#literals.get(point) ?? this.#any
+    if (this.#classes.length === 0) return literals
     const known = this.#known.get(point)
     if (known !== undefined) return known
-    const items = this.#any.slice()
-    for (const [word, bits] of (this.#literals.get(point) ?? []).entries()) items[word]! |= bits
+    const items = literals.slice()
     for (const { item, ranges, negated } of this.#classes)
       if (ranges.some(([low, high]) => low <= point && point <= high) !== negated) set(items, item)
     if (this.#known.size < knownMax) this.#known.set(point, items)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { globMatcher, globMatches } from '../../../src/base/glob.ts'
+import { globMatcher, globMatches, matchWork } from '../../../src/base/glob.ts'
 
 const table: [pattern: string, text: string, matches: boolean][] = [
   ['*', '', true],
@@ -100,5 +100,16 @@ describe('glob patterns', () => {
     fc.assert(
       fc.property(piece, piece, (pattern, text) => globMatcher(pattern)(text) === globMatches(pattern, text)),
     )
+  })
+
+  it('count the work of every range of a class, wherever an escaped bracket stands in it', () => {
+    const letters = 'abcdefghijklmnopqrstuvwxyz'
+    assert.equal(matchWork(`*[\\]${letters}]`), matchWork(`*[${letters}\\]]`))
+    assert.equal(matchWork(`*[a-b${letters}]`), matchWork(`*[${letters}a-b]`))
+    assert.ok(matchWork(`*[\\]${letters}${letters}]`) > matchWork(`*[\\]${letters}]`))
+  })
+
+  it('count the work of every character of the text, also for a short pattern', () => {
+    for (const pattern of ['*a', '?', 'a*b', '[a]']) assert.ok(matchWork(pattern) > 256, pattern)
   })
 })
