@@ -34,6 +34,8 @@ export class Metrics {
   readonly #unwatch: () => void
   /** The scrapes before. */
   #rendered: Promise<unknown> = Promise.resolve()
+  /** Scrapes that have not begun, by the permissions of those who wait for them. */
+  readonly #waiting = new Map<Access, Promise<string>>()
   #selection: Selection = { shown: [], others: new Map() }
   #generators: readonly Generator[] = []
   #quotas: readonly Quota[] = []
@@ -55,9 +57,18 @@ export class Metrics {
     return this.set.registry.contentType
   }
 
-  /** All metrics in Prometheus's text format, with the names that a caller may know. One scrape follows the other. */
+  /**
+   * All metrics in Prometheus's text format, with the names that a caller may know. One scrape follows the other. Requests of a
+   * caller that wait get one text: no number of them keeps the scrapes of others waiting.
+   */
   render(access: Access): Promise<string> {
-    const rendered = this.#rendered.then(() => this.#render(access))
+    const waiting = this.#waiting.get(access)
+    if (waiting !== undefined) return waiting
+    const rendered = this.#rendered.then(() => {
+      this.#waiting.delete(access)
+      return this.#render(access)
+    })
+    this.#waiting.set(access, rendered)
     this.#rendered = rendered.catch(() => {})
     return rendered
   }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import { everything } from '../../../src/auth/access.ts'
+import { Access, everything } from '../../../src/auth/access.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { Metrics } from '../../../src/http/ops/metrics.ts'
 import { noTraffic } from '../../../src/http/traffic.ts'
@@ -278,6 +278,19 @@ describe('metrics', () => {
     ]) {
       assert.ok(lines.includes(line), line)
     }
+  })
+
+  test('are written once for all requests of a caller that wait: others wait for no more', async () => {
+    const node = fakeNode()
+    const metrics = new Metrics(node, { http: () => traffic })
+    let written = 0
+    metrics.set.gauge('times_written', 'How often this was read.', [], () => ++written)
+    const narrow = new Access('narrow', new Set(['http|metrics']), ['n:*'])
+    const flood = Array.from({ length: 100 }, () => metrics.render(narrow))
+    await metrics.render(everything)
+    metrics.close()
+    assert.equal(new Set(await Promise.all(flood)).size, 1)
+    assert.equal(written, 2)
   })
 
   test('are those of docs/reference/metrics.md, with type and meaning', async () => {
