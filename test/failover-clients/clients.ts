@@ -31,7 +31,8 @@ async function python(lifetime: Lifetime): Promise<Client[]> {
     const folder = temporaryFolder(lifetime)
     await runProgram(['python3', '-m', 'venv', folder])
     await runProgram([join(folder, 'bin', 'pip'), 'install', '-q', `redis==${version}`])
-    clients.push(pythonClient(version, join(folder, 'bin', 'python')))
+    const command = [join(folder, 'bin', 'python'), file('python', 'draw.py')] as const
+    clients.push({ name: `redis-py ${version}`, command })
   }
   return clients
 }
@@ -87,11 +88,6 @@ export function nodeClients(): Client[] {
     { name: `ioredis ${ioredis}`, command: command('ioredis') },
     { name: `node-redis ${redis}`, command: command('node-redis') },
   ]
-}
-
-/** redis-py, as this interpreter of Python has it. */
-export function pythonClient(version: string, python: string): Client {
-  return { name: `redis-py ${version}`, command: [python, file('python', 'draw.py')] }
 }
 
 function file(...path: string[]): string {
