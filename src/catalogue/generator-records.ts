@@ -31,6 +31,7 @@ import {
   completeChange,
   floorAfter,
   floorAfterChange,
+  keptCounter,
   leastAfterChange,
   refuseUnchanged,
   seal,
@@ -100,7 +101,7 @@ export class GeneratorRecords {
         return { ...row, isNew: false }
       // A store may have lost the record and kept the counter, which has the newest incarnation. A row has none.
       const newest =
-        before?.stored ?? (row === undefined ? await this.#engine.counter(generatorKey(name)) : undefined)
+        before?.stored ?? (row === undefined ? await keptCounter(this.#engine, name, definition) : undefined)
       const incarnation = (newest?.incarnation ?? 0n) + 1n
       const stored: StoredGenerator = {
         state: 'live',

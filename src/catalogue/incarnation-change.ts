@@ -25,7 +25,7 @@
 import { sleep, stayAlive } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { larger } from '../engine/advance.ts'
-import type { Engine } from '../engine/engine.ts'
+import type { Counter, Engine } from '../engine/engine.ts'
 import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
 import { firstFrom } from '../ids/run.ts'
 import { floorLimitUs } from '../issuing/ahead-limit.ts'
@@ -301,6 +301,13 @@ function lastOfUnit(unit: bigint, layout: Layout): bigint {
 /** Whether a later time makes a larger id for all values of the other fields. */
 function timeIsTop({ timeShift, timeBits, totalBits }: Layout): boolean {
   return timeShift + timeBits === totalBits
+}
+
+/** The counter of a name without a record, which a store may have lost. Throws ERR if `next` could repeat ids of it. */
+export async function keptCounter(engine: Engine, name: string, next: Definition): Promise<Counter> {
+  const counter = await engine.counter(generatorKey(name))
+  if (next.scramble && counter.bound > 0n) throw scrambledAnew()
+  return counter
 }
 
 /** What the ids of an old incarnation demand of the next one, of a counter. */

@@ -316,7 +316,7 @@ async function readAgain({ engine, held, catalogue, namespaces, access, onEvent 
   if (raised > 0)
     onEvent({
       level: 'warn',
-      message: `${raised} generators whose creation the engine has forgotten begin above what this node has reserved, if they are created again`,
+      message: `raised ${raised} more counters to what this node has reserved of them: their generators go on above it, or begin above it if they have to be created again`,
     })
   await catalogue.reopenAll()
   await namespaces.reload()

@@ -4,12 +4,18 @@
  *
  * Invariants
  *  1. The end of each range that this process has reserved of a generator's counter is remembered, for as long as it runs.
- *  2. `raise` leaves no counter without a record below that end.
+ *  2. `raise` leaves no counter below that end, whether or not a record names it: another node may have created the generator
+ *     anew already. A row of another system's table that is gone has no counter, and none is made.
  */
-import { counterOf, generatorPrefix, readStored } from '../catalogue/stored.ts'
+import { hasCode } from '../base/errors.ts'
+import { generatorPrefix } from '../catalogue/stored.ts'
 import { larger } from '../engine/advance.ts'
-import type { Engine, Reservation, ReserveRequest, StoredRecord } from '../engine/engine.ts'
-import { listAll } from '../engine/pages.ts'
+import type { Engine, Reservation, ReserveRequest } from '../engine/engine.ts'
+
+/** How many counters are read together: the engine reads together what is asked for together. */
+const atOnce = 256
+/** A raise is repeated for so many new leaders in a row. */
+const raiseTries = 10
 
 /** The ends of ranges that one process has reserved, by counter. */
 export class HeldBounds {
@@ -33,30 +39,33 @@ export class HeldBounds {
   }
 
   /**
-   * Raises the bounds of counters without a record to what this process has reserved, in a store that was advanced. Rejects
-   * as the engine does, and may then be repeated. Resolves to how many it has raised.
+   * Raises the bounds of counters to what this process has reserved, in a store that was advanced. Rejects as the engine
+   * does, and may then be repeated. Resolves to how many it has raised.
    */
   async raise(engine: Engine): Promise<number> {
-    if (this.#ends.size === 0) return 0
-    const named = new Set((await listAll(engine, generatorPrefix)).map(counterIn))
+    const ends = [...this.#ends]
     let raised = 0
-    for (const [name, end] of this.#ends) {
-      if (named.has(name)) continue
-      const { bound, fence, incarnation } = await engine.counter(name)
-      if (bound >= end) continue
-      const writer = { incarnation: larger(incarnation, 1n), ...(fence > 0n && { fence }) }
-      await engine.reserve(name, { size: 0n, floor: end, ...writer })
-      raised++
+    for (let from = 0; from < ends.length; from += atOnce) {
+      const some = ends.slice(from, from + atOnce)
+      const results = await Promise.all(some.map(([name, end]) => raiseTo(engine, name, end)))
+      raised += results.filter((isRaised) => isRaised).length
     }
     return raised
   }
 }
 
-/** The counter of a generator's record; undefined for a record that cannot be read. */
-function counterIn(record: StoredRecord): string | undefined {
-  try {
-    return counterOf(record.key.slice(generatorPrefix.length), readStored(record))
-  } catch {
-    return undefined
+/** Resolves to whether the counter stood below `end` and was raised. */
+async function raiseTo(engine: Engine, name: string, end: bigint): Promise<boolean> {
+  for (let tries = 1; ; tries++) {
+    const { bound, fence, incarnation } = await engine.counter(name)
+    if (bound >= end) return false
+    const writer = { incarnation: larger(incarnation, 1n), ...(fence > 0n && { fence }) }
+    try {
+      await engine.reserve(name, { size: 0n, floor: end, ...writer })
+      return true
+    } catch (error) {
+      if (hasCode(error, 'NOGENERATOR')) return false
+      if (!hasCode(error, 'STALE') || tries === raiseTries) throw error
+    }
   }
 }

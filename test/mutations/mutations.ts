@@ -286,6 +286,20 @@ export const mutations: readonly Mutation[] = [
     to: 'if (definition !== undefined) continue',
   },
   {
+    fault: 'a scrambled generator is created again with another key over a counter that has been used',
+    foundBy: 'test/unit/node/advance.test.ts',
+    file: 'src/catalogue/incarnation-change.ts',
+    from: 'if (next.scramble && counter.bound > 0n) throw',
+    to: 'if (next.scramble && counter.bound < 0n) throw',
+  },
+  {
+    fault: 'a counter stays below what a node has reserved of it before the store forgot its generator',
+    foundBy: 'test/unit/node/advance.test.ts',
+    file: 'src/recovery/held-bounds.ts',
+    from: 'if (bound >= end) return false',
+    to: 'if (bound >= 0n) return false',
+  },
+  {
     fault: 'a claim of a worker id outlives an advance',
     foundBy: 'test/unit/recovery/repair-workers.test.ts',
     scenario: 'forgetting',

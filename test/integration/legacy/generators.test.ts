@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
 import type { RecordChange } from '../../../src/engine/engine.ts'
 import { type Fahao, openFahao } from '../../../src/index.ts'
+import { loadConfig } from '../../../src/node/config.ts'
+import { startNode } from '../../../src/node/start.ts'
 import { atEnd } from '../../launch/lifetime.ts'
 import { startMariaDb } from '../../launch/mariadb.ts'
 import { startPostgres } from '../../launch/postgres.ts'
@@ -110,6 +112,19 @@ for (const server of servers) {
         ({ code }) => code === 'NOGENERATOR',
       ),
     )
+  })
+
+  test(`an advance is complete although a row that this process has served was removed ${on}`, async (t) => {
+    const bench = await legacyBench(t, server, 'leaf')
+    for (const key of ['kept', 'gone']) await bench.add({ key, bound: 1000n, step: 50 })
+    const { config } = loadConfig({ flags: { engine: bench.url } })
+    const node = await startNode(config, {})
+    atEnd(t, () => node.close())
+    for (const key of ['kept', 'gone']) await (await node.catalogue.open(key)).draw(1)
+    await bench.database.send("DELETE FROM leaf_alloc WHERE biz_tag = 'gone'")
+    const before = await bench.bound('kept')
+    assert.equal(await node.advance(100n), 1)
+    assert.ok((await bench.bound('kept'))! >= before! + 100n)
   })
 
   for (const schema of schemas)

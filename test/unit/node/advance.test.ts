@@ -1,6 +1,6 @@
 /** An advance by hand, on the node that is asked for it. */
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
+import { it, type TestContext } from 'node:test'
 import { generatorKey } from '../../../src/catalogue/stored.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { decode } from '../../../src/ids/encoding.ts'
@@ -39,7 +39,8 @@ it('an advance ends the claims of worker ids on every node, also on the one that
   assert.ok((await timeOfNext(node)) >= boundUs)
 })
 
-it('a generator whose creation is forgotten begins above what other nodes have reserved of it', async (t) => {
+/** Two nodes on one store; the first one hears of an advance when it is told, and the promise then tells that it has acted. */
+async function twoNodes(t: TestContext) {
   const store = new MemoryStore()
   const { config } = loadConfig({ flags: { engine: 'memory:' } })
   let hear = () => {}
@@ -55,18 +56,50 @@ it('a generator whose creation is forgotten begins above what other nodes have r
   })
   const node = await startNode(config, { open: async () => new SharedEngine(store) })
   t.after(() => Promise.all([survivor.close(), node.close()]))
-  const issued: bigint[] = []
-  for (const kind of ['sequence', 'segment'] as const) {
-    const [run] = await (await survivor.catalogue.create(kind, { kind })).draw(10)
-    issued.push(run!.at(9))
-    store.records.delete(generatorKey(kind))
-    store.counters.delete(generatorKey(kind))
+  return {
+    survivor,
+    node,
+    forget(name: string) {
+      store.records.delete(generatorKey(name))
+      store.counters.delete(generatorKey(name))
+    },
+    hear() {
+      hear()
+      return isReadAgain.promise
+    },
   }
+}
+
+for (const when of ['after', 'before'] as const)
+  it(`a generator whose creation is forgotten begins above what nodes have reserved, created ${when} they hear of the advance`, async (t) => {
+    const { survivor, node, forget, hear } = await twoNodes(t)
+    const issued = new Map<string, bigint>()
+    const kinds = ['sequence', 'segment'] as const
+    for (const kind of kinds) {
+      const [run] = await (await survivor.catalogue.create(kind, { kind })).draw(10)
+      issued.set(kind, run!.at(9))
+      forget(kind)
+    }
+    await node.advance(1000n)
+    if (when === 'after') await hear()
+    for (const kind of kinds) await node.catalogue.create(kind, { kind })
+    if (when === 'before') await hear()
+    for (const kind of kinds) {
+      const [run] = await (await node.catalogue.open(kind)).draw(1)
+      assert.ok(run!.first > issued.get(kind)!, `${kind} begins at ${run!.first}, after ${issued.get(kind)}`)
+    }
+  })
+
+it('a scrambled generator whose creation is forgotten is not created again: another key would repeat its ids', async (t) => {
+  const { survivor, node, forget, hear } = await twoNodes(t)
+  const options = { kind: 'segment', scramble: true, max: '9999' } as const
+  await (await survivor.catalogue.create('code', options)).draw(1000)
+  forget('code')
   await node.advance(1000n)
-  hear()
-  await isReadAgain.promise
-  for (const [at, kind] of (['sequence', 'segment'] as const).entries()) {
-    const [run] = await (await node.catalogue.create(kind, { kind })).draw(1)
-    assert.ok(run!.first > issued[at]!, `${kind} begins at ${run!.first} again, after ${issued[at]}`)
-  }
+  await hear()
+  await assert.rejects(node.catalogue.create('code', options), {
+    code: 'ERR',
+    message: /scrambled ones could repeat them; use another name/,
+  })
+  await node.catalogue.create('code', { kind: 'segment' })
 })
