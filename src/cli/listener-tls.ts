@@ -11,7 +11,7 @@ export type ListenerTls = Readonly<Record<TlsListener, Certificates | undefined>
 
 /** Reads the certificate. Rejects with CONFIG if its files cannot be used. */
 export async function openTls(config: Config, log: Logger): Promise<ListenerTls> {
-  const { tlsCert, tlsKey, tlsCa, tlsClientAuth, tlsHandshakeTimeoutMs } = config
+  const { tlsCert, tlsKey, tlsCa, tlsClientAuth, tlsProtocols, tlsCiphers, tlsHandshakeTimeoutMs } = config
   if (tlsCert === undefined || tlsKey === undefined)
     return { resp: undefined, http: undefined, postgres: undefined, 'mysql-proxy': undefined, close() {} }
   const certificates = await Certificates.open({
@@ -19,6 +19,7 @@ export async function openTls(config: Config, log: Logger): Promise<ListenerTls>
     key: tlsKey,
     ca: tlsCa,
     clientAuth: tlsClientAuth,
+    suites: { protocols: tlsProtocols, ciphers: tlsCiphers },
     handshakeTimeoutMs: tlsHandshakeTimeoutMs,
     clock: systemClock,
     onEvent: ({ level, message }) => log[level](message),

@@ -18,6 +18,7 @@ import type { LogEvent } from '../base/events.ts'
 import { configError } from './config-values.ts'
 import type { Dial } from './dial.ts'
 import { Handshakes } from './handshakes.ts'
+import { suiteOptions, type TlsSuites } from './tls-suites.ts'
 
 /** Whether clients present certificates: `optional`: those that have one. */
 export type ClientAuth = 'off' | 'optional' | 'required'
@@ -31,6 +32,8 @@ export type CertificateOptions = {
   /** The authorities that sign certificates of clients and of other nodes; undefined: the system's, for other nodes only. */
   readonly ca: string | undefined
   readonly clientAuth: ClientAuth
+  /** The versions and suites for clients, and for other nodes. */
+  readonly suites: TlsSuites
   /** How long a client may take for its handshake, in ms. */
   readonly handshakeTimeoutMs: number
   readonly clock: Clock
@@ -42,7 +45,6 @@ type Contents = { readonly cert: Buffer; readonly key: Buffer; readonly ca?: Buf
 
 type Name = keyof Contents
 
-const minVersion = 'TLSv1.2'
 const pollMs = 2000
 
 /** The certificate of a node. */
@@ -68,17 +70,17 @@ export class Certificates {
     this.#readState = state
     this.#polledState = state
     this.#contents = contents
-    this.#peerContext = contextOf(contents)
+    this.#peerContext = contextOf(contents, options.suites)
     this.#poll = repeat(options.clock, pollMs, () => this.#reloadIfChanged())
     this.#warnOfExpiry()
   }
 
   /** The options of a server that speaks TLS with this certificate. */
   get serverOptions(): TlsOptions {
-    const { clientAuth } = this.#options
+    const { clientAuth, suites } = this.#options
     return {
       ...this.#contents,
-      minVersion,
+      ...suiteOptions(suites),
       requestCert: clientAuth !== 'off',
       rejectUnauthorized: clientAuth === 'required',
     }
@@ -123,7 +125,7 @@ export class Certificates {
     this.#readState = await stateOf(this.#options)
     try {
       const contents = await contentsOf(this.#options)
-      this.#peerContext = contextOf(contents)
+      this.#peerContext = contextOf(contents, this.#options.suites)
       this.#contents = contents
       for (const server of this.#servers) server.setSecureContext(this.serverOptions)
     } catch (error) {
@@ -165,14 +167,14 @@ async function stateOf(options: CertificateOptions): Promise<string> {
 async function contentsOf(options: CertificateOptions): Promise<Contents> {
   const read = filesOf(options).map(async ([name, file]) => [name, await readPem(name, file)] as const)
   const contents = Object.fromEntries(await Promise.all(read)) as Contents
-  const { cert, key } = options
+  const { cert, key, suites } = options
   if (!new X509Certificate(contents.cert).checkPrivateKey(createPrivateKey(contents.key))) {
     throw configError(
       `tls-key: the key in ${key} does not belong to the certificate in ${cert}; give its own key`,
     )
   }
   try {
-    contextOf(contents)
+    contextOf(contents, suites)
   } catch (error) {
     throw configError(
       `tls-cert: TLS cannot use ${cert} with ${key}: ${describe(error)}; make a new certificate`,
@@ -200,6 +202,6 @@ async function readPem(name: Name, file: string): Promise<Buffer> {
   return pem
 }
 
-function contextOf(contents: Contents): SecureContext {
-  return createSecureContext({ ...contents, minVersion })
+function contextOf(contents: Contents, suites: TlsSuites): SecureContext {
+  return createSecureContext({ ...contents, ...suiteOptions(suites) })
 }

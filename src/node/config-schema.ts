@@ -30,6 +30,7 @@ import { mysqlProxySettings } from './mysql-proxy-settings.ts'
 import { postgresSettings } from './postgres-settings.ts'
 import { respSettings } from './resp-settings.ts'
 import { type About, abouts, setting } from './setting.ts'
+import { defaultCiphers, tlsCiphers, tlsProtocols } from './tls-suites.ts'
 
 /** The engine unless another one is configured. */
 export const defaultEngine = 'sqlite:./data/fahao.db'
@@ -236,6 +237,16 @@ const groups = {
       oneOf(['off', 'optional', 'required']),
       'certificates of clients: off: not asked for; optional: checked if presented; required: no connection without one',
       'off',
+    ),
+    tlsProtocols: setting(
+      tlsProtocols,
+      'the versions of TLS that are spoken with clients and other nodes; repeatable',
+      'TLSv1.2 TLSv1.3',
+    ),
+    tlsCiphers: setting(
+      tlsCiphers,
+      'the suites of TLS 1.2 that are offered, as a list of OpenSSL; those of TLS 1.3 are always offered; repeatable',
+      defaultCiphers,
     ),
     tlsOn: setting(someOf(tlsListeners), 'the listeners that speak TLS; repeatable', tlsListeners.join(' ')),
     tlsHandshakeTimeoutMs: setting(

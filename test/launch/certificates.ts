@@ -6,13 +6,19 @@ import { runProgram } from './program.ts'
 /** Files in PEM: the authority, and a certificate by it for servers and clients alike, with its key. */
 export type CertificateFiles = { readonly ca: string; readonly cert: string; readonly key: string }
 
-const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
+/** A key that suites without forward secrecy can use, too. */
+export const rsaKey = ['-newkey', 'rsa:2048', '-nodes']
+const ecKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
 
 /**
  * Makes a certificate for `name`, and replaces an earlier one of that name. Makes the folder and its authority, if they do
  * not exist: all certificates in a folder are by one authority.
  */
-export async function makeCertificates(folder: string, name = 'fahao'): Promise<CertificateFiles> {
+export async function makeCertificates(
+  folder: string,
+  name = 'fahao',
+  newKey: readonly string[] = ecKey,
+): Promise<CertificateFiles> {
   mkdirSync(folder, { recursive: true })
   const file = (name: string) => join(folder, name)
   const files = { ca: file('ca.pem'), cert: file(`${name}.pem`), key: file(`${name}-key.pem`) }
@@ -38,6 +44,6 @@ export async function makeCertificates(folder: string, name = 'fahao'): Promise<
 }
 
 async function makeAuthority(ca: string, key: string): Promise<void> {
-  const made = ['-x509', ...newKey, '-keyout', key, '-out', ca, '-days', '2', '-subj', '/CN=Test authority']
+  const made = ['-x509', ...ecKey, '-keyout', key, '-out', ca, '-days', '2', '-subj', '/CN=Test authority']
   await runProgram(['openssl', 'req', ...made])
 }

@@ -33,6 +33,8 @@ const keys: readonly SettingKey[] = [
   'proxyIdleTimeoutMs',
   'tlsCert',
   'tlsKey',
+  'tlsProtocols',
+  'tlsCiphers',
   'tlsHandshakeTimeoutMs',
 ]
 

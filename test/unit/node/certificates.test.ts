@@ -8,9 +8,10 @@ import { connect, createServer, type TLSSocket } from 'node:tls'
 import { hasCode } from '../../../src/base/errors.ts'
 import type { LogEvent } from '../../../src/base/events.ts'
 import { type CertificateOptions, Certificates } from '../../../src/node/certificates.ts'
-import { type CertificateFiles, makeCertificates } from '../../launch/certificates.ts'
+import { type CertificateFiles, makeCertificates, rsaKey } from '../../launch/certificates.ts'
 import { temporaryFolder } from '../../launch/places.ts'
 import { FakeClock } from '../fake-clock.ts'
+import { defaultSuites } from './open-certificates.ts'
 
 const folder = temporaryFolder({ after })
 let first: CertificateFiles
@@ -37,6 +38,7 @@ async function start(t: TestContext, options: Partial<CertificateOptions> = {}) 
     key,
     ca: first.ca,
     clientAuth: 'off',
+    suites: defaultSuites,
     handshakeTimeoutMs: 3_600_000,
     clock,
     onEvent: (event) => void events.push(event),
@@ -172,5 +174,25 @@ describe('a connection to another node', () => {
     const distrusting = (await start(t, { ca: foreign.ca })).certificates.dial({ host: '127.0.0.1', port })
     const [error] = (await once(distrusting, 'error')) as [NodeJS.ErrnoException]
     assert.equal(error.code, 'SELF_SIGNED_CERT_IN_CHAIN')
+  })
+
+  test('asks for suites with forward secrecy, or for those that are set', async (t) => {
+    const { ca, cert, key } = await makeCertificates(temporaryFolder(t), 'rsa', rsaKey)
+    const ciphers = 'AES128-GCM-SHA256'
+    const pair = { cert: readFileSync(cert), key: readFileSync(key) }
+    const old = createServer({ ...pair, maxVersion: 'TLSv1.2', ciphers }, (socket) => {
+      socket.on('error', () => {}).pipe(socket)
+    })
+    old.listen(0, '127.0.0.1')
+    await once(old, 'listening')
+    t.after(() => void old.close())
+    const { port } = old.address() as AddressInfo
+    const { certificates } = await start(t, { ca })
+    const [error] = (await once(certificates.dial({ host: '127.0.0.1', port }), 'error')) as [Error]
+    assert.match(error.message, /handshake failure/)
+    const set = await start(t, { ca, suites: { protocols: ['TLSv1.2'], ciphers } })
+    const socket = set.certificates.dial({ host: '127.0.0.1', port }) as TLSSocket
+    t.after(() => void socket.destroy())
+    assert.equal(await echo(socket), 'still here')
   })
 })

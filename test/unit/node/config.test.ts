@@ -255,6 +255,31 @@ describe('TLS', () => {
     assert.match(refusal({ flags: { ...files, 'tls-on': '' } }), /names none of resp, http/)
   })
 
+  test('has versions and suites that can be chosen, and refuses what names none', () => {
+    const { config } = loadConfig({
+      flags: { 'tls-protocols': 'TLSv1.3', 'tls-ciphers': 'AES128-SHA, ECDHE+AESGCM:!RC4' },
+    })
+    assert.deepEqual([config.tlsProtocols, config.tlsCiphers], [['TLSv1.3'], 'AES128-SHA:ECDHE+AESGCM:!RC4'])
+    assert.match(
+      loadConfig({ flags: {} }).config.tlsCiphers,
+      /^(?:ECDHE-[\w-]+(?:GCM-SHA\d+|POLY1305):?){6}$/,
+    )
+    for (const [flags, message] of [
+      [{ 'tls-protocols': 'TLSv1.1' }, /^--tls-protocols: 'TLSv1.1' is none of TLSv1.2, TLSv1.3/],
+      [
+        { 'tls-ciphers': 'ECDHE+AESGCM:ECDHE+AEGCM' },
+        /^--tls-ciphers: 'ECDHE\+AEGCM' names no suite of TLS 1\.2/,
+      ],
+      [
+        { 'tls-ciphers': 'TLS_AES_128_GCM_SHA256' },
+        /^--tls-ciphers: .* is a suite of TLS 1\.3, all of which/,
+      ],
+      [{ 'tls-ciphers': 'ECDHE+AESGCM:!ECDHE' }, /^--tls-ciphers: .* leaves no suite of TLS 1\.2; name one/],
+    ] as const) {
+      assert.match(refusal({ flags }), message)
+    }
+  })
+
   test('is refused if a file is missing in the configuration, with its name', () => {
     for (const [flags, message] of [
       [{ 'tls-cert': 'cert.pem' }, /^--tls-cert: .* name its file with tls-key$/],

@@ -1,8 +1,12 @@
 /** Certificates in use, for tests of servers that speak TLS. */
 import { systemClock } from '../../../src/base/clock.ts'
 import { type CertificateOptions, Certificates } from '../../../src/node/certificates.ts'
+import { defaultCiphers, type TlsSuites } from '../../../src/node/tls-suites.ts'
 import type { CertificateFiles } from '../../launch/certificates.ts'
 import type { Lifetime } from '../../launch/lifetime.ts'
+
+/** What is offered unless settings say otherwise. */
+export const defaultSuites: TlsSuites = { protocols: ['TLSv1.2', 'TLSv1.3'], ciphers: defaultCiphers }
 
 /** Opens the certificates of `files` until `lifetime` ends. Clients need none, unless `options` say otherwise. */
 export async function openCertificates(
@@ -13,6 +17,7 @@ export async function openCertificates(
   const certificates = await Certificates.open({
     ...files,
     clientAuth: 'off',
+    suites: defaultSuites,
     handshakeTimeoutMs: 60_000,
     clock: systemClock,
     onEvent: () => {},
