@@ -15,14 +15,7 @@ export const tlsProtocols: ValueType<readonly TlsProtocol[]> = someOf(['TLSv1.2'
  * Who records a connection cannot read it with a key that is stolen later, and no padding is left to guess: an ephemeral key
  * for each connection, and AEAD (RFC 9325, 4.2).
  */
-export const defaultCiphers = [
-  'ECDHE-ECDSA-AES128-GCM-SHA256',
-  'ECDHE-RSA-AES128-GCM-SHA256',
-  'ECDHE-ECDSA-AES256-GCM-SHA384',
-  'ECDHE-RSA-AES256-GCM-SHA384',
-  'ECDHE-ECDSA-CHACHA20-POLY1305',
-  'ECDHE-RSA-CHACHA20-POLY1305',
-].join(':')
+export const defaultCiphers = 'ECDHE+AESGCM:ECDHE+CHACHA20'
 
 /** A list as OpenSSL reads it. OpenSSL ignores words that name nothing; here only words that exclude something may do so. */
 export const tlsCiphers: ValueType<string> = {
