@@ -2,7 +2,8 @@
  * The records of tokens that a node has in memory: how many there are, and which go from the store.
  *
  * Invariant
- *  1. `#revoked` and `#revokedOf` count the revoked tokens among the records: only `set` and `delete` change records.
+ *  1. `#recordsOf` has the same records by their users, and `#revoked` and `#revokedOf` count the revoked tokens among them: only
+ *     `set` and `delete` change records.
  */
 import { FahaoError } from '../base/errors.ts'
 import type { Access } from './access.ts'
@@ -32,6 +33,7 @@ export class TokenRecords {
   readonly #users: Pick<Users, 'hasEnded'>
   readonly #nowUs: () => number
   readonly #records = new Map<string, TokenRecord>()
+  readonly #recordsOf = new Map<string, Map<string, TokenRecord>>()
   /** How many revoked tokens each user has, and all users together. */
   readonly #revokedOf = new Map<string, number>()
   #revoked = 0
@@ -46,9 +48,14 @@ export class TokenRecords {
     return Math.floor(this.#nowUs() / 1000)
   }
 
-  /** All records. */
-  all(): TokenRecord[] {
-    return [...this.#records.values()]
+  /** All records, or those of the tokens of a user. */
+  all(user?: string): TokenRecord[] {
+    return [...this.#tokensOf(user).values()]
+  }
+
+  /** How many records there are, or how many of a user. */
+  count(user?: string): number {
+    return this.#tokensOf(user).size
   }
 
   /** The record of the token with this id. */
@@ -59,15 +66,22 @@ export class TokenRecords {
   /** Puts a record in the place of the one of its token. */
   set(record: TokenRecord): void {
     this.delete(record.token.id)
-    this.#records.set(record.token.id, record)
+    const { id, user } = record.token
+    const own = this.#recordsOf.get(user) ?? new Map<string, TokenRecord>()
+    this.#recordsOf.set(user, own.set(id, record))
+    this.#records.set(id, record)
     this.#count(record, 1)
   }
 
   /** Forgets a record. */
   delete(id: string): void {
     const record = this.#records.get(id)
-    if (record !== undefined) this.#count(record, -1)
+    if (record === undefined) return
+    const { user } = record.token
+    const own = this.#recordsOf.get(user)
+    if (own?.delete(id) && own.size === 0) this.#recordsOf.delete(user)
     this.#records.delete(id)
+    this.#count(record, -1)
   }
 
   /** The record of this token is gone from the store: forgets it if it had to go. Any other was lost by the store. */
@@ -124,6 +138,10 @@ export class TokenRecords {
   /** When the token was revoked or expired, in Unix ms; undefined: it is in use. */
   #endOf(token: Token): number | undefined {
     return token.revokedMs ?? (this.#isExpired(token) ? token.expiresMs : undefined)
+  }
+
+  #tokensOf(user: string | undefined): ReadonlyMap<string, TokenRecord> {
+    return user === undefined ? this.#records : (this.#recordsOf.get(user) ?? new Map())
   }
 
   #isExpired({ expiresMs }: Token): boolean {

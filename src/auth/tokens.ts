@@ -80,13 +80,18 @@ export class Tokens {
     return tokens
   }
 
-  /** Every token that is not revoked, the newest first; expired ones too, for a day. */
-  all(): Token[] {
+  /** Every token that is not revoked, or those of a user, the newest first; expired ones too, for a day. */
+  all(user?: string): Token[] {
     return this.#known
-      .all()
+      .all(user)
       .map(({ token }) => token)
       .filter((token) => token.revokedMs === undefined && !this.#known.isOver(token))
       .sort((a, b) => b.createdMs - a.createdMs)
+  }
+
+  /** How many tokens `all` looks at. */
+  count(user?: string): number {
+    return this.#known.count(user)
   }
 
   /** The token of this id, unless it is revoked. */

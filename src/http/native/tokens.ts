@@ -6,6 +6,7 @@ import type { AccessControl } from '../../auth/access-control.ts'
 import { readNarrowing, type Token } from '../../auth/token.ts'
 import type { Tokens } from '../../auth/tokens.ts'
 import { FahaoError } from '../../base/errors.ts'
+import type { Pace } from '../../base/pace.ts'
 import { parseDurationMs } from '../../base/units.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { demandPermission } from '../caller.ts'
@@ -15,6 +16,8 @@ import { HttpRefusal } from '../problem.ts'
 const dayMs = 86_400_000
 const lifetimeDefault = '90d'
 const [lifetimeMinMs, lifetimeMaxMs] = [1000, 3650 * dayMs]
+/** The time to look at a token, as the bytes of a reply that take as long. */
+const tokenWork = 48
 /** The permission for the tokens of all users. */
 const ofAll = 'http|tokens'
 const common = { tag: 'users', command: 'http|own-tokens' } as const
@@ -66,11 +69,11 @@ export type CreatedTokenAnswer = z.output<typeof createdShape>
 export type TokensAnswer = z.output<typeof listShape>
 
 /** Everything at `/v1/tokens`. */
-export function tokenOperations({ access }: Pick<FahaoNode, 'access'>): Operation[] {
-  return [create(access), list(access), revoke(access)]
+export function tokenOperations({ access, server }: Pick<FahaoNode, 'access' | 'server'>): Operation[] {
+  return [create(access, server.turns), list(access, server.turns), revoke(access)]
 }
 
-function create({ tokens, subjects, passwords }: AccessControl): Operation {
+function create({ tokens, subjects, passwords }: AccessControl, pace: Pace): Operation {
   return {
     ...common,
     id: 'createToken',
@@ -96,6 +99,8 @@ function create({ tokens, subjects, passwords }: AccessControl): Operation {
       if (user !== caller.user || caller.token !== undefined) demandPermission(caller, ofAll)
       const narrowing = await readNarrowing(rules, subjects, passwords)
       const lifetimeMs = lifetimeOf(expires)
+      // Whether there is room for it, and which others go, is found out by all of them.
+      await pace.take(tokens.count() * tokenWork)
       const { token, text } = await tokens.create({ user, label, lifetimeMs, by: caller.user, ...narrowing })
       reply.code(201)
       return { token: text, ...answerOf(token, true) }
@@ -103,7 +108,7 @@ function create({ tokens, subjects, passwords }: AccessControl): Operation {
   }
 }
 
-function list({ tokens }: AccessControl): Operation {
+function list({ tokens }: AccessControl, pace: Pace): Operation {
   return {
     ...common,
     id: 'listTokens',
@@ -118,8 +123,10 @@ function list({ tokens }: AccessControl): Operation {
     async handler(request) {
       const { access: caller } = request
       const { user } = readQuery(query, request)
+      const whose = caller.allows(ofAll) ? user : caller.user
+      await pace.take(tokens.count(whose) * tokenWork)
       const shown = tokens
-        .all()
+        .all(whose)
         .filter((token) => mayManage(caller, token, tokens) && (user === undefined || user === token.user))
       return { tokens: shown.map((token) => answerOf(token, tokens.isValid(token))) }
     },

@@ -335,6 +335,27 @@ describe('A token', () => {
     assert.ok(fill('late') > 100)
   })
 
+  it('is found by its user, whatever came and went', async () => {
+    const clock = new FakeClock()
+    const { token } = await create(await withAlice(new MemoryStore(), clock))
+    const names = ['alice', 'bob', 'carol']
+    const step = fc.record({ user: fc.constantFrom(...names), id: fc.nat(5), isRemoval: fc.boolean() })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const records = new TokenRecords({ hasEnded: () => false }, () => clock.wallUs())
+        for (const { user, id, isRemoval } of steps) {
+          if (isRemoval) records.delete(String(id))
+          else records.set({ token: { ...token, user, id: String(id) }, version: 1n })
+        }
+        for (const name of names) {
+          const own = records.all().filter((record) => record.token.user === name)
+          assert.deepEqual(new Set(records.all(name)), new Set(own))
+          assert.equal(records.count(name), own.length)
+        }
+      }),
+    )
+  })
+
   it('is not made for a user that is not stored or needs no password', async () => {
     const access = await openAccess()
     const request = { label: '', lifetimeMs: lifeMs, by: 'default' }

@@ -84,6 +84,26 @@ describe('a token over HTTP', () => {
     assert.equal((await send('DELETE', `/v1/tokens/${id}`, admin)).statusCode, 204)
   })
 
+  test('costs others no time: lists look at those of the caller, in turns, and so does the search for room', async (t) => {
+    const { node, send, create } = await start()
+    const { id } = await create(alice)
+    for (let count = 0; count < 9; count++) await create(bob)
+    const work = t.mock.method(node.server.turns, 'take', async () => {})
+    const workOf = () => work.mock.calls.map(({ arguments: [bytes] }) => bytes)
+    const listed = (await send('GET', '/v1/tokens', alice)).json().tokens
+    assert.deepEqual(
+      listed.map((each: { id: string }) => each.id),
+      [id],
+    )
+    const [one = 0] = workOf()
+    assert.ok(one > 0)
+    await send('GET', '/v1/tokens?user=bob', alice)
+    await send('GET', '/v1/tokens?user=bob', admin)
+    await send('GET', '/v1/tokens', admin)
+    await create(bob)
+    assert.deepEqual(workOf(), [one, one, 9 * one, 10 * one, 10 * one])
+  })
+
   test('and a password that do not permit a request are refused with the rule that would', async () => {
     const { send, create } = await start()
     const { token } = await create(alice, { rules: ['+id.next'] })
