@@ -21,6 +21,7 @@
  *     the memory of this process exists twice, one copy renews, and the other finds a heartbeat that it has not sent: its
  *     lease ends (4). After `suspect` only a renewal sent afterwards counts.
  */
+import { assert } from '../base/assert.ts'
 import { hasCode } from '../base/errors.ts'
 import type { StoredRecord } from '../engine/engine.ts'
 import type { NodeRecord } from './records.ts'
@@ -180,5 +181,16 @@ export class Lease {
     this.#deadlineUs = Number.NEGATIVE_INFINITY
     if (this.isHeld) this.lapsedUs = nowUs
     this.isHeld = false
+  }
+
+  /** Throws where an invariant is broken. For tests. */
+  assertInvariants(): void {
+    const { ttlMs, marginMs } = this.#timing
+    const latestUs = this.#startedUs + (ttlMs - marginMs) * 1000
+    assert(this.#deadlineUs <= latestUs, 'the deadline counts from before a renewal was sent')
+    assert(this.confirmed <= this.heartbeat, 'what was carried out was sent')
+    for (const heartbeat of this.#sent.keys())
+      assert(heartbeat > this.confirmed && heartbeat <= this.heartbeat, 'later renewals wait for an answer')
+    assert(!this.isOver || this.#deadlineUs === Number.NEGATIVE_INFINITY, 'what has ended is not valid')
   }
 }

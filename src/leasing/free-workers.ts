@@ -9,6 +9,7 @@
  *     version that was read: an old read costs a try, and never a moment that two holders share.
  *  4. EXHAUSTED is answered only after a read that began while the claim waited, or a moment before.
  */
+import { assert } from '../base/assert.ts'
 import type { Random } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
@@ -102,7 +103,7 @@ async function readFree({ engine, timeline, random }: FreeWorkersDeps): Promise<
 }
 
 /** The free ids of one read. */
-class FreeList {
+export class FreeList {
   readonly #records = new Map<number, { readonly stored: StoredRecord; readonly record: WorkerRecord }>()
   readonly #nowUs: number
   readonly #random: Random
@@ -138,6 +139,21 @@ class FreeList {
       if (this.#taken.has(free!.id)) continue
       this.#taken.add(free!.id)
       return free
+    }
+  }
+
+  /** Throws where an invariant is broken. For tests. */
+  assertInvariants(): void {
+    for (const [nodeBits, { next, ids }] of this.#windows) {
+      const { first, end } = callersShare(nodeBits)
+      assert(next >= first && next <= end && ids.length <= windowSize, 'a window is of the ids of callers')
+      for (const { id, stored, fromUs } of ids) {
+        const record = stored && readWorker(stored)
+        assert(id >= first && id < next, 'the lowest ids are left to nodes')
+        assert(fromUs >= Math.max(record?.boundUs ?? 0, this.#othersUs), 'a claim begins above every bound')
+        assert(fromUs <= this.#nowUs || (record?.boundUs ?? 0) <= this.#othersUs, 'an offered id is free')
+      }
+      assert(new Set(ids.map(({ id }) => id)).size === ids.length, 'a window has an id once')
     }
   }
 

@@ -306,6 +306,13 @@ export const mutations: readonly Mutation[] = [
     file: 'src/recovery/repair-workers.ts',
     from: 'epoch: record.epoch + epochJump, ',
     to: '',
+    also: [
+      {
+        file: 'src/issuing/worker.ts',
+        from: 'record.boundUs !== held.record.boundUs && !held.tried.includes(record.boundUs)',
+        to: 'record.boundUs !== held.record.boundUs && held.tried.includes(Number.NaN)',
+      },
+    ],
   },
   {
     fault: 'an advance leaves incarnations as they are',
@@ -338,6 +345,14 @@ export const mutations: readonly Mutation[] = [
     file: 'src/catalogue/incarnation-change.ts',
     from: '(!isStrict(next.kind) && !namesFloor)',
     to: '!isStrict(next.kind)',
+  },
+  {
+    fault: 'a floor for every node leaves the ids that nodes have buffered below it',
+    foundBy: 'test/unit/catalogue/floors.test.ts',
+    scenario: 'fleet',
+    file: 'src/catalogue/generator-records.ts',
+    from: 'const startsAnew = now && floor',
+    to: 'const startsAnew = now === undefined && floor',
   },
   {
     fault: 'one of several sites takes another increment without a floor',

@@ -8,6 +8,9 @@ import type { Edit, Mutation } from './mutations.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
+/** A test that hangs on a fault fails after this. */
+const hangMs = 300_000
+
 /** How the simulation found a fault: after how many seeds, undefined: it did not; and the first violation. */
 export type Found = { readonly seeds: number | undefined; readonly message: string }
 
@@ -27,7 +30,8 @@ function edited({ file, from, to }: Edit, fault: string): string {
 /** The title of the first test of `foundBy` that fails on the changed source; undefined: none fails. */
 export async function failingTest(mutation: Mutation): Promise<string | undefined> {
   return inCopy(mutation, async (copy) => {
-    const child = spawn(process.execPath, ['--test', '--test-reporter=tap', mutation.foundBy], {
+    const options = ['--test', '--test-reporter=tap', `--test-timeout=${hangMs}`]
+    const child = spawn(process.execPath, [...options, mutation.foundBy], {
       cwd: copy,
       env: withoutTestContext(),
       stdio: ['ignore', 'pipe', 'inherit'],

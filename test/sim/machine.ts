@@ -6,7 +6,7 @@
  * Paused (a virtual machine): the same, and both of its clocks stand still.
  */
 import type { Clock, Timer } from '../../src/base/clock.ts'
-import { type SelfChecking, touch } from './invariants.ts'
+import { type SelfChecking, touch } from '../invariants.ts'
 import type { World } from './world.ts'
 
 /** How a machine does not run. */

@@ -19,6 +19,7 @@ import type {
   StoreOwnership,
   Watch,
 } from '../../src/engine/engine.ts'
+import { touch } from '../invariants.ts'
 import type { Machine } from './machine.ts'
 import type { Seen, SharedStore } from './store.ts'
 import type { World } from './world.ts'
@@ -197,6 +198,7 @@ export class RemoteEngine implements Engine {
         if (counter.bound < end + gap) store.counters.set(name, { ...counter, bound: end + gap })
       }
       store.began()
+      touch(store)
       begun = { lineage: store.lineage, writes: store.writes }
       return count
     })
@@ -234,6 +236,7 @@ export class RemoteEngine implements Engine {
         }
         const done = await call()
         store.writes++
+        touch(store)
         now = { lineage: store.lineage, writes: store.writes }
         const changed = done !== undefined && done !== false
         if (changed && (method === 'reserve' || method === 'write' || method === 'remove'))

@@ -4,6 +4,7 @@
  *     npm run sim -- --seeds 1000                        each scenario, seeds 0 to 999
  *     npm run sim -- --scenario leaders --first 4711 --seeds 1
  *     npm run sim -- --mutations                         how many seeds find each fault that is put back
+ *     npm run sim -- --mutations --fault advance         of those whose description contains the word
  */
 import { parseArgs } from 'node:util'
 import { mutations } from '../mutations/mutations.ts'
@@ -17,6 +18,7 @@ const { values } = parseArgs({
     first: { type: 'string', default: '0' },
     scenario: { type: 'string' },
     mutations: { type: 'boolean', default: false },
+    fault: { type: 'string', default: '' },
   },
 })
 const { scenario } = values
@@ -58,7 +60,7 @@ async function tryMutations(): Promise<boolean> {
   const most = Number(values.seeds ?? 2000)
   let isAllFound = true
   console.log('| fault put back | scenario | seeds |\n|---|---|---|')
-  for (const mutation of mutations) {
+  for (const mutation of mutations.filter(({ fault }) => fault.includes(values.fault))) {
     const finder = mutation.scenario
     if (finder === undefined || (scenario !== undefined && finder !== scenario)) continue
     const { seeds, message } = await violatingSeed({ ...mutation, scenario: finder }, most)

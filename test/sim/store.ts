@@ -9,6 +9,7 @@
  */
 import type { StoredRecord } from '../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../src/engine/memory/engine.ts'
+import { assertInvariants, workerPrefix } from '../../src/issuing/worker-records.ts'
 
 /** How far a client has seen the store come. */
 export type Seen = { readonly lineage: number; readonly writes: number }
@@ -33,6 +34,8 @@ export class SharedStore extends MemoryStore {
   lineage = 1
   writes = 0
   #lineages = 1
+  /** Records of worker ids that were found to be right: the store replaces records and changes none. */
+  readonly #checked = new WeakSet<StoredRecord>()
 
   /** The state now, to come back to. */
   snapshot(atUs: number): Snapshot {
@@ -50,6 +53,15 @@ export class SharedStore extends MemoryStore {
     this.losses++
     for (const record of records.values()) {
       for (const watchers of this.watchers) watchers.notify({ key: record.key, record })
+    }
+  }
+
+  /** Throws where a record of a worker id is not as its writers keep it. */
+  assertInvariants(): void {
+    for (const record of this.records.values()) {
+      if (!record.key.startsWith(workerPrefix) || this.#checked.has(record)) continue
+      assertInvariants([record])
+      this.#checked.add(record)
     }
   }
 

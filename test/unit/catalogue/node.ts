@@ -12,6 +12,7 @@ import { Run } from '../../../src/ids/run.ts'
 import { Worker } from '../../../src/issuing/worker.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock } from '../fake-clock.ts'
+import '../invariants.ts'
 
 /** What a node is started with. */
 export type NodeOptions = {

@@ -8,6 +8,7 @@ import { timing } from '../../../src/cluster/timing.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
+import '../invariants.ts'
 
 /** A core that does nothing but hold a lease of 3 s with a margin of 300 ms, renewed every second. */
 function lease() {

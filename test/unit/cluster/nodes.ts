@@ -6,6 +6,7 @@ import type { ClusterEvent } from '../../../src/cluster/events.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock } from '../fake-clock.ts'
+import '../invariants.ts'
 
 /** A node of a test. */
 export type Node = {

@@ -11,6 +11,7 @@ import { RangeBuffer } from '../../../src/issuing/range-buffer.ts'
 import { Reservoir, type ReservoirOptions } from '../../../src/issuing/reservoir.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock } from '../fake-clock.ts'
+import '../invariants.ts'
 
 export const counter = 'generators/test'
 

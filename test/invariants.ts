@@ -1,8 +1,21 @@
 /**
- * Objects of the product that can check themselves. Whatever was asked of one of them since the last event of the simulation,
- * its invariants hold at the next. The hooks are here: production code knows nothing of them.
+ * Objects of the product that can check themselves. Whatever was asked of one of them since the last event of a simulation,
+ * its invariants hold at the next; those that a unit test has used hold after the test (unit/invariants.ts). The hooks are
+ * here: production code knows nothing of them.
  */
-import { ClockBuffer } from '../../src/ids/clock-buffer.ts'
+import { GeneratorsInUse } from '../src/catalogue/generators-in-use.ts'
+import { Standby } from '../src/catalogue/leadership/standby.ts'
+import { Lease } from '../src/cluster/lease.ts'
+import { ClockBuffer } from '../src/ids/clock-buffer.ts'
+import { GroupCommit } from '../src/issuing/group-commit.ts'
+import { ScrambledBuffer, ShuffledBuffer } from '../src/issuing/permuted-buffers.ts'
+import { RangeBuffer } from '../src/issuing/range-buffer.ts'
+import { Reservoir } from '../src/issuing/reservoir.ts'
+import { WaitQueue } from '../src/issuing/wait-queue.ts'
+import { Worker } from '../src/issuing/worker.ts'
+import { FreeList } from '../src/leasing/free-workers.ts'
+import { LeaseQuotas } from '../src/leasing/lease-quotas.ts'
+import { RangeLeases } from '../src/leasing/range-leases.ts'
 
 /** Throws where an invariant does not hold. */
 export type SelfChecking = { assertInvariants(): void }
@@ -46,4 +59,20 @@ function watch({ prototype }: { readonly prototype: SelfChecking }): void {
   }
 }
 
-watch(ClockBuffer)
+for (const each of [
+  ClockBuffer,
+  FreeList,
+  GeneratorsInUse,
+  GroupCommit,
+  Lease,
+  LeaseQuotas,
+  RangeBuffer,
+  RangeLeases,
+  Reservoir,
+  ScrambledBuffer,
+  ShuffledBuffer,
+  Standby,
+  WaitQueue,
+  Worker,
+])
+  watch(each)
