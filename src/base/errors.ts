@@ -53,8 +53,12 @@ export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = Object.freeze(
 type ErrorOptions = {
   readonly cause?: unknown
   readonly retryAfterMs?: number
-  readonly fuller?: FahaoError['fuller']
+  /** The message for a reader that may name all of a pattern, if that says more; the message itself is for any reader. */
+  readonly fuller?: { readonly pattern: string; readonly message: string }
 }
+
+/** The fuller messages of errors. No member of them has one: where an error is printed whole, every reader sees them. */
+const fullers = new WeakMap<FahaoError, NonNullable<ErrorOptions['fuller']>>()
 
 /** An operating error, as every interface shows it. Thrown by the library, sent as `-CODE message` over RESP. */
 export class FahaoError extends Error {
@@ -64,20 +68,18 @@ export class FahaoError extends Error {
   /** When the same request can succeed at the earliest, in ms from now, if that is known. */
   readonly retryAfterMs: number | undefined
 
-  /** The message for a reader that may name all of a pattern, if that says more; `message` is for any reader. */
-  readonly fuller: { readonly pattern: string; readonly message: string } | undefined
-
   /** @param message one sentence, on one line, that says what to do. */
   constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
     super(message, options)
     this.code = code
     this.retryAfterMs = options?.retryAfterMs
-    this.fuller = options?.fuller
+    if (options?.fuller !== undefined) fullers.set(this, options.fuller)
   }
 
   /** The message for a reader. @param mayName whether it may name what fits a pattern. */
   messageFor(mayName: (pattern: string) => boolean): string {
-    return this.fuller !== undefined && mayName(this.fuller.pattern) ? this.fuller.message : this.message
+    const fuller = fullers.get(this)
+    return fuller !== undefined && mayName(fuller.pattern) ? fuller.message : this.message
   }
 
   /** Whether the same request, sent again unchanged after a moment, can succeed. */

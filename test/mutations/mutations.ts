@@ -114,8 +114,8 @@ export const mutations: readonly Mutation[] = [
     fault: 'a refusal names the namespaces and owners of other teams',
     foundBy: 'test/unit/http/issue.test.ts',
     file: 'src/base/errors.ts',
-    from: 'this.fuller !== undefined && mayName(this.fuller.pattern)',
-    to: 'this.fuller !== undefined',
+    from: 'fuller !== undefined && mayName(fuller.pattern)',
+    to: 'fuller !== undefined',
   },
   {
     fault: 'the PostgreSQL door draws an id at once for a caller that may not have it',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { inspect } from 'node:util'
 import { AssertionError, assert as invariant, unreachable } from '../../../src/base/assert.ts'
 import { errorRegistry } from '../../../src/base/error-texts.ts'
 import { describe as described, FahaoError, hasCode } from '../../../src/base/errors.ts'
@@ -20,6 +21,18 @@ describe('errors', () => {
     assert.equal(hasCode(new FahaoError('DRY', 'x'), 'DRY'), true)
     assert.equal(hasCode(new FahaoError('DRY', 'x'), 'STALE'), false)
     assert.equal(hasCode(Object.assign(new Error('x'), { code: 'DRY' }), 'DRY'), false)
+  })
+
+  it('do not show the message for other readers where they are printed whole', () => {
+    const error = new FahaoError('QUOTA', 'a namespace is full', {
+      fuller: { pattern: 'order*', message: "namespace 'secret' is full" },
+    })
+    assert.equal(
+      error.messageFor(() => true),
+      "namespace 'secret' is full",
+    )
+    for (const printed of [inspect(error, { depth: 9, showHidden: true }), JSON.stringify(error)])
+      assert.doesNotMatch(printed, /secret|order|fuller/)
   })
 
   it('are described in one line, for any thrown value', () => {
