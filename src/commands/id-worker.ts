@@ -87,6 +87,7 @@ export const workerCommand: Command = container({
       arguments: [pool],
       async handler({ server }, args) {
         const workers = await server.pools.list(args.text(0))
+        await server.turns.take(workers.length * listedWork)
         return workers.map(
           ({ stable, ...worker }) => new MapReply([...Object.entries(worker), ['stable', stable ? 1 : 0]]),
         )
@@ -94,6 +95,9 @@ export const workerCommand: Command = container({
     },
   ],
 })
+
+/** The time to list a worker id of a pool, as the bytes of a reply that take as long. */
+export const listedWork = 256
 
 function replyOf(lease: PlainLease): MapReply {
   return new MapReply(Object.entries(lease))

@@ -110,8 +110,11 @@ export class PoolClaims {
   /** The pool as it is stored now. */
   async view(pool: string): Promise<PoolView> {
     const { engine, timeline } = this.#deps
-    const [records, others] = await Promise.all([listAll(engine, `${poolPrefix}${pool}/`), this.#othersUs()])
-    return new PoolView(pool, records, timeline.nowUs(), others)
+    const [records, othersUs] = await Promise.all([
+      listAll(engine, `${poolPrefix}${pool}/`),
+      this.#othersUs(),
+    ])
+    return PoolView.of(pool, records, { nowUs: timeline.nowUs(), othersUs })
   }
 
   async #rounds(pool: string): Promise<void> {

@@ -1,4 +1,4 @@
-/** A pool of plain worker ids as one list has shown it: which ids are held, resting or free. Pure. */
+/** A pool of plain worker ids as one list has shown it: which ids are held, resting or free. */
 import { FahaoError } from '../base/errors.ts'
 import type { StoredRecord } from '../engine/engine.ts'
 import { type PlainWorkerRecord, plainIdOf, readPlainWorker } from '../issuing/plain-worker-records.ts'
@@ -16,6 +16,9 @@ export type PlainWorker = {
  */
 export type PlainWorkerState = 'held' | 'resting' | 'kept' | 'free'
 
+/** Records that are read in one turn of the event loop. */
+const turnSize = 250
+
 /** One pool at one moment. */
 export class PoolView {
   readonly #nowUs: number
@@ -29,22 +32,27 @@ export class PoolView {
   /** No id below it can be chosen by an owner that has none. */
   #cursor = 0
 
+  private constructor(nowUs: number, othersUs: number) {
+    this.#nowUs = nowUs
+    this.#othersUs = othersUs
+  }
+
   /**
+   * Reads the records of a pool, and lets others run meanwhile: there may be 65,536.
    * @param nowUs Unix µs of this node's timeline.
    * @param othersUs until when ids without a record rest.
    */
-  constructor(pool: string, records: readonly StoredRecord[], nowUs: number, othersUs: number) {
-    this.#nowUs = nowUs
-    this.#othersUs = othersUs
-    for (const stored of records) {
-      const id = plainIdOf(pool, stored.key)
-      if (id === undefined) continue
-      const record = readPlainWorker(stored)
-      const worker = { id, stored, record }
-      this.#workers.set(id, worker)
-      const other = this.#owned.get(record.owner)?.record
-      if (other === undefined || other.sinceUs <= record.sinceUs) this.#owned.set(record.owner, worker)
+  static async of(
+    pool: string,
+    records: readonly StoredRecord[],
+    { nowUs, othersUs }: { readonly nowUs: number; readonly othersUs: number },
+  ): Promise<PoolView> {
+    const view = new PoolView(nowUs, othersUs)
+    for (const [index, stored] of records.entries()) {
+      if (index % turnSize === turnSize - 1) await new Promise(setImmediate)
+      view.#add(pool, stored)
     }
+    return view
   }
 
   /** The id that this owner has, or had last if no other owner has taken it since; each id once. */
@@ -115,6 +123,16 @@ export class PoolView {
    */
   #closedUs({ closedUs = 0, epoch, sinceUs }: PlainWorkerRecord): number {
     return epoch === 1 && sinceUs < this.#othersUs ? Math.max(closedUs, this.#othersUs) : closedUs
+  }
+
+  #add(pool: string, stored: StoredRecord): void {
+    const id = plainIdOf(pool, stored.key)
+    if (id === undefined) return
+    const record = readPlainWorker(stored)
+    const worker = { id, stored, record }
+    this.#workers.set(id, worker)
+    const other = this.#owned.get(record.owner)?.record
+    if (other === undefined || other.sinceUs <= record.sinceUs) this.#owned.set(record.owner, worker)
   }
 
   #stateOf(id: number, { lease, untilUs }: PlainWorkerRecord): PlainWorkerState {

@@ -1,5 +1,6 @@
 /** The operations on plain worker ids: claim, renew, return, list. */
 import { z } from 'zod'
+import { listedWork } from '../../commands/id-worker.ts'
 import { poolLimits } from '../../leasing/pools.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { jsonAnswer, leaseIdOf, type Operation, poolOf, readQuery, refuseBody } from '../operation.ts'
@@ -140,6 +141,10 @@ function list({ server }: Served): Operation {
     answers: { 200: jsonAnswer('The ids in ascending order.', listShape) },
     errors: ['ERR', 'UNAVAILABLE', 'SHUTDOWN'],
     example: { name: 'payments' },
-    handler: async (request) => ({ workers: await server.pools.list(poolOf(request)) }),
+    async handler(request) {
+      const workers = await server.pools.list(poolOf(request))
+      await server.turns.take(workers.length * listedWork)
+      return { workers }
+    },
   }
 }

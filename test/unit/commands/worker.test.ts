@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { listedWork } from '../../../src/commands/id-worker.ts'
+import { turns } from '../../../src/node/turns.ts'
 import { Desk } from './desk.ts'
 
 const claim = ['ID.WORKER', 'CLAIM', 'payments', 'OWNER']
@@ -25,6 +27,17 @@ describe('ID.WORKER', () => {
     assert.equal(await desk.ask('ID.WORKER', 'RETURN', 'payments', lease), 0)
     assert.match(await desk.error('ID.WORKER', 'RENEW', 'payments', lease), /^NOLEASE /)
     assert.equal(((await desk.ask(...claim, 'host-1')) as Lease).lastSeenMs, 2000)
+  })
+
+  it('lists in a turn that has room for every id', async (t) => {
+    const desk = new Desk()
+    for (const owner of ['a', 'b', 'c']) await desk.ask(...claim, owner)
+    const take = t.mock.method(turns, 'take')
+    await desk.ask('ID.WORKER', 'LIST', 'payments')
+    assert.deepEqual(
+      take.mock.calls.map(({ arguments: [bytes] }) => bytes),
+      [3 * listedWork],
+    )
   })
 
   it('refuses what is malformed, and claims nothing', async () => {

@@ -285,6 +285,29 @@ describe('the lease of a plain worker id', () => {
     assert.equal((await slow).lastSeenMs, 9)
   })
 
+  it('is listed and claimed in parts between which others run, however large the pool is', async () => {
+    const { claim, pools, engine } = poolServer()
+    await claim('first')
+    const stored = await engine.read('pools/payments/0')
+    for (let id = 1; id < 2000; id++) {
+      const value = JSON.stringify({ ...JSON.parse(stored!.value), owner: `host-${id}` })
+      await engine.write(`pools/payments/${id}`, value, undefined)
+    }
+    for (const ask of [() => pools.list('payments'), () => claim('last', { size: 3000 })]) {
+      let turns = 0
+      let isOver = false
+      const count = () => {
+        turns++
+        if (!isOver) setImmediate(count)
+      }
+      setImmediate(count)
+      await ask()
+      isOver = true
+      assert.ok(turns >= 7, `${turns} turns`)
+    }
+    assert.equal((await pools.list('payments')).length, 2001)
+  })
+
   it('is listed without its secret, in the order of ids', async () => {
     const { claim, pools, timeline, clock } = poolServer()
     const nowUs = timeline.nowUs()
