@@ -6,8 +6,8 @@
  *  2. No id of a range is taken after its deadline, as far as `expire` was called in the same callback of the event loop.
  *  3. The fast run holds ids of the first range only, and for one callback: it is taken back at the end of that and by
  *     every method that takes or changes something. Where ids are permuted it holds none.
- *  4. What `leftovers` and `spare` name has not been issued and will not be: it has left the chain before they return. It lies
- *     in the range of its lease, or is the end of that.
+ *  4. What `takeUnused` names has not been issued and will not be: it has left the ranges before. It lies in the range of its
+ *     lease. A lease that is named again is named from a lower value on.
  */
 import { assert } from '../../src/base/assert.ts'
 import { FastRun } from '../../src/ids/fast-run.ts'
@@ -29,8 +29,8 @@ type Link = {
   deadlineUs: number
   readonly first: bigint
   readonly size: number
-  /** The first raw value above the range: not always the id after the last one. */
-  readonly end: bigint
+  /** The first raw value above the range, or that was given up of it: not always the id after the last one. */
+  end: bigint
   /** The next raw value, how many were taken before it, and how many are left. */
   next: bigint
   used: number
@@ -54,8 +54,8 @@ export class SegmentChain {
   readonly #offset: bigint
   readonly #order: IdOrder | undefined
   readonly #links: Link[] = []
-  /** What was left of the newest range when it came to its deadline. */
-  #lapsed: Leftover | undefined
+  /** What was left of ranges that ended unused, the newest last. */
+  readonly #unused: Leftover[] = []
   #left = 0
   #issued = 0
   #recallAsked = false
@@ -102,7 +102,6 @@ export class SegmentChain {
     // The first range is the first to expire, also where the service has shortened its leases.
     for (const link of this.#links) link.deadlineUs = Math.min(link.deadlineUs, terms.deadlineUs)
     this.#links.push({ ...terms, first, size, end, next: first, used: 0, left: size })
-    this.#lapsed = undefined
     this.#left += size
   }
 
@@ -110,14 +109,8 @@ export class SegmentChain {
   expire(nowUs: number): void {
     if (this.#links[0] === undefined || this.#links[0].deadlineUs > nowUs) return
     this.#recall()
-    for (
-      let first = this.#links[0];
-      first !== undefined && first.deadlineUs <= nowUs;
-      first = this.#links[0]
-    ) {
-      this.#lapsed = this.#links.length === 1 ? this.#leftoverOf(first) : undefined
-      this.#skip(first.left)
-    }
+    for (let first = this.#links[0]; first !== undefined && first.deadlineUs <= nowUs; first = this.#links[0])
+      this.#giveUp(first)
   }
 
   /** Takes up to `count` ids of one range; 0 when none is left. */
@@ -163,7 +156,7 @@ export class SegmentChain {
       if (before !== undefined && before.next + BigInt(before.left) !== next) [gapAt, ids] = [at, 0]
       ids += left
       if (ids < count) continue
-      for (; gapAt > 0; gapAt--) this.#skip(this.#links[0]!.left)
+      for (const skipped of this.#links.slice(0, gapAt)) this.#giveUp(skipped)
       return true
     }
     return false
@@ -188,40 +181,27 @@ export class SegmentChain {
     this.#recall()
     this.#links.length = 0
     this.#left = 0
-    this.#lapsed = undefined
+    this.#unused.length = 0
   }
 
-  /**
-   * Takes out what can be given back of the newest range if its deadline has come or comes before `dueUs`; in that case all but
-   * `keep` ids of the chain.
-   */
-  spare(dueUs: number, keep: number): Leftover | undefined {
+  /** Gives up the end of the newest range if its deadline comes before `dueUs`, so that about `keep` ids of the chain are left. */
+  spare(dueUs: number, keep: number): void {
     this.#recall()
     const newest = this.#links.at(-1)
-    if (newest === undefined) {
-      const lapsed = this.#lapsed
-      this.#lapsed = undefined
-      return lapsed
-    }
-    if (newest.deadlineUs > dueUs) return undefined
+    if (newest === undefined || newest.deadlineUs > dueUs) return
     const kept = Math.max(0, keep - (this.#left - newest.left))
-    const { lease, from } = this.#leftoverOf(newest, kept)
-    const left = countBelow(newest.next, from, this.#increment)
-    if (left >= newest.left) return undefined
-    this.#left -= newest.left - left
-    newest.left = left
-    if (left === 0) this.#links.pop()
-    return { lease, from }
+    if (kept < newest.left) this.#giveUp(newest, kept)
   }
 
-  /** Empties the chain. Returns the first unused raw value of each lease, the newest lease first. */
-  leftovers(): Leftover[] {
+  /** Gives up all that is left. */
+  giveUp(): void {
     this.#recall()
-    const from = new Map<string, bigint>()
-    for (const link of this.#links.toReversed()) from.set(link.lease, this.#leftoverOf(link).from)
-    if (this.#lapsed !== undefined) from.set(this.#lapsed.lease, this.#lapsed.from)
-    this.clear()
-    return [...from].map(([lease, unused]) => ({ lease, from: unused }))
+    for (const link of [...this.#links]) this.#giveUp(link)
+  }
+
+  /** Takes out what was given up of one lease, the newest first; undefined: no more was. */
+  takeUnused(): Leftover | undefined {
+    return this.#unused.pop()
   }
 
   /** Throws where an invariant is broken. */
@@ -239,13 +219,20 @@ export class SegmentChain {
     assert(sum === this.#left, 'the ids left are those of its ranges')
     assert(taken + count <= (this.#links[0]?.left ?? 0), 'the fast run is of the first range')
     assert(this.#order === undefined || count === 0, 'permuted ids have no fast run')
-    assert(this.#lapsed === undefined || this.#links.length === 0, 'what lapsed is of the newest range')
   }
 
-  /** The lease of a range, and its first raw value that is unused after the next `kept` ids. */
-  #leftoverOf({ lease, first, size, end, next, used }: Link, kept = 0): Leftover {
+  /** Ends a range after its next `kept` ids, or a few more where its order needs them. */
+  #giveUp(link: Link, kept = 0): void {
+    const { lease, first, size, end, next, used } = link
     const from = this.#order?.unused(first, size, used + kept) ?? next + BigInt(kept) * this.#stride
-    return { lease, from: from < end ? from : end }
+    if (from < end) {
+      this.#unused.push({ lease, from })
+      link.end = from
+    }
+    const left = kept === 0 ? 0 : countBelow(next, link.end, this.#increment)
+    this.#left -= link.left - left
+    link.left = left
+    if (left === 0) this.#links.splice(this.#links.indexOf(link), 1)
   }
 
   #next(count: number, run: Run): number {

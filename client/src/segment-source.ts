@@ -6,7 +6,8 @@
  *     it goes to the source that replaces this one.
  *  2. What a range has left is dropped at its deadline, which counts from before its request was sent: after an alteration
  *     or a drop no id of the earlier definition is issued for longer than that.
- *  3. What is returned has left the chain before. A reply that is lost leaves a gap.
+ *  3. What is returned has left the chain before, also what a refill brings that is answered after the end. A reply that is lost
+ *     leaves a gap.
  *  4. A refill that a quota refuses is cut by halves, down to what the first caller needs. One that was cut by QUOTA is
  *     followed by a pause, and so is a refusal of QUOTA while no caller waits.
  *  5. A refill whose ids end within the horizon, or before they are here, is followed by a pause.
@@ -22,6 +23,7 @@ import type { Grant } from './requests.ts'
 import { type Leftover, SegmentChain } from './segment-chain.ts'
 import { isOfSize } from './size-cap.ts'
 import type { Waiter } from './wait-queue.ts'
+import { within } from './within.ts'
 
 /** An answer of the service, and when its request was sent, on the monotonic clock in µs. */
 export type Answer = { readonly grant: Grant; readonly sentUs: number }
@@ -40,6 +42,9 @@ export type SegmentSourceOptions = BufferedSourceOptions & {
 /** The pause after a refill that QUOTA has cut: each second refills that quota. */
 const quotaPauseMs = 500
 
+/** How long the end waits for a refill under way: what it brings after that is a gap. */
+const refillMaxMs = 1000
+
 /** The shortest pause after a refill whose ids end within the horizon, and the longest after one whose ids have ended. */
 const shortPauseMs = 50
 const lapsedPauseMaxMs = 2000
@@ -57,6 +62,8 @@ export class SegmentSource extends BufferedSource {
   #newest: Leftover | undefined
   #observedUs: number
   #isCut = false
+  /** Of the refill under way. Never rejects. */
+  #refilled: Promise<unknown> | undefined
   /** The pause because the last refill did not reach the horizon; 0 if it did. */
   #shortMs = 0
 
@@ -128,6 +135,12 @@ export class SegmentSource extends BufferedSource {
   }
 
   protected override async refill(waiting: number, first: Waiter | undefined): Promise<void> {
+    const refill = this.#refill(waiting, first)
+    this.#refilled = refill.catch(() => {})
+    await refill
+  }
+
+  async #refill(waiting: number, first: Waiter | undefined): Promise<void> {
     const { onChange, definition, clock } = this.#options
     await this.#returnSpare(waiting)
     if (this.closed !== undefined) return
@@ -147,9 +160,12 @@ export class SegmentSource extends BufferedSource {
       this.#demand.failed()
       throw error
     })
-    if (this.closed !== undefined) return
-    // Without a lease the service issues each id itself from now on.
     const isSame = definitionOf(answer.grant).identity === definition.identity
+    if (this.closed !== undefined) {
+      if (isSame && answer.grant.lease !== undefined) this.#add(answer)
+      return
+    }
+    // Without a lease the service issues each id itself from now on.
     if (!isSame || answer.grant.lease === undefined) onChange(answer)
     else this.#add(answer)
     this.#shortMs = this.#pauseOfShort(this.#chain.lastsMs(0, clock.monoUs()))
@@ -164,14 +180,32 @@ export class SegmentSource extends BufferedSource {
 
   /** Gives back the newest range where its deadline comes before its use: after the next lease it is not the newest. */
   async #returnSpare(waiting: number): Promise<void> {
-    const { clock, copies, horizonMs, returnLease } = this.#options
-    // A copy of this memory may issue what this one returns.
-    copies.check()
+    const { clock, horizonMs } = this.#options
     const nowUs = clock.monoUs()
     this.#chain.expire(nowUs)
     const keep = Math.max(waiting, this.#demand.keep(this.#chain.issued, nowUs))
-    const spare = this.#chain.spare(nowUs + horizonMs * 1000, keep)
-    if (spare !== undefined) await returnLease(spare.lease, spare.from).catch(() => false)
+    this.#chain.spare(nowUs + horizonMs * 1000, keep)
+    await this.#returnUnused()
+  }
+
+  /**
+   * Returns what the chain has given up, the newest first: each range is on top of the counter's bound once those above it are
+   * back. What is not on top is returned too, so that the service counts it. Resolves to whether there was any. Never rejects.
+   */
+  async #returnUnused(): Promise<boolean> {
+    const { copies, returnLease } = this.#options
+    for (let isAny = false; ; isAny = true) {
+      // A copy of this memory may issue what this one returns; then nothing is left here.
+      copies.check()
+      const unused = this.#chain.takeUnused()
+      if (unused === undefined) return isAny
+      const isAnswered = await returnLease(unused.lease, unused.from).then(
+        () => true,
+        () => false,
+      )
+      // The others wait for the next time, so that no caller waits for many requests without an answer.
+      if (!isAnswered) return true
+    }
   }
 
   /** Leases so many ids, or fewer as long as a quota refuses them: `least` is what the first caller needs, 0 without one. */
@@ -194,13 +228,16 @@ export class SegmentSource extends BufferedSource {
     }
   }
 
-  /** The newest first: each is on top of the counter's bound only once those above it are back. */
+  /** What a refill under way brings goes back too, and first: nothing below it can go back before. */
   protected override async giveBack(): Promise<void> {
-    const leftovers = this.#chain.leftovers()
-    // With nothing to give back it is a report of what was drawn.
-    if (leftovers.length === 0 && this.#newest !== undefined) leftovers.push(this.#newest)
-    for (const { lease, from } of leftovers)
-      if (!(await this.#options.returnLease(lease, from).catch(() => false))) return
+    const { clock, returnLease } = this.#options
+    if (this.#refilled !== undefined)
+      await within(clock, refillMaxMs, this.#refilled, 'the service').catch(() => {})
+    this.#chain.giveUp()
+    if (await this.#returnUnused()) return
+    // With nothing to give back, it is a report of what was drawn.
+    const { lease, from } = this.#newest ?? {}
+    if (lease !== undefined && from !== undefined) await returnLease(lease, from).catch(() => false)
   }
 
   #observe(nowUs: number): void {

@@ -46,10 +46,12 @@ export interface Generator
    * with WRONGTYPE unless the kind is `segment`, and with EXHAUSTED, UNAVAILABLE, UNKNOWN or REGRESSED.
    */
   leaseRange(ids: number): Promise<RangeLease>
-  /** The end of the highest range that callers have leased of it on this node, in raw values; undefined: none. */
+  /** The counter's bound as the ranges of callers have shown it on this node, in raw values; undefined: none was leased. */
   readonly leasedUpTo?: bigint | undefined
   /** Counts ids that a caller has issued in its own process, as it reports. Strict kinds have no such callers. */
   noteDrawn(ids: number): void
+  /** Counts ids that a caller gives back of a range that this node does not know: they are a gap. */
+  noteReturned(ids: number): void
   /** The text of an id in the generator's format; decimal without a format. */
   text(id: bigint): string
   /** Writes the texts of ids that are issued now, however late it does; undefined without a format. */

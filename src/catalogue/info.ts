@@ -69,6 +69,12 @@ export async function describeGenerator(
 /** A counter that lasts longer than this, in seconds, has no end in sight: a thousand years. */
 const inSightSeconds = 1000 * 365 * 86_400
 
+/** How many ids are left from this raw value on; undefined for clock kinds. */
+export function leftIds({ max, increment }: Definition, bound: bigint): number | undefined {
+  if (max === undefined || increment === undefined) return undefined
+  return Math.max(0, Number(max + 1n - bound) / increment)
+}
+
 /** When ids run out at this rate, or the time field is full, in Unix µs; undefined for a counter without an end in sight. */
 export function exhaustionUs(
   definition: Definition,
@@ -78,7 +84,7 @@ export function exhaustionUs(
 ): number | undefined {
   if (definition.layout !== undefined) return Number(timeEndUs(layoutOf(definition)))
   if (perSecond <= 0) return undefined
-  const leftSeconds = Number(definition.max! + 1n - bound) / definition.increment! / perSecond
+  const leftSeconds = (leftIds(definition, bound) ?? 0) / perSecond
   return leftSeconds > inSightSeconds ? undefined : nowUs + leftSeconds * 1_000_000
 }
 
@@ -150,7 +156,9 @@ function leaderAddress({ cluster }: CatalogueDeps, lead: Lead | undefined): stri
 function callerNotes(stats: IssuerStats | undefined): string[] {
   if (stats === undefined || (stats.leased === 0 && stats.drawn === 0)) return []
   const leased =
-    stats.leased > 0 ? `have leased ${stats.leased} ids on this node, returned ${stats.returned} and` : 'have'
+    stats.leased > 0
+      ? `have leased ${stats.leased} ids on this node, returned ${stats.returned}, of which ${stats.gap} are a gap, and`
+      : 'have'
   return [`callers ${leased} issued ${stats.drawn} themselves, as far as they have reported here`]
 }
 

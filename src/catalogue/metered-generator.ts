@@ -91,6 +91,10 @@ class MeteredGenerator implements Generator {
     this.#generator.noteDrawn(ids)
   }
 
+  noteReturned(ids: number): void {
+    this.#generator.noteReturned(ids)
+  }
+
   nextIsSafe(): boolean {
     return this.#generator.nextIsSafe()
   }

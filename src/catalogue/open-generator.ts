@@ -109,11 +109,15 @@ export class OpenGenerator implements Generator {
   }
 
   get leasedUpTo(): bigint | undefined {
-    return this.#opened.callers?.leasedUpTo
+    return this.#opened.callerRanges?.leasedUpTo
   }
 
   noteDrawn(ids: number): void {
     this.#opened.callers?.drawn(ids)
+  }
+
+  noteReturned(ids: number): void {
+    this.#opened.callers?.returned(ids, ids)
   }
 
   ledHere(): Promise<OpenGenerator> {

@@ -47,10 +47,12 @@ function callersText({
   leased,
   drawn,
   returned,
+  gap,
   callersPerSecond,
 }: NonNullable<GeneratorAnswer['stats']>): string {
   if (leased === 0 && drawn === 0) return ''
-  const ranges = leased > 0 ? `, ${grouped(leased)} leased, ${grouped(returned)} given back` : ''
+  const lost = gap > 0 ? ` (${grouped(gap)} a gap)` : ''
+  const ranges = leased > 0 ? `, ${grouped(leased)} leased, ${grouped(returned)} given back${lost}` : ''
   return `${grouped(drawn)} issued${ranges}; ${grouped(Math.round(callersPerSecond))} per second`
 }
 

@@ -9,6 +9,7 @@ import type { WorkerLease } from '../leasing/lease-terms.ts'
 import { isWorkerLease } from '../leasing/lease-text.ts'
 import type { ListedWorker } from '../leasing/listed-workers.ts'
 import type { LeasedRange } from '../leasing/range-leases.ts'
+import { idsIn } from '../leasing/range-token.ts'
 import { mayUnscramble } from './access.ts'
 import { type Arguments, notInteger, syntaxError } from './arguments.ts'
 import { type Command, MapReply, type Reply } from './command.ts'
@@ -75,7 +76,7 @@ export const leaseCommands: readonly Command[] = [
     reply:
       '1, or 0 if it stays unused: a worker id then rests until its span has passed, and raw values are a gap.',
     notes:
-      'FROM is the first unused moment of a worker lease, in Unix µs, for all generators that it served; of a range, its first unused raw value. UNTIL is the `untilUs` of the last reply for a worker lease, which needs it: if the span ends at another moment, another process has renewed it (a copy of the memory of its holder), or a reply was lost; the reply is 0, and nothing is changed. A range has no UNTIL. It goes back if it is the newest that was reserved of its generator, and if the node that is asked has leased it. The caller has stopped before it sends this, and does not go on whatever the reply. A caller that may be a copy, or may have been copied, returns nothing. May be repeated.',
+      'FROM is the first unused moment of a worker lease, in Unix µs, for all generators that it served; of a range, its first unused raw value. UNTIL is the `untilUs` of the last reply for a worker lease, which needs it: if the span ends at another moment, another process has renewed it (a copy of the memory of its holder), or a reply was lost; the reply is 0, and nothing is changed. A range has no UNTIL. It goes back if all that was reserved of its generator after it has gone back as a whole, and if the node that is asked has leased it; so return the newest range first. What does not go back is a gap, and counts as given back all the same. A range ends at FROM then, and may be returned again from a lower value on. The caller has stopped before it sends this, and does not go on whatever the reply. A caller that may be a copy, or may have been copied, returns nothing. May be repeated.',
     arguments: [
       name,
       { name: 'lease', type: 'string' },
@@ -179,9 +180,15 @@ export async function noteDrawn(
   drawn: number,
 ): Promise<void> {
   if (drawn === 0) return
-  const generator =
-    catalogue.find(generatorName) ?? (await catalogue.open(generatorName).catch(() => undefined))
+  const generator = await openedFor({ catalogue }, generatorName)
   generator?.noteDrawn(drawn)
+}
+
+async function openedFor(
+  { catalogue }: Pick<CommandContext, 'catalogue'>,
+  generatorName: string,
+): Promise<Generator | undefined> {
+  return catalogue.find(generatorName) ?? (await catalogue.open(generatorName).catch(() => undefined))
 }
 
 /** What a caller gives back. */
@@ -197,7 +204,7 @@ export type ReturnOptions = {
  * and `RangeLeases.giveBack`.
  */
 export async function returnOf(
-  { server }: Pick<CommandContext, 'server'>,
+  { server, catalogue }: Pick<CommandContext, 'server' | 'catalogue'>,
   generatorName: string,
   lease: string,
   { from, untilUs }: ReturnOptions,
@@ -212,7 +219,12 @@ export async function returnOf(
   }
   if (untilUs !== undefined)
     throw new FahaoError('ERR', 'UNTIL is for worker leases, and this lease is none: send FROM alone')
-  return server.rangeLeases.giveBack(generatorName, lease, from)
+  const { isBack, unknown } = await server.rangeLeases.giveBack(generatorName, lease, from)
+  const generator = unknown && (await openedFor({ catalogue }, generatorName))
+  const ids = unknown && generator ? idsIn(unknown, generator) : 0
+  // No caller has leased more.
+  if (ids <= server.incrByMax) generator?.noteReturned(ids)
+  return isBack
 }
 
 /** A worker lease as RESP and HTTP show it. */

@@ -30,7 +30,10 @@ export type Range = {
   readonly end: bigint
 }
 
-/** A range that a reserve opened, and the counter's version that this reserve made: a release names it. */
+/**
+ * A range that a reserve opened, and the counter's version that this reserve made. A release names it; or the version that the
+ * release of everything above the range has made.
+ */
 export type Reservation = Range & { readonly version: bigint }
 
 /** The fence and the incarnation under which a process writes. */
@@ -150,6 +153,8 @@ export interface CounterStore {
    * Gives back `[from, reservation.end)`, of which no value has been or will be issued: sets `bound = from` if the
    * counter's version is still the reservation's, so that no reserve came after it, and neither the fence nor the
    * incarnation is stale. Resolves to whether the bound went down. `reservation` is the caller's newest of this counter.
+   * Like a reserve, a release makes the version grow by one: once all above an older reservation has gone back, that one can go
+   * back with the version of the last of these releases, if no other write lies between.
    *
    * `from` may lie below the reservation's start if the caller holds everything in between and no other process changed
    * the counter since the range that contains `from` was reserved: adjoining ranges of several reserves with consecutive

@@ -2,11 +2,13 @@
  * The ids of one generator that callers issue in their own processes, as this node knows them since it opened the generator.
  *
  * Invariants
- *  1. Each count only grows. `leased` and `returned` are of this node's own leases; `drawn` is what callers have reported, with
- *     whichever request, so each of them may be larger than another on one node.
- *  2. The rate is that of the space that callers use up: what was leased and not given back, or what was drawn if that is more, as of
- *     a snowflake, of which time is leased and no number of ids. It is taken from one lease or report to another one, a minute or
- *     more apart: leases come in lumps that last for minutes.
+ *  1. Each count only grows. `leased` is of this node's own leases; `drawn` and `returned` are what callers have said here, with
+ *     whichever request, so each of them may be larger than another on one node. Added up over all nodes, `leased` − `returned` −
+ *     `drawn` is what callers hold, and what they have lost.
+ *  2. `returned` counts what a caller does not use, whether it can be issued again or not; `gap` is the part of it that cannot.
+ *  3. The rate is that of the space that callers use up: what was leased and can not be issued again, or what was drawn if that is
+ *     more, as of a snowflake, of which time is leased and no number of ids. It is taken from one lease or report to another one, a
+ *     minute or more apart: leases come in lumps that last for minutes.
  */
 import { assert } from '../base/assert.ts'
 import type { Clock } from '../base/clock.ts'
@@ -17,14 +19,22 @@ export type CallerStats = {
   readonly leased: number
   /** Ids that callers have issued, as they report with later requests. */
   readonly drawn: number
-  /** Ids in ranges that were given back. */
+  /** Ids in ranges that callers have given back unused. */
   readonly returned: number
+  /** Those of them that no caller gets, because the counter had moved on. */
+  readonly gap: number
   /** Ids that callers use up per second, over the last minute, or between the last two leases or reports. */
   readonly callersPerSecond: number
 }
 
 /** The figures of a generator of which callers have nothing. */
-export const noCallers: CallerStats = Object.freeze({ leased: 0, drawn: 0, returned: 0, callersPerSecond: 0 })
+export const noCallers: CallerStats = Object.freeze({
+  leased: 0,
+  drawn: 0,
+  returned: 0,
+  gap: 0,
+  callersPerSecond: 0,
+})
 
 const spanUs = 60_000_000
 const markUs = 1_000_000
@@ -37,22 +47,16 @@ export class CallerIds {
   #leased = 0
   #drawn = 0
   #returned = 0
-  #leasedUpTo: bigint | undefined
+  #gap = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
     this.#marks = [{ us: clock.monoUs(), used: 0 }]
   }
 
-  /** The end of the highest range that was leased here; undefined: none was. */
-  get leasedUpTo(): bigint | undefined {
-    return this.#leasedUpTo
-  }
-
-  /** A caller got a range of `ids` ids, which ends at the raw value `end`. */
-  leased(ids: number, end: bigint): void {
+  /** A caller got a range of `ids` ids. */
+  leased(ids: number): void {
     this.#leased += ids
-    if (this.#leasedUpTo === undefined || end > this.#leasedUpTo) this.#leasedUpTo = end
     this.#mark()
   }
 
@@ -63,9 +67,11 @@ export class CallerIds {
     if (ids > 0) this.#mark()
   }
 
-  /** Ids of a range went back. */
-  returned(ids: number): void {
+  /** A caller gave back so many ids of a range, of which `gap` cannot be issued again. */
+  returned(ids: number, gap: number): void {
+    assert(gap >= 0 && gap <= ids, 'a gap is of what was given back')
     this.#returned += ids
+    this.#gap += gap
     this.#mark()
   }
 
@@ -75,13 +81,14 @@ export class CallerIds {
       leased: this.#leased,
       drawn: this.#drawn,
       returned: this.#returned,
+      gap: this.#gap,
       callersPerSecond: this.#perSecond(),
     }
   }
 
   #mark(): void {
     const us = this.#clock.monoUs()
-    const used = Math.max(this.#leased - this.#returned, this.#drawn)
+    const used = Math.max(this.#leased - this.#returned + this.#gap, this.#drawn)
     const newest = this.#marks.at(-1)!
     // The first one is where the time begins.
     if (this.#marks.length > 1 && us - newest.us < markUs) newest.used = used

@@ -39,7 +39,7 @@ export class ReservedCounter {
   aloneFrom = 0n
   readonly #incarnation: Incarnation
   readonly #options: ReservedCounterOptions
-  /** The version of the newest reserve; undefined: no range here is on top of the bound. */
+  /** The version of the newest reserve, or of the release above it; undefined: no range here is on top of the bound. */
   #version: bigint | undefined
   /** How many copies of this memory had been noticed when this was made. */
   readonly #copies: number
@@ -50,6 +50,16 @@ export class ReservedCounter {
     this.bound = bound
     this.#options = options
     this.#copies = options.copies?.count ?? 0
+  }
+
+  /** The version of the counter with which its range is on top of the bound; undefined: it is not. */
+  get version(): bigint | undefined {
+    return this.#version
+  }
+
+  /** What was reserved above its range has gone back, which made this version: its range is on top of the bound again. */
+  backOnTop(version: bigint): void {
+    if (this.#version !== undefined) this.#version = version
   }
 
   /** Reserves `size` raw values from `floor` or above, below `max`. Rejects with EXHAUSTED when there are too few. */

@@ -5,17 +5,20 @@
  * remembered here serves the return alone. A range that is not given back is a gap.
  *
  * Invariants
- *  1. A range is given back only for its secret token, and at most once: it is forgotten before the release is sent, whatever
- *     the outcome of that.
- *  2. Only the newest range of each generator is remembered: one before it is not on top of the counter's bound, and the
- *     engine would refuse its release.
- *  3. At most `rememberedMax` ranges are remembered; of more, the one that was leased first is forgotten.
+ *  1. A range is given back only for its secret token, and each value at most once: the range ends at FROM before the release is
+ *     sent, whatever the outcome of that.
+ *  2. Of each generator the newest ranges are remembered, as many as can go back one after the other. Which of them is on
+ *     top of the counter's bound is known to `CallerRanges` and, in the end, to the engine.
+ *  3. At most `rememberedMax` ranges are remembered; of more, the first one of the generator that has leased nothing for the longest.
+ *  4. The ids that a caller gives back are counted once: the FROM of the latest returns are remembered, as many again.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { assert } from '../base/assert.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Generator, RangeLease } from '../catalogue/catalogue.ts'
+import { topMax } from '../issuing/caller-ranges.ts'
 import { EarlierRanges } from './earlier-ranges.ts'
+import { rangeOf, rangeToken, type UnknownRange } from './range-token.ts'
 
 /** What a caller asks for. */
 export type RangeRequest = {
@@ -49,12 +52,20 @@ export type RangeLeaseFigures = {
   readonly ranges: number
   /** Ids in them. */
   readonly ids: number
-  /** Ranges of which a part, or all, was given back. */
+  /** Returns by which ids went back to the engine. */
   readonly returned: number
-  /** Ids that were given back. */
+  /** Ids that went back to the engine, and are issued again. */
   readonly returnedIds: number
   /** Returns that left a gap. */
   readonly refused: number
+}
+
+/** What a return led to. */
+export type Returned = {
+  /** Whether ids can be issued again. */
+  readonly isBack: boolean
+  /** What was given back of a range that is unknown here, and was not counted. */
+  readonly unknown?: UnknownRange
 }
 
 /** How many ranges are remembered, by default. */
@@ -65,8 +76,11 @@ const tokenBytes = 16
 export class RangeLeases {
   readonly #secret: (length: number) => Uint8Array
   readonly #rememberedMax: number
-  /** By the generator's name, in the order in which they were leased. */
-  readonly #newest = new Map<string, LeasedRange>()
+  /** By the generator's name, the one that leased last at the end; its newest ranges, in the order in which they were leased. */
+  readonly #remembered = new Map<string, LeasedRange[]>()
+  #rememberedCount = 0
+  /** The least FROM by token, in the order of the returns. */
+  readonly #returns = new Map<string, bigint>()
   readonly #earlier = new EarlierRanges()
   #ranges = 0
   #ids = 0
@@ -89,7 +103,7 @@ export class RangeLeases {
     if (ttlMs < ttlMinMs || ttlMs > ttlMaxMs)
       throw new FahaoError('ERR', `TTL must be from ${ttlMinMs} to ${ttlMaxMs} ms`)
     const range = await generator.leaseRange(ids)
-    const leased = { ...range, ttlMs, lease: Buffer.from(this.#secret(tokenBytes)).toString('base64url') }
+    const leased = { ...range, ttlMs, lease: rangeToken(range, this.#secret(tokenBytes)) }
     this.#ranges++
     this.#ids += range.ids
     this.#remember(generator.name, leased)
@@ -103,26 +117,25 @@ export class RangeLeases {
   }
 
   /**
-   * Gives back the raw values of a range from `from` on, of which the caller has issued nothing. Resolves to whether ids
-   * went back; if not, they are a gap. ERR if `from` is not in the range.
+   * Gives back the raw values of a range from `from` on, of which the caller has issued nothing and issues nothing. ERR if `from`
+   * is not in the range.
    */
-  async giveBack(name: string, lease: string, from: bigint): Promise<boolean> {
-    const range = this.#newest.get(name)
-    if (range === undefined || !isSame(range.lease, lease)) return this.#gap()
-    if (from < range.start || from > range.end) {
+  async giveBack(name: string, lease: string, from: bigint): Promise<Returned> {
+    const range = this.#remembered.get(name)?.find((each) => isSame(each.lease, lease))
+    if (range === undefined) return this.#unknown(lease, from)
+    const { start, end } = range
+    if (from < start || from > end)
       throw new FahaoError(
         'ERR',
-        `FROM is the first unused raw value of the range: from ${range.start} to ${range.end}, and ${from} is not`,
+        `FROM is the first unused raw value of the range: from ${start} to ${end}, and ${from} is not`,
       )
-    }
-    this.#newest.delete(name)
-    // All of it was used: nothing is lost.
-    if (from === range.end) return false
-    const ids = await range.release(from)
-    if (ids === 0) return this.#gap()
-    this.#returned++
-    this.#returnedIds += ids
-    return true
+    this.#noteReturn(lease, from)
+    const { ids, isBack } = await range.release(from)
+    if (isBack) {
+      this.#returned++
+      this.#returnedIds += ids
+    } else if (ids > 0) this.#refused++
+    return { isBack }
   }
 
   /** Figures for INFO and metrics. */
@@ -138,30 +151,51 @@ export class RangeLeases {
 
   /** Throws where an invariant is broken. */
   assertInvariants(): void {
-    assert(this.#newest.size <= this.#rememberedMax, 'so many ranges are remembered')
-    for (const { start, end, ids } of this.#newest.values())
-      assert(start < end && ids > 0, 'a range that is remembered has ids')
-    assert(
-      this.#returned <= this.#ranges && this.#returnedIds <= this.#ids,
-      'no more went back than was leased',
-    )
+    const lists = [...this.#remembered.values()]
+    const count = lists.reduce((sum, list) => sum + list.length, 0)
+    assert(count === this.#rememberedCount && count <= this.#rememberedMax, 'so many ranges are remembered')
+    for (const list of lists) {
+      assert(list.length > 0 && list.length <= topMax, 'the newest of a generator are remembered')
+      for (const { start, end, ids } of list)
+        assert(start < end && ids > 0, 'a range that is remembered has ids')
+    }
+    assert(this.#returns.size <= this.#rememberedMax, 'so many returns are remembered')
+    assert(this.#returnedIds <= this.#ids, 'no more went back than was leased')
   }
 
-  #gap(): false {
-    this.#refused++
-    return false
-  }
-
-  /** Answers arrive in any order: a range below the one that is remembered is not the newest. */
   #remember(name: string, leased: LeasedRange): void {
-    const before = this.#newest.get(name)
-    const isLater = before === undefined || leased.end > before.end || leased.incarnation > before.incarnation
-    if (!isLater) return
-    this.#newest.delete(name)
-    this.#newest.set(name, leased)
-    if (this.#newest.size <= this.#rememberedMax) return
-    const [first] = this.#newest.keys()
-    this.#newest.delete(first!)
+    const list = [...(this.#remembered.get(name) ?? []), leased]
+    this.#rememberedCount++
+    this.#remembered.delete(name)
+    this.#remembered.set(name, list)
+    if (list.length > topMax) this.#forgetFirst(name, list)
+    if (this.#rememberedCount <= this.#rememberedMax) return
+    for (const [quiet, ranges] of this.#remembered) return this.#forgetFirst(quiet, ranges)
+  }
+
+  #forgetFirst(name: string, list: LeasedRange[]): void {
+    list.shift()
+    this.#rememberedCount--
+    if (list.length === 0) this.#remembered.delete(name)
+  }
+
+  #unknown(lease: string, from: bigint): Returned {
+    this.#refused++
+    const unknown = rangeOf(lease, from, this.#returns.get(lease))
+    if (unknown === undefined) return { isBack: false }
+    this.#noteReturn(lease, from)
+    return { isBack: false, unknown }
+  }
+
+  #noteReturn(lease: string, from: bigint): void {
+    const before = this.#returns.get(lease) ?? from
+    this.#returns.delete(lease)
+    this.#returns.set(lease, from < before ? from : before)
+    if (this.#returns.size <= this.#rememberedMax) return
+    for (const [first] of this.#returns) {
+      this.#returns.delete(first)
+      return
+    }
   }
 }
 

@@ -176,6 +176,27 @@ export function counterTests(declare: Declare): void {
   )
 
   declare(
+    'the range below one that was released can be released next, unless another write came between',
+    async ({ open }) => {
+      const [one, two] = [await open(), await open()]
+      const older = await one.reserve('a', { size: 100n, ...first })
+      const newer = await one.reserve('a', { size: 100n, ...first })
+      assert.equal(await one.release('a', newer, newer.start, first), true)
+      assert.equal(await one.release('a', older, 30n, first), false)
+      const below = { ...older, version: newer.version + 1n }
+      assert.equal(await one.release('a', below, 30n, first), true)
+      assert.equal((await one.counter('a')).bound, 30n)
+      const next = await one.reserve('a', { size: 100n, ...first })
+      const last = await one.reserve('a', { size: 100n, ...first })
+      assert.deepEqual([next.start, last.start], [30n, 130n])
+      assert.equal(await one.release('a', last, last.start, first), true)
+      await two.reserve('a', { size: 0n, floor: 40n, ...first })
+      assert.equal(await one.release('a', { ...next, version: last.version + 1n }, 35n, first), false)
+      assert.equal((await two.reserve('a', { size: 1n, ...first })).start, 130n)
+    },
+  )
+
+  declare(
     'reservations have consecutive versions only if no other write changed the counter in between',
     async ({ open }) => {
       const [one, two] = [await open(), await open()]

@@ -574,8 +574,29 @@ export const mutations: readonly Mutation[] = [
     fault: 'a range goes back for any token',
     foundBy: 'test/unit/leasing/range-leases.test.ts',
     file: 'src/leasing/range-leases.ts',
-    from: '|| !isSame(range.lease, lease)) return',
-    to: ') return',
+    from: 'find((each) => isSame(each.lease, lease))',
+    to: 'find(() => true)',
+  },
+  {
+    fault: 'a range goes back below another one of which a part was used',
+    foundBy: 'test/unit/issuing/caller-ranges.test.ts',
+    file: 'src/issuing/caller-ranges.ts',
+    from: 'held.end > start ? [...below, held] : below',
+    to: 'below',
+  },
+  {
+    fault: 'a range goes back although another process may have raised a floor into it',
+    foundBy: 'test/unit/issuing/caller-ranges.test.ts',
+    file: 'src/issuing/caller-ranges.ts',
+    from: 'version === this.#newestVersion + 1n && last?.end',
+    to: 'last?.end',
+  },
+  {
+    fault: 'a client gives back what a copy of its memory may issue',
+    foundBy: 'test/unit/client/segment-source.test.ts',
+    file: 'client/src/segment-source.ts',
+    from: '      copies.check()\n      const unused',
+    to: '      const unused',
   },
   {
     fault:

@@ -5,7 +5,7 @@
 import type { Access } from '../../auth/access.ts'
 import type { Pace } from '../../base/pace.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
-import { exhaustionUs } from '../../catalogue/info.ts'
+import { exhaustionUs, leftIds } from '../../catalogue/info.ts'
 import type { IssuerStats } from '../../issuing/issuer.ts'
 
 /** The label of all generators without series of their own. No generator has it: names have no white space. */
@@ -15,6 +15,8 @@ export const otherGenerators = '(all others)'
 export type Sample = {
   readonly generator: Generator
   readonly stats: IssuerStats
+  /** The ids that are left of its space, as far as this node knows; undefined for clock kinds. */
+  readonly leftIds: number | undefined
   /** How long its ids last, in seconds; undefined if no end is in sight. */
   readonly exhaustionSeconds: number | undefined
 }
@@ -51,7 +53,16 @@ export const generatorMetrics: readonly GeneratorMetric[] = [
     'Ids that callers have issued in their own processes, as they report.',
     'drawn',
   ),
-  counter('fahao_callers_returned_ids_total', 'Ids in ranges that callers have given back.', 'returned'),
+  counter(
+    'fahao_callers_returned_ids_total',
+    'Ids in ranges that callers have given back unused.',
+    'returned',
+  ),
+  counter(
+    'fahao_callers_gap_ids_total',
+    'Ids that callers have given back and no caller gets: another range had followed, or the store had moved on.',
+    'gap',
+  ),
   gauge(
     'fahao_callers_ids_per_second',
     'Ids that callers use up per second in their own processes, over the last minute or longer.',
@@ -79,9 +90,16 @@ export const generatorMetrics: readonly GeneratorMetric[] = [
     merge: 'min',
   },
   {
+    name: 'fahao_left_ids',
+    type: 'gauge',
+    help: 'Ids that are left of the space of the generator, as this node knows it; absent for clock kinds.',
+    value: ({ leftIds }) => leftIds,
+    merge: 'min',
+  },
+  {
     name: 'fahao_exhaustion_seconds',
     type: 'gauge',
-    help: 'How long the ids of the generator last at this rate, that of callers included, or until its time field is full; absent when no end is in sight.',
+    help: 'How long the ids of the generator last at this rate, that of callers of this node included, or until its time field is full; absent when no end is in sight.',
     value: ({ exhaustionSeconds }) => exhaustionSeconds,
     merge: 'min',
   },
@@ -149,7 +167,7 @@ export function seriesOf(metric: GeneratorMetric, { shown, others }: Selection):
 
 /** What was issued here and what callers have used up. */
 function usedIds({ stats }: Sample): number {
-  return stats.issued + Math.max(stats.leased - stats.returned, stats.drawn)
+  return stats.issued + Math.max(stats.leased - stats.returned + stats.gap, stats.drawn)
 }
 
 function sample(generator: Generator, nowUs: number): Sample {
@@ -157,15 +175,13 @@ function sample(generator: Generator, nowUs: number): Sample {
   const issued = generator.lastIssued() ?? generator.definition.start ?? 0n
   const { leasedUpTo = 0n } = generator
   const perSecond = stats.ratePerSecond + stats.callersPerSecond
-  const endUs = exhaustionUs(
-    generator.definition,
-    leasedUpTo > issued ? leasedUpTo : issued,
-    perSecond,
-    nowUs,
-  )
+  const { definition } = generator
+  const bound = leasedUpTo > issued ? leasedUpTo : issued
+  const endUs = exhaustionUs(definition, bound, perSecond, nowUs)
   return {
     generator,
     stats,
+    leftIds: leftIds(definition, bound),
     exhaustionSeconds: endUs === undefined ? undefined : (endUs - nowUs) / 1_000_000,
   }
 }

@@ -135,7 +135,7 @@ export class Metrics {
     this.set.counter('fahao_leased_ranges_total', leased, [], () => ranges().ranges)
     const leasedIds = 'Ids in the ranges that callers have leased.'
     this.set.counter('fahao_leased_ids_total', leasedIds, [], () => ranges().ids)
-    const returned = 'Ids of leased ranges that were given back to the engine.'
+    const returned = 'Ids of leased ranges that were given back, and can be issued again.'
     this.set.counter('fahao_returned_ids_total', returned, [], () => ranges().returnedIds)
     const refused =
       'Returns of ranges that left a gap: another range had followed, or it was leased elsewhere.'

@@ -13,6 +13,7 @@ function advise(
 ) {
   const usual: Stats = {
     leased: 0,
+    gap: 0,
     drawn: 0,
     returned: 0,
     callersPerSecond: 0,

@@ -25,6 +25,10 @@ export class Leasing {
   quota: (count: number) => void = () => {}
   /** From where ranges were given back. */
   readonly returned: bigint[] = []
+  /** What was returned, whether it went back or not. */
+  readonly returns: { readonly lease: string; readonly from: bigint }[] = []
+  /** Grants wait for it. */
+  answers: Promise<void> | undefined
   #newest = ''
   #leases = 0
   #next = 1n
@@ -50,10 +54,13 @@ export class Leasing {
           this.asked.push(count)
           if (this.isAway) throw new FahaoError('UNAVAILABLE', 'away')
           this.quota(count)
-          return this.#grant(count)
+          const answer = this.#grant(count)
+          await this.answers
+          return answer
         },
         returnLease: async (lease, from) => {
           if (this.isAway) throw new FahaoError('UNAVAILABLE', 'away')
+          this.returns.push({ lease, from })
           if (lease !== this.#newest) return false
           this.#newest = ''
           this.#next = from

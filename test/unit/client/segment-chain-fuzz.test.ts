@@ -59,7 +59,7 @@ test('a chain issues each id of its ranges once, and names only what is unused, 
           const raw = rawOf(id)
           assert.ok(!seen.has(raw), `${raw} comes twice`)
           seen.add(raw)
-          assert.equal((((raw - offset) % BigInt(step)) + BigInt(step)) % BigInt(step), 0n)
+          assert.ok(isId(raw), `${raw} is no id`)
           const lease = [...leases.values()].find(({ start, end }) => raw >= start && raw < end)
           assert.ok(
             lease !== undefined && lease.untilUs > now && raw < lease.closedFrom,
@@ -74,8 +74,13 @@ test('a chain issues each id of its ranges once, and names only what is unused, 
           const of = leases.get(lease)!
           assert.ok(from >= of.start && from <= of.end, `${from} is not in [${of.start}, ${of.end}]`)
           assert.ok(from > of.used, `${from} is named as unused, and ${of.used} was issued`)
+          assert.ok(from < of.closedFrom, `${from} is named again`)
           of.closedFrom = from
         }
+        const allNamed = () => {
+          for (let each = chain.takeUnused(); each !== undefined; each = chain.takeUnused()) named(each)
+        }
+        const isId = (raw: bigint) => (((raw - offset) % BigInt(step)) + BigInt(step)) % BigInt(step) === 0n
 
         for (const each of calls) {
           chain.expire(now)
@@ -102,18 +107,28 @@ test('a chain issues each id of its ranges once, and names only what is unused, 
             }
           } else if ('keep' in each) {
             const had = chain.available
-            const spare = chain.spare(now + each.within, each.keep)
+            chain.spare(now + each.within, each.keep)
             assert.ok(chain.available >= Math.min(had, each.keep))
-            if (spare !== undefined) named(spare)
-          } else for (const each of chain.leftovers()) named(each)
+            allNamed()
+          } else {
+            chain.giveUp()
+            assert.equal(chain.available, 0)
+            allNamed()
+          }
           chain.assertInvariants()
         }
         chain.expire(now)
         const { available } = chain
         allOf(chain.collect(available) ?? [])
         assert.deepEqual([chain.available, chain.collect(1)], [0, undefined])
-        for (const each of chain.leftovers()) named(each)
+        chain.giveUp()
+        allNamed()
         chain.assertInvariants()
+        // What no order leaves behind: each id was issued, or is named.
+        if (kind !== 'shuffled')
+          for (const { start, end, closedFrom } of leases.values())
+            for (let raw = start; raw < end; raw++)
+              assert.equal(isId(raw) && raw < closedFrom, seen.has(raw), `${raw} is lost`)
       },
     ),
     { numRuns: 300 },

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
+import { settled } from '../fake-clock.ts'
 import { deferred } from './fake-service.ts'
 import { horizonMs, Leasing } from './leasing.ts'
 
@@ -148,4 +149,57 @@ test('a copy of the memory, which its first request after a pause notices, retur
   assert.ok(leasing.source.stats().requests > 0)
   assert.deepEqual(leasing.returned, [])
   await leasing.source.close(new FahaoError('SHUTDOWN', 'the test is over'))
+})
+
+describe('the end of a segment', () => {
+  const over = new FahaoError('SHUTDOWN', 'the test is over')
+
+  test('returns what the refill under way brings, and then the rest, the newest first', async () => {
+    const leasing = new Leasing(100)
+    const gate = deferred<void>()
+    leasing.answers = gate.promise
+    await leasing.source.draw(60, {})
+    await settled()
+    assert.equal(leasing.asked.length, 1, 'a refill is under way')
+    const closed = leasing.source.close(over)
+    await settled()
+    assert.deepEqual(leasing.returns, [])
+    gate.resolve()
+    await closed
+    assert.deepEqual(leasing.returns, [
+      { lease: 'lease-2', from: 101n },
+      { lease: 'lease-1', from: 61n },
+    ])
+    assert.equal(leasing.clock.timers, 0)
+  })
+
+  test('waits a second for the refill under way, and returns the rest without it', async () => {
+    const leasing = new Leasing(100)
+    leasing.answers = new Promise(() => {})
+    await leasing.source.draw(60, {})
+    const closed = leasing.source.close(over)
+    await leasing.clock.pass(1000)
+    await closed
+    assert.deepEqual(leasing.returns, [{ lease: 'lease-1', from: 61n }])
+  })
+
+  test('returns nothing of what a copy of this memory may hold, also if it is noticed only then', async () => {
+    const leasing = new Leasing(100)
+    await leasing.source.draw(1, {})
+    // Wall clock and monotonic clock part: the process stood still.
+    leasing.clock.wall += 3_600_000_000
+    await leasing.source.close(over)
+    assert.deepEqual(
+      leasing.returns.filter(({ from }) => from < leasing.bound),
+      [],
+    )
+  })
+})
+
+test('what is dropped in front of ids that follow one another is returned, though it is a gap', async () => {
+  const leasing = new Leasing(10)
+  leasing.leaseElsewhere(5)
+  await leasing.source.draw(20, { contiguous: true })
+  await leasing.source.draw(2000, {})
+  assert.deepEqual(leasing.returns[0], { lease: 'lease-1', from: 1n })
 })

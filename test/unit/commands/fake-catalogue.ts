@@ -63,6 +63,8 @@ export class FakeGenerator implements Generator {
 
   /** Ids that callers have reported. */
   reported = 0
+  /** Ids of ranges of other nodes that callers gave back here. */
+  gaps = 0
 
   take(count: number, run: Run): number {
     if (this.dry) return 0
@@ -91,6 +93,10 @@ export class FakeGenerator implements Generator {
 
   noteDrawn(ids: number): void {
     this.reported += ids
+  }
+
+  noteReturned(ids: number): void {
+    this.gaps += ids
   }
 
   nextIsSafe(): boolean {
@@ -148,11 +154,11 @@ export class FakeGenerator implements Generator {
     this.take(ids, run)
     const end = this.next
     const release = async (from: bigint) => {
-      if (this.next !== end) return 0
-      this.next = from
       const unused = Number(end - from) / (this.definition.increment ?? 1)
+      if (this.next !== end) return { ids: unused, isBack: false }
+      this.next = from
       this.returned.push(unused)
-      return unused
+      return { ids: unused, isBack: true }
     }
     const { incarnation, definition } = this
     return { start: run.first, end, ids, release, incarnation, definition, key: undefined }

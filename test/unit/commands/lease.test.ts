@@ -109,11 +109,28 @@ test('ID.LEASE of a segment replies a range of raw values, and ID.RETURN takes i
   })
   const words = ['ID.RETURN', 'order', lease.lease, 'FROM', '70']
   assert.equal(await desk.ask('ID.RETURN', 'order', `${lease.lease}A`, 'FROM', '70'), 0)
+  assert.equal(order.gaps, 0, 'that is no token')
   assert.equal(await desk.ask(...words), 1)
   assert.equal(await desk.ask(...words), 0)
   assert.deepEqual(order.returned, [20])
   const { ranges, ttlMs } = given(await desk.ask('ID.LEASE', 'order'))
   assert.deepEqual([ranges, ttlMs], [[['70', '2070']], 600_000])
+})
+
+test('ID.RETURN of a range that this node does not know counts it as a gap, once, as far as it can be one', async () => {
+  const desk = new Desk()
+  const order = desk.catalogue.make('order', { kind: 'segment', increment: 2, start: 10 })
+  const token = (incarnation: number, end: number | bigint) => `${incarnation}.${end}.${'A'.repeat(22)}`
+  const gapsAfter = async (lease: string, from: number) => {
+    assert.equal(await desk.ask('ID.RETURN', 'order', lease, 'FROM', `${from}`), 0)
+    return order.gaps
+  }
+  assert.equal(await gapsAfter(token(1, 110), 70), 20)
+  assert.equal(await gapsAfter(token(1, 110), 70), 20)
+  assert.equal(await gapsAfter(token(1, 110), 60), 25)
+  assert.equal(await gapsAfter(token(2, 110), 70), 25, 'another incarnation')
+  assert.equal(await gapsAfter(token(1, 2n ** 63n - 1n), 70), 25, 'more than a range can have')
+  assert.equal(await gapsAfter(token(1, 50), 70), 25)
 })
 
 test('ID.LEASE of a scrambled segment leases nothing to a user without the permission for its key', async () => {

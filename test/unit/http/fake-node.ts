@@ -114,6 +114,8 @@ export class FakeGenerator implements Generator {
 
   /** Ids that callers have reported. */
   reported = 0
+  /** Ids of ranges of other nodes that callers gave back here. */
+  gaps = 0
 
   takeNumber(): number {
     const run = new Run()
@@ -122,6 +124,10 @@ export class FakeGenerator implements Generator {
 
   noteDrawn(ids: number): void {
     this.reported += ids
+  }
+
+  noteReturned(ids: number): void {
+    this.gaps += ids
   }
 
   nextIsSafe(): boolean {
@@ -160,9 +166,9 @@ export class FakeGenerator implements Generator {
     this.next += BigInt(ids)
     const end = this.next
     const release = async (from: bigint) => {
-      if (this.next !== end) return 0
+      if (this.next !== end) return { ids: Number(end - from), isBack: false }
       this.next = from
-      return Number(end - from)
+      return { ids: Number(end - from), isBack: true }
     }
     const { incarnation, definition } = this
     return { start, end, ids, release, incarnation, definition, key: undefined }

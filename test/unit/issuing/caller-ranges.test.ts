@@ -8,6 +8,7 @@ import {
   type CallerRange,
   CallerRanges,
   type CallerRangesOptions,
+  type GivenBack,
 } from '../../../src/issuing/caller-ranges.ts'
 import type { Incarnation } from '../../../src/issuing/incarnation.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
@@ -40,6 +41,15 @@ function ends({ start, end, ids }: CallerRange): [bigint, bigint, number] {
   return [start, end, ids]
 }
 
+function stated({ ids }: CallerRanges) {
+  const { leased, returned, gap } = ids.stats()
+  return { leased, returned, gap }
+}
+
+function back(ids: number): GivenBack {
+  return { ids, isBack: true }
+}
+
 describe('ranges for callers', () => {
   it('begin at the floor, and follow each other', async () => {
     const { ranges } = started(new MemoryStore())
@@ -51,7 +61,7 @@ describe('ranges for callers', () => {
     const { ranges } = started(new MemoryStore(), { increment: 16, offset: 3n })
     const range = await ranges.reserve(100)
     assert.deepEqual(ends(range), [1n, 1601n, 100])
-    assert.equal(await range.release(1n + 16n * 60n), 40, 'ids, and not raw values')
+    assert.deepEqual(await range.release(1n + 16n * 60n), back(40), 'ids, and not raw values')
     assert.equal(ranges.ids.stats().leased, 100)
     assert.equal(ranges.ids.stats().returned, 40)
   })
@@ -82,17 +92,113 @@ describe('ranges for callers', () => {
   it('go back if they are on top of the bound, and are given out again', async () => {
     const { ranges } = started(new MemoryStore())
     const range = await ranges.reserve(100)
-    assert.equal(await range.release(41n), 60)
+    assert.deepEqual(await range.release(41n), back(60))
     assert.deepEqual(ends(await ranges.reserve(10)), [41n, 51n, 10])
   })
 
-  it('do not go back once another range has been reserved, even if that one has gone back', async () => {
+  it('go back one after the other, the newest first, also if their first value is no id', async () => {
+    const { ranges } = started(new MemoryStore(), { increment: 10, offset: 5n })
+    const [first, second, third] = [await ranges.reserve(9), await ranges.reserve(9), await ranges.reserve(9)]
+    assert.deepEqual(await third.release(third.start + 4n), back(9))
+    assert.deepEqual(await second.release(second.start), back(9))
+    assert.deepEqual(await first.release(25n), back(7))
+    ranges.assertInvariants()
+    assert.deepEqual(ends(await ranges.reserve(2)), [25n, 45n, 2])
+    assert.deepEqual(stated(ranges), { leased: 29, returned: 25, gap: 0 })
+  })
+
+  it('go back in parts, each below the one before, and a repetition gives nothing back', async () => {
     const { ranges } = started(new MemoryStore())
     const older = await ranges.reserve(100)
     const newer = await ranges.reserve(100)
-    assert.equal(await newer.release(newer.start), 100)
-    assert.equal(await older.release(41n), 0)
-    assert.deepEqual(ends(await ranges.reserve(10)), [101n, 111n, 10])
+    assert.deepEqual(await newer.release(151n), back(50))
+    assert.deepEqual(await newer.release(151n), { ids: 0, isBack: false })
+    assert.deepEqual(await newer.release(101n), back(50))
+    assert.deepEqual(await newer.release(110n), { ids: 0, isBack: false })
+    assert.deepEqual(await older.release(91n), back(10))
+    const following = await ranges.reserve(10)
+    assert.deepEqual(ends(following), [91n, 101n, 10])
+    assert.deepEqual(await following.release(91n), back(10))
+    assert.deepEqual(await older.release(41n), back(50))
+    ranges.assertInvariants()
+  })
+
+  it('are gaps below a range of which a part was used, and count as given back', async () => {
+    const { ranges } = started(new MemoryStore())
+    const older = await ranges.reserve(100)
+    const newer = await ranges.reserve(100)
+    assert.deepEqual(await older.release(41n), { ids: 60, isBack: false })
+    assert.deepEqual(await newer.release(102n), back(99))
+    assert.deepEqual(ends(await ranges.reserve(10)), [102n, 112n, 10])
+    assert.deepEqual(stated(ranges), { leased: 210, returned: 159, gap: 60 })
+  })
+
+  it('are gaps below a range whose release got no reply, whether it was carried out or not', async () => {
+    for (const fault of ['lose-reply', 'lose-request', 'late'] as const) {
+      const { engine, ranges } = started(new MemoryStore())
+      const older = await ranges.reserve(100)
+      const newer = await ranges.reserve(100)
+      engine.next('release', fault)
+      assert.deepEqual(await newer.release(101n), { ids: 100, isBack: false })
+      assert.deepEqual(await older.release(41n), { ids: 60, isBack: false })
+      const following = await ranges.reserve(10)
+      await engine.deliver()
+      const next = await ranges.reserve(10)
+      assert.ok(following.start >= 101n && next.start >= following.end, `${following.start}, ${fault}`)
+      assert.equal(engine.count('release'), 1, 'nothing is sent twice, or of an older range')
+      assert.deepEqual(stated(ranges), { leased: 220, returned: 160, gap: 160 })
+    }
+  })
+
+  it('are gaps if another process reserved, or raised the floor, between them or above', async () => {
+    const others = {
+      reserves: (ranges: CallerRanges) => ranges.reserve(1),
+      'reserves and gives back': async (ranges: CallerRanges) => {
+        const range = await ranges.reserve(1)
+        await range.release(range.start)
+      },
+    }
+    const raise = (engine: FaultyEngine) => engine.reserve(counter, { size: 0n, floor: 1n, incarnation: 1n })
+    for (const [what, act] of [...Object.entries(others), ['raises', undefined]] as const)
+      for (const at of [1, 2]) {
+        const store = new MemoryStore()
+        const [own, other] = [started(store), started(store)]
+        const older = await own.ranges.reserve(100)
+        const interrupt = () => (act === undefined ? raise(other.engine) : act(other.ranges))
+        if (at === 1) await interrupt()
+        const newer = await own.ranges.reserve(100)
+        if (at === 2) await interrupt()
+        await newer.release(newer.start)
+        assert.equal((await older.release(41n)).isBack, false, `it ${what} at ${at}`)
+      }
+  })
+
+  it('are gaps below a range whose release was under way while another one was reserved', async () => {
+    for (const isFirst of [true, false]) {
+      const { engine, ranges } = started(new MemoryStore())
+      const older = await ranges.reserve(100)
+      const newer = await ranges.reserve(100)
+      const held = engine.hold(isFirst ? 'release' : 'reserve')
+      const [releasing, reserving] = [newer.release(101n), ranges.reserve(10)]
+      await held.arrived
+      if (isFirst) await reserving
+      else await releasing
+      held.letGo()
+      const [, following] = await Promise.all([releasing, reserving])
+      await older.release(41n)
+      ranges.assertInvariants()
+      assert.ok((await ranges.reserve(1)).start >= following.end, 'above what was reserved meanwhile')
+    }
+  })
+
+  it('go back as far as the newest sixteen', async () => {
+    const { ranges } = started(new MemoryStore())
+    const all: CallerRange[] = []
+    for (let each = 0; each < 20; each++) all.push(await ranges.reserve(10))
+    const gone = []
+    for (const range of all.toReversed()) gone.push((await range.release(range.start)).isBack)
+    assert.deepEqual(gone.indexOf(false), 16)
+    assert.deepEqual(stated(ranges), { leased: 200, returned: 200, gap: 40 })
   })
 
   it('are a gap if the reply to the reserve is lost', async () => {
@@ -108,7 +214,7 @@ describe('ranges for callers', () => {
       const { engine, ranges } = started(new MemoryStore())
       const range = await ranges.reserve(100)
       engine.next('release', fault)
-      assert.equal(await range.release(41n), 0)
+      assert.equal((await range.release(41n)).isBack, false)
       const following = await ranges.reserve(10)
       assert.equal(following.start, 101n, fault)
       await engine.deliver()
@@ -123,7 +229,7 @@ describe('ranges for callers', () => {
     const range = await ranges.reserve(10)
     await started(store, {}, { incarnation: 2n, floor: 11n }).ranges.reserve(1)
     await assert.rejects(ranges.reserve(1), { code: 'STALE' })
-    assert.equal(await range.release(1n), 0)
+    assert.equal((await range.release(1n)).isBack, false)
     const outdated = started(store, {}, { incarnation: 2n, advances: -1 })
     await assert.rejects(outdated.ranges.reserve(1), { code: 'STALE' })
   })
@@ -165,7 +271,7 @@ describe('ranges for callers', () => {
     const range = await ranges.reserve(10)
     ranges.close(new Error('over'))
     await assert.rejects(ranges.reserve(1), /over/)
-    assert.equal(await range.release(4n), 7, 'what a caller holds may go back')
+    assert.deepEqual(await range.release(4n), back(7), 'what a caller holds may go back')
   })
 })
 
@@ -176,6 +282,8 @@ type Step = { readonly by: number } & (
       readonly act: 'return'
       readonly which: number
       readonly used: number
+      /** So many ids are kept at first, and given back in a second step. */
+      readonly kept: number
       readonly fault: 'none' | 'lose-reply' | 'late'
     }
   | { readonly act: 'refill'; readonly ids: number }
@@ -208,6 +316,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
         act: fc.constant('return' as const),
         which: fc.nat(5),
         used: fc.nat(9),
+        kept: fc.nat(2),
         fault: fc.constantFrom('none' as const, 'none' as const, 'lose-reply' as const, 'late' as const),
       }),
     },
@@ -222,12 +331,12 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 )
 
 describe('ranges for callers, beside the buffers of two processes', () => {
-  it('share no raw value, with each other or with a buffer, in any order of steps', async () => {
+  it('share no id, with each other or with a buffer, in any order of steps', async () => {
     await fc.assert(
       fc.asyncProperty(steps, fc.constantFrom(1, 3), (sequence, increment) =>
         sharesNothing(sequence, increment),
       ),
-      { numRuns: 400 },
+      { numRuns: 1000 },
     )
   })
 })
@@ -254,7 +363,7 @@ async function sharesNothing(sequence: readonly Step[], increment: number): Prom
       const [range] = process.held.splice(step.which % Math.max(1, process.held.length), 1)
       if (range === undefined) continue
       if (step.fault !== 'none') process.engine.next('release', step.fault)
-      await give(range, step.used)
+      await give(range, step.used, step.kept)
     } else if (step.act === 'refill') {
       if (process.buffered !== undefined) used.push(process.buffered)
       process.buffered = await process.buffer.reserve(step.ids)
@@ -268,25 +377,24 @@ async function sharesNothing(sequence: readonly Step[], increment: number): Prom
       processes[step.by] = start()
     } else await process.engine.deliver()
     process.engine.heal()
+    for (const { ranges, buffer } of processes) for (const each of [ranges, buffer]) each.assertInvariants()
   }
   for (const { held, buffered } of processes)
     used.push(...held, ...(buffered === undefined ? [] : [buffered]))
-  const inOrder = used.filter(({ start, end }) => start < end).sort((a, b) => (a.start < b.start ? -1 : 1))
-  inOrder.reduce(
-    (before, range) => {
-      assert.ok(
-        before.end <= range.start,
-        `[${before.start}, ${before.end}) and [${range.start}, ${range.end})`,
-      )
-      return range
-    },
-    { start: 0n, end: 0n },
-  )
+  const ids = new Set<bigint>()
+  for (const { start, end } of used)
+    for (let value = start; value < end; value++) {
+      if (value % BigInt(increment) !== 0n) continue
+      assert.ok(!ids.has(value), `${value} is used twice`)
+      ids.add(value)
+    }
 
-  async function give(range: CallerRange, count: number): Promise<void> {
-    const from = range.start + BigInt(count)
-    const unused = from < range.end ? from : range.end
-    used.push({ start: range.start, end: unused })
-    await range.release(unused)
+  async function give(range: CallerRange, count: number, kept = 0): Promise<void> {
+    const [until, from] = [count + kept, count]
+      .map((values) => range.start + BigInt(values))
+      .map((value) => (value < range.end ? value : range.end)) as [bigint, bigint]
+    used.push({ start: range.start, end: from })
+    if (kept > 0) await range.release(until)
+    await range.release(from)
   }
 }

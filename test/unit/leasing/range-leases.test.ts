@@ -17,13 +17,14 @@ describe('the ranges that a node has leased', () => {
   it('go back for their token, once', async () => {
     const { node, order, leases } = await started()
     const { lease, start, end } = await leases.lease(order, { ids: 10 })
-    assert.equal(await leases.giveBack('order', lease, start + 8n), true)
-    assert.equal(await leases.giveBack('order', lease, start + 8n), false)
+    assert.equal((await leases.giveBack('order', lease, start + 8n)).isBack, true)
+    assert.equal((await leases.giveBack('order', lease, start + 8n)).isBack, false)
     const next = await leases.lease(order, { ids: 10 })
     assert.equal(next.start, start + 8n)
     assert.notEqual(next.lease, lease)
     assert.ok(end < next.end)
-    assert.deepEqual(leases.figures(), { ranges: 2, ids: 20, returned: 1, returnedIds: 6, refused: 1 })
+    assert.deepEqual(leases.figures(), { ranges: 2, ids: 20, returned: 1, returnedIds: 6, refused: 0 })
+    leases.assertInvariants()
     await node.stop()
   })
 
@@ -31,9 +32,9 @@ describe('the ranges that a node has leased', () => {
     const { node, order, leases } = await started()
     const { lease, start } = await leases.lease(order, { ids: 10 })
     for (const wrong of ['', `${lease}x`, `${lease.slice(1)}A`])
-      assert.equal(await leases.giveBack('order', wrong, start), false)
-    assert.equal(await leases.giveBack('refund', lease, start), false)
-    assert.equal(await leases.giveBack('order', lease, start), true)
+      assert.equal((await leases.giveBack('order', wrong, start)).isBack, false)
+    assert.equal((await leases.giveBack('refund', lease, start)).isBack, false)
+    assert.equal((await leases.giveBack('order', lease, start)).isBack, true)
     await node.stop()
   })
 
@@ -42,7 +43,7 @@ describe('the ranges that a node has leased', () => {
     const { lease, start, end } = await leases.lease(order, { ids: 10 })
     await assert.rejects(leases.giveBack('order', lease, start - 1n), { code: 'ERR' })
     await assert.rejects(leases.giveBack('order', lease, end + 1n), { code: 'ERR' })
-    assert.equal(await leases.giveBack('order', lease, end), false, 'nothing is left of it')
+    assert.equal((await leases.giveBack('order', lease, end)).isBack, false, 'nothing is left of it')
     await node.stop()
   })
 
@@ -50,14 +51,45 @@ describe('the ranges that a node has leased', () => {
     const { node, order, leases } = await started()
     const first = await leases.lease(order, { ids: 10 })
     const second = await leases.lease(order, { ids: 10 })
-    assert.equal(await leases.giveBack('order', first.lease, first.start), false)
+    assert.equal((await leases.giveBack('order', first.lease, first.start)).isBack, false)
     node.engine.next('release', 'lose-reply')
-    assert.equal(await leases.giveBack('order', second.lease, second.start), false)
+    assert.equal((await leases.giveBack('order', second.lease, second.start)).isBack, false)
     assert.equal((await leases.lease(order, { ids: 1 })).start, second.end, 'above all that was leased')
     await node.stop()
   })
 
-  it('are remembered in the order of their reserves, not of the replies', async () => {
+  it('go back the newest first, and in parts', async () => {
+    const { node, order, leases } = await started()
+    const [older, newer] = [await leases.lease(order, { ids: 10 }), await leases.lease(order, { ids: 10 })]
+    for (const [{ lease }, from] of [
+      [newer, newer.start + 6n],
+      [newer, newer.start],
+      [older, older.start + 8n],
+    ] as const)
+      assert.equal((await leases.giveBack('order', lease, from)).isBack, true)
+    assert.equal((await leases.giveBack('order', newer.lease, newer.start)).isBack, false)
+    assert.equal((await leases.lease(order, { ids: 1 })).start, older.start + 8n)
+    const { leased, returned, gap } = order.stats()
+    assert.deepEqual([leased, returned, gap], [21, 16, 0])
+    await node.stop()
+  })
+
+  it('are told of by their token where they are unknown, each value once', async () => {
+    const { node, order, leases } = await started()
+    const { lease, incarnation, start, end } = await leases.lease(order, { ids: 10 })
+    const other = new RangeLeases(secret)
+    const unknown = (from: bigint) => other.giveBack('order', lease, from).then(({ unknown }) => unknown)
+    assert.deepEqual(await unknown(start + 8n), { incarnation, start: start + 8n, end })
+    assert.equal(await unknown(start + 8n), undefined)
+    assert.deepEqual(await unknown(start), { incarnation, start, end: start + 8n })
+    assert.equal(await unknown(end), undefined)
+    assert.deepEqual(await other.giveBack('order', 'x', start), { isBack: false })
+    assert.equal(other.figures().refused, 5)
+    other.assertInvariants()
+    await node.stop()
+  })
+
+  it('are remembered whatever the order of the replies is', async () => {
     const { node, order, leases } = await started()
     const early = leases.lease(
       { name: 'order', leaseRange: () => order.leaseRange(5).finally(() => later) } as unknown as Generator,
@@ -66,21 +98,21 @@ describe('the ranges that a node has leased', () => {
     const later = leases.lease(order, { ids: 10 })
     const [older, newer] = await Promise.all([early, later])
     assert.ok(older.end <= newer.start)
-    assert.equal(await leases.giveBack('order', newer.lease, newer.start), true)
+    assert.equal((await leases.giveBack('order', newer.lease, newer.start)).isBack, true)
     await node.stop()
   })
 
   it('are forgotten beyond a number, those first that were leased first', async () => {
     const { node, order } = await started()
-    const leases = new RangeLeases(secret, 2)
+    const leases = new RangeLeases(secret, 3)
     const refund = await node.catalogue.create('refund', { kind: 'segment' })
     const ticket = await node.catalogue.create('ticket', { kind: 'segment' })
     const forgotten = await leases.lease(refund, { ids: 1 })
     await leases.lease(order, { ids: 1 })
     await leases.lease(order, { ids: 1 })
     const newest = await leases.lease(ticket, { ids: 1 })
-    assert.equal(await leases.giveBack('refund', forgotten.lease, forgotten.start), false)
-    assert.equal(await leases.giveBack('ticket', newest.lease, newest.start), true)
+    assert.equal((await leases.giveBack('refund', forgotten.lease, forgotten.start)).isBack, false)
+    assert.equal((await leases.giveBack('ticket', newest.lease, newest.start)).isBack, true)
     await node.stop()
   })
 })
