@@ -39,6 +39,7 @@ import { healthOperations } from './ops/health.ts'
 import { Metrics, metricsOperation } from './ops/metrics.ts'
 import { openApiOperation } from './ops/openapi.ts'
 import { recording } from './recording.ts'
+import { answerRefused, restRefusedCallers } from './refused-callers.ts'
 import { countRequests, type HttpTraffic, noTraffic } from './traffic.ts'
 import {
   isIgnored,
@@ -69,7 +70,7 @@ export type HttpOptions = {
   readonly compat?: readonly CompatName[]
   /** Serves these APIs only, for a port of the replaced service. */
   readonly compatOnly?: boolean
-  /** Of the times of requests. Default: the machine's. */
+  /** Of the times of requests, and of rests. Default: the machine's. */
   readonly clock?: Clock
   /** The counters; servers that share them are counted as one. */
   readonly traffic?: HttpTraffic
@@ -82,7 +83,7 @@ const parameterCharactersMax = 3 * 256
 
 /** Builds the app. It listens nowhere: `startHttpServer` does, and tests call `inject`. */
 export function buildHttpApp(options: HttpOptions): FastifyInstance {
-  const { node, log, tls } = options
+  const { node, log, tls, clock = systemClock } = options
   const { config, mayIssue } = node
   const traffic = options.traffic ?? noTraffic()
   const endWith = refuseWithin(config.httpUnreadTimeoutMs)
@@ -119,8 +120,10 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
         backlog.failInTurn(socket, () => refuse(socket, methodRefusal(method!)))
       })
     },
-    frameworkErrors: (error, request, reply) => sendProblem(error, request, reply, log),
+    frameworkErrors: (error, request, reply) =>
+      answerRefused(request, reply, error, () => sendProblem(error, request, reply, log)),
   })
+  const callers = restRefusedCallers(app, clock, config.httpUnreadTimeoutMs)
   const origins = new Set(config.httpOrigins)
   allowOrigins(app, origins)
   const guard = makeGuard(options.host, options.names, origins)
@@ -132,12 +135,13 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   })
   checkCallers(app, node.access, node.server.audit)
   const { onUser } = options
-  if (onUser !== undefined) {
-    app.addHook('onRequest', ({ access, socket }, _reply, done) => {
-      if (access.user !== '') onUser(socket)
-      done()
-    })
-  }
+  app.addHook('onRequest', ({ access, raw }, _reply, done) => {
+    if (access.user !== '') {
+      callers.forgive(raw.socket)
+      onUser?.(raw.socket)
+    }
+    done()
+  })
   // After the body has come, in the callback in which it is answered.
   app.addHook('preHandler', (_request, _reply, done) => {
     mayIssue()
@@ -153,7 +157,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   if (cluster !== undefined) {
     forwardRequests(app, cluster, config.callTimeoutMs, tls?.dial ?? dialPlain, node.access)
   }
-  countRequests(app, traffic, options.clock ?? systemClock)
+  countRequests(app, traffic, clock)
   const compat = mountCompatApis(app, node, options.compat ?? [], log)
   if (options.compatOnly) {
     answerFailuresAsSpring(app, node, compat, log)

@@ -11,6 +11,10 @@ import { isIPv4, isIPv6 } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { HttpRefusal } from './problem.ts'
 
+/** Far more than clients and proxies send. */
+const headersMax = 100
+const tooManyHeaders = new HttpRefusal(431, `a request has at most ${headersMax} headers; send less`)
+
 /** The refusal of a request that a foreign web page may have caused. */
 export type Guard = (request: FastifyRequest) => HttpRefusal | undefined
 
@@ -28,6 +32,8 @@ export function makeGuard(
   const anyName = names.length === 0 && !isLoopbackName(bare(host.toLowerCase()))
   let known: string | undefined
   return (request) => {
+    // Before Node makes an object of them.
+    if (request.raw.rawHeaders.length > 2 * headersMax) return tooManyHeaders
     const { host } = request.headers
     // RFC 9112, 3.2.
     if (host === undefined && request.raw.httpVersion === '1.1') {

@@ -10,6 +10,7 @@
  *  3. Bodies are work of a turn of the event loop. Once the turn is over, a connection that sends more is not read until
  *     its next turn, which counts as much work as its last one.
  */
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { systemClock } from '../base/clock.ts'
 import { turns } from '../node/turns.ts'
@@ -19,6 +20,8 @@ import { HttpRefusal } from './problem.ts'
 const chunksMax = 256
 const chunkBytes = 1024
 const chunksPerRequest = 4
+/** A client that has sent more than this before it reads the refusal of its request may lose the refusal. */
+const droppedBytesMax = 65_536
 const secondUs = 1_000_000
 /** To receive a piece of a body takes as long as so many bytes of a reply, and as many more for each byte. */
 const pieceWork = 256
@@ -77,6 +80,12 @@ class Intake {
     turns.wait(this, false)
   }
 
+  /** Reads no more from the connection. */
+  stop(): void {
+    this.isRefused = true
+    this.#socket.pause()
+  }
+
   takeTurn(): void {
     turns.spend(this.#work)
     this.#work = 0
@@ -95,9 +104,18 @@ function intakeOf(socket: Socket): Intake {
   return intake
 }
 
-/** Whether the connection has been refused: its chunks are too short. */
+/** The connections that end with the answer to a request whose body is dropped. */
+const ending = new WeakSet<Socket>()
+
+/** Whether no further request of the connection is carried out: its chunks are too short, or a body of it is dropped. */
 export function isRefused(socket: Socket): boolean {
-  return intakes.get(socket)?.isRefused ?? false
+  return ending.has(socket) || (intakes.get(socket)?.isRefused ?? false)
+}
+
+/** Has the connection end with the answer to this request. Its body is dropped as it comes, and read no further than `droppedBytesMax`. */
+export function dropBody(request: IncomingMessage): void {
+  ending.add(request.socket)
+  if (request instanceof MeteredRequest) request.dropBody()
 }
 
 /** A request whose body is metered. */
@@ -106,6 +124,8 @@ export abstract class MeteredRequest extends JoinedRequest {
   #intake: Intake | undefined
   #isChunked = false
   #restore: (() => void) | undefined
+  /** How many bytes of the body were dropped; undefined: the body is wanted. */
+  #dropped: number | undefined
 
   /** Refuses the connection: called once for each. */
   protected abstract refuseShortChunks(): void
@@ -115,6 +135,7 @@ export abstract class MeteredRequest extends JoinedRequest {
     const intake = piece === null ? this.#intake : this.#begin()
     if (piece !== null && this.#isChunked && !intake!.takeChunk(piece.length)) this.#refuse(intake!)
     if (intake?.isRefused) return true
+    if (piece !== null && this.#isDropped(piece.length, intake!)) return true
     const isWanted = super.push(piece)
     // Otherwise Node stops reading.
     if (piece !== null && isWanted) intake!.spend(piece.length)
@@ -124,6 +145,20 @@ export abstract class MeteredRequest extends JoinedRequest {
   /** Node drops the rest of a body whose request is answered, without a call of `push`. Here it is metered. */
   protected _dump(): void {
     this.removeAllListeners('data').resume()
+  }
+
+  /** Drops the body: what has come of it, and what comes. */
+  dropBody(): void {
+    this.#dropped ??= 0
+    this._dump()
+  }
+
+  #isDropped(bytes: number, intake: Intake): boolean {
+    if (this.#dropped === undefined) return false
+    this.#dropped += bytes
+    intake.spend(bytes)
+    if (this.#dropped > droppedBytesMax) intake.stop()
+    return true
   }
 
   #begin(): Intake {

@@ -1,8 +1,7 @@
 /** The answers to errors, unknown paths, and methods that a path does not have. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { systemClock } from '../base/clock.ts'
-import { restMs, restsAfter } from '../node/turns.ts'
 import { HttpRefusal, problemOf, problemType, retryAfterSecondsOf, withoutTokens } from './problem.ts'
+import { answerRefused } from './refused-callers.ts'
 import { countFailure } from './traffic.ts'
 
 /** The log of this server's own faults. A pino logger is one. */
@@ -37,20 +36,17 @@ export function sendProblem(
 }
 
 /**
- * Makes every failure of `app` a problem. The refusal of a quota is sent after `restMs`. Call it once all routes have been
- * added.
+ * Makes every failure of `app` a problem, which is sent when it is due: see `RefusedCallers`. Call it once all routes have
+ * been added.
  */
 export function answerFailures(app: FastifyInstance, routes: readonly Route[], log?: HttpLog): void {
   app.setErrorHandler((error, request, reply) => {
-    afterRest(error, () => sendProblem(error, request, reply, log))
+    answerRefused(request, reply, error, () => sendProblem(error, request, reply, log))
   })
-  app.setNotFoundHandler((request, reply) => sendProblem(notFound(routes, request), request, reply, log))
-}
-
-/** Calls `send` with the answer to an error: after `restMs` if a quota has refused the request, else at once. */
-export function afterRest(error: unknown, send: () => void): void {
-  if (restsAfter(error)) systemClock.timer(restMs, send)
-  else send()
+  app.setNotFoundHandler((request, reply) => {
+    const refusal = notFound(routes, request)
+    answerRefused(request, reply, refusal, () => sendProblem(refusal, request, reply, log))
+  })
 }
 
 /** A method and a path as OpenAPI writes it: `/v1/generators/{name}`. */
@@ -73,6 +69,13 @@ export function notFound(routes: readonly Route[], { method, url }: FastifyReque
   })
 }
 
+/** The patterns of all paths that routes have. */
+const pathPatterns = new Map<string, RegExp>()
+
 function pathPattern(path: string): RegExp {
-  return new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`)
+  const known = pathPatterns.get(path)
+  if (known !== undefined) return known
+  const pattern = new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`)
+  pathPatterns.set(path, pattern)
+  return pattern
 }

@@ -23,20 +23,23 @@ export function isIgnored({ code }: NodeJS.ErrnoException): boolean {
 export type Refuse = (socket: Socket, refusal: HttpRefusal) => void
 
 /**
- * A connection is closed for good `lingerMs` after its last answer has left this process, at the latest `unreadTimeoutMs`
- * after the answer was written: a client that does not close its end keeps no connection.
+ * Sends `last`, and closes the connection for good `lingerMs` after that has left this process, or when the client closes
+ * it; at the latest after `unreadTimeoutMs`. What the client sends meanwhile is not answered.
  */
+export function endGently(socket: Socket, unreadTimeoutMs: number, last = ''): void {
+  // The connection is closing already.
+  if (!socket.writable) return
+  let deadline = systemClock.timer(unreadTimeoutMs, () => socket.destroy())
+  socket.once('close', () => deadline.cancel())
+  socket.end(last, () => {
+    deadline.cancel()
+    deadline = systemClock.timer(lingerMs, () => socket.destroy())
+  })
+}
+
+/** Refusals whose clients keep no connection: see `endGently`. */
 export function refuseWithin(unreadTimeoutMs: number): Refuse {
-  return (socket, refusal) => {
-    // The connection is closing already.
-    if (!socket.writable) return
-    let deadline = systemClock.timer(unreadTimeoutMs, () => socket.destroy())
-    socket.once('close', () => deadline.cancel())
-    socket.end(answerOf(refusal), () => {
-      deadline.cancel()
-      deadline = systemClock.timer(lingerMs, () => socket.destroy())
-    })
-  }
+  return (socket, refusal) => endGently(socket, unreadTimeoutMs, answerOf(refusal))
 }
 
 function answerOf(refusal: HttpRefusal): string {

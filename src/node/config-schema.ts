@@ -183,7 +183,7 @@ const groups = {
       'off',
     ),
     httpBodyMaxBytes: setting(size('1KiB', '64MiB'), 'longest body of a request', '64KiB'),
-    httpHeaderMaxBytes: setting(size('1KiB', '1MiB'), 'longest headers of a request', '16KiB'),
+    httpHeaderMaxBytes: setting(size('1KiB', '1MiB'), 'longest headers of a request', '8KiB'),
     httpRequestTimeoutMs: setting(
       duration('100ms', '10m'),
       'how long a client may take to send a request',

@@ -361,7 +361,7 @@ export class Requests {
     figures.failed(error instanceof FahaoError ? error.code : 'ERR', times)
     turns.spend(workBytes.error * times)
     this.#session.refused ||= restsAfter(error)
-    if (hasCode(error, 'NOAUTH')) this.#session.unauthenticated++
+    if (hasCode(error, 'NOAUTH')) this.#session.unauthenticated.count()
     if (error instanceof FahaoError) {
       const message = error.messageFor((pattern) => this.#session.access.reaches(pattern))
       return encodeError(output, error.code, message, times)

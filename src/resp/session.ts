@@ -2,7 +2,8 @@
 import type { Access } from '../auth/access.ts'
 import type { ClientSession } from '../commands/context.ts'
 import { type TransactionLimits, TransactionQueue } from '../commands/transaction-queue.ts'
-import { restMs, unauthenticatedRestMs } from '../node/turns.ts'
+import { Refusals } from '../node/refusals.ts'
+import { restMs } from '../node/turns.ts'
 import { type RoundingGuard, type WideIds, wideIdsFor } from './rounding.ts'
 
 /** What a session needs of its connection. */
@@ -28,9 +29,6 @@ export type SessionFacts = {
   readonly transactionLimits: TransactionLimits
 }
 
-/** So many requests are refused before AUTH without a rest: more than a client sends that has forgotten to log in. */
-const unauthenticatedMax = 16
-
 /** The session of one connection. */
 export class RespSession implements ClientSession {
   readonly id: number
@@ -55,8 +53,8 @@ export class RespSession implements ClientSession {
   #gone = false
   /** Whether a quota has refused a request since the last rest. */
   refused = false
-  /** How many requests were refused before AUTH since the last rest. */
-  unauthenticated = 0
+  /** The requests that were refused before AUTH. */
+  readonly unauthenticated = new Refusals()
   /** Made on demand: it is expensive, and most commands do not wait. */
   #controller: AbortController | undefined
 
@@ -81,17 +79,14 @@ export class RespSession implements ClientSession {
 
   /** Whether nothing is carried out before a rest. */
   get mustRest(): boolean {
-    return this.unauthenticated >= unauthenticatedMax
+    return this.unauthenticated.mustRest
   }
 
   /** How long the connection has to rest now, in ms. Counts refusals anew. */
   takeRest(): number {
-    const { mustRest } = this
     const rest = this.#restsAfterQuota ? restMs : 0
     this.refused = false
-    if (!mustRest) return rest
-    this.unauthenticated = 0
-    return unauthenticatedRestMs
+    return Math.max(rest, this.unauthenticated.takeRest())
   }
 
   /** A connection between nodes has requests of many clients. Their node lets the connection of the client rest. */

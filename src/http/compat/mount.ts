@@ -11,8 +11,9 @@ import type {
 } from 'fastify'
 import type { CompatName } from '../../node/compat-settings.ts'
 import { refuseForeignPage } from '../browser-safety.ts'
-import { afterRest, type HttpLog, notFound, type Route, sendProblem } from '../failures.ts'
+import { type HttpLog, notFound, type Route, sendProblem } from '../failures.ts'
 import type { IssuingNode } from '../issuing-node.ts'
+import { answerRefused } from '../refused-callers.ts'
 import { type CompatApi, type CompatRoute, parameterOf } from './api.ts'
 import { cosidApi } from './cosid.ts'
 import { idBuilderApi } from './idbuilder.ts'
@@ -93,7 +94,9 @@ export function answerFailuresAsSpring(
 function failureSender({ timeline }: IssuingNode, log?: HttpLog): FailureSender {
   return (error, request, reply) => {
     const cause = error instanceof SpringFailure ? error.cause : error
-    afterRest(cause, () => sendSpringFailure(error, request, reply, timeline.nowUs(), log))
+    answerRefused(request, reply, cause, () =>
+      sendSpringFailure(error, request, reply, timeline.nowUs(), log),
+    )
   }
 }
 
@@ -125,7 +128,10 @@ function forNodes(route: CompatRoute, log: HttpLog | undefined): Mounted {
     config: { onlyDraws: true, isForwardable: true, access: route.access },
     onRequest(request, reply, done) {
       if (request.access.isForwarded) done()
-      else sendProblem(notFound([], request), request, reply, log)
+      else {
+        const refusal = notFound([], request)
+        answerRefused(request, reply, refusal, () => sendProblem(refusal, request, reply, log))
+      }
     },
   }
 }

@@ -135,6 +135,8 @@ const table: readonly (readonly [what: string, bytes: string, status: number, de
     400,
     /'dry'; this request takes none/,
   ],
+  ['a hundred headers', `${next} HTTP/1.1\r\n${host}${'a: b\r\n'.repeat(99)}\r\n`, 200],
+  ['101 headers', `${next} HTTP/1.1\r\n${host}${'a: b\r\n'.repeat(100)}\r\n`, 431, /at most 100 headers/],
   ['too many headers', `${next} HTTP/1.1\r\n${host}${'a: b\r\n'.repeat(3000)}\r\n`, 431, /http-header-max/],
 ]
 
