@@ -32,12 +32,14 @@ export type HealthSource = {
 /** How old a figure of all generators may be: a probe needs no login, and must not read them all each time. */
 const freshUs = 1_000_000
 
-/** How long buffered ids last, computed once a second at most. */
+/** What the buffers of all generators have, computed once a second at most. */
 export class InHand {
   readonly #catalogue: Catalogue
   readonly #clock: Pick<Clock, 'monoUs'>
   #seconds: number | undefined
-  #untilUs = Number.NEGATIVE_INFINITY
+  #hasIds = false
+  #secondsUntilUs = Number.NEGATIVE_INFINITY
+  #hasIdsUntilUs = Number.NEGATIVE_INFINITY
 
   constructor(catalogue: Catalogue, clock: Pick<Clock, 'monoUs'>) {
     this.#catalogue = catalogue
@@ -47,10 +49,19 @@ export class InHand {
   /** As `Health.inHandSeconds`. */
   get seconds(): number | undefined {
     const nowUs = this.#clock.monoUs()
-    if (nowUs < this.#untilUs) return this.#seconds
+    if (nowUs < this.#secondsUntilUs) return this.#seconds
     this.#seconds = shortestSeconds(this.#catalogue)
-    this.#untilUs = nowUs + freshUs
+    this.#secondsUntilUs = nowUs + freshUs
     return this.#seconds
+  }
+
+  /** Whether a generator has ids in its buffer. */
+  get hasIds(): boolean {
+    const nowUs = this.#clock.monoUs()
+    if (nowUs < this.#hasIdsUntilUs) return this.#hasIds
+    this.#hasIds = hasBuffered(this.#catalogue)
+    this.#hasIdsUntilUs = nowUs + freshUs
+    return this.#hasIds
   }
 }
 
@@ -66,8 +77,13 @@ export function healthOf({ engine, catalogue, stopping, trouble, membership, inH
     return { state: membership!.joined ? 'degraded' : 'down', reason: led, inHandSeconds }
   }
   // Without the engine the node issues only what is buffered.
-  const hasBuffered = [...catalogue.inUse()].some((generator) => generator.stats().inHand > 0)
-  return { state: hasBuffered ? 'degraded' : 'down', reason: trouble ?? reason, inHandSeconds }
+  const hasIds = inHand === undefined ? hasBuffered(catalogue) : inHand.hasIds
+  return { state: hasIds ? 'degraded' : 'down', reason: trouble ?? reason, inHandSeconds }
+}
+
+function hasBuffered(catalogue: Catalogue): boolean {
+  for (const generator of catalogue.inUse()) if (generator.stats().inHand > 0) return true
+  return false
 }
 
 /** How long the ids of the generator that runs dry first last, in seconds; undefined when none is in use. */

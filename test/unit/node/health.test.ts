@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Catalogue } from '../../../src/catalogue/catalogue.ts'
 import type { Engine } from '../../../src/engine/engine.ts'
-import { healthOf } from '../../../src/node/health.ts'
+import { healthOf, InHand } from '../../../src/node/health.ts'
+import { FakeClock } from '../fake-clock.ts'
 
 type Figures = {
   inHand: number
@@ -81,5 +82,25 @@ describe('the health of a node', () => {
 
   it('is stopping during a stop', () => {
     assert.equal(health('up', [busy], true).state, 'stopping')
+  })
+
+  it('is asked for by anyone, so the generators are read once a second, also without the engine', async () => {
+    let read = 0
+    const stats = () => {
+      read++
+      return dry
+    }
+    const catalogue = { inUse: () => Array(1000).fill({ stats }) } as unknown as Catalogue
+    const clock = new FakeClock()
+    const inHand = new InHand(catalogue, clock)
+    for (const state of ['up', 'down'] as const) {
+      const engine = { status: () => ({ state, reason: 'the disk is gone' }) } as unknown as Engine
+      const source = { engine, catalogue, stopping: false, trouble: undefined, inHand }
+      for (let probes = 0; probes < 5; probes++) healthOf(source)
+    }
+    assert.equal(read, 2000)
+    await clock.pass(1000)
+    assert.equal(inHand.seconds, 0)
+    assert.equal(read, 3000)
   })
 })
