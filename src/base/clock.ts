@@ -15,8 +15,11 @@ export interface Clock {
   wallUs(): number
   /** Time since an arbitrary start, in µs. Never decreases; does not advance while the machine is suspended. */
   monoUs(): number
-  /** Calls back once after `delayMs`, or after 24 days if that is sooner. Does not keep the process alive. */
-  timer(delayMs: number, callback: () => void): Timer
+  /**
+   * Calls back once after `delayMs`, or after 24 days if that is sooner.
+   * @param keepsAlive whether the process stays alive until then; default: it does not.
+   */
+  timer(delayMs: number, callback: () => void, keepsAlive?: boolean): Timer
 }
 
 /** A number in [0, 1). Not for secrets. */
@@ -29,15 +32,15 @@ const delayMaxMs = 2 ** 31 - 1
 export const systemClock: Clock = Object.freeze({
   wallUs: () => Date.now() * 1000,
   monoUs: () => performance.now() * 1000,
-  timer(delayMs: number, callback: () => void): Timer {
+  timer(delayMs: number, callback: () => void, keepsAlive = false): Timer {
     const handle = setTimeout(callback, Math.min(delayMs, delayMaxMs))
     // In a browser the handle is a number and there is nothing to unref.
-    if (typeof handle === 'object') handle.unref()
+    if (!keepsAlive && typeof handle === 'object') handle.unref()
     return { cancel: () => clearTimeout(handle) }
   },
 })
 
-/** Keeps the process alive until it is cancelled. Other timers do not. */
+/** Keeps the process alive until it is cancelled. */
 export function stayAlive(): Timer {
   const handle = setInterval(() => {}, delayMaxMs)
   return { cancel: () => clearInterval(handle) }

@@ -6,6 +6,7 @@
  *  2. A caller gets all its ids in one step, or none: one that gave up or timed out got none.
  *  3. The queue is bounded in length, and each caller waits for a bounded time.
  *  4. Memory is bounded by the callers that wait now, not by all that have waited.
+ *  5. The process stays alive while a caller waits: a program that uses the library would end without its answer.
  */
 import { assert } from '../base/assert.ts'
 import type { Clock, Timer } from '../base/clock.ts'
@@ -193,12 +194,12 @@ export class WaitQueue {
     this.#head = 0
   }
 
-  /** One timer, for the first caller: the others came later and wait as long. */
+  /** One timer, for the first caller: the others came later and wait as long. It keeps the process alive. */
   #watchHead(): void {
     const waiter = this.first()
     if (waiter === undefined || this.#timer !== undefined) return
     const delayMs = Math.max(0, Math.ceil((waiter.deadlineUs - this.#clock.monoUs()) / 1000))
-    this.#timer = this.#clock.timer(delayMs, () => {
+    const refuseLate = () => {
       this.#timer = undefined
       const nowUs = this.#clock.monoUs()
       for (let head = this.first(); head !== undefined && head.deadlineUs <= nowUs; head = this.first()) {
@@ -206,7 +207,8 @@ export class WaitQueue {
       }
       this.#onLeave()
       this.#watchHead()
-    })
+    }
+    this.#timer = this.#clock.timer(delayMs, refuseLate, true)
   }
 }
 

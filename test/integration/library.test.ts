@@ -78,6 +78,19 @@ describe('a process with the library', () => {
     }
   })
 
+  test('ends after its calls are answered, also those that wait for time to pass', async (t) => {
+    const layout = 'time:41,node:10,sequence:2;unit=ms;epoch=2020-01-01T00:00:00Z'
+    const printed = await run(
+      t,
+      store(t),
+      `const some = await fahao.open('some', { kind: 'snowflake', layout: '${layout}', borrowMax: '0ms' })
+       for (let drawn = 0; drawn < 100; drawn++) await some.next()
+       const few = await fahao.open('few', { kind: 'segment', max: '10' })
+       console.log(await few.nextBatch(20).catch(({ code }) => code))`,
+    )
+    assert.deepEqual(printed, ['EXHAUSTED'])
+  })
+
   test('may close without having used anything, and twice', async (t) => {
     await run(t, store(t), 'await fahao.close(); await fahao.close()')
     await run(t, store(t), 'await fahao[Symbol.asyncDispose]()')

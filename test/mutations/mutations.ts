@@ -300,6 +300,13 @@ export const mutations: readonly Mutation[] = [
     to: 'if (bound >= 0n) return false',
   },
   {
+    fault: 'a program that uses the library ends while its call waits for ids',
+    foundBy: 'test/unit/issuing/wait-queue.test.ts',
+    file: 'src/issuing/wait-queue.ts',
+    from: 'this.#clock.timer(delayMs, refuseLate, true)',
+    to: 'this.#clock.timer(delayMs, refuseLate, false)',
+  },
+  {
     fault: 'a claim of a worker id outlives an advance',
     foundBy: 'test/unit/recovery/repair-workers.test.ts',
     scenario: 'forgetting',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
+import { systemClock } from '../../../src/base/clock.ts'
 import { FahaoError, hasCode } from '../../../src/base/errors.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { WaitQueue } from '../../../src/issuing/wait-queue.ts'
@@ -123,6 +124,29 @@ describe('a wait queue', () => {
     assert.equal(queue.length, 1)
     assert.equal(queue.first()?.count, 1)
     assert.ok(queue.places < 100, `${queue.places} places are kept`)
+  })
+
+  it('keeps the process alive while a caller waits, and no longer', async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+    const queue = new WaitQueue(
+      systemClock,
+      10,
+      () => new FahaoError('DRY', 'dry'),
+      () => {},
+    )
+    const before = timers()
+    const aborter = new AbortController()
+    const first = queue.join(one, 60_000)
+    const second = queue.join(one, 60_000, { signal: aborter.signal })
+    assert.equal(timers(), before + 1)
+    queue.settleFirst(runs)
+    assert.equal(timers(), before + 1)
+    aborter.abort()
+    assert.equal(timers(), before)
+    await first
+    await assert.rejects(second, { code: 'ABORTED' })
+    await assert.rejects(queue.join(one, 1), { code: 'DRY' })
+    assert.equal(timers(), before)
   })
 
   it('measures how long callers were waiting', async () => {
