@@ -13,6 +13,7 @@
 import { type Clock, type Random, stayAlive } from '../../src/base/clock.ts'
 import type { CopyDetector } from '../../src/base/copy-detector.ts'
 import { describe, type ErrorCode, FahaoError, hasCode } from '../../src/base/errors.ts'
+import { onAbort } from '../../src/base/on-abort.ts'
 import type { ClientEvent } from './events.ts'
 import { type Link, Redirected } from './link.ts'
 import type { Request } from './requests.ts'
@@ -161,13 +162,12 @@ export class Nodes {
     if (clock.monoUs() + pauseMs * 1000 >= deadlineUs) throw lateError(failure)
     await new Promise<void>((resolve, reject) => {
       if (signal?.aborted) return reject(aborted())
-      const end = () => {
+      const forget = onAbort(signal, () => {
         timer.cancel()
         reject(aborted())
-      }
-      signal?.addEventListener('abort', end, { once: true })
+      })
       const timer = clock.timer(pauseMs, () => {
-        signal?.removeEventListener('abort', end)
+        forget()
         resolve()
       })
     })

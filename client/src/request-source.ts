@@ -17,6 +17,7 @@
 import { assert } from '../../src/base/assert.ts'
 import type { Clock } from '../../src/base/clock.ts'
 import { FahaoError, hasCode } from '../../src/base/errors.ts'
+import { onAbort } from '../../src/base/on-abort.ts'
 import { FastRun } from '../../src/ids/fast-run.ts'
 import { max53 } from '../../src/ids/limits.ts'
 import { Run } from '../../src/ids/run.ts'
@@ -40,6 +41,8 @@ type Caller = {
   readonly sinceUs: number
   readonly resolve: (runs: Run[]) => void
   readonly reject: (error: Error) => void
+  /** It has given up, and is not asked for. */
+  isGone: boolean
 }
 
 const inFlightMax = 8
@@ -56,6 +59,8 @@ export class RequestSource implements IdSource {
   readonly fastRun = new FastRun()
   readonly #options: RequestSourceOptions
   #callers: Caller[] = []
+  /** How many callers have given up since the last batch. */
+  #gone = 0
   #inFlight = 0
   #scheduled = false
   #closed: Error | undefined
@@ -107,7 +112,10 @@ export class RequestSource implements IdSource {
 
   assertInvariants(): void {
     assert(this.#inFlight <= inFlightMax, 'requests overlap up to a limit')
-    assert(this.#callers.length <= this.#waiting, 'who is to be asked for waits')
+    assert(
+      this.#callers.filter(({ isGone }) => !isGone).length <= this.#waiting,
+      'who is to be asked for waits',
+    )
     assert(this.#closed === undefined || this.#callers.length === 0, 'no caller waits after the end')
   }
 
@@ -129,24 +137,24 @@ export class RequestSource implements IdSource {
 
   #join(count: number, signal: AbortSignal | undefined): Promise<Run[]> {
     return new Promise((resolve, reject) => {
-      const end = () => {
-        const at = this.#callers.indexOf(caller)
-        if (at >= 0) this.#callers.splice(at, 1)
+      const forget = onAbort(signal, () => {
+        caller.isGone = true
+        this.#gone++
         reject(aborted())
-      }
+      })
       const caller: Caller = {
         count,
         sinceUs: this.#options.clock.monoUs(),
+        isGone: false,
         resolve(runs) {
-          signal?.removeEventListener('abort', end)
+          forget()
           resolve(runs)
         },
         reject(error) {
-          signal?.removeEventListener('abort', end)
+          forget()
           reject(error)
         },
       }
-      signal?.addEventListener('abort', end, { once: true })
       this.#callers.push(caller)
       this.#schedule()
     })
@@ -164,6 +172,8 @@ export class RequestSource implements IdSource {
   }
 
   #nextBatch(): Caller[] {
+    if (this.#gone > 0) this.#callers = this.#callers.filter(({ isGone }) => !isGone)
+    this.#gone = 0
     const untilUs = (this.#callers[0]?.sinceUs ?? 0) + this.#options.timeoutMs * agePart * 1000
     let sum = 0
     let size = 0

@@ -6,10 +6,12 @@
  *     Then `onLeft` looks at those behind it.
  *  2. Every caller is settled once: with ids, with its own timeout, its signal, or the queue's refusal.
  *  3. The process stays alive while a caller waits.
+ *  4. To leave takes the same time however many callers wait: those that have left keep their place until they are more than the others.
  */
 import { assert } from '../../src/base/assert.ts'
 import { type Clock, stayAlive, type Timer } from '../../src/base/clock.ts'
 import type { FahaoError } from '../../src/base/errors.ts'
+import { onAbort } from '../../src/base/on-abort.ts'
 import type { Run } from '../../src/ids/run.ts'
 import { aborted } from './within.ts'
 
@@ -22,7 +24,14 @@ export type Waiter = {
   readonly contiguous?: boolean
 }
 
-type Entry = Waiter & { readonly resolve: (runs: Run[]) => void; readonly reject: (error: Error) => void }
+type Entry = Waiter & {
+  readonly resolve: (runs: Run[]) => void
+  readonly reject: (error: Error) => void
+  isGone: boolean
+}
+
+/** Places of callers that have left are removed when they are more than the others by this. */
+const slack = 64
 
 /** A queue of callers, first in, first out. */
 export class WaitQueue {
@@ -32,7 +41,10 @@ export class WaitQueue {
   readonly #timeoutMs: number
   readonly #late: () => FahaoError
   readonly #onLeft: () => void
-  readonly #entries: Entry[] = []
+  #entries: Entry[] = []
+  /** The place before which all have left. */
+  #head = 0
+  #length = 0
   #alive: Timer | undefined
 
   /**
@@ -48,17 +60,17 @@ export class WaitQueue {
 
   /** How many callers wait. */
   get length(): number {
-    return this.#entries.length
+    return this.#length
   }
 
   /** The first of them. */
   get first(): Waiter | undefined {
-    return this.#entries[0]
+    return this.#first()
   }
 
   /** The ids that they wait for, in all. */
   get demand(): number {
-    return this.#entries.reduce((sum, { count }) => sum + count, 0)
+    return this.#entries.reduce((sum, { count, isGone }) => (isGone ? sum : sum + count), 0)
   }
 
   /** Waits for ids. */
@@ -72,14 +84,15 @@ export class WaitQueue {
         entry.reject(error)
         this.#onLeft()
       }
-      const end = () => leave(aborted())
+      const forget = onAbort(signal, () => leave(aborted()))
       const timer = this.#clock.timer(this.#timeoutMs, () => leave(this.#late()))
       const settled = () => {
         timer.cancel()
-        signal?.removeEventListener('abort', end)
+        forget()
       }
       const entry: Entry = {
         ...waiter,
+        isGone: false,
         resolve(runs) {
           settled()
           resolve(runs)
@@ -89,14 +102,14 @@ export class WaitQueue {
           reject(error)
         },
       }
-      signal?.addEventListener('abort', end, { once: true })
       this.#entries.push(entry)
+      this.#length++
     })
   }
 
   /** Serves callers as long as `collect` returns ids for the first of them. What it throws is that caller's rejection. */
   serve(collect: (waiter: Waiter) => Run[] | undefined): void {
-    for (let first = this.#entries[0]; first !== undefined; first = this.#entries[0]) {
+    for (let first = this.#first(); first !== undefined; first = this.#first()) {
       let runs: Run[] | undefined
       try {
         runs = collect(first)
@@ -113,26 +126,36 @@ export class WaitQueue {
 
   /** Rejects all callers. */
   refuse(error: Error): void {
-    for (const entry of this.#entries.splice(0)) entry.reject(error)
-    this.#rest()
+    for (let first = this.#first(); first !== undefined; first = this.#first()) {
+      this.#remove(first)
+      first.reject(error)
+    }
   }
 
   /** Throws where an invariant is broken. */
   assertInvariants(): void {
     assert((this.#alive !== undefined) === this.length > 0, 'the process stays alive while a caller waits')
-    assert(new Set(this.#entries).size === this.length, 'each caller has one place')
+    const waiting = this.#entries.filter(({ isGone }) => !isGone)
+    assert(new Set(waiting).size === this.length, 'each caller has one place')
+    assert(this.#entries.length <= 2 * this.length + slack, 'memory is bounded by those that wait')
     assert(this.waits >= this.length, 'who waits was counted')
   }
 
-  #remove(entry: Entry): void {
-    const at = this.#entries.indexOf(entry)
-    if (at >= 0) this.#entries.splice(at, 1)
-    this.#rest()
+  #first(): Entry | undefined {
+    while (this.#entries[this.#head]?.isGone) this.#head++
+    return this.#entries[this.#head]
   }
 
-  #rest(): void {
-    if (this.#entries.length > 0) return
-    this.#alive?.cancel()
-    this.#alive = undefined
+  #remove(entry: Entry): void {
+    if (entry.isGone) return
+    entry.isGone = true
+    this.#length--
+    if (this.#length === 0) {
+      this.#alive?.cancel()
+      this.#alive = undefined
+    }
+    if (this.#entries.length <= 2 * this.#length + slack) return
+    this.#entries = this.#entries.filter(({ isGone }) => !isGone)
+    this.#head = 0
   }
 }

@@ -1,6 +1,7 @@
 /** A limit of time for what is awaited. */
 import type { Clock } from '../../src/base/clock.ts'
 import { FahaoError } from '../../src/base/errors.ts'
+import { onAbort } from '../../src/base/on-abort.ts'
 
 /** Settles as `work` does, or rejects with UNAVAILABLE after `limitMs`; what `work` does afterwards is ignored. */
 export function within<Result>(
@@ -26,11 +27,8 @@ export function within<Result>(
 export function unlessAborted<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
   if (signal.aborted) return Promise.reject(aborted())
   return new Promise((resolve, reject) => {
-    const end = () => reject(aborted())
-    signal.addEventListener('abort', end, { once: true })
-    work()
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener('abort', end))
+    const forget = onAbort(signal, () => reject(aborted()))
+    work().then(resolve, reject).finally(forget)
   })
 }
 

@@ -11,6 +11,7 @@
 import { assert } from '../base/assert.ts'
 import type { Clock, Timer } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
+import { onAbort } from '../base/on-abort.ts'
 import type { Run } from '../ids/run.ts'
 import type { DrawOptions } from './issuer.ts'
 
@@ -100,20 +101,19 @@ export class WaitQueue {
     return new Promise((resolve, reject) => {
       onWait?.()
       const nowUs = this.#clock.monoUs()
+      const forget = onAbort(signal, () => {
+        this.#reject(waiter, aborted())
+        this.#onLeave()
+      })
       const waiter: Waiter = {
         ...request,
         place: this.joined++,
         deadlineUs: nowUs + timeoutMs * 1000,
         resolve,
         reject,
-        forget: () => signal?.removeEventListener('abort', onAbort),
+        forget,
         gone: false,
       }
-      const onAbort = () => {
-        this.#reject(waiter, aborted())
-        this.#onLeave()
-      }
-      signal?.addEventListener('abort', onAbort, { once: true })
       if (this.length === 0) this.#drySinceUs = nowUs
       this.#waiters.push(waiter)
       this.length++
