@@ -82,8 +82,17 @@ export class Operators {
       const isNew = this.#names < this.#options.generators && world.chance(0.15)
       if (generator === undefined || isNew) await this.#create(world.pick(this.#options.kinds))
       else if (this.#simulation.witness.calmMs > settledMs && world.chance(0.5)) await this.#find(generator)
-      else await this.#order(this.#next(generator))
+      else await this.#change(generator)
     }
+  }
+
+  /** A name that was dropped is often used again at once, before every node has received the drop. */
+  async #change(generator: string): Promise<void> {
+    const { world, generators } = this.#simulation
+    const order = this.#next(generator)
+    await this.#order(order)
+    if (order.do === 'drop' && world.chance(0.6) && generators.includes(generator))
+      await this.#order(this.#next(generator))
   }
 
   async #create(kind: Kind): Promise<void> {
