@@ -20,6 +20,7 @@
 import { assert } from '../base/assert.ts'
 import { hasCode } from '../base/errors.ts'
 import { globMatches } from '../base/glob.ts'
+import { untilOthersHaveRun } from '../base/pace.ts'
 import type { LeaderTerm } from '../cluster/events.ts'
 import { boundMax, type RecordChange, type Watch } from '../engine/engine.ts'
 import { Limiter } from '../issuing/limiter.ts'
@@ -38,6 +39,9 @@ import { checkName, generatorPrefix, holdsGenerator, incarnationOf, type ReadGen
 
 /** The version of a generator that is a row: below the version of every record that may replace it. */
 const rowVersion = 0n
+
+/** How many generators are closed before others run: some milliseconds. */
+const closedTogether = 100
 
 /** Opens and closes generators. */
 export class GeneratorsInUse {
@@ -159,15 +163,24 @@ export class GeneratorsInUse {
     })
   }
 
-  /** Closes every generator. Each is looked up anew when it is next asked for. */
+  /**
+   * Closes every generator that is open now, and lets others run meanwhile. Each is looked up anew when it is next asked
+   * for. Those that issue time of the node's worker id are stopped before it returns.
+   */
   async reopenAll(): Promise<void> {
-    for (const open of this.#open.values()) void open.close(altered(open.name))
-    await Promise.all([...this.#open.keys()].map((name) => this.close(name, altered(name))))
+    for (const open of this.#open.values()) if (open.kind === 'snowflake') void open.close(altered(open.name))
+    const names = [...this.#open.keys()]
+    for (let from = 0; from < names.length; from += closedTogether) {
+      if (from > 0) await untilOthersHaveRun()
+      const part = names.slice(from, from + closedTogether)
+      await Promise.all(part.map((name) => this.close(name, altered(name))))
+    }
   }
 
   /** Stops, before it returns, every generator, and drops what it holds: a copy of this memory may hold it too. */
   abandonAll(): void {
     this.#led?.dropLeftovers()
+    for (const open of this.#open.values()) void open.close(altered(open.name))
     void this.reopenAll()
   }
 

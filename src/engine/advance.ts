@@ -1,8 +1,10 @@
-/** The rules of an advance that all engines share: the counters after it, and repairs of records. Pure. */
+/** The rules of an advance that all engines share: the counters after it, and repairs of records. */
 import { FahaoError } from '../base/errors.ts'
+import { untilOthersHaveRun } from '../base/pace.ts'
 import {
   boundMax,
   type Counter,
+  type Parts,
   type Repair,
   type Repaired,
   type RepairedCounter,
@@ -48,30 +50,70 @@ export function widened(counters: Repaired['counters'], times: bigint): Repaired
   return new Map([...counters].map(([name, each]) => [name, { ...each, gap: each.gap * times }]))
 }
 
+/** How many records are repaired before others run: about a millisecond. */
+const partMax = 100
+
+/** Takes one item after the other, `partMax` of them in each part. */
+export function* eachInParts<Item>(items: readonly Item[], take: (item: Item) => void): Parts<void> {
+  for (const [index, item] of items.entries()) {
+    take(item)
+    if (index % partMax === partMax - 1) yield
+  }
+}
+
+/** A repair whose work is done in parts. */
+export function repairInParts(inParts: NonNullable<Repair['inParts']>): Repair {
+  const atOnce = (all: readonly StoredRecord[]): Repaired => {
+    const parts = inParts(all)
+    for (;;) {
+      const { done, value } = parts.next()
+      if (done) return value
+    }
+  }
+  return Object.assign(atOnce, { inParts })
+}
+
+/** The repair of these records, in the parts that it has. */
+export function* partsOf(repair: Repair, all: readonly StoredRecord[]): Parts<Repaired> {
+  return repair.inParts === undefined ? repair(all) : yield* repair.inParts(all)
+}
+
+/** Does the parts one after the other, and lets others run between two of them. */
+export async function inTurns<Result>(parts: Parts<Result>): Promise<Result> {
+  for (;;) {
+    const { done, value } = parts.next()
+    if (done) return value
+    await untilOthersHaveRun()
+  }
+}
+
 /** Repairs nothing. */
 export const repairNothing: Repair = () => ({ records: new Map(), counters: new Map() })
 
 /** Replaces each record for which `toValue` returns a value. */
 export function repairEach(toValue: (record: StoredRecord) => string | undefined): Repair {
-  return (all) => {
+  return repairInParts(function* (all) {
     const records = new Map<string, string>()
-    for (const record of all) {
+    yield* eachInParts(all, (record) => {
       const value = toValue(record)
       if (value !== undefined) records.set(record.key, value)
-    }
+    })
     return { records, counters: new Map() }
-  }
+  })
 }
 
 /** Joins several repairs. No two may name one record, or one counter. */
 export function repairAll(...repairs: readonly Repair[]): Repair {
-  return (records) => {
-    const all = repairs.map((repair) => repair(records))
-    return {
-      records: new Map(all.flatMap((repaired) => [...repaired.records])),
-      counters: new Map(all.flatMap((repaired) => [...repaired.counters])),
+  return repairInParts(function* (records) {
+    const all = { records: new Map<string, string>(), counters: new Map<string, RepairedCounter>() }
+    for (const repair of repairs) {
+      const repaired = yield* partsOf(repair, records)
+      for (const [key, value] of repaired.records) all.records.set(key, value)
+      for (const [name, counter] of repaired.counters) all.counters.set(name, counter)
+      yield
     }
-  }
+    return all
+  })
 }
 
 /**

@@ -8,6 +8,7 @@
  *     anew already. A row of another system's table that is gone has no counter, and none is made.
  */
 import { hasCode } from '../base/errors.ts'
+import { untilOthersHaveRun } from '../base/pace.ts'
 import { generatorPrefix } from '../catalogue/stored.ts'
 import { larger } from '../engine/advance.ts'
 import type { Engine, Reservation, ReserveRequest } from '../engine/engine.ts'
@@ -49,6 +50,7 @@ export class HeldBounds {
       const some = ends.slice(from, from + atOnce)
       const results = await Promise.all(some.map(([name, end]) => raiseTo(engine, name, end)))
       raised += results.filter((isRaised) => isRaised).length
+      await untilOthersHaveRun()
     }
     return raised
   }

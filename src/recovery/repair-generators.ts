@@ -20,7 +20,7 @@ import {
   type StoredGenerator,
   writeStored,
 } from '../catalogue/stored.ts'
-import { epochJump } from '../engine/advance.ts'
+import { eachInParts, epochJump, repairInParts } from '../engine/advance.ts'
 import type { Repair, RepairedCounter, StoredRecord } from '../engine/engine.ts'
 import { lostUsMin } from './repair-workers.ts'
 
@@ -33,25 +33,25 @@ const lostHorizons = 1.5
  * increment, floor or value moved the counter, the gap has to cover that distance in raw values.
  */
 export function repairGenerators(nowUs: number, gap: bigint): Repair {
-  return (all) => {
+  return repairInParts(function* (all) {
     const records = new Map<string, string>()
     const counters = new Map<string, RepairedCounter>()
-    for (const record of all) {
+    yield* eachInParts(all, (record) => {
       const stored = readable(record)
-      if (stored === undefined) continue
+      if (stored === undefined) return
       const incarnation = stored.incarnation + BigInt(epochJump)
       records.set(record.key, writeStored({ ...stored, incarnation }))
       const { definition, next } = stored
-      if (definition.kind === 'snowflake') continue
+      if (definition.kind === 'snowflake') return
       const counter = counterOf(record.key.slice(generatorPrefix.length), stored)
       counters.set(counter, {
         from: leastBound(stored, nowUs),
         gap: gapOf(definition, next, gap),
         incarnation,
       })
-    }
+    })
     return { records, counters }
-  }
+  })
 }
 
 /** Undefined for a record that cannot be read: opening that generator reports why. */

@@ -1,9 +1,10 @@
 /** Repairs the records of plain worker ids in a store that has lost writes. */
-import { epochJump } from '../engine/advance.ts'
+import { eachInParts, epochJump, repairInParts } from '../engine/advance.ts'
 import type { Repair } from '../engine/engine.ts'
 import {
   isPlainWorker,
   othersUntilUs,
+  type PlainWorkerRecord,
   poolOthersKey,
   poolTtlMs,
   readPlainWorker,
@@ -21,26 +22,26 @@ const lostUsMax = 3_600_000_000
  * a record rest by the record `pools/others`.
  */
 export function repairPools(nowUs: number): Repair {
-  return (all) => {
-    const workers = all
-      .filter(isPlainWorker)
-      .map((stored) => ({ key: stored.key, record: readPlainWorker(stored) }))
+  return repairInParts(function* (all) {
+    const workers: { readonly key: string; readonly record: PlainWorkerRecord }[] = []
+    yield* eachInParts(all, (stored) => {
+      if (isPlainWorker(stored)) workers.push({ key: stored.key, record: readPlainWorker(stored) })
+    })
     const longestUs = workers.reduce(
       (longest, { record }) => Math.max(longest, Math.min(lostUsMax, record.ttlUs + record.restUs)),
       lostUsMin,
     )
     const closedUs = nowUs + longestUs
-    const repaired = workers.map(({ key, record }): [string, string] => {
+    const repaired = new Map<string, string>()
+    yield* eachInParts(workers, ({ key, record }) => {
       const isLive = record.lease !== '' && record.untilUs > nowUs
       // The last renewal may be lost too.
       const held = isLive ? { untilUs: Math.max(record.untilUs, nowUs + record.ttlUs) } : { lease: '' }
-      return [key, JSON.stringify({ ...record, ...held, epoch: record.epoch + epochJump, closedUs })]
+      repaired.set(key, JSON.stringify({ ...record, ...held, epoch: record.epoch + epochJump, closedUs }))
     })
     const others = all.find(({ key }) => key === poolOthersKey)
     const untilUs = Math.max(othersUntilUs(others), closedUs)
-    return {
-      records: new Map([...repaired, [poolOthersKey, JSON.stringify({ untilUs })]]),
-      counters: new Map(),
-    }
-  }
+    repaired.set(poolOthersKey, JSON.stringify({ untilUs }))
+    return { records: repaired, counters: new Map() }
+  })
 }

@@ -21,7 +21,7 @@ import {
   shardKey,
   shardPrefix,
 } from '../cluster/records.ts'
-import { epochJump, repairEach } from '../engine/advance.ts'
+import { epochJump, partsOf, repairEach, repairInParts } from '../engine/advance.ts'
 import type { Repair, StoredRecord } from '../engine/engine.ts'
 
 /**
@@ -29,13 +29,14 @@ import type { Repair, StoredRecord } from '../engine/engine.ts'
  * joins again under a fresh id. `shards`: their number, where the node that advances knows it and the store may not.
  */
 export function repairShards(shards = 0): Repair {
-  return (all) => {
-    const { records, counters } = repairEach(repaired)(all)
+  const repairRecords = repairEach(repaired)
+  return repairInParts(function* (all) {
+    const { records, counters } = yield* partsOf(repairRecords, all)
     const lost = Array.from({ length: shardsOf(all, shards) }, (_, shard) => shardKey(shard))
       .filter((key) => !records.has(key))
       .map((key): [string, string] => [key, resting({ holder: '', epoch: 0, from: '' })])
     return { records: new Map([...records, ...lost]), counters }
-  }
+  })
 }
 
 function repaired(stored: StoredRecord): string | undefined {

@@ -27,6 +27,20 @@ export type Mutation = Edit & {
 /** All of them. */
 export const mutations: readonly Mutation[] = [
   {
+    fault: 'an advance undoes a record that was written while its repair was computed',
+    foundBy: 'test/unit/engine/memory/advance.test.ts',
+    file: 'src/engine/memory/engine.ts',
+    from: 'if (records.get(key)?.version !== versions.get(key)) return undefined',
+    to: 'if (false) return undefined',
+  },
+  {
+    fault: 'an advance undoes a record that is written between the steps in which it replaces records',
+    foundBy: 'test/unit/engine/memory/advance.test.ts',
+    file: 'src/engine/memory/engine.ts',
+    from: 'while (this.#store.advancing !== undefined) await this.#store.advancing',
+    to: '',
+  },
+  {
     fault: 'a proof of a node is taken again from a reader of the connection',
     foundBy: 'test/unit/auth/node-proof.test.ts',
     file: 'src/auth/node-proof.ts',

@@ -1,6 +1,13 @@
-/** The engine that keeps everything in the process's memory: for tests, and for ids that need not outlive the process. */
+/**
+ * The engine that keeps everything in the process's memory: for tests, and for ids that need not outlive the process.
+ *
+ * Invariants
+ *  1. Each change of a counter or a record is one step, of an advance too, between whose steps others run. Memory loses
+ *     no single writes: a reserve between two steps of an advance repeats nothing, whether its counter was raised or not.
+ *  2. No record is written between the steps in which an advance replaces records, so that it undoes no write.
+ */
 import { FahaoError } from '../../base/errors.ts'
-import { raised, repairNothing } from '../advance.ts'
+import { eachInParts, inTurns, partsOf, raised, repairNothing, untilUnchanged } from '../advance.ts'
 import { release, releaseRequest, reserve, type Step, unused } from '../counter.ts'
 import type {
   AdvanceOptions,
@@ -9,8 +16,10 @@ import type {
   EngineOptions,
   EngineStatus,
   Page,
+  Parts,
   RecordChange,
   Repair,
+  Repaired,
   Reservation,
   ReserveRequest,
   StoredRecord,
@@ -31,6 +40,8 @@ export class MemoryStore {
   revision = 0n
   advances = 0
   owner: MemoryEngine | undefined
+  /** The steps of an advance that are under way. */
+  advancing: Promise<unknown> | undefined
 }
 
 /** Opens an engine whose contents are lost when the process ends. */
@@ -85,18 +96,37 @@ export class MemoryEngine implements Engine {
     repair: Repair = repairNothing,
     { ifRegressed = false }: AdvanceOptions = {},
   ): Promise<number> {
-    return this.#step(() => {
-      // Memory never loses single writes.
-      if (ifRegressed) return 0
-      const { counters, records } = this.#store
-      this.#store.advances++
-      const repaired = repair([...records.values()])
-      for (const [key, value] of repaired.records) this.#put(key, value)
-      const names = new Set([...counters.keys(), ...repaired.counters.keys()])
-      for (const name of names)
-        counters.set(name, raised(counters.get(name) ?? unused, gap, repaired.counters.get(name), undefined))
-      return names.size
+    // Memory never loses single writes.
+    if (ifRegressed) return this.#step(() => 0)
+    return untilUnchanged(async () => {
+      const all = await this.list('')
+      const repaired = await inTurns(partsOf(repair, all))
+      return this.#alone(() => {
+        const advance = inTurns(this.#raise(gap, all, repaired))
+        const ended = () => {
+          this.#store.advancing = undefined
+        }
+        this.#store.advancing = advance.then(ended, ended)
+        return advance
+      })
     })
+  }
+
+  /** Undefined: one of the records to repair has changed since all were read. */
+  *#raise(gap: bigint, all: readonly StoredRecord[], repaired: Repaired): Parts<number | undefined> {
+    const { counters, records } = this.#store
+    const versions = new Map<string, bigint>()
+    yield* eachInParts(all, ({ key, version }) => versions.set(key, version))
+    for (const key of repaired.records.keys())
+      if (records.get(key)?.version !== versions.get(key)) return undefined
+    this.#store.advances++
+    yield* eachInParts([...repaired.records], ([key, value]) => this.#put(key, value))
+    const names = [...new Set([...counters.keys(), ...repaired.counters.keys()])]
+    yield* eachInParts(names, (name) => {
+      const counter = raised(counters.get(name) ?? unused, gap, repaired.counters.get(name), undefined)
+      counters.set(name, counter)
+    })
+    return names.length
   }
 
   read(key: string): Promise<StoredRecord | undefined> {
@@ -108,13 +138,13 @@ export class MemoryEngine implements Engine {
   }
 
   write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
-    return this.#step(() => {
+    return this.#alone(() => {
       return this.#store.records.get(key)?.version === expected ? this.#put(key, value) : undefined
     })
   }
 
   remove(key: string, expected: bigint): Promise<boolean> {
-    return this.#step(() => {
+    return this.#alone(() => {
       if (this.#store.records.get(key)?.version !== expected) return false
       this.#store.records.delete(key)
       this.#publish({ key, record: undefined })
@@ -165,6 +195,12 @@ export class MemoryEngine implements Engine {
   async #step<Result>(change: () => Result): Promise<Result> {
     if (this.#closed) throw new FahaoError('UNAVAILABLE', 'the engine is closed')
     return change()
+  }
+
+  /** A change of records, not during an advance. */
+  async #alone<Result>(change: () => Result | Promise<Result>): Promise<Result> {
+    while (this.#store.advancing !== undefined) await this.#store.advancing
+    return this.#step(change) as Promise<Result>
   }
 
   #publish(change: RecordChange): void {

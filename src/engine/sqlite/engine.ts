@@ -6,7 +6,7 @@ import { assert } from '../../base/assert.ts'
 import type { Timer } from '../../base/clock.ts'
 import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
-import { repairNothing, untilUnchanged } from '../advance.ts'
+import { inTurns, partsOf, repairNothing, untilUnchanged } from '../advance.ts'
 import { CallsInFlight } from '../calls-in-flight.ts'
 import { checkGap, checkReserve, releaseRequest } from '../counter.ts'
 import type {
@@ -24,6 +24,7 @@ import type {
   Watch,
   WriterIdentity,
 } from '../engine.ts'
+import { listAll } from '../pages.ts'
 import { PolledWatches, watchDelayMs } from '../polled-watch.ts'
 import { newStore } from '../store-creation.ts'
 import { Owner } from './owner.ts'
@@ -184,8 +185,8 @@ export class SqliteEngine implements Engine {
   ): Promise<number> {
     checkGap(gap)
     return untilUnchanged(async () => {
-      const records = await this.list('')
-      const { records: values, counters } = repair(records)
+      const records = await listAll(this, '')
+      const { records: values, counters } = await inTurns(partsOf(repair, records))
       const versions = new Map(records.map(({ key, version }) => [key, version]))
       const repaired = [...values].map(([key, value]) => ({ key, value, expected: versions.get(key) }))
       const raised = await this.#call('advance', gap, repaired, counters, ifRegressed)

@@ -115,7 +115,7 @@ export type Selection = {
 }
 
 /** The time to sample a generator, as the bytes of a reply that take as long. */
-const sampleWork = 128
+const sampleWork = 512
 
 /**
  * Samples every generator, those of which most ids were used first, in parts that let others run; `access`: shows the names that

@@ -3,12 +3,12 @@ import type { ArgumentDoc, Command } from '../../../src/commands/command.ts'
 import { takesWords } from '../../../src/commands/table.ts'
 import type { CommandRow, HttpRow } from '../../unit/docs/permissions.ts'
 
-/** More words are no request: `resp-arguments-max`. */
-const wordsMax = 1024
 const largeInteger = '1000'
 
 /** What fills the arguments. */
 export type Filling = {
+  /** How many words a request has, where it may have any number. */
+  readonly words: number
   /** The name of a generator; another one for each index. */
   readonly name: (index: number) => string
   /** A glob that takes long to match, and one that matches every name. */
@@ -18,12 +18,16 @@ export type Filling = {
 /** Requests with as many words as the command takes: with its first argument that may be repeated, and with each of its options. */
 export function largestRequests({ name, command }: CommandRow, filling: Filling): string[][] {
   const words = name.split('|')
-  const fill = (documented: readonly ArgumentDoc[]) =>
-    filling.patterns.map((pattern) => fitted(command, words, documented, { ...filling, pattern }))
+  const [slow, every] = filling.patterns
+  const fill = (documented: readonly ArgumentDoc[], pattern = slow) =>
+    fitted(command, words, documented, { ...filling, pattern })
   const all = command.arguments ?? []
   const plain = all.filter(({ optional }) => !optional)
-  const variants = [plain, all, ...all.filter(({ optional }) => optional).map((each) => [...plain, each])]
-  const requests = variants.flatMap(fill)
+  const options = all.filter(({ optional }) => optional)
+  const requests = [
+    ...[plain, all].flatMap((documented) => [fill(documented), fill(documented, every)]),
+    ...options.map((option) => fill([...plain, option])),
+  ]
   const seen = new Set<string>()
   return requests.filter((request) => {
     const text = request.join(' ')
@@ -41,8 +45,9 @@ function fitted(
   let request = [...words, ...documented.flatMap((each) => wordsOf(each, filling, 0))]
   const repeated = documented.find(({ multiple }) => multiple) ?? (command.arguments ? undefined : filler)
   if (repeated !== undefined && command.arity < 0) {
-    for (let index = 1; request.length < wordsMax; index++) request.push(...wordsOf(repeated, filling, index))
-    request = request.slice(0, wordsMax)
+    for (let index = 1; request.length < filling.words; index++)
+      request.push(...wordsOf(repeated, filling, index))
+    request = request.slice(0, filling.words)
   }
   while (!takesWords(command, request.length - own) && request.length < 8)
     request.push(filling.name(request.length))
@@ -74,12 +79,12 @@ function wordsOf(argument: ArgumentDoc, filling: WithPattern, index: number): st
 
 /** The path, query and body of a request for an operation: with its largest page, and with a pattern that takes long. */
 export function largestOperation(
-  { method, path, query, body }: HttpRow,
+  { method, path, query, parameters = [], body }: HttpRow,
   { name, patterns }: Filling,
 ): { readonly method: string; readonly url: string; readonly body: unknown }[] {
   const url = path.replaceAll(/\{\w+\}/g, encodeURIComponent(name(0)))
-  const glob = encodeURIComponent(patterns[0].slice(0, 256))
-  const queries =
-    method === 'GET' ? [query, '?limit=1000', `?match=${glob}`, `?limit=1000&match=${glob}`] : [query]
-  return queries.map((each) => ({ method, url: url + each, body }))
+  const page = parameters.includes('limit') ? ['limit=1000'] : []
+  const match = parameters.includes('match') ? [`match=${encodeURIComponent(patterns[0].slice(0, 256))}`] : []
+  const queries = new Set([[], page, match, [...page, ...match]].map((each) => each.join('&')))
+  return [...queries].map((each) => ({ method, url: url + (each === '' ? query : `?${each}`), body }))
 }

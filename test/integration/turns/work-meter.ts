@@ -35,9 +35,11 @@ export class WorkMeter {
     this.#post('Profiler.startPreciseCoverage', { callCount: true, detailed: true })
   }
 
-  /** Carries out `work`; tells the most that was done between two rounds of the event loop. */
+  /**
+   * Carries out `work`; tells the most that was done between two rounds of the event loop. What was done since the last
+   * call counts as done in the first of them: to take it off takes as long as many requests.
+   */
   async measure(work: () => Promise<unknown>): Promise<Work> {
-    this.#take()
     this.#most = this.#total = this.#rounds = 0
     let runs = true
     let notedMs = performance.now()

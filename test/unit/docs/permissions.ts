@@ -25,6 +25,8 @@ export type HttpRow = {
   /** Of a request that is as the description says. */
   readonly body?: unknown
   readonly query: string
+  /** The names of the parameters in its query. */
+  readonly parameters?: readonly string[]
 }
 
 /** A command that can be sent, with its name in ACL rules. */
@@ -57,6 +59,7 @@ export function commandRows(): CommandRow[] {
 type Described = {
   readonly 'x-fahao-command'?: string
   readonly tags: readonly string[]
+  readonly parameters?: readonly { readonly in: string; readonly name: string }[]
   readonly requestBody?: { readonly content: { readonly 'application/json': { readonly example?: unknown } } }
 }
 
@@ -74,6 +77,7 @@ export async function operationRows(): Promise<HttpRow[]> {
       namesGenerator: /^\/v1\/(?:generators\/{name}|pools\/{pool})/.test(path),
       body: described.requestBody?.content['application/json'].example,
       query: path === '/v1/decode' ? '?id=5' : '',
+      parameters: (described.parameters ?? []).flatMap((each) => (each.in === 'query' ? [each.name] : [])),
     })),
   )
 }
