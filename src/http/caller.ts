@@ -13,6 +13,7 @@ import type { AccessControl } from '../auth/access-control.ts'
 import type { Audit } from '../auth/audit.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { certificateName } from '../node/handshakes.ts'
+import { longCheck, turns } from '../node/turns.ts'
 import { checkForwardedBody, forwardedCaller, forwardedHeader } from './forwarded.ts'
 
 declare module 'fastify' {
@@ -48,18 +49,21 @@ export function checkCallers(app: FastifyInstance, access: AccessControl, audit:
     const { access: demanded = 'open', isForwardable = false } = request.routeOptions.config
     // Without a route there is nothing to protect: the answer is 404.
     request.access = access.initial
-    const permit = (caller: Access) => {
+    const permit = (caller: Access): Promise<void> | void => {
       request.access = caller
-      if (demanded !== 'open') demandRecorded(caller, demanded, request, audit)
+      if (demanded === 'open') return
+      const check = () => demandRecorded(caller, demanded, request, audit)
+      const work = demanded.name === undefined ? 0 : caller.work
+      if (work > longCheck) return turns.take(work).then(check)
+      turns.spend(work)
+      return check()
     }
     try {
       const forwarded = isForwardable ? forwardedCaller(request, access) : undefined
       const caller = forwarded ?? (demanded === 'open' ? access.initial : callerOf(request, access, demanded))
-      if (!(caller instanceof Promise)) {
-        permit(caller)
-        return done()
-      }
-      caller.then(permit).then(() => done(), done)
+      const permitted = caller instanceof Promise ? caller.then(permit) : permit(caller)
+      if (permitted === undefined) return done()
+      permitted.then(() => done(), done)
     } catch (error) {
       done(error as Error)
     }

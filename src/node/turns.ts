@@ -45,6 +45,9 @@ export function restsAfter(error: unknown): boolean {
  */
 export const unauthenticatedRestMs = 500
 
+/** A check of permissions that takes as long as more bytes of a reply has turns of its own. */
+export const longCheck = 16_384
+
 /** Its multiples, without their whole parts, are spread evenly. */
 const goldenRatio = (1 + Math.sqrt(5)) / 2
 

@@ -20,7 +20,7 @@ import { demandRecorded, demandRecordedInTurns } from '../commands/recording.ts'
 import type { ResolvedRequest } from '../commands/table.ts'
 import { queued } from '../commands/transactions.ts'
 import { Run } from '../ids/run.ts'
-import { restsAfter, shareBytes, turnBytesMax } from '../node/turns.ts'
+import { longCheck, restsAfter, shareBytes, turnBytesMax } from '../node/turns.ts'
 import type { Decoded, Decoder, DecoderLimits } from './decoder.ts'
 import { encode, encodeError, encodeRun, TextsWriter } from './encoder.ts'
 import { isHttp } from './inline.ts'
@@ -34,9 +34,6 @@ import type { RespSession } from './session.ts'
  * last reply. `http`: the client must get no reply. A promise: pass its result to `answer` or `fail` before the next.
  */
 export type Progress = 'answered' | 'more' | 'broken' | 'http' | Promise<Reply>
-
-/** A check of permissions that takes as long as more bytes of a reply has turns of its own. */
-const longCheck = 16_384
 
 /** Filled and emptied within one call. */
 const run = new Run()

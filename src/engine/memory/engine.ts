@@ -99,7 +99,7 @@ export class MemoryEngine implements Engine {
     // Memory never loses single writes.
     if (ifRegressed) return this.#step(() => 0)
     return untilUnchanged(async () => {
-      const all = await this.list('')
+      const all = await this.#step(() => [...this.#store.records.values()])
       const repaired = await inTurns(partsOf(repair, all))
       return this.#alone(() => {
         const advance = inTurns(this.#raise(gap, all, repaired))

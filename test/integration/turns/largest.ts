@@ -1,6 +1,7 @@
 /** The largest requests that the records of commands and of HTTP operations allow. */
 import type { ArgumentDoc, Command } from '../../../src/commands/command.ts'
 import { takesWords } from '../../../src/commands/table.ts'
+import { type RawReply, ReplyError } from '../../launch/raw-reply.ts'
 import type { CommandRow, HttpRow } from '../../unit/docs/permissions.ts'
 
 const largeInteger = '1000'
@@ -15,24 +16,32 @@ export type Filling = {
   readonly patterns: readonly [string, string]
 }
 
-/** Requests with as many words as the command takes: with its first argument that may be repeated, and with each of its options. */
-export function largestRequests({ name, command }: CommandRow, filling: Filling): string[][] {
+/**
+ * Sends requests with as many words as the command takes: with its first argument that may be repeated, and with all of its
+ * options; with each by itself where the command refuses them together.
+ */
+export async function sendLargest(
+  { name, command }: CommandRow,
+  filling: Filling,
+  send: (request: readonly string[]) => Promise<RawReply>,
+): Promise<void> {
   const words = name.split('|')
-  const [slow, every] = filling.patterns
-  const fill = (documented: readonly ArgumentDoc[], pattern = slow) =>
+  const fill = (documented: readonly ArgumentDoc[], pattern: string) =>
     fitted(command, words, documented, { ...filling, pattern })
   const all = command.arguments ?? []
   const plain = all.filter(({ optional }) => !optional)
   const options = all.filter(({ optional }) => optional)
-  const requests = [
-    ...[plain, all].flatMap((documented) => [fill(documented), fill(documented, every)]),
-    ...options.map((option) => fill([...plain, option])),
-  ]
-  const seen = new Set<string>()
-  return requests.filter((request) => {
+  const sent = new Set<string>()
+  let isRefused = false
+  const sendNew = async (request: readonly string[]) => {
     const text = request.join(' ')
-    return !seen.has(text) && seen.add(text)
-  })
+    if (sent.has(text)) return
+    sent.add(text)
+    if ((await send(request)) instanceof ReplyError) isRefused = true
+  }
+  for (const documented of [plain, all])
+    for (const pattern of filling.patterns) await sendNew(fill(documented, pattern))
+  if (isRefused) for (const option of options) await sendNew(fill([...plain, option], filling.patterns[0]))
 }
 
 function fitted(
