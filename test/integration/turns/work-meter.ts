@@ -14,6 +14,7 @@ type Coverage = {
 
 /** A round that takes less of the processor is taken for one with the next: to note it would take longer. Some 200,000 blocks. */
 const shortUs = 10_000
+const shortWork = 200_000
 
 const source = new URL('../../../src/', import.meta.url).href
 
@@ -45,7 +46,7 @@ export class WorkMeter {
     let notedUs = processorUs()
     const watch = () => {
       if (!runs) return
-      if (processorUs() - notedUs >= shortUs) {
+      if (processorUs() - notedUs >= shortUs || this.#added >= shortWork) {
         this.#note()
         notedUs = processorUs()
       }
