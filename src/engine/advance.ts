@@ -1,6 +1,5 @@
 /** The rules of an advance that all engines share: the counters after it, and repairs of records. */
 import { FahaoError } from '../base/errors.ts'
-import { untilOthersHaveRun } from '../base/pace.ts'
 import {
   boundMax,
   type Counter,
@@ -10,6 +9,7 @@ import {
   type RepairedCounter,
   type StoredRecord,
 } from './engine.ts'
+import { untilOthersHaveRun } from './rounds.ts'
 
 /** Added to versions by an advance: more than can have been lost, so that no lost version comes again. */
 export const versionJump = 2n ** 32n

@@ -8,10 +8,10 @@
  *     anew already. A row of another system's table that is gone has no counter, and none is made.
  */
 import { hasCode } from '../base/errors.ts'
-import { untilOthersHaveRun } from '../base/pace.ts'
 import { generatorPrefix } from '../catalogue/stored.ts'
 import { larger } from '../engine/advance.ts'
 import type { Engine, Reservation, ReserveRequest } from '../engine/engine.ts'
+import { untilOthersHaveRun } from '../engine/rounds.ts'
 
 /** How many counters are read together: the engine reads together what is asked for together. */
 const atOnce = 256

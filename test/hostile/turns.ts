@@ -17,7 +17,7 @@ const triesMax = 3
 
 type Ports = { readonly resp: number; readonly http: number; readonly token: string }
 
-/** Measures every request, and prints a table. Resolves to whether nobody has waited longer than `waitMaxMs`. */
+/** Measures every request, and prints a table. Resolves to whether each wait was at most `waitMaxMs`. */
 export async function measureTurns(scope: Lifetime): Promise<boolean> {
   const server = fork(import.meta.filename)
   atEnd(scope, () => server.kill())

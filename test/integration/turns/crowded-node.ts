@@ -29,6 +29,7 @@ export const measuredCommands: readonly CommandRow[] = commandRows().filter(
 /** 256 bytes, with the most that a pattern of stars can match of them. */
 export const filling: Filling = {
   words: wordsMax,
+  apart: true,
   name: (index) => `n:${'a'.repeat(246)}${String(index).padStart(8, 'c')}`,
   patterns: [`n:${'*a'.repeat(400)}*[a-z]?`, '*'],
 }

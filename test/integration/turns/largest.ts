@@ -10,6 +10,8 @@ const largeInteger = '1000'
 export type Filling = {
   /** How many words a request has, where it may have any number. */
   readonly words: number
+  /** Whether each option is sent by itself too, where the command takes all of them together. */
+  readonly apart: boolean
   /** The name of a generator; another one for each index. */
   readonly name: (index: number) => string
   /** A glob that takes long to match, and one that matches every name. */
@@ -32,16 +34,16 @@ export async function sendLargest(
   const plain = all.filter(({ optional }) => !optional)
   const options = all.filter(({ optional }) => optional)
   const sent = new Set<string>()
-  let isRefused = false
+  let sendsApart = filling.apart
   const sendNew = async (request: readonly string[]) => {
     const text = request.join(' ')
     if (sent.has(text)) return
     sent.add(text)
-    if ((await send(request)) instanceof ReplyError) isRefused = true
+    if ((await send(request)) instanceof ReplyError) sendsApart = true
   }
   for (const documented of [plain, all])
     for (const pattern of filling.patterns) await sendNew(fill(documented, pattern))
-  if (isRefused) for (const option of options) await sendNew(fill([...plain, option], filling.patterns[0]))
+  if (sendsApart) for (const option of options) await sendNew(fill([...plain, option], filling.patterns[0]))
 }
 
 function fitted(

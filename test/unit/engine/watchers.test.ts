@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { untilOthersHaveRun } from '../../../src/base/pace.ts'
+import { untilOthersHaveRun } from '../../../src/engine/rounds.ts'
 import { Watchers } from '../../../src/engine/watchers.ts'
 import { settled } from '../fake-clock.ts'
 

@@ -1,9 +1,9 @@
 /** An advance of many records, between whose parts others read and write. */
 import assert from 'node:assert/strict'
 import { it, type TestContext } from 'node:test'
-import { untilOthersHaveRun } from '../../../../src/base/pace.ts'
 import { repairEach } from '../../../../src/engine/advance.ts'
 import { MemoryEngine, MemoryStore } from '../../../../src/engine/memory/engine.ts'
+import { untilOthersHaveRun } from '../../../../src/engine/rounds.ts'
 
 const records = 1000
 const keyOf = (index: number) => `r/${String(index).padStart(4, '0')}`
