@@ -27,6 +27,20 @@ export type Mutation = Edit & {
 /** All of them. */
 export const mutations: readonly Mutation[] = [
   {
+    fault: 'ids that a copy of the memory may hold are issued until all generators are closed',
+    foundBy: 'test/unit/catalogue/reopening.test.ts',
+    file: 'src/catalogue/generators-in-use.ts',
+    from: 'for (const open of this.#open.values()) void open.close(altered(open.name))',
+    to: '',
+  },
+  {
+    fault: 'snowflakes go on with the time of a worker id that is lost until all generators are closed',
+    foundBy: 'test/unit/catalogue/reopening.test.ts',
+    file: 'src/catalogue/generators-in-use.ts',
+    from: "for (const open of this.#open.values()) if (open.kind === 'snowflake') void open.close(altered(open.name))",
+    to: '',
+  },
+  {
     fault: 'an advance undoes a record that was written while its repair was computed',
     foundBy: 'test/unit/engine/memory/advance.test.ts',
     file: 'src/engine/memory/engine.ts',
@@ -296,8 +310,8 @@ export const mutations: readonly Mutation[] = [
     foundBy: 'test/unit/recovery/repair-generators.test.ts',
     scenario: 'forgetting',
     file: 'src/recovery/repair-generators.ts',
-    from: "if (definition.kind === 'snowflake') continue",
-    to: 'if (definition !== undefined) continue',
+    from: "if (definition.kind === 'snowflake') return",
+    to: 'if (definition !== undefined) return',
   },
   {
     fault: 'a scrambled generator is created again with another key over a counter that has been used',
