@@ -6,6 +6,7 @@ import { errorRegistry } from '../../base/error-texts.ts'
 import type { ErrorCode } from '../../base/errors.ts'
 import { errorsOf, type Operation, pageAnswer } from '../operation.ts'
 import { type Html, html, page, pageHeaders, prose } from './html.ts'
+import { KeptPages } from './kept-pages.ts'
 import { landingTexts } from './landing-text.ts'
 import { curlLine, originOf } from './snippets.ts'
 
@@ -20,19 +21,12 @@ const headings: Readonly<Record<Operation['tag'], string>> = {
   server: 'The server',
 }
 
-/** Origins whose pages are kept. */
-const originsMax = 16
-
 /** `GET /docs`. `operations` is asked when the page is. Where requests need a login, the lines to copy have one. */
 export function docsOperation(
   { access }: { readonly access: AccessControl },
   operations: () => readonly Operation[],
 ): Operation {
-  /** Kept: the page is long, and asking for it needs no login. */
-  let pages: { readonly initial: Access | undefined; readonly byOrigin: Map<string, string> } = {
-    initial: undefined,
-    byOrigin: new Map(),
-  }
+  const pages = new KeptPages()
   return {
     id: 'docs',
     method: 'GET',
@@ -45,10 +39,10 @@ export function docsOperation(
     example: {},
     async handler(request, reply) {
       const origin = originOf(request)
-      if (pages.initial !== access.initial) pages = { initial: access.initial, byOrigin: new Map() }
-      const known = pages.byOrigin.get(origin)
-      const text = known ?? page('en', 'Fahao: HTTP', docs(operations(), origin, access.initial))
-      if (known === undefined && pages.byOrigin.size < originsMax) pages.byOrigin.set(origin, text)
+      const { initial } = access
+      const text = await pages.page([initial], origin, async () =>
+        page('en', 'Fahao: HTTP', docs(operations(), origin, initial)),
+      )
       return reply.headers(pageHeaders(request)).send(text)
     },
   }

@@ -7,6 +7,7 @@ import type { FahaoNode } from '../../node/node.ts'
 import { speaksTls } from '../../node/tls-settings.ts'
 import { type Operation, pageAnswer, readQuery } from '../operation.ts'
 import { type Html, html, page, pageHeaders } from './html.ts'
+import { KeptPages } from './kept-pages.ts'
 import { type LandingText, landingTexts } from './landing-text.ts'
 import { curlLogin, originOf, redisCli, shellWord } from './snippets.ts'
 
@@ -18,8 +19,9 @@ type Example = { readonly name: string; readonly user: string | undefined }
 const shownMax = 12
 const query = z.strictObject({ lang: z.enum(['en', 'zh']).optional().meta({ description: 'language' }) })
 
-/** `GET /` */
+/** `GET /`. A page is rendered once a second at most while the node's state and what callers without a login may do stay. */
 export function landingOperation(node: FahaoNode): Operation {
+  const pages = new KeptPages()
   return {
     id: 'landing',
     method: 'GET',
@@ -35,10 +37,17 @@ export function landingOperation(node: FahaoNode): Operation {
       const { lang } = readQuery(query, request)
       const language = lang ?? (/^zh\b/i.test(request.headers['accept-language'] ?? '') ? 'zh' : 'en')
       const origin = originOf(request)
-      const body = landing(landingTexts[language], node, origin, await firstGenerators(node))
-      return reply
-        .headers({ ...pageHeaders(request), vary: 'accept-language, origin' })
-        .send(page(language, 'Fahao 发号', body))
+      const { state, reason } = node.health()
+      const second = Math.floor(node.timeline.monoUs() / 1_000_000)
+      const text = await pages.page(
+        [node.access.initial, state, reason, second],
+        `${language} ${origin}`,
+        async () => {
+          const generators = await firstGenerators(node)
+          return page(language, 'Fahao 发号', landing(landingTexts[language], node, origin, generators))
+        },
+      )
+      return reply.headers({ ...pageHeaders(request), vary: 'accept-language, origin' }).send(text)
     },
   }
 }

@@ -222,6 +222,47 @@ describe('the page at /', () => {
     assert.match(body, /cannot be listed/)
   })
 
+  test('is rendered once a second at most for each language and origin, and at once when the state changes', async () => {
+    const { node, get, catalogue } = start()
+    let renders = 0
+    let nowUs = 5_000_000
+    const page = catalogue.page.bind(catalogue)
+    catalogue.page = (part) => {
+      renders++
+      return page(part)
+    }
+    Object.assign(node.timeline, { monoUs: () => nowUs })
+    const [first, ...others] = await Promise.all([get('/'), get('/'), get('/')])
+    assert.deepEqual([others.map(({ body }) => body === first.body), renders], [[true, true], 1])
+    await get('/?lang=zh')
+    await get('/', { host: 'ids.example' })
+    await get('/?lang=zh')
+    assert.equal(renders, 3)
+    node.healthNow = { state: 'down', reason: 'no space', inHandSeconds: 0 }
+    assert.match((await get('/')).body, /cannot issue: its engine is unavailable\. no space/)
+    assert.equal(renders, 4)
+    catalogue.add('order', { kind: 'sequence' })
+    nowUs += 1_000_000
+    assert.match((await get('/')).body, /<code>order<\/code>/)
+    assert.equal(renders, 5)
+  })
+
+  test('is kept for 16 languages and origins, and rendered for any other', async () => {
+    const { get, catalogue } = start()
+    let renders = 0
+    const page = catalogue.page.bind(catalogue)
+    catalogue.page = (part) => {
+      renders++
+      return page(part)
+    }
+    for (let round = 0; round < 2; round++)
+      for (let host = 0; host < 20; host++) {
+        const { body } = await get('/', { host: `h${host}.example` })
+        assert.match(body, new RegExp(`http://h${host}\\.example/v1/`))
+      }
+    assert.equal(renders, 20 + 4)
+  })
+
   test('is in Chinese if the browser prefers it or the query asks for it', async () => {
     const { get } = start()
     assert.match((await get('/?lang=zh')).body, /<html lang="zh">[\s\S]*全局唯一/)
