@@ -82,6 +82,14 @@ export class FahaoError extends Error {
     return fuller !== undefined && mayName(fuller.pattern) ? fuller.message : this.message
   }
 
+  /** This error as a reader may see it: its message is `messageFor` the reader. */
+  forReader(mayName: (pattern: string) => boolean): FahaoError {
+    const message = this.messageFor(mayName)
+    if (message === this.message) return this
+    const { code, retryAfterMs } = this
+    return new FahaoError(code, message, { cause: this, ...(retryAfterMs !== undefined && { retryAfterMs }) })
+  }
+
   /** Whether the same request, sent again unchanged after a moment, can succeed. */
   get retryable(): boolean {
     return errorKinds[this.code].retryable

@@ -333,8 +333,13 @@ export class Conversation {
     this.#writer = undefined
     this.#writeNotices()
     this.isRefused ||= restsAfter(error)
-    if (error instanceof FahaoError) writeError(output, error)
-    else {
+    if (error instanceof FahaoError) {
+      const { access } = this.#session.caller.session
+      writeError(
+        output,
+        error.forReader((pattern) => access.reaches(pattern)),
+      )
+    } else {
       this.#host.onError(error, this.#session.caller.session)
       writeError(output, new SqlError('XX000', 'internal error; the log of the server has it'))
     }

@@ -18,7 +18,7 @@ import { type CompatApi, type CompatRoute, parameterOf } from './api.ts'
 import { cosidApi } from './cosid.ts'
 import { idBuilderApi } from './idbuilder.ts'
 import { leafApi } from './leaf.ts'
-import { isRefusedCaller, SpringFailure, sendSpringFailure } from './spring.ts'
+import { forCaller, isRefusedCaller, SpringFailure, sendSpringFailure } from './spring.ts'
 import { tinyidApi } from './tinyid.ts'
 
 type FailureSender = (error: unknown, request: FastifyRequest, reply: FastifyReply) => void
@@ -163,8 +163,10 @@ function mount(scope: FastifyInstance, route: Mounted, fail: FailureSender): voi
     config,
     ...(onRequest && { onRequest }),
     ...(failure && {
-      errorHandler: (error, request, reply) =>
-        fail(keepsForm(error) ? error : (failure(error) ?? error), request, reply),
+      errorHandler(error, request, reply) {
+        const told = forCaller(error, request)
+        return fail(keepsForm(told) ? told : (failure(told) ?? told), request, reply)
+      },
     }),
   })
 }

@@ -41,6 +41,11 @@ export class SpringFailure extends Error {
   }
 }
 
+/** An error as the caller of a request may see it. */
+export function forCaller<Thrown>(error: Thrown, { access }: FastifyRequest): Thrown | FahaoError {
+  return error instanceof FahaoError ? error.forReader((pattern) => access.reaches(pattern)) : error
+}
+
 /** Whether an error refuses the caller, with the status 401 or 403. */
 export function isRefusedCaller(error: unknown): error is FahaoError {
   return error instanceof FahaoError && [401, 403].includes(error.status)
@@ -80,7 +85,7 @@ export function sendSpringFailure(
   log?: HttpLog,
 ): FastifyReply {
   const path = withoutTokens(request.url).split('?', 1)[0]!
-  const failure = error instanceof SpringFailure ? error : failureOf(error)
+  const failure = error instanceof SpringFailure ? error : failureOf(forCaller(error, request))
   // Without the query, which may hold a token.
   const isFault = failure.status === 500 && !(error instanceof FahaoError || error instanceof SpringFailure)
   if (isFault) log?.error({ err: error, path }, 'an HTTP request failed')

@@ -11,7 +11,7 @@ import { findFor, type IssuingNode, openFor } from '../issuing-node.ts'
 import { afterRest } from '../refused-callers.ts'
 import { countFailure } from '../traffic.ts'
 import { type CompatApi, type CompatRoute, parameterOf } from './api.ts'
-import { contentTypes, intOf, noNumber } from './spring.ts'
+import { contentTypes, forCaller, intOf, noNumber } from './spring.ts'
 import { Credentials } from './tinyid-credentials.ts'
 import { drawSegment, segmentJson, segmentText, type TinyidSegment } from './tinyid-segment.ts'
 
@@ -144,7 +144,10 @@ async function failed(
   if (!(error instanceof FahaoError) || error.code === 'MOVED') throw error
   countFailure(request, error)
   await new Promise<void>((resolve) => afterRest(error, resolve))
-  return form.failure(6, hasCode(error, 'NOGENERATOR') ? `can not find biztype:${bizType}` : describe(error))
+  const message = hasCode(error, 'NOGENERATOR')
+    ? `can not find biztype:${bizType}`
+    : describe(forCaller(error, request))
+  return form.failure(6, message)
 }
 
 function callerOf(request: FastifyRequest): { token: string; bizType: string } {

@@ -35,6 +35,17 @@ describe('errors', () => {
       assert.doesNotMatch(printed, /secret|order|fuller/)
   })
 
+  it('have the message for their reader, and are the same otherwise', () => {
+    const error = new FahaoError('QUOTA', 'a namespace is full', {
+      fuller: { pattern: 'order*', message: "namespace 'shop' is full" },
+      retryAfterMs: 5,
+    })
+    const told = error.forReader((pattern) => pattern === 'order*')
+    assert.deepEqual([told.code, told.message, told.retryAfterMs], ['QUOTA', "namespace 'shop' is full", 5])
+    const refused = error.forReader(() => false)
+    assert.equal(refused, error)
+  })
+
   it('are described in one line, for any thrown value', () => {
     assert.equal(described(new FahaoError('DRY', 'retry')), 'DRY retry')
     assert.equal(described(new Error('plain')), 'plain')

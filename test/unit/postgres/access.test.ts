@@ -160,6 +160,21 @@ test('a quota counts the ids of nextval, and refuses all of a statement or none'
   assert.equal(node.catalogue.find('order')!.lastIssued(), 5n)
 })
 
+test('a refusal names the namespace to a client that may name its whole pattern, and to no other', async (t) => {
+  const { client, node, setUser } = await serve(t)
+  await setUser('one', '>secret', '~order', '+@all')
+  await setUser('all', '>secret', '~ord*', '+@all')
+  await node.catalogue.create('order', { kind: 'sequence' })
+  await node.server.meters.namespaces.set('shop', { match: 'ord*', idsPerDay: 1 })
+  for (const [user, message] of [
+    ['one', /^a namespace may issue at most 1 id/],
+    ['all', /^namespace 'shop' may issue at most 1 id/],
+  ] as const) {
+    const connected = await client({ user, password: 'secret' })
+    await assert.rejects(connected.query("SELECT nextval('order') FROM generate_series(1, 2)"), { message })
+  }
+})
+
 test('a statement that waits is cancelled by its key alone', async (t) => {
   const { raw, node } = await serve(t)
   await node.catalogue.create('order', { kind: 'sequence' })

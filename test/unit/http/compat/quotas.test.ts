@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { readRules } from '../../../../src/auth/user.ts'
 import { serve } from './serve.ts'
 
-const reason = /"QUOTA a namespace may issue 2 ids a day on this node, and 0 are left/
+const reason = /"QUOTA namespace 'shop' may issue 2 ids a day on this node, and 0 are left/
 const apis = [
   ['/api/segment/get/order', 500, /Result\{id=-3, status=EXCEPTION\}/],
   ['/id-builder/increase-seq-id?code=order', 500, reason],
@@ -28,4 +29,29 @@ describe('a quota', () => {
       assert.deepEqual(faults, [])
     })
   }
+
+  test('names no namespace in a body to a caller that may not name its whole pattern', async (t) => {
+    const { ask, node } = await serve(t, { order: { kind: 'sequence' } })
+    const { users, subjects, passwords, tokens } = node.access
+    await users.set('admin', readRules(['on', 'nopass', '~*', '+@all'], subjects, passwords))
+    await users.set('one', readRules(['on', '~order', '+@all'], subjects, passwords))
+    await users.set('all', readRules(['on', '~ord*', '+@all'], subjects, passwords))
+    await node.server.meters.namespaces.set('shop', { match: 'ord*', idsPerDay: 1, leases: 1 })
+    const refusal = async (url: string, user: string) => {
+      const { text } = await tokens.create({ user, label: '', lifetimeMs: 60_000, by: 'admin' })
+      const method = url.startsWith('/machines') ? 'POST' : 'GET'
+      return (await ask(`${url}&token=${text}`, { method, headers: { authorization: `Bearer ${text}` } }))[2]
+    }
+    const machine = '/machines/order?machineBit=4&stable=false&safeGuardDuration=PT1M&instanceId=h'
+    await refusal('/id-builder/increase-seq-id?code=order', 'one')
+    await refusal(`${machine}:1`, 'one')
+    for (const [url, what] of [
+      ['/id-builder/increase-seq-id?code=order', 'may issue 1 id a day'],
+      ['/tinyid/id/nextId?bizType=order', 'may issue 1 id a day'],
+      [`${machine}:2`, 'has its 1 leased worker id'],
+    ] as const) {
+      assert.match(await refusal(url, 'one'), new RegExp(`"QUOTA a namespace ${what}`))
+      assert.match(await refusal(url, 'all'), new RegExp(`"QUOTA namespace 'shop' ${what}`))
+    }
+  })
 })
