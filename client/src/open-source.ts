@@ -144,6 +144,8 @@ export function makeSource(
       time,
       random,
       onChange: (later) => onChange(spanGranted(later)),
+      // As where a namespace permits no lease: the definition is read again later, and leases with it.
+      onRefused: () => onChange({ grant: { ...granted.grant, lease: undefined }, sentUs: clock.monoUs() }),
     },
     span,
   )

@@ -11,9 +11,11 @@
  *     reason.
  *  5. What the service said is trusted for `ttlMs` from when its request was sent, on the monotonic clock, however far ahead the
  *     span is: it is asked again a horizon before that, and without an answer nothing is issued afterwards.
+ *  6. Where the service refuses more time because of its clock, for longer than the ids here last, it is asked for each id. What
+ *     was used stays in the `UsedTime`, so that a later lease repeats nothing.
  */
 import type { Random } from '../../src/base/clock.ts'
-import { FahaoError } from '../../src/base/errors.ts'
+import { FahaoError, hasCode } from '../../src/base/errors.ts'
 import type { Timeline } from '../../src/base/timeline.ts'
 import type { ClockBuffer } from '../../src/ids/clock-buffer.ts'
 import type { FastRun } from '../../src/ids/fast-run.ts'
@@ -37,6 +39,8 @@ export type SnowflakeSourceOptions = BufferedSourceOptions & {
   readonly random: Random
   /** Called with an answer of another definition, or when the timeline was replaced. */
   readonly onChange: (span: Span) => void
+  /** Called when the service leases no time for now: it is to be asked for each id. */
+  readonly onRefused: () => void
 }
 
 /** The least time between two renewals. */
@@ -148,9 +152,12 @@ export class SnowflakeSource extends BufferedSource {
   }
 
   protected override async refill(): Promise<void> {
-    const { leases, time, name, definition, onChange, clock } = this.#options
+    const { leases, time, name, definition, onChange, onRefused, clock } = this.#options
     this.#buffer.low = false
-    const span = await leases.secure(name)
+    const span = await leases.secure(name).catch((error: unknown) => {
+      if (this.closed === undefined && this.#isRefusedForLong(error)) onRefused()
+      throw error
+    })
     if (this.closed !== undefined) return
     const isSame = definitionOf(span.grant).identity === definition.identity
     if (!isSame || time.timeline !== this.#timeline) return onChange(span)
@@ -201,6 +208,12 @@ export class SnowflakeSource extends BufferedSource {
     this.#untilUs = untilUs
     const spanUnits = Math.max(0, end - this.#start)
     this.#buffer.markAt(untilUs - horizonMs * 1000, Math.min(spanUnits / 2, (horizonMs * 1000) / unitUs / 4))
+  }
+
+  /** Whether the ids here end before the service leases time again. Over RESP an error does not say when, so it may be long. */
+  #isRefusedForLong(error: unknown): boolean {
+    if (!hasCode(error, 'CLOCK')) return false
+    return (error.retryAfterMs ?? Number.POSITIVE_INFINITY) > this.lastsMs()
   }
 
   /** Throws CLOCK when the span is useless because the clock of the service has fallen back, rather than used up. */

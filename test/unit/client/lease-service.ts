@@ -20,6 +20,8 @@ export class LeaseService {
   spansAheadUs = 0
   /** What it answers instead of grants. */
   refusal: FahaoError | undefined
+  /** What it answers to leases and renewals instead of grants. */
+  leaseRefusal: FahaoError | undefined
   /** Whether the namespace of the generator permits leases. */
   permitsLeases = true
   /** Of the generator. */
@@ -65,6 +67,7 @@ export class LeaseService {
     if (this.refusal !== undefined) throw this.refusal
     const ttlUs = Number(words[words.indexOf('TTL') + 1]) * 1000
     if (verb === 'ID.RUNS') return this.#runs(Number(words[2]))
+    if (verb !== 'ID.RETURN' && this.leaseRefusal !== undefined) throw this.leaseRefusal
     if (verb === 'ID.LEASE') return this.#isLeased ? this.#lease(ttlUs) : this.#described()
     const held = this.#leases.get(lease!)
     if (held === undefined) throw new FahaoError('NOLEASE', 'take another')

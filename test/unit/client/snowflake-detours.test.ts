@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { ClientGenerator } from '../../../client/src/index.ts'
-import { hasCode } from '../../../src/base/errors.ts'
+import { FahaoError, hasCode } from '../../../src/base/errors.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
 import { clientOf, LeaseService } from './lease-service.ts'
 
@@ -63,8 +63,24 @@ function opened(layout: string) {
     await clock.pass(100)
   }
 
+  /** Sets the clock of the service back by an hour, after which it leases nothing for a while. */
+  function setBack(retryAfterMs?: number): void {
+    service.aheadUs -= 3_600_000_000
+    service.leaseRefusal = farAhead(retryAfterMs)
+  }
+
+  function setRight(): void {
+    service.aheadUs += 3_600_000_000
+    service.leaseRefusal = undefined
+  }
+
   const copyMemory = () => void memory++
-  return { clock, service, client, take, rest, copyMemory, failures: () => failures }
+  return { clock, service, client, take, rest, setBack, setRight, copyMemory, failures: () => failures }
+}
+
+function farAhead(retryAfterMs: number | undefined): FahaoError {
+  const options = retryAfterMs === undefined ? {} : { retryAfterMs }
+  return new FahaoError('CLOCK', 'this span would end too far ahead of the clock; retry later', options)
 }
 
 describe('an id of a snowflake comes once', () => {
@@ -87,6 +103,57 @@ describe('an id of a snowflake comes once', () => {
       await client.close()
     })
   }
+
+  for (const [title, retryAfterMs] of [
+    ['with the wait', 2_460_000],
+    ['without the wait, as over RESP', undefined],
+  ] as const) {
+    test(`although leases were refused ${title}, after the clock of the service was set back: then each id is asked for`, async () => {
+      const { clock, service, client, take, rest, setBack, setRight, failures } = opened(milliseconds)
+      const generators = [await client.generator('event'), await client.generator('other')]
+      for (const generator of generators) await take(generator, 1000)
+      setBack(retryAfterMs)
+      for (const generator of generators) {
+        await rest(generator)
+        assert.equal(service.requests.at(-1), `ID.RUNS ${generator.name}`)
+        assert.equal(generator.tryNext(), undefined)
+        for (let second = 0; second < 10; second++) {
+          const beforeUs = clock.monoUs()
+          await take(generator, 10)
+          assert.equal(clock.monoUs(), beforeUs, 'no call waits')
+          await clock.pass(1000)
+        }
+      }
+      setRight()
+      for (const generator of generators) {
+        // A try that was under way ends first.
+        await clock.pass(3000)
+        await rest(generator)
+        await take(generator, 1000)
+        assert.ok(generator.tryNext() !== undefined)
+      }
+      assert.equal(failures(), 0)
+      await client.close()
+    })
+  }
+
+  test('and what is left of leased time is used where it lasts until the service leases again', async () => {
+    const clock = new FakeClock()
+    const service = new LeaseService(clock, milliseconds)
+    const client = clientOf(service)
+    const generator = await client.generator('event')
+    service.leaseRefusal = farAhead(12_000)
+    await clock.pass(60_000)
+    await generator.next()
+    await settled()
+    assert.equal(service.requests.at(-1), 'ID.RENEW event')
+    assert.ok(generator.tryNext() !== undefined)
+    service.leaseRefusal = undefined
+    await clock.pass(12_000)
+    assert.equal(generator.stats().lastsMs > 60_000, true)
+    assert.ok(!service.requests.includes('ID.RUNS event'))
+    await client.close()
+  })
 
   test('although its layout loses the room for the worker id, of this client and then of this generator', async () => {
     const { clock, service, client, take, rest, failures } = opened(milliseconds)
@@ -131,6 +198,8 @@ describe('an id of a snowflake comes once', () => {
       { weight: 2, arbitrary: fc.integer({ min: 1, max: 4000 }).map((ms) => ['pass', ms] as const) },
       { weight: 3, arbitrary: fc.constantFrom(true, false).map((permits) => ['permit', permits] as const) },
       { weight: 2, arbitrary: fc.constant(['rest'] as const) },
+      { weight: 1, arbitrary: fc.constantFrom(undefined, 2_460_000).map((ms) => ['refuse', ms] as const) },
+      { weight: 1, arbitrary: fc.constant(['lease again'] as const) },
       { weight: 1, arbitrary: fc.constantFrom(...layouts).map((layout) => ['alter', layout] as const) },
       { weight: 1, arbitrary: fc.integer({ min: -90_000, max: 5000 }).map((ms) => ['clock', ms] as const) },
       { weight: 1, arbitrary: fc.constant(['drop'] as const) },
@@ -149,6 +218,8 @@ describe('an id of a snowflake comes once', () => {
             else if (what === 'pass') await clock.pass(value)
             else if (what === 'permit') service.permitsLeases = value
             else if (what === 'rest') await rest(generator)
+            else if (what === 'refuse') service.leaseRefusal = farAhead(value)
+            else if (what === 'lease again') service.leaseRefusal = undefined
             else if (what === 'alter') service.alter(value)
             else if (what === 'clock') service.aheadUs += value * 1000
             else if (what === 'ahead') service.spansAheadUs = value
