@@ -11,6 +11,7 @@ export class KeptPages {
   /**
    * The page of `key`. `shown`: what all pages show; once a part of it differs from the last call's, all are
    * rendered again. Requests that come while `render` runs wait for its page.
+   * One that failed is not kept.
    */
   page(shown: readonly unknown[], key: string, render: () => Promise<string>): Promise<string> {
     if (shown.length !== this.#shown.length || shown.some((part, index) => part !== this.#shown[index])) {
@@ -20,7 +21,11 @@ export class KeptPages {
     const known = this.#pages.get(key)
     if (known !== undefined) return known
     const page = render()
-    if (this.#pages.size < pagesMax) this.#pages.set(key, page)
+    if (this.#pages.size >= pagesMax) return page
+    const pages = this.#pages.set(key, page)
+    page.catch(() => {
+      if (pages.get(key) === page) pages.delete(key)
+    })
     return page
   }
 }

@@ -10,6 +10,7 @@ import { errorRegistry } from '../../../src/base/error-texts.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { docsOperation } from '../../../src/http/console/docs-page.ts'
 import { pageHeaders } from '../../../src/http/console/html.ts'
+import { KeptPages } from '../../../src/http/console/kept-pages.ts'
 import { curlLine, originOf, redisCli, shellWord } from '../../../src/http/console/snippets.ts'
 import type { Operation } from '../../../src/http/operation.ts'
 import { openApiOperation } from '../../../src/http/ops/openapi.ts'
@@ -345,5 +346,14 @@ describe('a snippet', () => {
     assert.equal(redisCli(elsewhere, 7379, true), 'redis-cli --tls -h ids.example -p 7379')
     assert.equal(redisCli('http://[fd00::1]:7380', 7379, false), 'redis-cli -h fd00::1 -p 7379')
     assert.equal(originOf(request(undefined, 'http')), 'http://127.0.0.1:7380')
+  })
+})
+
+describe('a kept page', () => {
+  test('is rendered again after a rendering that failed', async () => {
+    const pages = new KeptPages()
+    await assert.rejects(pages.page([], 'en', () => Promise.reject(new Error('away'))))
+    assert.equal(await pages.page([], 'en', async () => 'page'), 'page')
+    assert.equal(await pages.page([], 'en', async () => 'another'), 'page')
   })
 })
