@@ -1,6 +1,9 @@
 /** One thread, one true time, one seed: everything that happens in a simulation happens in the order decided here. */
 type Event = { readonly us: number; readonly order: number; readonly run: () => unknown }
 
+/** How many steps there are in a round of the event loop. A round costs more than a step. */
+const stepsOfRound = 16
+
 /** A scheduler over true time. Everything random in a simulation comes from its seed. */
 export class World {
   /** True time in µs. No machine knows it. */
@@ -58,7 +61,7 @@ export class World {
 
   /** Lets everything happen that happens before `story` is told. Rejects as it does, or with what is found wrong. */
   async tell(story: Promise<void>, wrong: () => Error | undefined): Promise<void> {
-    let over = false
+    let [over, steps] = [false, 0]
     const end = () => {
       over = true
     }
@@ -77,8 +80,9 @@ export class World {
         }
         void settled.then(next)
       }
-      // A tick comes after all promises: when everything that needs no time has happened.
-      const next = () => process.nextTick(step)
+      // Both come after all promises: when everything that needs no time has happened. Long work that lets others run
+      // goes on in the next round of the event loop, so that events come between its parts.
+      const next = () => (++steps % stepsOfRound === 0 ? setImmediate(step) : process.nextTick(step))
       next()
     })
     await story
