@@ -31,8 +31,10 @@ export type HealthSource = {
 
 /** How old a figure of all generators may be: a probe needs no login, and must not read them all each time. */
 const freshUs = 1_000_000
+/** How old the news that no buffer has ids may be: a node that issues again must not count as down. */
+const freshDownUs = 100_000
 
-/** What the buffers of all generators have, computed once a second at most. */
+/** What the buffers of all generators have, computed once a second at most, and ten times where they have none. */
 export class InHand {
   readonly #catalogue: Catalogue
   readonly #clock: Pick<Clock, 'monoUs'>
@@ -60,7 +62,7 @@ export class InHand {
     const nowUs = this.#clock.monoUs()
     if (nowUs < this.#hasIdsUntilUs) return this.#hasIds
     this.#hasIds = hasBuffered(this.#catalogue)
-    this.#hasIdsUntilUs = nowUs + freshUs
+    this.#hasIdsUntilUs = nowUs + (this.#hasIds ? freshUs : freshDownUs)
     return this.#hasIds
   }
 }

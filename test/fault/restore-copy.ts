@@ -104,7 +104,8 @@ export async function olderCopyAtStart(t: TestContext, rounds: number): Promise<
     await assertRegressed(server, /it lacks acknowledged writes: it stands at commits \d+, after \d+/)
     recoveriesMs.push(await advance(server))
     await pull(load, server, 300)
-    assert.equal((await fetch(`${server.http}/readyz`)).status, 200)
+    const r = await fetch(`${server.http}/readyz`)
+    assert.equal(r.status, 200, await r.text())
     aboveBound += countAboveBound(load, server.file)
   }
   assert.deepEqual([...load.errorTexts.values()], [])

@@ -84,6 +84,19 @@ describe('the health of a node', () => {
     assert.equal(health('up', [busy], true).state, 'stopping')
   })
 
+  it('counts as degraded a tenth of a second after a buffer has ids again', async () => {
+    let stats: Figures = dry
+    const catalogue = { inUse: () => [{ stats: () => stats }] } as unknown as Catalogue
+    const engine = { status: () => ({ state: 'down', reason: 'the disk is gone' }) } as unknown as Engine
+    const clock = new FakeClock()
+    const inHand = new InHand(catalogue, clock)
+    const state = () => healthOf({ engine, catalogue, stopping: false, trouble: undefined, inHand }).state
+    assert.equal(state(), 'down')
+    stats = { ...dry, inHand: 1 }
+    await clock.pass(100)
+    assert.equal(state(), 'degraded')
+  })
+
   it('is asked for by anyone, so the generators are read once a second, also without the engine', async () => {
     let read = 0
     const stats = () => {
