@@ -3,7 +3,8 @@
  *
  * Without arguments: the files of `npm test`. With `--rest`: all others. With `--all`: both. A place is a folder, a
  * file or a glob, and replaces that choice. Files run two at a time on two cores (with `--rest` and `--all`: three),
- * then those that must run alone: two runs of node:test, whose counts are added up at the end. test-lists.ts says which file belongs to what.
+ * then those that must run alone: two runs of node:test, whose counts are added up at the end. test-lists.ts says which
+ * file belongs to what.
  */
 import { globSync, statfsSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
