@@ -2,6 +2,7 @@
  * What a copy of a store brings back when it takes the store's place: users that were removed since, passwords and permissions
  * that were changed since, tokens that were revoked since. A restored store cannot know: its operator has to be told.
  */
+import { eachInParts } from '../engine/advance.ts'
 import type { Repair, StoredRecord } from '../engine/engine.ts'
 import { readToken, type Token, writeToken } from './token.ts'
 import { readStored, type StoredUser } from './user.ts'
@@ -65,14 +66,13 @@ export function restoredAccess(
 ): RestoredAccess {
   let copy: readonly StoredRecord[] = []
   return {
-    repair(records) {
+    *repair(records) {
       copy = records
-      const ended = revokesTokens ? validTokens(records, nowMs) : []
-      const revoked = ended.map((token): [string, string] => [
-        tokensPrefix + token.id,
-        writeToken({ ...token, revokedMs: nowMs }),
-      ])
-      return { counters: new Map(), records: new Map(revoked) }
+      const revoked = new Map<string, string>()
+      yield* eachInParts(revokesTokens ? validTokens(records, nowMs) : [], (token) =>
+        revoked.set(tokensPrefix + token.id, writeToken({ ...token, revokedMs: nowMs })),
+      )
+      return { counters: new Map(), records: revoked }
     },
     revived() {
       const revived = revivedBy(copy, replaced, nowMs)

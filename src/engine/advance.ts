@@ -61,21 +61,12 @@ export function* eachInParts<Item>(items: readonly Item[], take: (item: Item) =>
   }
 }
 
-/** A repair whose work is done in parts. */
-export function repairInParts(inParts: NonNullable<Repair['inParts']>): Repair {
-  const atOnce = (all: readonly StoredRecord[]): Repaired => {
-    const parts = inParts(all)
-    for (;;) {
-      const { done, value } = parts.next()
-      if (done) return value
-    }
+/** Does the parts one after the other, at once. */
+export function atOnce<Result>(parts: Parts<Result>): Result {
+  for (;;) {
+    const { done, value } = parts.next()
+    if (done) return value
   }
-  return Object.assign(atOnce, { inParts })
-}
-
-/** The repair of these records, in the parts that it has. */
-export function* partsOf(repair: Repair, all: readonly StoredRecord[]): Parts<Repaired> {
-  return repair.inParts === undefined ? repair(all) : yield* repair.inParts(all)
 }
 
 /** Does the parts one after the other, and lets others run between two of them. */
@@ -88,32 +79,32 @@ export async function inTurns<Result>(parts: Parts<Result>): Promise<Result> {
 }
 
 /** Repairs nothing. */
-export const repairNothing: Repair = () => ({ records: new Map(), counters: new Map() })
+export const repairNothing: Repair = repairEach(() => undefined)
 
 /** Replaces each record for which `toValue` returns a value. */
 export function repairEach(toValue: (record: StoredRecord) => string | undefined): Repair {
-  return repairInParts(function* (all) {
+  return function* (all) {
     const records = new Map<string, string>()
     yield* eachInParts(all, (record) => {
       const value = toValue(record)
       if (value !== undefined) records.set(record.key, value)
     })
     return { records, counters: new Map() }
-  })
+  }
 }
 
 /** Joins several repairs. No two may name one record, or one counter. */
 export function repairAll(...repairs: readonly Repair[]): Repair {
-  return repairInParts(function* (records) {
+  return function* (records) {
     const all = { records: new Map<string, string>(), counters: new Map<string, RepairedCounter>() }
     for (const repair of repairs) {
-      const repaired = yield* partsOf(repair, records)
+      const repaired = yield* repair(records)
       for (const [key, value] of repaired.records) all.records.set(key, value)
       for (const [name, counter] of repaired.counters) all.counters.set(name, counter)
       yield
     }
     return all
-  })
+  }
 }
 
 /**

@@ -100,12 +100,11 @@ export type Repaired = {
   readonly counters: ReadonlyMap<string, RepairedCounter>
 }
 
-/** Computes the repair of a store that lost writes from all its records. Pure: it runs again if a record changed meanwhile. */
-export type Repair = {
-  (records: readonly StoredRecord[]): Repaired
-  /** The same in parts, between which others may run; undefined: it never takes long. */
-  readonly inParts?: (records: readonly StoredRecord[]) => Parts<Repaired>
-}
+/**
+ * Computes the repair of a store that lost writes from all its records, in parts between which others may run. Pure: it runs
+ * again if a record changed meanwhile.
+ */
+export type Repair = (records: readonly StoredRecord[]) => Parts<Repaired>
 
 /** Work that is done in parts, each of which is short, and its result. */
 export type Parts<Result> = Generator<void, Result>

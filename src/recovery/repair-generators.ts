@@ -20,7 +20,7 @@ import {
   type StoredGenerator,
   writeStored,
 } from '../catalogue/stored.ts'
-import { eachInParts, epochJump, repairInParts } from '../engine/advance.ts'
+import { eachInParts, epochJump } from '../engine/advance.ts'
 import type { Repair, RepairedCounter, StoredRecord } from '../engine/engine.ts'
 import { lostUsMin } from './repair-workers.ts'
 
@@ -33,7 +33,7 @@ const lostHorizons = 1.5
  * increment, floor or value moved the counter, the gap has to cover that distance in raw values.
  */
 export function repairGenerators(nowUs: number, gap: bigint): Repair {
-  return repairInParts(function* (all) {
+  return function* (all) {
     const records = new Map<string, string>()
     const counters = new Map<string, RepairedCounter>()
     yield* eachInParts(all, (record) => {
@@ -51,7 +51,7 @@ export function repairGenerators(nowUs: number, gap: bigint): Repair {
       })
     })
     return { records, counters }
-  })
+  }
 }
 
 /** Undefined for a record that cannot be read: opening that generator reports why. */

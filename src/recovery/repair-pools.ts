@@ -1,5 +1,5 @@
 /** Repairs the records of plain worker ids in a store that has lost writes. */
-import { eachInParts, epochJump, repairInParts } from '../engine/advance.ts'
+import { eachInParts, epochJump } from '../engine/advance.ts'
 import type { Repair } from '../engine/engine.ts'
 import {
   isPlainWorker,
@@ -22,7 +22,7 @@ const lostUsMax = 3_600_000_000
  * a record rest by the record `pools/others`.
  */
 export function repairPools(nowUs: number): Repair {
-  return repairInParts(function* (all) {
+  return function* (all) {
     const workers: { readonly key: string; readonly record: PlainWorkerRecord }[] = []
     yield* eachInParts(all, (stored) => {
       if (isPlainWorker(stored)) workers.push({ key: stored.key, record: readPlainWorker(stored) })
@@ -43,5 +43,5 @@ export function repairPools(nowUs: number): Repair {
     const untilUs = Math.max(othersUntilUs(others), closedUs)
     repaired.set(poolOthersKey, JSON.stringify({ untilUs }))
     return { records: repaired, counters: new Map() }
-  })
+  }
 }

@@ -21,7 +21,7 @@ import {
   shardKey,
   shardPrefix,
 } from '../cluster/records.ts'
-import { epochJump, partsOf, repairEach, repairInParts } from '../engine/advance.ts'
+import { epochJump, repairEach } from '../engine/advance.ts'
 import type { Repair, StoredRecord } from '../engine/engine.ts'
 
 /**
@@ -30,13 +30,13 @@ import type { Repair, StoredRecord } from '../engine/engine.ts'
  */
 export function repairShards(shards = 0): Repair {
   const repairRecords = repairEach(repaired)
-  return repairInParts(function* (all) {
-    const { records, counters } = yield* partsOf(repairRecords, all)
+  return function* (all) {
+    const { records, counters } = yield* repairRecords(all)
     const lost = Array.from({ length: shardsOf(all, shards) }, (_, shard) => shardKey(shard))
       .filter((key) => !records.has(key))
       .map((key): [string, string] => [key, resting({ holder: '', epoch: 0, from: '' })])
     return { records: new Map([...records, ...lost]), counters }
-  })
+  }
 }
 
 function repaired(stored: StoredRecord): string | undefined {

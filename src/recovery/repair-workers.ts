@@ -1,8 +1,15 @@
 /** Repairs the records of worker ids in a store that has lost writes. */
-import { epochJump } from '../engine/advance.ts'
+import { eachInParts, epochJump } from '../engine/advance.ts'
 import type { Repair } from '../engine/engine.ts'
 import { skippedUs } from '../issuing/ahead-limit.ts'
-import { aheadLeads, othersKey, readWorker, unclaimed, workerPrefix } from '../issuing/worker-records.ts'
+import {
+  aheadLeads,
+  othersKey,
+  readWorker,
+  unclaimed,
+  type WorkerRecord,
+  workerPrefix,
+} from '../issuing/worker-records.ts'
 
 /**
  * Longer than the time that a process which still uses lost records can have reserved: 1.25 of the default lead, and
@@ -17,19 +24,21 @@ export const lostUsMin = 15 * 60_000_000
  * have been lost, so the record `workers/others`, of the ids without a record of their own, is added if it is absent.
  */
 export function repairWorkers(nowUs: number, leadUs = 0): Repair {
-  return (all) => {
-    const workers = all
-      .filter(({ key }) => key.startsWith(workerPrefix))
-      .map((stored) => ({ key: stored.key, record: readWorker(stored) }))
+  return function* (all) {
+    const workers: { readonly key: string; readonly record: WorkerRecord }[] = []
+    yield* eachInParts(all, (stored) => {
+      if (stored.key.startsWith(workerPrefix)) workers.push({ key: stored.key, record: readWorker(stored) })
+    })
     if (!workers.some(({ key }) => key === othersKey)) workers.push({ key: othersKey, record: unclaimed })
     const longestUs = workers.reduce((longest, { record }) => Math.max(longest, record.leadUs ?? 0), leadUs)
     const clocksUs = workers.map(({ record }) => record.boundUs - (record.leadUs ?? longestUs) * aheadLeads)
     const latestUs = clocksUs.reduce((a, b) => Math.max(a, b), nowUs)
     const boundUs = Math.ceil(latestUs + skippedUs(longestUs))
-    const ended = workers.map(({ key, record }): [string, string] => {
+    const ended = new Map<string, string>()
+    yield* eachInParts(workers, ({ key, record }) => {
       const repaired = { ...record, epoch: record.epoch + epochJump, boundUs, exclusive: false }
-      return [key, JSON.stringify(repaired)]
+      ended.set(key, JSON.stringify(repaired))
     })
-    return { records: new Map(ended), counters: new Map() }
+    return { records: ended, counters: new Map() }
   }
 }

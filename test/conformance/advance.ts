@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict'
 import { repairAll, repairEach } from '../../src/engine/advance.ts'
 import { boundMax, type Repair, type RepairedCounter } from '../../src/engine/engine.ts'
+import { constantRepair } from '../constant-repair.ts'
 import type { Declare } from './describeEngine.ts'
 
 const first = { incarnation: 1n }
 
 /** What records say of counters, whatever records there are. */
 function standing(counters: Readonly<Record<string, RepairedCounter>>): Repair {
-  return () => ({ records: new Map(), counters: new Map(Object.entries(counters)) })
+  return constantRepair({ counters: new Map(Object.entries(counters)) })
 }
 
 const mendAlways = repairAll(
@@ -87,7 +88,7 @@ export function advanceTests(declare: Declare): void {
         ['new', 'n'],
         ['removed', 'r'],
       ])
-      await engine.advance(1n, () => ({ records: added, counters: new Map() }))
+      await engine.advance(1n, constantRepair({ records: added }))
       assert.deepEqual(
         (await other.list('')).map(({ key, value }) => [key, value]),
         [...added],

@@ -135,8 +135,8 @@ export const mutations: readonly Mutation[] = [
     fault: 'a restore that is told to revoke the tokens of the copy leaves them valid',
     foundBy: 'test/unit/auth/revived.test.ts',
     file: 'src/auth/revived.ts',
-    from: 'const ended = revokesTokens ? validTokens(records, nowMs) : []',
-    to: 'const ended: Token[] = []',
+    from: 'eachInParts(revokesTokens ? validTokens(records, nowMs) : [],',
+    to: 'eachInParts([] as Token[],',
   },
   {
     fault: 'a refusal names the namespaces and owners of other teams',

@@ -10,7 +10,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, sleep } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
-import { earlierStore, inTurns, larger, named, partsOf, raised, widened } from '../advance.ts'
+import { earlierStore, inTurns, larger, named, raised, widened } from '../advance.ts'
 import { unused } from '../counter.ts'
 import type { Counter, Repair, Repaired } from '../engine.ts'
 import { endOf, type Header, type RequestOp } from './api.ts'
@@ -92,7 +92,7 @@ export class Advance {
         if (ifRegressed && isSound) return undefined
         // A second attempt finds the history that the first has begun.
         times = larger(times, await this.#begin(turn, ifRegressed))
-        const { records, counters } = await inTurns(partsOf(repair, await this.#records.list('', undefined)))
+        const { records, counters } = await inTurns(repair(await this.#records.list('', undefined)))
         let puts = 0
         const raise = { gap: gap * times, repaired: widened(counters, times), held }
         for await (const part of parts(this.#writes(records, raise))) {

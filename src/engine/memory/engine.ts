@@ -2,12 +2,12 @@
  * The engine that keeps everything in the process's memory: for tests, and for ids that need not outlive the process.
  *
  * Invariants
- *  1. Each change of a counter or a record is one step, of an advance too, between whose steps others run. Memory loses
- *     no single writes: a reserve between two steps of an advance repeats nothing, whether its counter was raised or not.
- *  2. No record is written between the steps in which an advance replaces records, so that it undoes no write.
+ *  1. A change of one counter or one record is one step. An advance has many steps, and others run between them. Memory loses no
+ *     single writes, so a reserve between two steps repeats nothing, whether or not the advance has raised its counter.
+ *  2. No other call writes a record while an advance replaces records, so the advance undoes no write.
  */
 import { FahaoError } from '../../base/errors.ts'
-import { eachInParts, inTurns, partsOf, raised, repairNothing, untilUnchanged } from '../advance.ts'
+import { eachInParts, inTurns, raised, repairNothing, untilUnchanged } from '../advance.ts'
 import { release, releaseRequest, reserve, type Step, unused } from '../counter.ts'
 import type {
   AdvanceOptions,
@@ -100,7 +100,7 @@ export class MemoryEngine implements Engine {
     if (ifRegressed) return this.#step(() => 0)
     return untilUnchanged(async () => {
       const all = await this.#step(() => [...this.#store.records.values()])
-      const repaired = await inTurns(partsOf(repair, all))
+      const repaired = await inTurns(repair(all))
       return this.#alone(() => {
         const advance = inTurns(this.#raise(gap, all, repaired))
         const ended = () => {

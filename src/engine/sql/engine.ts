@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
-import { advanceTimeoutMs, inTurns, partsOf, repairNothing, untilUnchanged, widened } from '../advance.ts'
+import { advanceTimeoutMs, inTurns, repairNothing, untilUnchanged, widened } from '../advance.ts'
 import { checkGap, checkRelease, checkReserve } from '../counter.ts'
 import {
   type AdvanceOptions,
@@ -298,7 +298,7 @@ export class SqlEngine implements Engine {
     const times = advancesBetween(at.position, known) + 1n
     const wide = gap * times < boundMax ? gap * times : boundMax - 1n
     const all = await this.#records.list((work) => work(ask), '')
-    const { records, counters } = await inTurns(partsOf(repair, all))
+    const { records, counters } = await inTurns(repair(all))
     const [revision, accepted] = [at.position.progress.revision, known.accepted.progress.revision]
     const newest = (revision > accepted ? revision : accepted) + historyJump + BigInt(records.size)
     const repaired = [...records].map(([key, value], place) => ({

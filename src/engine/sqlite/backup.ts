@@ -12,7 +12,7 @@ import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSyn
 import { dirname, resolve } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
-import { repairNothing, versionJump } from '../advance.ts'
+import { atOnce, repairNothing, versionJump } from '../advance.ts'
 import { boundMax, type Repair, type StoredRecord } from '../engine.ts'
 import { engineError } from './connection.ts'
 import { Counters } from './counters.ts'
@@ -135,7 +135,7 @@ function renew(file: string, skip: bigint, repair: Repair = repairNothing): Stor
     const history = randomUUID()
     database.exec('BEGIN IMMEDIATE')
     const records = new Records(database)
-    const repaired = repair(records.list(''))
+    const repaired = atOnce(repair(records.list('')))
     new Counters(database, new Map()).advance(skip, repaired.counters)
     const state = prepare(database, 'SELECT commits, revision FROM state').get() as Record<string, bigint>
     const commits = state.commits! + 1n

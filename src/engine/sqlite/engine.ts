@@ -6,7 +6,7 @@ import { assert } from '../../base/assert.ts'
 import type { Timer } from '../../base/clock.ts'
 import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
-import { inTurns, partsOf, repairNothing, untilUnchanged } from '../advance.ts'
+import { inTurns, repairNothing, untilUnchanged } from '../advance.ts'
 import { CallsInFlight } from '../calls-in-flight.ts'
 import { checkGap, checkReserve, releaseRequest } from '../counter.ts'
 import type {
@@ -186,7 +186,7 @@ export class SqliteEngine implements Engine {
     checkGap(gap)
     return untilUnchanged(async () => {
       const records = await listAll(this, '')
-      const { records: values, counters } = await inTurns(partsOf(repair, records))
+      const { records: values, counters } = await inTurns(repair(records))
       const versions = new Map(records.map(({ key, version }) => [key, version]))
       const repaired = [...values].map(([key, value]) => ({ key, value, expected: versions.get(key) }))
       const raised = await this.#call('advance', gap, repaired, counters, ifRegressed)

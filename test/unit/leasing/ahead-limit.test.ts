@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { FahaoError, hasCode } from '../../../src/base/errors.ts'
+import { atOnce } from '../../../src/engine/advance.ts'
 import type { StoredRecord } from '../../../src/engine/engine.ts'
 import { idOf, readWorker, recordKey, workerRecords } from '../../../src/issuing/worker-records.ts'
 import type { WorkerLease } from '../../../src/leasing/lease-terms.ts'
@@ -88,7 +89,7 @@ class World {
 
   async #check(): Promise<void> {
     const { clock, engine } = this.#server
-    const { records } = repairWorkers(clock.wall - minute)(this.#kept)
+    const { records } = atOnce(repairWorkers(clock.wall - minute)(this.#kept))
     const { boundUs: beginsUs } = JSON.parse([...records.values()][0]!)
     for (const stored of await workerRecords(engine)) {
       const { boundUs } = readWorker(stored)

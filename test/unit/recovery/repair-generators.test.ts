@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { readStored, type StoredGenerator, writeStored } from '../../../src/catalogue/stored.ts'
+import { atOnce } from '../../../src/engine/advance.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { repairGenerators } from '../../../src/recovery/repair-generators.ts'
@@ -15,7 +16,7 @@ const minuteUs = 60_000_000
 async function repaired(change: (node: Awaited<ReturnType<typeof startNode>>) => Promise<unknown>) {
   const node = await startNode()
   await change(node)
-  const { records, counters } = repairGenerators(nowUs, 100n)(await node.engine.list(''))
+  const { records, counters } = atOnce(repairGenerators(nowUs, 100n)(await node.engine.list('')))
   await node.stop()
   const stored = (name: string): StoredGenerator => {
     const key = `generators/${name}`
@@ -57,7 +58,7 @@ describe('generators in a store that has forgotten writes', () => {
     const stored = readStored(record!)
     const next = { ...stored.definition, increment: 5 }
     const value = writeStored({ ...stored, state: 'altering', next })
-    const { counters } = repairGenerators(nowUs, 100n)([{ ...record!, value }])
+    const { counters } = atOnce(repairGenerators(nowUs, 100n)([{ ...record!, value }]))
     assert.equal(counters.get('generators/x')?.gap, 500n)
     await node.stop()
   })
@@ -118,7 +119,7 @@ describe('generators in a store that has forgotten writes', () => {
       { key: 'generators/x', value, version: 1n },
       { key: 'workers/0', value: '{}', version: 2n },
     ]
-    const { records: changed, counters } = repairGenerators(nowUs, 100n)(records)
+    const { records: changed, counters } = atOnce(repairGenerators(nowUs, 100n)(records))
     assert.deepEqual([changed.size, counters.size], [0, 0])
   })
 })

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { nodeKey, pinKey, settingsKey, shardKey } from '../../../src/cluster/records.ts'
+import { atOnce } from '../../../src/engine/advance.ts'
 import { repairShards } from '../../../src/recovery/repair-shards.ts'
 
 function repaired(key: string, value: object): object | undefined {
-  const text = repairShards()([{ key, value: JSON.stringify(value), version: 7n }]).records.get(key)
+  const text = atOnce(repairShards()([{ key, value: JSON.stringify(value), version: 7n }])).records.get(key)
   return text === undefined ? undefined : JSON.parse(text)
 }
 
@@ -26,12 +27,12 @@ describe('the records of a cluster in a store that has forgotten writes', () => 
     const settings = JSON.stringify({ cluster: 'ids', shards: 2, leaseTtlMs: 3000, marginMs: 300 })
     const stored = { key: settingsKey, value: settings, version: 7n }
     const [first, second] = [shardKey(0), shardKey(1)]
-    assert.deepEqual([...repairShards(5)([stored]).records.keys()], [first, second])
+    assert.deepEqual([...atOnce(repairShards(5)([stored])).records.keys()], [first, second])
     assert.deepEqual(
-      [...repairShards(1)([]).records],
+      [...atOnce(repairShards(1)([])).records],
       [[first, JSON.stringify({ ...rested, epoch: 2 ** 20, from: '' })]],
     )
-    assert.deepEqual([...repairShards()([]).records], [])
+    assert.deepEqual([...atOnce(repairShards()([])).records], [])
   })
 
   it('declare every node dead', () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { atOnce } from '../../../src/engine/advance.ts'
 import type { WorkerRecord } from '../../../src/issuing/worker-records.ts'
 import { repairWorkers } from '../../../src/recovery/repair-workers.ts'
 
@@ -14,7 +15,7 @@ function repaired(values: Readonly<Record<string, object>>, leadUs?: number): Ma
     value: JSON.stringify(value),
     version: 1n,
   }))
-  const { records } = repairWorkers(nowUs, leadUs)(stored)
+  const { records } = atOnce(repairWorkers(nowUs, leadUs)(stored))
   return new Map([...records].map(([key, value]) => [key, JSON.parse(value)]))
 }
 

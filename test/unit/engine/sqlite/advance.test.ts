@@ -5,6 +5,7 @@ import { describe, it } from 'node:test'
 import { systemClock } from '../../../../src/base/clock.ts'
 import { repairAll, repairEach } from '../../../../src/engine/advance.ts'
 import { backupSqlite, restoreSqlite } from '../../../../src/engine/sqlite/backup.ts'
+import { constantRepair } from '../../../constant-repair.ts'
 import { freshFile, mine, openStore, sqlite, withStore } from './stores.ts'
 
 describe('an advance', () => {
@@ -142,7 +143,7 @@ describe('a restore', () => {
       clock: systemClock,
       repair: repairAll(
         repairEach(({ key, value }) => (key.startsWith('workers/') ? `${value}00` : undefined)),
-        () => ({ records: new Map([['workers/new', 'added']]), counters: new Map() }),
+        constantRepair({ records: new Map([['workers/new', 'added']]) }),
       ),
     })
     await withStore(file, async (engine) => {
