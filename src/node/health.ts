@@ -29,47 +29,44 @@ export type HealthSource = {
   readonly inHand?: InHand | undefined
 }
 
-/** How old a figure of all generators may be: a probe needs no login, and must not read them all each time. */
-const freshUs = 1_000_000
-/** How old the news that no buffer has ids may be: a node that issues again must not count as down. */
-const freshDownUs = 100_000
+/** How long what was read of all buffers is kept at least. A node that issues again must not count as down for long. */
+const keptMinUs = 100_000
+/** And as a multiple of the time that the reading took: a probe needs no login, and must not read them all each time. */
+const keptTimes = 20
 
-/** What the buffers of all generators have, computed once a second at most, and ten times where they have none. */
+/** What the buffers of all generators have. */
+type Buffered = {
+  /** As `Health.inHandSeconds`. */
+  readonly seconds: number | undefined
+  /** Whether a generator has ids in its buffer. */
+  readonly hasIds: boolean
+}
+
+/** What the buffers of all generators have, read ten times a second at most, and in a twentieth of the time. */
 export class InHand {
   readonly #catalogue: Catalogue
   readonly #clock: Pick<Clock, 'monoUs'>
-  #seconds: number | undefined
-  #hasIds = false
-  #secondsUntilUs = Number.NEGATIVE_INFINITY
-  #hasIdsUntilUs = Number.NEGATIVE_INFINITY
+  #buffered: Buffered = { seconds: undefined, hasIds: false }
+  #untilUs = Number.NEGATIVE_INFINITY
 
   constructor(catalogue: Catalogue, clock: Pick<Clock, 'monoUs'>) {
     this.#catalogue = catalogue
     this.#clock = clock
   }
 
-  /** As `Health.inHandSeconds`. */
-  get seconds(): number | undefined {
+  read(): Buffered {
     const nowUs = this.#clock.monoUs()
-    if (nowUs < this.#secondsUntilUs) return this.#seconds
-    this.#seconds = shortestSeconds(this.#catalogue)
-    this.#secondsUntilUs = nowUs + freshUs
-    return this.#seconds
-  }
-
-  /** Whether a generator has ids in its buffer. */
-  get hasIds(): boolean {
-    const nowUs = this.#clock.monoUs()
-    if (nowUs < this.#hasIdsUntilUs) return this.#hasIds
-    this.#hasIds = hasBuffered(this.#catalogue)
-    this.#hasIdsUntilUs = nowUs + (this.#hasIds ? freshUs : freshDownUs)
-    return this.#hasIds
+    if (nowUs < this.#untilUs) return this.#buffered
+    this.#buffered = bufferedOf(this.#catalogue)
+    const readUs = this.#clock.monoUs()
+    this.#untilUs = readUs + Math.max(keptMinUs, keptTimes * (readUs - nowUs))
+    return this.#buffered
   }
 }
 
 /** The health of a node. Sends no request: cheap enough for a probe every second. */
 export function healthOf({ engine, catalogue, stopping, trouble, membership, inHand }: HealthSource): Health {
-  const inHandSeconds = inHand === undefined ? shortestSeconds(catalogue) : inHand.seconds
+  const { seconds: inHandSeconds, hasIds } = inHand === undefined ? bufferedOf(catalogue) : inHand.read()
   if (stopping) return { state: 'stopping', reason: 'this node is stopping', inHandSeconds }
   const { state, reason = 'the engine is down' } = engine.status()
   if (state === 'up' && trouble === undefined) {
@@ -79,24 +76,18 @@ export function healthOf({ engine, catalogue, stopping, trouble, membership, inH
     return { state: membership!.joined ? 'degraded' : 'down', reason: led, inHandSeconds }
   }
   // Without the engine the node issues only what is buffered.
-  const hasIds = inHand === undefined ? hasBuffered(catalogue) : inHand.hasIds
   return { state: hasIds ? 'degraded' : 'down', reason: trouble ?? reason, inHandSeconds }
 }
 
-function hasBuffered(catalogue: Catalogue): boolean {
-  for (const generator of catalogue.inUse()) if (generator.stats().inHand > 0) return true
-  return false
-}
-
-/** How long the ids of the generator that runs dry first last, in seconds; undefined when none is in use. */
-function shortestSeconds(catalogue: Catalogue): number | undefined {
-  let shortest: number | undefined
+function bufferedOf(catalogue: Catalogue): Buffered {
+  let seconds: number | undefined
+  let hasIds = false
   for (const generator of catalogue.inUse()) {
+    const { inHand, inHandSeconds, ratePerSecond, waiting } = generator.stats()
+    hasIds ||= inHand > 0
     // Group commit never buffers ids, so its generators would always count as dry.
-    if (generator.mode === 'group commit') continue
-    const { inHandSeconds, ratePerSecond, waiting } = generator.stats()
-    if (ratePerSecond === 0 && waiting === 0) continue
-    if (shortest === undefined || inHandSeconds < shortest) shortest = inHandSeconds
+    const isAsked = generator.mode !== 'group commit' && (ratePerSecond > 0 || waiting > 0)
+    if (isAsked && (seconds === undefined || inHandSeconds < seconds)) seconds = inHandSeconds
   }
-  return shortest
+  return { seconds, hasIds }
 }

@@ -97,7 +97,7 @@ describe('the health of a node', () => {
     assert.equal(state(), 'degraded')
   })
 
-  it('is asked for by anyone, so the generators are read once a second, also without the engine', async () => {
+  it('is asked for by anyone, so the generators are read ten times a second at most, and in a twentieth of the time', async () => {
     let read = 0
     const stats = () => {
       read++
@@ -105,15 +105,28 @@ describe('the health of a node', () => {
     }
     const catalogue = { inUse: () => Array(1000).fill({ stats }) } as unknown as Catalogue
     const clock = new FakeClock()
-    const inHand = new InHand(catalogue, clock)
+    // The time that a reading of all takes.
+    let tookUs = 0
+    const inHand = new InHand(catalogue, { monoUs: () => clock.monoUs() + (read / 1000) * tookUs })
     for (const state of ['up', 'down'] as const) {
       const engine = { status: () => ({ state, reason: 'the disk is gone' }) } as unknown as Engine
       const source = { engine, catalogue, stopping: false, trouble: undefined, inHand }
       for (let probes = 0; probes < 5; probes++) healthOf(source)
     }
+    assert.equal(read, 1000)
+    await clock.pass(100)
+    assert.equal(inHand.read().seconds, 0)
     assert.equal(read, 2000)
-    await clock.pass(1000)
-    assert.equal(inHand.seconds, 0)
+    await clock.pass(100)
+    tookUs = 20_000
+    inHand.read()
+    for (let ms = 0; ms < 390; ms += 10) {
+      await clock.pass(10)
+      inHand.read()
+    }
     assert.equal(read, 3000)
+    await clock.pass(10)
+    inHand.read()
+    assert.equal(read, 4000)
   })
 })
