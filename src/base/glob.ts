@@ -46,7 +46,7 @@ export function globMatcher(pattern: string): (text: string) => boolean {
 type Range = readonly [low: number, high: number]
 type Class = { readonly item: number; readonly ranges: readonly Range[]; readonly negated: boolean }
 
-/** With classes, the items of so many code points are kept: more than names mostly have. */
+/** The most code points whose items a pattern with classes keeps. Names mostly have fewer. */
 const knownMax = 256
 
 class Glob {

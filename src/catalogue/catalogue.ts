@@ -65,7 +65,7 @@ export interface Generator
   ledHere(): Promise<Generator>
   /**
    * Moves a strict generator so that its next id is the first above `newest`. ERR if ids above `newest` may have been
-   * issued, or, unless forced, if the move is so long that it is probably a mistake. Durable when it resolves.
+   * issued, or, unless forced, if the move gives up a large part of the space. Durable when it resolves.
    */
   moveTo(newest: bigint, options?: MoveOptions): Promise<void>
 }
@@ -143,7 +143,7 @@ export interface Catalogue {
   /**
    * Changes options. Tunable options take effect at once; a fixed one starts a new incarnation above every raw id of the
    * old one. `floor` (segment and sequence): ranges reserved from now on start at or above it; with `now`, a new incarnation
-   * does, and nodes drop what they have buffered. `force`: even if the move is so long that it is probably a mistake.
+   * does, and nodes drop what they have buffered. `force`: also a move that gives up a large part of the space.
    */
   alter(name: string, changes: GeneratorChanges): Promise<Generator>
 

@@ -52,8 +52,8 @@ export function refuseFloor(
 }
 
 /**
- * Throws ERR if a move from the last id to `newest` is so long that it is probably a mistake: it cannot be undone
- * while the store is in use.
+ * Throws ERR if a move from the last id to `newest` skips more than `jumpMax` ids, or more than half of those that are left: it
+ * is probably a mistake, and cannot be undone while the store is in use.
  */
 export function refuseJump(name: string, last: bigint, newest: bigint, max: bigint): void {
   const skipped = newest - last

@@ -8,7 +8,7 @@ type Watcher<Change> = {
   readonly late: Change[]
 }
 
-/** So many changes that are known at once are told at once: a listener may take some ten µs. */
+/** The most changes of which a watcher is told in one round of the event loop. A listener may take some ten µs. */
 const burstMax = 100
 
 /**

@@ -67,7 +67,7 @@ export class CallerIds {
     if (ids > 0) this.#mark()
   }
 
-  /** A caller gave back so many ids of a range, of which `gap` cannot be issued again. */
+  /** A caller gave back `ids` ids of a range, of which `gap` cannot be issued again. */
   returned(ids: number, gap: number): void {
     assert(gap >= 0 && gap <= ids, 'a gap is of what was given back')
     this.#returned += ids

@@ -49,7 +49,7 @@ export type CallerRange = Range & {
 
 /** What a caller has given back of a range. */
 export type GivenBack = {
-  /** So many ids; 0 if there are none from there on, or they were given back before. */
+  /** The number of ids; 0 if the range has none from there on, or they were given back before. */
   readonly ids: number
   /** Whether they can be issued again: not if the range is not on top of the counter's bound, or nothing is known of the release. */
   readonly isBack: boolean

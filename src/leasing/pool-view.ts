@@ -1,6 +1,8 @@
 /** A pool of plain worker ids as one list has shown it: which ids are held, resting or free. */
+
 import { FahaoError } from '../base/errors.ts'
 import type { StoredRecord } from '../engine/engine.ts'
+import { untilOthersHaveRun } from '../engine/rounds.ts'
 import { type PlainWorkerRecord, plainIdOf, readPlainWorker } from '../issuing/plain-worker-records.ts'
 
 /** An id with its record; without one, the id was never claimed. */
@@ -49,7 +51,7 @@ export class PoolView {
   ): Promise<PoolView> {
     const view = new PoolView(nowUs, othersUs)
     for (const [index, stored] of records.entries()) {
-      if (index % turnSize === turnSize - 1) await new Promise(setImmediate)
+      if (index % turnSize === turnSize - 1) await untilOthersHaveRun()
       view.#add(pool, stored)
     }
     return view

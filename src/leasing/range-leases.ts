@@ -153,13 +153,16 @@ export class RangeLeases {
   assertInvariants(): void {
     const lists = [...this.#remembered.values()]
     const count = lists.reduce((sum, list) => sum + list.length, 0)
-    assert(count === this.#rememberedCount && count <= this.#rememberedMax, 'so many ranges are remembered')
+    assert(
+      count === this.#rememberedCount && count <= this.#rememberedMax,
+      'the ranges that are remembered are counted, and bounded',
+    )
     for (const list of lists) {
       assert(list.length > 0 && list.length <= topMax, 'the newest of a generator are remembered')
       for (const { start, end, ids } of list)
         assert(start < end && ids > 0, 'a range that is remembered has ids')
     }
-    assert(this.#returns.size <= this.#rememberedMax, 'so many returns are remembered')
+    assert(this.#returns.size <= this.#rememberedMax, 'the returns that are remembered are bounded')
     assert(this.#returnedIds <= this.#ids, 'no more went back than was leased')
   }
 

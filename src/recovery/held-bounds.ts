@@ -13,9 +13,9 @@ import { larger } from '../engine/advance.ts'
 import type { Engine, Reservation, ReserveRequest } from '../engine/engine.ts'
 import { untilOthersHaveRun } from '../engine/rounds.ts'
 
-/** How many counters are read together: the engine reads together what is asked for together. */
+/** How many counters are read together. The engine joins calls of one moment into one request. */
 const atOnce = 256
-/** A raise is repeated for so many new leaders in a row. */
+/** How often a raise is tried again. Each new leader of the counter can refuse one try. */
 const raiseTries = 10
 
 /** The ends of ranges that one process has reserved, by counter. */

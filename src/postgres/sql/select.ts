@@ -4,7 +4,9 @@
  * A statement is compiled once, without a session, and run for any session. It pauses for other connections, and is refused
  * when it takes too much (`budget.ts`).
  */
+
 import { type Clock, systemClock } from '../../base/clock.ts'
+import { untilOthersHaveRun } from '../../engine/rounds.ts'
 import { valueOfBinary } from './binary-input.ts'
 import { binaryOfValue } from './binary-output.ts'
 import { Budget, defaultLimits, type Limits } from './budget.ts'
@@ -69,8 +71,6 @@ export type SelectOptions = {
   /** Called whenever it has kept the event loop: for how long, in µs. */
   readonly onSlice?: (elapsedUs: number) => void
 }
-
-const untilOthersHaveRun: Pause = () => new Promise((resolve) => setImmediate(resolve))
 
 /** A compiled SELECT. */
 export interface SelectStatement {

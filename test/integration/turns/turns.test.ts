@@ -18,7 +18,7 @@ import { type Work, WorkMeter } from './work-meter.ts'
 const workMax = 3_000_000
 /** To parse a record and to copy it out of a store takes as long as so many blocks. */
 const recordWork = 500
-/** To look for the names of so many words in all patterns of the token takes nearly twice `workMax`. */
+/** A number of words: to look for the names in them in all patterns of the token takes nearly twice `workMax`. */
 const wordsOfToken = 64
 
 let crowded: CrowdedNode

@@ -35,7 +35,7 @@ async function start(t: TestContext, settings: Partial<Config> = {}) {
     await once(socket, 'connect')
     return new Client(socket)
   }
-  /** Resolves when so many answers rest. */
+  /** Resolves when this number of answers rests. */
   const resting = async (answers: number) => {
     while (clock.timers < answers) await turn()
   }

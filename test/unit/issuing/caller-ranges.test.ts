@@ -282,7 +282,7 @@ type Step = { readonly by: number } & (
       readonly act: 'return'
       readonly which: number
       readonly used: number
-      /** So many ids are kept at first, and given back in a second step. */
+      /** The ids that are kept at first, and given back in a second step. */
       readonly kept: number
       readonly fault: 'none' | 'lose-reply' | 'late'
     }

@@ -7,6 +7,7 @@
  *     only those stay for which the statement's conditions hold.
  *  3. A sequence that has been looked up is not looked up again by the same statement.
  */
+import { untilOthersHaveRun } from '../../../engine/rounds.ts'
 import type { Budget } from '../budget.ts'
 import type { Narrowing, Row, SequenceFacts, SqlSession, Table } from '../plan.ts'
 import { SqlError } from '../sql-error.ts'
@@ -217,7 +218,7 @@ export class Catalogue {
   }
 
   async #letOthersRun(): Promise<void> {
-    await new Promise<void>((resolve) => setImmediate(resolve))
+    await untilOthersHaveRun()
     this.#budget.resume()
   }
 
