@@ -64,10 +64,11 @@ async function loseChange(
   }
   const taker = leaderOf(simulation, shard)
   if (taker === undefined) return
-  await world.pass(world.between(0, 300))
+  // So that it has ids to issue once it is cut off.
+  await hurry(simulation, generator, world.between(0, 300), 20)
   taker.link.cut = true
   simulation.forget(snapshot)
-  await world.pass(world.between(0, 300))
+  await world.pass(world.between(0, 100))
   if (options.failoverGap === 0n) await byHand(simulation)
   // Two leaders at once would meet.
   await hurry(simulation, generator, options.leaseTtlMs, 10)
