@@ -8,6 +8,7 @@ import { isStrict } from '../issuing/issuer.ts'
 import type { WorkerLease } from '../leasing/lease-terms.ts'
 import { isWorkerLease } from '../leasing/lease-text.ts'
 import type { ListedWorker } from '../leasing/listed-workers.ts'
+import type { WorkersPage } from '../leasing/pool-view.ts'
 import type { LeasedRange } from '../leasing/range-leases.ts'
 import { idsIn } from '../leasing/range-token.ts'
 import { mayUnscramble } from './access.ts'
@@ -24,10 +25,16 @@ const issuing = {
   group: 'id',
   anyNode: true,
 } as const
+/** The page of a list of worker ids. */
+export const pageArguments = [
+  { name: 'worker', type: 'integer', token: 'AFTER', optional: true },
+  { name: 'count', type: 'integer', token: 'COUNT', optional: true },
+] as const
 const ttl = { name: 'ms', type: 'integer', token: 'TTL', optional: true } as const
 const leaseReply =
   'A map: kind, incarnation, definition (JSON), nowUs, drawnMax, lease; of a `snowflake` also worker, fromUs, untilUs; of a `segment` ranges, ttlMs, key. Times in Unix µs.'
-const listedMax = 1000
+/** The most worker ids of one page of a list. */
+export const listedMax = 1000
 /** The most ids of one report, so that one request spoils no figure for good. */
 export const drawnMax = 1_000_000_000_000
 const drawn = { name: 'n', type: 'integer', token: 'DRAWN', optional: true } as const
@@ -95,11 +102,8 @@ export const leaseCommands: readonly Command[] = [
     summary: 'Lists the worker ids that nodes and callers hold, and those that rest.',
     reply:
       'An array of maps: worker, by (`node` or `caller`), holder, generator, user, fromUs, untilUs, state (`held` or `resting`). Times in Unix µs; nil where a node has none.',
-    notes: `In ascending order of worker ids. MATCH: only leases for generators whose names match. COUNT: at most so many (default and maximum ${listedMax}). Leases for generators that the user may not name are left out, and those of nodes too, unless it may name every generator. Plain worker ids are not listed: ID.WORKER LIST has those of a pool.`,
-    arguments: [
-      { name: 'pattern', type: 'pattern', token: 'MATCH', optional: true },
-      { name: 'count', type: 'integer', token: 'COUNT', optional: true },
-    ],
+    notes: `In ascending order of worker ids. For the next page, give the last worker id as AFTER; a page with fewer than COUNT (default and maximum ${listedMax}) is the last. MATCH: only leases for generators whose names match. Leases for generators that the user may not name are left out, and those of nodes too, unless it may name every generator. Plain worker ids are not listed: ID.WORKER LIST has those of a pool.`,
+    arguments: [{ name: 'pattern', type: 'pattern', token: 'MATCH', optional: true }, ...pageArguments],
     handler: leases,
   },
 ]
@@ -301,24 +305,30 @@ async function giveBack(context: CommandContext, args: Arguments): Promise<Reply
 
 async function leases({ server, session }: CommandContext, args: Arguments): Promise<Reply> {
   let match: string | undefined
-  let count = listedMax
+  let page: WorkersPage = {}
   for (const [token, value] of args.options(0)) {
     if (token === 'MATCH') match = args.pattern(value)
-    else if (token === 'COUNT') count = checkedCount(args.integer(value), listedMax, 'COUNT')
-    else throw syntaxError()
+    else page = { ...page, ...pageOption(args, token, value) }
   }
-  const found = await shownWorkers(server, session.access, match)
-  return found.slice(0, count).map((each) => new MapReply(Object.entries(listedAnswer(each))))
+  const found = await shownWorkers(server, session.access, { ...page, match })
+  return found.map((each) => new MapReply(Object.entries(listedAnswer(each))))
+}
+
+/** An option of a list of worker ids. ERR. */
+export function pageOption(args: Arguments, token: string, value: number): WorkersPage {
+  if (token === 'AFTER') return { after: numberAt(args, value) }
+  if (token === 'COUNT') return { limit: checkedCount(args.integer(value), listedMax, 'COUNT') }
+  throw syntaxError()
 }
 
 /** The time to list a worker id, as the bytes of a reply that take as long. */
-const workerWork = 64
+const workerWork = 512
 
-/** The worker ids that a user may see: those of generators that it may name, and of nodes if it may name every one. */
+/** A page of the worker ids that a user may see: those of generators that it may name, and of nodes if it may name every one. */
 export async function shownWorkers(
   { workerLeases, turns }: Pick<ServerView, 'workerLeases' | 'turns'>,
   access: Access,
-  match: string | undefined,
+  { match, after, limit = listedMax }: WorkersPage & { readonly match: string | undefined },
 ): Promise<ListedWorker[]> {
   const matches = match === undefined ? undefined : globMatcher(match)
   const isShown = ({ generator }: ListedWorker) =>
@@ -327,9 +337,10 @@ export async function shownWorkers(
       : access.reaches(generator) && matches?.(generator) !== false
   const shown: ListedWorker[] = []
   const work = workerWork + access.work + (match === undefined ? 0 : matchWork(match))
-  for (const worker of await workerLeases.list()) {
+  for await (const worker of workerLeases.list(after)) {
     await turns.take(work)
     if (isShown(worker)) shown.push(worker)
+    if (shown.length === limit) break
   }
   return shown
 }

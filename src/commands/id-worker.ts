@@ -1,8 +1,10 @@
 /** ID.WORKER: plain worker ids for generators in other processes. */
 import { FahaoError } from '../base/errors.ts'
+import type { WorkersPage } from '../leasing/pool-view.ts'
 import type { ClaimOptions, PlainLease } from '../leasing/pools.ts'
 import { type Arguments, givenTwice, notInteger, syntaxError } from './arguments.ts'
 import { type Command, MapReply } from './command.ts'
+import { listedMax, pageArguments, pageOption } from './id-lease.ts'
 import { container } from './usage.ts'
 
 const common = { group: 'id', keys: [1, 1, 1] } as const
@@ -78,15 +80,16 @@ export const workerCommand: Command = container({
       permission: 'read',
       flags: ['readonly'],
       name: 'list',
-      arity: 3,
+      arity: -3,
       summary: 'Lists the worker ids of a pool that were claimed.',
       reply:
         'An array of maps in the order of the ids: worker, state, owner, user, sinceUs, untilUs, stable (1 or 0), lastSeenMs.',
-      notes:
-        '`held`: under a lease; `resting`: no owner but its own gets it yet; `kept`: only its own owner ever does (STABLE); `free`. An id that has been free for a day may be missing.',
-      arguments: [pool],
+      notes: `\`held\`: under a lease; \`resting\`: no owner but its own gets it yet; \`kept\`: only its own owner ever does (STABLE); \`free\`. An id that has been free for a day may be missing. For the next page, give the last worker id as AFTER; a page with fewer than COUNT (default and maximum ${listedMax}) is the last.`,
+      arguments: [pool, ...pageArguments],
       async handler({ server }, args) {
-        const workers = await server.pools.list(args.text(0))
+        let page: WorkersPage = { limit: listedMax }
+        for (const [token, value] of args.options(1)) page = { ...page, ...pageOption(args, token, value) }
+        const workers = await server.pools.list(args.text(0), page)
         await server.turns.take(workers.length * listedWork)
         return workers.map(
           ({ stable, ...worker }) => new MapReply([...Object.entries(worker), ['stable', stable ? 1 : 0]]),

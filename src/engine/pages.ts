@@ -1,5 +1,6 @@
 /** Lists that are read a page at a time. */
 import type { Engine, StoredRecord } from './engine.ts'
+import { untilOthersHaveRun } from './rounds.ts'
 
 const pageSize = 1000
 
@@ -19,12 +20,18 @@ export async function* everyPage<Item>(
   }
 }
 
-/** All records whose key starts with `prefix`, in byte order of their keys. See `Engine.list` on concurrent writes. */
+/**
+ * All records whose key starts with `prefix`, in byte order of their keys. See `Engine.list` on concurrent writes. Others
+ * run between two pages, also where an engine answers at once.
+ */
 export async function listAll(engine: Pick<Engine, 'list'>, prefix: string): Promise<StoredRecord[]> {
   const pages = everyPage<StoredRecord>(pageSize, (last) =>
     engine.list(prefix, { after: last?.key, limit: pageSize }),
   )
   const records: StoredRecord[] = []
-  for await (const page of pages) records.push(...page)
+  for await (const page of pages) {
+    records.push(...page)
+    if (page.length === pageSize) await untilOthersHaveRun()
+  }
   return records
 }

@@ -18,18 +18,24 @@ export type ListedWorker = {
   readonly state: 'held' | 'resting'
 }
 
-/** The worker ids that are held or rest, in ascending order. UNAVAILABLE, ENGINE. */
-export async function listWorkers(engine: Engine, timeline: Timeline): Promise<ListedWorker[]> {
+/**
+ * Yields the worker ids above `after` that are held or rest, in ascending order. A record is read when its id is asked for:
+ * there may be 65,536. UNAVAILABLE, ENGINE.
+ */
+export async function* listedWorkers(
+  engine: Engine,
+  timeline: Timeline,
+  after = -1,
+): AsyncGenerator<ListedWorker> {
   const records = await workerRecords(engine)
   const nowUs = timeline.nowUs()
   const others = records.find(({ key }) => key === othersKey)
   const othersUs = others === undefined ? 0 : readWorker(others).boundUs
-  return records
-    .filter((stored) => stored !== others)
-    .map((stored) => ({ worker: idOf(stored), record: readWorker(stored) }))
-    .filter(({ record }) => record.boundUs > nowUs)
-    .sort((a, b) => a.worker - b.worker)
-    .map(({ worker, record }) => ({
+  const byId = new Map(records.map((stored) => [idOf(stored), stored]))
+  for (const worker of [...byId.keys()].filter((id) => id > after).sort((a, b) => a - b)) {
+    const record = readWorker(byId.get(worker)!)
+    if (record.boundUs <= nowUs) continue
+    yield {
       worker,
       by: record.startUs === undefined ? 'node' : 'caller',
       holder: record.holder,
@@ -38,5 +44,6 @@ export async function listWorkers(engine: Engine, timeline: Timeline): Promise<L
       fromUs: record.startUs,
       untilUs: record.boundUs,
       state: record.returned || restsSinceAdvance(record, othersUs, nowUs) ? 'resting' : 'held',
-    }))
+    }
+  }
 }

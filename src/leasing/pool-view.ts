@@ -18,6 +18,9 @@ export type PlainWorker = {
  */
 export type PlainWorkerState = 'held' | 'resting' | 'kept' | 'free'
 
+/** Which worker ids of a list: those above `after`, at most `limit`. */
+export type WorkersPage = { readonly after?: number | undefined; readonly limit?: number | undefined }
+
 /** Records that are read in one turn of the event loop. */
 const turnSize = 250
 
@@ -82,11 +85,17 @@ export class PoolView {
     return this.#owned.get(owner)
   }
 
-  /** The ids with a record, in ascending order. */
-  workers(): { readonly id: number; readonly record: PlainWorkerRecord; readonly state: PlainWorkerState }[] {
-    return [...this.#workers.values()]
-      .sort((a, b) => a.id - b.id)
-      .map(({ id, record }) => ({ id, record: record!, state: this.#stateOf(id, record!) }))
+  /** The ids above `after` with a record, in ascending order, at most `limit`. */
+  workers({ after = -1, limit = Number.POSITIVE_INFINITY }: WorkersPage = {}): {
+    readonly id: number
+    readonly record: PlainWorkerRecord
+    readonly state: PlainWorkerState
+  }[] {
+    const ids = [...this.#workers.keys()].filter((id) => id > after).sort((a, b) => a - b)
+    return ids.slice(0, limit).map((id) => {
+      const record = this.#workers.get(id)!.record!
+      return { id, record, state: this.#stateOf(id, record) }
+    })
   }
 
   /** The error where no id below `size` is free. */

@@ -22,7 +22,7 @@ import {
 } from '../issuing/plain-worker-records.ts'
 import { checkHolderName } from './holder-name.ts'
 import { PoolClaims, type PoolDeps } from './pool-claims.ts'
-import type { PlainWorkerState } from './pool-view.ts'
+import type { PlainWorkerState, WorkersPage } from './pool-view.ts'
 
 /** What a caller may ask for. */
 export type ClaimOptions = {
@@ -161,10 +161,10 @@ export class Pools {
   }
 
   /** The ids that were claimed, in ascending order, without their leases. One that has been free for a day may be missing. */
-  async list(pool: string): Promise<ListedPlainWorker[]> {
+  async list(pool: string, page?: WorkersPage): Promise<ListedPlainWorker[]> {
     checkPool(pool)
     const view = await this.#claims.view(pool)
-    return view.workers().map(({ id, record, state }) => {
+    return view.workers(page).map(({ id, record, state }) => {
       const { owner, user, sinceUs, untilUs, stable, lastSeenMs } = record
       return { worker: id, state, owner, user, sinceUs, untilUs, stable, lastSeenMs }
     })
@@ -196,7 +196,7 @@ export class Pools {
     try {
       refuseLookAlike(pool, 'pool')
     } catch (error) {
-      if ((await this.list(pool)).length === 0) throw error
+      if ((await this.list(pool, { limit: 1 })).length === 0) throw error
     }
   }
 

@@ -8,11 +8,14 @@
  */
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
+import { untilOthersHaveRun } from '../engine/rounds.ts'
 import { callersShare } from './free-workers.ts'
-import { type ListedWorker, listWorkers } from './listed-workers.ts'
+import { type ListedWorker, listedWorkers } from './listed-workers.ts'
 
 const countEveryUs = 10_000_000
 const recentUs = 1_000_000
+/** Records that are read in one turn of the event loop. */
+const turnSize = 250
 
 /** Worker ids at one moment. */
 export class WorkerIdCount {
@@ -87,7 +90,12 @@ export class WorkerIdUsage {
   }
 
   async #read(): Promise<WorkerIdCount> {
-    return new WorkerIdCount(await listWorkers(this.#engine, this.#timeline))
+    const listed: ListedWorker[] = []
+    for await (const worker of listedWorkers(this.#engine, this.#timeline)) {
+      listed.push(worker)
+      if (listed.length % turnSize === 0) await untilOthersHaveRun()
+    }
+    return new WorkerIdCount(listed)
   }
 
   async #count(): Promise<void> {

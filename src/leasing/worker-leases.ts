@@ -46,7 +46,7 @@ import {
 import { type Ahead, aheadFrom, boundFor, leaseLimits, wholeUnits } from './lease-span.ts'
 import type { LeaseRequest, RenewalRequest, ReturnRequest, WorkerLease } from './lease-terms.ts'
 import { isLeaseOf, leaseSecretBytes, leaseText, workerOf } from './lease-text.ts'
-import { type ListedWorker, listWorkers } from './listed-workers.ts'
+import { type ListedWorker, listedWorkers } from './listed-workers.ts'
 import { type WorkerIdCount, WorkerIdUsage } from './worker-id-usage.ts'
 
 /** What worker leases take from their node. */
@@ -153,9 +153,9 @@ export class WorkerLeases {
     throw contended()
   }
 
-  /** The worker ids that are held or rest, those of nodes too, in ascending order. UNAVAILABLE, ENGINE. */
-  list(): Promise<ListedWorker[]> {
-    return listWorkers(this.#deps.engine, this.#deps.timeline)
+  /** The worker ids above `after` that are held or rest, those of nodes too, in ascending order. UNAVAILABLE, ENGINE. */
+  list(after?: number): AsyncGenerator<ListedWorker> {
+    return listedWorkers(this.#deps.engine, this.#deps.timeline, after)
   }
 
   /** How many worker ids are held and rest, a moment ago at most. UNAVAILABLE, ENGINE. */

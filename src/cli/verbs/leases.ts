@@ -5,16 +5,13 @@ import { printAnswer, table } from '../terminal.ts'
 
 const heading = ['WORKER', 'BY', 'HOLDER', 'GENERATOR', 'USER', 'UNTIL', 'STATE']
 
-/** The most that one answer has; there is no next page. */
-const listedMax = 1000
-
 /** `fahao leases` */
 export function addLeases(program: Command): void {
   const command = program
     .command('leases')
     .summary('worker ids of snowflakes in use, and their holders')
     .description(
-      `Lists the worker ids of snowflakes that nodes and callers hold, and those that rest: in ascending order, ${listedMax} at most.
+      `Lists the worker ids of snowflakes that nodes and callers hold, and those that rest: in ascending order.
 Plain worker ids are not among them: ID.WORKER LIST and GET /v1/pools/{pool}/workers list those of a pool.`,
     )
   addServerOptions(command)
@@ -27,8 +24,14 @@ Examples:
   fahao leases --json | jq '.workers[] | select(.by == "caller").holder'`,
     )
     .action(async (options: ServerOptions & { match?: string }) => {
-      const query = { match: options.match }
-      const { workers } = await ask<LeasesAnswer>(options, 'GET', '/v1/leases', { query })
+      const workers: LeasesAnswer['workers'] = []
+      let after: string | undefined
+      do {
+        const query = { match: options.match, after }
+        const page = await ask<LeasesAnswer>(options, 'GET', '/v1/leases', { query })
+        workers.push(...page.workers)
+        after = page.next === null ? undefined : String(page.next)
+      } while (after !== undefined)
       printAnswer(options, { workers }, linesOf(workers, options.match))
     })
 }
@@ -37,9 +40,7 @@ function linesOf(workers: LeasesAnswer['workers'], match: string | undefined): s
   // A user sees only leases that it may name, so an empty answer does not say that no worker id is in use.
   if (workers.length === 0)
     return [`no worker ids to show${match === undefined ? '' : ` for generators that match ${match}`}`]
-  const lines = table(heading, workers.map(row))
-  if (workers.length < listedMax) return lines
-  return [...lines, `these are the first ${listedMax}; --match shows those of fewer generators`]
+  return table(heading, workers.map(row))
 }
 
 function row({ worker, by, holder, generator, user, untilUs, state }: LeasesAnswer['workers'][number]) {

@@ -4,6 +4,7 @@ import {
   drawnMax,
   leaseOf,
   listedAnswer,
+  listedMax,
   noteDrawn,
   returnOf,
   shownWorkers,
@@ -12,13 +13,19 @@ import {
 import { clientAddress } from '../caller.ts'
 import { type IssuingNode, openFor } from '../issuing-node.ts'
 import { jsonAnswer, leaseIdOf, nameOf, type Operation, readQuery, refuseBody } from '../operation.ts'
-import { definitionShape, duration, wholeNumber } from './shapes.ts'
+import {
+  definitionShape,
+  duration,
+  nextWorker,
+  wholeNumber,
+  workersPage,
+  workersPageQuery,
+} from './shapes.ts'
 
 const path = '/v1/generators/{name}/leases'
 const leasePath = `${path}/{lease}`
 const writeErrors = ['ERR', 'CONFLICT', 'UNAVAILABLE', 'UNKNOWN', 'REGRESSED', 'SHUTDOWN'] as const
 const leaseErrors = [...writeErrors, 'NOGENERATOR', 'WRONGTYPE', 'EXHAUSTED', 'STALE'] as const
-const listedMax = 1000
 
 const ttl = duration(
   'how long the span is: 1s to 15m (default 60s); how long ranges may be used: 1s to 1d (default 10m)',
@@ -47,7 +54,7 @@ const returnQuery = z.strictObject({
 })
 const listQuery = z.strictObject({
   match: z.string().max(256).optional().meta({ description: 'a glob pattern of names: * ? [a-z]' }),
-  count: wholeNumber(1, listedMax, `how many at most (default ${listedMax})`).optional(),
+  ...workersPageQuery,
 })
 
 const microseconds = z.number().meta({ description: 'Unix time in µs' })
@@ -89,6 +96,7 @@ const listShape = z
         state: z.enum(['held', 'resting']),
       }),
     ),
+    next: nextWorker,
   })
   .meta({ id: 'WorkerLeases' })
 
@@ -200,9 +208,9 @@ function list({ server }: IssuingNode): Operation {
     errors: ['ERR', 'UNAVAILABLE', 'SHUTDOWN'],
     example: { query: 'match=ev*' },
     async handler(request) {
-      const { match, count = listedMax } = readQuery(listQuery, request)
-      const shown = await shownWorkers(server, request.access, match)
-      return { workers: shown.slice(0, count).map(listedAnswer) }
+      const { match, after, limit = listedMax } = readQuery(listQuery, request)
+      const shown = await shownWorkers(server, request.access, { match, after, limit: limit + 1 })
+      return workersPage(shown.map(listedAnswer), limit)
     },
   }
 }

@@ -1,10 +1,11 @@
 /** The operations on plain worker ids: claim, renew, return, list. */
 import { z } from 'zod'
+import { listedMax } from '../../commands/id-lease.ts'
 import { listedWork } from '../../commands/id-worker.ts'
 import { poolLimits } from '../../leasing/pools.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { jsonAnswer, leaseIdOf, type Operation, poolOf, readQuery, refuseBody } from '../operation.ts'
-import { duration, wholeNumber } from './shapes.ts'
+import { duration, nextWorker, wholeNumber, workersPage, workersPageQuery } from './shapes.ts'
 
 const path = '/v1/pools/{pool}/workers'
 const leasePath = `${path}/{lease}`
@@ -26,6 +27,7 @@ const claimQuery = z.strictObject({
     .meta({ description: 'keeps the id for this owner after the lease' }),
 })
 const renewQuery = z.strictObject({ ttl, seen: seen.optional() })
+const listQuery = z.strictObject(workersPageQuery)
 const returnQuery = z.strictObject({ seen: seen.optional() })
 
 const workerNumber = z.number().meta({ description: 'the worker id' })
@@ -57,6 +59,7 @@ const listShape = z
         lastSeenMs,
       }),
     ),
+    next: nextWorker,
   })
   .meta({ id: 'PlainWorkers' })
 
@@ -138,13 +141,15 @@ function list({ server }: Served): Operation {
     path,
     tag: 'workers',
     summary: 'Lists the plain worker ids of a pool that were ever claimed.',
+    query: listQuery,
     answers: { 200: jsonAnswer('The ids in ascending order.', listShape) },
     errors: ['ERR', 'UNAVAILABLE', 'SHUTDOWN'],
     example: { name: 'payments' },
     async handler(request) {
-      const workers = await server.pools.list(poolOf(request))
+      const { after, limit = listedMax } = readQuery(listQuery, request)
+      const workers = await server.pools.list(poolOf(request), { after, limit: limit + 1 })
       await server.turns.take(workers.length * listedWork)
-      return { workers }
+      return workersPage(workers, limit)
     },
   }
 }

@@ -5,6 +5,7 @@ import { parseDurationMs } from '../../base/units.ts'
 import type { GeneratorInfo } from '../../catalogue/catalogue.ts'
 import { type DefinitionJson, definitionJson } from '../../catalogue/definition.ts'
 import { generatorOptions } from '../../catalogue/options.ts'
+import { listedMax } from '../../commands/id-lease.ts'
 import { kinds } from '../../issuing/issuer.ts'
 
 /** A whole number in a query: no sign, no leading zero. */
@@ -89,6 +90,26 @@ const listedShape = z.object({
 
 /** A generator in a list. */
 export type ListedGenerator = z.output<typeof listedShape>
+
+/** The query of a list of worker ids. */
+export const workersPageQuery = {
+  after: wholeNumber(0, 65_535, 'the `next` of the page before').optional(),
+  limit: wholeNumber(1, listedMax, `how many at most (default ${listedMax})`).optional(),
+}
+/** What a page of worker ids has beside them. */
+export const nextWorker = z
+  .number()
+  .nullable()
+  .meta({ description: 'give it as `after` for the next page; null on the last' })
+
+/** The page of at most `limit` worker ids, of one more that was `found` unless the page is the last. */
+export function workersPage<Listed extends { readonly worker: number }>(
+  found: readonly Listed[],
+  limit: number,
+): { readonly workers: readonly Listed[]; readonly next: number | null } {
+  const workers = found.slice(0, limit)
+  return { workers, next: found.length > limit ? workers.at(-1)!.worker : null }
+}
 
 /** A page of generators. */
 export const pageShape = z

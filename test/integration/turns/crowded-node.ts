@@ -6,6 +6,8 @@ import { MeteredCatalogue } from '../../../src/catalogue/metered-catalogue.ts'
 import { generatorKey } from '../../../src/catalogue/stored.ts'
 import { createCommands } from '../../../src/commands/all.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
+import { plainWorkerKey } from '../../../src/issuing/plain-worker-records.ts'
+import { recordKey } from '../../../src/issuing/worker-records.ts'
 import { openAnyEngine } from '../../../src/legacy/open.ts'
 import { loadConfig } from '../../../src/node/config.ts'
 import { startNode } from '../../../src/node/start.ts'
@@ -15,6 +17,8 @@ import type { Filling } from './largest.ts'
 
 const generators = 20_000
 const namespaces = 1000
+/** Of generators, and of the pool that requests name. */
+const workerIds = 20_000
 /** More words are no request: `resp-arguments-max`. */
 const wordsMax = 1024
 
@@ -57,6 +61,30 @@ export async function startCrowdedNode(open = openAnyEngine): Promise<CrowdedNod
   const { value } = (await engine.read(generatorKey(nameOf(0))))!
   for (let index = 1; index < generators; index++)
     await engine.write(generatorKey(nameOf(index)), value, undefined)
+  const worker = {
+    owner: 'o',
+    holder: 'h',
+    epoch: 1,
+    boundUs: 9e15,
+    exclusive: false,
+    startUs: 0,
+    generator: 'g1',
+  }
+  for (let id = 0; id < workerIds; id++) await engine.write(recordKey(id), JSON.stringify(worker), undefined)
+  const plain = {
+    lease: 'l',
+    epoch: 1,
+    user: 'u',
+    sinceUs: 0,
+    untilUs: 9e15,
+    restUs: 0,
+    ttlUs: 0,
+    stable: false,
+  }
+  for (let id = 0; id < workerIds; id++) {
+    const record = JSON.stringify({ ...plain, owner: `host-${id}`, lastSeenMs: -1 })
+    await engine.write(plainWorkerKey(nameOf(0), id), record, undefined)
+  }
   for (let index = 0; index < namespaces; index++)
     await server.meters.namespaces.set(`n${index}`, { match: `n*?${index}`, idsPerSecond: 1e9 })
   const set = (name: string, ...rules: string[]) =>

@@ -179,9 +179,11 @@ test('ID.LEASES lists what is held and what rests, as the user may name it', asy
   const { holder, state } = byWorker.get(second.worker)!
   assert.deepEqual([holder, state], [desk.session.address, 'resting'])
   assert.doesNotMatch(JSON.stringify(all), new RegExp(first.lease.split('-')[2]!), 'no secret is shown')
-  assert.equal(((await desk.ask('ID.LEASES', 'COUNT', '1')) as unknown[]).length, 1)
   const workers = async (...words: string[]) =>
     ((await desk.ask('ID.LEASES', ...words)) as Lease[]).map(({ worker }) => worker)
+  const [lowest, ...others] = all.map(({ worker }) => worker)
+  assert.deepEqual(await workers('COUNT', '1'), [lowest])
+  assert.deepEqual(await workers('AFTER', String(lowest)), others)
   assert.deepEqual(await workers('MATCH', 'ev*'), [first.worker])
   desk.session.access = new Access('someone', undefined, ['oth*'])
   assert.deepEqual(await workers(), [second.worker])

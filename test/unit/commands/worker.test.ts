@@ -29,6 +29,24 @@ describe('ID.WORKER', () => {
     assert.equal(((await desk.ask(...claim, 'host-1')) as Lease).lastSeenMs, 2000)
   })
 
+  it('lists page by page', async () => {
+    const desk = new Desk()
+    for (const owner of ['a', 'b', 'c']) await desk.ask(...claim, owner)
+    const page = async (...words: string[]) =>
+      ((await desk.ask('ID.WORKER', 'LIST', 'payments', ...words)) as Lease[]).map(({ worker }) => worker)
+    assert.deepEqual(await page('COUNT', '2'), [0, 1])
+    assert.deepEqual(await page('COUNT', '2', 'AFTER', '1'), [2])
+    assert.deepEqual(await page('AFTER', '2'), [])
+    await desk.refuses([
+      [['ID.WORKER', 'LIST', 'payments', 'COUNT'], 'ERR syntax error'],
+      [
+        ['ID.WORKER', 'LIST', 'payments', 'COUNT', '1001'],
+        'LIMIT COUNT 1001 is above the limit of 1000; ask for fewer at a time',
+      ],
+      [['ID.WORKER', 'LIST', 'payments', 'AFTER', 'x'], 'ERR value is not an integer or out of range'],
+    ])
+  })
+
   it('lists in a turn that has room for every id', async (t) => {
     const desk = new Desk()
     for (const owner of ['a', 'b', 'c']) await desk.ask(...claim, owner)

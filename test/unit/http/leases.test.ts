@@ -38,9 +38,19 @@ describe('a worker lease over HTTP', () => {
     const renewed = await send('PATCH', `${leases}/${lease}?until=${span.untilUs}&ttl=1m`)
     assert.equal(renewed.json().untilUs, nowUs + 60_000_000)
     const held = { worker, by: 'caller', holder: 'mail', generator: 'event/a', user: 'default' }
-    assert.deepEqual((await send('GET', '/v1/leases?match=ev*&count=1')).json(), {
+    assert.deepEqual((await send('GET', '/v1/leases?match=ev*&limit=1')).json(), {
       workers: [{ ...held, fromUs: nowUs, untilUs: nowUs + 60_000_000, state: 'held' }],
+      next: null,
     })
+    const { lease: second, worker: higher, untilUs } = (await send('POST', leases)).json()
+    const page = async (after = '') => {
+      const { workers, next } = (await send('GET', `/v1/leases?match=ev*&limit=1${after}`)).json()
+      return [workers.map((each: { worker: number }) => each.worker), next]
+    }
+    const [low, high] = [worker, higher].sort((a, b) => a - b)
+    assert.deepEqual(await page(), [[low], low])
+    assert.deepEqual(await page(`&after=${low}`), [[high], null])
+    await send('DELETE', `${leases}/${second}?from=${nowUs}&until=${untilUs}`)
     const [, note] = (await send('GET', '/v1/generators/event%2Fa')).json().notes
     assert.equal(
       note,
@@ -72,7 +82,7 @@ describe('a worker lease over HTTP', () => {
       ['DELETE', `${leases}/x?from=1&until=-1`, /'until': must be Unix time in µs/],
       ['DELETE', `${leases}/1-1-${'0'.repeat(32)}?from=1`, /the return of a worker lease needs UNTIL/],
       ['DELETE', `${leases}/x?from=1&until=1`, /UNTIL is for worker leases, and this lease is none/],
-      ['GET', '/v1/leases?count=1001', /'count': must be a whole number from 1 to 1000/],
+      ['GET', '/v1/leases?limit=1001', /'limit': must be a whole number from 1 to 1000/],
     ] as const) {
       const { statusCode, json } = await send(method, path)
       assert.equal(statusCode, 400, path)

@@ -32,11 +32,24 @@ describe('a pool of worker ids over HTTP', () => {
           ...{ untilUs: nowUs + 120_000_000, stable: true, lastSeenMs: 1000 },
         },
       ],
+      next: null,
     })
     for (const returned of [true, false])
       assert.deepEqual((await send('DELETE', `${workers}/${lease}?seen=5`)).json(), { returned })
     const gone = await send('PATCH', `${workers}/${lease}`)
     assert.deepEqual([gone.statusCode, gone.json().code], [409, 'NOLEASE'])
+  })
+
+  test('is listed page by page', async () => {
+    const send = start()
+    for (const owner of ['a', 'b', 'c']) await send('POST', `${workers}?owner=${owner}`)
+    const page = async (query: string) => {
+      const { workers: listed, next } = (await send('GET', `${workers}?${query}`)).json()
+      return [listed.map((each: { worker: number }) => each.worker), next]
+    }
+    assert.deepEqual(await page('limit=2'), [[0, 1], 1])
+    assert.deepEqual(await page('limit=2&after=1'), [[2], null])
+    assert.deepEqual(await page('limit=3'), [[0, 1, 2], null])
   })
 
   test('is listed in a turn that has room for every id', async (t) => {

@@ -175,7 +175,7 @@ describe('a lease', () => {
       return { ...generator, floor: BigInt((server.clock.wall + 30 * minute) / 1000 - Date.UTC(2026, 0, 1)) }
     }
     await assert.rejects(server.leases.lease('event', asker), { code: 'CLOCK', retryAfterMs: 12 * 60_000 })
-    assert.deepEqual(await server.leases.list(), [])
+    assert.deepEqual(await server.listed(), [])
   })
 
   it('is refused for units of time that no limit could keep', async () => {

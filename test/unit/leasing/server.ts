@@ -2,6 +2,7 @@
 import { secretBytes } from '../../../src/base/clock.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { readWorker, recordKey, type WorkerRecord } from '../../../src/issuing/worker-records.ts'
+import type { ListedWorker } from '../../../src/leasing/listed-workers.ts'
 import { WorkerLeases } from '../../../src/leasing/worker-leases.ts'
 import { type NodeOptions, SharedEngine, startNode } from '../catalogue/node.ts'
 
@@ -28,5 +29,10 @@ export async function startServer(options: NodeOptions & { readonly random?: () 
     const stored = await engine.read(recordKey(id))
     return stored && readWorker(stored)
   }
-  return { ...node, leases, record }
+  const listed = async () => {
+    const workers: ListedWorker[] = []
+    for await (const worker of leases.list()) workers.push(worker)
+    return workers
+  }
+  return { ...node, leases, record, listed }
 }

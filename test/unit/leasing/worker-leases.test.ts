@@ -233,7 +233,7 @@ describe('a worker lease', () => {
       await assert.rejects(server.leases.lease('event', { ...asker, ttlMs }), code('ERR'), String(ttlMs))
     for (const holder of ['x'.repeat(129), 'a\nb', 'a\u202eb', 'a\u2028b', 'a\ud800'])
       await assert.rejects(server.leases.lease('event', { ...asker, holder }), code('ERR'), holder)
-    assert.deepEqual(await server.leases.list(), [])
+    assert.deepEqual(await server.listed(), [])
   })
 })
 
@@ -327,7 +327,7 @@ describe('a lost reply of the store', () => {
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
     server.engine.next('write', 'lose-reply')
     const lease = await server.leases.lease('event', asker)
-    const listed = await server.leases.list()
+    const listed = await server.listed()
     assert.equal(listed.length, 2)
     assert.equal(listed.filter(({ worker }) => worker === lease.worker).length, 1)
     server.engine.next('write', 'lose-reply', 2)
