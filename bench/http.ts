@@ -31,7 +31,7 @@ const cases: readonly Case[] = [
   {
     name: '100 ids as tinyid’s clients ask for them',
     method: 'GET',
-    path: '/tinyid/id/nextIdSimple?bizType=order&token=bench&batchSize=100',
+    path: '/tinyid/id/nextIdSimple?bizType=order&token=benchmark-of-100-ids&batchSize=100',
   },
 ]
 
@@ -47,7 +47,7 @@ export async function http(lifetime: Lifetime, effort: Effort): Promise<Section[
 async function startOurs(lifetime: Lifetime, checkout?: string): Promise<FahaoServer> {
   const fahao = await startFahao(lifetime, {
     ...(checkout && { checkout }),
-    args: ['--log-level', 'warn', '--compat', 'tinyid', '--tinyid-tokens', 'bench=order'],
+    args: ['--log-level', 'warn', '--compat', 'tinyid', '--tinyid-tokens', 'benchmark-of-100-ids=order'],
   })
   // Ten digits from the first id to the last, so that all bodies of a case have the same size.
   await request(`${fahao.http}/v1/generators/order`, 'PUT', { kind: 'sequence', start: '1000000000' })

@@ -213,6 +213,8 @@ function wire(config: Config, parts: Parts): FahaoNode {
   const leasing = { engine, timeline, catalogue, random: parts.random, secret: secretBytes, quotas }
   const inHand = new InHand(catalogue, parts.clock)
   let closing: Promise<void> | undefined
+  // It is called for every request, and the engine is a proxy, which makes a function of each look-up.
+  const { owns } = engine
   const server: ServerView = {
     version,
     runId: parts.runId,
@@ -263,7 +265,7 @@ function wire(config: Config, parts: Parts): FahaoNode {
     membership,
     mayIssue() {
       copies.check()
-      return membership?.cluster.check() ?? engine.owns?.() ?? true
+      return membership?.cluster.check() ?? owns?.() ?? true
     },
     health: () =>
       healthOf({
