@@ -22,7 +22,7 @@ type Times = Map<string, number>
 
 /** For a test or a suite that hangs: several times what the longest takes on a slow machine. */
 const timeoutMs = 10 * 60_000
-const slowestShown = 10
+const slowestShown = 25
 const countLine = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/
 
 /** Keeps files in memory. */

@@ -7,6 +7,9 @@ sh scripts/prepare.sh
 sh scripts/system-packages.sh "$@" || true
 PATH="$PWD/node_modules/.bin:$PATH"
 export PATH
-tsc --noEmit
+# Types and lint at the same time: each uses one core for half a minute.
+tsc --noEmit &
+types=$!
 biome check --error-on-warnings .
+wait "$types"
 exec node scripts/suites.ts "$@"

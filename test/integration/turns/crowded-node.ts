@@ -18,7 +18,7 @@ import type { Filling } from './largest.ts'
 const generators = 20_000
 const namespaces = 1000
 /** Of generators, and of the pool that requests name. */
-const workerIds = 20_000
+const workerIds = 10_000
 /** More words are no request: `resp-arguments-max`. */
 const wordsMax = 1024
 
