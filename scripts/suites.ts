@@ -2,9 +2,8 @@
  * Runs test files and ends with one summary: `node scripts/suites.ts [--all | --rest] [place …] [--name PATTERN]`.
  *
  * Without arguments: the files of `npm test`. With `--rest`: all others. With `--all`: both. A place is a folder, a
- * file or a glob, and replaces that choice. Files run two at a time on two cores (with `--rest` and `--all`: three),
- * then those that must run alone: two runs of node:test, whose counts are added up at the end. test-lists.ts says which
- * file belongs to what.
+ * file or a glob, and replaces that choice. One file more than there are cores runs at a time, then those that must run
+ * alone: two runs of node:test, whose counts are added up at the end. test-lists.ts says which file belongs to what.
  */
 import { globSync, statfsSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -37,8 +36,8 @@ const { values, positionals } = parseArgs({
 const existing = testFiles(['test'])
 const runsAlone = matcher(existing, alone)
 const chosen = filesOf(values.all ? 'all' : values.rest ? 'rest' : 'short', existing)
-// The files of the rest start databases and wait for leases: of three, two keep two cores busy.
-const extra = values.rest || values.all ? 1 : 0
+// Many files start servers and wait for them: of three, two keep two cores busy.
+const together = availableParallelism() + 1
 const files = positionals.length > 0 ? testFiles(positionals) : chosen
 if (files.length === 0) {
   console.error(`No *.test.ts in ${positionals.join(', ')}: name a folder, a file or a glob.`)
@@ -69,7 +68,7 @@ async function* events(): AsyncGenerator<TestEvent> {
   const counts: Counts = new Map()
   const times: Times = new Map()
   const sharing = files.filter((file) => !runsAlone(file))
-  yield* oneRun(sharing, availableParallelism() + extra, counts, times)
+  yield* oneRun(sharing, together, counts, times)
   yield* oneRun(files.filter(runsAlone), 1, counts, times)
   yield diagnostic(`The ${slowestShown} slowest files:`)
   const slowest = [...times].sort(([, one], [, other]) => other - one).slice(0, slowestShown)
