@@ -1,8 +1,12 @@
 /** The list of worker ids that are taken. */
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
+import { untilOthersHaveRun } from '../engine/rounds.ts'
 import { idOf, othersKey, readWorker, workerRecords } from '../issuing/worker-records.ts'
 import { restsSinceAdvance } from './free-workers.ts'
+
+/** Records that are read in one turn of the event loop. */
+const turnSize = 250
 
 /** A worker id that is held, or rests until the time that was reserved of it has passed. */
 export type ListedWorker = {
@@ -19,8 +23,8 @@ export type ListedWorker = {
 }
 
 /**
- * Yields the worker ids above `after` that are held or rest, in ascending order. A record is read when its id is asked for:
- * there may be 65,536. UNAVAILABLE, ENGINE.
+ * Yields the worker ids above `after` that are held or rest, in ascending order. Others run meanwhile: there may be 65,536
+ * records. UNAVAILABLE, ENGINE.
  */
 export async function* listedWorkers(
   engine: Engine,
@@ -32,7 +36,10 @@ export async function* listedWorkers(
   const others = records.find(({ key }) => key === othersKey)
   const othersUs = others === undefined ? 0 : readWorker(others).boundUs
   const byId = new Map(records.map((stored) => [idOf(stored), stored]))
-  for (const worker of [...byId.keys()].filter((id) => id > after).sort((a, b) => a - b)) {
+  const ids = [...byId.keys()].filter((id) => id > after).sort((a, b) => a - b)
+  for (const [index, worker] of ids.entries()) {
+    // Also where no id is yielded for long: most records may be of times that have passed.
+    if (index % turnSize === turnSize - 1) await untilOthersHaveRun()
     const record = readWorker(byId.get(worker)!)
     if (record.boundUs <= nowUs) continue
     yield {

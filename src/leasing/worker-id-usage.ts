@@ -8,14 +8,11 @@
  */
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
-import { untilOthersHaveRun } from '../engine/rounds.ts'
 import { callersShare } from './free-workers.ts'
 import { type ListedWorker, listedWorkers } from './listed-workers.ts'
 
 const countEveryUs = 10_000_000
 const recentUs = 1_000_000
-/** Records that are read in one turn of the event loop. */
-const turnSize = 250
 
 /** Worker ids at one moment. */
 export class WorkerIdCount {
@@ -91,10 +88,7 @@ export class WorkerIdUsage {
 
   async #read(): Promise<WorkerIdCount> {
     const listed: ListedWorker[] = []
-    for await (const worker of listedWorkers(this.#engine, this.#timeline)) {
-      listed.push(worker)
-      if (listed.length % turnSize === 0) await untilOthersHaveRun()
-    }
+    for await (const worker of listedWorkers(this.#engine, this.#timeline)) listed.push(worker)
     return new WorkerIdCount(listed)
   }
 

@@ -213,7 +213,7 @@ function wire(config: Config, parts: Parts): FahaoNode {
   const leasing = { engine, timeline, catalogue, random: parts.random, secret: secretBytes, quotas }
   const inHand = new InHand(catalogue, parts.clock)
   let closing: Promise<void> | undefined
-  // It is called for every request, and the engine is a proxy, which makes a function of each look-up.
+  // `mayIssue` calls it for every request. The engine is a proxy, which makes a new function at each look-up.
   const { owns } = engine
   const server: ServerView = {
     version,

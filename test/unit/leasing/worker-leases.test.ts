@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type ErrorCode, FahaoError, hasCode } from '../../../src/base/errors.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { recordKey } from '../../../src/issuing/worker-records.ts'
 import { repairWorkers } from '../../../src/recovery/repair-workers.ts'
 import { draw } from '../catalogue/node.ts'
 import { FakeClock } from '../fake-clock.ts'
@@ -318,6 +319,22 @@ describe('an alteration during a lease', () => {
       const floorUs = Date.UTC(2026, 0, 1) * 1000 + Number(floor) * 1000
       assert.ok(lease.fromUs >= floorUs && lease.untilUs > lease.fromUs)
     }
+  })
+})
+
+describe('the list of worker ids', () => {
+  it('lets others run while it reads records of times that have passed', async () => {
+    const server = await startServer()
+    const past = { owner: 'o', holder: 'h', epoch: 1, boundUs: 1, exclusive: false }
+    for (let id = 0; id < 900; id++) await server.engine.write(recordKey(id), JSON.stringify(past), undefined)
+    let rounds = 0
+    let next = setImmediate(function count() {
+      rounds++
+      next = setImmediate(count)
+    })
+    assert.deepEqual(await server.listed(), [])
+    clearImmediate(next)
+    assert.ok(rounds >= 3, `${rounds} rounds`)
   })
 })
 
