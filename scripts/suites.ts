@@ -2,27 +2,31 @@
  * Runs test files and ends with one summary: `node scripts/suites.ts [--all | --rest] [place …] [--name PATTERN]`.
  *
  * Without arguments: the files of `npm test`. With `--rest`: all others. With `--all`: both. A place is a folder, a
- * file or a glob, and replaces that choice. One file more than there are cores runs at a time, then those that must run
+ * file or a glob, and replaces that choice. A test file is a process; the unit tests of a room share one, because the start of a
+ * process takes longer than most of them. One process more than there are cores runs at a time, then those that must run
  * alone: two runs of node:test, whose counts are added up at the end. test-lists.ts says which file belongs to what.
  */
-import { globSync, statfsSync, statSync } from 'node:fs'
+import { globSync, mkdtempSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { parseArgs } from 'node:util'
-import { alone, filesOf, matcher } from './test-lists.ts'
+import { alone, filesOf, matcher, processesOf } from './test-lists.ts'
 
 type TestEvent = ReturnType<typeof run> extends AsyncIterable<infer Event> ? Event : never
 type Counts = Map<string, number>
-/** Milliseconds that a file took, from the start of its process to its end. */
+/** Milliseconds that a process took, from its start to its end, by its file. */
 type Times = Map<string, number>
 
 /** For a test or a suite that hangs: several times what the longest takes on a slow machine. */
 const timeoutMs = 10 * 60_000
 const slowestShown = 25
 const countLine = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/
+
+/** What files that run the tests of several are shown as. */
+const names = new Map<string, string>()
 
 /** Keeps files in memory. */
 const memory = '/dev/shm'
@@ -54,6 +58,21 @@ function testFiles(places: readonly string[]): string[] {
   return [...new Set(patterns.flatMap((pattern) => globSync(pattern)))].sort()
 }
 
+/** A file that runs the tests of several. Its first test is over when all are loaded, so that none runs before. */
+function joined(folder: string, name: string, some: readonly string[]): string {
+  const path = join(folder, `${name.replaceAll('/', '-')}.test.mjs`)
+  names.set(path, `${name} (${some.length} files)`)
+  const loads = some.map((file) => `await import(${JSON.stringify(resolve(file))})`)
+  const title = JSON.stringify(`${name} loads`)
+  const first = [
+    "import { test } from 'node:test'",
+    'const loaded = Promise.withResolvers()',
+    `test(${title}, () => loaded.promise)`,
+  ]
+  writeFileSync(path, [...first, ...loads, 'loaded.resolve()', ''].join('\n'))
+  return path
+}
+
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }
@@ -67,10 +86,20 @@ function freeBytes(folder: string): number {
 async function* events(): AsyncGenerator<TestEvent> {
   const counts: Counts = new Map()
   const times: Times = new Map()
-  const sharing = files.filter((file) => !runsAlone(file))
-  yield* oneRun(sharing, together, counts, times)
-  yield* oneRun(files.filter(runsAlone), 1, counts, times)
-  yield diagnostic(`The ${slowestShown} slowest files:`)
+  const processes = processesOf(files.filter((file) => !runsAlone(file)))
+  const folder = mkdtempSync(resolve('node_modules/.cache/suites-'))
+  try {
+    yield* oneRun(
+      processes.map(({ name, files }) => (files.length === 1 ? files[0]! : joined(folder, name, files))),
+      together,
+      counts,
+      times,
+    )
+    yield* oneRun(files.filter(runsAlone), 1, counts, times)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+  yield diagnostic(`The ${slowestShown} slowest processes:`)
   const slowest = [...times].sort(([, one], [, other]) => other - one).slice(0, slowestShown)
   for (const [file, ms] of slowest) yield diagnostic(`${(ms / 1000).toFixed(1).padStart(6)} s ${file}`)
   for (const [name, count] of counts) yield diagnostic(`${name} ${count}`)
@@ -93,7 +122,7 @@ async function* oneRun(
     if (event.type === 'test:fail') process.exitCode = 1
     // The run of a file is a test that has the name of the file.
     if (event.type === 'test:complete' && event.data.nesting === 0 && some.includes(event.data.name))
-      times.set(event.data.name, event.data.details.duration_ms)
+      times.set(names.get(event.data.name) ?? event.data.name, event.data.details.duration_ms)
     const count = event.type === 'test:diagnostic' ? countLine.exec(event.data.message) : null
     if (count && event.type === 'test:diagnostic' && event.data.nesting === 0) {
       counts.set(count[1]!, (counts.get(count[1]!) ?? 0) + Number(count[2]))

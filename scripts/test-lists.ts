@@ -1,6 +1,6 @@
 /**
- * Which test files `npm test` runs, and which files run alone. An entry is a file or a folder. The runner refuses an
- * entry that matches no test file.
+ * Which test files `npm test` runs, which files share a process, and which run alone. An entry is a file or a folder.
+ * The runner refuses an entry that matches no test file.
  *
  * A test file that `inNpmTest` does not name belongs to the rest. `npm run test:all` and `.ci/run` run the rest too.
  */
@@ -42,6 +42,20 @@ export const alone: readonly string[] = [
   'test/fault/hostile.test.ts', // compares the waits of a client with and without an attack
   'test/fault/hostile-http.test.ts', // limits the median wait of a client under an attack
 ]
+
+/** The rooms of the unit tests. The test files of a room share a process: they leave nothing behind that others see. */
+const unitRoom = /^test\/unit\/[^/]+(?=\/)/
+
+/** Test files that one process runs. */
+export type TestProcess = { readonly name: string; readonly files: readonly string[] }
+
+/** The processes of `files`, those with the most files first. */
+export function processesOf(files: readonly string[]): TestProcess[] {
+  const groups = Map.groupBy(files, (file) => unitRoom.exec(file)?.[0] ?? file)
+  return [...groups]
+    .map(([name, files]) => ({ name, files }))
+    .sort((left, right) => right.files.length - left.files.length)
+}
 
 /** The part of the test files to run: those of `npm test`, all others, or both. */
 export type Part = 'short' | 'rest' | 'all'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { alone, filesOf, matcher } from '../scripts/test-lists.ts'
+import { alone, filesOf, matcher, processesOf } from '../scripts/test-lists.ts'
 
 describe('the lists of test files', () => {
   const files = globSync('test/**/*.test.ts', { cwd: join(import.meta.dirname, '..') }).sort()
@@ -17,6 +17,26 @@ describe('the lists of test files', () => {
     const both = [...filesOf('short', files), ...filesOf('rest', files)]
     assert.deepEqual(both.sort(), files)
     assert.deepEqual(filesOf('all', files), files)
+  })
+
+  test('put the unit tests of a room into one process, and every other file into its own', () => {
+    const some = [
+      'test/a.test.ts',
+      'test/unit/ids/b.test.ts',
+      'test/unit/ids/sub/c.test.ts',
+      'test/unit/d.test.ts',
+    ]
+    assert.deepEqual(processesOf(some), [
+      { name: 'test/unit/ids', files: [some[1], some[2]] },
+      { name: 'test/a.test.ts', files: [some[0]] },
+      { name: 'test/unit/d.test.ts', files: [some[3]] },
+    ])
+    assert.deepEqual(
+      processesOf(files)
+        .flatMap(({ files }) => files)
+        .sort(),
+      files,
+    )
   })
 
   test('leave a file that no entry names to the rest', () => {

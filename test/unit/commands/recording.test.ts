@@ -118,4 +118,6 @@ test('a command that fails in the middle is in the audit trail with what it has 
   ])
   const [newest] = await desk.trail.stored()
   assert.equal(newest!.detail, 'then an error')
+  // The users of all desks are the same.
+  await desk.ask('acl', 'setuser', 'default', 'on', 'nopass', '~*', '&*', '+@all')
 })
