@@ -6,7 +6,7 @@
  * process takes longer than most of them. One process more than there are cores runs at a time, then those that must run
  * alone: two runs of node:test, whose counts are added up at the end. test-lists.ts says which file belongs to what.
  */
-import { globSync, mkdtempSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, mkdtempSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
@@ -28,6 +28,7 @@ const countLine = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) 
 /** What files that run the tests of several are shown as. */
 const names = new Map<string, string>()
 
+const cache = resolve('node_modules/.cache')
 /** Keeps files in memory. */
 const memory = '/dev/shm'
 /** For the data of several databases at once. */
@@ -48,7 +49,7 @@ if (files.length === 0) {
   process.exit(1)
 }
 // Test files are many, and each is a process: with its modules compiled and their types taken out, it starts in half the time.
-process.env.NODE_COMPILE_CACHE ??= resolve('node_modules/.cache/compiled')
+process.env.NODE_COMPILE_CACHE ??= join(cache, 'compiled')
 // A sync of a file in memory takes no time, and processes that are killed lose nothing there either.
 if (process.env.TMPDIR === undefined && freeBytes(memory) >= roomBytes) process.env.TMPDIR = memory
 Readable.from(events()).compose(spec).pipe(process.stdout)
@@ -87,7 +88,8 @@ async function* events(): AsyncGenerator<TestEvent> {
   const counts: Counts = new Map()
   const times: Times = new Map()
   const processes = processesOf(files.filter((file) => !runsAlone(file)))
-  const folder = mkdtempSync(resolve('node_modules/.cache/suites-'))
+  mkdirSync(cache, { recursive: true })
+  const folder = mkdtempSync(join(cache, 'suites-'))
   try {
     yield* oneRun(
       processes.map(({ name, files }) => (files.length === 1 ? files[0]! : joined(folder, name, files))),
