@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { password, superuser } from '../test/launch/database.ts'
 import { startFahao } from '../test/launch/fahao.ts'
+import { guardTables, upstreamOf } from '../test/launch/guards.ts'
 import type { Lifetime } from '../test/launch/lifetime.ts'
 import { startMariaDb } from '../test/launch/mariadb.ts'
 import { freePort, temporaryFolder } from '../test/launch/places.ts'
@@ -76,6 +77,7 @@ async function startAll(lifetime: Lifetime): Promise<readonly Contender[]> {
   for (const [name, start] of Object.entries(starts))
     contenders.push({ name, database: databases.get(name)!, ...(await start(lifetime, upstream)) })
   const database = databases.get('Fahao')!
+  await guardTables(mariaDb, [`${database}.sbtest1.id`])
   return [...contenders, { name: 'Fahao', database, ...(await startProxy(lifetime, upstream, database)) }]
 }
 
@@ -193,7 +195,7 @@ async function startProxy(
     command: process.execPath,
     args: [
       join(import.meta.dirname, '..', 'dist', 'cli', 'fahao.js'),
-      ...['proxy', '--listen', `127.0.0.1:${port}`, '--upstream', `mysql://127.0.0.1:${upstream}`],
+      ...['proxy', '--listen', `127.0.0.1:${port}`, '--upstream', upstreamOf({ port: upstream })],
       ...['--url', fahao.http, '--table', `${database}.sbtest1.id=sbtest`],
     ],
     readyWhen: { port },

@@ -5,7 +5,7 @@
 import { connect } from '#client'
 import { type ErrorCode, errorKinds, FahaoError } from '../base/errors.ts'
 import type { IdMaker } from '../proxy/id-supply.ts'
-import { goneError } from '../proxy/pacing.ts'
+import { goneError } from '../proxy/id-supply.ts'
 import { type CredentialOptions, passwordOrToken } from './credentials.ts'
 import { UsageError } from './exit-codes.ts'
 import { fetchWith, type TlsFiles } from './http-request.ts'
@@ -55,14 +55,14 @@ export async function clientSupply({
 class Supply implements ClientSupply {
   readonly #client: Client
   /** Those that have answered. */
-  readonly #open = new Map<string, Generator>()
+  readonly #generators = new Map<string, Generator>()
 
   constructor(client: Client) {
     this.#client = client
   }
 
   tryDraw(name: string, count: number): Drawn | undefined {
-    const generator = this.#open.get(name)
+    const generator = this.#generators.get(name)
     if (generator === undefined || count > 1) return undefined
     const isText = generator.isFormatted
     const id = isText ? generator.tryNextText() : generator.tryNext()
@@ -81,16 +81,10 @@ class Supply implements ClientSupply {
     }
   }
 
-  tryIsText(name: string): boolean | undefined {
-    return this.#open.get(name)?.isFormatted
-  }
-
-  async openIsText(name: string, signal: AbortSignal): Promise<boolean> {
-    try {
-      return (await this.#opened(name, signal)).isFormatted
-    } catch (error) {
+  open(name: string, signal: AbortSignal): Promise<unknown> {
+    return this.#opened(name, signal).catch((error) => {
       throw asOwn(error)
-    }
+    })
   }
 
   close(): Promise<void> {
@@ -98,8 +92,8 @@ class Supply implements ClientSupply {
   }
 
   async #opened(name: string, signal: AbortSignal): Promise<Generator> {
-    const generator = this.#open.get(name) ?? (await this.#client.generator(name))
-    this.#open.set(name, generator)
+    const generator = this.#generators.get(name) ?? (await this.#client.generator(name))
+    this.#generators.set(name, generator)
     // Opening one has no signal, and draws no id.
     if (signal.aborted) throw goneError()
     return generator

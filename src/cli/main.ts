@@ -63,6 +63,8 @@ export function program(): Command {
     )
     .version(version)
     .helpCommand(false)
+    // Options behind a verb are those of the verb: `proxy check` has some that `proxy` has too.
+    .enablePositionalOptions()
     .exitOverride()
     .showHelpAfterError('(--help lists verbs and flags)')
     .configureHelp({ sortSubcommands: false, showGlobalOptions: false, minWidthToWrap: 20 })

@@ -86,13 +86,9 @@ class Maker implements IdMaker {
     })
   }
 
-  tryIsText(): undefined {
-    return undefined
-  }
-
   /** Creates the generator if `auto-create` has a rule for it, as a draw does. */
-  openIsText(name: string, signal: AbortSignal): Promise<boolean> {
-    return this.#until(signal, async (caller) => (await caller.open(name)).definition.format !== undefined)
+  open(name: string, signal: AbortSignal): Promise<unknown> {
+    return this.#until(signal, (caller) => caller.open(name))
   }
 
   async #until<Result>(signal: AbortSignal, work: (caller: Caller) => Promise<Result>): Promise<Result> {

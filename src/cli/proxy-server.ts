@@ -16,6 +16,7 @@ import { upstreamUrl } from '../node/mysql-proxy-settings.ts'
 import { version } from '../node/version.ts'
 import type { IdMaker } from '../proxy/id-supply.ts'
 import { type ProxyServer, startProxy } from '../proxy/server.ts'
+import type { Upstream } from '../proxy/socket-pair.ts'
 import { parseFilledColumn } from '../proxy/sql/filled-columns.ts'
 import type { SupplyOptions } from './client-supply.ts'
 import { openTls } from './listener-tls.ts'
@@ -85,8 +86,12 @@ export async function openProxy(
   address: Address,
   { log, tls, maker }: ProxyParts,
 ): Promise<ProxyServer> {
-  const upstream = config.upstream!
-  const ca = config.upstreamCa === undefined ? undefined : await readCa(config.upstreamCa)
+  const upstream = await upstreamOf(config)
+  if (upstream === undefined) throw configError('no upstream; name the MySQL server with --upstream')
+  if (config.table.length > 0 && upstream.user === undefined)
+    throw configError(
+      'upstream has no user: the proxy looks whether the tables refuse rows without an id, with a user of its own; write mysql://USER:PASSWORD@HOST:PORT',
+    )
   /** Writes a warning, unless one was written lately. */
   const warning = () => {
     let warnedUs = Number.NEGATIVE_INFINITY
@@ -106,7 +111,7 @@ export async function openProxy(
   const proxy = await startProxy({
     ...address,
     backlog: config.listenBacklog,
-    upstream: { ...upstream, ca },
+    upstream,
     filled:
       maker && config.table.length > 0 ? { columns: config.table.map(parseFilledColumn), maker } : undefined,
     tls,
@@ -125,6 +130,11 @@ export async function openProxy(
     onUpstreamError: (reason) => warnOfServer(`the MySQL server at ${server} cannot be reached: ${reason}`),
     onMissingId: (reason) =>
       warnOfIds(`an INSERT through the MySQL proxy got no id, and was not sent: ${reason}`),
+    onUnguarded: ({ database, table, column }, { missing }) =>
+      log.warn(
+        `the MySQL proxy fills in no ids of ${database}.${table}.${column}: ${missing.join('; ')}; \`fahao proxy check\` prints the statements that are missing`,
+      ),
+    onUnseen: (reason) => warnOfServer(`the MySQL proxy cannot look at the tables of ${server}: ${reason}`),
     onLost: (reason) => warnOfLoss(`a connection through the MySQL proxy to ${server} was ended: ${reason}`),
     onError: (error) => log.error({ err: error }, 'a connection of the MySQL proxy failed'),
   })
@@ -135,6 +145,11 @@ export async function openProxy(
       )
   })
   return proxy
+}
+
+/** The MySQL server, with the authorities of its certificate. */
+export async function upstreamOf({ upstream, upstreamCa }: Config): Promise<Upstream | undefined> {
+  return upstream && { ...upstream, ca: upstreamCa === undefined ? undefined : await readCa(upstreamCa) }
 }
 
 async function readCa(file: string): Promise<Buffer> {

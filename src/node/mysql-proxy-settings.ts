@@ -21,25 +21,44 @@ export type UpstreamUrl = {
   readonly address: Address
   /** Whether the proxy speaks TLS with it. */
   readonly isTls: boolean
+  /** Who looks whether the tables refuse rows without an id; undefined: none is filled in. */
+  readonly user?: string
+  readonly password?: string
 }
 
 const defaultPort = 3306
 
-/** `mysql://HOST:PORT`, or `mysqls://HOST:PORT` with TLS. Users, passwords and databases are the clients' own. */
+/**
+ * `mysql://USER:PASSWORD@HOST:PORT`, or `mysqls://…` with TLS. The user is the proxy's own, who looks at the filled tables. Users,
+ * passwords and databases of clients are their own.
+ */
 export const upstreamUrl: ValueType<UpstreamUrl> = {
   read(given) {
-    const [, scheme, place = '', more] = /^(mysqls?):\/\/([^/?@]+)\/?(.*)$/.exec(given) ?? []
+    const [, scheme, login, place = '', more] =
+      /^(mysqls?):\/\/(?:([^/?]*)@)?([^/?@]+)\/?(.*)$/.exec(given) ?? []
     if (scheme === undefined || more !== '') {
       throw configError(
-        `${shown(given)} is no MySQL server; write mysql://HOST:PORT, or mysqls://HOST:PORT with TLS, without a user and a database: each client gives its own`,
+        `${shown(given)} is no MySQL server; write mysql://USER:PASSWORD@HOST:PORT, or mysqls:// with TLS, without a database`,
       )
     }
     const hasPort = /:\d+$/.test(place) && !/^\[?[^\]]*:[^\]]*:[^\]]*$/.test(place)
     const text = hasPort ? place : `${place}:${defaultPort}`
-    return { address: address.read(text), isTls: scheme === 'mysqls' }
+    return { address: address.read(text), isTls: scheme === 'mysqls', ...loginOf(login) }
   },
-  show: ({ address, isTls }) => `mysql${isTls ? 's' : ''}://${addressText(address)}`,
+  show: ({ address, isTls, user }) =>
+    `mysql${isTls ? 's' : ''}://${user === undefined ? '' : `${encodeURIComponent(user)}@`}${addressText(address)}`,
   takes: 'URL',
+}
+
+/** The user and the password of a URL, in which other characters than letters and digits may be written as %40. */
+function loginOf(login: string | undefined): Pick<UpstreamUrl, 'user' | 'password'> {
+  if (login === undefined) return {}
+  const [user = '', ...password] = login.split(':')
+  try {
+    return { user: decodeURIComponent(user), password: decodeURIComponent(password.join(':')) }
+  } catch {
+    throw configError('the user or the password of a URL has a % that begins no character; write it as %25')
+  }
 }
 
 /** The URLs of the nodes of one service, each with its password hidden where it is shown. */
@@ -67,7 +86,7 @@ export const mysqlProxySettings = {
   ),
   upstream: setting(
     optional(upstreamUrl),
-    'the MySQL or MariaDB server behind the proxy: mysql://HOST:PORT, or mysqls://HOST:PORT with TLS',
+    'the MySQL or MariaDB server behind the proxy: mysql://USER:PASSWORD@HOST, or mysqls:// with TLS; that user looks whether the tables of `table` refuse rows without an id',
   ),
   table: setting(
     words('DATABASE.TABLE.COLUMN=GENERATOR'),
@@ -132,7 +151,7 @@ export const mysqlProxySettings = {
   ),
   proxyStatementMaxBytes: setting(
     size('1MiB', '1GiB'),
-    'longest statement, where ids are filled in: it is held until it is whole',
+    'longest statement into which ids are filled; a longer one passes as it came',
     '16MiB',
   ),
   proxyStatementsMax: setting(

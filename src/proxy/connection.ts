@@ -12,14 +12,13 @@ import type { Clock } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
 import type { RequestFigures } from '../node/request-figures.ts'
 import type { Sender, UnreadBudget } from '../node/unread-budget.ts'
-import { failed, noServer, outOfOrder, shuttingDown, tooLong, unclear, unreachable } from './endings.ts'
-import type { Filling } from './filling.ts'
+import { failed, noServer, shuttingDown, unclear, unreachable } from './errors.ts'
 import type { ProxyLimits } from './limits.ts'
-import { type LoggedIn, Login } from './login.ts'
+import { type LoggedIn, Login, type LoginHost } from './login.ts'
 import { errorPacket, type MysqlError, quitPacket } from './protocol.ts'
-import { Relay } from './relay.ts'
-import { SocketPair } from './socket-pair.ts'
-import { dialUpstream, type Upstream } from './upstream.ts'
+import { Relay, type RelayHost } from './relay.ts'
+import { dialUpstream, type PairHost, SocketPair, type Upstream } from './socket-pair.ts'
+import type { Filling } from './statement-filler.ts'
 
 /** Counters of a proxy. */
 export type ProxyTotals = {
@@ -57,10 +56,11 @@ const outstandingMax = 4096
 /** Replies that a client may leave unread until it is not read, in bytes. */
 const unreadBytesMax = 1_048_576
 
-/** A connection through the proxy. */
-export class Connection implements Sender {
+/** A connection through the proxy. Its parts call it by the interfaces that it implements. */
+export class Connection implements Sender, PairHost, LoginHost, RelayHost {
   /** Bytes that the client was sent. A socket counts its own anew each time, over all that waits in it. */
   bytesOut = 0
+  readonly limits: ProxyLimits
   readonly #host: ConnectionHost
   readonly #pair: SocketPair
   #login: Login | undefined
@@ -70,8 +70,7 @@ export class Connection implements Sender {
   #unmeasured = 0
   #sinceUs = 0
   #isFinishing = false
-  /** The client has sent what is no command, and has not been told yet: replies to commands before it are missing. */
-  #isLost = false
+  #hasClientEnded = false
   /** The client's side has been ended, or is gone. */
   #isOver = false
   #isGone = false
@@ -82,10 +81,11 @@ export class Connection implements Sender {
 
   constructor(client: Socket, host: ConnectionHost) {
     this.#host = host
+    this.limits = host.limits
     this.#silentSinceUs = this.#host.clock.monoUs()
     this.#deadlineUs = this.#silentSinceUs + host.limits.loginTimeoutMs * 1000
-    this.#pair = this.#makePair(client)
-    this.#login = this.#makeLogin()
+    this.#pair = new SocketPair(client, dialUpstream(host.upstream), this)
+    this.#login = new Login(this)
     // Until it is greeted.
     client.pause()
   }
@@ -101,6 +101,14 @@ export class Connection implements Sender {
     return this.#pair.client.destroyed ? 0 : (this.#relay?.countedBytes ?? 0)
   }
 
+  get offersTls(): boolean {
+    return this.#host.secureClient !== undefined
+  }
+
+  get isUpstreamTls(): boolean {
+    return this.#host.upstream.isTls
+  }
+
   /** The connection of the client speaks TLS from now on. */
   secured(socket: Socket): void {
     this.#pair.replaceClient(socket)
@@ -110,7 +118,7 @@ export class Connection implements Sender {
   /** Ends as soon as every command has been answered outside of a transaction. */
   finish(): void {
     this.#isFinishing = true
-    if (this.#login !== undefined) return this.#refuse(this.#login.isGreeted ? 2 : 0, shuttingDown)
+    if (this.#login !== undefined) return this.refuse(this.#login.isGreeted ? 2 : 0, shuttingDown)
     this.#finishIfIdle()
   }
 
@@ -122,53 +130,28 @@ export class Connection implements Sender {
   /** Whether one of its deadlines has passed. Call it regularly. */
   isOverdue(nowUs: number): boolean {
     if (this.#login?.isGreeted === false && nowUs > this.#deadlineUs && !this.#isOver) {
-      this.#serverFailed('it does not answer')
+      this.serverFailed('it does not answer')
       return false
     }
     if ((this.#login !== undefined || this.#isOver) && nowUs > this.#deadlineUs) return true
-    const isBusy = this.#relay !== undefined && (this.#relay.outstanding > 0 || this.#relay.isSuspended)
+    const isBusy = this.#relay !== undefined && !this.#isAnswered(this.#relay)
     if (this.#isActive || isBusy) this.#silentSinceUs = nowUs
     this.#isActive = false
-    const { idleTimeoutMs } = this.#host.limits
+    const { idleTimeoutMs } = this.limits
     return idleTimeoutMs > 0 && nowUs - this.#silentSinceUs > idleTimeoutMs * 1000
   }
 
-  #makePair(client: Socket): SocketPair {
-    return new SocketPair(client, dialUpstream(this.#host.upstream), {
-      fromClient: (chunk) => this.#fromClient(chunk),
-      fromServer: (chunk) => this.#fromServer(chunk),
-      mayReadClient: () =>
-        this.#relay === undefined
-          ? this.#login?.isGreeted === true
-          : this.#relay.outstanding <= outstandingMax &&
-            this.#relay.mayRead &&
-            this.unreadBytes <= unreadBytesMax,
-      unreadChanged: () => this.#host.unread.update(this),
-      clientEnded: () => this.#clientEnded(),
-      serverEnded: () => this.#serverEnded(),
-      clientClosed: () => this.#clientClosed(),
-      serverClosed: () => this.#serverClosed(),
-      serverFailed: (reason) => this.#serverFailed(reason),
-      fail: (error) => this.#fail(error),
-    })
+  mayReadClient(): boolean {
+    if (this.#relay === undefined) return this.#login?.isGreeted === true
+    const isBehind = this.#relay.outstanding > outstandingMax || !this.#relay.mayRead
+    return !isBehind && this.unreadBytes <= unreadBytesMax
   }
 
-  #makeLogin(): Login {
-    const { secureClient, upstream } = this.#host
-    return new Login({
-      offersTls: secureClient !== undefined,
-      isUpstreamTls: upstream.isTls,
-      toClient: (bytes) => this.#toClient(bytes),
-      toServer: (bytes) => this.#pair.toServer(bytes),
-      secureClient: (rest) => secureClient!(this, this.#pair.releaseClient(rest)),
-      secureServer: () => this.#pair.secureServer(upstream, () => this.#login?.serverIsSecure()),
-      refuse: (sequence, error, withState) => this.#refuse(sequence, error, withState),
-      end: () => this.#end(),
-      begin: (session) => this.#begin(session),
-    })
+  unreadChanged(): void {
+    this.#host.unread.update(this)
   }
 
-  #fromClient(chunk: Buffer): void {
+  fromClient(chunk: Buffer): void {
     if (this.#isOver) return
     this.#isActive = true
     this.#host.totals.bytesIn += chunk.length
@@ -176,12 +159,150 @@ export class Connection implements Sender {
     else this.#login?.fromClient(chunk)
   }
 
+  fromServer(chunk: Buffer): void {
+    if (this.#relay !== undefined) {
+      this.#relay.fromServer(chunk)
+      this.#measure(this.#relay)
+    } else this.#login?.fromServer(chunk)
+    if (this.#isFinishing) this.#finishIfIdle()
+  }
+
+  toClient(bytes: Uint8Array): void {
+    this.#host.totals.bytesOut += bytes.length
+    this.bytesOut += bytes.length
+    this.#pair.toClient(bytes)
+  }
+
+  toServer(bytes: Uint8Array): void {
+    this.#pair.toServer(bytes)
+  }
+
+  secureClient(rest: Buffer): void {
+    this.#host.secureClient?.(this, this.#pair.releaseClient(rest))
+  }
+
+  secureServer(): void {
+    this.#pair.secureServer(this.#host.upstream, () => this.#login?.serverIsSecure())
+  }
+
+  begin(session: LoggedIn): void {
+    const relay = new Relay(session, this.#host.filling, this)
+    this.#login = undefined
+    this.#relay = relay
+    this.#host.onLoggedIn(this)
+    const { fromClient, fromServer } = session
+    if (fromServer.length > 0) relay.fromServer(fromServer)
+    if (fromClient.length > 0) this.#take(relay, fromClient)
+  }
+
+  counted(isAnswered: boolean): void {
+    this.#host.totals.commands++
+    if (isAnswered) this.#unmeasured++
+  }
+
+  refused({ registered }: MysqlError): void {
+    this.#host.figures.failed(registered ?? 'ERR')
+  }
+
+  holding(heldBytes: number): boolean {
+    if (heldBytes > this.limits.statementBytesMax) return false
+    this.weighed()
+    return true
+  }
+
+  weighed(): void {
+    if (this.queuedBytes > 0) this.#host.unread.update(this)
+  }
+
+  resumed(): void {
+    if (this.#relay !== undefined) this.#measure(this.#relay)
+    this.#host.unread.update(this)
+    if (this.#isFinishing) this.#finishIfIdle()
+    this.#pair.readClient()
+    if (this.#hasClientEnded) this.clientEnded()
+  }
+
+  report(error: unknown): void {
+    this.#host.onError(error)
+  }
+
+  lost(sequence: number, cause: unknown): void {
+    if (this.#isOver) return
+    this.#host.onLost(cause === undefined ? unclear : `${unclear} (${describe(cause)})`)
+    this.refuse(sequence, noServer(this.#host.upstream.address, unclear))
+  }
+
+  refuse(sequence: number, error: MysqlError, withState = true): void {
+    if (this.#isOver) return
+    this.refused(error)
+    this.toClient(errorPacket(sequence, error, withState))
+    this.end()
+  }
+
+  /** Ends both sides; what the client was sent reaches it. */
+  end(): void {
+    this.#pair.server.destroy()
+    this.#endClient()
+  }
+
+  clientEnded(): void {
+    if (this.#login !== undefined) return this.end()
+    this.#hasClientEnded = true
+    if (this.#relay?.isYielding) return
+    // A statement that waits is not sent: its client would not learn of its row.
+    this.#relay?.end()
+    this.#pair.server.end()
+  }
+
+  serverEnded(): void {
+    if (this.#login?.isGreeted === false) return this.serverFailed('it has ended the connection')
+    this.#refuseHeld()
+    this.#relay?.serverEnded()
+    this.#pair.server.end()
+    this.#endClient()
+  }
+
+  serverFailed(reason: string): void {
+    const login = this.#login
+    if (login === undefined || this.#isOver) return
+    this.#host.onUpstreamError(reason)
+    const { address } = this.#host.upstream
+    const error = login.isGreeted ? failed(address, reason) : unreachable(address, reason)
+    this.refuse(login.isGreeted ? 2 : 0, error, login.isGreeted)
+  }
+
+  /** What the client has sent still reaches the server, and its replies reach nothing. */
+  clientClosed(): void {
+    const { server } = this.#pair
+    this.#host.unread.update(this)
+    this.#relay?.end()
+    this.#isOver = true
+    this.#deadlineUs = this.#host.clock.monoUs() + this.limits.lingerMs * 1000
+    if (this.#login === undefined) server.end()
+    else server.destroy()
+    server.resume()
+    this.#goneIfClosed()
+  }
+
+  serverClosed(): void {
+    if (this.#login?.isGreeted === false) this.serverFailed('it has ended the connection')
+    this.#refuseHeld()
+    this.#relay?.end()
+    this.#endClient()
+    this.#goneIfClosed()
+  }
+
+  fail(error: unknown): void {
+    this.drop()
+    this.#host.onError(error)
+  }
+
   #take(relay: Relay, chunk: Buffer): void {
     if (this.#isAnswered(relay)) {
       this.#sinceUs = this.#host.clock.monoUs()
       this.#unmeasured = 0
     }
-    this.#postpone(relay.fromClient(chunk))
+    relay.fromClient(chunk)
     this.#measure(relay)
   }
 
@@ -196,68 +317,6 @@ export class Connection implements Sender {
     this.#unmeasured = 0
   }
 
-  #postpone(rest: Buffer | undefined): void {
-    this.#host.totals.bytesIn -= rest?.length ?? 0
-    if (rest !== undefined) this.#pair.postpone(rest)
-  }
-
-  #fromServer(chunk: Buffer): void {
-    if (this.#relay !== undefined) {
-      this.#relay.fromServer(chunk)
-      this.#measure(this.#relay)
-    } else this.#login?.fromServer(chunk)
-    if (this.#isLost) this.#endIfAnswered()
-    if (this.#isFinishing) this.#finishIfIdle()
-  }
-
-  #toClient(bytes: Uint8Array): void {
-    this.#host.totals.bytesOut += bytes.length
-    this.bytesOut += bytes.length
-    this.#pair.toClient(bytes)
-  }
-
-  #holding(heldBytes: number): void {
-    if (heldBytes > this.#host.limits.statementBytesMax) this.#refuse(1, tooLong)
-    else if (this.queuedBytes > 0) this.#host.unread.update(this)
-  }
-
-  /** A statement has been filled in. */
-  #resumed(rest: Buffer | undefined): void {
-    this.#postpone(rest)
-    if (this.#relay !== undefined) this.#measure(this.#relay)
-    this.#host.unread.update(this)
-    if (this.#isFinishing) this.#finishIfIdle()
-    this.#pair.readClient()
-  }
-
-  #begin(session: LoggedIn): void {
-    const relay = new Relay(session, this.#host.filling, {
-      statementsMax: this.#host.limits.statementsMax,
-      statementsBytesMax: this.#host.limits.statementsBytesMax,
-      toClient: (bytes) => this.#toClient(bytes),
-      toServer: (bytes) => this.#pair.toServer(bytes),
-      counted: (isAnswered) => {
-        this.#host.totals.commands++
-        if (isAnswered) this.#unmeasured++
-      },
-      refused: ({ registered }) => this.#host.figures.failed(registered ?? 'ERR'),
-      holding: (heldBytes) => this.#holding(heldBytes),
-      weighed: () => {
-        if (this.queuedBytes > 0) this.#host.unread.update(this)
-      },
-      resumed: (rest) => this.#resumed(rest),
-      fail: (error) => this.#fail(error),
-      lost: (from, sequence, cause) => this.#lost(from, sequence, cause),
-      report: (error) => this.#host.onError(error),
-    })
-    this.#login = undefined
-    this.#relay = relay
-    this.#host.onLoggedIn(this)
-    const { fromClient, fromServer } = session
-    if (fromServer.length > 0) relay.fromServer(fromServer)
-    if (fromClient.length > 0) this.#take(relay, fromClient)
-  }
-
   #finishIfIdle(): void {
     if (this.#isOver || this.#relay?.isIdle !== true) return
     const { server } = this.#pair
@@ -267,37 +326,9 @@ export class Connection implements Sender {
     this.#endClient()
   }
 
-  #lost(from: 'client' | 'server', sequence: number, cause: unknown): void {
-    if (this.#isOver) return
-    const detail = cause === undefined ? '' : ` (${describe(cause)})`
-    this.#host.onLost(`the ${from} ${unclear[from]}${detail}`)
-    if (from === 'server')
-      return this.#refuse(sequence, noServer(this.#host.upstream.address, unclear.server))
-    this.#isLost = true
-    this.#relay?.answer(sequence, outOfOrder)
-    this.#endIfAnswered()
-  }
-
-  #endIfAnswered(): void {
-    if (this.#relay?.outstanding === 0 && !this.#isOver) this.#end()
-  }
-
-  #refuse(sequence: number, error: MysqlError, withState = true): void {
-    if (this.#isOver) return
-    this.#host.figures.failed(error.registered ?? 'ERR')
-    this.#toClient(errorPacket(sequence, error, withState))
-    this.#end()
-  }
-
-  /** Ends both sides; what the client was sent reaches it. */
-  #end(): void {
-    this.#pair.server.destroy()
-    this.#endClient()
-  }
-
   #endClient(): void {
     if (this.#isOver) return
-    const { lingerMs, unreadTimeoutMs } = this.#host.limits
+    const { lingerMs, unreadTimeoutMs } = this.limits
     const { client } = this.#pair
     this.#isOver = true
     this.#deadlineUs = this.#host.clock.monoUs() + unreadTimeoutMs * 1000
@@ -308,65 +339,10 @@ export class Connection implements Sender {
     client.resume()
   }
 
-  #clientEnded(): void {
-    if (this.#login !== undefined) return this.#end()
-    // A statement that waits is not sent: its client would not learn of its row.
-    this.#relay?.end()
-    this.#endServer()
-  }
-
-  #endServer(): void {
-    this.#relay?.clientEnded()
-    this.#pair.server.end()
-  }
-
-  #serverEnded(): void {
-    if (this.#login?.isGreeted === false) return this.#serverFailed('it has ended the connection')
-    this.#refuseHeld()
-    this.#relay?.serverEnded()
-    this.#pair.server.end()
-    this.#endClient()
-  }
-
-  #serverFailed(reason: string): void {
-    const login = this.#login
-    if (login === undefined || this.#isOver) return
-    this.#host.onUpstreamError(reason)
-    const { address } = this.#host.upstream
-    const error = login.isGreeted ? failed(address, reason) : unreachable(address, reason)
-    this.#refuse(login.isGreeted ? 2 : 0, error, login.isGreeted)
-  }
-
   /** The server is gone while a statement waits. */
   #refuseHeld(): void {
     if (!this.#relay?.isSuspended) return
-    this.#refuse(1, noServer(this.#host.upstream.address, 'has ended the connection before its reply'))
-  }
-
-  /** What the client has sent still reaches the server, and its replies reach nothing. */
-  #clientClosed(): void {
-    const { server } = this.#pair
-    this.#host.unread.update(this)
-    this.#relay?.end()
-    this.#isOver = true
-    this.#deadlineUs = this.#host.clock.monoUs() + this.#host.limits.lingerMs * 1000
-    if (this.#login === undefined) server.end()
-    else server.destroy()
-    server.resume()
-    this.#goneIfClosed()
-  }
-
-  #serverClosed(): void {
-    if (this.#login?.isGreeted === false) this.#serverFailed('it has ended the connection')
-    this.#refuseHeld()
-    this.#relay?.end()
-    this.#endClient()
-    this.#goneIfClosed()
-  }
-
-  #fail(error: unknown): void {
-    this.drop()
-    this.#host.onError(error)
+    this.refuse(1, noServer(this.#host.upstream.address, 'has ended the connection before its reply'))
   }
 
   #goneIfClosed(): void {

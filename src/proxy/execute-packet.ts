@@ -2,9 +2,7 @@
  * COM_STMT_EXECUTE: the values of a prepared statement's parameters (MySQL's manual, "COM_STMT_EXECUTE" and "Binary Protocol
  * Value").
  */
-
 import { lengthOfInteger, readInteger } from './protocol.ts'
-import { positiveInteger } from './sql/id-values.ts'
 
 /** One parameter. */
 export type Parameter = {
@@ -148,4 +146,11 @@ function lengthOfValue(body: Buffer, at: number, type: number): number {
 function withLength(text: Buffer): Buffer {
   if (text.length < 0xfb) return Buffer.concat([Buffer.from([text.length]), text])
   return Buffer.concat([Buffer.from([0xfc, text.length & 0xff, text.length >> 8]), text])
+}
+
+/** The integer that a text is, as MySQL writes one that is positive and has up to 64 bits; else undefined. */
+function positiveInteger(text: string): bigint | undefined {
+  if (!/^[1-9]\d{0,19}$/.test(text)) return undefined
+  const value = BigInt(text)
+  return value < 1n << 64n ? value : undefined
 }

@@ -25,7 +25,10 @@ export type Greeting = {
 const notRelayed =
   capabilities.compress | capabilities.zstd | capabilities.queryAttributes | capabilities.optionalMetadata
 const notRelayedOfMariadb =
-  mariadbCapabilities.comMulti | mariadbCapabilities.bulkOperations | mariadbCapabilities.bulkUnitResults
+  mariadbCapabilities.comMulti |
+  mariadbCapabilities.bulkOperations |
+  mariadbCapabilities.cacheMetadata |
+  mariadbCapabilities.bulkUnitResults
 
 const protocolVersion = 10
 /** From the lower flags: the upper flags, and MariaDB's. */

@@ -4,13 +4,11 @@
  * Invariants
  *  1. A call ends after `timeoutMs`, and when its signal is aborted. Then the maker is told, and no further id is drawn.
  *  2. Ids of one statement that are at hand cost no promise, no timer and no signal.
- *  3. A text waits for one draw at a time, however many statements it has: listeners on one signal take the square of their
- *     number. No more ids are drawn than the text needs.
+ *  3. A text draws once of each generator, one after the other, and no more ids than it has rows.
  */
 import { systemClock } from '../base/clock.ts'
-import { FahaoError } from '../base/errors.ts'
+import { describe, FahaoError } from '../base/errors.ts'
 import { formatDuration } from '../base/units.ts'
-import { goneError, laterTurn } from './pacing.ts'
 import type { DrawnIds } from './sql/fill.ts'
 
 /** Makes ids of generators. */
@@ -23,29 +21,46 @@ export interface IdMaker {
    * @param contiguous whether they follow one another, where the kind allows it.
    */
   draw(generator: string, count: number, signal: AbortSignal, contiguous: boolean): Promise<DrawnIds>
-  /** Whether the ids of a generator are texts; undefined: `openIsText` finds out. */
-  tryIsText(generator: string): boolean | undefined
-  /** The same; opens the generator. Rejects as `draw` does. */
-  openIsText(generator: string, signal: AbortSignal): Promise<boolean>
+  /** Opens a generator, so that no draw waits for that. Rejects as `draw` does. */
+  open(generator: string, signal: AbortSignal): Promise<unknown>
+}
+
+/** Counters of what was filled in. */
+export type FillingTotals = {
+  /** Statements that got ids. */
+  filled: number
+  ids: number
+  /** Statements that were refused because their table has no guard, or because their column does not hold the ids. */
+  refused: number
+  /** Statements that were not sent because there was no id. */
+  failed: number
+  /** Statements that may insert into a filled table, and passed as they came. */
+  unread: number
+  /** Questions that the proxy has asked servers by itself. */
+  questions: number
 }
 
 /** What one statement draws. */
 export type Draw = { readonly generator: string; readonly count: number }
 
-/** Statements whose ids are drawn together: their places in a text, and how many ids they need. */
-type Batch = { readonly generator: string; readonly places: number[]; count: number; contiguous: boolean }
-
-/** The ids of several statements are drawn together up to this number. */
-const batchMax = 1000
-
 /** Gives ids of a maker within a time. */
 export class IdSupply {
+  readonly totals: FillingTotals = { filled: 0, ids: 0, refused: 0, failed: 0, unread: 0, questions: 0 }
   readonly #maker: IdMaker
   readonly #timeoutMs: number
+  readonly #onMissingId: (reason: string) => void
 
-  constructor(maker: IdMaker, timeoutMs: number) {
+  /** @param onMissingId called when a statement is not sent because there is no id for it. */
+  constructor(maker: IdMaker, timeoutMs: number, onMissingId: (reason: string) => void = () => {}) {
     this.#maker = maker
     this.#timeoutMs = timeoutMs
+    this.#onMissingId = onMissingId
+  }
+
+  /** Counts a statement that is not sent because there is no id for it. */
+  missed(reason: string): void {
+    this.totals.failed++
+    this.#onMissingId(reason)
   }
 
   /**
@@ -65,31 +80,42 @@ export class IdSupply {
   }
 
   /**
-   * The ids of each statement of a text, those of one statement contiguous where the kind allows it. Rejects as `take` does;
-   * the time is that of each draw.
+   * The ids of each statement of a text: one batch for each generator, contiguous where the kind allows it if a statement needs
+   * several. Throws or rejects as `take` does; the time is that of each batch.
    */
-  async takeEach(draws: readonly Draw[], signal: AbortSignal): Promise<readonly DrawnIds[]> {
+  takeEach(draws: readonly Draw[], signal: AbortSignal): readonly DrawnIds[] | Promise<readonly DrawnIds[]> {
+    const [only, ...others] = draws
+    if (only === undefined || others.length > 0) return this.#takeEach(draws, signal)
+    const drawn = this.take(only.generator, only.count, signal)
+    return drawn instanceof Promise ? drawn.then((ids) => [ids]) : [drawn]
+  }
+
+  async #takeEach(draws: readonly Draw[], signal: AbortSignal): Promise<readonly DrawnIds[]> {
     const drawn: DrawnIds[] = Array(draws.length)
-    for (const [index, batch] of batchesOf(draws).entries()) {
-      if (index > 0) await laterTurn(signal)
-      const { generator, places, count, contiguous } = batch
-      const { ids, isText } = await this.take(generator, count, signal, contiguous)
+    for (const [generator, own = []] of Map.groupBy(draws.entries(), ([, draw]) => draw.generator)) {
+      const total = own.reduce((sum, [, { count }]) => sum + count, 0)
+      const contiguous = own.some(([, { count }]) => count > 1)
+      const { ids, isText } = await this.take(generator, total, signal, contiguous)
       let from = 0
-      for (const place of places) {
-        const to = from + (draws[place]?.count ?? 0)
-        drawn[place] = { ids: ids.slice(from, to), isText }
-        from = to
+      for (const [place, { count }] of own) {
+        drawn[place] = { ids: ids.slice(from, from + count), isText }
+        from += count
       }
     }
     return drawn
   }
 
-  /** Whether the ids of a generator are texts. Throws or rejects as `take` does. */
-  isText(generator: string, signal: AbortSignal): boolean | Promise<boolean> {
-    return (
-      this.#maker.tryIsText(generator) ??
-      this.#inTime(generator, signal, (ending) => this.#maker.openIsText(generator, ending))
+  /** Opens generators. Resolves to those that give no ids now, and why. */
+  async open(generators: ReadonlySet<string>, signal: AbortSignal): Promise<Map<string, string>> {
+    const missing = new Map<string, string>()
+    const opened = (generator: string) =>
+      this.#inTime(generator, signal, (ending) => this.#maker.open(generator, ending))
+    await Promise.all(
+      [...generators].map((generator) =>
+        opened(generator).catch((error) => missing.set(generator, describe(error))),
+      ),
     )
+    return missing
   }
 
   #inTime<Result>(
@@ -125,20 +151,7 @@ export class IdSupply {
   }
 }
 
-/** The fewest draws, for which no statement's ids are parted. A statement of many rows is a draw by itself. */
-function batchesOf(draws: readonly Draw[]): Batch[] {
-  const batches: Batch[] = []
-  const open = new Map<string, Batch>()
-  for (const [place, { generator, count }] of draws.entries()) {
-    let batch = open.get(generator)
-    if (batch === undefined || batch.count + count > batchMax) {
-      batch = { generator, places: [], count: 0, contiguous: false }
-      batches.push(batch)
-      open.set(generator, batch)
-    }
-    batch.places.push(place)
-    batch.count += count
-    batch.contiguous ||= count > 1
-  }
-  return batches
+/** The client is gone, so that its statement is not sent. */
+export function goneError(): FahaoError {
+  return new FahaoError('ABORTED', 'the client has ended the connection, so its statement was not sent')
 }

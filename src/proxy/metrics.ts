@@ -25,14 +25,17 @@ export function addProxyMetrics(metrics: MetricSet, read: () => ProxyStats | und
   )
   metrics.counter(
     'fahao_proxy_statements_total',
-    'Statements into filled tables, by outcome: filled, refused because of their form or because the column does not hold the ids, or failed because there was no id.',
+    'Statements that may write into filled tables, by outcome: filled, passed as they came, refused because no guard stands or the column does not hold the ids, or failed because there was no id.',
     ['outcome'],
     () => {
       const filling = read()?.filling
       return (
         filling &&
-        (['filled', 'refused', 'failed'] as const).map(
-          (outcome): MetricValue => [{ outcome }, filling[outcome]],
+        (['filled', 'unread', 'refused', 'failed'] as const).map(
+          (outcome): MetricValue => [
+            { outcome: outcome === 'unread' ? 'passed' : outcome },
+            filling[outcome],
+          ],
         )
       )
     },
@@ -45,7 +48,7 @@ export function addProxyMetrics(metrics: MetricSet, read: () => ProxyStats | und
   )
   metrics.counter(
     'fahao_proxy_questions_total',
-    'Questions about sessions and tables that the MySQL proxy has asked the server by itself.',
+    'Questions about sessions that the MySQL proxy has asked the server by itself.',
     [],
     () => read()?.filling?.questions,
   )

@@ -3,36 +3,26 @@
  *
  * Invariants
  *  1. The client sees its own parameters only. The server's statement has one more for each id that the text lacks.
- *  2. `#newest` is the statement that the client has prepared last, unless it is not filled in, or was refused.
+ *  2. `#newest` is the statement that the client has prepared last, unless it is not filled in. By −1 MariaDB's clients
+ *     execute it before they know its number.
  *  3. The connection has at most `statementsMax` such statements, which take at most `statementsBytesMax`.
- *  4. The insert id of a reply is the first id of its execution, unless a row was there before; or, if it got no id, the
- *     given id of its last row.
- *  5. While the server has not numbered a filled statement, no command that names a number unknown here is sent.
- *  6. After an execution that the proxy has answered by itself, the server has no long data of it.
+ *  4. After an execution that the proxy has answered by itself, the server has no long data of it.
  */
-import type { HeldCommand } from './client-commands.ts'
-import { type ColumnType, refuseUnfit } from './column-types.ts'
+import { malformedExecution, refuseUnfit, refuseUnguarded, tooManyStatements } from './errors.ts'
+import type { FilledSession, HeldCommand, ReplyFilter } from './exchange.ts'
 import { type Execution, writeExecution } from './execute-packet.ts'
-import type { FillerHost } from './filler-host.ts'
-import { firstIdFilter, givenIdFilter } from './insert-ids.ts'
-import { NewestStatement, newestStatement } from './newest-statement.ts'
-import { paced } from './pacing.ts'
-import { prepareFilter } from './prepare-reply.ts'
+import type { Guard } from './guard.ts'
+import type { IdSupply } from './id-supply.ts'
+import { aloneFilter } from './insert-ids.ts'
 import { PreparedStatement } from './prepared-statement.ts'
-import { commands } from './protocol.ts'
-import {
-  asError,
-  bulkExecution,
-  changedFormat,
-  malformedExecution,
-  tooLongStatements,
-  tooManyStatements,
-} from './refusals.ts'
-import { canNameColumns, type DrawnIds, preparedSlices } from './sql/fill.ts'
+import { commands, headerBytes } from './protocol.ts'
+import { type DrawnIds, fillPrepared } from './sql/fill.ts'
 import type { Insert } from './sql/insert.ts'
-import { foreignNames } from './sql/refusal.ts'
+import { parametersMax } from './sql/lexer.ts'
 import type { SqlSession } from './sql/session.ts'
 
+/** −1. */
+const newestStatement = 0xffff_ffff
 /** Swallows the reply to a command of the proxy. */
 const swallowed = { receives: 'all', bytesMax: 65_536, packet: () => undefined } as const
 
@@ -40,175 +30,104 @@ const swallowed = { receives: 'all', bytesMax: 65_536, packet: () => undefined }
 export class PreparedFiller {
   /** What all of its statements take, in bytes. */
   bytes = 0
-  readonly #host: FillerHost
+  readonly #session: FilledSession
+  readonly #supply: IdSupply
   /** By the server's numbers. */
   readonly #statements = new Map<number, PreparedStatement>()
   /** Those, and what the server has not numbered yet. */
   readonly #all = new Set<PreparedStatement>()
-  /** Those whose PREPARE the server has not answered yet, also if they are closed. */
-  readonly #unnumbered = new Set<PreparedStatement>()
-  /** Takes a command that waits for the next of their numbers. */
-  #numberedNext: (() => void) | undefined
-  #newest: PreparedStatement | undefined
-  readonly #meaning = new NewestStatement()
+  #newest: PreparedStatement | 'refused' | undefined
 
-  constructor(host: FillerHost) {
-    this.#host = host
+  constructor(session: FilledSession, supply: IdSupply) {
+    this.#session = session
+    this.#supply = supply
   }
 
-  /** The filled statement that a command names. */
-  find(statement: number): PreparedStatement | undefined {
+  /** The filled statement that a command names; `refused`: the proxy has refused it. */
+  find(statement: number): PreparedStatement | 'refused' | undefined {
     return statement === newestStatement ? this.#newest : this.#statements.get(statement)
-  }
-
-  /** Whether the server may be about to give this number to a filled statement, which the client can only guess. */
-  mayBecome(statement: number): boolean {
-    const isKnown = statement === newestStatement || this.#statements.has(statement)
-    return !isKnown && this.#unnumbered.size > 0
-  }
-
-  /** Resolves when the server has answered one more PREPARE of a filled statement. */
-  nextNumber(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#numberedNext = resolve
-    })
-  }
-
-  /** The server's number of the statement that a command of the client names. */
-  numberOf(statement: number): number {
-    return this.#meaning.numberOf(statement)
   }
 
   /** A statement that is not filled in is prepared. */
   preparesOther(): void {
     this.#newest = undefined
-    this.#meaning.sent()
-  }
-
-  /** The server has numbered a statement of the client, or has refused it. */
-  prepared(number: number | undefined): void {
-    this.#meaning.answered(number)
-  }
-
-  /** The proxy prepares a statement. */
-  asked(): void {
-    this.#meaning.asked()
   }
 
   /** The server forgets all statements. */
   clear(): void {
     this.#statements.clear()
     this.#all.clear()
-    this.#unnumbered.clear()
     this.bytes = 0
     this.#newest = undefined
-    this.#meaning.none()
   }
 
   /** The client closes a statement. */
   close(statement: number): void {
     const found = this.find(statement)
-    if (found === undefined) return
+    if (!(found instanceof PreparedStatement)) return
     if (found === this.#newest) this.#newest = undefined
-    for (const number of statement === newestStatement ? [...this.#statements.keys()] : [statement])
-      if (this.#statements.get(number) === found) this.#statements.delete(number)
+    for (const [number, each] of this.#statements) if (each === found) this.#statements.delete(number)
     this.#forget(found)
+  }
+
+  /** The client resets a statement. */
+  reset(statement: number): void {
+    const found = this.find(statement)
+    if (found instanceof PreparedStatement) found.reset()
   }
 
   /** The server does not receive a command of the client, which the proxy answers by itself. */
   withheld({ command, body }: HeldCommand): void {
-    if (command === commands.statementPrepare) {
-      this.#newest = undefined
-      this.#meaning.none()
-    }
-    if (command !== commands.statementExecute && command !== commands.statementBulkExecute) return
+    if (command === commands.statementPrepare) this.#newest = 'refused'
+    if (command !== commands.statementExecute) return
     const statement = this.find(body.readUInt32LE())
-    if (statement?.hasLongData !== true) return
+    if (!(statement instanceof PreparedStatement) || !statement.hasLongData) return
     statement.reset()
-    const number = this.#named(body.subarray(0, 4))
-    this.#host.ask(commands.statementReset, number, { form: 'packet', ...swallowed })
+    this.#session.ask(commands.statementReset, body.subarray(0, 4), { form: 'packet', ...swallowed })
   }
 
   /** Prepares an INSERT that may need ids. `parametersAt`: where the client's parameters are in its text. */
-  async prepare(
-    command: HeldCommand,
-    insert: Insert,
-    parametersAt: readonly number[],
-    { charset }: SqlSession,
-  ): Promise<void> {
-    const { filling, signal, statementsMax, statementsBytesMax } = this.#host
-    if (!canNameColumns(insert, charset))
-      return this.#host.answer(command, asError(foreignNames(charset.name)))
-    if (this.#all.size >= statementsMax) return this.#host.answer(command, tooManyStatements(statementsMax))
-    const isText = await filling.supply.isText(insert.column.generator, signal)
-    const slices = preparedSlices(command.body, insert, parametersAt, isText)
-    const fill = await paced(slices, command.body.length, signal)
-    const statement = new PreparedStatement(insert, command.body, fill, isText, parametersAt.length)
-    if (this.bytes + statement.bytes > statementsBytesMax)
-      return this.#host.answer(command, tooLongStatements(statementsBytesMax))
+  prepare(command: HeldCommand, insert: Insert, parametersAt: readonly number[], { type }: Guard): void {
+    const { statementsMax, statementsBytesMax, deprecatesEof } = this.#session
+    const isText = type?.holds === 'texts'
+    const fill = fillPrepared(command.body, insert, parametersAt, isText)
+    // More than servers accept: the guard judges its rows.
+    if (fill.parameters.length > parametersMax) {
+      this.preparesOther()
+      return this.#session.send(command, command.body)
+    }
+    const statement = new PreparedStatement(insert, fill, isText, parametersAt.length)
+    if (this.#all.size >= statementsMax || this.bytes + statement.bytes > statementsBytesMax)
+      return this.#session.answer(command, tooManyStatements)
     this.#newest = statement
     this.#all.add(statement)
-    this.#unnumbered.add(statement)
     this.bytes += statement.bytes
-    this.#meaning.sent()
-    const isShown = fill.parameters.map((source) => source >= 0)
-    const filter = prepareFilter(isShown, !this.#host.deprecatesEof, (number) =>
-      this.#answered(statement, number),
-    )
-    this.#host.send(command, fill.sql, filter)
+    const numbered = (number: number | undefined) => this.#numbered(statement, number)
+    this.#session.send(command, fill.sql, prepareFilter(statement.shown, !deprecatesEof, numbered))
   }
 
-  /** Executes a filled statement. `type` is the column's, as far as it is known. */
+  /** Executes a filled statement. `ask`: the session has to be known first. */
   execute(
     command: HeldCommand,
     statement: PreparedStatement,
-    session: SqlSession,
-    type: ColumnType | undefined,
-  ): Promise<void> | undefined {
-    if (command.command === commands.statementBulkExecute) {
-      this.#host.answer(command, bulkExecution)
-      return undefined
-    }
-    const execution = statement.read(command.body)
-    if (execution === undefined) {
-      this.#host.answer(command, malformedExecution)
-      return undefined
-    }
-    const needs = statement.needs(execution, session)
-    if ('error' in needs) {
-      this.#host.filling.totals.refused++
-      this.#host.answer(command, needs.error)
-      return undefined
-    }
-    const { rows } = needs
-    if (rows.length === 0) {
-      this.#send(command, statement, execution, rows, [])
-      return undefined
-    }
-    const { supply } = this.#host.filling
-    const drawn = supply.take(statement.insert.column.generator, rows.length, this.#host.signal)
-    if (!(drawn instanceof Promise)) {
-      this.#executeWith(command, statement, execution, rows, drawn, type)
-      return undefined
-    }
-    return drawn.then((ids) => this.#executeWith(command, statement, execution, rows, ids, type))
-  }
-
-  #executeWith(
-    command: HeldCommand,
-    statement: PreparedStatement,
-    execution: Execution,
-    rows: readonly number[],
-    drawn: DrawnIds,
-    type: ColumnType | undefined,
-  ): void {
-    const { filling } = this.#host
+    guard: Guard,
+    facts: SqlSession | undefined,
+  ): Promise<void> | undefined | 'ask' {
     const { column } = statement.insert
-    if (drawn.isText !== statement.isText) return this.#host.answer(command, changedFormat(column))
-    if (type !== undefined) refuseUnfit(drawn, column, type)
-    filling.totals.filled++
-    filling.totals.ids += drawn.ids.length
-    this.#send(command, statement, execution, rows, drawn.ids)
+    const execution = statement.read(command.body)
+    if (execution === undefined) return void this.#session.answer(command, malformedExecution)
+    const rows = statement.rowsIn(execution, facts?.noAutoValueOnZero)
+    if (rows === 'ask') return rows
+    if (rows.length === 0) return this.#send(command, statement, execution, rows, undefined)
+    refuseUnguarded(column, guard)
+    const send = (drawn: DrawnIds): undefined => {
+      refuseUnfit(drawn, column, guard)
+      this.#supply.totals.filled++
+      this.#supply.totals.ids += drawn.ids.length
+      return this.#send(command, statement, execution, rows, drawn)
+    }
+    const drawn = this.#supply.take(column.generator, rows.length, this.#session.signal)
+    return drawn instanceof Promise ? drawn.then(send) : send(drawn)
   }
 
   #send(
@@ -216,24 +135,14 @@ export class PreparedFiller {
     statement: PreparedStatement,
     execution: Execution,
     rows: readonly number[],
-    ids: readonly string[],
-  ): void {
-    const { ask, send } = this.#host
-    const [first] = ids
-    const firstId = first === undefined || statement.isText ? undefined : first
-    if (firstId !== undefined && !statement.setsInsertId)
-      ask(commands.query, Buffer.from(`SET last_insert_id = ${first}`), { form: 'results', ...swallowed })
-    const head = this.#named(execution.head)
-    const body = writeExecution(head, statement.parametersWith(execution, rows, ids))
+    drawn: DrawnIds | undefined,
+  ): undefined {
+    const body = writeExecution(execution.head, statement.parametersWith(execution, rows, drawn?.ids ?? []))
     statement.reset()
-    send(command, body, this.#filterOf(statement, execution, firstId))
-  }
-
-  #answered(statement: PreparedStatement, number: number | undefined): void {
-    this.#unnumbered.delete(statement)
-    this.#numbered(statement, number)
-    this.#numberedNext?.()
-    this.#numberedNext = undefined
+    const first = drawn?.isText ? undefined : drawn?.ids[0]
+    const { tracksSession } = this.#session
+    const given = statement.lastGiven(execution)
+    this.#session.send(command, body, aloneFilter(statement.insert, first, given, tracksSession))
   }
 
   #numbered(statement: PreparedStatement, number: number | undefined): void {
@@ -251,19 +160,45 @@ export class PreparedFiller {
   #forget(statement: PreparedStatement): void {
     if (this.#all.delete(statement)) this.bytes -= statement.bytes
   }
+}
 
-  /** The number of a statement in front of `body`, as the server knows it now. */
-  #named(body: Buffer): Buffer {
-    const named = Buffer.from(body)
-    named.writeUInt32LE(this.numberOf(body.readUInt32LE()))
-    return named
-  }
+/** Where the first packet of the reply to COM_STMT_PREPARE says how many parameters there are. */
+const parametersAt = headerBytes + 7
 
-  #filterOf(statement: PreparedStatement, execution: Execution, firstId: string | undefined) {
-    // Only the server knows whether the row was there before.
-    if (statement.insert.onDuplicate !== undefined) return undefined
-    if (firstId !== undefined) return firstIdFilter(statement.insert, firstId)
-    const given = statement.lastGiven(execution)
-    return given === undefined ? undefined : givenIdFilter(statement.insert, given)
+/**
+ * The reply to COM_STMT_PREPARE without the parameters that the client does not know: 0x00, the statement, how many columns
+ * and parameters it has, a zero, warnings; then the definitions of parameters and of columns, each list with an EOF packet
+ * unless these are left out (MySQL's manual, "COM_STMT_PREPARE Response").
+ * @param parameters for each parameter of the server's statement whether the client knows it.
+ * @param prepared called with the number of the statement; undefined: the server has refused it.
+ */
+function prepareFilter(
+  parameters: readonly boolean[],
+  hasEofPackets: boolean,
+  prepared: (statement: number | undefined) => void,
+): ReplyFilter {
+  const shown = parameters.filter((isShown) => isShown).length
+  let packets = 0
+  let dropped = 0
+  return {
+    form: 'prepare',
+    receives: 'all',
+    packet(bytes) {
+      const index = packets++ - 1
+      if (index < 0) {
+        const isPrepared = bytes[headerBytes] === 0
+        prepared(isPrepared ? bytes.readUInt32LE(headerBytes + 1) : undefined)
+        if (isPrepared) bytes.writeUInt16LE(shown, parametersAt)
+        return bytes
+      }
+      // Behind the definitions of parameters, their EOF packet.
+      const isListEnd = hasEofPackets && parameters.length > 0 && index === parameters.length
+      if (parameters[index] === false || (isListEnd && shown === 0)) {
+        dropped++
+        return undefined
+      }
+      bytes[3] = (bytes[3]! - dropped) & 0xff
+      return bytes
+    },
   }
 }

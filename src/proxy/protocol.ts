@@ -56,6 +56,8 @@ export const commands = {
   debug: 0x0d,
   ping: 0x0e,
   changeUser: 0x11,
+  binlogDump: 0x12,
+  registerReplica: 0x15,
   statementPrepare: 0x16,
   statementExecute: 0x17,
   statementLongData: 0x18,
@@ -63,9 +65,8 @@ export const commands = {
   statementReset: 0x1a,
   setOption: 0x1b,
   statementFetch: 0x1c,
+  binlogDumpGtid: 0x1e,
   resetConnection: 0x1f,
-  /** MariaDB's. */
-  statementBulkExecute: 0xfa,
 } as const
 
 /** An error as a client of MySQL receives it. */

@@ -4,41 +4,24 @@
  * Invariants
  *  1. The replies come in the order of the commands. The first of `#expected` is being answered.
  *  2. A reply of our own leaves after the last packet of the reply before it, and before the next packet of the server.
- *  3. Bytes of the server that answer no command, or that fit no reply, end the connection if ids are filled in. Otherwise
- *     they make both directions opaque: they are passed on, and nothing is read any more.
+ *  3. Bytes of the server that answer no command, or that fit no reply, end the connection.
  *  4. The packets that a filter receives do not reach the client, except for what the filter returns.
  *  5. The reply to a question of the proxy takes at most `bytesMax`.
  *
  * The forms of replies: MySQL's manual, "Command Phase", and MariaDB's, "Server response packets".
  */
-import { readOk } from './ok-packet.ts'
+import type { ReplyFilter, ReplyForm } from './exchange.ts'
 import { type Judgement, PacketWalker } from './packet-walker.ts'
 import { headerBytes, lengthOfInteger, partBytesMax, readInteger, serverStatus } from './protocol.ts'
-import type { ReplyFilter, ReplyForm } from './reply-filter.ts'
 
 /** A reply that is expected: the server's, or one of our own. */
 type Expected = ReplyForm | (ReplyFilter & { readonly sequenceShift?: number }) | Uint8Array
 
-/** What the replies need to know and to tell. */
+/** What the replies need to tell. */
 export interface ReplyHost {
-  /** Whether results end without an EOF packet behind the definitions of columns. */
-  readonly deprecatesEof: boolean
-  /** Whether the definitions of columns can be left out, as MariaDB does for a client that has them. */
-  readonly cachesMetadata: boolean
-  /** Whether OK packets tell of changes of the session. */
-  readonly tracksSession: boolean
-  /** Whether a stream that is not understood ends the connection, because ids are filled in. */
-  readonly mustUnderstand: boolean
-  /** Sends to the client. `isAll`: nothing of this turn follows. */
   toClient(bytes: Uint8Array): void
-  /** The server asks for a local file. */
-  expectFile(): void
-  /** The client's packets are answers to the server's authentication, or commands again. */
-  setExchanging(isExchanging: boolean): void
-  /** The server has prepared a statement of the client, which has this number; or has refused it. */
-  prepared(statement: number | undefined): void
-  /** Makes both directions opaque. */
-  becomeOpaque(): void
+  /** The client's next packets are a file's contents, answers to the server's authentication, or commands again. */
+  clientSends(mode: 'file' | 'exchange' | 'commands'): void
   /**
    * Nothing of the server can be understood any more.
    * @param sequence the number of the packet that the client waits for.
@@ -59,6 +42,7 @@ type State = 'first' | 'definitions' | 'definitionsEnd' | 'rows' | 'counted'
 
 /** The server's direction. */
 export class Replies extends PacketWalker {
+  readonly #deprecatesEof: boolean
   readonly #host: ReplyHost
   readonly #expected: Expected[] = []
   #state: State = 'first'
@@ -66,8 +50,8 @@ export class Replies extends PacketWalker {
   #count = 0
   /** The present packet is the last one of its reply. */
   #isLast = false
-  /** The present packet is an OK packet. */
-  #isOk = false
+  /** The present packet is an OK or ERR packet of results. */
+  #isOutcome = false
   /** The present packet cannot be understood. */
   #isLost = false
   /** The sequence number of the packet that the client waits for. */
@@ -77,8 +61,14 @@ export class Replies extends PacketWalker {
   /** Of the newest OK or EOF packet. */
   #status = 0
 
-  constructor(host: ReplyHost) {
+  /**
+   * @param deprecatesEof whether results end without an EOF packet behind the definitions of columns.
+   * @param status flags that the server has sent.
+   */
+  constructor(deprecatesEof: boolean, status: number, host: ReplyHost) {
     super()
+    this.#deprecatesEof = deprecatesEof
+    this.#status = status
     this.#host = host
   }
 
@@ -90,11 +80,6 @@ export class Replies extends PacketWalker {
   /** Whether the session was in a transaction when the server told so last. */
   get isInTransaction(): boolean {
     return (this.#status & serverStatus.inTransaction) !== 0
-  }
-
-  /** Takes the status flags that the server has sent. */
-  set status(flags: number) {
-    this.#status = flags
   }
 
   /** A command of the client is on its way to the server as it is. */
@@ -116,15 +101,19 @@ export class Replies extends PacketWalker {
   protected judge(bytes: Buffer, at: number, length: number): Judgement {
     const expected = this.#expected[0]
     this.#sequence = bytes[at + 3]!
-    if (expected === undefined || expected instanceof Uint8Array || length === 0)
-      return this.#judgeUnexpected(bytes, at, length)
+    if (expected === undefined || expected instanceof Uint8Array || length === 0) {
+      // A server may say why it ends a connection, although no command waits.
+      const isError = length > 0 && bytes[at + headerBytes] === 0xff && expected === undefined
+      return isError ? 'pass' : 'stop'
+    }
     const filter = typeof expected === 'object' ? expected : undefined
     const form = filter?.form ?? (expected as ReplyForm)
     this.sequenceShift = filter?.sequenceShift ?? 0
-    this.#isOk = this.#state === 'first' && form === 'results' && bytes[at + headerBytes] === 0
+    const first = bytes[at + headerBytes]
+    this.#isOutcome = this.#state === 'first' && form === 'results' && (first === 0 || first === 0xff)
     this.#isLast = this.#follow(form, bytes, at, length)
     const isHeld = filter !== undefined && this.#isReceived(filter, length)
-    if (this.#isLost) return this.#lose()
+    if (this.#isLost) return 'stop'
     return isHeld ? 'hold' : 'pass'
   }
 
@@ -151,8 +140,7 @@ export class Replies extends PacketWalker {
     if (isLast) this.#next()
     let given: Buffer | undefined
     try {
-      const ok = this.#isOk ? readOk(bytes, this.#host.tracksSession) : undefined
-      given = filter.packet(bytes, isLast, ok)
+      given = filter.packet(bytes, isLast)
     } catch (cause) {
       // The packet is cut, or is no answer to the question.
       this.stop()
@@ -162,7 +150,9 @@ export class Replies extends PacketWalker {
     if (isLast) this.insert()
   }
 
-  protected holding(): void {}
+  protected holding(): boolean {
+    return true
+  }
 
   protected stopped(): void {
     this.#host.lost(this.#sequence, undefined)
@@ -175,16 +165,12 @@ export class Replies extends PacketWalker {
   }
 
   #next(): void {
+    const [ended] = this.#expected
     this.#drop()
+    if (typeof ended === 'object' && 'done' in ended) ended.done?.()
     this.#isLast = false
     this.#state = 'first'
     this.#answerBytes = 0
-  }
-
-  /** A server may say why it ends a connection, although no command waits. */
-  #judgeUnexpected(bytes: Buffer, at: number, length: number): Judgement {
-    const isError = length > 0 && bytes[at + headerBytes] === 0xff && this.#expected.length === 0
-    return isError && this.#host.mustUnderstand ? 'pass' : this.#lose()
   }
 
   /** Whether the filter receives the present packet. A longer one than any that it knows is never held. */
@@ -195,16 +181,9 @@ export class Replies extends PacketWalker {
       this.#answerBytes += length + packetCostBytes
       if (this.#answerBytes > bytesMax) this.#isLost = true
     }
-    const isHeld = receives === 'all' || (receives === 'ok' && this.#isOk)
+    const isHeld = receives === 'all' || (receives === 'outcomes' && this.#isOutcome)
     if (isHeld && length === partBytesMax) this.#isLost = true
     return isHeld
-  }
-
-  #lose(): Judgement {
-    this.#isLast = false
-    if (this.#host.mustUnderstand) return 'stop'
-    this.#host.becomeOpaque()
-    return 'pass'
   }
 
   /** The packet is too short for what it says, so what follows cannot be known. */
@@ -249,26 +228,18 @@ export class Replies extends PacketWalker {
     if (first === 0xfb) {
       // The file would come where another command is on its way, or the proxy has no file.
       if (this.#expected.length > 1 || this.#isQuestion) this.#isLost = true
-      else this.#host.expectFile()
+      else this.#host.clientSends('file')
       return false
     }
     if (length < lengthOfInteger(first)) return this.#isCut()
-    const payload = at + headerBytes
-    const flag = payload + lengthOfInteger(first)
-    const isBare = this.#host.cachesMetadata && flag < payload + length && bytes[flag] === 0
-    this.#count = isBare ? 0 : readInteger(bytes, payload)
+    this.#count = readInteger(bytes, at + headerBytes)
     this.#state = 'definitions'
-    if (isBare) this.#leaveDefinitions()
     return false
   }
 
   #countDefinition(): boolean {
-    if (--this.#count === 0) this.#leaveDefinitions()
+    if (--this.#count === 0) this.#state = this.#deprecatesEof ? 'rows' : 'definitionsEnd'
     return false
-  }
-
-  #leaveDefinitions(): void {
-    this.#state = this.#host.deprecatesEof ? 'rows' : 'definitionsEnd'
   }
 
   /** With a cursor the rows come with COM_STMT_FETCH. */
@@ -285,12 +256,12 @@ export class Replies extends PacketWalker {
   /** Whether a packet among rows is none: a row can begin with 0xfe only if its first value needs a long packet. */
   #isEnd(first: number, length: number): boolean {
     if (first === 0xff) return true
-    return first === 0xfe && length < (this.#host.deprecatesEof ? partBytesMax : 9)
+    return first === 0xfe && length < (this.#deprecatesEof ? partBytesMax : 9)
   }
 
   #endRows(bytes: Buffer, at: number, length: number): boolean {
     if (bytes[at + headerBytes] === 0xff) return true
-    if (this.#host.deprecatesEof && length >= 7) return this.#endResult(bytes, at, length)
+    if (this.#deprecatesEof && length >= 7) return this.#endResult(bytes, at, length)
     if (length < eofBytes) return this.#isCut()
     this.#status = bytes.readUInt16LE(at + headerBytes + 3)
     return this.#isLastResult()
@@ -313,21 +284,17 @@ export class Replies extends PacketWalker {
   #authenticate(first: number): boolean {
     const isLast = first === 0 || first === 0xff
     if (!isLast && this.#expected.length > 1) this.#isLost = true
-    else this.#host.setExchanging(!isLast)
+    else this.#host.clientSends(isLast ? 'commands' : 'exchange')
     return isLast
   }
 
   /** 0x00, the statement, how many columns and parameters it has. The definitions of both follow. */
   #prepared(first: number, bytes: Buffer, at: number, length: number): boolean {
-    if (first !== 0) {
-      if (!this.#isQuestion) this.#host.prepared(undefined)
-      return true
-    }
+    if (first !== 0) return true
     if (length < preparedBytes) return this.#isCut()
-    if (!this.#isQuestion) this.#host.prepared(bytes.readUInt32LE(at + headerBytes + 1))
     const columns = bytes.readUInt16LE(at + headerBytes + 5)
     const parameters = bytes.readUInt16LE(at + headerBytes + 7)
-    const end = this.#host.deprecatesEof ? 0 : 1
+    const end = this.#deprecatesEof ? 0 : 1
     this.#count = (columns > 0 ? columns + end : 0) + (parameters > 0 ? parameters + end : 0)
     this.#state = 'counted'
     return this.#count === 0

@@ -13,15 +13,16 @@ import { type Handshakes, transportOf } from '../node/handshakes.ts'
 import { RequestFigures } from '../node/request-figures.ts'
 import { UnreadBudget } from '../node/unread-budget.ts'
 import { Connection, type ConnectionHost, type ProxyTotals } from './connection.ts'
-import { Filling, type FillingTotals } from './filling.ts'
-import { type IdMaker, IdSupply } from './id-supply.ts'
+import { type GuardEvents, Guards, type Look, lookThrough } from './guards.ts'
+import { type FillingTotals, type IdMaker, IdSupply } from './id-supply.ts'
 import { defaultLimits, type ProxyLimits } from './limits.ts'
 import { errorPacket } from './protocol.ts'
+import type { Upstream } from './socket-pair.ts'
 import type { FilledColumn } from './sql/filled-columns.ts'
-import type { Upstream } from './upstream.ts'
+import type { Filling } from './statement-filler.ts'
 
 /** How to serve. */
-export type ProxyOptions = {
+export type ProxyOptions = GuardEvents & {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
@@ -30,6 +31,8 @@ export type ProxyOptions = {
   readonly upstream: Upstream
   /** The columns that are filled in, and their ids; undefined: none. */
   readonly filled?: { readonly columns: readonly FilledColumn[]; readonly maker: IdMaker } | undefined
+  /** How the tables are looked at. Default: with the user of `upstream`. */
+  readonly look?: Look
   readonly limits?: Partial<ProxyLimits>
   /** The certificate for clients; undefined: without TLS. */
   readonly tls?: Certificates | undefined
@@ -146,7 +149,7 @@ export class ProxyServer {
       ...this.#counts,
       ...this.#totals,
       requests: this.#figures,
-      filling: this.#host.filling?.totals,
+      filling: this.#host.filling?.supply.totals,
     }
   }
 
@@ -156,8 +159,12 @@ export class ProxyServer {
    */
   async openGenerators(): Promise<ReadonlyMap<string, string>> {
     const { signal } = this.#stopping
-    const missing = await this.#host.filling?.open(signal)
-    return missing === undefined || signal.aborted ? new Map() : missing
+    const { filling } = this.#host
+    if (filling === undefined) return new Map()
+    void filling.guards.start()
+    const generators = new Set(filling.guards.columns.all.map(({ generator }) => generator))
+    const missing = await filling.supply.open(generators, signal)
+    return signal.aborted ? new Map() : missing
   }
 
   /**
@@ -181,6 +188,7 @@ export class ProxyServer {
     })
     for (const connection of [...this.#admission.connections]) connection.finish()
     this.#stopping.abort()
+    this.#host.filling?.guards.close()
     this.#handshakes?.drop()
     this.#tlsServer?.close()
     this.#onGone()
@@ -205,7 +213,7 @@ export class ProxyServer {
   }
 
   #makeHost(limits: ProxyLimits): ConnectionHost {
-    const { upstream, filled, tls, onUpstreamError, onMissingId, onLost, onError } = this.#options
+    const { upstream, filled, tls, onUpstreamError, onLost, onError } = this.#options
     return {
       upstream,
       limits,
@@ -213,8 +221,7 @@ export class ProxyServer {
       figures: this.#figures,
       clock: this.#clock,
       unread: new UnreadBudget(limits, this.#clock),
-      filling:
-        filled && new Filling(filled.columns, new IdSupply(filled.maker, limits.idTimeoutMs), onMissingId),
+      filling: filled && this.#makeFilling(filled, limits),
       secureClient: tls && ((connection, socket) => this.#secure(connection, socket)),
       onLoggedIn: (connection) => this.#admission.setPending(connection, false),
       onGone: (connection) => {
@@ -228,6 +235,12 @@ export class ProxyServer {
       onLost: (reason) => onLost?.(reason),
       onError: (error) => onError?.(error),
     }
+  }
+
+  #makeFilling({ columns, maker }: NonNullable<ProxyOptions['filled']>, limits: ProxyLimits): Filling {
+    const { upstream, look = lookThrough(upstream), onMissingId } = this.#options
+    const guards = new Guards(columns, look, this.#options, this.#clock)
+    return { guards, supply: new IdSupply(maker, limits.idTimeoutMs, onMissingId) }
   }
 
   #secure(connection: Connection, socket: Socket): void {

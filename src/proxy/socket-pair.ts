@@ -5,14 +5,29 @@
  *  1. A side is not read while the other side has not taken what was sent to it, nor the client while `mayReadClient` says no.
  *  2. What is sent while one chunk is being taken in leaves in one write.
  *  3. An error in a callback of a socket reaches `fail`, and nothing else.
- *  4. What is postponed is read before anything else of the client, in a later turn of the event loop.
- *  5. Once TLS is set up on a side, events of its socket without TLS are ignored.
- *  6. Once the turn is over, a side that sends much is read further in a later turn, after at most two more chunks.
+ *  4. Once TLS is set up on a side, events of its socket without TLS are ignored.
+ *  5. Once the turn is over, a side that sends much is read further in a later turn, after at most two more chunks.
  */
-import type { Socket } from 'node:net'
+import { isIP, type Socket } from 'node:net'
+import { connect, type TLSSocket } from 'node:tls'
+import type { Address } from '../base/address.ts'
 import { describe } from '../base/errors.ts'
+import { dialPlain } from '../node/dial.ts'
 import { type Taker, turns } from '../node/turns.ts'
-import { secureUpstream, type Upstream } from './upstream.ts'
+
+/** Where the server is, and how it is spoken to. */
+export type Upstream = {
+  readonly address: Address
+  readonly isTls: boolean
+  /** The authorities that sign the server's certificate, in PEM; undefined: the system's. */
+  readonly ca: Buffer | undefined
+  /** Who looks at the filled tables; undefined: none is filled in. */
+  readonly user?: string
+  readonly password?: string
+}
+
+/** An idle connection whose server has vanished is noticed after this time and ten probes; by default after two hours. */
+const keepAliveMs = 60_000
 
 /** What happens to the sockets. */
 export interface PairHost {
@@ -89,14 +104,6 @@ export class SocketPair {
     if (this.#host.mayReadClient()) this.#client.resume()
   }
 
-  /** Puts the last bytes of the client back. Does nothing once the client has ended: the server takes no more then. */
-  postpone(bytes: Buffer): void {
-    if (this.#client.readableEnded || this.#client.destroyed) return
-    this.#client.pause()
-    this.#client.unshift(bytes)
-    this.#clientRest.begin(0)
-  }
-
   /** Stops reading the client's socket, and returns it with `rest` as its next bytes: TLS takes its place. */
   releaseClient(rest: Buffer): Socket {
     const socket = this.#client
@@ -166,11 +173,10 @@ export class SocketPair {
       this.#host.fail(error)
     }
     this.#taking = undefined
-    this.#uncork()
     if (!this.#host.mayReadClient()) this.#client.pause()
     if (this.#clientRest.isWaiting || !isTooMuch(chunk)) return
     this.#client.pause()
-    this.#clientRest.begin(workOf(readBytes))
+    this.#clientRest.begin()
   }
 
   #fromServer(chunk: Buffer): void {
@@ -181,11 +187,10 @@ export class SocketPair {
       this.#host.fail(error)
     }
     this.#taking = undefined
-    this.#uncork()
     if (this.#client.isPaused()) this.readClient()
     if (!isTooMuch(chunk)) return
     this.#server.pause()
-    this.#serverRest.begin(workOf(readBytes))
+    this.#serverRest.begin()
   }
 
   #readServer(): void {
@@ -194,12 +199,9 @@ export class SocketPair {
 
   /** Bytes that are the whole chunk leave by themselves; parts of it wait for the others. */
   #corkUnlessAll(socket: Socket, bytes: Uint8Array): void {
-    if (bytes !== this.#taking && this.#taking !== undefined && socket.writableCorked === 0) socket.cork()
-  }
-
-  #uncork(): void {
-    if (this.#server.writableCorked > 0) this.#server.uncork()
-    if (this.#client.writableCorked > 0) this.#client.uncork()
+    if (bytes === this.#taking || socket.writableCorked > 0) return
+    socket.cork()
+    process.nextTick(() => socket.uncork())
   }
 
   /** Runs a callback. */
@@ -215,16 +217,13 @@ export class SocketPair {
 /** The time until a side goes on in its turn. */
 class Rest implements Taker {
   isWaiting = false
-  #workBytes = 0
   readonly #goOn: () => void
 
   constructor(goOn: () => void) {
     this.#goOn = goOn
   }
 
-  /** @param workBytes what the side takes of its turn when it goes on, unless it is counted then. */
-  begin(workBytes: number): void {
-    this.#workBytes = workBytes
+  begin(): void {
     if (this.isWaiting) return
     this.isWaiting = true
     turns.wait(this, false)
@@ -232,7 +231,7 @@ class Rest implements Taker {
 
   takeTurn(): void {
     this.isWaiting = false
-    turns.spend(this.#workBytes)
+    turns.spend(workOf(readBytes))
     this.#goOn()
   }
 }
@@ -246,4 +245,18 @@ function isTooMuch({ length }: Buffer): boolean {
 /** Bytes that are received take a quarter of the time of bytes of replies. */
 function workOf(bytes: number): number {
   return bytes >> 2
+}
+
+/** Opens a connection without TLS. */
+export function dialUpstream({ address }: Upstream): Socket {
+  const socket = dialPlain(address)
+  socket.allowHalfOpen = true
+  socket.setKeepAlive(true, keepAliveMs)
+  return socket
+}
+
+/** Sets TLS up on a connection, as its client. The certificate must be for the host of the URL. */
+function secureUpstream(socket: Socket, { address, ca }: Upstream): TLSSocket {
+  const servername = isIP(address.host) === 0 ? { servername: address.host } : {}
+  return connect({ socket, host: address.host, ...servername, ...(ca && { ca }), minVersion: 'TLSv1.2' })
 }

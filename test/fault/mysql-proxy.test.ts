@@ -1,6 +1,7 @@
-/** kill -9 of the MySQL proxy, of the leader that gives it ids, and of the database, while rows are inserted. */
+/** kill -9 of the MySQL proxy, of the nodes that give it ids or do not, and of the database, while rows are inserted. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, type TestContext, test } from 'node:test'
+import { guardTables } from '../launch/guards.ts'
 import { Scope } from '../launch/lifetime.ts'
 import { type MariaDb, startMariaDb } from '../launch/mariadb.ts'
 import { type MysqlProxy, startMysqlProxy, through } from '../launch/mysql-proxy.ts'
@@ -25,6 +26,7 @@ before(async () => {
     'CREATE TABLE orders (id BIGINT PRIMARY KEY, customer VARCHAR(60) NOT NULL UNIQUE)',
     name(),
   )
+  await guardTables(server, [`${name()}.orders.id`])
   await startProxy()
 })
 beforeEach(async () => {
@@ -92,6 +94,18 @@ describe('rows that are inserted through the MySQL proxy keep their own ids', { 
       await cluster.untilComplete()
     })
     assertCodes(load, /^(?:ER_LOCK_WAIT_TIMEOUT|1205)$/)
+  })
+
+  test('while a node that does not lead the generator is killed; no statement fails', async (t) => {
+    const load = await insertWhile(t, async () => {
+      const leader = await cluster.untilLed('order')
+      // The proxy asks the first node.
+      const { server: other } = cluster.nodes.slice(1).find((node) => node !== leader)!
+      await other.kill()
+      await other.start()
+      await cluster.untilComplete()
+    })
+    assert.deepEqual(load.failures, [])
   })
 
   test('while the database is killed; clients are told that the server is away, and go on when it is back', async (t) => {

@@ -1,10 +1,11 @@
 /** A session of the MySQL proxy without sockets: bytes of a client and of a server in, cut anywhere, bytes for both out. */
 import assert from 'node:assert/strict'
 import { turnBytesMax, turns } from '../../src/node/turns.ts'
-import { Filling } from '../../src/proxy/filling.ts'
+import { Guards } from '../../src/proxy/guards.ts'
 import { type IdMaker, IdSupply } from '../../src/proxy/id-supply.ts'
 import { Relay } from '../../src/proxy/relay.ts'
 import { parseFilledColumn } from '../../src/proxy/sql/filled-columns.ts'
+import { standing } from '../unit/proxy/obedient-server.ts'
 import { MysqlServerModel } from './mysql-server-model.ts'
 
 /** The longest statement that is held, in bytes. */
@@ -43,23 +44,23 @@ export class Scene {
     this.#reply = reply
     this.#cuts = cuts
     const columns = [parseFilledColumn('shop.orders.id=order')]
-    const filling = new Filling(columns, new IdSupply(this.#makeMaker(), idTimeoutMs))
+    const filling = {
+      guards: new Guards(columns, standing),
+      supply: new IdSupply(this.#makeMaker(), idTimeoutMs),
+    }
     const flags = { common: 0x0f_a6_85, mariadb: 0 }
     const greeting = { version: '10.11.6-MariaDB', flags, lowerAt: 0 }
     const none = Buffer.alloc(0)
     const session = { greeting, flags, status: 2, fromClient: none, fromServer: none }
     this.#relay = new Relay(session, isFilled ? filling : undefined, {
-      statementsMax: 5,
-      statementsBytesMax: 65_536,
+      limits: { statementsMax: 5, statementsBytesMax: 65_536 },
       toClient: (bytes) => this.#send(this.toClient, bytes),
       toServer: (bytes) => this.#send(this.toServer, bytes),
       counted: () => {},
       refused: () => {},
-      holding: (bytes) => {
-        if (bytes > heldBytesMax) this.hasEnded = true
-      },
+      holding: (bytes) => bytes <= heldBytesMax,
       weighed: () => {},
-      resumed: (rest) => this.#take(rest),
+      resumed: () => {},
       fail: (error) => {
         this.hasEnded = true
         this.faults.push(error)
@@ -79,8 +80,7 @@ export class Scene {
     return {
       tryDraw: (_, count) => (this.drawn % 2 === 0 ? draw(count) : undefined),
       draw: (_, count) => Promise.resolve(draw(count)),
-      tryIsText: () => false,
-      openIsText: () => Promise.resolve(false),
+      open: () => Promise.resolve(),
     }
   }
 
@@ -96,24 +96,16 @@ export class Scene {
       if (this.hasEnded || this.#relay.isSuspended) return
       this.fromClient.push(chunk)
       if (this.#turn % 2 === 0) turns.spend(turnBytesMax)
-      this.#take(Buffer.from(chunk))
-      assert.ok(this.#relay.heldBytes <= 2 * (heldBytesMax + chunk.length) || this.hasEnded)
+      this.#relay.fromClient(Buffer.from(chunk))
+      assert.ok(this.#relay.countedBytes <= 2 * (heldBytesMax + chunk.length) || this.hasEnded)
       await this.#settle()
     }
   }
 
-  /** What has to wait for a turn is taken at once. */
-  #take(chunk: Buffer | undefined): void {
-    for (let rest = chunk; rest !== undefined; ) rest = this.#relay.fromClient(rest)
-  }
-
   /** Both sides end. */
   end(): void {
-    if (!this.hasEnded) {
-      this.#relay.clientEnded()
-      this.#relay.serverEnded()
-    }
     this.#relay.end()
+    if (!this.hasEnded) this.#relay.serverEnded()
   }
 
   #send(where: Buffer[], bytes: Uint8Array): void {

@@ -3,6 +3,7 @@ import { createConnection } from 'mysql2/promise'
 import { Client } from 'pg'
 import { password as databasePassword, owner } from '../launch/database.ts'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
+import { guardTables, upstreamOf } from '../launch/guards.ts'
 import type { Lifetime } from '../launch/lifetime.ts'
 import { type MariaDb, startMariaDb } from '../launch/mariadb.ts'
 import { freePort } from '../launch/places.ts'
@@ -48,6 +49,7 @@ export async function startBackend(
   const settings = { 'max-connections': 3000, 'innodb-flush-log-at-trx-commit': 0, 'sync-binlog': 0 }
   const backend = await startMariaDb(lifetime, { settings })
   await backend.admin(accounts)
+  await guardTables(backend, [`${database}.target.id`, `${database}.others.id`])
   return backend
 }
 
@@ -73,7 +75,7 @@ function argsFor(transport: Attack['transport'], door: number, backend: MariaDb 
     '--table',
     `${database}.${each.replace('=', '.id=')}`,
   ])
-  const upstream = `mysql://127.0.0.1:${backend.port}`
+  const upstream = upstreamOf(backend)
   return [
     ...['--mysql-proxy', `127.0.0.1:${door}`, '--upstream', upstream, '--mysql-proxy-user', 'admin'],
     ...tables,

@@ -75,6 +75,18 @@ describe('serve', () => {
       [['--resp', 'off', '--http', 'off'], 2, /nothing to serve/],
       [['--mysql-proxy', '127.0.0.1:3307'], 2, /no upstream: .*--upstream/],
       [
+        [
+          '--mysql-proxy',
+          '127.0.0.1:0',
+          '--upstream',
+          'mysql://127.0.0.1:1',
+          '--table',
+          'shop.orders.id=order',
+        ],
+        2,
+        /upstream has no user: .*mysql:\/\/USER:PASSWORD@HOST/,
+      ],
+      [
         ['--engine', 'oracle://127.0.0.1/ids', '--resp', '127.0.0.1:0', '--http', 'off'],
         2,
         /no engine for 'oracle'/,

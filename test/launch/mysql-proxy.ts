@@ -1,12 +1,13 @@
 /** `fahao proxy` under test. */
 import { join } from 'node:path'
+import { upstreamOf } from './guards.ts'
 import type { Lifetime } from './lifetime.ts'
 import { freePort } from './places.ts'
 import { accepts, type RunningProcess, startProcess } from './process.ts'
 
 /** How to start it. */
 export type MysqlProxyOptions = {
-  /** The server behind it: a loopback port, or a URL. */
+  /** The server behind it: the loopback port of one of ours, or a URL. */
   readonly upstream: number | string
   /** Further flags. */
   readonly args?: readonly string[]
@@ -23,7 +24,7 @@ const repository = join(import.meta.dirname, '..', '..')
 /** Starts a proxy on a free loopback port; resolves when it accepts connections. */
 export async function startMysqlProxy(lifetime: Lifetime, options: MysqlProxyOptions): Promise<MysqlProxy> {
   const { upstream, args = [], env, port = await freePort() } = options
-  const url = typeof upstream === 'number' ? `mysql://127.0.0.1:${upstream}` : upstream
+  const url = typeof upstream === 'number' ? upstreamOf({ port: upstream }) : upstream
   const entry = join(repository, 'dist', 'cli', 'fahao.js')
   const running = await startProcess(lifetime, {
     command: process.execPath,

@@ -1,6 +1,7 @@
 /** What clients are tried with: a table with AUTO_INCREMENT directly, and its like through the proxy, on one MariaDB. */
 import assert from 'node:assert/strict'
 import { startFahao } from '../launch/fahao.ts'
+import { guardTables } from '../launch/guards.ts'
 import type { Lifetime } from '../launch/lifetime.ts'
 import type { MariaDb } from '../launch/mariadb.ts'
 import { startMysql } from '../launch/mysql.ts'
@@ -50,6 +51,7 @@ export async function startFilling(lifetime: Lifetime, start = firstId): Promise
   const next = async () => BigInt(`${await client.command('ID.NEXT', generator)}`)
   const direct = await newOrders(server, `AUTO_INCREMENT = ${start}`)
   const behind = await newOrders(server, '')
+  await guardTables(server, [`${databaseOf(behind)}.orders.id`])
   const args = ['--url', fahao.http, '--table', `${databaseOf(behind)}.orders.id=${generator}`]
   const proxied = through(await startMysqlProxy(lifetime, { upstream: server.port, args }), behind)
   return {

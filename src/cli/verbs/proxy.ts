@@ -4,6 +4,7 @@ import { addConfigOptions, configOf } from '../config-options.ts'
 import { addCredentialOptions } from '../credentials.ts'
 import { addTlsOptions } from '../http-request.ts'
 import { repeated } from '../repeats.ts'
+import { addProxyCheck } from './proxy-check.ts'
 
 /** The settings that concern a proxy without a node. */
 const keys: readonly SettingKey[] = [
@@ -51,6 +52,9 @@ export function addProxy(program: Command): void {
         .env('FAHAO_LISTEN')
         .helpGroup('MySQL proxy:'),
     )
+  // Its options are those of `check` too.
+  command.enablePositionalOptions()
+  addProxyCheck(command)
   command.addOption(
     new Option('--metrics <HOST:PORT>', 'where /metrics and /healthz are served').env('FAHAO_METRICS'),
   )
@@ -65,7 +69,8 @@ export function addProxy(program: Command): void {
       'after',
       `
 Examples:
-  fahao proxy --listen 127.0.0.1:3307 --upstream mysql://127.0.0.1:3306 --table shop.orders.id=order
+  fahao proxy check --upstream mysql://fahao:secret@127.0.0.1:3306 --table shop.orders.id=order
+  fahao proxy --listen 127.0.0.1:3307 --upstream mysql://fahao:secret@127.0.0.1:3306 --table shop.orders.id=order
   fahao proxy --listen 0.0.0.0:3307 --upstream mysqls://db.example.org --tls-cert cert.pem --tls-key key.pem`,
     )
     .action(async () => {

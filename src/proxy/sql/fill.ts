@@ -7,15 +7,9 @@
  * servers evaluate rows, and the values of a row, in the order in which they are written.
  */
 import assert from 'node:assert/strict'
-import type { Charset } from './charsets.ts'
-import { diagnosticsSlices } from './diagnostics.ts'
-import { applyEdits, type Edit } from './edits.ts'
-import { type Insert, needsId, type OnDuplicate, type RowId } from './insert.ts'
-import { parametersMax } from './lexer.ts'
-import { atOnce, type Slices, sliceRows } from './slices.ts'
-import { isAscii, latin1, sameColumn } from './words.ts'
-
-const [dollar, rightParen, comma] = [36, 41, 44]
+import { sameColumn } from './cursor.ts'
+import type { Columns, Insert, RowId } from './insert.ts'
+import { isWordByte } from './verbs.ts'
 
 /** Ids of one generator, in the order of the rows that need them. */
 export type DrawnIds = {
@@ -24,40 +18,38 @@ export type DrawnIds = {
   readonly isText: boolean
 }
 
-/** The text with ids written into it; `drawn` has the ids of each of `inserts`, as many as `idsNeeded` says. */
-export function fillText(sql: Buffer, inserts: readonly Insert[], drawn: readonly DrawnIds[]): Buffer {
-  return atOnce(fillSlices(sql, inserts, drawn))
-}
+/** A parameter of a statement to prepare: one of the client, the id of a row, or the id of a row where that sets the insert id. */
+export type Parameter = { readonly client: number } | { readonly row: number; readonly sets: boolean }
 
-/** The same in slices, for a long text. */
-export function* fillSlices(
-  sql: Buffer,
-  inserts: readonly Insert[],
-  drawn: readonly DrawnIds[],
-): Slices<Buffer> {
+/** Bytes that are replaced, or added where `at` and `end` are the same. */
+type Edit = {
+  readonly at: number
+  readonly end: number
+  /** One character for each byte. */
+  readonly text: string
+  /** The parameters in `text`, in order: the id of a row, or the same where that sets the insert id. */
+  readonly holes: readonly { readonly row: number; readonly sets: boolean }[]
+}
+/** A piece of a statement, and the rows whose ids its parameters are. */
+type Piece = Pick<Edit, 'text' | 'holes'>
+
+const noHoles: Edit['holes'] = []
+const shortBytes = 64
+
+/** The text with ids written into it; `drawn` has the ids of each of `inserts`, one for each of its rows. */
+export function fillText(sql: Buffer, inserts: readonly Insert[], drawn: readonly DrawnIds[]): Buffer {
   const edits: Edit[] = []
   for (const [index, insert] of inserts.entries()) {
-    const { ids, isText } = drawn[index]!
-    const places: number[] = []
-    let needed = 0
-    for (const [row, each] of insert.rows.entries()) places[row] = needsId(each) ? needed++ : -1
-    const idOf = (row: number) => ({ text: literal(ids[places[row]!], isText), hidden: [] })
-    yield* addEdits(edits, sql, insert, { isText, idOf, namesColumns: false, bindsId: false })
-    if (index % sliceRows === sliceRows - 1) yield
+    const own = drawn[index]
+    assert(own, 'each statement has its ids')
+    const idOf = (row: number) => ({ text: literal(own.ids[row], own.isText), holes: noHoles })
+    addEdits(edits, sql, insert, idOf, !own.isText)
   }
-  return yield* applyEdits(sql, edits)
+  return edited(sql, edits)
 }
 
 /** A statement to prepare, and what to bind to its parameters. */
-export type PreparedFill = {
-  readonly sql: Buffer
-  /** What each parameter of `sql` is: the client's parameter n, from 0; or -1 - n: the id of row n. */
-  readonly parameters: readonly number[]
-  /** Whether the statement sets the insert id by itself whenever an execution draws ids. */
-  readonly setsInsertId: boolean
-  /** Whether it reads what an earlier statement has left, such as ROW_COUNT(). */
-  readonly readsDiagnostics: boolean
-}
+export type PreparedFill = { readonly sql: Buffer; readonly parameters: readonly Parameter[] }
 
 /** The statement with a hidden parameter for each id that its text lacks. `parametersAt` are the client's parameters. */
 export function fillPrepared(
@@ -66,220 +58,175 @@ export function fillPrepared(
   parametersAt: readonly number[],
   isText: boolean,
 ): PreparedFill {
-  return atOnce(preparedSlices(sql, insert, parametersAt, isText))
-}
-
-/** The same in slices, for a long text. */
-export function* preparedSlices(
-  sql: Buffer,
-  insert: Insert,
-  parametersAt: readonly number[],
-  isText: boolean,
-): Slices<PreparedFill> {
   const edits: Edit[] = []
-  const idOf = (row: number) => ({ text: '?', hidden: [row] })
-  const bindsId = bindsInsertId(insert, isText, parametersAt.length)
-  yield* addEdits(edits, sql, insert, { isText, idOf, namesColumns: true, bindsId })
-  const parameters: number[] = []
+  const idOf = (row: number) => ({ text: '?', holes: [{ row, sets: false }] })
+  addEdits(edits, sql, insert, idOf, !isText)
+  const parameters: Parameter[] = []
   let client = 0
-  for (const { at, hidden } of edits) {
-    while (client < parametersAt.length && parametersAt[client]! < at) parameters.push(client++)
-    for (const row of hidden) parameters.push(-1 - row)
+  for (const { at, holes } of edits) {
+    while (client < parametersAt.length && parametersAt[client]! < at) parameters.push({ client: client++ })
+    parameters.push(...holes)
   }
-  while (client < parametersAt.length) parameters.push(client++)
-  const sets = bindsId || setsInsertId(insert, isText)
-  return {
-    sql: yield* applyEdits(sql, edits),
-    parameters,
-    setsInsertId: sets,
-    readsDiagnostics: yield* diagnosticsSlices(sql),
+  while (client < parametersAt.length) parameters.push({ client: client++ })
+  return { sql: edited(sql, edits), parameters }
+}
+
+/** The text after the edits, which are in order and do not overlap. */
+function edited(sql: Buffer, edits: readonly Edit[]): Buffer {
+  let growth = 0
+  for (const { at, end, text } of edits) growth += text.length - (end - at)
+  const result = Buffer.allocUnsafe(sql.length + growth)
+  let [from, to] = [0, 0]
+  for (const { at, end, text } of edits) {
+    // Where little is copied, a call into native code would cost more.
+    if (at - from > shortBytes) to += sql.copy(result, to, from, at)
+    else while (from < at) result[to++] = sql[from++]!
+    for (let index = 0; index < text.length; index++) result[to++] = text.charCodeAt(index)
+    from = end
   }
-}
-
-/**
- * Whether the client's parameters are all ids that may be drawn, of an ON DUPLICATE KEY UPDATE. Only the server knows then
- * whether a row was inserted, so only the statement itself can set the insert id.
- */
-function bindsInsertId({ rows, onDuplicate }: Insert, isText: boolean, count: number): boolean {
-  if (isText || onDuplicate === undefined || count + rows.length > parametersMax) return false
-  return rows.length > 0 && rows.every(({ state }) => state === 'parameter')
-}
-
-/** The id's parameter, or, if that is NULL, another one that sets the insert id. */
-function boundEdits({ start, end }: RowId, row: number): Edit[] {
-  return [add(start, 'IFNULL('), { at: end, end, text: ', LAST_INSERT_ID(?))', hidden: [row] }]
-}
-
-function setsInsertId(insert: Insert, isText: boolean): boolean {
-  return !isText && insert.rows.some(needsId) && insert.rows.every(({ state }) => state !== 'parameter')
-}
-
-/** A piece of a statement, and the rows whose ids its parameters are. */
-type Piece = { readonly text: string; readonly hidden: readonly number[] }
-
-/** How a statement is written. */
-type Writing = {
-  readonly isText: boolean
-  readonly idOf: (row: number) => Piece
-  /** Whether a statement without a list of columns gets one, so that it means the same when the table is altered. */
-  readonly namesColumns: boolean
-  /** See `bindsInsertId`. */
-  readonly bindsId: boolean
+  sql.copy(result, to, from)
+  return result
 }
 
 /** Adds the edits of a statement to `edits`. */
-function* addEdits(
+function addEdits(
   edits: Edit[],
   sql: Buffer,
   insert: Insert,
-  { isText, idOf, namesColumns, bindsId }: Writing,
-): Slices<void> {
-  const push = (...added: readonly Edit[]) => {
-    for (const edit of added) edits.push(separated(sql, edit))
-  }
-  const { rows, onDuplicate, aliasAt } = insert
-  const setsId = setsInsertId(insert, isText)
-  const isLate = setsId && insert.readsLastInsertId
-  const first = rows.findIndex(needsId)
-  const moved = isLate && isFollowed(insert)
-  if (first >= 0) push(...columnEdits(sql, insert, moved))
-  if (namesColumns && !moved) push(...listEdits(insert))
+  idOf: (row: number) => Piece,
+  setsInsertId: boolean,
+): void {
+  const { rows, columns, onDuplicateEnd, decidesId } = insert
+  if (rows.length === 0) return
+  const push = (edit: Edit) => edits.push(separated(sql, edit))
+  const hasParameters = rows.some(({ parameter }) => parameter >= 0)
+  const isLate = setsInsertId && insert.readsLastInsertId
+  const isMoved = isLate && isFollowed(columns, rows)
+  columnEdits(sql, insert, isMoved).forEach(push)
+  const last = rows.length - 1
   for (const [index, row] of rows.entries()) {
-    const own = needsId(row) ? idOf(index) : undefined
-    const value = setsId ? settingValue() : own
-    if (bindsId) push(...boundEdits(row, index))
-    if (value || moved) push(...rowEdits(insert, row, value ?? givenValue(sql, row), moved))
-    if (index % sliceRows === sliceRows - 1) yield
-
-    function settingValue(): Piece | undefined {
-      if (!isLate) return own && index === first ? call(own) : own
-      if (index < rows.length - 1) return own
-      return index === first ? call(own!) : afterCall(idOf(first), own ?? givenValue(sql, row))
-    }
+    if (setsInsertId && hasParameters) boundEdits(insert, row, index, idOf).forEach(push)
+    else if (setsInsertId || row.parameter < 0)
+      rowEdits(insert, row, setsInsertId ? writtenId(index) : idOf(index), isMoved).forEach(push)
   }
-  if (aliasAt !== undefined && first >= 0 && isAdded(insert)) push(add(aliasAt, ', _fahao_id'))
-  if (onDuplicate && !onDuplicate.decidesId && !isText && rows.some(({ state }) => state !== 'given'))
-    push(ownId(sql, insert, onDuplicate))
+  if (setsInsertId && onDuplicateEnd > 0 && !decidesId) push(ownId(insert))
+
+  function writtenId(index: number): Piece {
+    const own = idOf(index)
+    if (!isLate) return index === 0 ? call(own) : own
+    if (index < last) return own
+    return index === 0 ? call(own) : afterCall(idOf(0), own)
+  }
 }
 
-function call({ text, hidden }: Piece): Piece {
-  return { text: `LAST_INSERT_ID(${text})`, hidden }
+function call({ text, holes }: Piece): Piece {
+  return { text: `LAST_INSERT_ID(${text})`, holes }
 }
 
 /** A value that sets the insert id to another one when it is evaluated. No id is negative. */
 function afterCall(first: Piece, value: Piece): Piece {
   return {
     text: `IF(LAST_INSERT_ID(${first.text}) >= 0, ${value.text}, NULL)`,
-    hidden: [...first.hidden, ...value.hidden],
+    holes: [...first.holes, ...value.holes],
   }
 }
 
-function givenValue(sql: Buffer, { start, end }: RowId): Piece {
-  return { text: latin1(sql, start, end), hidden: [] }
+/**
+ * Which row is the first to get an id is known when the statement is executed. So the id of each row is its first parameter,
+ * or, if that is NULL, another one that sets the insert id.
+ */
+function boundEdits(insert: Insert, row: RowId, index: number, idOf: (row: number) => Piece): Edit[] {
+  const setter = { row: index, sets: true }
+  if (row.parameter < 0) {
+    const { text, holes } = idOf(index)
+    const value = { text: `IFNULL(${text}, LAST_INSERT_ID(?))`, holes: [...holes, setter] }
+    return rowEdits(insert, row, value, false)
+  }
+  return [
+    { at: row.start, end: row.start, text: 'IFNULL(', holes: noHoles },
+    { at: row.end, end: row.end, text: ', LAST_INSERT_ID(?))', holes: [setter] },
+  ]
 }
 
 /** Whether another value is evaluated behind the id's. */
-function isFollowed({ columns, rows }: Insert): boolean {
+function isFollowed(columns: Columns, rows: readonly RowId[]): boolean {
   if (columns.form === 'none') return rows.some(({ followingAt }) => followingAt > 0)
   return columns.id !== undefined && columns.id.followingAt > 0
 }
 
-/** Whether the id is a column more than the statement names. */
-function isAdded({ columns, rows }: Insert): boolean {
-  return columns.form === 'set' ? rows[0]!.state === 'absent' : columns.form === 'list' && !columns.id
-}
-
-function columnEdits(sql: Buffer, { columns, column }: Insert, moved: boolean): Edit[] {
+function columnEdits(sql: Buffer, { columns, column }: Insert, isMoved: boolean): Edit[] {
   switch (columns.form) {
     case 'set':
       return []
-    case 'none':
-      if (!columns.all) return [add(columns.listAt, `(${quoted(column.column)}) `)]
-      return moved ? [add(columns.listAt, `(${listWithIdLast(columns.all, column.column)}) `)] : []
+    case 'none': {
+      const others = columns.all.filter((name) => !sameColumn(name, column.column))
+      const names = columns.all.length === 0 || isMoved ? [...others, column.column] : columns.all
+      return [add(columns.listAt, `(${names.map(quoted).join(', ')}) `)]
+    }
     case 'list': {
       const { id, addAt, isEmpty } = columns
-      if (!id) return [add(addAt, `${isEmpty ? '' : ', '}${quoted(column.column)}`)]
-      return moved ? [remove(id.start, id.followingAt), add(addAt, `, ${latin1(sql, id.start, id.end)}`)] : []
+      if (id === undefined) return [add(addAt, `${isEmpty ? '' : ', '}${quoted(column.column)}`)]
+      if (!isMoved) return []
+      return [remove(id.start, id.followingAt), add(addAt, `, ${sql.toString('latin1', id.start, id.end)}`)]
     }
   }
 }
 
-/** The list of columns that a statement has left out. */
-function listEdits({ columns }: Insert): Edit[] {
-  if (columns.form !== 'none' || !columns.all) return []
-  return [add(columns.listAt, `(${columns.all.map(quoted).join(', ')}) `)]
-}
-
-/** Whether the columns that a statement leaves out can be written in a character set. */
-export function canNameColumns({ columns }: Insert, charset: Charset): boolean {
-  return charset.isUtf8 || columns.form !== 'none' || (columns.all?.every(isAscii) ?? true)
-}
-
-function listWithIdLast(all: readonly string[], id: string): string {
-  return [...all.filter((name) => !sameColumn(name, id)), id].map(quoted).join(', ')
-}
-
-function rowEdits(insert: Insert, row: RowId, value: Piece, moved: boolean): Edit[] {
-  const { columns } = insert
+function rowEdits({ columns, column }: Insert, row: RowId, value: Piece, isMoved: boolean): Edit[] {
   const { start, end, addAt, isEmpty } = row
-  if (row.state !== 'absent' && !moved) return [{ at: start, end, ...value }]
-  const assigned = columns.form === 'set' ? `${quoted(insert.column.column)} = ` : ''
+  const isAbsent = start === end
+  if (!isAbsent && !isMoved) return [{ at: start, end, ...value }]
+  const assigned = columns.form === 'set' ? `${quoted(column.column)} = ` : ''
   const added = {
     at: addAt,
     end: addAt,
     text: `${isEmpty ? '' : ', '}${assigned}${value.text}`,
-    hidden: value.hidden,
+    holes: value.holes,
   }
-  if (row.state === 'absent') return [added]
+  if (isAbsent) return [added]
   if (columns.form !== 'set') return [remove(start, row.followingAt), added]
-  assert(columns.id)
+  assert(columns.id, 'an id that is assigned has its place')
   return [remove(columns.id.start, columns.id.followingAt), added]
 }
 
 /**
  * `orders`.`id` = LAST_INSERT_ID(`orders`.`id`): MySQL's way to learn the id of the row that was there before. Behind the
- * other assignments where one of them gives the row another id, or its own, as `id = id` does.
+ * other assignments, one of which may give the row another id.
  */
-function ownId(
-  sql: Buffer,
-  { tableStart, tableEnd, column }: Insert,
-  { at, endAt, assignsId }: OnDuplicate,
-): Edit {
-  const name = `${latin1(sql, tableStart, tableEnd)}.${quoted(column.column)}`
-  const assignment = `${name} = LAST_INSERT_ID(${name})`
-  return assignsId ? add(endAt, `, ${assignment}`) : add(at, ` ${assignment},`)
+function ownId({ table, column, onDuplicateEnd }: Insert): Edit {
+  const name = `${table}.${quoted(column.column)}`
+  return add(onDuplicateEnd, `, ${name} = LAST_INSERT_ID(${name})`)
 }
 
 function add(at: number, text: string): Edit {
-  return { at, end: at, text, hidden: [] }
+  return { at, end: at, text, holes: noHoles }
 }
 
 function remove(at: number, end: number): Edit {
-  return { at, end, text: '', hidden: [] }
+  return { at, end, text: '', holes: noHoles }
 }
 
 /** A column's name in backquotes, as bytes of UTF-8. */
 function quoted(name: string): string {
+  if (/^\w+$/.test(name)) return `\`${name}\``
   return `\`${Buffer.from(name).toString('latin1').replaceAll('`', '``')}\``
 }
 
 /** The id as the statement has it. */
 function literal(id: string | undefined, isText: boolean): string {
   assert(id !== undefined, 'each row that needs an id has one')
-  if (isText) return /^[\x20-\x26\x28-\x5b\x5d-\x7e]*$/.test(id) ? `'${id}'` : inHex(id)
-  assert(/^\d+$/.test(id), 'ids are decimal')
-  return id
-}
-
-/** Means the same in every character set and SQL mode. */
-function inHex(text: string): string {
-  return `_utf8mb4 x'${Buffer.from(text).toString('hex')}'`
+  if (!isText) {
+    assert(/^\d+$/.test(id), 'ids are decimal')
+    return id
+  }
+  // Means the same in every character set and SQL mode.
+  const isPlain = /^[\x20-\x26\x28-\x5b\x5d-\x7e]*$/.test(id)
+  return isPlain ? `'${id}'` : `_utf8mb4 x'${Buffer.from(id).toString('hex')}'`
 }
 
 /** The edit with a space where its last word would run into the one behind it. */
 function separated(sql: Buffer, edit: Edit): Edit {
   const behind = sql[edit.end]
-  if (behind === undefined || behind < dollar || behind === rightParen || behind === comma) return edit
-  const touches = /[\w?]$/.test(edit.text) && /[\w$\x80-\xff]/.test(String.fromCharCode(behind))
-  return touches ? { ...edit, text: `${edit.text} ` } : edit
+  if (behind === undefined || !isWordByte(behind) || !/[\w?]$/.test(edit.text)) return edit
+  return { ...edit, text: `${edit.text} ` }
 }

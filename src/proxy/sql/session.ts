@@ -1,5 +1,4 @@
-/** The facts of a MySQL session on which the meaning of a statement depends. */
-import { type Charset, charsetOf } from './charsets.ts'
+/** The facts of a MySQL session on which the reading of a statement depends. */
 
 /** What a connection's statements are read by. */
 export type SqlSession = {
@@ -9,59 +8,37 @@ export type SqlSession = {
   readonly noBackslashEscapes: boolean
   /** 0 in an AUTO_INCREMENT column is a value, and not a request for the next id. */
   readonly noAutoValueOnZero: boolean
-  /** MariaDB: the string '' is NULL. */
-  readonly emptyStringIsNull: boolean
-  /** MariaDB's Oracle mode, with another grammar of blocks and parameters. */
-  readonly oracle: boolean
-  /** The server refuses values that do not fit their column, rather than change them: of a first row, or of all rows. */
-  readonly strict: boolean
-  readonly strictAll: boolean
-  /** `SET insert_id` has named the next id of AUTO_INCREMENT. */
-  readonly forcedId: boolean
   /** The current database; '' if there is none. */
   readonly database: string
-  /** `@@character_set_client`. */
-  readonly charset: Charset
-  readonly dialect: Dialect
+  /** Bytes from 0x80 on belong to characters of UTF-8. */
+  readonly isUtf8: boolean
+  /** Whether statements can be read with certainty. Others pass as they came. */
+  readonly isReadable: boolean
 }
 
-/** A mode on which it depends what a value in an id's place asks for. */
-export type IdMode = 'noAutoValueOnZero' | 'emptyStringIsNull' | 'strict'
-
-/** Whose grammar the server has. */
-export type Dialect = 'mariadb' | 'mysql'
-
-/**
- * The values of `@@sql_mode`, `@@character_set_client` and `DATABASE()`, the version of the server's greeting, and whether
- * `@@insert_id` is set.
- */
+/** The values of `@@sql_mode`, `@@character_set_client` and `DATABASE()`. */
 export type SessionFacts = {
   readonly sqlMode: string
   readonly charset: string
   readonly database: string | null
-  readonly serverVersion: string
-  readonly forcedId?: boolean
 }
 
+const utf8 = /^utf8(?:mb[34])?$/i
+/** Sets in which a byte below 0x80 is always the character of ASCII. */
+const asciiSupersets =
+  /^(?:ascii|binary|latin[1257]|cp(?:125[0167]|850|852|866)|greek|hebrew|koi8[ru]|macce|macroman|dec8|hp8|armscii8|geostd8|keybcs2|tis620|ujis|eucjpms|gb2312)$/i
+
 /** The session that has these facts. */
-export function sqlSession(facts: SessionFacts): SqlSession {
-  const modes = new Set(facts.sqlMode.toUpperCase().split(','))
+export function sqlSession({ sqlMode, charset, database }: SessionFacts): SqlSession {
+  const modes = new Set(sqlMode.toUpperCase().split(','))
+  const isUtf8 = utf8.test(charset)
   return {
     ansiQuotes: modes.has('ANSI_QUOTES'),
     noBackslashEscapes: modes.has('NO_BACKSLASH_ESCAPES'),
     noAutoValueOnZero: modes.has('NO_AUTO_VALUE_ON_ZERO'),
-    emptyStringIsNull: modes.has('EMPTY_STRING_IS_NULL'),
-    oracle: modes.has('ORACLE'),
-    strict: modes.has('STRICT_TRANS_TABLES') || modes.has('STRICT_ALL_TABLES'),
-    strictAll: modes.has('STRICT_ALL_TABLES'),
-    forcedId: facts.forcedId ?? false,
-    database: facts.database ?? '',
-    charset: charsetOf(facts.charset),
-    dialect: /mariadb/i.test(facts.serverVersion) ? 'mariadb' : 'mysql',
+    database: database ?? '',
+    isUtf8,
+    // The Oracle mode has blocks without BEGIN NOT ATOMIC, and other parameters.
+    isReadable: (isUtf8 || asciiSupersets.test(charset)) && !modes.has('ORACLE'),
   }
-}
-
-/** The same session after `USE database`. */
-export function withDatabase(session: SqlSession, database: string): SqlSession {
-  return { ...session, database }
 }

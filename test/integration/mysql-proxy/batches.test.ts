@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { type Connection, createConnection, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise'
 import { owner, password } from '../../launch/database.ts'
 import { type FahaoServer, startFahao } from '../../launch/fahao.ts'
+import { guardTables, upstreamOf } from '../../launch/guards.ts'
 import { Scope } from '../../launch/lifetime.ts'
 import { startMysql } from '../../launch/mysql.ts'
 import { startMysqlProxy } from '../../launch/mysql-proxy.ts'
@@ -27,16 +28,14 @@ before(async () => {
   await db.admin(`
     CREATE DATABASE shop; GRANT ALL PRIVILEGES ON *.* TO ${owner}@'127.0.0.1';
     ${names.map((name) => `CREATE TABLE shop.${name} (id BIGINT PRIMARY KEY, body INT);`).join('\n')}`)
+  await guardTables(
+    db,
+    names.map((name) => `shop.${name}.id`),
+  )
   const filled = names.flatMap((name) => ['--table', `shop.${name}.id=${name}`])
   const port = await freePort()
   const engine = await db.newDatabase()
-  const inside = [
-    '--mysql-proxy',
-    `127.0.0.1:${port}`,
-    '--upstream',
-    `mysql://127.0.0.1:${db.port}`,
-    ...filled,
-  ]
+  const inside = ['--mysql-proxy', `127.0.0.1:${port}`, '--upstream', upstreamOf(db), ...filled]
   const [one, two] = await Promise.all([
     startFahao(scope, { engine, args: inside }),
     startFahao(scope, { engine }),

@@ -19,5 +19,5 @@ describe('the MySQL proxy, beside a database with AUTO_INCREMENT', () => {
   corpusSuite(stage)
   dumpSuite(stage)
   shardingSphereSuite(stage)
-  fuzzSuite(stage)
+  fuzzSuite()
 })

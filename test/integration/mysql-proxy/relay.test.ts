@@ -184,8 +184,6 @@ describe('the packets of', () => {
   const kinds: Record<string, RawMysqlOptions> = {
     'with EOF packets': {},
     'without EOF packets': { flags: deprecateEof },
-    'without metadata that the client has': { flags: deprecateEof, mariadbFlags: 1 << 4 },
-    'with EOF packets and without metadata': { mariadbFlags: 1 << 4 },
   }
 
   for (const [kind, options] of Object.entries(kinds)) {

@@ -59,7 +59,7 @@ describe('the start of a proxy', () => {
     const columns = ['--table', 'shop.t.id=a', '--table', 'shop.t.other=b']
     const complaint = await complaintOf(columns, {
       FAHAO_LISTEN: `127.0.0.1:${await freePort()}`,
-      FAHAO_UPSTREAM: 'mysql://127.0.0.1',
+      FAHAO_UPSTREAM: 'mysql://fahao:secret@127.0.0.1',
     })
     assert.match(complaint, /ended with 2:\nfahao: CONFIG the table shop\.t is given twice, .*\n$/)
   })

@@ -18,8 +18,9 @@ function parse(args: readonly string[]): void {
   const root = program()
   const silence = (command: Command) => {
     command.configureOutput({ writeErr: () => {} })
-    if (command.commands.length === 0) command.action(() => {})
-    else command.commands.forEach(silence)
+    // `proxy` runs by itself, and has verbs besides.
+    if (command.commands.length === 0 || command.name() === 'proxy') command.action(() => {})
+    command.commands.forEach(silence)
   }
   root.commands.forEach(silence)
   root.parse(args, { from: 'user' })

@@ -9,7 +9,9 @@ import { settings } from '../../../src/node/config-schema.ts'
 function verbs(): readonly (readonly string[])[] {
   const wordsOf = (command: Command, before: readonly string[]): (readonly string[])[] => {
     const words = [...before, command.name()]
-    return command.commands.length === 0 ? [words] : command.commands.flatMap((each) => wordsOf(each, words))
+    const inner = command.commands.flatMap((each) => wordsOf(each, words))
+    // `proxy` can be run, and has a verb of its own.
+    return inner.length === 0 || command.name() === 'proxy' ? [words, ...inner] : inner
   }
   return program().commands.flatMap((verb) => wordsOf(verb, []))
 }

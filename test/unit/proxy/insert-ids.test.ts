@@ -1,18 +1,17 @@
 /** Which insert id a client receives, for what the server has answered. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { firstIdFilter, givenIdFilter, ignoreFilter } from '../../../src/proxy/insert-ids.ts'
-import { readOk } from '../../../src/proxy/ok-packet.ts'
-import type { ReplyFilter } from '../../../src/proxy/reply-filter.ts'
+import type { ReplyFilter } from '../../../src/proxy/exchange.ts'
+import { aloneFilter, hintFilter, readOk, severalFilter } from '../../../src/proxy/insert-ids.ts'
 import type { Insert } from '../../../src/proxy/sql/insert.ts'
 import { packetOf } from '../../launch/raw-mysql.ts'
 import { read } from './sql/shop.ts'
 
 /** The first INSERT of a text, of one row that needs an id. */
 function insertOf(text: string): Insert {
-  const reading = read(text)
-  assert.ok(reading.kind === 'fill')
-  return reading.inserts[0]!
+  const [insert] = read(text).inserts
+  assert.ok(insert)
+  return insert
 }
 
 /** What is left of `insertId` where so many rows were written, and so many had been there before. */
@@ -20,8 +19,7 @@ function reported(filter: ReplyFilter | undefined, insertId: number, affectedRow
   const info = Buffer.from(`Records: 2  Duplicates: ${duplicates}  Warnings: 0`)
   const packet = packetOf(Buffer.concat([Buffer.from([0, affectedRows, insertId, 2, 0, 0, 0]), info]), 1)
   if (filter === undefined) return insertId
-  const given = filter.packet(packet, true, readOk(packet, false))
-  return Number(readOk(given!, false).insertId)
+  return Number(readOk(filter.packet(packet, true)!, false)?.insertId)
 }
 
 const plain = insertOf("INSERT INTO orders (name) VALUES ('a')")
@@ -31,23 +29,37 @@ const replacing = insertOf("REPLACE INTO orders (name) VALUES ('a')")
 const drawn = [{ ids: ['7', '8'], isText: false }]
 
 test('INSERT IGNORE reports no id of a row that may not have been inserted', () => {
-  const filter = ignoreFilter([ignoring], drawn)
+  const filter = severalFilter([ignoring], drawn, false)
   assert.equal(reported(filter, 7, 2), 7)
   assert.equal(reported(filter, 7, 0), 0)
   assert.equal(reported(filter, 7, 1, 1), 0)
   assert.equal(reported(filter, 5, 0), 5, 'the id is not of this statement')
-  assert.equal(ignoreFilter([plain], drawn), undefined)
+  assert.equal(reported(severalFilter([plain], drawn, false), 7, 1, 1), 7)
 })
 
 test('a prepared statement reports the first id that its execution got', () => {
-  assert.equal(reported(firstIdFilter(plain, '7'), 0, 2), 7)
-  assert.equal(reported(firstIdFilter(plain, '7'), 7, 0), 0)
-  assert.equal(reported(firstIdFilter(ignoring, '7'), 0, 1, 1), 0)
+  assert.equal(reported(aloneFilter(plain, '7', undefined, false), 0, 2), 7)
+  assert.equal(reported(aloneFilter(plain, '7', undefined, false), 7, 0), 0)
+  assert.equal(reported(aloneFilter(ignoring, '7', undefined, false), 0, 1, 1), 0)
 })
 
 test('a statement that gives all ids reports that of its last row, if the row was inserted for certain', () => {
-  assert.equal(reported(givenIdFilter(plain, 9n), 0, 2), 9)
-  assert.equal(reported(givenIdFilter(plain, 9n), 0, 1, 1), 0)
-  assert.equal(reported(givenIdFilter(replacing, 9n), 0, 1, 1), 9)
-  assert.equal(givenIdFilter(updating, 9n), undefined)
+  assert.equal(reported(aloneFilter(plain, undefined, 9n, false), 0, 2), 9)
+  assert.equal(reported(aloneFilter(plain, undefined, 9n, false), 0, 1, 1), 0)
+  assert.equal(reported(aloneFilter(replacing, undefined, 9n, false), 0, 1, 1), 9)
+  assert.equal(aloneFilter(updating, undefined, 9n, false), undefined)
+})
+
+test('an error of a guard says that the statement was not read, and another error does not', () => {
+  const error = (code: number) => {
+    const packet = packetOf(Buffer.from(`\xff\0\0#HY000no`, 'latin1'), 1)
+    packet.writeUInt16LE(code, 5)
+    return hintFilter().packet(packet, true)!
+  }
+  for (const code of [1048, 1364, 1644, 3819, 4025]) {
+    const packet = error(code)
+    assert.match(packet.toString(), /no \(fahao proxy: .*sent as it came\)$/)
+    assert.equal(packet.readUIntLE(0, 3), packet.length - 4)
+  }
+  assert.match(error(1062).toString(), /no$/)
 })

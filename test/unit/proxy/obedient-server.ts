@@ -2,9 +2,11 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { type Clock, systemClock } from '../../../src/base/clock.ts'
+import type { Guard, Sight } from '../../../src/proxy/guard.ts'
+import type { Look } from '../../../src/proxy/guards.ts'
 import type { IdMaker } from '../../../src/proxy/id-supply.ts'
 import { type ProxyOptions, type ProxyServer, startProxy } from '../../../src/proxy/server.ts'
-import { parseFilledColumn } from '../../../src/proxy/sql/filled-columns.ts'
+import { type FilledColumn, parseFilledColumn } from '../../../src/proxy/sql/filled-columns.ts'
 import { atEnd, type Lifetime } from '../../launch/lifetime.ts'
 import { commandOf, packetOf } from '../../launch/raw-mysql.ts'
 
@@ -13,7 +15,7 @@ export type Scene = {
   readonly proxy: ProxyServer
   /** Texts of the client's statements, as the server received them. */
   readonly statements: string[]
-  /** Bodies of the client's commands on prepared statements, as the server received them, with the command in front. */
+  /** Bodies of the client's commands on prepared statements, and of those that are not known, as the server received them, with the command in front. */
   readonly named: Buffer[]
   /** Packets of the server's connections that have ended. */
   readonly ended: Promise<void>
@@ -45,9 +47,21 @@ export function idsAtHand(): IdMaker {
   return {
     tryDraw,
     draw: async (name, count) => tryDraw(name, count),
-    tryIsText: () => false,
-    openIsText: async () => false,
+    open: async () => {},
   }
+}
+
+/** A guard stands for each table, whose id is a BIGINT. */
+export async function standing(columns: readonly FilledColumn[]): Promise<Sight> {
+  const guard: Guard = {
+    missing: [],
+    ddl: [],
+    by: 'CHECK',
+    canSwitchChecks: false,
+    type: { holds: 'integers', max: 2n ** 63n - 1n },
+    columns: ['id', 'item', 'n'],
+  }
+  return { guards: new Map(columns.map((column) => [column, guard])), ignoreCase: false }
 }
 
 /** Starts both; shop.orders.id is filled in. */
@@ -56,6 +70,7 @@ export async function startScene(
   maker: IdMaker = idsAtHand(),
   limits: ProxyOptions['limits'] = {},
   clock: Clock = systemClock,
+  look: Look = standing,
 ): Promise<Scene> {
   const statements: string[] = []
   const named: Buffer[] = []
@@ -70,6 +85,7 @@ export async function startScene(
     port: 0,
     upstream: { address: { host: '127.0.0.1', port }, isTls: false, ca: undefined },
     filled: { columns: [parseFilledColumn('shop.orders.id=order')], maker },
+    look,
     limits,
     clock,
     onError: (error) => void faults.push(error),
@@ -110,12 +126,10 @@ async function serve(socket: Socket, { statements, named }: Received, onEnd: () 
   for await (const packet of packets) {
     const sql = packet.toString('latin1', 5)
     if (packet[4] === 3 && sql.includes('@@SESSION.sql_mode')) socket.write(sessionFacts())
-    else if (packet[4] === 3 && sql.startsWith('SHOW FULL COLUMNS'))
-      socket.write(rowOf(['id', 'bigint(20)', '']))
     else if (packet[4] === 0x16) socket.write(preparedReply(sql, ++prepared))
     else if (packet[4] === 0x18) named.push(packet.subarray(4))
     else {
-      if (packet[4]! > 0x16 && packet[4]! < 0x1d) named.push(packet.subarray(4))
+      if (packet[4]! > 0x16) named.push(packet.subarray(4))
       if (packet[4] === 3) statements.push(sql)
       socket.write(ok(1))
     }
@@ -144,8 +158,7 @@ function greeting(): Buffer {
 /** The reply to the proxy's question about the session. */
 function sessionFacts(): Buffer {
   const database = Buffer.from('shop').toString('hex').toUpperCase()
-  // In this mode the type of a column is asked for once.
-  return rowOf(['STRICT_ALL_TABLES', 'utf8mb4', database, '0', '0'])
+  return rowOf(['STRICT_ALL_TABLES', 'utf8mb4', database])
 }
 
 /** A result of one row. */

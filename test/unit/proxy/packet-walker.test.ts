@@ -3,23 +3,22 @@ import { describe, type TestContext, test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
+import type { ReplyForm } from '../../../src/proxy/exchange.ts'
 import { type Judgement, PacketWalker } from '../../../src/proxy/packet-walker.ts'
 import { Replies, type ReplyHost } from '../../../src/proxy/replies.ts'
-import type { ReplyForm } from '../../../src/proxy/reply-filter.ts'
 
 /**
- * Holds packets whose payload begins with `h`, suspends after those that begin with `hs`, becomes opaque at `o`, stops at
- * `s`, and adds 1 to the sequence numbers of those that begin with `n`.
+ * Holds packets whose payload begins with `h`, suspends after those that begin with `hs`, stops at `s`, and adds 1 to the sequence numbers of those that begin with `n`.
  */
 class Recorder extends PacketWalker {
   readonly judged: number[] = []
   readonly held: string[] = []
   readonly wholes: Buffer[] = []
   readonly out: Buffer[] = []
+  heldMax = Number.POSITIVE_INFINITY
 
   protected judge(bytes: Buffer, at: number, length: number): Judgement {
     this.judged.push(length)
-    if (bytes[at + 4] === 111 && length > 0) this.isOpaque = true
     this.sequenceShift = length > 0 && bytes[at + 4] === 110 ? 1 : 0
     if (length > 0 && bytes[at + 4] === 115) return 'stop'
     return length > 0 && bytes[at + 4] === 104 ? 'hold' : 'pass'
@@ -40,7 +39,9 @@ class Recorder extends PacketWalker {
     this.out.push(Buffer.from('[held]'))
     this.isSuspended = bytes[5] === 115
   }
-  protected holding(): void {}
+  protected holding(heldBytes: number): boolean {
+    return heldBytes <= this.heldMax
+  }
   protected stopped(): void {
     this.out.push(Buffer.from('[stopped]'))
   }
@@ -174,25 +175,6 @@ describe('a walk over packets', () => {
     assert.ok(copied() <= 3 * behind.length, `${copied()} bytes`)
   })
 
-  test('passes everything behind a packet that makes it opaque', () => {
-    const bytes = Buffer.concat([packet('x'), packet('o'), packet('h1'), Buffer.from('junk')])
-    for (const size of [1, 3, 100]) {
-      const walker = walked(cut(bytes, [size]))
-      assert.deepEqual(walker.held, [])
-      assert.equal(Buffer.concat(walker.out).toString('latin1').replace('|', ''), bytes.toString('latin1'))
-    }
-  })
-
-  test('keeps the order of bytes when the other direction makes it opaque inside of a packet', () => {
-    const walker = new Recorder()
-    const bytes = Buffer.concat([packet('x'), packet('h1')])
-    const inside = packet('x').length + 2
-    walker.walk(bytes.subarray(0, inside))
-    walker.isOpaque = true
-    walker.walk(bytes.subarray(inside))
-    assert.equal(Buffer.concat(walker.out).toString('latin1').replace('|', ''), bytes.toString('latin1'))
-  })
-
   test('passes nothing on from the packet on at which it stops', () => {
     const bytes = Buffer.concat([packet('x'), packet('stop'), packet('h1'), Buffer.from('junk')])
     for (const size of [1, 3, 6, 100]) {
@@ -214,6 +196,17 @@ describe('a walk over packets', () => {
     }
   })
 
+  test('passes a packet that is too long to be held, as it came, and goes on behind it', () => {
+    const bytes = Buffer.concat([packet(`h${'x'.repeat(60)}`), packet('y'), packet('h')])
+    for (const size of [1, 7, 1000]) {
+      const walker = new Recorder()
+      walker.heldMax = 50
+      for (const chunk of cut(bytes, [size])) walker.walk(chunk)
+      const out = Buffer.concat(walker.out).toString('latin1').replaceAll('|', '')
+      assert.equal(out, `${bytes.toString('latin1', 0, 70)}[held]`)
+    }
+  })
+
   test('passes the beginning of a packet that never comes', () => {
     const walker = walked([packet('x'), Buffer.from([9, 0])])
     walker.finish()
@@ -224,15 +217,8 @@ describe('a walk over packets', () => {
 /** What the replies of a client without flags need; `own` replaces some of it. */
 function replyHost(out: Uint8Array[], own: Partial<ReplyHost> = {}): ReplyHost {
   return {
-    deprecatesEof: false,
-    cachesMetadata: false,
-    tracksSession: false,
-    mustUnderstand: false,
     toClient: (bytes) => void out.push(bytes),
-    expectFile: () => {},
-    setExchanging: () => {},
-    prepared: () => {},
-    becomeOpaque: () => assert.fail('it was not understood'),
+    clientSends: () => {},
     lost: () => assert.fail('it was lost'),
     ...own,
   }
@@ -269,7 +255,7 @@ describe('the replies', () => {
     test(`recognise the end of ${name}, byte by byte too`, () => {
       for (const size of [1, 7, 1000]) {
         const out: Uint8Array[] = []
-        const replies = new Replies(replyHost(out))
+        const replies = new Replies(false, 2, replyHost(out))
         const own = Buffer.from('own reply')
         replies.expect(form)
         const bytes = Buffer.concat(packets)
@@ -288,40 +274,26 @@ describe('the replies', () => {
     })
   }
 
-  test('that answer nothing are passed on unread', () => {
-    let isOpaque = false
-    const out: Uint8Array[] = []
-    const becomeOpaque = () => {
-      isOpaque = true
-      replies.isOpaque = true
-    }
-    const replies: Replies = new Replies(replyHost(out, { becomeOpaque }))
-    replies.walk(ok(2))
-    assert.ok(isOpaque)
-    assert.deepEqual(Buffer.concat(out), ok(2))
-  })
-
-  test('that answer nothing end a connection whose statements are read, unless they are errors', () => {
+  test('that answer nothing end the connection, unless they are errors', () => {
     const out: Uint8Array[] = []
     const lost: number[] = []
-    const host = replyHost(out, { mustUnderstand: true, lost: (sequence) => void lost.push(sequence) })
-    const replies = new Replies(host)
+    const replies = new Replies(false, 2, replyHost(out, { lost: (sequence) => void lost.push(sequence) }))
+    replies.walk(error)
+    assert.deepEqual([Buffer.concat(out), lost], [error, []])
     replies.expect('packet')
-    replies.walk(Buffer.concat([ok(2), error]))
-    assert.deepEqual([Buffer.concat(out), lost], [Buffer.concat([ok(2), error]), []])
-    replies.expect('packet')
-    replies.walk(Buffer.concat([ok(2), ok(2), ok(2)]))
-    assert.deepEqual([Buffer.concat(out), lost], [Buffer.concat([ok(2), error, ok(2)]), [1]])
+    replies.filter({ form: 'results', receives: 'all', bytesMax: 700, packet: () => undefined })
+    replies.walk(Buffer.concat([ok(2), packet('')]))
+    assert.deepEqual([Buffer.concat(out), lost], [Buffer.concat([error, ok(2)]), [0]])
   })
 
   test('to a question that are too long, or for which there is no file, end the connection', () => {
     const long = Buffer.concat([packet('\x01'), packet('\x03def'), eof(2), packet(`\xfa${'a'.repeat(250)}`)])
-    for (const bytes of [long, packet('\xfbname'), packet('\xfd\x01\0\0')]) {
+    for (const bytes of [long, packet('\xfbname')]) {
       for (const size of [1, 1000]) {
         const out: Uint8Array[] = []
         const lost: number[] = []
-        const host = replyHost(out, { mustUnderstand: true, lost: (sequence) => void lost.push(sequence) })
-        const replies = new Replies(host)
+        const host = replyHost(out, { lost: (sequence) => void lost.push(sequence) })
+        const replies = new Replies(false, 2, host)
         const read = () => undefined
         replies.filter({ form: 'results', receives: 'all', bytesMax: 700, packet: read })
         for (const chunk of cut(Buffer.concat([bytes, ...Array(9).fill(eof(2))]), [size])) replies.walk(chunk)

@@ -11,14 +11,14 @@
  *     INSERT INTO orders (note) VALUES (?)
  *     \params ["prepared, and executed with this"]
  *     \params [null]
- *     \refused query
- *     INSERT INTO orders (note) SELECT 'which the proxy refuses'
+ *     \guarded
+ *     INSERT INTO orders (note) SELECT 'which the proxy does not fill, and the table refuses'
  *     \apart ignored
  *     INSERT IGNORE INTO orders (note, code) VALUES ('whose ids in the reply may differ', 'taken')
  *     \use shop
  *     \reset
  *
- * The names behind \refused and \apart are those of differences.ts.
+ * The names behind \apart are those of differences.ts.
  *
  * ‹5c27› stands for the bytes 0x5c 0x27, for character sets that are not UTF-8. In \params, {"hex": "ff"} stands for
  * bytes, {"int": "9223372036854775807"} for an integer that JSON cannot hold. \quiet before the first statement leaves
@@ -27,7 +27,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type DeviationName, deviations, type RefusalName, refusals } from './differences.ts'
+import { type DeviationName, deviations } from './differences.ts'
 import type { Parameter } from './mysql-client.ts'
 
 /** A statement, and what is known of it. */
@@ -39,8 +39,8 @@ export type Statement = {
   readonly command: { readonly database: string } | 'reset' | undefined
   /** The values of each execution of a prepared statement. Undefined: it is sent as text. */
   readonly executions: readonly (readonly Parameter[])[] | undefined
-  /** Why the proxy refuses it; it is not sent to the other side. */
-  readonly refused: RefusalName | undefined
+  /** The guard of the table refuses its rows; it is not sent to the other side. */
+  readonly isGuarded: boolean
   /** Why the insert id and LAST_INSERT_ID() differ. */
   readonly apart: DeviationName | undefined
 }
@@ -85,7 +85,7 @@ function readScript(part: string, file: string, firstLine: number): Script {
   const statements: Statement[] = []
   let quiet = false
   let collation: number | undefined
-  let refused: RefusalName | undefined
+  let isGuarded = false
   let apart: DeviationName | undefined
   for (let at = 0; at < lines.length; at++) {
     const line = lines[at]!
@@ -94,8 +94,8 @@ function readScript(part: string, file: string, firstLine: number): Script {
     const command = commandOf(line)
     if (line === '\\quiet') quiet = true
     else if (line.startsWith('\\collation ')) collation = Number(line.slice(11))
-    else if (line.startsWith('\\refused ')) refused = nameIn(refusals, line.slice(9), place)
-    else if (line.startsWith('\\apart ')) apart = nameIn(deviations, line.slice(7), place)
+    else if (line === '\\guarded') isGuarded = true
+    else if (line.startsWith('\\apart ')) apart = deviationOf(line.slice(7), place)
     else if (line.startsWith('\\params ')) {
       const last = statements.pop()
       if (last === undefined) throw new Error(`${place}: no statement stands before the values`)
@@ -111,23 +111,20 @@ function readScript(part: string, file: string, firstLine: number): Script {
         sql: bytesOf(text),
         command,
         executions: undefined,
-        refused,
+        isGuarded,
         apart,
       })
-      refused = apart = undefined
+      isGuarded = false
+      apart = undefined
       at = end
     }
   }
   return { title, quiet, collation, statements }
 }
 
-function nameIn<Name extends string>(
-  known: Readonly<Record<Name, unknown>>,
-  name: string,
-  place: string,
-): Name {
-  if (!Object.hasOwn(known, name)) throw new Error(`${place}: differences.ts has no '${name}'`)
-  return name as Name
+function deviationOf(name: string, place: string): DeviationName {
+  if (!Object.hasOwn(deviations, name)) throw new Error(`${place}: differences.ts has no '${name}'`)
+  return name as DeviationName
 }
 
 function commandOf(line: string): Statement['command'] {
@@ -135,7 +132,8 @@ function commandOf(line: string): Statement['command'] {
   return line.startsWith('\\use ') ? { database: line.slice(5) } : undefined
 }
 
-function bytesOf(text: string): Buffer {
+/** A statement of the corpus as bytes: `‹bf5c›` stands for two. */
+export function bytesOf(text: string): Buffer {
   const pieces = text.split(/‹([0-9a-f]+)›/)
   return Buffer.concat(pieces.map((piece, at) => Buffer.from(piece, at % 2 === 0 ? 'utf8' : 'hex')))
 }

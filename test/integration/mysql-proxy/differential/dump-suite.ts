@@ -4,6 +4,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { password, superuser } from '../../../launch/database.ts'
+import { guardTables } from '../../../launch/guards.ts'
 import { temporaryFolder } from '../../../launch/places.ts'
 import { runProgram } from '../../../launch/program.ts'
 import { MysqlClient } from './mysql-client.ts'
@@ -143,6 +144,7 @@ export function dumpSuite(stage: () => Stage): void {
       await empty(
         'CREATE TABLE restored.orders (id BIGINT NOT NULL PRIMARY KEY, note VARCHAR(200), code INT)',
       )
+      await guardTables(database(), ['restored.orders.id'])
       await dump(['--no-create-info', '--complete-insert'], file, 'items')
       const withoutIds = `sed -E 's/INSERT INTO .items. \\(.name., .id.\\)/INSERT INTO orders (note, id)/; s/,[0-9]+\\)/,NULL)/g; /LOCK|KEYS/d'`
       await shell(`${withoutIds} ${file} | mariadb ${login(stage().proxied.port)} restored`)

@@ -3,6 +3,7 @@
  * behind the proxy. All suites share both.
  */
 import { type FahaoServer, startFahao } from '../../../launch/fahao.ts'
+import { guardTables } from '../../../launch/guards.ts'
 import type { Lifetime } from '../../../launch/lifetime.ts'
 import { type MariaDb, startMariaDb } from '../../../launch/mariadb.ts'
 import { startMysqlProxy } from '../../../launch/mysql-proxy.ts'
@@ -95,6 +96,11 @@ async function startDatabase(lifetime: Lifetime, side: SideName): Promise<MariaD
   const isDirect = side === 'direct'
   await database.admin(readSchema().replaceAll(' @auto', isDirect ? ' AUTO_INCREMENT' : ''))
   if (isDirect) await startIds(database)
+  else
+    await guardTables(
+      database,
+      filledTables(side).map(({ table, column }) => `${table}.${column}`),
+    )
   return database
 }
 

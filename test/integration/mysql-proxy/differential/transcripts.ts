@@ -16,7 +16,7 @@ export type Transcript = {
 /** utf8mb4_general_ci. */
 const utf8mb4 = 45
 
-/** Runs a script on one side, and empties its tables. Refused statements are sent to the proxy alone. */
+/** Runs a script on one side, and empties its tables. Statements that the guard refuses are sent to the proxy alone. */
 export async function runScript(script: Script, side: Side, isProxied: boolean, capabilities: number) {
   const login = { user: superuser, password, database: 'shop' }
   const { collation = utf8mb4 } = script
@@ -24,7 +24,7 @@ export async function runScript(script: Script, side: Side, isProxied: boolean, 
   const statements: { place: string; lines: string[] }[] = []
   try {
     for (const statement of script.statements) {
-      if (statement.refused !== undefined && !isProxied) continue
+      if (statement.isGuarded && !isProxied) continue
       statements.push({ place: statement.place, lines: await runStatement(client, statement, script.quiet) })
     }
   } finally {

@@ -1,89 +1,73 @@
-/** Texts of many statements or long comments: the work of reading them grows with their length, and pauses. */
+/** Long texts: the work of reading them grows with their length, and not with its square. */
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
-import { Lexer, parametersMax, token } from '../../../../src/proxy/sql/lexer.ts'
-import { bytes, columns, prepared, read, session } from './shop.ts'
+import { describe, type TestContext, test } from 'node:test'
+import { Lexer, parametersMax } from '../../../../src/proxy/sql/lexer.ts'
+import { filled, prepared, read } from './shop.ts'
 
-const insert = 'INSERT INTO orders (id) VALUES (7);'
+/** What reading a text takes: tokens, bytes that are searched, and characters that become texts. */
+function workOf(t: TestContext, text: string): readonly number[] {
+  const original = { text: Buffer.prototype.toString, search: Buffer.prototype.indexOf }
+  let [searched, characters] = [0, 0]
+  const mocks = [
+    t.mock.method(Buffer.prototype, 'toString', function (this: Buffer, ...given: []) {
+      const result = original.text.apply(this, given)
+      characters += result.length
+      return result
+    }),
+    t.mock.method(Buffer.prototype, 'indexOf', function (this: Buffer, value: number, from = 0) {
+      const result = original.search.call(this, value, from)
+      searched += (result < 0 ? this.length : result) - from
+      return result
+    }),
+  ]
+  const steps = t.mock.method(Lexer.prototype, 'step')
+  read(text)
+  for (const mock of [...mocks, steps]) mock.mock.restore()
+  return [steps.mock.callCount(), searched, characters]
+}
 
-describe('the work of a text grows with its length, and not with its square', () => {
-  test('after a statement that may change the session, the rest is searched once', (t) => {
-    const mentions = t.mock.method(columns, 'mentions')
-    const reading = read(`${insert} CALL p(); ${'DO 1;'.repeat(1000)}`)
-    assert.equal(reading.kind, 'relay')
-    assert.equal(mentions.mock.callCount(), 1)
-  })
+const insert = 'INSERT INTO orders (n) VALUES (1);'
+const texts: Record<string, (count: number) => string> = {
+  'many statements': (count) => insert.repeat(count),
+  'many rows': (count) => `INSERT INTO orders (n) VALUES ${Array(count).fill('(1)').join()}`,
+  'many rows that give their ids': (count) =>
+    `INSERT INTO orders (id) VALUES ${Array(count).fill('(7)').join()}`,
+  'many columns': (count) => `INSERT INTO orders (${Array(count).fill('n').join()}) VALUES (1)`,
+  'many assignments': (count) => `INSERT INTO orders SET ${Array(count).fill('n = 1').join()}`,
+  'many definitions in front': (count) => 'CREATE TABLE x (a INT);'.repeat(count) + insert,
+  'many comments': (count) => `${'/* c */'.repeat(count)}${insert}`,
+  'many openings of hints in a comment': (count) =>
+    `INSERT ${'/*+ '.repeat(count)}*/ INTO orders (n) VALUES (1)`,
+  'many stars in a comment': (count) => `INSERT /*${' *'.repeat(count)}*/ INTO orders (n) VALUES (1)`,
+  'many parentheses': (count) => `INSERT INTO orders (n) VALUES (${'('.repeat(count)}1${')'.repeat(count)})`,
+  'many escapes in a string': (count) => `INSERT INTO orders (n) VALUES ('${"\\'''".repeat(count)}')`,
+  'escapes behind many plain bytes': (count) =>
+    `INSERT INTO orders (n) VALUES ('${`${'x'.repeat(100)}\\'`.repeat(count)}')`,
+  'many strings in the place of an id': (count) => `INSERT INTO orders (id) VALUES (${"'0' ".repeat(count)})`,
+  'a long number in the place of an id': (count) => `INSERT INTO orders (id) VALUES (${'0'.repeat(count)})`,
+  'a long name': (count) => `INSERT INTO orders (\`${'a'.repeat(count)}\`) VALUES (1)`,
+  'many calls of LAST_INSERT_ID': (count) =>
+    `INSERT INTO orders (n) VALUES (${Array(count).fill('LAST_INSERT_ID()').join('+')})`,
+}
 
-  // The square of these lengths takes many minutes.
-  const limit = { timeout: 60_000 }
-
-  test('with a hint of many openings', limit, () => {
-    const reading = read(`INSERT ${'/*+ '.repeat(300_000)}*/ INTO orders (a) VALUES (1)`)
-    assert.equal(reading.kind, 'fill')
-  })
-
-  test('with a comment of many stars, which are not searched one by one', (t) => {
-    const searches = t.mock.method(Buffer.prototype, 'indexOf')
-    assert.equal(read(`INSERT /*${' *'.repeat(100_000)}*/ INTO orders (a) VALUES (1)`).kind, 'fill')
-    assert.ok(searches.mock.callCount() < 1000, `${searches.mock.callCount()} searches`)
-  })
-
-  test('with many definitions in front of many statements', limit, () => {
-    const sql = `${'CREATE TABLE x (a INT);'.repeat(100_000)}${insert.repeat(100_000)}`
-    assert.equal(read(sql).kind, 'relay')
-  })
-})
-
-describe("of a long value in an id's place little becomes text", () => {
-  const zeros = '0'.repeat(1_000_000)
-  const values = {
-    'strings that follow each other': `'${'\\0'.repeat(30_000)}' `.repeat(20),
-    'a number': zeros,
-    'a number with a sign': `-${zeros}`,
-    'hexadecimal digits': `0x${zeros}`,
-    'a text of hexadecimal digits': `x'${zeros}'`,
-    'the names of a default': `DEFAULT(${`${'a'.repeat(60_000)}.`.repeat(20)}id)`,
-  }
-  for (const [name, value] of Object.entries(values))
+describe('a text that is twice as long takes no more than twice the work', () => {
+  for (const [name, textOf] of Object.entries(texts))
     test(name, (t) => {
-      const original = Buffer.prototype.toString
-      let characters = 0
-      t.mock.method(
-        Buffer.prototype,
-        'toString',
-        function (this: Buffer, ...given: Parameters<typeof original>) {
-          const text = original.apply(this, given)
-          characters += text.length
-          return text
-        },
-      )
-      assert.equal(read(`INSERT INTO orders (id, item) VALUES (${value}, 'x')`).kind, 'refuse')
-      assert.ok(characters <= 65_536 + 100, `${characters} characters`)
+      const [short, long] = [workOf(t, textOf(1000)), workOf(t, textOf(2000))]
+      for (const [at, what] of ['tokens', 'searched bytes', 'characters'].entries())
+        assert.ok(long[at]! <= 2 * short[at]! + 500, `${short[at]} and ${long[at]} ${what}`)
     })
 })
 
-describe('a prepared statement of more parameters than servers accept', () => {
-  const ofParameters = {
-    'in its rows': (count: number) => `INSERT INTO orders (n) VALUES ${Array(count).fill('(?)').join()}`,
-    'in places of ids': (count: number) =>
-      `INSERT INTO orders (id) VALUES ${Array(count).fill('(?)').join()}`,
-    'in an expression': (count: number) => `INSERT INTO orders SET n = 0${' + ?'.repeat(count)}`,
-  }
-  for (const [name, textOf] of Object.entries(ofParameters))
-    test(`${name} is refused as by a server`, () => {
-      assert.match(prepared(textOf(parametersMax))[0], /^INSERT/)
-      assert.deepEqual(prepared(textOf(parametersMax + 1)), ['1390'])
-      assert.deepEqual(prepared(textOf(parametersMax + 30_000)), ['1390'])
-    })
-
-  test('is remembered no further', () => {
-    const text = bytes('?,'.repeat(10 * parametersMax))
-    const lexer = new Lexer(text, session(), { executable: 'read', parameters: true })
-    while (lexer.next() !== token.end);
-    assert.equal(lexer.parametersAt.length, parametersMax + 1)
+describe('a text that is too long', () => {
+  test('of more than 100,000 rows that need ids is left as it is', () => {
+    const rows = (count: number) => `INSERT INTO orders (n) VALUES ${Array(count).fill('(1)').join()}`
+    assert.match(filled(rows(100_000)), / 101000\)$/)
+    assert.equal(filled(rows(100_001)), 'as it came')
   })
-
-  test('is left to the server if it is no INSERT', () => {
-    assert.deepEqual(prepared(`SELECT ${Array(100_000).fill('?').join()} FROM orders`), ['relay'])
+  test('of more parameters than servers accept is left as it is', () => {
+    const row = (count: number) => `INSERT INTO orders (n) VALUES (0${' + ?'.repeat(count)})`
+    assert.match(prepared(row(parametersMax))[0], /`id`/)
+    assert.deepEqual(prepared(row(parametersMax + 1)), ['as it came'])
   })
 })

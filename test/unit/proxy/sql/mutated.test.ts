@@ -1,28 +1,71 @@
-/** Statements with random changes: none makes the reader throw, and what is edited stays the same around the edits. */
+/**
+ * Generated and mutated statements. Of a generated one it is known which ids its rows need, and what the edited text has to be.
+ * Of a mutated one: nothing throws, nothing but values of ids is changed, and no row needs an id afterwards.
+ */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { fillPrepared, fillText } from '../../../../src/proxy/sql/fill.ts'
-import { FilledColumns } from '../../../../src/proxy/sql/filled-columns.ts'
-import { idsNeeded } from '../../../../src/proxy/sql/insert.ts'
 import { Lexer, token } from '../../../../src/proxy/sql/lexer.ts'
-import type { SqlSession } from '../../../../src/proxy/sql/session.ts'
-import { sessionChange } from '../../../../src/proxy/sql/session-change.ts'
-import { readStatements } from '../../../../src/proxy/sql/statements.ts'
-import { bytes, columns, facts, session } from './shop.ts'
+import { bytes, filled, prepared, read, session } from './shop.ts'
 
-const statements = [
-  "INSERT INTO orders (name, n) VALUES ('it''s', 1), ('b', 2) ON DUPLICATE KEY UPDATE n = n + 1",
-  "INSERT IGNORE INTO shop.orders VALUES (NULL, 'a', 1), (0, \"b\", 2), (7, 'c', 3)",
-  'REPLACE `lines` SET id = DEFAULT, n = LAST_INSERT_ID() /* c */ RETURNING id',
-  'INSERT lines (id, n) VALUES (NULL, LAST_INSERT_ID()), (?, @@identity) -- x\n',
-  'INSERT INTO `odd ``name` () VALUES ()',
-  'INSERT INTO orders (name) SELECT name FROM other',
-  "CREATE PROCEDURE p() BEGIN INSERT INTO orders VALUES (1); END; INSERT INTO orders SET name = 'x'",
-  'SET @a = 1; USE shop; INSERT INTO orders(n)VALUE(?),(?)',
-  "/*!40101 SET NAMES utf8 */; /*!50000 INSERT */ INTO orders VALUES ('\\'')",
-  'BEGIN NOT ATOMIC INSERT INTO orders (n) VALUES (1); END',
+const runs = { numRuns: 3000, seed: 26 }
+
+/** What may stand between two tokens. */
+const gap = fc.constantFrom(' ', '\n', ' /* VALUES (1), ( */ ', " /* it's */ ", ' -- ; (\n', ' # `\n')
+const value = fc.constantFrom(
+  '1',
+  "'it''s'",
+  "'\\'), (NULL'",
+  '"a;b"',
+  "''",
+  'f(1, (2), NULL)',
+  "'--' '#'",
+  'NULL',
+  'DEFAULT',
+  'NOW(6)',
+  '-1.5e-3',
+  "x'41'",
+  '@a',
+  '(SELECT MAX(id) FROM orders)',
+  'CASE WHEN 1 THEN 2 END',
+)
+const [asking, given] = [
+  fc.constantFrom('NULL', 'default', '0', "'0'", '(NULL)', '0.0', 'FALSE'),
+  fc.constantFrom('7', "'x'", 'f(1)', '-1', '@id', '1 + 1'),
 ]
+const id = fc.oneof(
+  asking.map((text) => ({ text, asks: true })),
+  given.map((text) => ({ text, asks: false })),
+)
+const verb = fc.constantFrom('INSERT INTO', 'insert', 'REPLACE', 'INSERT IGNORE INTO', 'INSERT LOW_PRIORITY')
+const table = fc.constantFrom('orders', '`orders`', 'shop.orders', '`shop` . orders')
+const rows = fc.array(fc.tuple(value, id, value), { minLength: 1, maxLength: 4 })
+
+/** A statement, and what it has to become. */
+const generated = fc
+  .tuple(verb, table, rows, fc.constantFrom('list', 'none', 'absent', 'set'), gap, gap)
+  .map(([verb, table, rows, form, before, between]) => {
+    const write = (isEdited: boolean) => {
+      let last = 1000
+      const idOf = (own: { readonly text: string; readonly asks: boolean }) => {
+        if (!isEdited || !(own.asks || form === 'absent')) return own.text
+        return ++last === 1001 ? 'LAST_INSERT_ID(1001)' : String(last)
+      }
+      const [[a, own, b]] = rows as [(typeof rows)[number]]
+      const head = `${verb}${before}${table}${between}`
+      if (form === 'set') return `${head}SET name = ${a}, id =${before}${idOf(own)}, n = ${b}`
+      const listed = { list: '(name, id, n) ', none: '', absent: '(name, n) ' }[form]
+      const added = { list: listed, none: '(`id`, `name`, `n`) ', absent: '(name, n, `id`) ' }[form]
+      const values = rows.map(([a, own, b]) => {
+        if (form === 'none') return `(${idOf(own)}, ${a}, ${b})`
+        if (form === 'list') return `(${a},${between}${idOf(own)}${before},${b})`
+        return isEdited ? `(${a}, ${b}, ${idOf(own)})` : `(${a}, ${b})`
+      })
+      return `${head}${isEdited ? added : listed}VALUES${between}${values.join(`,${before}`)}`
+    }
+    return { text: write(false), edited: write(true) }
+  })
+
 const fragments = [
   "'",
   '"',
@@ -47,76 +90,38 @@ const fragments = [
   'INSERT ',
   'VALUES',
   '\xbf',
-  '\xa0',
   '\0',
   '.',
   'LAST_INSERT_ID()',
-  'ON DUPLICATE KEY UPDATE ',
-  ' AS new(a)',
+  ' ON DUPLICATE KEY UPDATE ',
+  ' AS new ',
+  'SET NAMES gbk;',
 ]
-
 const mutated = fc
   .tuple(
-    fc.constantFrom(...statements),
+    fc.array(generated, { minLength: 1, maxLength: 2 }),
     fc.array(fc.tuple(fc.nat(), fc.nat(6), fc.constantFrom('', ...fragments)), { maxLength: 4 }),
   )
-  .map(([statement, changes]) =>
-    changes.reduce((text, [at, length, fragment]) => {
-      const start = at % (text.length + 1)
-      return text.slice(0, start) + fragment + text.slice(start + length)
-    }, statement),
-  )
-const noise = fc
-  .array(
-    fc.oneof(
-      fc.constantFrom(...fragments, ' '),
-      fc.string({
-        unit: fc.integer({ min: 0, max: 255 }).map((byte) => String.fromCharCode(byte)),
-        maxLength: 4,
-      }),
+  .map(([statements, changes]) =>
+    changes.reduce(
+      (text, [at, length, fragment]) => {
+        const start = at % (text.length + 1)
+        return text.slice(0, start) + fragment + text.slice(start + length)
+      },
+      statements.map(({ text }) => text).join(';'),
     ),
   )
-  .map((parts) => parts.join(''))
-const sessions = fc
-  .record({
-    charset: fc.constantFrom('utf8mb4', 'latin1', 'gbk', 'sjis', 'gb18030', 'cp850', 'unheard'),
-    sqlMode: fc.constantFrom(
-      '',
-      'STRICT_ALL_TABLES',
-      'ANSI_QUOTES',
-      'NO_BACKSLASH_ESCAPES',
-      'ANSI_QUOTES,NO_AUTO_VALUE_ON_ZERO',
-    ),
-    serverVersion: fc.constantFrom('10.11.6-MariaDB', '8.4.2'),
-  })
-  .map(session)
+const facts = fc.record({
+  charset: fc.constantFrom('utf8mb4', 'latin1', 'gbk'),
+  sqlMode: fc.constantFrom('', 'ANSI_QUOTES', 'NO_BACKSLASH_ESCAPES', 'NO_AUTO_VALUE_ON_ZERO'),
+})
 
-function readAs(text: string, inSession: SqlSession, prepared: boolean, of = columns) {
-  return readStatements(bytes(text), {
-    session: inSession,
-    columns: of,
-    prepared,
-    factsOf: () => facts,
-    isShadowed: () => false,
-  })
-}
-
-/** The texts of the tokens that mean something. */
-function tokens(sql: Buffer, inSession: SqlSession): string[] {
-  const lexer = new Lexer(sql, inSession, { executable: 'read', parameters: true })
+/** The texts of the tokens, up to what servers may read differently. */
+function tokens(text: string, given: Parameters<typeof session>[0]): string[] {
+  const lexer = new Lexer(bytes(text), session(given), true)
   const found: string[] = []
-  while (lexer.solid() !== token.end) {
-    found.push(Buffer.from(sql.subarray(lexer.start, lexer.end)).toString('latin1'))
-    if (lexer.kind === token.broken) break
-  }
+  for (lexer.step(); lexer.kind > token.unsure; lexer.step()) found.push(text.slice(lexer.start, lexer.end))
   return found
-}
-
-function parametersIn(sql: Buffer, inSession: SqlSession): number {
-  const lexer = new Lexer(sql, inSession, { executable: 'read', parameters: true })
-  let kind = lexer.solid()
-  while (kind !== token.end && kind !== token.broken) kind = lexer.solid()
-  return lexer.parametersAt.length
 }
 
 /** Whether all of `part` is in `whole`, in order. */
@@ -126,76 +131,61 @@ function isSubsequence(part: readonly string[], whole: readonly string[]): boole
   return at === part.length
 }
 
-const runs = { numRuns: 3000 }
+describe('a generated INSERT', () => {
+  it('gets ids in place of those that it lacks, and is the same apart from them', () => {
+    fc.assert(
+      fc.property(generated, ({ text, edited }) => {
+        const after = filled(text)
+        assert.equal(after === 'as it came' ? text : after, edited.includes('1001') ? edited : text)
+      }),
+      runs,
+    )
+  })
+})
 
-describe('any text', () => {
-  for (const [name, texts] of [
-    ['mutated', mutated],
-    ['random', noise],
-  ] as const)
-    it(`that is ${name} is read without a fault, and only values of ids are replaced in it`, () => {
-      fc.assert(
-        fc.property(texts, sessions, (text, inSession) => {
-          sessionChange(bytes(text), inSession)
-          columns.mayMatter(bytes(text))
-          const reading = readAs(text, inSession, false)
-          if (reading.kind !== 'fill') return
-          assert.ok(columns.mayMatter(bytes(text)), 'the cheap test lets it pass')
-          const drawn = reading.inserts.map((insert) => ({
-            ids: Array.from({ length: idsNeeded(insert) }, (_, index) => `${index + 90_001}`),
-            isText: false,
-          }))
-          const after = fillText(bytes(text), reading.inserts, drawn)
-          if (reading.inserts.some(({ readsLastInsertId }) => readsLastInsertId)) return
+describe('a mutated text', () => {
+  it('is read without a fault, and only ids are changed in it', () => {
+    fc.assert(
+      fc.property(mutated, facts, (text, given) => {
+        const after = filled(text, given)
+        if (after === 'as it came') return
+        const { inserts } = read(text, given)
+        if (!inserts.some(({ readsLastInsertId }) => readsLastInsertId)) {
           const values = new Set(
-            reading.inserts.flatMap(({ rows }) =>
-              rows.flatMap(({ start, end }) => tokens(bytes(text.slice(start, end)), inSession)),
+            inserts.flatMap(({ rows }) =>
+              rows.flatMap(({ start, end }) => tokens(text.slice(start, end), given)),
             ),
           )
-          const [before, now] = [tokens(bytes(text), inSession), tokens(after, inSession)]
-          const kept = (all: string[]) => all.filter((each) => !values.has(each))
+          const kept = tokens(text, given).filter((each) => !values.has(each))
           assert.ok(
-            isSubsequence(kept(before), now),
-            `${JSON.stringify(text)} became ${JSON.stringify(after.toString('latin1'))}`,
+            isSubsequence(kept, tokens(after, given)),
+            `${JSON.stringify(text)} became ${JSON.stringify(after)}`,
           )
-          const again = readAs(after.toString('latin1'), inSession, false)
-          assert.ok(
-            again.kind !== 'fill' ||
-              again.inserts.every(({ rows }) => rows.every(({ state }) => state === 'parameter')) ||
-              again.inserts.every((insert) => idsNeeded(insert) === 0),
-            'no row lacks an id afterwards',
-          )
-        }),
-        runs,
-      )
-    })
-
-  it('has the parameters of the client once and in order, and one of its own for each row without an id', () => {
-    fc.assert(
-      fc.property(mutated, sessions, fc.boolean(), (text, inSession, isText) => {
-        const reading = readAs(text, inSession, true)
-        if (reading.kind !== 'fill') return
-        const insert = reading.inserts[0]!
-        const { sql, parameters } = fillPrepared(bytes(text), insert, reading.parametersAt, isText)
-        const own = parameters.filter((each) => each >= 0)
+        }
         assert.deepEqual(
-          own,
-          Array.from(reading.parametersAt, (_, index) => index),
+          read(after, given).inserts.filter(({ rows }) => rows.length > 0),
+          [],
+          'no row needs an id afterwards',
         )
-        const hidden = new Set(parameters.filter((each) => each < 0))
-        assert.equal(hidden.size, idsNeeded(insert))
-        assert.equal(parametersIn(sql, inSession), parameters.length)
       }),
       runs,
     )
   })
 
-  it('is never filled in or refused where no table is configured', () => {
-    const none = new FilledColumns([{ database: 'other', table: 'unused', column: 'id', generator: 'x' }])
+  it('keeps the parameters of the client, in order, and has one of its own for each row without an id', () => {
     fc.assert(
-      fc.property(fc.oneof(mutated, noise), sessions, (text, inSession) => {
-        assert.equal(none.mayMatter(bytes(text)), false)
-        assert.notEqual(readAs(text, inSession, false, none).kind, 'fill')
+      fc.property(mutated, facts, fc.boolean(), (text, given, isText) => {
+        const [sql, ...parameters] = prepared(text, { ...given, isText })
+        if (sql === 'as it came') return
+        const { parametersAt, inserts } = read(text, { ...given, isPrepared: true })
+        const own = parameters.filter((each) => typeof each === 'number')
+        assert.deepEqual(own, [...parametersAt.keys()])
+        assert.equal(tokens(sql, given).filter((each) => each === '?').length, parameters.length)
+        const hidden = new Set(
+          parameters.filter((each) => typeof each !== 'number').map((each) => each.split(' ')[1]),
+        )
+        const needing = isText ? inserts[0]!.rows.filter(({ parameter }) => parameter < 0) : inserts[0]!.rows
+        assert.equal(hidden.size, needing.length)
       }),
       runs,
     )

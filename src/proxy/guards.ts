@@ -1,0 +1,166 @@
+/**
+ * What is known of the guards of the filled tables. The proxy looks with a user of its own: before any client is there, and
+ * without a question on a client's connection.
+ *
+ * Invariants
+ *  1. What is known of a table was seen after the last definition of it that has passed.
+ *  2. One look at a time is under way. After a failed look, what was seen before it holds.
+ */
+import { createConnection } from 'mysql2/promise'
+import { type Clock, systemClock, type Timer } from '../base/clock.ts'
+import { describe, FahaoError } from '../base/errors.ts'
+import { type Guard, lookAtGuards, type Sight } from './guard.ts'
+import type { Upstream } from './socket-pair.ts'
+import { type FilledColumn, FilledColumns } from './sql/filled-columns.ts'
+
+/** How often the tables are looked at, in ms. */
+const lookEveryMs = 60_000
+/** How long a look may take, in ms. */
+const lookTimeoutMs = 10_000
+/** A table without a guard is looked at again when a statement needs ids for it, after this time, in µs. */
+const lackUs = 200_000
+/** A statement waits for so many looks while others define its table. */
+const looksMax = 5
+
+/** Looks at the tables. */
+export type Look = (columns: readonly FilledColumn[]) => Promise<Sight>
+
+/** What happens to guards. */
+export type GuardEvents = {
+  /** A table has no guard, which was not known before. */
+  readonly onUnguarded?: ((column: FilledColumn, guard: Guard) => void) | undefined
+  /** The tables could not be looked at. */
+  readonly onUnseen?: ((reason: string) => void) | undefined
+}
+
+/** The guards of all filled tables. */
+export class Guards {
+  readonly #exact: FilledColumns
+  readonly #ignoringCase: FilledColumns
+  readonly #look: Look
+  readonly #events: GuardEvents
+  readonly #clock: Clock
+  readonly #guards = new Map<FilledColumn, Guard>()
+  #ignoreCase = true
+  /** Counts definitions; of each table the newest. */
+  #definitions = 0
+  readonly #defined = new Map<FilledColumn, number>()
+  #looking: Promise<void> | undefined
+  /** When the tables were seen last. */
+  #seenUs = 0
+  #timer: Timer | undefined
+  #isClosed = false
+
+  /** Throws CONFIG if two columns are of one table. */
+  constructor(columns: readonly FilledColumn[], look: Look, events: GuardEvents = {}, clock = systemClock) {
+    this.#exact = new FilledColumns(columns, false)
+    this.#ignoringCase = new FilledColumns(columns, true)
+    this.#look = look
+    this.#events = events
+    this.#clock = clock
+  }
+
+  /** The columns, as the server compares names of tables. */
+  get columns(): FilledColumns {
+    return this.#ignoreCase ? this.#ignoringCase : this.#exact
+  }
+
+  /** Looks now and every minute; resolves after the first look. */
+  async start(): Promise<void> {
+    await this.#lookNow().catch(() => {})
+    if (!this.#isClosed) this.#timer = this.#clock.timer(lookEveryMs, () => void this.start())
+  }
+
+  /** Looks no more. */
+  close(): void {
+    this.#isClosed = true
+    this.#timer?.cancel()
+  }
+
+  /** The guard of a table, unless it is not known. */
+  of(column: FilledColumn): Guard | undefined {
+    return this.#guards.get(column)
+  }
+
+  /** The guard of a table. Looks first if it is not known, or if there was none a while ago. Rejects with UNAVAILABLE. */
+  look(column: FilledColumn): Guard | Promise<Guard> {
+    const known = this.#guards.get(column)
+    if (known !== undefined) {
+      if (known.missing.length === 0 || this.#clock.monoUs() - this.#seenUs <= lackUs) return known
+      this.forget(column)
+    }
+    return this.#find(column)
+  }
+
+  /** The table may be another one from now on. */
+  forget(column: FilledColumn): void {
+    this.#defined.set(column, ++this.#definitions)
+    this.#guards.delete(column)
+  }
+
+  async #find(column: FilledColumn): Promise<Guard> {
+    for (let looks = 0; looks < looksMax; looks++) {
+      const known = this.#guards.get(column)
+      if (known !== undefined) return known
+      await this.#lookNow()
+    }
+    throw unseen(`${column.database}.${column.table} is being defined again and again`)
+  }
+
+  #lookNow(): Promise<void> {
+    this.#looking ??= this.#lookOnce().finally(() => {
+      this.#looking = undefined
+    })
+    return this.#looking
+  }
+
+  async #lookOnce(): Promise<void> {
+    const seenAt = this.#definitions
+    const sight = await this.#look(this.#exact.all).catch((error) => {
+      this.#events.onUnseen?.(describe(error))
+      throw unseen(describe(error))
+    })
+    this.#ignoreCase = sight.ignoreCase
+    this.#seenUs = this.#clock.monoUs()
+    for (const [column, guard] of sight.guards) {
+      if ((this.#defined.get(column) ?? 0) > seenAt) continue
+      const before = this.#guards.get(column)
+      this.#guards.set(column, guard)
+      const isNew = before?.missing.join() !== guard.missing.join()
+      if (guard.missing.length > 0 && isNew) this.#events.onUnguarded?.(column, guard)
+    }
+  }
+}
+
+function unseen(reason: string): FahaoError {
+  return new FahaoError(
+    'UNAVAILABLE',
+    `the tables whose ids are filled in cannot be looked at with the user of upstream: ${reason}; check its password and privileges`,
+  )
+}
+
+/** Looks at tables of a server with the user of its URL. */
+export function lookThrough({ address, isTls, ca, user, password }: Upstream): Look {
+  return async (columns) => {
+    const connection = await createConnection({
+      host: address.host,
+      port: address.port,
+      ...(user !== undefined && { user }),
+      ...(password !== undefined && { password }),
+      ...(isTls && { ssl: { ...(ca && { ca }), minVersion: 'TLSv1.2' } }),
+      connectTimeout: lookTimeoutMs,
+      // All values as texts.
+      typeCast: (field) => field.string(),
+    })
+    // What comes after the end of a look is no fault.
+    connection.on('error', () => {})
+    try {
+      return await lookAtGuards(async (sql, values) => {
+        const [rows] = await connection.query({ sql, values: [...values], timeout: lookTimeoutMs })
+        return rows as Record<string, string | null>[]
+      }, columns)
+    } finally {
+      connection.destroy()
+    }
+  }
+}
