@@ -1,18 +1,17 @@
 /**
- * Writes the facts about PostgreSQL's own catalogues, `src/postgres/sql/facts/*.ts`, as a server of PostgreSQL 15 has them:
+ * Writes the facts about PostgreSQL's own catalogues, `src/postgres/query/facts/*.ts`, as a server of PostgreSQL 15 has them:
  * `node scripts/postgres-facts.ts postgres://…`. The server needs a fresh database.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'pg'
-import { functionNames } from '../src/postgres/sql/functions.ts'
 
-const folder = join(import.meta.dirname, '../src/postgres/sql/facts')
+const folder = join(import.meta.dirname, '../src/postgres/query/facts')
 const client = new Client({ connectionString: process.argv[2] })
 
 const relations = `
   SELECT CASE nspname WHEN 'pg_catalog' THEN '' ELSE 'i' END || c.oid || '|' || relname || '|' || relkind::text || '|' || reltype || '|' || coalesce(t.typarray, 0) || '|' ||
-    (SELECT string_agg(attname || ':' || at.typname || CASE WHEN attnotnull THEN '!' ELSE '' END, ' ' ORDER BY attnum)
+    (SELECT string_agg(attname || ':' || at.typname || CASE WHEN attnotnull THEN '!' ELSE '' END || CASE attcollation WHEN 100 THEN '%' ELSE '' END, ' ' ORDER BY attnum)
      FROM pg_attribute a JOIN pg_type at ON at.oid = atttypid WHERE attrelid = c.oid AND attnum > 0) AS line
   FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace LEFT JOIN pg_type t ON t.oid = reltype
   WHERE nspname IN ('pg_catalog', 'information_schema') AND relkind IN ('r', 'v') ORDER BY n.oid, relname`
@@ -27,7 +26,7 @@ const types = `
   ORDER BY t.oid`
 
 const functions = `
-  SELECT concat_ws('|', p.oid, proname, prokind, proretset::int, prorettype, proargtypes::text, provolatile, proisstrict::int) AS line
+  SELECT concat_ws('|', p.oid, proname, prorettype, proargtypes::text, provolatile, proisstrict::int) AS line
   FROM pg_proc p WHERE pronamespace = 'pg_catalog'::regnamespace AND (proname = ANY ($1) OR p.oid IN (
     SELECT unnest(ARRAY[typinput, typoutput, typreceive, typsend, typmodin, typmodout, typsubscript]::oid[]) FROM pg_type))
   ORDER BY p.oid`
@@ -38,18 +37,18 @@ await client.connect()
 await write(
   'relations',
   relations,
-  'Relations: oid (`i`: of information_schema), name, kind, row type, its array type, columns.',
+  'Relations: oid (`i`: of information_schema), name, kind, row type, its array type, columns (`!`: not null, `%`: of the default collation).',
 )
 await write(
   'types',
   types,
-  'Types: oid (`i`: of information_schema), then columns of pg_type in the order of `readTypes`.',
+  'Types: oid (`i`: of information_schema), then columns of pg_type in the order of `addType`.',
 )
 await write(
   'functions',
   functions,
-  'Functions: oid, name, kind, whether it gives a set, result, arguments, volatility, strictness.',
-  [functionNames()],
+  'Functions that read and write values of types, and those of sequences: oid, name, result, arguments, volatility, strictness.',
+  [['nextval', 'currval', 'lastval', 'setval']],
 )
 await write('keywords', keywords, 'Key words: word, category, whether it labels a column without AS.')
 await client.end()

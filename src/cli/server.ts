@@ -74,14 +74,15 @@ export async function runServer(config: Config): Promise<void> {
     const forwarder = respForwarder(node, tls.resp)
     let newestId = 0
     const nextId = () => ++newestId
-    const resp = config.resp && (await openResp(node, config.resp, log, forwarder, tls.resp, nextId))
-    if (resp)
-      listeners.push({ port: resp.port, close: (ms) => resp.close(ms).finally(() => forwarder?.close()) })
-    // Imported here: a server without these listeners starts sooner.
+    // Imported here: a server without these listeners starts sooner. What takes the longest to start is first: the others answer
+    // when it does.
     const postgres =
       config.postgres &&
       (await (await import('./postgres.ts')).openPostgres(node, config.postgres, log, tls, nextId))
     if (postgres) listeners.push(postgres)
+    const resp = config.resp && (await openResp(node, config.resp, log, forwarder, tls.resp, nextId))
+    if (resp)
+      listeners.push({ port: resp.port, close: (ms) => resp.close(ms).finally(() => forwarder?.close()) })
     const mysql =
       config.mysqlProxy &&
       (await (await import('./node-proxy.ts')).openNodeProxy(node, config.mysqlProxy, log, tls, nextId))

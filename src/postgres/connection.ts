@@ -26,7 +26,7 @@ import { Deadlines } from './deadlines.ts'
 import { Dialogue, type Step } from './dialogue.ts'
 import { farewells } from './errors.ts'
 import type { LoginHost } from './login.ts'
-import { SqlError } from './sql/sql-error.ts'
+import { SqlError } from './sql-error.ts'
 
 /** What the connections of a server share. */
 export type ConnectionHost = LoginHost & {
@@ -147,7 +147,7 @@ export class Connection implements Taker, Sender {
   uncork(): void {
     this.#contain(() => {
       this.#socket.uncork()
-      if (this.#socket.writableLength > 0) this.#host.unread.update(this)
+      if (this.#socket.writableLength > 0 || this.queuedBytes > 0) this.#host.unread.update(this)
     })
   }
 

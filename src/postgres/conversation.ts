@@ -21,14 +21,18 @@ import { Preparation } from './preparation.ts'
 import { writeColumns, writeComplete, writeError, writeNotice, writeReady, writeSetting } from './replies.ts'
 import type { Result } from './result.ts'
 import { ResultWriter } from './result-writer.ts'
-import { cachedStatements, columnsOf, demandRunnable, Reading, type Statements } from './script.ts'
+import { columnsOf, demandRunnable, scriptOf } from './script.ts'
 import type { Portal, Session, Statement } from './session.ts'
-import { SqlError } from './sql/sql-error.ts'
+import { SqlError } from './sql-error.ts'
+import type { Script } from './statement-cache.ts'
 import { workOf } from './turn.ts'
 import { formatAt } from './values.ts'
 
-/** `answered`: there may be more. `more`: nothing before more bytes arrive. `end`: the client ends the connection. */
-export type Progress = 'answered' | 'more' | 'end' | Promise<Result>
+/**
+ * `answered`: there may be more. `more`: nothing before more bytes arrive. `end`: the client ends the connection. A promise:
+ * its result goes to `answer`, its error to `fail`.
+ */
+export type Progress = 'answered' | 'more' | 'end' | Promise<() => void>
 
 /** About how long work takes that is no reply, as a reply of so many bytes. */
 const workBytes = Object.freeze({ message: 32, error: 256, awaited: 256 })
@@ -41,14 +45,15 @@ export class Conversation {
   readonly #session: Session
   readonly #host: ConversationHost
   readonly #frames: Frames
-  /** A simple query that is being compiled. */
-  #reading: Reading | undefined
-  /** The rest of a simple query. */
-  #statements: Statements | undefined
+  /** A simple query: its statements, and which one is next. */
+  #script: Script | undefined
+  #at = 0
+  /** What its statements take, once it was asked for. */
+  #scriptBytes: number | undefined
+  /** Its next statement, if it had to be waited for. */
+  #compiled: Statement | undefined
   /** A result that is being sent. */
   #writer: ResultWriter | undefined
-  /** What is made of the result that is awaited. */
-  #onResult: ((result: Result) => void) | undefined
   #isSkipping = false
   readonly #preparation: Preparation
 
@@ -68,17 +73,16 @@ export class Conversation {
   get heldBytes(): number {
     const { settings, transaction } = this.#session
     const heldBytes = this.#preparation.heldBytes + settings.heldBytes + transaction.heldBytes
-    if (this.#reading !== undefined) return heldBytes + this.#reading.heldBytes
-    if (this.#statements === undefined) return heldBytes
-    return heldBytes + this.#statements.heldBytes + (this.#writer?.heldBytes ?? 0)
+    if (this.#script === undefined) return heldBytes
+    this.#scriptBytes ??= this.#script.reduce((sum, source) => sum + source.heldBytes, 0)
+    return heldBytes + this.#scriptBytes + (this.#writer?.heldBytes ?? 0)
   }
 
   /** Goes on with the current result or query, or with the next message. Throws what ends the connection. */
   advance(): Progress {
     try {
       if (this.#writer !== undefined) return this.#write(this.#writer)
-      if (this.#statements !== undefined) return this.#runNext(this.#statements)
-      if (this.#reading !== undefined) return this.#read(this.#reading)
+      if (this.#script !== undefined) return this.#runNext(this.#script)
     } catch (error) {
       this.#refuse(error)
       return 'answered'
@@ -96,11 +100,9 @@ export class Conversation {
   }
 
   /** The result of a promise that `advance` has returned. */
-  answer(result: Result): void {
-    const onResult = this.#onResult!
-    this.#onResult = undefined
+  answer(finish: () => void): void {
     try {
-      onResult(result)
+      finish()
     } catch (error) {
       this.#refuse(error)
     }
@@ -108,7 +110,6 @@ export class Conversation {
 
   /** The error of a promise that `advance` has returned. */
   fail(error: unknown): void {
-    this.#onResult = undefined
     this.#refuse(error)
   }
 
@@ -147,64 +148,70 @@ export class Conversation {
   }
 
   #query(): Progress {
-    const reader = new MessageReader(this.#frames)
     this.#session.caller.session.lastCommand = 'query'
-    let known: Statements | undefined
+    let script: Script | Promise<Script>
     try {
+      const reader = new MessageReader(this.#frames)
       const bytes = reader.latin1()
       reader.finish()
-      known = cachedStatements(this.#host, bytes)
-      if (known === undefined) this.#reading = new Reading(this.#host, bytes)
+      script = scriptOf(this.#host, bytes, this.#session)
     } catch (error) {
       return this.#refuseQuery(error)
     }
-    return known === undefined ? this.#read(this.#reading!) : this.#begin(known)
-  }
-
-  /** Goes on compiling a simple query, and begins it once all of it is compiled. */
-  #read(reading: Reading): Progress {
-    let statements: Statements | undefined
-    try {
-      statements = reading.step()
-    } catch (error) {
-      return this.#refuseQuery(error)
-    }
-    if (statements === undefined) return 'answered'
-    this.#reading = undefined
-    return this.#begin(statements)
+    if (!(script instanceof Promise)) return this.#begin(script)
+    return script.then(
+      (read) => () => void this.#begin(read, true),
+      (error) => () => void this.#refuseQuery(error),
+    )
   }
 
   /** A simple query that is not begun is no part of what is skipped after its error. */
   #refuseQuery(error: unknown): 'answered' {
-    this.#reading = undefined
     this.#host.totals.commands++
     this.#refuse(error)
     this.#isSkipping = false
     return this.#ready()
   }
 
-  #begin(statements: Statements): Progress {
+  /** @param isLater its statements run in later steps. */
+  #begin(script: Script, isLater = false): Progress {
     const { prepared, portals } = this.#session
     prepared.delete('')
     portals.delete('')
-    const first = statements.next()
-    if (first === undefined) {
+    if (script.length === 0) {
       this.#host.output.empty('I')
       return this.#ready()
     }
-    this.#statements = statements
-    return this.#runOf(statements, first)
+    this.#script = script
+    this.#at = 0
+    this.#scriptBytes = undefined
+    if (isLater) return 'answered'
+    try {
+      return this.#runNext(script)
+    } catch (error) {
+      this.#refuse(error)
+      return 'answered'
+    }
   }
 
   /** Runs the next statement of a simple query, or ends the query. */
-  #runNext(statements: Statements): Progress {
-    const statement = statements.next()
-    if (statement !== undefined) return this.#runOf(statements, statement)
-    this.#statements = undefined
-    return this.#ready()
+  #runNext(script: Script): Progress {
+    const compiled = this.#compiled
+    this.#compiled = undefined
+    if (compiled !== undefined) return this.#runOf(script, compiled)
+    const source = script[this.#at++]
+    if (source === undefined) {
+      this.#script = undefined
+      return this.#ready()
+    }
+    const statement = source.compile(this.#session)
+    if (!(statement instanceof Promise)) return this.#runOf(script, statement)
+    return statement.then((later) => () => {
+      this.#compiled = later
+    })
   }
 
-  #runOf(statements: Statements, statement: Statement): Progress {
+  #runOf(script: Script, statement: Statement): Progress {
     demandRunnable(this.#session, statement)
     if (statement.next !== undefined) {
       const run = takeOne(this.#session, statement.next)
@@ -214,26 +221,30 @@ export class Conversation {
         writeColumns(output, statement.columns!, () => 0)
         output.idRow(run)
         writeComplete(output, 'SELECT 1')
-        return statements.isOver ? this.#runNext(statements) : 'answered'
+        return this.#at >= script.length ? this.#runNext(script) : 'answered'
       }
     }
-    return this.#run(statement, [], (result) => {
+    return this.#run(statement, [], allAsText, (result) => {
       const columns = columnsOf(this.#session, statement)
       if (columns) writeColumns(this.#host.output, columns, () => 0)
       this.#send(new ResultWriter(columns, result, allAsText))
     })
   }
 
-  #run(statement: Statement, values: Portal['values'], onResult: (result: Result) => void): Progress {
+  #run(
+    statement: Statement,
+    values: Portal['values'],
+    formats: readonly number[],
+    onResult: (result: Result) => void,
+  ): Progress {
     this.#host.totals.commands++
     const { turns } = this.#host
     const startUs = systemClock.monoUs()
-    const result = statement.run(this.#session, values)
+    const result = statement.run(this.#session, values, formats)
     if (result instanceof Promise) {
       // Queries that take long count what they take by themselves.
       turns.spend(workBytes.awaited)
-      this.#onResult = onResult
-      return result
+      return result.then((settled) => () => onResult(settled))
     }
     turns.spend(workOf(systemClock.monoUs() - startUs))
     onResult(result)
@@ -262,7 +273,7 @@ export class Conversation {
     if (statement.next !== undefined && this.#executeNext(portal, statement.next)) return 'answered'
     if (columnsOf(this.#session, statement) !== portal.columns)
       throw new SqlError('0A000', 'cached plan must not change result type')
-    return this.#run(statement, portal.values, (result) => {
+    return this.#run(statement, portal.values, portal.formats, (result) => {
       // A portal runs once, also where its rows cannot be kept.
       portal.writer = ResultWriter.over
       if (rowsMax < result.count) this.#demandRoom(result.count)
@@ -344,9 +355,10 @@ export class Conversation {
       writeError(output, new SqlError('XX000', 'internal error; the log of the server has it'))
     }
     this.#session.transaction.fail()
-    if (this.#statements === undefined) this.#isSkipping = true
+    if (this.#script === undefined) this.#isSkipping = true
     else {
-      this.#statements = undefined
+      this.#script = undefined
+      this.#compiled = undefined
       this.#ready()
     }
   }

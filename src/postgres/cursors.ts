@@ -6,9 +6,10 @@
  *  1. A cursor ends with its transaction, unless it is WITH HOLD and the transaction is committed.
  *  2. There are at most `cursorsMax` cursors, with at most `rowsMax` rows and `heldBytesMax` bytes together.
  */
+
+import type { CursorFacts } from './query/expression.ts'
 import { type Column, done, type Result } from './result.ts'
-import type { CursorFacts } from './sql/plan.ts'
-import { SqlError } from './sql/sql-error.ts'
+import { SqlError } from './sql-error.ts'
 
 const cursorsMax = 100
 const rowsMax = 100_000

@@ -9,7 +9,7 @@ import { FatalError } from './errors.ts'
 import { Frames } from './frames.ts'
 import { Login, type LoginHost } from './login.ts'
 import { writeError } from './replies.ts'
-import { SqlError } from './sql/sql-error.ts'
+import { SqlError } from './sql-error.ts'
 import { startBytesMax } from './startup.ts'
 
 /** What the statements and results of a session take without being counted, in bytes. */
@@ -87,7 +87,7 @@ export class Dialogue {
       const progress = conversation.advance()
       if (!(progress instanceof Promise)) return progress
       return progress.then(
-        (result) => () => this.#contain(() => conversation.answer(result)),
+        (finish) => () => this.#contain(() => conversation.answer(finish)),
         (error) => () => this.#contain(() => conversation.fail(error)),
       )
     } catch (error) {

@@ -4,7 +4,7 @@ import type { IssuedIds } from '../commands/in-process.ts'
 import { Run } from '../ids/run.ts'
 import { unknownRelation } from './errors.ts'
 import type { Session } from './session.ts'
-import { SqlError } from './sql/sql-error.ts'
+import { SqlError } from './sql-error.ts'
 
 /** Filled and emptied within one call. */
 const taken = new Run()

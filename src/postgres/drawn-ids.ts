@@ -6,7 +6,7 @@
  *  2. At most `namesMax` generators are remembered, those that were drawn from last.
  */
 import { Run } from '../ids/run.ts'
-import { SqlError } from './sql/sql-error.ts'
+import { SqlError } from './sql-error.ts'
 
 const namesMax = 1000
 

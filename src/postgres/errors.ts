@@ -4,7 +4,7 @@
  */
 import { type ErrorCode, FahaoError } from '../base/errors.ts'
 import { textOfName } from './names.ts'
-import { SqlError, type SqlErrorDetails } from './sql/sql-error.ts'
+import { SqlError, type SqlErrorDetails } from './sql-error.ts'
 
 /**
  * The SQLSTATE of each code. 57P03 and 08… would make pools drop connections that are sound, so an engine or a leader that

@@ -21,7 +21,7 @@ import { type Frames, MessageReader } from './frames.ts'
 import type { ConversationHost } from './host.ts'
 import { writeReady, writeSetting } from './replies.ts'
 import { nameInLists, Session } from './session.ts'
-import { SqlError } from './sql/sql-error.ts'
+import { SqlError } from './sql-error.ts'
 import { readStart, type StartMessage } from './startup.ts'
 import { bytesToText } from './values.ts'
 

@@ -2,24 +2,16 @@
  * Names of generators as SQL writes them: a part without quotes is in lower case, the schema `public` may stand in front,
  * and any other qualified name `s.n` is the generator `s.n`.
  */
-import { foldCase } from './sql/characters.ts'
-import { SqlError } from './sql/sql-error.ts'
+import { SqlError } from './sql-error.ts'
 
 /** The name that these parts stand for. */
 export function parseName(parts: readonly string[]): string {
   return (parts.length > 1 && parts[0] === 'public' ? parts.slice(1) : parts).join('.')
 }
 
-/** PostgreSQL's limit of names, in bytes. */
-const shortBytesMax = 63
-
-/** A name of at most 63 bytes of UTF-8: a longer one is cut between two characters, as PostgreSQL cuts it. */
-export function shortened(name: string): string {
-  const bytes = Buffer.from(name)
-  if (bytes.length <= shortBytesMax) return name
-  let end = shortBytesMax
-  while ((bytes[end]! & 0xc0) === 0x80) end--
-  return bytes.toString('utf8', 0, end)
+/** Folds ASCII letters only, as PostgreSQL does with UTF-8. */
+function foldCase(name: string): string {
+  return name.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase())
 }
 
 /** Longer texts name no generator: names have at most 256 bytes. */

@@ -11,7 +11,7 @@
  */
 import { writeDecimal } from '../ids/digits.ts'
 import type { Run } from '../ids/run.ts'
-import { SqlError } from './sql/sql-error.ts'
+import { SqlError } from './sql-error.ts'
 
 const startBytes = 65_536
 /** A buffer that grew beyond this for one large message is replaced. */
@@ -49,12 +49,17 @@ export class Output {
 
   /** Everything written so far, as Latin-1 text or as bytes, and starts afresh. */
   take(): string | Buffer {
-    const { length } = this
-    const buffer = this.#buffer
+    if (this.length > textBytesMax) return this.takeBytes()
+    const text = this.#buffer.toString('latin1', 0, this.length)
     this.clear()
-    if (length <= textBytesMax) return buffer.toString('latin1', 0, length)
-    const bytes = Buffer.allocUnsafeSlow(length)
-    buffer.copy(bytes, 0, 0, length)
+    return text
+  }
+
+  /** Everything written so far, as bytes of its own, and starts afresh. */
+  takeBytes(): Buffer {
+    const bytes = Buffer.allocUnsafeSlow(this.length)
+    this.#buffer.copy(bytes, 0, 0, this.length)
+    this.clear()
     return bytes
   }
 

@@ -14,7 +14,7 @@ import { writeColumns, writeParameters } from './replies.ts'
 import type { Column } from './result.ts'
 import { columnsOf, demandRunnable, onlyStatement } from './script.ts'
 import type { Portal, PreparedStatement, Session, Statement } from './session.ts'
-import { SqlError } from './sql/sql-error.ts'
+import { SqlError } from './sql-error.ts'
 import { checkFormats, formatAt, parameterOf } from './values.ts'
 
 const allAsText: readonly number[] = []
@@ -48,23 +48,30 @@ export class Preparation {
     return bytes
   }
 
-  /** Parse. */
-  parse(): 'answered' {
+  /** Parse. A promise: what finishes it. */
+  parse(): 'answered' | Promise<() => void> {
     const { prepared } = this.#session
     const reader = new MessageReader(this.#frames)
     const name = reader.latin1()
-    const bytes = reader.latin1()
+    const text = reader.latin1()
     const given = Array.from({ length: reader.int16() }, () => reader.oid())
     reader.finish()
     if (name === '') prepared.delete('')
-    const statement = onlyStatement(this.#host, bytes)
+    const bytes = this.#messageBytes
+    const statement = onlyStatement(this.#host, text, this.#session, given)
+    const finish = (compiled: Statement | undefined) => this.#prepare(name, compiled, given, bytes)
+    if (statement instanceof Promise) return statement.then((compiled) => () => finish(compiled))
+    finish(statement)
+    return 'answered'
+  }
+
+  #prepare(name: string, statement: Statement | undefined, given: readonly number[], bytes: number): void {
     if (statement) demandRunnable(this.#session, statement)
     const types = parameterTypes(statement, given)
     // Also if its text is cached: the cache may forget it.
     const heldBytes = name.length * heldPer.byte + types.length * heldPer.type + (statement?.heldBytes ?? 0)
-    prepared.add(name, { statement, types, bytes: this.#messageBytes, heldBytes })
+    this.#session.prepared.add(name, { statement, types, bytes, heldBytes })
     this.#host.output.empty('1')
-    return 'answered'
   }
 
   /** Bind. */

@@ -5,7 +5,7 @@
  *  1. `bytes` and `heldBytes` are the sums over the statements that are here, whichever way one was removed.
  *  2. They stay below the limits.
  */
-import { SqlError } from './sql/sql-error.ts'
+import { SqlError } from './sql-error.ts'
 
 /** What a prepared statement takes. */
 type Sized = {
@@ -91,4 +91,9 @@ export class PreparedStatements<Prepared extends Sized> {
 /** A name in an error. */
 export function shownName(latin1: string): string {
   return Buffer.from(latin1, 'latin1').toString().slice(0, 64)
+}
+
+/** A name of SQL as it is kept: names of messages are kept as Latin-1, each character a byte. */
+export function keyOfName(name: string): string {
+  return Buffer.from(name).toString('latin1')
 }

@@ -65,6 +65,12 @@ export class ResultWriter {
   }
 
   #writeRow(output: Output): void {
+    const message = this.#result.message?.(this.#sent)
+    if (message !== undefined) {
+      output.bytes(message)
+      this.#sent++
+      return
+    }
     const columns = this.#columns?.length ?? 0
     output.begin('D')
     output.count(columns)

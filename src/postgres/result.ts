@@ -25,6 +25,8 @@ export type Result = {
   readonly heldBytes?: number
   /** A value, in the form of a format: 0 is text, 1 is binary. Throws 0A000 for a type without a binary form. */
   cell(row: number, column: number, format: number): string | Uint8Array | null
+  /** The whole message of a row, if it is made. */
+  message?(row: number): Uint8Array | undefined
 }
 
 /** The result of a statement that gives no rows. */

@@ -2,150 +2,126 @@
  * The statements of texts, and whether they may run now.
  *
  * Invariants
- *  1. All statements of a text are compiled before the first of them runs, as in PostgreSQL: an error in the last one is told
- *     before the first one has an effect.
- *  2. One statement at a time is compiled: between two of them, other connections have their turn.
- *  3. What is compiled from a text of several statements is kept only if it is small; others are compiled again when they run.
+ *  1. All of a text is parsed before its first statement runs, as in PostgreSQL: an error of its grammar is told before
+ *     anything has an effect. Each statement is compiled when it runs.
+ *  2. What a cached text holds is bounded: see `StatementCache`.
  */
-import type { Compilation, ConversationHost } from './host.ts'
+import { systemClock } from '../base/clock.ts'
+import type { ConversationHost } from './host.ts'
+import { charactersIn, moved, parse } from './parser.ts'
+import type { Read } from './query-text.ts'
 import type { Column } from './result.ts'
+import { askerOf } from './sequence-lists.ts'
 import type { Session, Statement } from './session.ts'
-import { SqlError } from './sql/sql-error.ts'
-import { cachedBytesMax, type Script, scriptBytesMax } from './statement-cache.ts'
+import { SqlError } from './sql-error.ts'
+import type { Script, Source } from './statement-cache.ts'
+import { bytesOf, demandReadable, isShort } from './statement-size.ts'
+import { compile } from './statements.ts'
+import { workOf } from './turn.ts'
 import { bytesToText } from './values.ts'
 
-/** The statements of a simple query, from the first to the last. */
-export interface Statements {
-  /** About how much memory they take, in bytes. */
-  readonly heldBytes: number
-  /** Whether it is known that there is no further one. */
-  readonly isOver: boolean
-  /** The next one; undefined: there is none. */
-  next(): Statement | undefined
-}
-
-/** Statements that are compiled. */
-class KeptStatements implements Statements {
-  readonly heldBytes: number
-  readonly #script: Script
-  #at = 0
-
-  /** @param heldBytes what they take if they are not in the cache. */
-  constructor(script: Script, heldBytes = 0) {
-    this.#script = script
-    this.heldBytes = heldBytes
-  }
-
-  get isOver(): boolean {
-    return this.#at >= this.#script.length
-  }
-
-  next(): Statement | undefined {
-    return this.#script[this.#at++]
-  }
-}
-
-/** Statements that are compiled again, each when it runs. */
-class CompiledStatements implements Statements {
-  readonly isOver = false
+class CompiledSource implements Source {
+  readonly text: string
   readonly #host: ConversationHost
-  readonly #compilation: Compilation
+  /** The statement, once it is compiled without types that a client has given. */
+  #compiled: Statement | undefined
+  /** The characters before it in the whole text. */
+  readonly #before: number
+  /** Its tree as JSON, if it is too long for this thread to parse. */
+  readonly #tree: string | undefined
 
-  constructor(host: ConversationHost, text: string) {
+  constructor(host: ConversationHost, text: string, before: number, tree?: string) {
     this.#host = host
-    this.#compilation = host.compile(text)
+    this.text = text
+    this.#before = before
+    this.#tree = tree
   }
 
   get heldBytes(): number {
-    return this.#compilation.heldBytes
+    return bytesOf(this.text, false) + (this.#tree?.length ?? 0) + (this.#compiled?.heldBytes ?? 0)
   }
 
-  next(): Statement | undefined {
-    return compileNext(this.#host, this.#compilation)
-  }
-}
-
-/** The compilation of the text of a simple query, a statement in each step. */
-export class Reading {
-  readonly #host: ConversationHost
-  /** Undefined: the text is too long for the cache. */
-  readonly #bytes: string | undefined
-  readonly #text: string
-  readonly #compilation: Compilation
-  readonly #script: Statement[] = []
-  #scriptBytes = 0
-  #count = 0
-
-  /** @param bytes the text, as Latin-1. Throws 22021. */
-  constructor(host: ConversationHost, bytes: string) {
-    this.#host = host
-    this.#bytes = bytes.length > cachedBytesMax ? undefined : bytes
-    this.#text = bytesToText(bytes)
-    this.#compilation = host.compile(this.#text)
+  compile(session: Session, declared: readonly number[] = []): Statement | Promise<Statement> {
+    const host = this.#host
+    const isOpen = declared.every((type) => type === 0)
+    if (isOpen && this.#compiled !== undefined) return this.#compiled
+    const keep = (statement: Statement) => {
+      if (isOpen) this.#compiled = statement
+      return statement
+    }
+    const startUs = systemClock.monoUs()
+    try {
+      const statement = compile(this.#read(), isOpen ? [] : declared, host, session)
+      if (!(statement instanceof Promise)) return keep(statement)
+      return statement.then(keep, (error) => {
+        throw moved(error, this.#before)
+      })
+    } catch (error) {
+      throw moved(error, this.#before)
+    } finally {
+      host.turns.spend(workOf(systemClock.monoUs() - startUs))
+    }
   }
 
-  /** About how much memory it takes, in bytes. */
-  get heldBytes(): number {
-    return this.#compilation.heldBytes + (this.#isKept ? this.#scriptBytes : 0)
-  }
-
-  /** Compiles a statement. Returns all of them after the last one. Throws 42601, 0A000, 54000. */
-  step(): Statements | undefined {
-    const statement = compileNext(this.#host, this.#compilation)
-    if (statement === undefined) return this.#end()
-    this.#scriptBytes += statement.heldBytes ?? 0
-    this.#count++
-    if (this.#isKept) this.#script.push(statement)
-    else this.#script.length = 0
-    return undefined
-  }
-
-  get #isKept(): boolean {
-    return this.#isSmall || this.#count === 1
-  }
-
-  get #isSmall(): boolean {
-    return this.#bytes !== undefined && this.#scriptBytes <= scriptBytesMax
-  }
-
-  #end(): Statements {
-    if (this.#isSmall) this.#host.cache.add(this.#bytes!, this.#script)
-    if (this.#isKept) return new KeptStatements(this.#script, this.#isSmall ? 0 : this.#scriptBytes)
-    return new CompiledStatements(this.#host, this.#text)
+  #read(): Read {
+    const { text } = this
+    if (this.#tree !== undefined) return { text, node: JSON.parse(this.#tree) }
+    // Longer ones are queries of the thread of queries.
+    if (!isShort(text)) return { text, node: longQuery }
+    return { text, node: parse(text)[0]!.node }
   }
 }
 
-function compileNext({ turns }: ConversationHost, compilation: Compilation): Statement | undefined {
+/** Stands for the tree of a query that only the thread of queries has parsed. */
+const longQuery = { SelectStmt: { fromClause: [], op: 'SETOP_NONE' } } as const satisfies Read['node']
+
+/** The statements of the text whose bytes are this Latin-1 text. Throws or rejects with 22021, 42601, 54000. */
+export function scriptOf(host: ConversationHost, bytes: string, session: Session): Script | Promise<Script> {
+  const known = host.cache.get(bytes)
+  if (known !== undefined) return known
+  const text = bytesToText(bytes)
+  if (!isShort(text)) return longScript(host, text, session)
+  const startUs = systemClock.monoUs()
   try {
-    return compilation.next()
+    const script = sourcesOf(host, text, parse(text))
+    host.cache.add(bytes, script)
+    return script
   } finally {
-    turns.spend(compilation.work)
+    host.turns.spend(workOf(systemClock.monoUs() - startUs))
   }
 }
 
-/** The statements of the text whose bytes are this Latin-1 text, if they are in the cache. */
-export function cachedStatements({ cache }: ConversationHost, bytes: string): Statements | undefined {
-  const known = cache.get(bytes)
-  return known && new KeptStatements(known)
+async function longScript(host: ConversationHost, text: string, session: Session): Promise<Script> {
+  demandReadable(text)
+  return sourcesOf(host, text, await host.queries.run({ type: 'read', text }, askerOf(session)))
 }
 
-/** The only statement of a text; undefined: the text is empty. Throws 42601, 0A000, 54000. */
-export function onlyStatement(host: ConversationHost, bytes: string): Statement | undefined {
-  const script = host.cache.get(bytes) ?? compileOne(host, bytes)
-  if (script.length > 1)
-    throw new SqlError('42601', 'cannot insert multiple commands into a prepared statement')
-  return script[0]
+type Place = { readonly from: number; readonly to: number; readonly tree?: string }
+
+function sourcesOf(host: ConversationHost, text: string, places: readonly Place[]): Source[] {
+  let before = 0
+  let at = 0
+  return places.map(({ from, to, tree }) => {
+    before += charactersIn(text.slice(at, from))
+    at = from
+    return new CompiledSource(host, text.slice(from, to), before, tree)
+  })
 }
 
-/** Up to two statements: those of a longer text are not wanted. */
-function compileOne(host: ConversationHost, bytes: string): Script {
-  const compilation = host.compile(bytesToText(bytes))
-  const statement = compileNext(host, compilation)
-  if (statement === undefined) return []
-  const second = compileNext(host, compilation)
-  if (second !== undefined) return [statement, second]
-  host.cache.add(bytes, [statement])
-  return [statement]
+/** The only statement of a text; undefined: the text is empty. Throws or rejects with SqlError. */
+export function onlyStatement(
+  host: ConversationHost,
+  bytes: string,
+  session: Session,
+  declared: readonly number[],
+): Statement | undefined | Promise<Statement | undefined> {
+  const script = scriptOf(host, bytes, session)
+  const compileOne = (sources: Script) => {
+    if (sources.length > 1)
+      throw new SqlError('42601', 'cannot insert multiple commands into a prepared statement')
+    return sources[0]?.compile(session, declared)
+  }
+  return script instanceof Promise ? script.then(compileOne) : compileOne(script)
 }
 
 /** The columns that a statement gives in a session; undefined: it gives no rows. */
@@ -154,7 +130,10 @@ export function columnsOf(session: Session, statement: Statement | undefined): r
 }
 
 /** Throws 25P02 if the transaction has failed, and the statement does not end it. */
-export function demandRunnable({ transaction }: Session, { runsAfterError }: Statement): void {
+export function demandRunnable(
+  { transaction }: Session,
+  { runsAfterError }: Pick<Statement, 'runsAfterError'>,
+): void {
   if (transaction.status === 'E' && !runsAfterError)
     throw new SqlError(
       '25P02',

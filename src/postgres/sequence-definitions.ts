@@ -3,12 +3,14 @@
  * effect at once, in a transaction too: tools for migrations put them into one, and a notice says so.
  * https://www.postgresql.org/docs/15/sql-createsequence.html
  */
+import type { AlterSeqStmt, CreateSeqStmt, DefElem, DropStmt, Node, RangeVar } from 'libpg-query'
 import { max63 } from '../ids/limits.ts'
 import { notSupported, unknownRelation } from './errors.ts'
-import type { Reader } from './reader.ts'
+import { parseName } from './names.ts'
+import { namesOf, refused } from './query/tree.ts'
 import { checkRestart, definitionOf, moveSequence } from './sequence-moves.ts'
 import type { Session, Statement } from './session.ts'
-import { SqlError } from './sql/sql-error.ts'
+import { SqlError } from './sql-error.ts'
 import { command } from './statement.ts'
 
 type Options = {
@@ -26,54 +28,52 @@ type Options = {
 }
 
 const typeMax: Readonly<Record<string, bigint>> = {
-  smallint: 2n ** 15n - 1n,
   int2: 2n ** 15n - 1n,
-  integer: 2n ** 31n - 1n,
-  int: 2n ** 31n - 1n,
+  smallint: 2n ** 15n - 1n,
   int4: 2n ** 31n - 1n,
-  bigint: max63,
+  integer: 2n ** 31n - 1n,
   int8: max63,
+  bigint: max63,
 }
 
-/** Reads what follows CREATE SEQUENCE. */
-export function readCreate(reader: Reader): Statement {
-  const ifMissing = reader.words('if', 'not', 'exists')
-  const name = reader.generator()
-  const options = readOptions(reader, false)
-  return command('CREATE SEQUENCE', (session) => create(session, name, options, ifMissing))
-}
-
-/** Reads what follows ALTER SEQUENCE. */
-export function readAlter(reader: Reader): Statement {
-  const ifExists = reader.words('if', 'exists')
-  const name = reader.generator()
-  if (reader.words('rename'))
+/** CREATE SEQUENCE. */
+export function readCreate({
+  sequence,
+  options,
+  if_not_exists: ifMissing = false,
+}: CreateSeqStmt): Statement {
+  if (sequence?.relpersistence !== 'p')
     throw notSupported(
-      'a generator cannot be renamed: its name is part of its identity',
-      'Create another one with START above the newest id of this one.',
+      'only plain sequences are supported: their ids never repeat',
+      'Leave TEMPORARY and UNLOGGED out.',
     )
-  if (reader.words('owner') || reader.words('set'))
-    throw notSupported('generators have no owner and no schema')
-  const options = readOptions(reader, true)
-  if (Object.keys(options).length === 0) throw reader.error()
-  return command('ALTER SEQUENCE', (session) => alter(session, name, options, ifExists))
+  const name = generatorOf(sequence)
+  const read = readOptions(options)
+  return command('CREATE SEQUENCE', (session) => create(session, name, read, ifMissing))
 }
 
-/** Reads what follows DROP SEQUENCE. */
-export function readDrop(reader: Reader): Statement {
-  const ifExists = reader.words('if', 'exists')
-  const names: string[] = []
-  do names.push(reader.generator())
-  while (reader.symbol(','))
-  reader.oneOf('cascade', 'restrict')
-  reader.demandEnd()
+/** ALTER SEQUENCE. */
+export function readAlter({ sequence, options, missing_ok: ifExists = false }: AlterSeqStmt): Statement {
+  const name = generatorOf(sequence)
+  const read = readOptions(options)
+  return command('ALTER SEQUENCE', (session) => alter(session, name, read, ifExists))
+}
+
+/** DROP SEQUENCE. */
+export function readDrop({ objects = [], missing_ok: ifExists = false }: DropStmt): Statement {
+  const names = objects.map((node) => parseName('List' in node ? namesOf(node.List.items) : []))
   return command('DROP SEQUENCE', (session) => drop(session, names, ifExists))
 }
 
-function readOptions(reader: Reader, isAlter: boolean): Options {
+function generatorOf({ catalogname, schemaname, relname = '' }: RangeVar = {}): string {
+  return parseName([catalogname, schemaname, relname].filter((part) => part !== undefined))
+}
+
+function readOptions(nodes: readonly Node[] = []): Options {
   const options: Options = {}
-  while (!reader.isDone) {
-    const given = readOption(reader, isAlter)
+  for (const node of nodes) {
+    if (!('DefElem' in node)) throw refused('This option of a sequence')
+    const given = readOption(node.DefElem)
     for (const key of Object.keys(given))
       if (key in options) throw new SqlError('42601', 'conflicting or redundant options')
     Object.assign(options, given)
@@ -81,34 +81,44 @@ function readOptions(reader: Reader, isAlter: boolean): Options {
   return options
 }
 
-function readOption(reader: Reader, isAlter: boolean): Options {
-  if (reader.words('as')) {
-    const type = reader.identifier()
-    if (typeMax[type] === undefined)
-      throw new SqlError('22023', 'sequence type must be smallint, integer, or bigint')
-    return { type }
+function readOption({ defname, arg }: DefElem): Options {
+  switch (defname) {
+    case 'as': {
+      const type = (arg && 'TypeName' in arg && namesOf(arg.TypeName.names).at(-1)) || ''
+      if (typeMax[type] === undefined)
+        throw new SqlError('22023', 'sequence type must be smallint, integer, or bigint')
+      return { type }
+    }
+    case 'increment':
+      return { increment: integerOf(arg) }
+    case 'minvalue':
+      return { min: arg === undefined ? null : integerOf(arg) }
+    case 'maxvalue':
+      return { max: arg === undefined ? null : integerOf(arg) }
+    case 'start':
+      return { start: integerOf(arg) }
+    case 'restart':
+      return { restart: arg === undefined ? null : integerOf(arg) }
+    case 'cache':
+      return { cache: integerOf(arg) }
+    case 'cycle':
+      return { cycle: arg !== undefined && 'Boolean' in arg && arg.Boolean.boolval === true }
+    case 'owned_by': {
+      const names = arg && 'List' in arg ? namesOf(arg.List.items) : []
+      return { owner: names.length === 1 && names[0] === 'none' ? null : names.join('.') }
+    }
+    default:
+      throw refused(`The option ${defname} of a sequence`)
   }
-  if (reader.words('increment')) {
-    reader.words('by')
-    return { increment: reader.integer() }
-  }
-  if (reader.words('minvalue')) return { min: reader.integer() }
-  if (reader.words('maxvalue')) return { max: reader.integer() }
-  if (reader.words('no', 'minvalue')) return { min: null }
-  if (reader.words('no', 'maxvalue')) return { max: null }
-  if (reader.words('no', 'cycle')) return { cycle: false }
-  if (reader.words('cycle')) return { cycle: true }
-  if (reader.words('cache')) return { cache: reader.integer() }
-  if (reader.words('start')) {
-    reader.words('with')
-    return { start: reader.integer() }
-  }
-  if (isAlter && reader.words('restart')) {
-    const isGiven = reader.words('with') || ['number', 'operator'].includes(reader.token.kind)
-    return { restart: isGiven ? reader.integer() : null }
-  }
-  if (reader.words('owned', 'by')) return { owner: reader.words('none') ? null : reader.generator() }
-  throw reader.error()
+}
+
+/** A whole number. 22P02 for another number. */
+function integerOf(node: Node | undefined): bigint {
+  if (node !== undefined && 'Integer' in node) return BigInt(node.Integer.ival ?? 0)
+  const text = node !== undefined && 'Float' in node ? (node.Float.fval ?? '') : ''
+  if (!/^-?\d{1,40}$/.test(text))
+    throw new SqlError('22P02', `invalid input syntax for type bigint: "${text}"`)
+  return BigInt(text)
 }
 
 /** Refuses what a generator cannot keep. */

@@ -1,213 +1,191 @@
 /**
- * `SELECT nextval('x')` and its relatives, alone, several in one list, and over `generate_series(1, n)`: the statements that
- * programs send most. What has another form is left to the evaluator of SELECT.
+ * `SELECT nextval('x')`, several calls in one list, and over `generate_series(1, n)`: the statements that programs send most,
+ * which are not evaluated. What has another form is left to `drawing-statements.ts`.
  *
  * Invariants
  *  1. Each call of nextval in each row gets an id of its own, in the order of rows and columns.
  *  2. The ids of one generator for one statement come from one request: all or none.
  */
+import type { Node, SelectStmt } from 'libpg-query'
 import type { IssuedIds } from '../commands/in-process.ts'
 import { draw, takeOne } from './drawing.ts'
 import { unknownRelation } from './errors.ts'
 import { nameOfText } from './names.ts'
-import type { Reader } from './reader.ts'
+import { namesOf } from './query/tree.ts'
 import type { Column, ParameterValue, Result } from './result.ts'
 import { resultOf } from './result.ts'
 import { moveSequence } from './sequence-moves.ts'
 import type { Session, Statement } from './session.ts'
-import { targetsMax } from './sql/scope.ts'
-import { SqlError } from './sql/sql-error.ts'
-import { pacing } from './turn.ts'
+import { SqlError } from './sql-error.ts'
+import { bytesOf } from './statement-size.ts'
 import { booleanOf, encoded, integerOf, types } from './values.ts'
 
-type Function = 'nextval' | 'currval' | 'lastval' | 'setval'
 /** A constant, or the index of a parameter. */
 type Argument = { readonly text: string } | { readonly parameter: number }
-type Target = { readonly call: Function; readonly args: readonly Argument[]; readonly column: Column }
+type Target = { readonly name: Argument; readonly column: Column }
 type Series = { readonly from: Argument; readonly to: Argument }
 
-const functions: readonly Function[] = ['nextval', 'currval', 'lastval', 'setval']
-/** The types of the arguments of each. */
-const argumentTypes: Readonly<Record<Function, readonly number[]>> = {
-  nextval: [types.regclass],
-  currval: [types.regclass],
-  lastval: [],
-  setval: [types.regclass, types.int8, types.bool],
+const targetsMax = 1664
+/** The types that name a generator as its text does, with what a parameter of each is told to be. */
+const nameTypes: Readonly<Record<string, number>> = {
+  regclass: types.regclass,
+  text: types.text,
+  varchar: types.varchar,
 }
-const integerTypes: Readonly<Record<string, number>> = {
-  bigint: types.int8,
-  int8: types.int8,
-  integer: types.int4,
-  int: types.int4,
-  int4: types.int4,
-}
-const nameTypes = ['regclass', 'text', 'varchar']
+const integerTypes: Readonly<Record<string, number>> = { int8: types.int8, int4: types.int4 }
 const int4Max = 2n ** 31n - 1n
-/** Statements that call more than nextval carry out their calls one after the other. */
-const mixedCallsMax = 10_000
 
-/** Reads what follows SELECT; undefined, and the reader is where it was: the statement has another form. */
-export function readSequenceSelect(reader: Reader): Statement | undefined {
-  const { mark } = reader
-  const parameters = new Map<number, number>()
+/** The types of parameters, as far as they are known. */
+class Parameters {
+  readonly #types: (number | undefined)[]
+
+  constructor(declared: readonly number[]) {
+    this.#types = declared.map((type) => type || undefined)
+  }
+
+  /** Whether the parameter can have one of these types. It takes the first unless it has a type. */
+  admits(index: number, admitted: readonly number[]): boolean {
+    const type = this.#types[index] ?? admitted[0]!
+    this.#types[index] = type
+    return admitted.includes(type)
+  }
+
+  /** The types of all of them; undefined: one is open. */
+  all(): readonly number[] | undefined {
+    return [...this.#types].includes(undefined) ? undefined : (this.#types as number[])
+  }
+}
+
+/** A statement that draws ids, from its tree; undefined: it has another form. */
+export function readSequenceSelect(
+  { targetList = [], fromClause, limitOption: _, op: __, ...others }: SelectStmt,
+  text: string,
+  declared: readonly number[],
+): Statement | undefined {
+  if (Object.keys(others).length > 0 || targetList.length > targetsMax) return undefined
+  const parameters = new Parameters(declared)
   const targets: Target[] = []
-  do {
-    const target = readTarget(reader, parameters)
-    if (target === undefined) return back(reader, mark)
+  for (const node of targetList) {
+    const target = readTarget(node, parameters)
+    if (target === undefined) return undefined
     targets.push(target)
-    // The evaluator words the error.
-    if (targets.length > targetsMax) return back(reader, mark)
-  } while (reader.symbol(','))
-  let series: Series | undefined
-  if (reader.words('from')) {
-    series = readSeries(reader, parameters)
-    if (series === undefined) return back(reader, mark)
   }
-  if (!reader.isDone) return back(reader, mark)
-  return statementOf(targets, series, parameters)
+  const series = fromClause && readSeries(fromClause, parameters)
+  const parameterTypes = parameters.all()
+  if ((fromClause && !series) || targets.length === 0 || parameterTypes === undefined) return undefined
+  return statementOf(targets, series, parameterTypes, text)
 }
 
-function back(reader: Reader, mark: number): undefined {
-  reader.reset(mark)
-}
-
-function readTarget(reader: Reader, parameters: Map<number, number>): Target | undefined {
-  reader.words('pg_catalog') && reader.symbol('.')
-  const call = reader.oneOf(...functions) as Function | undefined
-  if (call === undefined || !reader.symbol('(')) return undefined
-  const args: Argument[] = []
-  const wanted = argumentTypes[call]
-  while (!reader.symbol(')')) {
-    if (args.length > 0 && !reader.symbol(',')) return undefined
-    const arg = readArgument(reader, wanted[args.length], parameters)
-    if (arg === undefined) return undefined
-    args.push(arg)
-  }
-  if (args.length !== wanted.length && !(call === 'setval' && args.length === 2)) return undefined
+function readTarget(node: Node, parameters: Parameters): Target | undefined {
+  if (!('ResTarget' in node)) return undefined
+  const { name, val } = node.ResTarget
+  let call = val
   let type: number = types.int8
-  while (reader.symbol('::')) {
-    const cast = integerTypes[reader.typed('name') ?? '']
+  if (call !== undefined && 'TypeCast' in call) {
+    const cast = castTo(call, integerTypes)
     if (cast === undefined) return undefined
     type = cast
+    call = call.TypeCast.arg
   }
-  const label = reader.words('as') ? reader.identifier() : readLabel(reader)
-  return { call, args, column: { name: label ?? call, type } }
+  const [argument, ...more] = argumentsOf(call, 'nextval') ?? []
+  const read = more.length === 0 ? readName(argument, parameters) : undefined
+  return read && { name: read, column: { name: name ?? 'nextval', type } }
 }
 
-/** A name after an expression that is no key word which may stand there. */
-function readLabel(reader: Reader): string | undefined {
-  const { kind, text } = reader.token
-  if (kind === 'quoted') return reader.take().text
-  const follows = [
-    'from',
-    'where',
-    'group',
-    'having',
-    'isnull',
-    'notnull',
-    'order',
-    'limit',
-    'offset',
-    'fetch',
-    'for',
-    'into',
-    'union',
-  ]
-  return kind === 'name' && !follows.includes(text) ? reader.take().text : undefined
+/** The arguments of a plain call of this function; undefined: it is something else. */
+function argumentsOf(node: Node | undefined, function_: string): readonly Node[] | undefined {
+  if (node === undefined || !('FuncCall' in node)) return undefined
+  const { funcname, args = [], funcformat: _, location: __, ...others } = node.FuncCall
+  const names = namesOf(funcname)
+  const isCalled = names.at(-1) === function_ && (names.at(-2) ?? 'pg_catalog') === 'pg_catalog'
+  return isCalled && names.length <= 2 && Object.keys(others).length === 0 ? args : undefined
 }
 
-function readArgument(
-  reader: Reader,
-  type: number | undefined,
-  parameters: Map<number, number>,
-): Argument | undefined {
-  if (type === undefined) return undefined
-  const number = reader.typed('parameter')
-  if (number !== undefined) {
-    const index = Number(number) - 1
-    const isText = type === types.regclass && readCasts(reader, nameTypes) === 'text'
-    if (type !== types.regclass) readCasts(reader, [...Object.keys(integerTypes), 'boolean'])
-    // Above the limit of the protocol, or a type that another use has: the evaluator words the error.
-    if (!(index >= 0 && index < 65_535)) return undefined
-    const wanted = isText ? types.text : type
-    if ((parameters.get(index) ?? wanted) !== wanted) return undefined
-    parameters.set(index, wanted)
-    return { parameter: index }
-  }
-  if (type === types.regclass) {
-    const text = reader.typed('string')
-    if (text === undefined) return undefined
-    readCasts(reader, nameTypes)
-    return { text }
-  }
-  if (type === types.bool) {
-    const word = reader.oneOf('true', 'false')
-    return word === undefined ? undefined : { text: word }
-  }
-  const sign = reader.symbol('-') ? '-' : ''
-  const digits = reader.typed('number')
-  if (digits === undefined || !/^\d+$/.test(digits)) return undefined
-  return { text: sign + digits }
+/** The oid of the type that a cast is to, if it is one of these. */
+function castTo(node: Node, all: Readonly<Record<string, number>>): number | undefined {
+  if (!('TypeCast' in node)) return undefined
+  const { names, typmods, arrayBounds } = node.TypeCast.typeName ?? {}
+  const [name = '', schema = 'pg_catalog'] = namesOf(names).reverse()
+  return typmods || arrayBounds || schema !== 'pg_catalog' || !Object.hasOwn(all, name)
+    ? undefined
+    : all[name]
 }
 
-/** Takes casts to these types; the first of them. */
-function readCasts(reader: Reader, names: readonly string[]): string | undefined {
-  let first: string | undefined
-  while (true) {
-    const { mark } = reader
-    if (!reader.symbol('::')) return first
-    const name = reader.oneOf(...names)
-    if (name === undefined) {
-      reader.reset(mark)
-      return first
-    }
-    first ??= name
+/** The name of a generator: a constant or a parameter, with casts to types of names. */
+function readName(node: Node | undefined, parameters: Parameters): Argument | undefined {
+  let inner = node
+  let first: number | undefined
+  while (inner !== undefined && 'TypeCast' in inner) {
+    first = castTo(inner, nameTypes)
+    if (first === undefined) return undefined
+    inner = inner.TypeCast.arg
   }
+  if (inner === undefined) return undefined
+  if ('A_Const' in inner) return inner.A_Const.sval && { text: inner.A_Const.sval.sval ?? '' }
+  if (!('ParamRef' in inner)) return undefined
+  const index = (inner.ParamRef.number ?? 0) - 1
+  const admitted = first === undefined ? [types.regclass, types.text, types.varchar] : [first]
+  return index >= 0 && parameters.admits(index, admitted) ? { parameter: index } : undefined
 }
 
-function readSeries(reader: Reader, parameters: Map<number, number>): Series | undefined {
-  reader.words('pg_catalog') && reader.symbol('.')
-  if (!reader.words('generate_series') || !reader.symbol('(')) return undefined
-  const from = readArgument(reader, types.int8, parameters)
-  if (from === undefined || !reader.symbol(',')) return undefined
-  const to = readArgument(reader, types.int8, parameters)
-  if (to === undefined || !reader.symbol(')')) return undefined
-  const label = reader.words('as') ? reader.identifier() : readLabel(reader)
-  if (label !== undefined && reader.symbol('(')) {
-    reader.identifier()
-    reader.demandSymbol(')')
+function readSeries(from: readonly Node[], parameters: Parameters): Series | undefined {
+  const [node, ...more] = from
+  if (node === undefined || !('RangeFunction' in node) || more.length > 0) return undefined
+  const { functions = [], alias: _, ...others } = node.RangeFunction
+  const [call] = functions[0] && 'List' in functions[0] ? (functions[0].List.items ?? []) : []
+  const bounds = argumentsOf(call, 'generate_series') ?? []
+  if (Object.keys(others).length > 0 || functions.length !== 1 || bounds.length !== 2) return undefined
+  const [first, last] = bounds.map((bound) => readBound(bound, parameters))
+  return first && last && ('text' in first || 'text' in last || first.isCast || last.isCast)
+    ? { from: first, to: last }
+    : undefined
+}
+
+/** A bound of a series: a whole number, or a parameter that is one. Of one without a type the other bound, an integer, decides. */
+function readBound(
+  node: Node,
+  parameters: Parameters,
+): (Argument & { readonly isCast?: boolean }) | undefined {
+  if ('A_Const' in node) {
+    const { ival, fval } = node.A_Const
+    if (ival !== undefined) return { text: String(ival.ival ?? 0) }
+    return fval !== undefined && /^-?\d{1,18}$/.test(fval.fval ?? '') ? { text: fval.fval! } : undefined
   }
-  return { from, to }
+  const cast = castTo(node, integerTypes)
+  const inner = cast !== undefined && 'TypeCast' in node ? node.TypeCast.arg : node
+  if (inner === undefined || !('ParamRef' in inner)) return undefined
+  const index = (inner.ParamRef.number ?? 0) - 1
+  const admitted = cast === undefined ? [types.int4, types.int8, types.int2] : [cast]
+  return index >= 0 && parameters.admits(index, admitted)
+    ? { parameter: index, isCast: cast !== undefined }
+    : undefined
 }
 
 function statementOf(
   targets: readonly Target[],
   series: Series | undefined,
-  parameters: ReadonlyMap<number, number>,
-): Statement | undefined {
-  const parameterTypes = Array.from({ length: parameters.size }, (_, index) => parameters.get(index))
-  // A number was left out.
-  if (parameterTypes.includes(undefined)) return undefined
+  parameters: readonly number[],
+  text: string,
+): Statement {
   const columns = targets.map(({ column }) => column)
-  const first = targets[0]!
-  const isOne = targets.length === 1 && first.call === 'nextval' && first.column.type === types.int8
-  const next = isOne && !series && 'text' in first.args[0]! ? nameOfText(first.args[0].text) : undefined
+  const [{ name, column }] = targets as [Target]
+  const isOne = targets.length === 1 && series === undefined && column.type === types.int8
   return {
-    parameters: parameterTypes as number[],
+    parameters,
     columns,
-    ...(next !== undefined && { next }),
+    heldBytes: bytesOf(text, false),
+    ...(isOne && 'text' in name && { next: nameOfText(name.text) }),
     run: (session, values) => {
       const read = (argument: Argument) =>
         'text' in argument ? argument.text : (values[argument.parameter] as ParameterValue)
       const rows = series === undefined ? 1 : countOf(read(series.from), read(series.to))
-      if (rows > 0 && targets.every(({ call }) => call === 'nextval'))
-        return runNext(
-          session,
-          columns,
-          targets.map(({ args }) => nameOf(read(args[0]!))),
-          rows,
-        )
-      return runMixed(session, targets, rows, read)
+      if (rows === 0) return resultOf([], [])
+      return runNext(
+        session,
+        columns,
+        targets.map((target) => nameOf(read(target.name))),
+        rows,
+      )
     },
   }
 }
@@ -278,34 +256,6 @@ function placesOf(names: readonly (string | undefined)[]) {
     return before
   })
   return { uses, first }
-}
-
-async function runMixed(
-  session: Session,
-  targets: readonly Target[],
-  rows: number,
-  read: (argument: Argument) => string | null,
-): Promise<Result> {
-  if (rows * targets.length > mixedCallsMax)
-    throw new SqlError(
-      '54000',
-      `${rows * targets.length} calls are above the limit of ${mixedCallsMax} with other functions than nextval`,
-    )
-  const pace = pacing(session)
-  const made: (string | null)[][] = []
-  for (let row = 0; row < rows; row++) {
-    const cells: (string | null)[] = []
-    for (const { call, args, column } of targets) {
-      await pace()
-      const value = await callFunction(session, call, args.map(read))
-      cells.push(value === null ? null : fitting(value, column.type))
-    }
-    made.push(cells)
-  }
-  return resultOf(
-    targets.map(({ column }) => column.type),
-    made,
-  )
 }
 
 /** Calls a function of sequences. NULL as an argument gives NULL. */

@@ -5,7 +5,7 @@ import { refuseJump } from '../catalogue/floor.ts'
 import { max63 } from '../ids/limits.ts'
 import { unknownRelation } from './errors.ts'
 import type { Session } from './session.ts'
-import { SqlError } from './sql/sql-error.ts'
+import { SqlError } from './sql-error.ts'
 
 /** 55000, object_not_in_prerequisite_state. */
 const notInState = '55000'

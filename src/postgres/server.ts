@@ -18,13 +18,14 @@ import { RequestFigures } from '../node/request-figures.ts'
 import { turns } from '../node/turns.ts'
 import { UnreadBudget } from '../node/unread-budget.ts'
 import { CancelKeys } from './cancel-keys.ts'
-import { Compilation } from './compile.ts'
 import { Connection, type ConnectionHost } from './connection.ts'
 import type { Totals } from './host.ts'
 import { defaultLimits, type PostgresLimits } from './limits.ts'
 import { Output } from './output.ts'
+import { loadParser } from './parser.ts'
+import { type QueryLimits, QueryQueue } from './query-queue.ts'
 import { writeError } from './replies.ts'
-import { SqlError } from './sql/sql-error.ts'
+import { SqlError } from './sql-error.ts'
 import { StatementCache } from './statement-cache.ts'
 
 /** How to serve. */
@@ -39,6 +40,8 @@ export type PostgresServerOptions = {
   /** Fahao's version. */
   readonly version: string
   readonly limits?: Partial<PostgresLimits>
+  /** What queries of catalogues may use. */
+  readonly queryLimits?: Partial<QueryLimits>
   /** Called before statements are carried out, in every callback: see `FahaoNode.mayIssue`. */
   readonly mayIssue?: (() => boolean) | undefined
   /** The certificate to speak TLS with; undefined: without TLS. */
@@ -66,7 +69,8 @@ const socketOptions = {
 const alpn = 'postgresql'
 
 /** Listens. Rejects with CONFIG when it cannot. */
-export function startPostgresServer(options: PostgresServerOptions): Promise<PostgresServer> {
+export async function startPostgresServer(options: PostgresServerOptions): Promise<PostgresServer> {
+  await loadParser()
   return new Promise((resolve, reject) => {
     const server = createServer(socketOptions)
     const refuse = (error: NodeJS.ErrnoException) => {
@@ -97,6 +101,7 @@ export class PostgresServer {
   readonly #options: PostgresServerOptions
   readonly #totals: Totals = { commands: 0, bytesIn: 0, bytesOut: 0 }
   readonly #figures = new RequestFigures()
+  readonly #queries: QueryQueue
   readonly #clock: Clock
   readonly #corked: Connection[] = []
   readonly #counts = noConnections()
@@ -112,6 +117,7 @@ export class PostgresServer {
     this.address = addressText({ host: bound.address, port: bound.port })
     this.#server = server
     this.#options = options
+    this.#queries = new QueryQueue(options.queryLimits)
     this.#clock = options.clock ?? systemClock
     this.#tls = options.tls && this.#openTls(options.tls)
     const limits = { ...defaultLimits, ...options.limits }
@@ -173,6 +179,7 @@ export class PostgresServer {
     this.#onGone()
     await Promise.all([ended, unbound])
     deadline.cancel()
+    this.#queries.close()
     this.#sweep?.cancel()
     this.#tls?.server.close()
   }
@@ -226,7 +233,7 @@ export class PostgresServer {
       hasTls: this.#tls !== undefined,
       cancelKeys: new CancelKeys(),
       cache: new StatementCache(),
-      compile: (text) => new Compilation(text),
+      queries: this.#queries,
       output: new Output(),
       turns,
       totals: this.#totals,

@@ -2,6 +2,7 @@
 import type { Caller } from '../commands/in-process.ts'
 import { Cursors } from './cursors.ts'
 import { DrawnIds } from './drawn-ids.ts'
+import type { Formats } from './encoded-rows.ts'
 import { type PreparedLimits, PreparedStatements } from './prepared-statements.ts'
 import type { Severity } from './replies.ts'
 import type { Column, ParameterValue, Result } from './result.ts'
@@ -23,8 +24,11 @@ export interface Statement {
   readonly next?: string
   /** About how much memory it takes, in bytes. Default: little. */
   readonly heldBytes?: number
-  /** Carries it out. Throws or rejects with the error that the client gets. */
-  run(session: Session, values: readonly ParameterValue[]): Result | Promise<Result>
+  /**
+   * Carries it out. Throws or rejects with the error that the client gets. @param formats those of the columns that are sent;
+   * none: text.
+   */
+  run(session: Session, values: readonly ParameterValue[], formats?: Formats): Result | Promise<Result>
 }
 
 /** A prepared statement. */

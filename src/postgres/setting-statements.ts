@@ -1,66 +1,57 @@
 /** SET, SHOW, RESET, DISCARD, DEALLOCATE and their kin: the state of a session. */
+import type {
+  A_Const,
+  DeallocateStmt,
+  DiscardStmt,
+  Node,
+  VariableSetStmt,
+  VariableShowStmt,
+} from 'libpg-query'
 import { notSupported } from './errors.ts'
-import type { Reader } from './reader.ts'
+import { keyOfName } from './prepared-statements.ts'
+import { quoteIdentifier } from './query/quoting.ts'
+import { namesOf, refused } from './query/tree.ts'
 import { resultOf } from './result.ts'
-import type { Session, Statement } from './session.ts'
+import type { Statement } from './session.ts'
 import { unknownParameter } from './settings.ts'
-import { quoteIdentifier } from './sql/quoting.ts'
-import { SqlError } from './sql/sql-error.ts'
+import { SqlError } from './sql-error.ts'
 import { command } from './statement.ts'
-import { readModes } from './transaction-statements.ts'
+import { modesOf } from './transaction-statements.ts'
 import { types } from './values.ts'
 
-/** Reads a statement that begins with `first`, which was taken; undefined: it is about something else. */
-export function readSettingStatement(first: string, reader: Reader): Statement | undefined {
-  switch (first) {
-    case 'set':
-      return readSet(reader)
-    case 'show':
-      return readShow(reader)
-    case 'reset':
-      return readReset(reader)
-    case 'discard':
-      return readDiscard(reader)
-    case 'deallocate':
-      return readDeallocate(reader)
-    case 'unlisten':
-      if (!reader.symbol('*')) reader.identifier()
-      return command('UNLISTEN', () => {})
+/** SET and RESET. */
+export function readSet({
+  kind,
+  name: given = '',
+  args = [],
+  is_local: isLocal = false,
+}: VariableSetStmt): Statement {
+  const name = given === 'timezone' ? 'TimeZone' : given
+  switch (kind) {
+    case 'VAR_RESET_ALL':
+      return command('RESET', ({ settings }) => settings.resetAll())
+    case 'VAR_RESET':
+      return command('RESET', ({ settings }) => settings.set(name, undefined))
+    case 'VAR_SET_DEFAULT':
+      return setting(name, undefined, isLocal)
+    case 'VAR_SET_MULTI':
+      if (name === 'TRANSACTION') return setModes(modesOf(args), '', true)
+      if (name === 'SESSION CHARACTERISTICS') return setModes(modesOf(args), 'default_', false)
+      throw notSupported(`SET ${name} is not supported`)
+    case 'VAR_SET_VALUE':
+      return setValues(name, args.map(textOfValueNode), isLocal)
     default:
-      return undefined
+      throw notSupported('SET … FROM CURRENT is not supported')
   }
 }
 
-function readSet(reader: Reader): Statement {
-  const isLocal = reader.words('local')
-  if (!isLocal && reader.words('session', 'characteristics', 'as', 'transaction'))
-    return setModes(readModes(reader), 'default_transaction_', false)
-  if (reader.words('session', 'authorization')) {
-    if (reader.words('default')) return setting('session_authorization', undefined, false)
+function setValues(name: string, values: readonly string[], isLocal: boolean): Statement {
+  if (name === 'session_authorization')
     throw notSupported('SET SESSION AUTHORIZATION is not supported', 'Connect as the other user.')
-  }
-  const { mark } = reader
-  if (!isLocal && reader.words('session') && (reader.token.text === '=' || reader.token.text === 'to'))
-    reader.reset(mark)
-  if (reader.words('transaction')) return setModes(readModes(reader), 'transaction_', true)
-  if (reader.words('time', 'zone')) return setting('TimeZone', readZone(reader), isLocal)
-  if (reader.words('names'))
-    return setting('client_encoding', reader.words('default') ? undefined : readValue(reader), isLocal)
-  const beforeSchema = reader.mark
-  if (reader.words('schema')) {
-    const schema = reader.typed('string')
-    if (schema !== undefined) return setting('search_path', quoteIdentifier(schema), isLocal)
-    reader.reset(beforeSchema)
-  }
-  if (reader.words('role')) {
-    if (reader.words('none')) return setting('role', undefined, isLocal)
+  if (name === 'role') {
+    if (values[0] === 'none') return setting('role', undefined, isLocal)
     throw notSupported('SET ROLE is not supported', 'Connect as the other user.')
   }
-  const name = readSettingName(reader)
-  if (!reader.words('to')) reader.demandSymbol('=')
-  if (reader.words('default')) return setting(name, undefined, isLocal)
-  const values = [readValue(reader)]
-  while (reader.symbol(',')) values.push(readValue(reader))
   // Its values are names.
   const written = name === 'search_path' ? values.map(quoteIdentifier) : values
   return setting(name, written.join(', '), isLocal)
@@ -74,7 +65,7 @@ function setting(name: string, value: string | undefined, isLocal: boolean): Sta
   })
 }
 
-function setModes(modes: ReturnType<typeof readModes>, prefix: string, isLocal: boolean): Statement {
+function setModes(modes: ReturnType<typeof modesOf>, prefix: string, isLocal: boolean): Statement {
   return command('SET', (session) => {
     if (isLocal && session.transaction.status === 'I')
       return session.notice('WARNING', '25P01', 'SET TRANSACTION can only be used in transaction blocks')
@@ -82,17 +73,29 @@ function setModes(modes: ReturnType<typeof readModes>, prefix: string, isLocal: 
   })
 }
 
-function readZone(reader: Reader): string | undefined {
-  if (reader.words('default') || reader.words('local')) return undefined
-  if (reader.words('interval')) return readOffset(reader)
-  return readValue(reader)
+/** A word, a string or a number; or the offset of a time zone. */
+function textOfValueNode(node: Node): string {
+  if ('A_Const' in node) return textOfConstant(node.A_Const) ?? ''
+  if ('TypeCast' in node) {
+    const { arg, typeName } = node.TypeCast
+    if (namesOf(typeName?.names).at(-1) === 'interval' && arg && 'A_Const' in arg)
+      return offsetOf(textOfConstant(arg.A_Const) ?? '')
+  }
+  throw refused('This value of a parameter')
+}
+
+/** The text of a constant; null: NULL. */
+export function textOfConstant({ isnull, sval, ival, fval, boolval, bsval }: A_Const): string | null {
+  if (isnull) return null
+  if (sval !== undefined) return sval.sval ?? ''
+  if (fval !== undefined) return fval.fval ?? ''
+  if (boolval !== undefined) return String(boolval.boolval ?? false)
+  if (bsval !== undefined) throw refused('A string of bits')
+  return String(ival?.ival ?? 0)
 }
 
 /** `'+08:30' HOUR TO MINUTE` behind INTERVAL: a zone in the form of POSIX, whose sign is the other way round. */
-function readOffset(reader: Reader): string {
-  const text = reader.typed('string')
-  if (text === undefined) throw reader.error()
-  if (reader.words('hour') && reader.words('to')) reader.demandWords('minute')
+function offsetOf(text: string): string {
   const [, sign = '', hours = '', minutes = '00'] = /^([+-]?)(\d{1,2})(?::([0-5]\d))?$/.exec(text) ?? []
   if (hours === '')
     throw new SqlError(
@@ -103,31 +106,9 @@ function readOffset(reader: Reader): string {
   return sign === '-' ? `<-${offset}>+${offset}` : `<+${offset}>-${offset}`
 }
 
-function readSettingName(reader: Reader): string {
-  const parts = [reader.shortName()]
-  while (reader.symbol('.')) parts.push(reader.shortName())
-  return parts.join('.')
-}
-
-/** A word, a string or a number. */
-function readValue(reader: Reader): string {
-  const sign = reader.symbol('-') ? '-' : ''
-  const text =
-    reader.typed('number') ??
-    (sign === '' ? (reader.typed('string') ?? reader.typed('name') ?? reader.typed('quoted')) : undefined)
-  if (text === undefined) throw reader.error()
-  return sign + text
-}
-
-function readShow(reader: Reader): Statement {
-  if (reader.words('all')) return showAll
-  if (reader.words('time', 'zone')) return show('TimeZone')
-  if (reader.words('transaction', 'isolation', 'level')) return show('transaction_isolation')
-  if (reader.words('session', 'authorization')) return show('session_authorization')
-  return show(readSettingName(reader))
-}
-
-function show(name: string): Statement {
+/** SHOW. */
+export function readShow({ name = '' }: VariableShowStmt): Statement {
+  if (name === 'all') return showAll
   return {
     parameters: [],
     // Names of parameters are the same in each session, but for those that a session has made.
@@ -156,21 +137,11 @@ const showAll: Statement = {
     ),
 }
 
-function readReset(reader: Reader): Statement {
-  if (reader.words('all')) return command('RESET', ({ settings }) => settings.resetAll())
-  const name = reader.words('session', 'authorization')
-    ? 'session_authorization'
-    : reader.words('time', 'zone')
-      ? 'TimeZone'
-      : readSettingName(reader)
-  return command('RESET', ({ settings }) => settings.set(name, undefined))
-}
-
-function readDiscard(reader: Reader): Statement {
-  const what = reader.oneOf('all', 'plans', 'sequences', 'temporary', 'temp')
-  if (what === undefined) throw reader.error()
-  if (what === 'sequences') return command('DISCARD SEQUENCES', ({ drawn }) => drawn.clear())
-  if (what !== 'all') return command(`DISCARD ${what === 'plans' ? 'PLANS' : 'TEMP'}`, () => {})
+/** DISCARD. */
+export function readDiscard({ target }: DiscardStmt): Statement {
+  if (target === 'DISCARD_SEQUENCES') return command('DISCARD SEQUENCES', ({ drawn }) => drawn.clear())
+  if (target !== 'DISCARD_ALL')
+    return command(target === 'DISCARD_PLANS' ? 'DISCARD PLANS' : 'DISCARD TEMP', () => {})
   return command('DISCARD ALL', (session) => {
     if (session.transaction.status !== 'I')
       throw new SqlError('25001', 'DISCARD ALL cannot run inside a transaction block')
@@ -178,13 +149,11 @@ function readDiscard(reader: Reader): Statement {
   })
 }
 
-function readDeallocate(reader: Reader): Statement {
-  reader.words('prepare')
-  if (reader.words('all')) return command('DEALLOCATE ALL', ({ prepared }) => prepared.clear())
-  const name = reader.shortName()
-  return command('DEALLOCATE', (session: Session) => {
-    // Names of messages are kept as Latin-1: each character is a byte.
-    if (!session.prepared.delete(Buffer.from(name).toString('latin1')))
+/** DEALLOCATE. */
+export function readDeallocate({ isall, name = '' }: DeallocateStmt): Statement {
+  if (isall) return command('DEALLOCATE ALL', ({ prepared }) => prepared.clear())
+  return command('DEALLOCATE', ({ prepared }) => {
+    if (!prepared.delete(keyOfName(name)))
       throw new SqlError('26000', `prepared statement "${name}" does not exist`)
   })
 }

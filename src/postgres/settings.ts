@@ -9,7 +9,7 @@
  *     client's own have at most `nameMax`.
  *  3. Each change of a reported parameter is reported once, with its new value.
  */
-import { SqlError } from './sql/sql-error.ts'
+import { SqlError } from './sql-error.ts'
 
 const customMax = 200
 const valueMax = 4096
@@ -205,6 +205,12 @@ export class SessionSettings {
     return key.startsWith('transaction_') && this.#parameters.has(key)
       ? this.get(`default_${key}`)
       : this.#parameters.get(key)?.value
+  }
+
+  /** The value of a parameter that is a time, in ms. */
+  milliseconds(name: string): number {
+    const [, number = '0', unit = 'ms'] = /^(\d+)(\w+)?$/.exec(this.get(name) ?? '') ?? []
+    return Number(number) * units[unit]!
   }
 
   /** The name as the server writes it. */

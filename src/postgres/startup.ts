@@ -5,7 +5,7 @@
  */
 import { protocolViolation } from './errors.ts'
 import { type Frames, MessageReader } from './frames.ts'
-import { SqlError } from './sql/sql-error.ts'
+import { SqlError } from './sql-error.ts'
 import { bytesToText } from './values.ts'
 
 /** Longest first message, and longest password message: as PostgreSQL's. */

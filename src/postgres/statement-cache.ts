@@ -5,7 +5,8 @@
  *  1. What is cached follows from the bytes alone, and holds nothing of a session or a user.
  *  2. What is cached takes at most about 2 × `generationBytesMax` + `scriptBytesMax`.
  */
-import type { Statement } from './session.ts'
+import type { Session, Statement } from './session.ts'
+import { bytesOf } from './statement-size.ts'
 
 /** A longer text is read each time, in bytes. */
 export const cachedBytesMax = 2048
@@ -15,8 +16,17 @@ export const scriptBytesMax = 262_144
 const entryBytes = 128
 const generationBytesMax = 8_388_608
 
+/** A statement of a text, which is compiled when it is wanted first. */
+export interface Source {
+  readonly text: string
+  /** About how much memory it takes, in bytes. */
+  readonly heldBytes: number
+  /** Compiles it. Throws or rejects with SqlError. @param declared the types of parameters that a client gave; 0: open. */
+  compile(session: Session, declared?: readonly number[]): Statement | Promise<Statement>
+}
+
 /** The statements of a text. */
-export type Script = readonly Statement[]
+export type Script = readonly Source[]
 
 /** The cache of one server. */
 export class StatementCache {
@@ -37,7 +47,8 @@ export class StatementCache {
   add(bytes: string, script: Script): void {
     if (bytes.length > cachedBytesMax) return
     let heldBytes = bytes.length + entryBytes
-    for (const statement of script) heldBytes += statement.heldBytes ?? 0
+    // Their statements are compiled later: what they may take at the most.
+    for (const { text } of script) heldBytes += bytesOf(text, true)
     if (heldBytes > scriptBytesMax) return
     if (this.#youngBytes >= generationBytesMax) {
       this.#old = this.#young

@@ -1,41 +1,32 @@
-/**
- * How much memory compiled statements take, and how long it takes to compile them. Texts say little about it: `SELECT *, *, …
- * FROM pg_class` takes 6,000 bytes for each of its own.
- */
-import type { Statement } from './session.ts'
-import type { Token } from './sql/lexer.ts'
-import { workOf } from './turn.ts'
+/** How long texts may be, and about how much memory what is made of them takes. */
+import { SqlError } from './sql-error.ts'
 
-/** About what a statement takes, in bytes: itself, each of its tokens, and each character of a string that may be an array. */
-type Costs = { readonly statement: number; readonly token: number; readonly arrayCharacter: number }
+/** Longer texts are parsed in the thread of queries, in UTF-16 units. */
+const shortTextMax = 4096
+/** Comments inside of each other take the parser the square of their number. */
+const commentsMax = 20
 
-/**
- * Of queries that the evaluator runs, beside their columns. Measured with Node 24, by the heap before and after many of them:
- * the dearest statement is `SELECT;`, the dearest token that of `SELECT (SELECT 1), …`, and the dearest character that of an
- * array, `SELECT '{1,1,…}'::int8[]`.
- */
-export const evaluatedCosts: Costs = Object.freeze({ statement: 2500, token: 400, arrayCharacter: 22 })
-/** Of all other statements, with their columns, such as `SELECT nextval('x')`. */
-export const plainCosts: Costs = Object.freeze({ statement: 1000, token: 120, arrayCharacter: 0 })
+/** Whether the main thread parses a text. */
+export function isShort(text: string): boolean {
+  return text.length <= shortTextMax && text.split('/*', commentsMax + 2).length <= commentsMax + 1
+}
+/** Longer statements have to be queries that the thread of queries runs. */
+export const longTreeMax = 65_536
+const textMax = 1_048_576
 
-/** Each character of a text, and of the values that are parts of it. */
-const characterBytes = 2
-/** An array has at most 5,000 elements: what is longer than this is long elements. */
-const arrayCharactersMax = 10_000
-
-/** A statement that says how much memory it takes: its tokens, beside what it has said before. */
-export function sized(statement: Statement, tokens: readonly Token[], costs: Costs): Statement {
-  const characters = tokens.at(-1)!.at - tokens[0]!.at
-  let own = costs.statement + tokens.length * costs.token + characters * characterBytes
-  for (const { kind, text } of tokens)
-    if (kind === 'string') own += Math.min(text.length, arrayCharactersMax) * costs.arrayCharacter
-  return { ...statement, heldBytes: own + (statement.heldBytes ?? 0) }
+/** Throws 54000 for a text that is too long. */
+export function demandReadable(text: string): void {
+  if (text.length > textMax)
+    throw new SqlError(
+      '54000',
+      `a text of ${text.length} characters is above the limit of ${textMax}; send its statements in several texts`,
+    )
 }
 
-/** How long compiling a character takes at the least: as a reply of so many bytes. */
-const characterWork = 8
-
-/** How long compiling takes, as a reply of so many bytes. @param heldBytes what it has made. */
-export function compileWork(elapsedUs: number, characters: number, heldBytes: number): number {
-  return Math.max(workOf(elapsedUs), characters * characterWork, heldBytes / 2)
+/** About what a statement takes that was made of a text, in bytes: what the main thread evaluates has closures for its nodes. */
+export function bytesOf(text: string, isEvaluated: boolean): number {
+  return 1000 + text.length * (isEvaluated ? 80 : 2)
 }
+
+/** About what a column takes that a statement describes. */
+export const columnBytes = 200

@@ -9,7 +9,7 @@
  */
 import type { Cursors } from './cursors.ts'
 import type { SessionSettings, SettingsMark } from './settings.ts'
-import { SqlError } from './sql/sql-error.ts'
+import { SqlError } from './sql-error.ts'
 
 const savepointsMax = 1000
 /** About what a savepoint takes, and each character of its name, in bytes. */

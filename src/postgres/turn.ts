@@ -1,7 +1,7 @@
 /** Long work of one statement lets others run. */
 import { turnBytesMax, turns } from '../node/turns.ts'
 import type { Session } from './session.ts'
-import { SqlError } from './sql/sql-error.ts'
+import { SqlError } from './sql-error.ts'
 
 /** So many calls are carried out in one part. */
 const callsMax = 200

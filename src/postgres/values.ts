@@ -1,10 +1,11 @@
 /** The forms of values on the wire. Binary forms are those of PostgreSQL's `…send` and `…recv` functions. */
-import { notSupported, protocolViolation } from './errors.ts'
-import { valueOfBinary } from './sql/binary-input.ts'
-import { SqlError } from './sql/sql-error.ts'
-import { valueOfText } from './sql/text-input.ts'
-import { textOfValue } from './sql/text-output.ts'
-import { typeOf } from './sql/types.ts'
+import { protocolViolation } from './errors.ts'
+import { valueOfBinary } from './query/binary-input.ts'
+import { binaryOfValue } from './query/binary-output.ts'
+import { valueOfText } from './query/text-input.ts'
+import { textOfValue } from './query/text-output.ts'
+import { typeOf } from './query/types.ts'
+import { SqlError } from './sql-error.ts'
 
 /** Oids of types, by PostgreSQL's catalogue pg_type. */
 export const types = Object.freeze({
@@ -23,19 +24,6 @@ export const types = Object.freeze({
   regclass: 2205,
 })
 
-const sizes: ReadonlyMap<number, number> = new Map([
-  [types.bool, 1],
-  [types.name, 64],
-  [types.int8, 8],
-  [types.int2, 2],
-  [types.int4, 4],
-  [types.regproc, 4],
-  [types.oid, 4],
-  [types.unknown, -2],
-  [types.regclass, 4],
-  [types.void, 4],
-])
-
 const texts: ReadonlySet<number> = new Set([
   types.name,
   types.text,
@@ -45,9 +33,14 @@ const texts: ReadonlySet<number> = new Set([
 ])
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
+/** Whether the binary form of a type is its text. */
+export function isTextType(type: number): boolean {
+  return texts.has(type)
+}
+
 /** The size of a type in bytes; −1: it varies. */
 export function sizeOfType(type: number): number {
-  return sizes.get(type) ?? typeOf(type)?.length ?? -1
+  return typeOf(type)?.length ?? -1
 }
 
 /** Text from bytes. 22021 if they are not UTF-8, or hold a zero byte. */
@@ -70,36 +63,18 @@ export function bytesToText(latin1: string): string {
 /** A parameter in the text form of its type, from either form. */
 export function parameterOf(bytes: Buffer, format: number, type: number): string {
   if (format === 0 || texts.has(type)) return textOf(bytes)
-  const size = sizes.get(type)
-  if (size === undefined) return textOfValue(valueOfBinary(bytes, type), type, plainOids)
-  if (bytes.length !== size) throw new SqlError('22P03', 'incorrect binary data format in bind parameter')
-  if (type === types.bool) return bytes[0] === 0 ? 'f' : 't'
-  if (type === types.int2) return String(bytes.readInt16BE())
-  if (type === types.int4) return String(bytes.readInt32BE())
-  if (type === types.int8) return String(bytes.readBigInt64BE())
-  return String(bytes.readUInt32BE())
+  return textOfValue(valueOfBinary(bytes, type), type, plainOids)
 }
 
 /** Oids are written as numbers: a parameter names its object so. */
-const plainOids = {
-  relation: () => undefined,
-  function: () => undefined,
-  schema: () => undefined,
-  role: () => undefined,
-}
+const plainOids = { nameOf: () => undefined }
+
+const noObjects = undefined as never
 
 /** The form of a text value in a format. */
 export function encoded(value: string | null, type: number, format: number): string | Uint8Array | null {
   if (value === null || format === 0 || texts.has(type)) return value
-  const bytes = Buffer.allocUnsafe(Math.max(0, sizeOfType(type)))
-  if (type === types.bool) bytes[0] = value === 't' ? 1 : 0
-  else if (type === types.int2) bytes.writeInt16BE(Number(value))
-  else if (type === types.int4) bytes.writeInt32BE(Number(value))
-  else if (type === types.int8) bytes.writeBigInt64BE(BigInt(value))
-  else if (type === types.oid) bytes.writeUInt32BE(Number(value))
-  else if (type === types.void) return ''
-  else throw notSupported(`values of the type ${type} are not supported in binary`)
-  return bytes
+  return binaryOfValue(valueOfText(value, type, noObjects), type, plainOids)
 }
 
 /** A whole number from the text form of a parameter. 22P02, 22003. */
@@ -115,7 +90,7 @@ export function integerOf(value: string | null): bigint {
 
 /** Whether the text form of a boolean means true. 22P02. */
 export function booleanOf(text: string): boolean {
-  return valueOfText(text, types.bool, undefined as never) === true
+  return valueOfText(text, types.bool, noObjects) === true
 }
 
 /** The format of a column or a parameter from the codes of Bind: none is text, one is for all. */

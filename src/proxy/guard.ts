@@ -132,8 +132,8 @@ function typeOf({ type, declared, length, digits, scale, charset }: Row): Column
     const valueBits = /unsigned/i.test(declared ?? '') ? bits : bits - 1n
     return { holds: 'integers', max: 2n ** valueBits - 1n }
   }
-  if (type === 'decimal')
-    return { holds: 'integers', max: 10n ** BigInt(Number(digits) - Number(scale)) - 1n }
+  // 0.4 would be an id of a DECIMAL with a scale.
+  if (type === 'decimal' && scale === '0') return { holds: 'integers', max: 10n ** BigInt(digits ?? 0) - 1n }
   if (!texts.has(type ?? '')) return undefined
   return { holds: 'texts', max: Number(length), isUnicode: charset === null || charset === 'utf8mb4' }
 }

@@ -102,7 +102,7 @@ export class PreparedStatement {
     const rows: number[] = []
     for (const [row, parameter] of this.#rows.entries()) {
       const value = parameter < 0 ? null : plainValue(parameters[parameter]!)
-      const isZero = value === 0 || (typeof value === 'string' && /^0+$/.test(value))
+      const isZero = value === 0 || value === '0'
       if (isZero && zeroIsValue === undefined) return 'ask'
       if (value === null || (isZero && zeroIsValue === false)) rows.push(row)
     }

@@ -163,8 +163,8 @@ export const mutations: readonly Mutation[] = [
     fault: 'the PostgreSQL door reads on after an error, instead of skipping to Sync',
     foundBy: 'test/unit/postgres/protocol.test.ts',
     file: 'src/postgres/conversation.ts',
-    from: 'if (this.#statements === undefined) this.#isSkipping = true',
-    to: 'if (this.#statements === undefined) this.#isSkipping = false',
+    from: 'if (this.#script === undefined) this.#isSkipping = true',
+    to: 'if (this.#script === undefined) this.#isSkipping = false',
   },
   {
     fault: 'the PostgreSQL door asks for a password before TLS although it has a certificate',

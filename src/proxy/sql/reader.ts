@@ -49,7 +49,8 @@ const nothing: Reading = {
 const rowsMax = 100_000
 const { leftParen, rightParen, comma, dot, semicolon, equal, colon } = marks
 const modifiers = new Set(['LOW_PRIORITY', 'DELAYED', 'HIGH_PRIORITY', 'IGNORE'])
-const zero = /^(['"]?)[ \t-\r]*[+-]?[ \t-\r]*(?=\.?\d)\d*\.?\d*(?:e[+-]?\d+)?[ \t-\r]*\1$/i
+const zero = /^[+-]?[ \t-\r]*(?=\.?\d)\d*\.?\d*(?:e[+-]?\d+)?$/i
+const zeroText = /^(['"])0\1$/
 const zeroBits = /^(?:0[xb]0+|b'0*')$/i
 const positive = /^(['"]?)([1-9]\d{0,19})\1$/
 /** Longer values are none that ask for an id. */
@@ -372,9 +373,12 @@ function lastOf({ given, parameter }: ReadValue): Pick<Insert, 'lastGiven' | 'la
   return { lastGiven: given === undefined ? undefined : BigInt(given), lastParameter: parameter }
 }
 
-/** Whether a number, or a text, becomes 0 in an integer column. Servers round halves of DOUBLE to the even neighbour, 0. */
+/**
+ * Whether a number becomes 0 in an integer column, or a text is '0'. Servers round halves of DOUBLE to the even neighbour, 0.
+ * Other texts, such as '0e12', are ids in a column of texts; in one of integers, the guard refuses those that become 0.
+ */
 function isZeroLiteral(text: string): boolean {
-  if (!zero.test(text)) return zeroBits.test(text)
-  const value = Math.abs(Number(text.replace(/['"\s]/g, '')))
+  if (!zero.test(text)) return zeroBits.test(text) || zeroText.test(text)
+  const value = Math.abs(Number(text.replace(/\s/g, '')))
   return value < 0.5 || (value === 0.5 && /^[\s\d.+-]+e/i.test(text))
 }

@@ -133,7 +133,7 @@ describe('nextval', () => {
       ["SELECT nextval('order", /^42601 unterminated quoted string/],
       ["INSERT INTO t VALUES (nextval('order'))", /^0A000 INSERT is not supported/],
       ['CREATE TABLE t (id int)', /^0A000 CREATE TABLE is not supported/],
-      ['DROP "table"', /^0A000 DROP is not supported/],
+      ['DROP TABLE "table"', /^0A000 DROP TABLE is not supported/],
       ['SELECT lastval()', /^55000 lastval is not yet defined/],
       ["SELECT currval('order')", /^55000 currval of sequence "order" is not yet defined/],
       ["SELECT currval('missing')", /^42P01 /],

@@ -188,9 +188,10 @@ describe('what is seen of a table', () => {
       { holds: 'integers', max: 127n },
     ],
     [
-      { type: 'decimal', declared: 'decimal(10,2)', digits: '10', scale: '2' },
-      { holds: 'integers', max: 99_999_999n },
+      { type: 'decimal', declared: 'decimal(10,0)', digits: '10', scale: '0' },
+      { holds: 'integers', max: 9_999_999_999n },
     ],
+    [{ type: 'decimal', declared: 'decimal(10,2)', digits: '10', scale: '2' }, undefined],
     [
       { type: 'varchar', declared: 'varchar(9)', charset: 'latin1', length: '9' },
       { holds: 'texts', max: 9, isUnicode: false },

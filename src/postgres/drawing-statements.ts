@@ -1,0 +1,257 @@
+/**
+ * Statements that draw or move ids among other expressions. They run twice: the first time finds the calls and their arguments
+ * in the order of rows and columns, then the calls are carried out, and the second run has their results.
+ *
+ * Invariants
+ *  1. Both runs make the same calls in the same order: whether and how often a call is made depends on no result of a call.
+ *  2. A statement that cannot promise this is refused before anything is drawn.
+ */
+import type { FuncCall, Node, SelectStmt } from 'libpg-query'
+import { draw } from './drawing.ts'
+import { EncodedRows, encodeRows } from './encoded-rows.ts'
+import { notSupported } from './errors.ts'
+import { nameOfText } from './names.ts'
+import { type Analysed, analyseStatement, runStatement, type Surroundings } from './query/evaluate.ts'
+import { Missing, Snapshot } from './query/snapshot.ts'
+import { namesOf } from './query/tree.ts'
+import type { Value } from './query/values.ts'
+import { callFunction } from './sequence-functions.ts'
+import { changeSetting, factsOf, load } from './sequence-lists.ts'
+import type { Session, Statement } from './session.ts'
+import { SqlError } from './sql-error.ts'
+import { bytesOf } from './statement-size.ts'
+import { pacing } from './turn.ts'
+import { types } from './values.ts'
+
+const names: ReadonlySet<string> = new Set(['nextval', 'currval', 'lastval', 'setval'])
+/** The most calls of a statement. */
+const callsMax = 10_000
+/** What a statement on the main thread may make: see `workMax` of the evaluator. */
+const mainWorkMax = 60_000
+/** Functions whose number of rows would depend on ids. */
+const sets: ReadonlySet<string> = new Set([
+  'generate_series',
+  'unnest',
+  'regexp_matches',
+  'json_array_elements',
+])
+
+function isDrawing({ funcname }: FuncCall): boolean {
+  const parts = namesOf(funcname)
+  return parts.length <= 2 && names.has(parts.at(-1) ?? '') && (parts.at(-2) ?? 'pg_catalog') === 'pg_catalog'
+}
+
+/** Whether a part of a tree holds a node of this kind for which a condition holds. */
+function has(value: unknown, kind: string, holds: (body: unknown) => boolean = () => true): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (Array.isArray(value)) return value.some((each) => has(each, kind, holds))
+  return Object.entries(value).some(([key, body]) => (key === kind && holds(body)) || has(body, kind, holds))
+}
+
+/** Whether a part of a tree calls nextval, currval, lastval or setval. */
+export function drawsIn(value: unknown): boolean {
+  return has(value, 'FuncCall', (call) => isDrawing(call as FuncCall))
+}
+
+/** Compiles such a statement. Throws SqlError. */
+export function compileDrawing(
+  node: { readonly SelectStmt: SelectStmt },
+  text: string,
+  declared: readonly number[],
+): Statement {
+  if (has(node, 'RangeVar')) throw refusedDrawing('in a query of tables')
+  demandPlain(node.SelectStmt)
+  const { tree, named } = withTextArguments(node, declared)
+  // The text of a regclass names the sequence: it is no oid yet.
+  const inner = Array.from({ length: Math.max(declared.length, ...named.keys()) }, (_, index) =>
+    named.has(index + 1) ? types.text : (declared[index] ?? 0),
+  )
+  const analysed = analyseStatement(tree, inner, text)
+  const parameters = analysed.parameters.map((type, index) => named.get(index + 1) ?? type)
+  return {
+    parameters,
+    columns: analysed.columns,
+    heldBytes: bytesOf(text, true),
+    run: (session, values, formats = []) => run(session, analysed, values, formats),
+  }
+}
+
+type Values = Parameters<typeof runStatement>[1]
+type Call = { readonly name: string; readonly args: readonly (string | null)[] }
+
+async function run(
+  session: Session,
+  analysed: Analysed,
+  values: Values,
+  formats: Parameters<typeof encodeRows>[3],
+): Promise<EncodedRows> {
+  const snapshot = new Snapshot()
+  const calls: Call[] = []
+  await evaluate(session, snapshot, (surroundings) => {
+    calls.length = 0
+    const note = (name: string, args: readonly Value[]): Value => {
+      calls.push({ name, args: args.map((arg) => (arg === null ? null : String(arg))) })
+      if (calls.length > callsMax)
+        throw new SqlError('54000', `a statement has at most ${callsMax} calls beside other expressions`)
+      return 1n
+    }
+    runStatement(analysed, values, { ...surroundings, draw: note })
+  })
+  const results = await carryOut(session, calls)
+  return evaluate(session, snapshot, (surroundings) => {
+    let at = 0
+    const take = (): Value => results[at++] ?? null
+    const { rows, objects } = runStatement(analysed, values, { ...surroundings, draw: take })
+    return new EncodedRows(encodeRows(rows, analysed.columns, objects, formats), analysed.columns, formats)
+  })
+}
+
+/** Runs what evaluates until all sequences that it names are loaded. */
+export async function evaluate<T>(
+  session: Session,
+  snapshot: Snapshot,
+  work: (surroundings: Surroundings) => T,
+): Promise<T> {
+  for (;;)
+    try {
+      return work(surroundingsOf(session, snapshot))
+    } catch (error) {
+      if (!(error instanceof Missing)) throw error
+      await load(session, error.wanted, (loaded) => snapshot.add(loaded))
+    }
+}
+
+/** What a statement on the main thread runs in. */
+export function surroundingsOf(session: Session, snapshot: Snapshot): Surroundings {
+  return {
+    session: factsOf(session),
+    snapshot,
+    limit: mainWorkMax,
+    changeSetting: (name, value, isLocal) => changeSetting(session, name, value, isLocal),
+  }
+}
+
+/** Carries the calls out in their order. If all of them draw, the ids of each sequence come from one request. */
+async function carryOut(session: Session, calls: readonly Call[]): Promise<readonly Value[]> {
+  if (calls.every(({ name }) => name === 'nextval')) return drawAll(session, calls)
+  const results: Value[] = []
+  const pace = pacing(session)
+  for (const { name, args } of calls) {
+    await pace()
+    const result = await callFunction(session, name, args)
+    results.push(result === null ? null : BigInt(result))
+  }
+  return results
+}
+
+async function drawAll(session: Session, calls: readonly Call[]): Promise<readonly Value[]> {
+  const generators = calls.map(({ args }) => nameOfText(args[0] ?? ''))
+  const iterators = new Map<string, () => bigint>()
+  for (const [name, uses] of Map.groupBy(generators, (each) => each)) {
+    const ids = await draw(session, name, uses.length)
+    let at = 0
+    iterators.set(name, () => BigInt(ids.at(at++)))
+  }
+  // lastval is the id of the last call.
+  const last = generators.at(-1)
+  if (last !== undefined) session.drawn.of(last)
+  return generators.map((name) => iterators.get(name)!())
+}
+
+function refusedDrawing(where: string): SqlError {
+  return notSupported(
+    `nextval and its relatives are not supported ${where}: each row of a list must draw in the same way`,
+    'Draw the ids first, in a statement of their own.',
+  )
+}
+
+/** Demands a query whose rows and calls do not depend on the results of the calls. */
+function demandPlain(select: SelectStmt): void {
+  const { targetList, fromClause = [], whereClause, valuesLists, op, limitOption, ...others } = select
+  const isPlain =
+    op === 'SETOP_NONE' && limitOption === 'LIMIT_OPTION_DEFAULT' && Object.keys(others).length === 0
+  // What draws in FROM is computed whole, whatever is made of it.
+  if (!isPlain && drawsIn([targetList, valuesLists, whereClause, others]))
+    throw refusedDrawing('with DISTINCT, GROUP BY, ORDER BY, LIMIT, WITH or UNION')
+  if (drawsIn(whereClause)) throw refusedDrawing('in WHERE')
+  if (fromClause.length > 1 && drawsIn(fromClause)) throw refusedDrawing('in joins')
+  for (const node of fromClause) if (drawsIn(node)) demandPlainSource(node)
+  for (const node of targetList ?? []) demandPlainValue(node)
+  for (const node of valuesLists ?? [])
+    for (const item of 'List' in node ? (node.List.items ?? []) : []) demandPlainValue(item)
+}
+
+function demandPlainSource(node: Node): void {
+  if ('RangeSubselect' in node) {
+    const { subquery } = node.RangeSubselect
+    if (subquery && 'SelectStmt' in subquery) return demandPlain(subquery.SelectStmt)
+  }
+  if (!('RangeFunction' in node)) throw refusedDrawing('in joins')
+  for (const each of node.RangeFunction.functions ?? [])
+    for (const call of 'List' in each ? (each.List.items ?? []) : []) demandPlainValue(call)
+}
+
+/** Demands an expression that makes each of its calls once, whatever their results. */
+function demandPlainValue(node: Node | undefined): void {
+  if (node === undefined || !drawsIn(node)) return
+  if ('ResTarget' in node) return demandPlainValue(node.ResTarget.val)
+  if ('TypeCast' in node) return demandPlainValue(node.TypeCast.arg)
+  if ('NullTest' in node) return demandPlainValue(node.NullTest.arg)
+  if ('A_ArrayExpr' in node) return demandAll(node.A_ArrayExpr.elements)
+  if ('RowExpr' in node) return demandAll(node.RowExpr.args)
+  if ('A_Indirection' in node) return demandPlainValue(node.A_Indirection.arg)
+  if ('A_Expr' in node && node.A_Expr.kind === 'AEXPR_OP')
+    return demandAll([node.A_Expr.lexpr, node.A_Expr.rexpr])
+  if ('FuncCall' in node) return demandPlainCall(node.FuncCall)
+  if ('SubLink' in node && /^(?:ARRAY|EXPR)_SUBLINK$/.test(node.SubLink.subLinkType ?? '')) {
+    const { subselect } = node.SubLink
+    if (subselect && 'SelectStmt' in subselect) return demandPlain(subselect.SelectStmt)
+  }
+  throw refusedDrawing('in conditions')
+}
+
+function demandAll(nodes: readonly (Node | undefined)[] = []): void {
+  for (const node of nodes) demandPlainValue(node)
+}
+
+function demandPlainCall(call: FuncCall): void {
+  const { args = [], agg_filter, agg_order, agg_distinct, over } = call
+  if (isDrawing(call)) {
+    if (drawsIn(args)) throw refusedDrawing('as arguments of each other')
+  } else if (agg_filter || agg_order || agg_distinct || over || sets.has(namesOf(call.funcname).at(-1) ?? ''))
+    throw refusedDrawing('in such a call')
+  else demandAll(args)
+}
+
+/**
+ * The same tree, whose calls take the texts of names: what is a regclass in PostgreSQL is no oid here. `named`: the types that
+ * parameters which name sequences are told to have, by their numbers.
+ */
+function withTextArguments(node: { readonly SelectStmt: SelectStmt }, declared: readonly number[]) {
+  const named = new Map<number, number>()
+  const tree = structuredClone(node)
+  has(tree, 'FuncCall', (body) => {
+    const call = body as FuncCall
+    if (!isDrawing(call) || call.args?.[0] === undefined) return false
+    let arg: Node | undefined = call.args[0]
+    let type: string | undefined
+    while (arg !== undefined && 'TypeCast' in arg) {
+      const { names: parts, arrayBounds, typmods } = arg.TypeCast.typeName ?? {}
+      const name = namesOf(parts).at(-1) ?? ''
+      if (arrayBounds || typmods || !/^(?:regclass|text|varchar)$/.test(name)) break
+      type = name
+      arg = arg.TypeCast.arg
+    }
+    if (arg === undefined) return false
+    if ('ParamRef' in arg) {
+      const { number = 0 } = arg.ParamRef
+      const own = type === 'text' ? types.text : type === 'varchar' ? types.varchar : types.regclass
+      const given = declared[number - 1] || own
+      if (![types.regclass, types.text, types.varchar].includes(given as never)) return false
+      named.set(number, given)
+    }
+    call.args = [arg, ...call.args.slice(1)]
+    return false
+  })
+  return { tree, named }
+}

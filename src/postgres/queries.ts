@@ -1,0 +1,88 @@
+/** Queries: those that draw, those that the main thread runs at once, and those of the worker thread. */
+import { compileDrawing, drawsIn, evaluate, surroundingsOf } from './drawing-statements.ts'
+import { EncodedRows, encodeRows } from './encoded-rows.ts'
+import { isCheap } from './query/cheap.ts'
+import { analyseStatement, runStatement } from './query/evaluate.ts'
+import { Missing, Snapshot } from './query/snapshot.ts'
+import { refused } from './query/tree.ts'
+import type { QueryQueue } from './query-queue.ts'
+import { queryIn, type Read } from './query-text.ts'
+import { readSequenceSelect } from './sequence-functions.ts'
+import { askerOf, factsOf } from './sequence-lists.ts'
+import type { Session, Statement } from './session.ts'
+import { bytesOf, columnBytes } from './statement-size.ts'
+
+/** What runs queries. */
+export type QueryHost = { readonly queries: QueryQueue }
+
+/** Compiles the query of a statement. Throws or rejects with SqlError. @param session the session that asks for it. */
+export function compileQuery(
+  { node, text }: Read,
+  declared: readonly number[],
+  host: QueryHost,
+  session: Session,
+): Statement | Promise<Statement> {
+  const query = queryIn(node)
+  if (query === undefined) throw refused('A cursor for such a statement')
+  const { SelectStmt: select } = query
+  if (drawsIn(select))
+    return readSequenceSelect(select, text, declared) ?? compileDrawing(query, text, declared)
+  return isCheap(query) ? quick(query, text, declared) : distant(text, declared, host, session)
+}
+
+/** A query that the main thread runs. */
+function quick(
+  query: Parameters<typeof analyseStatement>[0],
+  text: string,
+  declared: readonly number[],
+): Statement {
+  const analysed = analyseStatement(query, declared, text)
+  const { parameters, columns } = analysed
+  return {
+    parameters,
+    columns,
+    heldBytes: bytesOf(text, true),
+    run(session, values, formats = []) {
+      const snapshot = new Snapshot()
+      const attempt = (surroundings: ReturnType<typeof surroundingsOf>) => {
+        const { rows, objects } = runStatement(analysed, values, surroundings)
+        return new EncodedRows(encodeRows(rows, columns, objects, formats), columns, formats)
+      }
+      try {
+        return attempt(surroundingsOf(session, snapshot))
+      } catch (error) {
+        if (error instanceof Missing) return evaluate(session, snapshot, attempt)
+        throw error
+      }
+    },
+  }
+}
+
+/** A query of the worker thread. */
+async function distant(
+  text: string,
+  declared: readonly number[],
+  { queries }: QueryHost,
+  asking: Session,
+): Promise<Statement> {
+  const { parameters, columns } = await queries.run({ type: 'describe', text, declared }, askerOf(asking))
+  return {
+    parameters,
+    columns,
+    heldBytes: bytesOf(text, false) + columns.length * columnBytes,
+    async run(session, values, formats = []) {
+      const mark = session.settings.mark()
+      try {
+        const made = await queries.run(
+          { type: 'run', text, declared, values, formats, session: factsOf(session) },
+          askerOf(session),
+        )
+        return new EncodedRows(made, columns, formats)
+      } catch (error) {
+        // What set_config has changed for a query that fails.
+        session.settings.restore(mark)
+        throw error
+      }
+    },
+  }
+}

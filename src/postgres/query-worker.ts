@@ -1,0 +1,176 @@
+/**
+ * The thread of queries: parses, analyses and runs one job at a time, and keeps nothing of a session between them.
+ *
+ * Invariants
+ *  1. A job has one answer or one error, which is its last message.
+ *  2. A run that misses sequences, or changes a setting, begins again once the main thread has answered: until its last
+ *     message it has no effect but the settings that the main thread has changed for it.
+ */
+import { parentPort } from 'node:worker_threads'
+import { drawsIn } from './drawing-statements.ts'
+import { encodeRows } from './encoded-rows.ts'
+import { loadParser, parse } from './parser.ts'
+import { type Analysed, analyseStatement, runStatement } from './query/evaluate.ts'
+import { Missing, Snapshot } from './query/snapshot.ts'
+import { queryIn } from './query-text.ts'
+import { SqlError } from './sql-error.ts'
+import { isShort, longTreeMax } from './statement-size.ts'
+import type {
+  Answer,
+  Change,
+  Described,
+  FromWorker,
+  ReadStatement,
+  Request,
+  SentError,
+  ToWorker,
+} from './worker-messages.ts'
+
+const port = parentPort!
+/** Above it the memory of the parser, which never shrinks, has grown too much, in bytes. */
+const growthMax = 67_108_864
+/** Analysed queries that are kept: so many, with texts of so many characters together. */
+const kept = { countMax: 200, charactersMax: 1_048_576 }
+
+type Run = Extract<Request, { type: 'run' }>
+/** The run that waits for sequences or a setting. */
+type Job = {
+  readonly id: number
+  readonly run: Run
+  readonly snapshot: Snapshot
+  readonly changes: Map<string, string>
+  wanted: Change | undefined
+}
+
+/** Thrown when a query changes a setting. */
+class Changing extends Error {
+  readonly change: Change
+
+  constructor(change: Change) {
+    super('a setting changes')
+    this.change = change
+  }
+}
+
+await loadParser()
+const startBytes = process.memoryUsage().external
+const known = new Map<string, Analysed>()
+let knownCharacters = 0
+let job: Job | undefined
+port.on('message', receive)
+port.postMessage('ready' satisfies FromWorker)
+
+function receive(message: ToWorker): void {
+  if ('request' in message) return begin(message.id, message.request)
+  if (job?.id !== message.id) return
+  if ('load' in message) {
+    job.snapshot.add(message.load)
+    if (message.isLast) attempt(job)
+  } else if (job.wanted !== undefined) {
+    job.changes.set(JSON.stringify(job.wanted), message.changed)
+    attempt(job)
+  }
+}
+
+function begin(id: number, request: Request): void {
+  job = undefined
+  if (request.type === 'run') {
+    job = { id, run: request, snapshot: new Snapshot(), changes: new Map(), wanted: undefined }
+    return attempt(job)
+  }
+  try {
+    answer(id, request.type === 'read' ? read(request.text) : describe(request.text, request.declared))
+  } catch (error) {
+    fail(id, error)
+  }
+}
+
+function attempt({ id, run, snapshot, changes }: Job): void {
+  const { text, declared, values, formats, session } = run
+  const changeSetting = (name: string, value: string, isLocal: boolean): string => {
+    const change = { name, value, isLocal }
+    const changed = changes.get(JSON.stringify(change))
+    if (changed === undefined) throw new Changing(change)
+    return changed
+  }
+  try {
+    const analysed = analysedOf(text, declared)
+    const { rows, objects } = runStatement(analysed, values, { session, snapshot, changeSetting })
+    const made = encodeRows(rows, analysed.columns, objects, formats)
+    answer(id, made, made.chunks)
+  } catch (error) {
+    if (error instanceof Missing) send({ id, missing: error.wanted })
+    else if (error instanceof Changing) {
+      if (job) job.wanted = error.change
+      send({ id, change: error.change })
+    } else fail(id, error)
+  }
+}
+
+function read(text: string): ReadStatement[] {
+  return parse(text).map(({ node, from, to }) => {
+    if (isShort(text.slice(from, to)) || ('SelectStmt' in node && !drawsIn(node))) return { from, to }
+    if (to - from > longTreeMax)
+      throw new SqlError(
+        '54000',
+        `a statement that is no SELECT from catalogues has at most ${longTreeMax} characters; send shorter ones`,
+      )
+    return { from, to, tree: JSON.stringify(node) }
+  })
+}
+
+function describe(text: string, declared: readonly number[]): Described {
+  const { parameters, columns } = analysedOf(text, declared)
+  return { parameters, columns: columns.map(({ fields: _, ...column }) => column) }
+}
+
+/** A query, analysed: those that were used last are kept. */
+function analysedOf(text: string, declared: readonly number[]): Analysed {
+  const key = `${declared} ${text}`
+  const found = known.get(key)
+  if (found !== undefined) {
+    known.delete(key)
+    known.set(key, found)
+    return found
+  }
+  const node = queryIn(parse(text)[0]!.node)!
+  const analysed = analyseStatement(node, declared, text)
+  known.set(key, analysed)
+  knownCharacters += key.length
+  for (const old of known.keys()) {
+    if (old === key || (known.size <= kept.countMax && knownCharacters <= kept.charactersMax)) break
+    known.delete(old)
+    knownCharacters -= old.length
+  }
+  return analysed
+}
+
+function send(message: FromWorker, transferred: readonly Buffer[] = []): void {
+  port.postMessage(
+    message,
+    transferred.map(({ buffer }) => buffer as ArrayBuffer),
+  )
+}
+
+function answer(id: number, given: Answer, transferred: readonly Buffer[] = []): void {
+  job = undefined
+  send({ id, answer: given, isSpent: isSpent() }, transferred)
+}
+
+function fail(id: number, error: unknown): void {
+  job = undefined
+  // The parser may have stopped half way.
+  const isDeep = error instanceof SqlError && error.sqlState === '54001'
+  send({ id, error: sent(error), isSpent: isDeep || isSpent() })
+}
+
+function sent(error: unknown): SentError {
+  if (!(error instanceof SqlError))
+    return { fault: error instanceof Error ? (error.stack ?? '') : String(error) }
+  const { sqlState, message, details } = error
+  return { sqlState, message, details }
+}
+
+function isSpent(): boolean {
+  return process.memoryUsage().external - startBytes > growthMax
+}

@@ -1,0 +1,261 @@
+/** Calls of functions, of aggregates and of row_number() (PostgreSQL's manual, chapters 4.2.6 to 4.2.8). */
+import type { FuncCall, Node, WindowDef } from 'libpg-query'
+import { catalogueFunctions } from './catalogue-functions.ts'
+import { coerced, objects, texts } from './coercion.ts'
+import { combined, type Expression, type Field, type Frame, type Run } from './expression.ts'
+import { type Definition, FunctionTable, pseudo } from './function-table.ts'
+import { isOrdered, joined } from './operators.ts'
+import type { Scope } from './scope.ts'
+import { comparing, type SortKey, sortKeyOf } from './sorting.ts'
+import { textFunctions } from './text-functions.ts'
+import { itemType } from './text-output.ts'
+import { builtInName, failure, refused } from './tree.ts'
+import { arrayOf, formatType, isArray, oids } from './types.ts'
+import { compareValues, keyOf, type Value } from './values.ts'
+
+type Analyse = (node: Node | undefined, scope: Scope) => Expression
+
+const functions = new FunctionTable([...textFunctions, ...catalogueFunctions])
+const aggregateNames = ['count', 'min', 'max', 'bool_and', 'array_agg', 'string_agg']
+
+/** Whether a function of this name is an aggregate. */
+export function isAggregate(name: string): boolean {
+  return aggregateNames.includes(name)
+}
+
+/** Analyses a call. Throws 0A000 for a function that is not known here. */
+export function analyseCall(call: FuncCall, scope: Scope, analyse: Analyse): Expression {
+  const { location: at, args = [] } = call
+  const name = builtInName(call.funcname, at)
+  if (call.agg_filter || call.agg_within_group || call.agg_distinct || call.func_variadic)
+    throw refused('FILTER, WITHIN GROUP, DISTINCT or VARIADIC in a call', at)
+  if (call.over !== undefined) return analyseWindow(name, args, call.over, scope, analyse, at)
+  if (isAggregate(name)) return analyseAggregate(name, call, scope, analyse)
+  if (call.agg_star || call.agg_order) throw refused(`This call of ${name}`, at)
+  return callOf(
+    scope,
+    name,
+    args.map((arg) => analyse(arg, scope)),
+    at,
+  )
+}
+
+/** A function with its arguments, and what its result is. */
+export type Call = {
+  readonly definition: Definition
+  readonly args: readonly Expression[]
+  readonly types: readonly number[]
+  readonly result: number
+  readonly fields: readonly Field[] | undefined
+}
+
+/** Finds the function that arguments call. Throws 0A000. */
+export function findCall(scope: Scope, name: string, args: readonly Expression[], at?: number): Call {
+  const definition = functions.find(
+    name,
+    args.map(({ type }) => type),
+  )
+  if (definition === undefined)
+    throw refused(`The function ${name}(${args.map(({ type }) => formatType(type)).join(', ')})`, at)
+  const items = args.map((arg, index) => {
+    const wanted = definition.args[Math.min(index, definition.args.length - 1)]!
+    if (wanted === pseudo.anyelement && definition.args.includes(pseudo.anyarray)) {
+      const element = elementWanted(definition, args)
+      if (arg.type !== oids.unknown && arg.type !== element)
+        throw refused(`${name} of ${formatType(arg.type)} in an array of ${formatType(element)}`, at)
+    }
+    if (
+      wanted === pseudo.anyarray &&
+      definition.result === pseudo.anyarray &&
+      (!isArray(arg.type) || arg.type === oids.int2vector || arg.type === oids.oidvector)
+    )
+      throw refused(`${name} of ${formatType(arg.type)}`, at)
+    if (wanted === pseudo.anyelement)
+      return coerced(scope.parameters, arg, elementWanted(definition, args), at)
+    if (arg.type !== oids.unknown && (wanted === pseudo.any || wanted === pseudo.anyarray)) return arg
+    const isAny = wanted === pseudo.any || wanted === pseudo.anyarray
+    return coerced(scope.parameters, arg, isAny ? oids.text : wanted, at)
+  })
+  const types = items.map(({ type }) => type)
+  const resolved = (type: number) =>
+    type === pseudo.anyarray
+      ? types[definition.args.indexOf(pseudo.anyarray)]!
+      : type === pseudo.anyelement
+        ? elementWanted(definition, items)
+        : type
+  const fields = definition.fields?.map((field) => ({ name: field.name, type: resolved(field.type) }))
+  return { definition, args: items, types, result: resolved(definition.result), fields }
+}
+
+/** The type of the elements of the array among the arguments. */
+function elementWanted({ args: wanted }: Definition, args: readonly Expression[]): number {
+  const array = args[wanted.indexOf(pseudo.anyarray)]
+  return array === undefined ? oids.text : itemType(array.type) || oids.text
+}
+
+/** A call of a function by its name. Throws 0A000. */
+export function callOf(scope: Scope, name: string, args: readonly Expression[], at?: number): Expression {
+  const call = findCall(scope, name, args, at)
+  const { definition, result, fields } = call
+  if (definition.set !== undefined) {
+    if (scope.sets === undefined) throw refused(`${name} in this place`, at)
+    const slot = scope.slot(result)
+    scope.sets.push({ slot: slot.slot, run: (frame) => itemsOf(call, frame) })
+    return { ...slot, uses: 0, ...(fields && { fields }) }
+  }
+  const { isStrict, isVolatile, call: run } = definition
+  const whole = combined(result, call.args, (frame) => {
+    const values = call.args.map((arg) => arg.run(frame))
+    if (isStrict && values.includes(null)) return null
+    const value = run(frame.run, values, call.types)
+    frame.run.spend(1)
+    if (typeof value === 'string') frame.run.keep(value.length >> 7)
+    return value
+  })
+  return isVolatile ? { ...whole, isOpen: true, isVolatile } : whole
+}
+
+/** The values that a call of a function that gives a set gives. */
+export function itemsOf(
+  { definition: { set, isStrict }, args, types }: Call,
+  frame: Frame,
+): readonly Value[] {
+  const values = args.map((arg) => arg.run(frame))
+  return isStrict && values.includes(null) ? [] : set!(frame.run, values, types)
+}
+
+type Aggregate = {
+  readonly result: number
+  readonly run: (rows: readonly (readonly Value[])[], run: Run) => Value
+}
+
+function analyseAggregate(name: string, call: FuncCall, scope: Scope, analyse: Analyse): Expression {
+  const { location: at, agg_order = [] } = call
+  const { aggregates, groups } = scope
+  if (aggregates === undefined)
+    throw failure('42803', `aggregate functions are not allowed in this place: ${name}`, at)
+  // Its arguments are about the rows of a group.
+  scope.aggregates = undefined
+  scope.groups = undefined
+  const { sets, windows } = scope
+  scope.sets = undefined
+  scope.windows = undefined
+  let args: readonly Expression[]
+  let order: readonly SortKey[]
+  try {
+    args = (call.args ?? []).map((arg) => analyse(arg, scope))
+    order = agg_order.map((key) => sortKeyOf(key, (node) => analyse(node, scope), at))
+  } finally {
+    Object.assign(scope, { aggregates, groups, sets, windows })
+  }
+  if (args.length > 0 && args.every(({ uses, isOpen, isVolatile }) => uses === 0 && isOpen && !isVolatile))
+    throw refused('An aggregate of a query around', at)
+  if (name === 'array_agg' && args[0]?.type === oids.unknown) throw refused(`${name} of an open type`, at)
+  const items = args.map((arg) =>
+    coerced(scope.parameters, arg, arg.type === oids.unknown ? oids.text : arg.type, at),
+  )
+  const aggregate = aggregateOf(name, items, call.agg_star === true, at)
+  const slot = scope.slot(aggregate.result)
+  const compare = comparing(order)
+  aggregates.push({
+    slot: slot.slot,
+    run(frames, run) {
+      run.keep(frames.length)
+      const sorted = order.length === 0 ? frames : [...frames].sort(compare)
+      return aggregate.run(
+        sorted.map((frame) => items.map((item) => item.run(frame))),
+        run,
+      )
+    },
+  })
+  return slot
+}
+
+function aggregateOf(name: string, items: readonly Expression[], isStar: boolean, at?: number): Aggregate {
+  const type = items[0]?.type ?? 0
+  const notNull = (rows: readonly (readonly Value[])[]) => rows.filter(([value]) => value !== null)
+  if (name === 'count' && isStar) return { result: oids.int8, run: (rows) => BigInt(rows.length) }
+  if (name === 'string_agg' && items.length === 2) {
+    // Names and texts have the same values.
+    if (!items.every((item) => texts.has(item.type)))
+      throw refused('string_agg of other types than texts', at)
+    return {
+      result: oids.text,
+      run(rows, run) {
+        const parts = notNull(rows).flatMap(([value, sign], index) =>
+          index === 0 ? [value] : [sign ?? '', value],
+        )
+        return parts.length === 0 ? null : joined(run, parts as string[])
+      },
+    }
+  }
+  if (items.length === 1 && !isStar) {
+    if (name === 'count') return { result: oids.int8, run: (rows) => BigInt(notNull(rows).length) }
+    const isSorted =
+      isOrdered(type) && !withoutExtremes.has(type) && (type === oids.oid || !objects.has(type))
+    if ((name === 'min' || name === 'max') && isSorted) return extreme(type, name === 'min' ? -1 : 1)
+    if (name === 'bool_and' && type === oids.bool)
+      return {
+        result: oids.bool,
+        run(rows) {
+          const values = notNull(rows)
+          return values.length === 0 ? null : values.every(([value]) => value === true)
+        },
+      }
+    if (name === 'array_agg' && arrayOf(type) !== 0 && itemType(type) === 0)
+      return {
+        result: arrayOf(type),
+        run: (rows) => (rows.length === 0 ? null : rows.map(([value]) => value!)),
+      }
+  }
+  const shown = isStar ? '*' : items.map((item) => formatType(item.type)).join(', ')
+  throw refused(`The aggregate ${name}(${shown})`, at)
+}
+
+const withoutExtremes: ReadonlySet<number> = new Set([oids.bool, oids.char, oids.oidvector])
+
+function extreme(type: number, sign: number): Aggregate {
+  const result = type === oids.name || type === oids.varchar ? oids.text : type
+  return {
+    result,
+    run(rows) {
+      let best: Value = null
+      for (const [value] of rows)
+        if (value !== null && (best === null || compareValues(value!, best) * sign > 0)) best = value!
+      return best
+    },
+  }
+}
+
+/** row_number(): the only window function that is known here. */
+function analyseWindow(
+  name: string,
+  args: readonly Node[],
+  over: WindowDef,
+  scope: Scope,
+  analyse: Analyse,
+  at?: number,
+): Expression {
+  if (name !== 'row_number' || args.length > 0 || over.name || over.refname || scope.windows === undefined)
+    throw refused(`${name} as a window function`, at)
+  const { windows } = scope
+  scope.windows = undefined
+  const partition = (over.partitionClause ?? []).map((key) => {
+    const expression = analyse(key, scope)
+    return coerced(
+      scope.parameters,
+      expression,
+      expression.type === oids.unknown ? oids.text : expression.type,
+    )
+  })
+  const order = (over.orderClause ?? []).map((key) => sortKeyOf(key, (node) => analyse(node, scope), at))
+  scope.windows = windows
+  const slot = scope.slot(oids.int8)
+  windows.push({ slot: slot.slot, partition, compare: comparing(order) })
+  return slot
+}
+
+/** The same text for frames whose keys are equal, NULL included. */
+export function keyOfAll(keys: readonly Expression[], frame: Frame): string {
+  return keys.map((key) => keyOf(key.run(frame))).join()
+}

@@ -1,0 +1,233 @@
+/** Functions about the session and about what catalogues hold (PostgreSQL's manual, chapters 9.26 and 9.9.5). */
+import { randomUUID } from 'node:crypto'
+import { SqlError } from '../sql-error.ts'
+import { functionNames, schemas } from './catalogue.ts'
+import type { Run } from './expression.ts'
+import { type Definition, define, defineSet, type Implementation } from './function-table.ts'
+import { type Keyword, keywords } from './keywords.ts'
+import { sequenceOidMin } from './snapshot.ts'
+import { findType } from './text-input.ts'
+import { refused } from './tree.ts'
+import { formatType, oids, relationOf, typeOf } from './types.ts'
+import { RowValue, type Value } from './values.ts'
+import { databaseRows } from './written-rows.ts'
+
+/** pg_encoding_to_char: the encodings of servers and clients by their numbers (`pg_wchar.h`). */
+const encodings =
+  'SQL_ASCII EUC_JP EUC_CN EUC_KR EUC_TW EUC_JIS_2004 UTF8 MULE_INTERNAL LATIN1 LATIN2 LATIN3 LATIN4 LATIN5 LATIN6 LATIN7 LATIN8 LATIN9 LATIN10 WIN1256 WIN1258 WIN866 WIN874 KOI8R WIN1251 WIN1252 ISO_8859_5 ISO_8859_6 ISO_8859_7 ISO_8859_8 WIN1250 WIN1253 WIN1254 WIN1255 WIN1257 KOI8U SJIS BIG5 GBK UHC GB18030 JOHAB SHIFT_JIS_2004'.split(
+    ' ',
+  )
+
+/** Functions that queries of clients name, and that see no value here but null: with any other they are refused. */
+const absent = `
+  pg_get_expr(pg_node_tree,oid) text; pg_get_expr(pg_node_tree,oid,bool) text; pg_get_viewdef(oid) text
+  pg_get_viewdef(oid,bool) text; pg_get_functiondef(oid) text; pg_get_function_arguments(oid) text
+  pg_get_function_result(oid) text; pg_get_function_sqlbody(oid) text
+  pg_operator_is_visible(oid) bool; pg_opclass_is_visible(oid) bool; pg_opfamily_is_visible(oid) bool
+  pg_conversion_is_visible(oid) bool; pg_statistics_obj_is_visible(oid) bool; pg_ts_config_is_visible(oid) bool
+  pg_ts_dict_is_visible(oid) bool; pg_ts_parser_is_visible(oid) bool; pg_ts_template_is_visible(oid) bool
+  acldefault(char,oid) _aclitem; btrim(text,text) text; rtrim(text,text) text; substring(text,int4,int4) text
+  lpad(text,int4,text) text; quote_literal(text) text; concat(any…)? text; format(text)? text; format(text,any…)? text
+  array_remove(anyarray,anyelement)? anyarray; array_to_json(anyarray) json
+  pg_get_constraintdef(oid) text; pg_get_constraintdef(oid,bool) text; pg_get_indexdef(oid) text
+  pg_get_indexdef(oid,int4,bool) text; pg_get_triggerdef(oid,bool) text; pg_get_ruledef(oid,bool) text
+  pg_get_statisticsobjdef_columns(oid) text`
+
+function refuse(): never {
+  throw refused('This function of a value that is not null')
+}
+
+function isVisible({ objects }: Run, oid: number): Value {
+  const relation = relationOf(oid)
+  if (relation) return !relation.isInformation
+  return objects.nameOf(oids.regclass, oid) === undefined ? null : true
+}
+
+/** Of which catalogues this server's objects have no comments. */
+const withoutComments = ['pg_class', 'pg_constraint', 'pg_tablespace', 'pg_trigger', 'pg_authid']
+
+function comment({ session }: Run, oid: number, catalogue: string): Value {
+  if (withoutComments.includes(catalogue)) return null
+  if (catalogue === 'pg_namespace') {
+    const [, text] = new RegExp(`^ *${oid}\\|2615\\|0\\|(.*)$`, 'm').exec(databaseRows.pg_description!) ?? []
+    return text ?? null
+  }
+  if (catalogue === 'pg_database')
+    return oid === 5 ? `sequences of Fahao, database ${session.database}` : null
+  if (catalogue === 'pg_type' && /[cdm]/.test(typeOf(oid)?.kind ?? '')) return null
+  throw refused(`The comment of an object of ${catalogue.slice(0, 100)}`)
+}
+
+function checkPrivilege(privilege: string, allowed: readonly string[]): Value {
+  if (!allowed.includes(privilege.toUpperCase())) throw refused(`The privilege "${privilege.slice(0, 100)}"`)
+  return true
+}
+
+const categories: Readonly<Record<string, string>> = {
+  U: 'unreserved',
+  C: 'unreserved (cannot be function or type name)',
+  T: 'reserved (can be function or type name)',
+  R: 'reserved',
+}
+
+function keywordRow({ word, category, isBareLabel }: Keyword): RowValue {
+  const description = isBareLabel ? 'can be bare label' : 'requires AS'
+  return new RowValue([], [], [word, category, isBareLabel, categories[category]!, description])
+}
+
+const searchPath = ['pg_catalog', 'public']
+const collations: ReadonlySet<number> = new Set([100, 950, 951, 12_340])
+
+function lastValue({ snapshot }: Run, oid: number): Value {
+  const [facts] = snapshot.withOids([oid])
+  if (facts === undefined) throw new SqlError('42809', `"${oid}" is not a sequence`)
+  return snapshot.lastValues([facts.name])[0]!
+}
+
+/** Functions about the session and catalogues. */
+export const catalogueFunctions: readonly Definition[] = [
+  ...absent
+    .split(/;|\n/)
+    .flatMap((signature) => (signature.trim() ? [define(signature.trim(), refuse)] : [])),
+  defineSet('generate_subscripts(anyarray,int4) int4', refuse),
+  defineSet('_pg_expandarray(anyarray) record', refuse, 'x anyelement, n int4'),
+  define('pg_function_is_visible(oid) bool', (_, [oid]) => (functionNames.has(oid as number) ? true : null)),
+  // No table here has partitions.
+  define('pg_get_partkeydef(oid) text', () => null),
+  define('pg_collation_is_visible(oid) bool', (_, [oid]) => (collations.has(oid as number) ? true : null)),
+  define('version() text', ({ session }) => session.version),
+  ...['current_database', 'current_catalog'].map((name) =>
+    define(`${name}() name`, ({ session }) => session.database),
+  ),
+  define('current_schema() name', () => 'public'),
+  define('current_schemas(bool) _name', (_, [all]) => (all ? searchPath : ['public'])),
+  ...['current_user', 'session_user', 'user', 'current_role'].map((name) =>
+    define(`${name}() name`, ({ session }) => session.user),
+  ),
+  define('pg_backend_pid() int4', ({ session }) => session.backendId),
+  define('pg_is_in_recovery() bool', () => false),
+  define('pg_postmaster_start_time() timestamptz', ({ session }) => session.serverStartUs),
+  ...['now', 'transaction_timestamp', 'statement_timestamp', 'current_timestamp'].map((name) =>
+    define(`${name}() timestamptz`, ({ session }) => session.transactionUs),
+  ),
+  ...['current_setting(text) text', 'current_setting(text,bool) text'].map((signature) =>
+    define(signature, ({ session }, [name, isOptional]) => {
+      const wanted = (name as string).toLowerCase()
+      const found = session.settings.find(([each]) => each.toLowerCase() === wanted)
+      if (found === undefined && isOptional !== true)
+        throw new SqlError('42704', `unrecognized configuration parameter "${name}"`)
+      return found?.[1] ?? null
+    }),
+  ),
+  define('nextval(text)! int8', drawing('nextval')),
+  define('currval(text)! int8', drawing('currval')),
+  define('lastval()! int8', drawing('lastval')),
+  define('setval(text,int8)! int8', drawing('setval')),
+  define('setval(text,int8,bool)! int8', drawing('setval')),
+  define('set_config(text,text,bool)?! text', (run, [name, value, isLocal]) => {
+    if (name === null) throw new SqlError('22004', 'SET requires parameter name')
+    if (run.changeSetting === undefined) throw refused('set_config in a query of catalogues')
+    return run.changeSetting(name as string, (value ?? '') as string, isLocal === true)
+  }),
+  define('gen_random_uuid()! uuid', () => randomUUID()),
+  define('getdatabaseencoding() name', () => 'UTF8'),
+  define('pg_encoding_to_char(int4) name', (_, [number]) => encodings[number as number] ?? ''),
+  define('pg_char_to_encoding(name) int4', (_, [name]) => {
+    const plain = (name as string).toUpperCase().replace(/[^A-Z0-9]/g, '')
+    const alias = plain === 'UNICODE' ? 'UTF8' : plain
+    const found = encodings.findIndex((each) => each.replace(/_/g, '') === alias)
+    if (found < 0) throw refused(`The encoding ${name}`)
+    return found
+  }),
+  define('pg_advisory_unlock_all() void', () => ''),
+  define('pg_table_is_visible(oid) bool', (run, [oid]) => isVisible(run, oid as number)),
+  define('pg_type_is_visible(oid) bool', (_, [oid]) => {
+    const type = typeOf(oid as number)
+    return type ? !type.isInformation : null
+  }),
+  define(
+    'pg_get_userbyid(oid) name',
+    ({ objects }, [oid]) => objects.nameOf(oids.regrole, oid as number) ?? `unknown (OID=${oid})`,
+  ),
+  define('format_type(oid,int4)? text', (_, [oid, modifier]) =>
+    oid === null ? null : formatType(oid as number, modifier as number | null),
+  ),
+  define('col_description(oid,int4) text', () => null),
+  define('obj_description(oid,name) text', (run, [oid, catalogue]) =>
+    comment(run, oid as number, catalogue as string),
+  ),
+  define('shobj_description(oid,name) text', (run, [oid, catalogue]) =>
+    comment(run, oid as number, catalogue as string),
+  ),
+  define('to_regclass(text) regclass', ({ objects }, [name]) => {
+    try {
+      return objects.oidOf(oids.regclass, name as string)
+    } catch (error) {
+      if (error instanceof SqlError && error.sqlState === '42P01') return null
+      throw error
+    }
+  }),
+  define('to_regtype(text) regtype', (_, [name]) => findType(name as string) || null),
+  define('pg_tablespace_location(oid) text', () => ''),
+  define('pg_size_pretty(int8) text', (_, [bytes]) => {
+    if ((bytes as bigint) < 0n || (bytes as bigint) >= 10_240n) throw refused('A size of 10 kB or more')
+    return `${bytes} bytes`
+  }),
+  define('pg_table_size(regclass) int8', (_, [oid]) => {
+    // A sequence of PostgreSQL is a table of one page.
+    if ((oid as number) < sequenceOidMin) throw refused("The size of a table of PostgreSQL's own")
+    return 8192n
+  }),
+  define('pg_relation_is_publishable(regclass) bool', () => false),
+  define('pg_get_serial_sequence(text,text) text', (run, [table, column]) => {
+    const columns = relationOf(run.objects.oidOf(oids.regclass, table as string))?.columns.map(
+      ({ name }) => name,
+    )
+    if ((columns ?? ['last_value', 'log_cnt', 'is_called']).includes(column as string)) return null
+    throw new SqlError('42703', `column "${column}" of relation "${table}" does not exist`)
+  }),
+  define('pg_sequence_last_value(regclass) int8', (run, [oid]) => lastValue(run, oid as number)),
+  define('has_database_privilege(oid,text) bool', (_, [, privilege]) =>
+    checkPrivilege(privilege as string, ['CREATE', 'CONNECT', 'TEMPORARY', 'TEMP']),
+  ),
+  define('has_database_privilege(name,text) bool', ({ session }, [name, privilege]) => {
+    if (name !== session.database) throw new SqlError('3D000', `database "${name}" does not exist`)
+    return checkPrivilege(privilege as string, ['CREATE', 'CONNECT', 'TEMPORARY', 'TEMP'])
+  }),
+  // Databases and tablespaces hold nothing here.
+  ...['pg_database_size(name)', 'pg_database_size(oid)', 'pg_tablespace_size(oid)'].map((signature) =>
+    define(`${signature} int8`, () => 0n),
+  ),
+  define('has_schema_privilege(oid,text) bool', (_, [oid, privilege]) =>
+    checkPrivilege(privilege as string, ['CREATE', 'USAGE']) && schemas.has(oid as number) ? true : null,
+  ),
+  define('has_schema_privilege(name,text) bool', (_, [name, privilege]) => {
+    if (![...schemas.values()].includes(name as string))
+      throw new SqlError('3F000', `schema "${name}" does not exist`)
+    return checkPrivilege(privilege as string, ['CREATE', 'USAGE'])
+  }),
+  defineSet('pg_options_to_table(_text) record', () => [], 'option_name text, option_value text'),
+  defineSet(
+    'pg_get_keywords() record',
+    () => keywords.map(keywordRow),
+    'word text, catcode char, barelabel bool, catdesc text, baredesc text',
+  ),
+]
+
+/** Functions whose calls are written as key words. */
+export const keywordFunctions: Readonly<Record<string, string>> = {
+  SVFOP_CURRENT_CATALOG: 'current_catalog',
+  SVFOP_CURRENT_ROLE: 'current_role',
+  SVFOP_CURRENT_SCHEMA: 'current_schema',
+  SVFOP_CURRENT_TIMESTAMP: 'current_timestamp',
+  SVFOP_CURRENT_USER: 'current_user',
+  SVFOP_SESSION_USER: 'session_user',
+  SVFOP_USER: 'user',
+}
+
+function drawing(name: string): Implementation {
+  return (run, args) => {
+    if (run.draw === undefined) throw refused(`${name} in a query of catalogues`)
+    return run.draw(name, args)
+  }
+}

@@ -1,0 +1,378 @@
+/** Expressions of the parse tree, analysed: their types are known, and what they do (PostgreSQL's manual, chapter 4.2). */
+import type { A_Const, A_Expr, A_Indirection, CaseExpr, Node } from 'libpg-query'
+import { SqlError } from '../sql-error.ts'
+import { analyseCall, callOf } from './calls.ts'
+import { keywordFunctions } from './catalogue-functions.ts'
+import { cast, coerced, commonType, integers, texts } from './coercion.ts'
+import { combined, constant, type Expression } from './expression.ts'
+import { applied, findOperator, fits, prefixed } from './operators.ts'
+import type { Scope } from './scope.ts'
+import { analyseSubLink } from './subqueries.ts'
+import { hasItems, itemType, lowerBound } from './text-output.ts'
+import {
+  builtInName,
+  failure,
+  kindOf,
+  locationOf,
+  nameOf,
+  namesOf,
+  refused,
+  textOfTree,
+  typeNameOf,
+} from './tree.ts'
+import { arrayOf, formatType, isArray, oids, typeNamed } from './types.ts'
+import type { RowValue, Value } from './values.ts'
+
+/** Analyses an expression. Throws 0A000 for what is not known here. */
+export function analyse(node: Node | undefined, scope: Scope): Expression {
+  if (node === undefined) throw refused('This form of an expression')
+  const at = locationOf(node)
+  const key = scope.groups?.get(textOfTree(node))
+  if (key !== undefined) return key
+  if ('A_Const' in node) return analyseConstant(node.A_Const)
+  if ('ColumnRef' in node) {
+    const names = namesOf(node.ColumnRef.fields)
+    return scope.column(names, at)
+  }
+  if ('A_Expr' in node) return analyseOperator(node.A_Expr, scope)
+  if ('BoolExpr' in node) return analyseLogic(node.BoolExpr.boolop, node.BoolExpr.args ?? [], scope)
+  if ('TypeCast' in node) return analyseCast(node.TypeCast.arg, node.TypeCast.typeName, scope)
+  if ('FuncCall' in node) return analyseCall(node.FuncCall, scope, analyse)
+  if ('CaseExpr' in node) return withoutSets(scope, () => analyseCase(node.CaseExpr, scope))
+  if ('SubLink' in node) return analyseSubLink(node.SubLink, scope, analyse)
+  if ('ParamRef' in node) return analyseParameter(node.ParamRef.number ?? 0, scope)
+  if ('NullTest' in node) return analyseNullTest(node.NullTest.arg, node.NullTest.nulltesttype, scope)
+  if ('CoalesceExpr' in node)
+    return withoutSets(scope, () => {
+      const { items, type } = unified(node.CoalesceExpr.args ?? [], scope, at)
+      return combined(type, items, (frame) => {
+        for (const item of items) {
+          const value = item.run(frame)
+          if (value !== null) return value
+        }
+        return null
+      })
+    })
+  if ('A_ArrayExpr' in node) return analyseArray(node.A_ArrayExpr.elements ?? [], scope, at)
+  if ('A_Indirection' in node) return analyseIndirection(node.A_Indirection, scope)
+  if ('CollateClause' in node) {
+    const operand = analyse(node.CollateClause.arg, scope)
+    const name = namesOf(node.CollateClause.collname).at(-1) ?? ''
+    if (!['default', 'C'].includes(name) || !(texts.has(operand.type) || operand.type === oids.unknown))
+      throw refused(`COLLATE ${name} of ${formatType(operand.type)}`, at)
+    return operand
+  }
+  if ('SQLValueFunction' in node) {
+    const { op } = node.SQLValueFunction
+    const name = keywordFunctions[op ?? '']
+    if (name === undefined) throw refused(op ?? 'This function', at)
+    return callOf(scope, name, [], at)
+  }
+  throw refused(`The expression ${kindOf(node)}`, at)
+}
+
+/** Analyses a condition. */
+export function analyseCondition(node: Node | undefined, scope: Scope, clause: string): Expression {
+  const condition = analyse(node, scope)
+  if (condition.type !== oids.bool && condition.type !== oids.unknown)
+    throw failure(
+      '42804',
+      `argument of ${clause} must be type boolean, not type ${formatType(condition.type)}`,
+      locationOf(node),
+    )
+  return coerced(scope.parameters, condition, oids.bool)
+}
+
+/** An expression whose open type becomes text. */
+export function settled(expression: Expression, scope: Scope): Expression {
+  return expression.type === oids.unknown ? cast(scope.parameters, expression, oids.text) : expression
+}
+
+function withoutSets(scope: Scope, make: () => Expression): Expression {
+  const { sets } = scope
+  scope.sets = undefined
+  try {
+    return make()
+  } finally {
+    scope.sets = sets
+  }
+}
+
+function analyseConstant({ ival, fval, boolval, sval, isnull }: A_Const): Expression {
+  if (isnull) return { ...constant(oids.unknown, null), literal: null }
+  if (ival !== undefined) return constant(oids.int4, ival.ival ?? 0)
+  if (boolval !== undefined) return constant(oids.bool, boolval.boolval ?? false)
+  if (sval !== undefined) {
+    const text = sval.sval ?? ''
+    return { ...constant(oids.unknown, text), literal: text }
+  }
+  const text = fval?.fval ?? ''
+  const isWhole = /^-?\d{1,19}$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text)
+  if (isWhole) return constant(oids.int8, BigInt(text))
+  if (!/^(?:0|[1-9]\d*)\.\d+$/.test(text)) throw refused('This form of a constant')
+  return constant(oids.numeric, text)
+}
+
+function analyseParameter(number: number, scope: Scope): Expression {
+  const type = scope.parameters.of(number)
+  const run: Expression['run'] = (frame) => frame.run.parameters[number] ?? null
+  const expression = combined(type, [], run)
+  return type === oids.unknown ? { ...expression, parameter: number } : expression
+}
+
+function analyseOperator({ kind, name, lexpr, rexpr, location: at }: A_Expr, scope: Scope): Expression {
+  const { parameters } = scope
+  const operator = builtInName(name, at)
+  switch (kind) {
+    case 'AEXPR_OP':
+      if (lexpr === undefined) return prefixed(operator, analyse(rexpr, scope), at)
+      return applied(parameters, operator, analyse(lexpr, scope), analyse(rexpr, scope), at)
+    case 'AEXPR_LIKE':
+      return applied(parameters, operator, analyse(lexpr, scope), analyse(rexpr, scope), at)
+    case 'AEXPR_OP_ANY':
+    case 'AEXPR_OP_ALL':
+      return analyseQuantified(
+        operator,
+        analyse(lexpr, scope),
+        analyse(rexpr, scope),
+        kind.endsWith('ANY'),
+        scope,
+        at,
+      )
+    case 'AEXPR_IN':
+      return analyseIn(analyse(lexpr, scope), rexpr, operator === '<>', scope, at)
+    case 'AEXPR_NULLIF': {
+      const [left, right] = [analyse(lexpr, scope), analyse(rexpr, scope)]
+      const { run } = applied(parameters, '=', left, right, at)
+      // The result is the left side of the comparison.
+      const first = compared(left, right, scope, at)
+      return combined(first.type, [left, right], (frame) => (run(frame) === true ? null : first.run(frame)))
+    }
+    default:
+      throw refused(`The operator ${kind?.replace('AEXPR_', '')}`, at)
+  }
+}
+
+/** The left side of a comparison, in the type in which it compares. */
+function compared(left: Expression, right: Expression, scope: Scope, at?: number): Expression {
+  const operator = findOperator('=', left.type, right.type, at)
+  const isOwn = integers.includes(left.type) && integers.includes(right.type)
+  if (isOwn || left.type === oids.name) return { ...left, modifier: -1 }
+  return { ...fits(scope.parameters, left, operator.left, at), type: operator.left, modifier: -1 }
+}
+
+function analyseIn(
+  operand: Expression,
+  list: Node | undefined,
+  isNot: boolean,
+  scope: Scope,
+  at?: number,
+): Expression {
+  if (list === undefined || !('List' in list)) throw refused('This form of IN', at)
+  const items = (list.List.items ?? []).map((item) => analyse(item, scope))
+  const tests = items.map((item) => applied(scope.parameters, '=', operand, item, at))
+  const result = combined(oids.bool, tests, (frame) => {
+    let found: Value = false
+    for (const test of tests) {
+      const holds = test.run(frame)
+      if (holds === true) return !isNot
+      if (holds === null) found = null
+    }
+    return found === null ? null : isNot
+  })
+  const sides = tests.map(({ equality }) => equality)
+  if (isNot || sides.some((side) => side === undefined)) return result
+  const values = sides.map((side) => side![1])
+  const first = sides[0]![0]
+  const all = combined(oids.anyarray, values, (frame) => values.map((value) => value.run(frame)))
+  return { ...result, membership: { operand: first.column ? first : operand, list: all } }
+}
+
+function analyseQuantified(
+  operator: string,
+  operand: Expression,
+  list: Expression,
+  isAny: boolean,
+  scope: Scope,
+  at?: number,
+): Expression {
+  const { parameters } = scope
+  const element =
+    list.type === oids.unknown
+      ? operand.type === oids.unknown
+        ? oids.text
+        : operand.type
+      : itemType(list.type)
+  if (element === 0 || arrayOf(element) === 0)
+    throw refused(`${formatType(list.type)} in the place of an array`, at)
+  const array = list.type === oids.unknown ? coerced(parameters, list, arrayOf(element), at) : list
+  // One operand stands for each element.
+  let current: Value = null
+  const item: Expression = { type: element, modifier: -1, run: () => current, uses: 0, isOpen: true }
+  const test = applied(parameters, operator, operand, item, at)
+  const result = combined(oids.bool, [operand, array], (frame) => {
+    const values = array.run(frame)
+    if (values === null) return null
+    let found: Value = !isAny
+    for (const value of (values as readonly unknown[]).flat(6) as Value[]) {
+      current = value
+      const holds = test.run(frame)
+      if (holds === isAny) return isAny
+      if (holds === null) found = null
+    }
+    return found
+  })
+  if (!isAny || operator !== '=' || test.equality === undefined) return result
+  return { ...result, membership: { operand, list: array } }
+}
+
+function analyseLogic(operator: string | undefined, args: readonly Node[], scope: Scope): Expression {
+  const clause = operator === 'NOT_EXPR' ? 'NOT' : operator === 'AND_EXPR' ? 'AND' : 'OR'
+  const parts = args.map((arg) => analyseCondition(arg, scope, clause))
+  if (clause === 'NOT') {
+    const [part] = parts
+    return combined(oids.bool, parts, (frame) => {
+      const value = part!.run(frame)
+      return value === null ? null : !value
+    })
+  }
+  const decisive = clause === 'OR'
+  return combined(oids.bool, parts, (frame) => {
+    let result: Value = !decisive
+    for (const part of parts) {
+      const value = part.run(frame)
+      if (value === decisive) return decisive
+      if (value === null) result = null
+    }
+    return result
+  })
+}
+
+/** The oid of the type that a tree names. Throws 42704, 0A000. */
+export function typeNamedBy(name: Parameters<typeof typeNameOf>[0]): number {
+  const { names, isArray: hasBounds } = typeNameOf(name)
+  const type = typeNamed(names.at(-1)!, names.at(-2))
+  if (type === undefined || names.length > 2)
+    throw new SqlError('42704', `type "${names.join('.')}" does not exist`)
+  if (name?.typmods !== undefined) throw refused(`${formatType(type.oid)} with a modifier`, name.location)
+  const oid = hasBounds ? type.array : type.oid
+  if (type.kind !== 'b') throw refused(`The type ${formatType(type.oid)}`, name?.location)
+  return oid
+}
+
+function analyseCast(
+  arg: Node | undefined,
+  name: Parameters<typeof typeNameOf>[0],
+  scope: Scope,
+): Expression {
+  const type = typeNamedBy(name)
+  // Elements of an array take its type one by one.
+  if (arg !== undefined && 'A_ArrayExpr' in arg && isArray(type)) {
+    const items = (arg.A_ArrayExpr.elements ?? []).map((item) =>
+      cast(scope.parameters, analyse(item, scope), itemType(type), name?.location),
+    )
+    return combined(type, items, (frame) => items.map((item) => item.run(frame)))
+  }
+  return cast(scope.parameters, analyse(arg, scope), type, name?.location)
+}
+
+/** Expressions of one type. Throws 0A000 if they have none that is known here. */
+export function unifiedAll(
+  scope: Scope,
+  all: readonly Expression[],
+  at?: number,
+): { readonly items: readonly Expression[]; readonly type: number } {
+  const type = commonType(
+    all.map((each) => each.type),
+    at,
+  )
+  return { items: all.map((each) => coerced(scope.parameters, each, type, at)), type }
+}
+
+function unified(nodes: readonly Node[], scope: Scope, at?: number) {
+  return unifiedAll(
+    scope,
+    nodes.map((node) => analyse(node, scope)),
+    at,
+  )
+}
+
+function analyseCase({ arg, args = [], defresult, location: at }: CaseExpr, scope: Scope): Expression {
+  const operand = arg && analyse(arg, scope)
+  const whens = args.map((each) => {
+    if (!('CaseWhen' in each)) throw refused('This form of CASE', at)
+    return each.CaseWhen
+  })
+  const tests = whens.map(({ expr }) =>
+    operand === undefined
+      ? analyseCondition(expr, scope, 'CASE/WHEN')
+      : applied(scope.parameters, '=', operand, analyse(expr, scope), at),
+  )
+  const otherwise = defresult ? analyse(defresult, scope) : { ...constant(oids.unknown, null), literal: null }
+  // As in PostgreSQL, the type of ELSE counts first.
+  const { items, type } = unifiedAll(
+    scope,
+    [otherwise, ...whens.map(({ result }) => analyse(result, scope))],
+    at,
+  )
+  return combined(type, [...tests, ...items], (frame) => {
+    for (const [index, test] of tests.entries())
+      if (test.run(frame) === true) return items[index + 1]!.run(frame)
+    return items[0]!.run(frame)
+  })
+}
+
+function analyseNullTest(arg: Node | undefined, kind: string | undefined, scope: Scope): Expression {
+  const operand = analyse(arg, scope)
+  if (operand.type === oids.record) throw refused('IS NULL of a row', locationOf(arg))
+  const { run } = settled(operand, scope)
+  return combined(oids.bool, [operand], (frame) => (run(frame) === null) === (kind === 'IS_NULL'))
+}
+
+function analyseArray(elements: readonly Node[], scope: Scope, at?: number): Expression {
+  if (elements.length === 0) throw failure('42P18', 'cannot determine type of empty array', at)
+  const { items, type } = unified(elements, scope, at)
+  const array = arrayOf(type)
+  if (array === 0 || hasItems(type)) throw refused(`An array of ${formatType(type)}`, at)
+  return combined(array, items, (frame) => items.map((item) => item.run(frame)))
+}
+
+function analyseIndirection({ arg, indirection = [] }: A_Indirection, scope: Scope): Expression {
+  let result = analyse(arg, scope)
+  for (const step of indirection) {
+    if ('String' in step) result = fieldOf(result, nameOf(step), locationOf(arg))
+    else if ('A_Indices' in step && !step.A_Indices.is_slice)
+      result = elementOf(result, step.A_Indices.uidx, scope)
+    else throw refused('This form of a subscript', locationOf(arg))
+  }
+  return result
+}
+
+/** A field of a row. Throws 42703. */
+export function fieldOf(row: Expression, name: string, at?: number): Expression {
+  const index = row.fields?.findIndex((field) => field.name === name) ?? -1
+  if (index < 0) throw failure('42703', `column "${name}" not found in data type ${formatType(row.type)}`, at)
+  const { run } = row
+  return combined(row.fields![index]!.type, [row], (frame) => {
+    const value = run(frame)
+    return value === null ? null : (value as RowValue).values[index]!
+  })
+}
+
+function elementOf(list: Expression, index: Node | undefined, scope: Scope): Expression {
+  const at = locationOf(index)
+  const type = itemType(list.type)
+  if (type === 0) throw refused(`A subscript of ${formatType(list.type)}`, at)
+  const subscript = analyse(index, scope)
+  if (subscript.type === oids.int8 || !(integers.includes(subscript.type) || subscript.type === oids.unknown))
+    throw refused(`${formatType(subscript.type)} as a subscript`, at)
+  const number = coerced(scope.parameters, subscript, oids.int4, at)
+  const { run } = list
+  const first = lowerBound(list.type)
+  return combined(type, [list, number], (frame) => {
+    const [values, place] = [run(frame), number.run(frame)]
+    if (values === null || place === null) return null
+    const found = (values as readonly Value[])[(place as number) - first] ?? null
+    return Array.isArray(found) ? null : found
+  })
+}

@@ -1,0 +1,233 @@
+/** FROM: tables, queries, functions and joins become steps, each of which adds a part to the rows so far. */
+import type { Alias, JoinExpr, Node, RangeFunction, RangeSubselect, RangeVar } from 'libpg-query'
+import { SqlError } from '../sql-error.ts'
+import { callOf, findCall, itemsOf } from './calls.ts'
+import {
+  type Column,
+  combined,
+  type Expression,
+  type Frame,
+  isConstant,
+  type Query,
+  type Row,
+  rowsOf,
+} from './expression.ts'
+import { analyse, analyseCondition } from './expressions.ts'
+import { type Part, type Plan, planOf, runPlan } from './joins.ts'
+import { applied } from './operators.ts'
+import type { Binding, Item, Scope } from './scope.ts'
+import { findTable } from './tables.ts'
+import { builtInName, failure, kindOf, namesOf, refused } from './tree.ts'
+import { oids } from './types.ts'
+import { RowValue, type Value } from './values.ts'
+
+type Steps = {
+  readonly parts: { readonly part: Part; readonly isLeft: boolean; readonly on: Expression[] }[]
+  readonly filters: Expression[]
+}
+
+/** Analyses FROM and WHERE. */
+export function analyseFrom(nodes: readonly Node[], where: Node | undefined, scope: Scope): Plan {
+  const steps: Steps = { parts: [], filters: [] }
+  for (const node of nodes) add(node, steps, scope)
+  if (where !== undefined)
+    for (const each of conjuncts(where)) steps.filters.push(analyseCondition(each, scope, 'WHERE'))
+  return planOf(steps.parts, steps.filters)
+}
+
+/** The conditions that all must hold for a condition to hold. */
+function conjuncts(node: Node): readonly Node[] {
+  if ('BoolExpr' in node && node.BoolExpr.boolop === 'AND_EXPR')
+    return (node.BoolExpr.args ?? []).flatMap(conjuncts)
+  return [node]
+}
+
+function add(node: Node, steps: Steps, scope: Scope): void {
+  if ('JoinExpr' in node) addJoin(node.JoinExpr, steps, scope)
+  else steps.parts.push({ part: leafOf(node, scope), isLeft: false, on: [] })
+}
+
+function addJoin(join: JoinExpr, steps: Steps, scope: Scope): void {
+  const { jointype, isNatural, alias, larg, rarg, quals, usingClause } = join
+  if (isNatural || alias || (jointype !== 'JOIN_INNER' && jointype !== 'JOIN_LEFT') || !larg || !rarg)
+    throw refused(isNatural ? 'NATURAL JOIN' : `The join ${jointype ?? ''}`)
+  const start = scope.items.length
+  add(larg, steps, scope)
+  const middle = scope.items.length
+  const isLeft = jointype === 'JOIN_LEFT'
+  const conditions = () => {
+    if (usingClause !== undefined)
+      return namesOf(usingClause).map((name) => merge(name, start, middle, scope))
+    return quals === undefined ? [] : conjuncts(quals).map((each) => analyseCondition(each, scope, 'JOIN/ON'))
+  }
+  if (!isLeft) {
+    add(rarg, steps, scope)
+    steps.filters.push(...conditions())
+  } else if ('JoinExpr' in rarg) {
+    const inner: Steps = { parts: [], filters: [] }
+    add(rarg, inner, scope)
+    const plan = planOf(inner.parts, inner.filters)
+    steps.parts.push({ part: groupOf(plan), isLeft, on: conditions() })
+  } else {
+    const part = leafOf(rarg, scope)
+    steps.parts.push({ part, isLeft, on: conditions() })
+  }
+}
+
+/** Joins on the right side of a LEFT JOIN. */
+function groupOf(plan: Plan): Part {
+  return { bits: plan.bits, depends: plan.depends, tuples: (frame) => runPlan(plan, frame) }
+}
+
+function merge(name: string, start: number, middle: number, scope: Scope): Expression {
+  const find = (from: number, to: number) => {
+    for (let item = from; item < to; item++) {
+      const column = scope.items[item]!.columns.findIndex((each) => each.name === name)
+      if (column >= 0) return { item, column }
+    }
+    throw new SqlError('42703', `column "${name}" specified in USING clause does not exist in a table`)
+  }
+  if (scope.merged.has(name)) throw refused(`USING (${name}) twice`)
+  const [left, right] = [find(start, middle), find(middle, scope.items.length)]
+  scope.merged.set(name, { ...left, hidden: right.item })
+  return applied(
+    scope.parameters,
+    '=',
+    scope.read(left.item, left.column),
+    scope.read(right.item, right.column),
+  )
+}
+
+function leafOf(node: Node, scope: Scope): Part {
+  if ('RangeVar' in node) return tableOf(node.RangeVar, scope)
+  if ('RangeSubselect' in node) return queryOf(node.RangeSubselect, scope)
+  if ('RangeFunction' in node) return functionOf(node.RangeFunction, scope)
+  throw refused(`FROM ${kindOf(node)}`)
+}
+
+/** A part of one element of FROM. */
+function leaf(item: number, depends: Part['depends'], rows: (frame: Frame) => readonly Row[]): Part {
+  return {
+    bits: 1 << item,
+    depends,
+    tuples: (frame) =>
+      rows(frame).map((row) => {
+        const tuple: Row[] = []
+        tuple[item] = row
+        return tuple
+      }),
+  }
+}
+
+function tableOf(
+  { catalogname, schemaname, relname = '', alias, location: at }: RangeVar,
+  scope: Scope,
+): Part {
+  if (catalogname) throw refused('A name with a database', at)
+  const binding = schemaname === undefined ? scope.binding(relname) : undefined
+  if (binding !== undefined) {
+    const { columns } = binding
+    const item = scope.add({ name: alias?.aliasname ?? relname, columns: renamed(columns, alias) }, at)
+    if (binding.query === undefined)
+      return leaf(item, 'outer', ({ run }) => (run.memory.get(binding) ?? []) as readonly Row[])
+    return withQuery(item, binding, binding.query, scope)
+  }
+  const table = findTable(schemaname === undefined ? [relname] : [schemaname, relname], at)
+  const item = scope.add(
+    {
+      name: alias?.aliasname ?? relname,
+      ...(alias === undefined && { schema: schemaname ?? (table.oid === 0 ? 'public' : 'pg_catalog') }),
+      columns: renamed(table.columns, alias),
+    },
+    at,
+  )
+  return { bits: 1 << item, depends: 'nothing', table: { table, item }, tuples: () => [] }
+}
+
+/** A query of WITH reads the frame around the query that has the WITH. */
+function withQuery(item: number, { around }: Binding, query: Query, scope: Scope): Part {
+  if (isConstant(query)) return leaf(item, 'nothing', (frame) => rowsOf(query, undefined, frame.run))
+  let depth = 0
+  for (let each: Scope | undefined = scope; each !== undefined && each !== around; each = each.parent) {
+    each.readsOuter ||= query.readsOuter
+    each.readsWorking ||= query.readsWorking
+    depth++
+  }
+  return leaf(item, 'outer', (frame) => {
+    let outer: Frame | undefined = frame
+    for (let level = 0; level < depth; level++) outer = outer?.outer
+    return query.run(outer, frame.run)
+  })
+}
+
+function queryOf({ subquery, lateral, alias }: RangeSubselect, scope: Scope): Part {
+  if (subquery === undefined || !('SelectStmt' in subquery)) throw refused('This query in FROM')
+  if (alias === undefined) throw new SqlError('42601', 'subquery in FROM must have an alias')
+  const query = scope.queries.query(subquery.SelectStmt, lateral ? scope : scope.parent, scope.bindings)
+  const item = scope.add({ name: alias.aliasname ?? '', columns: renamed(query.columns, alias) })
+  if (isConstant(query)) return leaf(item, 'nothing', (frame) => rowsOf(query, undefined, frame.run))
+  if (!lateral) return leaf(item, 'outer', (frame) => query.run(frame.outer, frame.run))
+  return leaf(item, 'tuple', (frame) => query.run(frame, frame.run))
+}
+
+function functionOf(
+  { functions = [], is_rowsfrom, ordinality, coldeflist, alias }: RangeFunction,
+  scope: Scope,
+): Part {
+  if (is_rowsfrom || coldeflist || functions.length !== 1) throw refused('This form of a function in FROM')
+  const [call] = functions[0] && 'List' in functions[0] ? (functions[0].List.items ?? []) : functions
+  if (call === undefined || !('FuncCall' in call)) throw refused('This form of a function in FROM')
+  const { funcname, args = [], location: at, ...rest } = call.FuncCall
+  if (rest.agg_order || rest.agg_star || rest.over || rest.func_variadic)
+    throw refused('This call in FROM', at)
+  const name = builtInName(funcname, at)
+  const values = args.map((arg) => analyse(arg, scope))
+  // unnest of several arrays stands for several calls, whose rows are beside each other.
+  const calls =
+    name === 'unnest' && values.length > 1
+      ? values.map((value) => findCall(scope, name, [value], at))
+      : undefined
+  const one = calls === undefined ? findCall(scope, name, values, at) : undefined
+  const plain =
+    one !== undefined && one.definition.set === undefined ? callOf(scope, name, values, at) : undefined
+  const { uses, isOpen } = combined(
+    oids.void,
+    plain ? [plain] : (calls ?? [one!]).flatMap((each) => each.args),
+    () => null,
+  )
+  const label = alias?.aliasname ?? name
+  const columns = (calls ?? [one!]).flatMap(({ fields, result }): Column[] =>
+    fields !== undefined
+      ? fields.map((field) => ({ ...field, modifier: -1 }))
+      : [{ name: calls ? name : label, type: result, modifier: -1 }],
+  )
+  if (ordinality) columns.push({ name: 'ordinality', type: oids.int8, modifier: -1 })
+  const isScalar = columns.length === 1 && one?.fields === undefined
+  const item = scope.add({ name: label, columns: renamed(columns, alias), isScalar } satisfies Item, at)
+  const rows = (frame: Frame): readonly Row[] => {
+    const lists = plain ? [[plain.run(frame)]] : (calls ?? [one!]).map((each) => itemsOf(each, frame))
+    const length = Math.max(...lists.map((list) => list.length))
+    return Array.from({ length }, (_, index) => {
+      const row = lists.flatMap((list) => fieldsOf(list[index] ?? null))
+      return ordinality ? [...row, BigInt(index + 1)] : row
+    })
+  }
+  return leaf(item, uses !== 0 ? 'tuple' : isOpen ? 'outer' : 'nothing', rows)
+}
+
+function fieldsOf(value: Value): readonly Value[] {
+  return value instanceof RowValue ? value.values : [value]
+}
+
+function renamed(columns: readonly Column[], alias: Alias | undefined): readonly Column[] {
+  const names = namesOf(alias?.colnames)
+  if (names.length > columns.length)
+    throw failure(
+      '42P10',
+      `table "${alias?.aliasname}" has ${columns.length} columns available but ${names.length} columns specified`,
+      undefined,
+    )
+  return columns.map((column, index) =>
+    names[index] === undefined ? column : { ...column, name: names[index] },
+  )
+}

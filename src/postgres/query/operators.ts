@@ -1,0 +1,196 @@
+/**
+ * Operators by their names and the types of their operands (PostgreSQL's manual, chapters 9.2 to 9.19, 10.2). What is not
+ * here is refused: another operator of PostgreSQL might fit, and mean something else.
+ */
+import { SqlError } from '../sql-error.ts'
+import { coerced, integers, objects, type ParameterTypes, shower, texts, toInteger } from './coercion.ts'
+import { combined, type Expression, type Run } from './expression.ts'
+import { isLike, matches } from './patterns.ts'
+import { hasItems, textLengthMax, tooLong } from './text-output.ts'
+import { refused } from './tree.ts'
+import { elementOf, formatType, isArray, oids } from './types.ts'
+import { compareValues, type Value } from './values.ts'
+
+/** An operator for operands that are converted to `left` and `right` first. */
+export type Operator = {
+  readonly left: number
+  readonly right: number
+  readonly result: number
+  /** With values that are not null. */
+  readonly apply: (left: Value, right: Value, run: Run) => Value
+  /** Whether `apply` takes nulls too. */
+  readonly takesNulls?: boolean
+}
+
+const tests: Readonly<Record<string, (order: number) => boolean>> = {
+  '=': (order) => order === 0,
+  '<>': (order) => order !== 0,
+  '<': (order) => order < 0,
+  '<=': (order) => order <= 0,
+  '>': (order) => order > 0,
+  '>=': (order) => order >= 0,
+}
+
+/** Types with an order of their own. */
+const ordered: ReadonlySet<number> = new Set([
+  ...integers,
+  oids.bool,
+  oids.char,
+  oids.name,
+  oids.text,
+  oids.oid,
+  oids.float4,
+])
+
+/** Whether values of this type are sorted and grouped here. */
+export function isOrdered(type: number): boolean {
+  const plain = plainType(type)
+  return ordered.has(plain) || plain === oids.oidvector || ordered.has(plainType(elementOf(plain)))
+}
+
+/** The type whose operators a type has: text, oid, or itself. */
+function plainType(type: number): number {
+  if (type === oids.varchar || type === oids.pgNodeTree) return oids.text
+  return objects.has(type) ? oids.oid : type
+}
+
+/** The type in which two types compare; undefined: not known. */
+export function comparedAs(left: number, right: number): number | undefined {
+  if (left === oids.unknown && right === oids.unknown) return oids.text
+  if (left === oids.unknown) return comparedAs(right, right)
+  if (right === oids.unknown) return comparedAs(left, left)
+  const [a, b] = [plainType(left), plainType(right)]
+  if (a === b) return a === oids.xid || isOrdered(a) ? a : undefined
+  if (integers.includes(a) && integers.includes(b))
+    return integers[Math.max(integers.indexOf(a), integers.indexOf(b))]
+  if (a === oids.oid && b !== oids.int8 && integers.includes(b)) return oids.oid
+  if (b === oids.oid && a !== oids.int8 && integers.includes(a)) return oids.oid
+  const isText = (type: number) => texts.has(type) || type === oids.char
+  return isText(a) && isText(b) ? oids.text : undefined
+}
+
+/** The operator for operands of these types. Throws 0A000. */
+export function findOperator(name: string, left: number, right: number, at?: number): Operator {
+  const found =
+    name in tests
+      ? comparison(name, left, right)
+      : name === '||'
+        ? concatenation(left, right, at)
+        : (arithmetic(name, plainType(left), plainType(right)) ?? pattern(name, left, right))
+  if (found !== undefined) return found
+  throw refused(`The operator ${formatType(left)} ${name} ${formatType(right)}`, at)
+}
+
+function comparison(name: string, left: number, right: number): Operator | undefined {
+  const type = comparedAs(left, right)
+  if (type === undefined || (type === oids.xid && name !== '=' && name !== '<>')) return undefined
+  const holds = tests[name]!
+  return { left: type, right: type, result: oids.bool, apply: (a, b) => holds(compareValues(a, b)) }
+}
+
+/** An operand in the type of its operator: to the plain type of itself it goes over as it is. */
+export function fits(parameters: ParameterTypes, operand: Expression, type: number, at?: number): Expression {
+  if (operand.type !== oids.unknown && plainType(operand.type) === type) return operand
+  return coerced(parameters, operand, type, at)
+}
+
+/** The operator applied. Throws 0A000. */
+export function applied(
+  parameters: ParameterTypes,
+  name: string,
+  left: Expression,
+  right: Expression,
+  at?: number,
+): Expression {
+  const operator = findOperator(name, left.type, right.type, at)
+  const a = fits(parameters, left, operator.left, at)
+  const b = fits(parameters, right, operator.right, at)
+  const { apply, result, takesNulls } = operator
+  const whole = combined(result, [left, right], (frame) => {
+    frame.run.spend(1)
+    const x = a.run(frame)
+    if (x === null && !takesNulls) return null
+    const y = b.run(frame)
+    if (y === null && !takesNulls) return null
+    return apply(x, y, frame.run)
+  })
+  return name === '=' ? { ...whole, equality: [a, b] } : whole
+}
+
+const calculations: Readonly<Record<string, (a: bigint, b: bigint) => bigint>> = {
+  '+': (a, b) => a + b,
+  '-': (a, b) => a - b,
+  '&': (a, b) => a & b,
+  '%': (a, b) => {
+    if (b === 0n) throw new SqlError('22012', 'division by zero')
+    return a % b
+  },
+}
+
+function arithmetic(name: string, left: number, right: number): Operator | undefined {
+  const calculate = calculations[name]
+  const [a, b] = [left === oids.unknown ? right : left, right === oids.unknown ? left : right]
+  if (calculate === undefined || !integers.includes(a) || !integers.includes(b)) return undefined
+  const type = integers[Math.max(integers.indexOf(a), integers.indexOf(b))]!
+  const apply: Operator['apply'] = (x, y) =>
+    toInteger(calculate(BigInt(x as number), BigInt(y as number)), type)
+  return { left: type, right: type, result: type, apply }
+}
+
+function pattern(name: string, left: number, right: number): Operator | undefined {
+  const isText = (type: number) => type === oids.unknown || texts.has(plainType(type)) || type === oids.char
+  const [, not, kind] = /^(!?)(~~|~)$/.exec(name) ?? []
+  if (kind === undefined || !isText(left) || !isText(right)) return undefined
+  const test = kind === '~' ? matches : isLike
+  return {
+    left: oids.text,
+    right: oids.text,
+    result: oids.bool,
+    apply: (a, b, run) => test(a as string, b as string, (count) => run.spend(count)) === (not === ''),
+  }
+}
+
+function concatenation(left: number, right: number, at?: number): Operator | undefined {
+  if (isArray(left) || isArray(right)) return arrayConcatenation(left, right)
+  const isText = (type: number) => type === oids.unknown || texts.has(type)
+  if (![left, right].some(isText) || [left, right].some((type) => hasItems(type) || type === oids.char))
+    return undefined
+  const [a, b] = [left, right].map((type) => (type === oids.unknown ? oids.text : type)) as [number, number]
+  const [first, second] = [shower(a, at), shower(b, at)]
+  return {
+    left: a,
+    right: b,
+    result: oids.text,
+    apply: (x, y, run) => joined(run, [first(x, run.objects) as string, second(y, run.objects) as string]),
+  }
+}
+
+/** A text of parts. Throws 54000 for one that is too long. */
+export function joined(run: Run, parts: readonly string[], delimiter = ''): string {
+  let length = 0
+  for (const part of parts) length += part.length + delimiter.length
+  if (length > textLengthMax) throw tooLong()
+  run.keep(length >> 7)
+  return parts.join(delimiter)
+}
+
+/** Two arrays of one type; a null array adds nothing. */
+function arrayConcatenation(left: number, right: number): Operator | undefined {
+  if (left !== right) return undefined
+  const apply: Operator['apply'] = (a, b, run) => {
+    const [first, second] = [a ?? [], b ?? []] as [readonly Value[], readonly Value[]]
+    run.keep(first.length + second.length)
+    return a === null ? b : b === null ? a : [...first, ...second]
+  }
+  return { left, right, result: left, apply, takesNulls: true }
+}
+
+/** A prefix operator applied. Throws 0A000. */
+export function prefixed(name: string, operand: Expression, at?: number): Expression {
+  const { type, run } = operand
+  if (!integers.includes(type) || name !== '-') throw refused(`The operator ${name} ${formatType(type)}`, at)
+  return combined(type, [operand], (frame) => {
+    const value = run(frame)
+    return value === null ? null : toInteger(-BigInt(value as number), type)
+  })
+}

@@ -1,0 +1,218 @@
+/** The names that the expressions of one query may use. */
+
+import type { SelectStmt } from 'libpg-query'
+import { SqlError } from '../sql-error.ts'
+import type { ParameterTypes } from './coercion.ts'
+import type { Column, Expression, Frame, Query, Row, Run } from './expression.ts'
+import { failure, refused } from './tree.ts'
+import { oids } from './types.ts'
+import { RowValue, type Value } from './values.ts'
+
+/** An element of FROM. */
+export type Item = {
+  readonly name: string
+  readonly schema?: string
+  readonly columns: readonly Column[]
+  /** A function that gives values: its name stands for its only column. */
+  readonly isScalar?: boolean
+}
+
+/** A query of WITH. */
+export type Binding = {
+  readonly name: string
+  readonly columns: readonly Column[]
+  /** Undefined while the recursive query of this name is analysed. */
+  query: Query | undefined
+  /** The scope around the query that has the WITH. */
+  readonly around: Scope | undefined
+}
+
+/** A call that gives a set, one for each frame. */
+export type SetCall = { readonly slot: number; readonly run: (frame: Frame) => readonly Value[] }
+/** An aggregate, over the frames of a group. */
+export type AggregateCall = {
+  readonly slot: number
+  readonly run: (frames: readonly Frame[], run: Run) => Value
+}
+/** row_number(). */
+export type WindowCall = {
+  readonly slot: number
+  readonly partition: readonly Expression[]
+  readonly compare: (left: Frame, right: Frame) => number
+}
+
+/** What analyses the queries inside of expressions and of FROM. */
+export interface Queries {
+  readonly parameters: ParameterTypes
+  /** @param parent the scope whose names it may use beside its own. */
+  query(select: SelectStmt, parent: Scope | undefined, bindings: readonly Binding[]): Query
+}
+
+const itemsMax = 30
+const systemColumns: ReadonlySet<string> = new Set(['tableoid', 'ctid', 'xmin', 'xmax', 'cmin', 'cmax'])
+
+/** The names of one query. */
+export class Scope {
+  readonly queries: Queries
+  readonly parent: Scope | undefined
+  readonly bindings: readonly Binding[]
+  readonly items: Item[] = []
+  /** Columns of USING, which are named without a table. */
+  readonly merged = new Map<
+    string,
+    { readonly item: number; readonly column: number; readonly hidden: number }
+  >()
+  /** Whether it reads columns of a query around it. */
+  readsOuter = false
+  /** Whether it reads what a recursive query has found so far. */
+  readsWorking = false
+  /** How many slots its frames have. */
+  slots = 0
+  /** Calls that may stand in the clause that is analysed; undefined: none. */
+  aggregates: AggregateCall[] | undefined
+  sets: SetCall[] | undefined
+  windows: WindowCall[] | undefined
+  /** The slots and types of the groups' keys, by column or text; undefined: rows are not grouped, or not yet. */
+  groups: Map<string, Expression> | undefined
+
+  constructor(queries: Queries, parent: Scope | undefined, bindings: readonly Binding[]) {
+    this.queries = queries
+    this.parent = parent
+    this.bindings = bindings
+  }
+
+  get parameters(): ParameterTypes {
+    return this.queries.parameters
+  }
+
+  /** Adds an element of FROM. Throws 42712 for a name that is there already. */
+  add(item: Item, at?: number): number {
+    const isTwice = this.items.some(
+      ({ name, schema }) =>
+        name === item.name && name !== '' && (schema === item.schema || !schema || !item.schema),
+    )
+    if (isTwice) throw new SqlError('42712', `table name "${item.name}" specified more than once`)
+    if (this.items.length === itemsMax) throw refused(`A FROM of more than ${itemsMax} tables`, at)
+    this.items.push(item)
+    return this.items.length - 1
+  }
+
+  /** A slot of its frames, as an expression. */
+  slot(type: number, modifier = -1): Expression & { readonly slot: number } {
+    const slot = this.slots++
+    return { type, modifier, slot, run: (frame) => frame.slots[slot] ?? null, uses: 0, isOpen: true }
+  }
+
+  /** The column of a name, which may be qualified. Throws 42703, 42P01, 42702, 0A000. */
+  column(names: readonly string[], at?: number): Expression {
+    if (names.length > 3) throw refused(`The name ${names.join('.')}`, at)
+    const between: Scope[] = []
+    for (let scope: Scope | undefined = this; scope !== undefined; scope = scope.parent) {
+      const found = names.length === 1 ? scope.#plain(names[0]!) : scope.#qualified(names, at)
+      if (found !== undefined) {
+        for (const each of between) each.readsOuter = true
+        return scope.#grouped(found, names, between.length)
+      }
+      between.push(scope)
+    }
+    const shown = names.join('.')
+    if (systemColumns.has(shown)) throw refused(`The system column ${shown}`, at)
+    if (names.length === 1) throw failure('42703', `column "${shown}" does not exist`, at)
+    throw failure('42P01', `missing FROM-clause entry for table "${names.at(-2)}"`, at)
+  }
+
+  /** Columns of this name among the elements of FROM; a function's own name stands for its column. */
+  #plain(name: string): Expression | undefined {
+    const merged = this.merged.get(name)
+    if (merged !== undefined) return this.read(merged.item, merged.column)
+    const found: Expression[] = []
+    for (const [item, { columns }] of this.items.entries())
+      for (const [column, each] of columns.entries())
+        if (each.name === name && !this.isHidden(item, column)) found.push(this.read(item, column))
+    if (found.length > 1) throw new SqlError('42702', `column reference "${name}" is ambiguous`)
+    if (found.length === 1) return found[0]
+    const item = this.items.findIndex((each) => each.name === name)
+    return item < 0 ? undefined : this.wholeRow(item)
+  }
+
+  #qualified(names: readonly string[], at?: number): Expression | undefined {
+    const [column, table, schema] = [names.at(-1)!, names.at(-2)!, names.at(-3)]
+    const item = this.items.findIndex(
+      (each) => each.name === table && (schema === undefined || schema === each.schema),
+    )
+    if (item < 0) return undefined
+    const index = this.items[item]!.columns.findIndex(({ name }) => name === column)
+    if (index >= 0) return this.read(item, index)
+    if (systemColumns.has(column)) throw refused(`The system column ${column}`, at)
+    throw failure('42703', `column ${table}.${column} does not exist`, at)
+  }
+
+  /** Whether a column has the value of the one beside it, by USING. */
+  isHidden(item: number, column: number): boolean {
+    const name = this.items[item]!.columns[column]!.name
+    const merged = this.merged.get(name)
+    return merged !== undefined && merged.hidden === item
+  }
+
+  /** A column of an element of FROM. */
+  read(item: number, column: number): Expression {
+    const { name, type, modifier, source, fields, isUnknown } = this.items[item]!.columns[column]!
+    if (isUnknown) throw refused(`The column ${name} of ${this.items[item]!.name}`)
+    return {
+      type,
+      modifier,
+      run: (frame) => frame.rows[item]?.[column] ?? null,
+      uses: 1 << item,
+      isOpen: false,
+      column: { item, column },
+      ...(source && { source }),
+      ...(fields && { fields }),
+    }
+  }
+
+  /** The row of an element of FROM; of a function that gives values: its value. */
+  wholeRow(item: number): Expression {
+    const { columns, isScalar } = this.items[item]!
+    if (isScalar) return this.read(item, 0)
+    const fields = columns.map(({ name, type }) => ({ name, type }))
+    const names = fields.map(({ name }) => name)
+    const types = fields.map(({ type }) => type)
+    const row = (frame: Frame): Value => {
+      const values: Row | null | undefined = frame.rows[item]
+      return values ? new RowValue(names, types, values) : null
+    }
+    return { type: oids.record, modifier: -1, run: row, uses: 1 << item, isOpen: false, fields }
+  }
+
+  /** Of grouped rows only their keys are known. */
+  #grouped(found: Expression, names: readonly string[], depth: number): Expression {
+    let expression = found
+    if (this.groups !== undefined) {
+      const key = found.column && this.groups.get(columnKey(found.column))
+      if (key === undefined) throw refused(`A column beside GROUP BY: ${names.join('.')}`)
+      expression = { ...key, ...(found.source && { source: found.source }) }
+    }
+    if (depth === 0) return expression
+    const { run, column: _, ...rest } = expression
+    const outer = (frame: Frame): Value => {
+      let each = frame
+      for (let level = 0; level < depth; level++) each = each.outer!
+      return run(each)
+    }
+    return { ...rest, run: outer, uses: 0, isOpen: true }
+  }
+
+  /** The query of WITH that has a name. */
+  binding(name: string): Binding | undefined {
+    const found = this.bindings.findLast((each) => each.name === name)
+    if (found !== undefined && found.query === undefined)
+      for (let scope: Scope | undefined = this; scope !== found.around && scope; scope = scope.parent)
+        scope.readsWorking = true
+    return found
+  }
+}
+
+/** What stands for a column among the keys of groups. */
+export function columnKey({ item, column }: { readonly item: number; readonly column: number }): string {
+  return `${item}.${column}`
+}

@@ -1,0 +1,66 @@
+/** Queries inside of expressions (PostgreSQL's manual, chapters 4.2.11 and 9.23). */
+import type { Node, SubLink } from 'libpg-query'
+import { SqlError } from '../sql-error.ts'
+import { combined, type Expression, isConstant, rowsOf } from './expression.ts'
+import { applied } from './operators.ts'
+import type { Scope } from './scope.ts'
+import { builtInName, failure, refused } from './tree.ts'
+import { arrayOf, formatType, oids } from './types.ts'
+import type { Value } from './values.ts'
+
+/** Analyses a query inside of an expression. */
+export function analyseSubLink(
+  { subLinkType, subselect, testexpr, operName, location: at }: SubLink,
+  scope: Scope,
+  analyse: (node: Node | undefined, scope: Scope) => Expression,
+): Expression {
+  if (subselect === undefined || !('SelectStmt' in subselect))
+    throw refused('This query in an expression', at)
+  const query = scope.queries.query(subselect.SelectStmt, scope, scope.bindings)
+  const [column, ...others] = query.columns
+  const isOpen = !isConstant(query)
+  // What it reads of this query's FROM is not known: it may be all.
+  const whole = (type: number, run: Expression['run'], parts: readonly Expression[] = []): Expression => {
+    const result = combined(type, parts, run)
+    return isOpen ? { ...result, isOpen, uses: 2 ** scope.items.length - 1 } : result
+  }
+  if (subLinkType === 'EXISTS_SUBLINK')
+    return whole(oids.bool, (frame) => rowsOf(query, frame, frame.run).length > 0)
+  if (testexpr !== undefined && 'RowExpr' in testexpr) throw refused('IN of a row', at)
+  if (column === undefined || others.length > 0)
+    throw failure('42601', 'subquery must return only one column', at)
+  if (subLinkType === 'EXPR_SUBLINK') {
+    const result = whole(column.type, (frame) => {
+      const rows = rowsOf(query, frame, frame.run)
+      if (rows.length > 1)
+        throw new SqlError('21000', 'more than one row returned by a subquery used as an expression')
+      return rows[0]?.[0] ?? null
+    })
+    return { ...result, modifier: column.modifier, ...(column.fields && { fields: column.fields }) }
+  }
+  if (subLinkType === 'ARRAY_SUBLINK') {
+    const array = arrayOf(column.type)
+    if (array === 0) throw refused(`An array of ${formatType(column.type)}`, at)
+    return whole(array, (frame) => rowsOf(query, frame, frame.run).map((row) => row[0]!))
+  }
+  if (subLinkType !== 'ANY_SUBLINK') throw refused('This query in an expression', at)
+  const operand = analyse(testexpr, scope)
+  let current: Value = null
+  const item: Expression = { type: column.type, modifier: -1, run: () => current, uses: 0, isOpen: true }
+  const operator = operName === undefined ? '=' : builtInName(operName, at)
+  const test = applied(scope.parameters, operator, operand, item, at)
+  return whole(
+    oids.bool,
+    (frame) => {
+      let found: Value = false
+      for (const [value] of rowsOf(query, frame, frame.run)) {
+        current = value!
+        const holds = test.run(frame)
+        if (holds === true) return true
+        if (holds === null) found = null
+      }
+      return found
+    },
+    [operand],
+  )
+}

@@ -1,0 +1,91 @@
+/** Functions of texts, arrays and JSON (PostgreSQL's manual, chapters 9.4, 9.16 and 9.19). */
+import { SqlError } from '../sql-error.ts'
+import { shower } from './coercion.ts'
+import type { Run } from './expression.ts'
+import { type Definition, define, defineSet } from './function-table.ts'
+import { joined } from './operators.ts'
+import { escapedLike } from './patterns.ts'
+import { quoteIdentifier } from './quoting.ts'
+import { itemType, lowerBound } from './text-output.ts'
+import { refused } from './tree.ts'
+import { oids } from './types.ts'
+import { RowValue, type Value } from './values.ts'
+
+type List = readonly Value[]
+
+function arrayToString(run: Run, list: List, type: number, delimiter: string): string {
+  if (itemType(type) === oids.bool) throw refused('array_to_string of boolean')
+  const show = shower(itemType(type))
+  const texts = list.filter((item) => item !== null).map((item) => show(item, run.objects) as string)
+  return joined(run, texts, delimiter)
+}
+
+/** The JSON of a value. Throws 0A000 for types whose JSON is not known here. */
+function jsonText(run: Run, value: Value, type: number): string {
+  if (value === null) return 'null'
+  if (value instanceof RowValue)
+    return `{${joined(
+      run,
+      value.values.map(
+        (each, index) => `${JSON.stringify(value.names[index])}:${jsonText(run, each, value.types[index]!)}`,
+      ),
+      ',',
+    )}}`
+  if (typeof value === 'boolean' || [oids.int2, oids.int4, oids.int8].includes(type as never))
+    return String(value)
+  if (type === oids.json) return value as string
+  if (![oids.text, oids.name, oids.varchar, oids.char, oids.oid].includes(type as never))
+    throw refused('JSON of such a value')
+  return JSON.stringify(shower(type)(value, run.objects))
+}
+
+function jsonObject(run: Run, args: List, types: readonly number[]): Value {
+  if (args.length % 2 === 1) throw new SqlError('22023', 'argument list must have even number of elements')
+  const fields: string[] = []
+  for (let index = 0; index < args.length; index += 2) {
+    if (types[index] !== oids.text || args[index] === null) throw refused('A key of JSON that is no text')
+    fields.push(`${JSON.stringify(args[index])} : ${jsonText(run, args[index + 1]!, types[index + 1]!)}`)
+  }
+  return `{${joined(run, fields, ', ')}}`
+}
+
+function series(run: Run, from: bigint, to: bigint, wrap: (value: bigint) => Value): Value[] {
+  const values: Value[] = []
+  if (to >= from) run.keep(Number(to - from) + 1)
+  for (let value = from; value <= to; value++) values.push(wrap(value))
+  return values
+}
+
+const asText = (value: Value) => value as string
+
+/** Functions of texts, arrays and JSON. */
+export const textFunctions: readonly Definition[] = [
+  // Letters beyond ASCII stay as they are in the locale C.
+  define('lower(text) text', (_, [text]) =>
+    asText(text!).replace(/[A-Z]+/g, (letters) => letters.toLowerCase()),
+  ),
+  define('replace(text,text,text) text', (run, [text, from, to]) =>
+    from === '' ? text! : joined(run, asText(text!).split(asText(from!)), asText(to!)),
+  ),
+  define('like_escape(text,text) text', (_, [pattern, sign]) => escapedLike(asText(pattern!), asText(sign!))),
+  define('quote_ident(text) text', (_, [text]) => quoteIdentifier(asText(text!))),
+  define('array_upper(anyarray,int4) int4', (_, [list, dimension], [type]) => {
+    const { length } = list as List
+    return dimension === 1 && length > 0 ? length - 1 + lowerBound(type!) : null
+  }),
+  define('array_to_string(anyarray,text) text', (run, [list, delimiter], [type]) =>
+    arrayToString(run, list as List, type!, asText(delimiter!)),
+  ),
+  define('json_build_object(any…)? json', jsonObject),
+  define('row_to_json(record) json', (run, [row]) => jsonText(run, row!, oids.record)),
+  defineSet('generate_series(int4,int4) int4', (run, [from, to]) =>
+    series(run, BigInt(from as number), BigInt(to as number), Number),
+  ),
+  defineSet('generate_series(int8,int8) int8', (run, [from, to]) =>
+    series(run, from as bigint, to as bigint, (value) => value),
+  ),
+  defineSet('unnest(anyarray) anyelement', (run, [list]) => {
+    run.keep((list as List).length)
+    return list as List
+  }),
+]

@@ -1,0 +1,70 @@
+/** PostgreSQL's parse tree, as `libpg-query` gives it: what is read of it everywhere, and the refusal of the rest. */
+import type { Node, TypeName } from 'libpg-query'
+import { SqlError } from '../sql-error.ts'
+
+/** The error for what PostgreSQL does and this server does not. `thing` opens the sentence. @param at a location of the tree. */
+export function refused(thing: string, at?: number): SqlError {
+  return failure('0A000', `${thing} is not supported: this server has sequences and no tables`, at)
+}
+
+/** An error of PostgreSQL at a location of the tree. */
+export function failure(sqlState: string, message: string, at?: number): SqlError {
+  return new SqlError(sqlState, message, { position: at === undefined ? undefined : at + 1 })
+}
+
+/** The name of the kind of a node, such as `FuncCall`. */
+export function kindOf(node: Node): string {
+  return Object.keys(node)[0] ?? 'nothing'
+}
+
+/** Where a node stands in the text, in bytes from 0; undefined: the tree does not say. */
+export function locationOf(node: Node | undefined): number | undefined {
+  if (node === undefined) return undefined
+  const [body] = Object.values(node) as { location?: number; arg?: Node }[]
+  return body?.location
+}
+
+/** The text of a node that is a name. */
+export function nameOf(node: Node): string {
+  if ('String' in node) return node.String.sval ?? ''
+  throw refused(`A ${kindOf(node)} in the place of a name`, locationOf(node))
+}
+
+/** The parts of a qualified name. */
+export function namesOf(nodes: readonly Node[] | undefined): string[] {
+  return (nodes ?? []).map(nameOf)
+}
+
+/** The name of a function or an operator of pg_catalog. Throws 0A000 for one of another schema. */
+export function builtInName(nodes: readonly Node[] | undefined, at?: number): string {
+  const names = namesOf(nodes)
+  const name = names.at(-1) ?? ''
+  const schema = names.at(-2) ?? 'pg_catalog'
+  if (schema === 'information_schema' && name === '_pg_expandarray') return name
+  if (names.length > 2 || schema !== 'pg_catalog') throw refused(`The name ${names.join('.')}`, at)
+  return name
+}
+
+/** The names of a type, and whether it is an array of that type. */
+export function typeNameOf(type: TypeName | undefined): {
+  readonly names: string[]
+  readonly isArray: boolean
+} {
+  if (type === undefined || type.setof || type.pct_type) throw refused('This form of a type', type?.location)
+  return { names: namesOf(type.names), isArray: type.arrayBounds !== undefined }
+}
+
+/** The same text for the same expression, wherever it stands. */
+export function textOfTree(node: unknown): string {
+  return JSON.stringify(node, (key, value) => (key === 'location' ? undefined : value))
+}
+
+/** Whether a node or one below it is of a kind that `holds` accepts. Queries inside of it are not looked at. */
+export function contains(node: unknown, holds: (kind: string, body: unknown) => boolean): boolean {
+  if (typeof node !== 'object' || node === null) return false
+  if (Array.isArray(node)) return node.some((each) => contains(each, holds))
+  return Object.entries(node).some(
+    ([kind, body]) =>
+      holds(kind, body) || (kind !== 'SelectStmt' && kind !== 'subselect' && contains(body, holds)),
+  )
+}

@@ -1,0 +1,65 @@
+/** Rows from texts (`written-rows.ts`), with values of a session or a sequence in them. */
+import { oids, type Relation, typeOf } from './types.ts'
+import type { Value } from './values.ts'
+
+/** The values of `$name`. */
+export type Facts = Readonly<Record<string, Value>>
+
+type Field = (facts: Facts) => Value
+
+/** Rows that are read, to be made of facts. */
+export type Template = {
+  /** Whether the rows depend on facts. */
+  readonly isOpen: boolean
+  rows(facts: Facts): Value[][]
+}
+
+/** Reads the rows of a relation. */
+export function templateOf(relation: Relation, text: string): Template {
+  const [head = '', ...lines] = text.split('\n')
+  const names = head.split('|')
+  const makers = lines.map((line) => {
+    const fields = line.trim().split('|')
+    return relation.columns.map(({ name, type, notNull }): Field => {
+      const field = names.includes(name) ? fields[names.indexOf(name)]! : undefined
+      const constant =
+        field === undefined ? (notNull ? emptyOf(type) : null) : field === '~' ? null : undefined
+      return constant === undefined ? fieldOf(field!, type) : () => constant
+    })
+  })
+  return {
+    isOpen: text.includes('$'),
+    rows: (facts) => makers.map((fields) => fields.map((field) => field(facts))),
+  }
+}
+
+function fieldOf(text: string, type: number): Field {
+  const [, whole] = /^\$(\w+)$/.exec(text) ?? []
+  const isText = typeOf(type)?.category === 'S' || typeOf(type)?.category === 'D'
+  if (whole !== undefined)
+    return (facts) => (isText && facts[whole] !== null ? String(facts[whole]) : facts[whole]!)
+  if (text.includes('$'))
+    return (facts) =>
+      valueIn(
+        text.replace(/\$(\w+)/g, (_, name: string) => String(facts[name])),
+        type,
+      )
+  const value = valueIn(text, type)
+  return () => value
+}
+
+function valueIn(text: string, type: number): Value {
+  const category = typeOf(type)?.category
+  if (type === oids.bool) return text === 't'
+  if (category === 'A') return text.slice(1, -1).split(',')
+  return category === 'N' || type === oids.xid ? Number(text) : text
+}
+
+/** What a column has that may not be null and has no value. */
+export function emptyOf(type: number): Value {
+  const category = typeOf(type)?.category
+  if (type === oids.bool) return false
+  if (type === oids.int8) return 0n
+  if (category === 'A') return []
+  return category === 'N' || type === oids.xid ? 0 : ''
+}

@@ -1,0 +1,60 @@
+/** What the main thread and the thread of queries send each other. */
+import type { Formats, MadeRows } from './encoded-rows.ts'
+import type { Column, SessionFacts } from './query/expression.ts'
+import type { Loaded, Wanted } from './query/snapshot.ts'
+import type { ParameterValue } from './result.ts'
+import type { SqlErrorDetails } from './sql-error.ts'
+
+/** What a job is: reading the statements of a long text, describing a query, or running one. */
+export type Request =
+  | { readonly type: 'read'; readonly text: string }
+  | { readonly type: 'describe'; readonly text: string; readonly declared: readonly number[] }
+  | {
+      readonly type: 'run'
+      readonly text: string
+      readonly declared: readonly number[]
+      readonly values: readonly ParameterValue[]
+      readonly formats: Formats
+      readonly session: SessionFacts
+    }
+
+/** A statement of a long text. */
+export type ReadStatement = {
+  /** Where it is in the text, in UTF-16 units. */
+  readonly from: number
+  readonly to: number
+  /** Its tree as JSON, if it is long and no query of the worker. */
+  readonly tree?: string
+}
+
+/** What a query takes and gives. */
+export type Described = { readonly parameters: readonly number[]; readonly columns: readonly Column[] }
+
+/** The answer to a job, by its type. */
+export type Answers = { read: readonly ReadStatement[]; describe: Described; run: MadeRows }
+/** Any of them. */
+export type Answer = Answers[keyof Answers]
+
+/** A setting that a query changes: the main thread changes it, and tells the value that it has now. */
+export type Change = { readonly name: string; readonly value: string; readonly isLocal: boolean }
+
+/** To the worker. `load` and `changed` answer `missing` and `change`; `drop` ends a job that is not wanted any more. */
+export type ToWorker =
+  | { readonly id: number; readonly request: Request }
+  | { readonly id: number; readonly load: Loaded; readonly isLast: boolean }
+  | { readonly id: number; readonly changed: string }
+
+/** An error as it crosses threads. `fault`: it is a fault of this server, with its stack. */
+export type SentError =
+  | { readonly sqlState: string; readonly message: string; readonly details: SqlErrorDetails }
+  | { readonly fault: string }
+
+/** From the worker: that it has started, and then what its jobs say. A job that is answered has ended; `isSpent`: the worker should be replaced. */
+export type FromWorker = 'ready' | FromJob
+/** What a job says. */
+export type FromJob = { readonly id: number } & (
+  | { readonly missing: Wanted }
+  | { readonly change: Change }
+  | { readonly answer: Answer; readonly isSpent: boolean }
+  | { readonly error: SentError; readonly isSpent: boolean }
+)
