@@ -7,7 +7,8 @@
  *  3. With tables, each packet is one that the other side has sent, in order, or is of the proxy: its questions, INSERT
  *     statements and executions with ids, and errors.
  *  4. What is held stays below its limit.
- *  5. With an honest server, the same bytes go both ways however they are cut, and no INSERT arrives without its id.
+ *  5. With an honest server, the same bytes go both ways however they are cut, but for the proxy's questions, and no INSERT
+ *     arrives without its id.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -17,19 +18,19 @@ import { packetsIn } from './mysql-server-model.ts'
 
 const [query, prepare, execute, longData, close, reset, fetch] = [0x03, 0x16, 0x17, 0x18, 0x19, 0x1a, 0x1c]
 const namingStatement = [execute, longData, close, reset, fetch]
-/** Statements that lack an id. */
+/** Statements that lack an id, which the proxy fills in. */
 const lacking = [
   "INSERT INTO orders (item) VALUES ('tea')",
   "INSERT INTO orders (item) VALUES ('tea'), ('cup')",
   "INSERT INTO shop.orders (id, item) VALUES (NULL, 'x'), (7, 'y')",
   "REPLACE INTO orders SET item = 'tea'",
-  "INSERT INTO orders VALUES (0, 'tea')",
+  "INSERT INTO orders VALUES (0, 'tea', 1)",
   "INSERT IGNORE INTO orders (item) VALUES ('x') ON DUPLICATE KEY UPDATE item = 'y'",
   `INSERT INTO orders (item) VALUES ('${'x'.repeat(1200)}')`,
-  'INSERT INTO orders (item) SELECT 1',
 ]
 const texts = [
   ...lacking,
+  'INSERT INTO orders (item) SELECT 1',
   'SELECT 1',
   'SELECT a, b FROM orders',
   'SELECT 1; SELECT 2; SET a = 1',
@@ -182,11 +183,20 @@ export async function checkHonest(conversation: Conversation & { otherCuts: Cuts
   }
   const [one, other] = scenes
   for (const side of ['toServer', 'toClient'] as const) {
-    const [first, second] = [one, other].map((scene) => Buffer.concat(scene[side]).toString('latin1'))
+    const [first, second] = [one, other].map((scene) => withoutQuestions(Buffer.concat(scene[side])))
     if (one.hasEnded || other.hasEnded)
       assert.ok(first!.startsWith(second!) || second!.startsWith(first!), side)
     else assert.equal(first, second, side)
   }
+}
+
+/** A text too long to be held is followed by a question, unless its first piece shows that it changes nothing. */
+function withoutQuestions(bytes: Buffer): string {
+  const { packets, rest } = packetsIn(bytes)
+  const others = packets.filter(
+    (packet) => !(packet[4] === query && question.test(packet.toString('latin1', 5))),
+  )
+  return Buffer.concat([...others, rest]).toString('latin1')
 }
 
 function checkSafe(scene: Scene, isFilled: boolean): void {
