@@ -34,7 +34,7 @@ import { formatAt } from './values.ts'
  */
 export type Progress = 'answered' | 'more' | 'end' | Promise<() => void>
 
-/** About how long work takes that is no reply, as a reply of so many bytes. */
+/** Work that is no reply, as the bytes of a reply that take about as long. */
 const workBytes = Object.freeze({ message: 32, error: 256, awaited: 256 })
 const allAsText: readonly number[] = []
 

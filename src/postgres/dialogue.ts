@@ -14,7 +14,7 @@ import { startBytesMax } from './startup.ts'
 
 /** What the statements and results of a session take without being counted, in bytes. */
 const sessionBytesMax = 65_536
-/** Messages of so many bytes are short. */
+/** The longest message that is short, in bytes. */
 const shortBytesMax = 1024
 
 /**

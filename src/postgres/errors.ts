@@ -3,7 +3,7 @@
  * https://www.postgresql.org/docs/15/errcodes-appendix.html
  */
 import { type ErrorCode, FahaoError } from '../base/errors.ts'
-import { textOfName } from './names.ts'
+import { quoteIdentifier } from './query/quoting.ts'
 import { SqlError, type SqlErrorDetails } from './sql-error.ts'
 
 /**
@@ -70,7 +70,7 @@ export function notSupported(message: string, hint?: string): SqlError {
 /** 42P01, in PostgreSQL's words. */
 export function unknownRelation(generator: string): SqlError {
   return new SqlError('42P01', `relation "${generator}" does not exist`, {
-    hint: `This server has sequences and no tables; create one with CREATE SEQUENCE ${textOfName(generator)}.`,
+    hint: `This server has sequences and no tables; create one with CREATE SEQUENCE ${quoteIdentifier(generator)}.`,
   })
 }
 

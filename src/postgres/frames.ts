@@ -162,7 +162,7 @@ export class MessageReader {
     return text
   }
 
-  /** So many bytes, valid until the next message is read. */
+  /** The next `count` bytes, valid until the next message is read. */
   take(count: number): Buffer {
     this.#demand(count)
     this.#at += count

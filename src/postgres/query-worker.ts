@@ -29,7 +29,7 @@ import type {
 const port = parentPort!
 /** Above it the memory of the parser, which never shrinks, has grown too much, in bytes. */
 const growthMax = 67_108_864
-/** Analysed queries that are kept: so many, with texts of so many characters together. */
+/** The most analysed queries that are kept, and the most characters of their texts together. */
 const kept = { countMax: 200, charactersMax: 1_048_576 }
 
 type Run = Extract<Request, { type: 'run' }>

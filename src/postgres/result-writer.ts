@@ -4,7 +4,7 @@ import { writeComplete } from './replies.ts'
 import { type Column, done, type Result } from './result.ts'
 import { formatAt } from './values.ts'
 
-/** So many bytes are written in a step, and one row more. */
+/** Bytes written in a step; the row that passes them is written to its end. */
 const stepBytes = 32_768
 
 /** The sending of one result. */

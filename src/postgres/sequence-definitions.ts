@@ -6,7 +6,7 @@
 import type { AlterSeqStmt, CreateSeqStmt, DefElem, DropStmt, Node, RangeVar } from 'libpg-query'
 import { max63 } from '../ids/limits.ts'
 import { notSupported, unknownRelation } from './errors.ts'
-import { parseName } from './names.ts'
+import { sequenceName } from './query/quoting.ts'
 import { namesOf, refused } from './query/tree.ts'
 import { checkRestart, definitionOf, moveSequence } from './sequence-moves.ts'
 import type { Session, Statement } from './session.ts'
@@ -61,12 +61,12 @@ export function readAlter({ sequence, options, missing_ok: ifExists = false }: A
 
 /** DROP SEQUENCE. */
 export function readDrop({ objects = [], missing_ok: ifExists = false }: DropStmt): Statement {
-  const names = objects.map((node) => parseName('List' in node ? namesOf(node.List.items) : []))
+  const names = objects.map((node) => sequenceName('List' in node ? namesOf(node.List.items) : []))
   return command('DROP SEQUENCE', (session) => drop(session, names, ifExists))
 }
 
 function generatorOf({ catalogname, schemaname, relname = '' }: RangeVar = {}): string {
-  return parseName([catalogname, schemaname, relname].filter((part) => part !== undefined))
+  return sequenceName([catalogname, schemaname, relname].filter((part) => part !== undefined))
 }
 
 function readOptions(nodes: readonly Node[] = []): Options {

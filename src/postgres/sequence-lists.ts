@@ -10,7 +10,7 @@ import type { Asker } from './query-queue.ts'
 import type { Session } from './session.ts'
 import { pause } from './turn.ts'
 
-/** So many sequences are loaded at a time, and so many last values. */
+/** The most sequences, and the most last values, that are loaded at a time. */
 const pageMax = 200
 
 /** The oids of the sequences that this process has shown. */

@@ -3,13 +3,13 @@ import { turnBytesMax, turns } from '../node/turns.ts'
 import type { Session } from './session.ts'
 import { SqlError } from './sql-error.ts'
 
-/** So many calls are carried out in one part. */
+/** Calls carried out before others get their turn. */
 const callsMax = 200
 
-/** How long a µs of work takes, as a reply of so many bytes. */
+/** Bytes of a reply that take as long as a µs of work. */
 const bytesPerUs = 32
 
-/** How long work has taken, as a reply of so many bytes. */
+/** The bytes of a reply that take as long as this work. */
 export function workOf(elapsedUs: number): number {
   return elapsedUs * bytesPerUs
 }

@@ -28,8 +28,8 @@ for (const command of [
   namesStatement[commands[command]] = true
 
 /**
- * What a command that is held takes of a turn besides the length of its text, and a packet that passes: as long as so many bytes
- * of replies.
+ * What a held command takes of a turn beside the length of its text, and what a packet that passes takes, as the bytes of replies
+ * that take as long.
  */
 const [heldWorkBytes, packetWorkBytes] = [turnBytesMax / 32, 16]
 
@@ -52,7 +52,7 @@ for (const [form, names] of [
 /** What the client's direction needs to tell. */
 export interface CommandHost {
   toServer(bytes: Uint8Array): void
-  /** So many bytes of a statement are held. Returns whether it may be held further. */
+  /** A statement is held, of which `heldBytes` are here. Returns whether it may be held further. */
   holding(heldBytes: number): boolean
   /** The walk has gone on after a suspension. */
   resumed(): void

@@ -52,7 +52,7 @@ export interface FilledSession {
   readonly statementsBytesMax: number
   /** Ends when the connection does. */
   readonly signal: AbortSignal
-  /** A statement waits, which takes about so many bytes of memory; 0: none does. */
+  /** A statement waits, which takes about `bytes` of memory; 0: none does. */
   waits(bytes: number): void
   /** Sends `body` in place of a command's own; without a filter the client receives the reply as the command has it. */
   send(command: HeldCommand, body: Uint8Array, filter?: ReplyFilter): void

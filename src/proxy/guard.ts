@@ -15,7 +15,7 @@ type Row = Readonly<Record<string, string | null>>
 export type ColumnType =
   /** Every integer from 0 to `max`. */
   | { readonly holds: 'integers'; readonly max: bigint }
-  /** Every text of so many characters; of any characters, or of ASCII alone. */
+  /** Every text of at most `max` characters; of any characters, or of ASCII alone. */
   | { readonly holds: 'texts'; readonly max: number; readonly isUnicode: boolean }
 
 /** What was seen of one table. */

@@ -19,7 +19,7 @@ const lookEveryMs = 60_000
 const lookTimeoutMs = 10_000
 /** A table without a guard is looked at again when a statement needs ids for it, after this time, in µs. */
 const lackUs = 200_000
-/** A statement waits for so many looks while others define its table. */
+/** The most looks that a statement waits for while others define its table. */
 const looksMax = 5
 
 /** Looks at the tables. */

@@ -47,7 +47,7 @@ export interface PairHost {
 
 const readingEvents = ['data', 'drain', 'end']
 
-/** A chunk of so many bytes has probably more behind it, which a socket reads in the same turn, up to 2 MiB. */
+/** The shortest chunk, in bytes, behind which a socket probably reads more in the same turn, up to 2 MiB. */
 const longChunkBytes = 16_384
 /** What a socket reads at once, at most. */
 const readBytes = 65_536

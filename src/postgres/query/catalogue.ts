@@ -142,6 +142,8 @@ export const functionNames: ReadonlyMap<number, string> = new Map([
   ...'heap_tableam_handler bthandler hashhandler gisthandler ginhandler spghandler brinhandler'
     .split(' ')
     .map((name, index) => [index === 0 ? 3 : 329 + index, name] as const),
+  [3816, 'array_typanalyze'],
+  [3916, 'range_typanalyze'],
 ])
 
 /** The facts of the rows of a table; undefined: its rows are others. */

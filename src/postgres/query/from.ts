@@ -166,8 +166,11 @@ function queryOf({ subquery, lateral, alias }: RangeSubselect, scope: Scope): Pa
   const query = scope.queries.query(subquery.SelectStmt, lateral ? scope : scope.parent, scope.bindings)
   const item = scope.add({ name: alias.aliasname ?? '', columns: renamed(query.columns, alias) })
   if (isConstant(query)) return leaf(item, 'nothing', (frame) => rowsOf(query, undefined, frame.run))
-  if (!lateral) return leaf(item, 'outer', (frame) => query.run(frame.outer, frame.run))
-  return leaf(item, 'tuple', (frame) => query.run(frame, frame.run))
+  scope.readsWorking ||= query.readsWorking
+  if (lateral) return leaf(item, 'tuple', (frame) => query.run(frame, frame.run))
+  // What it reads of queries around this one, this one reads.
+  scope.readsOuter ||= query.readsOuter
+  return leaf(item, 'outer', (frame) => query.run(frame.outer, frame.run))
 }
 
 function functionOf(

@@ -10,12 +10,15 @@ export function quoteIdentifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-const part = /\s*(?:"((?:[^"]|"")+)"|([^".\s]+))\s*/y
+/** Longer texts name no generator: names have at most 256 bytes. */
+const lengthMax = 2048
+const part = /[ \t\n\r\f\v]*(?:"((?:[^"]|"")+)"|([^". \t\n\r\f\v]+))[ \t\n\r\f\v]*/y
 
-/** The parts of a qualified name. Throws SqlError 42602. */
+/** The parts of a qualified name; ASCII letters of a part without quotes are in lower case. Throws SqlError 42602. */
 export function splitName(text: string): string[] {
   const parts: string[] = []
-  const invalid = () => new SqlError('42602', 'invalid name syntax')
+  const invalid = () => new SqlError('42602', `invalid name syntax: "${text.slice(0, 64)}"`)
+  if (text.length > lengthMax) throw invalid()
   for (let at = 0; ; at++) {
     part.lastIndex = at
     const read = part.exec(text)
@@ -32,4 +35,12 @@ export function splitName(text: string): string[] {
 /** The sequence of a qualified name: `public` is dropped, any other schema belongs to the name. */
 export function sequenceName(names: readonly string[]): string {
   return (names.length > 1 && names[0] === 'public' ? names.slice(1) : names).join('.')
+}
+
+/**
+ * The generator that a text names, as the input of the type regclass: `order`, `"Order"`, `public.order`. A name with other
+ * characters than letters and digits, such as `shop:order`, needs no quotes. Throws SqlError 42602.
+ */
+export function nameOfText(text: string): string {
+  return sequenceName(splitName(text))
 }

@@ -63,11 +63,14 @@ function sourceOf(name: string): string | undefined {
 
 /** Rows of a user and a database that no session changes, by the oids of tables. */
 const fixed = new Map<number, { readonly owner: string; readonly rows: readonly Row[] }>()
-const templates = new Map<string, Template>()
+/** By relations, which have their own order of columns also where they have the same text of rows, and by texts. */
+const templates = new Map<Relation, Map<string, Template>>()
 
 function templateFor(relation: Relation, text: string): Template {
-  const known = templates.get(text) ?? templateOf(relation, text)
-  templates.set(text, known)
+  const own = templates.get(relation) ?? new Map<string, Template>()
+  templates.set(relation, own)
+  const known = own.get(text) ?? templateOf(relation, text)
+  own.set(text, known)
   return known
 }
 

@@ -83,12 +83,17 @@ function invalid(text: string, type: number): SqlError {
 
 function readBoolean(text: string, type: number): Value {
   if (text.length > 20) throw text.length > 100 ? refused('A long text as boolean') : invalid(text, type)
-  const read = text.replace(/^[ \t\n\v\f\r]+|[ \t\n\v\f\r]+$/g, '').toLowerCase()
+  const read = trimmed(text).toLowerCase()
   const isOneOf = (words: readonly string[]) =>
     read !== '' && read !== 'o' && words.some((each) => each.startsWith(read))
   if (isOneOf(['true', 'yes', 'on', '1'])) return true
   if (isOneOf(['false', 'no', 'off', '0'])) return false
   throw invalid(text, type)
+}
+
+/** Without the blanks at its ends: PostgreSQL's are those of ASCII. */
+function trimmed(text: string): string {
+  return text.replace(/^[ \t\n\v\f\r]+|[ \t\n\v\f\r]+$/g, '')
 }
 
 /** A name has at most 63 bytes: a longer one is cut between two characters. */
@@ -139,19 +144,19 @@ function readArray(text: string, type: number, objects: ObjectOids): Value {
   const malformed = () => new SqlError('22P02', `malformed array literal: "${text.slice(0, 200)}"`)
   const [, body] = /^[ \t\n\v\f\r]*\{([\s\S]*)\}[ \t\n\v\f\r]*$/.exec(text) ?? []
   if (body === undefined) {
-    if (/^\s*\[/.test(text)) throw refused('An array with bounds')
+    if (/^[ \t\n\v\f\r]*\[/.test(text)) throw refused('An array with bounds')
     throw malformed()
   }
-  if (body.trim() === '') return []
-  const item = /(?:\s*"((?:[^"\\]|\\[\s\S])*)"\s*|((?:[^{}",\\]|\\[\s\S])*))(,|$)/y
+  if (trimmed(body) === '') return []
+  const item = /(?:[ \t\n\v\f\r]*"((?:[^"\\]|\\[\s\S])*)"[ \t\n\v\f\r]*|((?:[^{}",\\]|\\[\s\S])*))(,|$)/y
   const items: Value[] = []
   for (let sign = ','; sign === ','; ) {
     const [, quoted, plain = '', end] = item.exec(body) ?? []
     if (end === undefined && /[{}]/.test(body)) throw refused('An array of several dimensions')
-    if (end === undefined || (quoted === undefined && plain.trim() === '')) throw malformed()
-    if (/\\\s/.test(plain)) throw refused('An array with a blank behind a backslash')
-    const isNull = quoted === undefined && /^null$/i.test(plain.trim())
-    const value = (quoted ?? plain.trim()).replace(/\\([\s\S])/g, '$1')
+    if (end === undefined || (quoted === undefined && trimmed(plain) === '')) throw malformed()
+    if (/\\[ \t\n\v\f\r]/.test(plain)) throw refused('An array with a blank behind a backslash')
+    const isNull = quoted === undefined && /^null$/i.test(trimmed(plain))
+    const value = (quoted ?? trimmed(plain)).replace(/\\([\s\S])/g, '$1')
     items.push(isNull ? null : valueOfText(value, element, objects))
     sign = end
   }

@@ -55,7 +55,7 @@ function arrayText(items: readonly Value[], type: number, names: ObjectNames): s
 }
 
 function quoted(text: string): string {
-  const isPlain = text !== '' && !/[{}"\\,\s]/.test(text) && !/^null$/i.test(text)
+  const isPlain = text !== '' && !/[{}"\\, \t\n\v\f\r]/.test(text) && !/^null$/i.test(text)
   return isPlain ? text : `"${text.replace(/["\\]/g, '\\$&')}"`
 }
 

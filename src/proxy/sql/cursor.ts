@@ -14,7 +14,7 @@ export const marks = {
   equal: 61,
   colon: 58,
 } as const
-/** Behind LAST_INSERT_ID, a parenthesis and what follows it are looked for in so many bytes. */
+/** Bytes behind LAST_INSERT_ID in which a parenthesis and what follows it are looked for. */
 const callBytesMax = 64
 
 /** A lexer whose current token is always the next one to be read. Every method throws Unsure where the text is not certain. */

@@ -32,7 +32,7 @@ const [quote, hash, apostrophe, star, plus, minus, dot, slash] = [34, 35, 39, 42
 const [dollar, question, atSign, backslash, backquote, bang, letterM, lineFeed] = [
   36, 63, 64, 92, 96, 33, 77, 10,
 ]
-/** Behind so many plain bytes of a string, its end is searched for. */
+/** Bytes of a string without a quote or an escape, after which its end is searched for. */
 const plainBytes = 64
 /** The most parameters that servers accept in a prepared statement. */
 export const parametersMax = 65_535

@@ -72,3 +72,22 @@ test('queries in expressions', () => {
     [['a'], ['b']],
   )
 })
+
+test('a query inside of FROM that reads a query further out is computed for each of its rows', () => {
+  const inner = '(select 1 where o.x = 1) t'
+  assert.deepEqual(rows(`select x, (select count(*) from ${inner}) from generate_series(1, 2) o(x)`), [
+    ['1', '1'],
+    ['2', '0'],
+  ])
+})
+
+test('two views of the same facts have their own order of columns', () => {
+  const user = rows('select rolname from pg_authid where oid = 10')
+  assert.deepEqual(rows('select rolname from pg_roles where oid = 10'), user)
+  assert.deepEqual(rows('select usename from pg_user'), rows('select usename from pg_shadow'))
+})
+
+test('blanks are those of ASCII: a no-break space belongs to the text', () => {
+  assert.deepEqual(rows("select '{\u00a0a, b}'::text[]"), [['{\u00a0a,b}']])
+  assert.deepEqual(rows("select typanalyze from pg_type where typname = '_int4'"), [['array_typanalyze']])
+})
