@@ -5,9 +5,10 @@
  * Invariants
  *  1. What is known of a table was seen after the last definition of it that has passed.
  *  2. One look at a time is under way. After a failed look, what was seen before it holds.
+ *  3. A statement is refused for a guard that is missing only by a look that has begun after the statement came.
  */
 import { createConnection } from 'mysql2/promise'
-import { type Clock, systemClock, type Timer } from '../base/clock.ts'
+import { type Clock, sleep, systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import { type Guard, lookAtGuards, type Sight } from './guard.ts'
 import type { Upstream } from './socket-pair.ts'
@@ -17,8 +18,8 @@ import { type FilledColumn, FilledColumns } from './sql/filled-columns.ts'
 const lookEveryMs = 60_000
 /** How long a look may take, in ms. */
 const lookTimeoutMs = 10_000
-/** A table without a guard is looked at again when a statement needs ids for it, after this time, in µs. */
-const lackUs = 200_000
+/** The shortest time between looks for statements that need ids for a table without a guard, in ms. */
+const pauseMs = 200
 /** The most looks that a statement waits for while others define its table. */
 const looksMax = 5
 
@@ -46,7 +47,10 @@ export class Guards {
   #definitions = 0
   readonly #defined = new Map<FilledColumn, number>()
   #looking: Promise<void> | undefined
-  /** When the tables were seen last. */
+  /** How many looks have begun, and which of them was the newest to succeed. */
+  #begun = 0
+  #seen = 0
+  /** When that was. */
   #seenUs = 0
   #timer: Timer | undefined
   #isClosed = false
@@ -82,13 +86,28 @@ export class Guards {
     return this.#guards.get(column)
   }
 
-  /** The guard of a table. Looks first if it is not known, or if there was none a while ago. Rejects with UNAVAILABLE. */
-  look(column: FilledColumn): Guard | Promise<Guard> {
+  /** How many looks have begun: what a statement gives to `look`. */
+  get begun(): number {
+    return this.#begun
+  }
+
+  /**
+   * The guard of a table. Looks first if it is not known, or is missing by a look that had begun when the statement came. Rejects
+   * with UNAVAILABLE.
+   * @param begunBefore the looks that had begun then
+   */
+  look(column: FilledColumn, begunBefore: number): Guard | Promise<Guard> {
     const known = this.#guards.get(column)
-    if (known !== undefined) {
-      if (known.missing.length === 0 || this.#clock.monoUs() - this.#seenUs <= lackUs) return known
-      this.forget(column)
-    }
+    if (known === undefined) return this.#find(column)
+    return known.missing.length === 0 || this.#seen > begunBefore
+      ? known
+      : this.#lookAgain(column, begunBefore)
+  }
+
+  async #lookAgain(column: FilledColumn, begunBefore: number): Promise<Guard> {
+    const restMs = pauseMs - (this.#clock.monoUs() - this.#seenUs) / 1000
+    if (restMs > 0) await sleep(this.#clock, restMs)
+    while (this.#seen <= begunBefore) await this.#lookNow()
     return this.#find(column)
   }
 
@@ -115,12 +134,14 @@ export class Guards {
   }
 
   async #lookOnce(): Promise<void> {
+    const own = ++this.#begun
     const seenAt = this.#definitions
     const sight = await this.#look(this.#exact.all).catch((error) => {
       this.#events.onUnseen?.(describe(error))
       throw unseen(describe(error))
     })
     this.#ignoreCase = sight.ignoreCase
+    this.#seen = own
     this.#seenUs = this.#clock.monoUs()
     for (const [column, guard] of sight.guards) {
       if ((this.#defined.get(column) ?? 0) > seenAt) continue

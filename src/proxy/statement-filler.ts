@@ -44,6 +44,8 @@ export class StatementFiller {
   #held: 'text' | 'prepare' | 'filled' = 'text'
   /** Of the text that comes next. */
   #glance: Glance | undefined
+  /** The looks at guards that had begun when the command came. */
+  #begunBefore = 0
   /** A prepared statement may change the session whenever one is executed, or define these tables. */
   #preparesChanges = false
   readonly #prepares = new Set<FilledColumn>()
@@ -114,6 +116,7 @@ export class StatementFiller {
   take(command: HeldCommand): Promise<void> | undefined {
     const glance = this.#glance
     this.#glance = undefined
+    this.#begunBefore = this.#guards.begun
     try {
       const waiting =
         command.command === commands.statementExecute ? this.#execute(command) : this.#take(command, glance)
@@ -151,7 +154,7 @@ export class StatementFiller {
     if (glance.defined.length > 0 && reading.mayDefine) return this.#relay(command, glance)
     const needing = reading.inserts.filter(({ rows }) => rows.length > 0)
     for (const column of [reading.unknown, ...needing.map((each) => each.column)]) {
-      const looking = column && this.#guards.look(column)
+      const looking = column && this.#guards.look(column, this.#begunBefore)
       if (looking instanceof Promise) return looking.then(() => this.#take(command))
     }
     const isQuiet = reading.isQuiet || glance.isQuiet
@@ -215,7 +218,7 @@ export class StatementFiller {
     const statement = this.#prepared.find(command.body.readUInt32LE())
     if (statement === undefined) return this.#sendDefining(command, this.#prepares)
     if (statement === 'refused') return void this.#session.answer(command, unknownStatement)
-    const guard = this.#guards.look(statement.insert.column)
+    const guard = this.#guards.look(statement.insert.column, this.#begunBefore)
     if (guard instanceof Promise) return guard.then(() => this.#execute(command))
     const outcome = this.#prepared.execute(command, statement, guard, this.#facts)
     return outcome === 'ask' ? this.#ask().then(() => this.#execute(command)) : outcome

@@ -1,5 +1,4 @@
 /** Tables that the database guards, as `fahao proxy check` has them made. */
-import { setTimeout } from 'node:timers/promises'
 import { lookThrough } from '../../src/proxy/guards.ts'
 import { type FilledColumn, parseFilledColumn } from '../../src/proxy/sql/filled-columns.ts'
 import { password, superuser } from './database.ts'
@@ -16,6 +15,4 @@ export async function guardTables(db: MariaDb, columns: readonly string[]): Prom
   const upstream = { address: { host: '127.0.0.1', port: db.port }, isTls: false, ca: undefined }
   const { guards } = await lookThrough({ ...upstream, user: superuser, password })(filled)
   for (const { ddl } of guards.values()) for (const statement of ddl) await db.admin(statement)
-  // A proxy that saw the tables without guards looks at them again a fifth of a second later.
-  await setTimeout(300)
 }

@@ -245,12 +245,37 @@ describe('the guards of a proxy', () => {
       if (forgets-- > 0) guards.forget(order)
       return standing(columns)
     })
-    assert.deepEqual((await guards.look(order)).missing, [])
+    assert.deepEqual((await guards.look(order, 0)).missing, [])
     assert.equal(looks, 2)
-    await guards.look(order)
+    await guards.look(order, 0)
     assert.equal(looks, 2)
     guards.forget(order)
     assert.equal(guards.of(order), undefined)
+  })
+
+  test('that are missing are looked at once for all statements that wait, and not for one that came before a look', async () => {
+    const clock = new FakeClock()
+    let looks = 0
+    const guards = new Guards(
+      [order],
+      async (columns) => {
+        looks++
+        const sight = await standing(columns)
+        return {
+          ...sight,
+          guards: new Map([...sight.guards].map(([key, guard]) => [key, { ...guard, missing: ['a guard'] }])),
+        }
+      },
+      {},
+      clock,
+    )
+    await guards.look(order, guards.begun)
+    const came = guards.begun
+    const waiting = [1, 2, 3].map(() => guards.look(order, came))
+    await clock.pass(200)
+    await Promise.all(waiting)
+    assert.equal(looks, 2)
+    assert.equal(guards.look(order, came) instanceof Promise, false)
   })
 
   test('stay as they were seen while the server cannot be asked', async () => {
@@ -267,7 +292,7 @@ describe('the guards of a proxy', () => {
     assert.deepEqual(guards.of(order)?.missing, [])
     guards.forget(order)
     await assert.rejects(
-      async () => guards.look(order),
+      async () => guards.look(order, 0),
       (error) => hasCode(error, 'UNAVAILABLE'),
     )
     assert.deepEqual(reasons, ['away', 'away'])
@@ -305,6 +330,15 @@ describe('a statement that needs an id', () => {
     assert.deepEqual([statements, named], [['INSERT INTO orders (id) VALUES (7)'], []])
   })
 
+  test('is filled if the guard was made before it came, also right behind a look that saw none', async (t) => {
+    const { client, state } = await sceneWith(t)
+    client.send(3, insert)
+    assert.equal(isError(await client.reply()), 1235)
+    state.lacks = false
+    client.send(3, insert)
+    assert.equal(isError(await client.reply()), 0)
+  })
+
   test('looks at its table again once a definition of it has passed and is answered', async (t) => {
     const { client, statements, state } = await sceneWith(t)
     state.lacks = false
@@ -333,9 +367,9 @@ test('a table that was defined past the proxy is looked at for an INSERT without
   const { login, statements } = await startScene(t, undefined, undefined, clock, look)
   const client = await login()
   for (isMade of [false, true]) {
+    await clock.pass(1000)
     client.send(3, 'INSERT INTO orders VALUES (NULL, 1, 2)')
     assert.equal((await client.reply())[4], 0)
-    await clock.pass(1000)
   }
   assert.equal(statements[0], 'INSERT INTO orders VALUES (NULL, 1, 2)')
   assert.match(statements[1] ?? '', /VALUES \(LAST_INSERT_ID\(1\), 1, 2\)$/)
