@@ -37,13 +37,13 @@ export class WorkerIdCount {
     return this.#taken.length
   }
 
-  /** How many ids callers can lease of a layout with so many node bits: of `callersShare`, those that are not taken. */
+  /** How many ids callers can lease of a layout with `nodeBits`: of `callersShare`, those that are not taken. */
   free(nodeBits: number): number {
     const { first, end } = callersShare(nodeBits)
     return end - first - this.#taken.filter((id) => id >= first && id < end).length
   }
 
-  /** How many ids callers hold of those that a layout with so many node bits has room for; leased for `generator`, or for all. */
+  /** How many ids callers hold of those that a layout with `nodeBits` has room for; leased for `generator`, or for all. */
   leased(nodeBits: number, generator?: string): number {
     const fits = this.#leased.filter(({ worker }) => worker < 2 ** nodeBits)
     return generator === undefined ? fits.length : fits.filter((each) => each.generator === generator).length

@@ -10,7 +10,7 @@ import { MysqlServerModel } from './mysql-server-model.ts'
 
 /** The longest statement that is held, in bytes. */
 export const heldBytesMax = 1500
-/** A statement that waits goes on within so many turns. */
+/** The turns within which a statement that waits goes on. */
 const turnsMax = 20
 const idTimeoutMs = 1000
 

@@ -78,7 +78,7 @@ const waysMax = 10_000_000
 export function matches(text: string, pattern: string, spend: (count: number) => void): boolean {
   // As many ways there are at most to try.
   const ways = text.length ** (pattern.match(/[*+?]/g)?.length ?? 1)
-  if (ways > waysMax) throw refused('A regular expression of so many quantifiers for so long a text')
+  if (ways > waysMax) throw refused('A regular expression with several quantifiers for a long text')
   spend(ways >> 6)
   const make = () => {
     if (odd.test(pattern.replace(/\\./g, 'x')) || !plain.test(pattern))

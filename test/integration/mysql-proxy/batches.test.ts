@@ -64,7 +64,7 @@ async function connectTo(port: number): Promise<Connection> {
   return connection
 }
 
-/** Inserts so many rows; returns the insert id, and the ids of the rows in their order. */
+/** Inserts `count` rows; returns the insert id, and the ids of the rows in their order. */
 async function insert(client: Connection, table: string, count: number): Promise<[number, number[]]> {
   await client.query(`DELETE FROM ${table}`)
   const rows = Array.from({ length: count }, (_, row) => `(${row})`).join(', ')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cachedBytesMax, type Source, StatementCache } from '../../../src/postgres/statement-cache.ts'
 
-/** The statements of a text of so many characters. */
+/** The statements of a text with `characters`. */
 function scriptOf(characters: number): Source[] {
   return [{ text: 'x'.repeat(characters), heldBytes: 0, compile: () => assert.fail('it is not compiled') }]
 }

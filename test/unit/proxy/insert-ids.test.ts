@@ -14,7 +14,7 @@ function insertOf(text: string): Insert {
   return insert
 }
 
-/** What is left of `insertId` where so many rows were written, and so many had been there before. */
+/** What is left of `insertId` where rows were written, some of which had been there before. */
 function reported(filter: ReplyFilter | undefined, insertId: number, affectedRows: number, duplicates = 0) {
   const info = Buffer.from(`Records: 2  Duplicates: ${duplicates}  Warnings: 0`)
   const packet = packetOf(Buffer.concat([Buffer.from([0, affectedRows, insertId, 2, 0, 0, 0]), info]), 1)

@@ -54,7 +54,7 @@ const schema = `
   CREATE TABLE other.facts (id BIGINT NOT NULL PRIMARY KEY, fact VARCHAR(100) NOT NULL);
   CREATE VIEW order_notes AS SELECT id, note FROM orders`
 
-/** Ids of the first begin here, of the next so many later. */
+/** Where the ids of the first generator begin, and how far behind them those of the next one. */
 const [firstId, idsPerTable] = [3_200_000_000, 100_000_000]
 const filled = [
   { table: 'shop.orders', column: 'id' },
