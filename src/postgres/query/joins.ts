@@ -12,7 +12,7 @@ import { rowsOfTable, rowsWith, type Table } from './tables.ts'
 import { keyOf, type Value } from './values.ts'
 
 /** A row of each element of FROM that is joined so far. */
-export type Tuple = readonly (Row | null | undefined)[]
+export type Tuple = Frame['rows']
 
 /** What a step joins: one element of FROM, or several that are joined already. */
 export type Part = {
@@ -31,6 +31,7 @@ type Step = {
   readonly isLeft: boolean
   /** Conditions on the part alone. */
   readonly own: readonly Expression[]
+  /** Equalities by which the part is looked up. */
   readonly keys: readonly Key[]
   readonly others: readonly Expression[]
   /** Conditions that are asked once the step is done. */
@@ -99,29 +100,14 @@ function stepOf(
   after: readonly Expression[],
 ): Step {
   const isOwn = ({ uses, isOpen }: Expression) => uses !== 0 && (uses & ~part.bits) === 0 && !isOpen
-  const own: Expression[] = []
-  const keys: Key[] = []
-  const others: Expression[] = []
-  for (const condition of conditions) {
-    const key = keyOfStep(condition, isOwn, part)
-    if (key !== undefined) keys.push(key)
-    // An equality with a constant narrows the rows that are looked at, too.
-    if (isOwn(condition)) own.push(condition)
-    else if (key === undefined) others.push(condition)
-  }
+  const keys = conditions.flatMap(({ equality }): Key[] => {
+    if (equality === undefined) return []
+    const [left, right] = equality
+    if (isOwn(right) && (left.uses & part.bits) === 0) return [{ probe: left, build: right }]
+    return isOwn(left) && (right.uses & part.bits) === 0 ? [{ probe: right, build: left }] : []
+  })
+  const { own = [], others = [] } = Object.groupBy(conditions, (each) => (isOwn(each) ? 'own' : 'others'))
   return { part, isLeft, own, keys, others, after }
-}
-
-function keyOfStep(
-  { equality }: Expression,
-  isOwn: (each: Expression) => boolean,
-  { bits }: Part,
-): Key | undefined {
-  if (equality === undefined) return undefined
-  const [left, right] = equality
-  if (isOwn(right) && (left.uses & bits) === 0) return { probe: left, build: right }
-  if (isOwn(left) && (right.uses & bits) === 0) return { probe: right, build: left }
-  return undefined
 }
 
 /** The rows of a FROM. `frame.rows` is what is joined before it: nothing, but for the right side of a join. */
@@ -136,27 +122,23 @@ export function runPlan({ steps, filters }: Plan, frame: Frame): readonly Tuple[
 }
 
 function joined(step: Step, tuples: readonly Tuple[], frame: Frame): readonly Tuple[] {
-  const { part, isLeft, after } = step
-  const { outer, run, slots } = frame
+  const { part, isLeft, others, after } = step
+  const { run } = frame
   const result: Tuple[] = []
-  const { conditions, find } = accessOf(step, frame)
+  const find = finderOf(step, frame)
   for (const tuple of tuples) {
-    let isFound = false
-    for (const each of find({ rows: tuple, outer, run, slots })) {
+    const found: Frame[] = []
+    for (const each of find({ ...frame, rows: tuple })) {
       run.spend(1)
-      const rows = withPart(tuple, each)
-      const whole = { rows, outer, run, slots }
-      if (!holdAll(conditions, whole)) continue
-      isFound = true
-      if (!holdAll(after, whole)) continue
-      run.keep(1)
-      result.push(rows)
+      const next = { ...frame, rows: withPart(tuple, each) }
+      if (holdAll(others, next)) found.push(next)
     }
-    if (isFound || !isLeft) continue
-    const rows = withNulls(tuple, part.bits)
-    if (!holdAll(after, { rows, outer, run, slots })) continue
-    run.keep(1)
-    result.push(rows)
+    if (isLeft && found.length === 0) found.push({ ...frame, rows: withPart(tuple, nullsOf(part.bits)) })
+    for (const next of found) {
+      if (!holdAll(after, next)) continue
+      run.keep(1)
+      result.push(next.rows)
+    }
   }
   return result
 }
@@ -174,75 +156,49 @@ function withPart(tuple: Tuple, part: Tuple): Tuple {
   return whole
 }
 
-function withNulls(tuple: Tuple, bits: number): Tuple {
-  const whole = tuple.slice()
-  for (let item = 0; 1 << item <= bits && item < 31; item++) if (bits & (1 << item)) whole[item] = null
-  return whole
+function nullsOf(bits: number): Tuple {
+  const nulls: null[] = []
+  for (let item = 0; 1 << item <= bits && item < 31; item++) if (bits & (1 << item)) nulls[item] = null
+  return nulls
 }
 
-/** What finds the rows of a part that may join a row so far, and the conditions that are still open. */
-type Access = {
-  readonly conditions: readonly Expression[]
-  readonly find: (frame: Frame) => readonly Tuple[]
-}
-
-function accessOf(step: Step, frame: Frame): Access {
-  const { part, own, keys, others } = step
-  if (part.depends === 'tuple') {
-    const tests = keys.map(({ probe, build }) => equalityOf(probe, build))
-    return { conditions: [...own, ...tests, ...others], find: part.tuples }
-  }
-  const looked = part.table && lookUp(step, part.table, frame)
-  if (looked !== undefined) return looked
-  const { memory } = frame.run
+/**
+ * What finds the rows of a part that its own conditions hold for, and that its first key admits. The condition of the key is
+ * asked again with the others, so that a look-up only narrows what is tried.
+ */
+function finderOf(step: Step, frame: Frame): (frame: Frame) => readonly Tuple[] {
+  const { part, own, keys } = step
+  const { run } = frame
+  const holds = (tuple: Tuple) => holdAll(own, { ...frame, rows: tuple })
+  if (part.depends === 'tuple') return (each) => part.tuples(each).filter(holds)
+  const { table, item } = part.table ?? {}
+  const rows = (column: number, values: readonly Value[]) => table && rowsWith(table, column, values, run)
+  const looked = keys.find(({ build }) => build.column && rows(build.column.column, []))
+  if (looked !== undefined)
+    return (each) => {
+      const value = looked.probe.run(each)
+      const found = value === null ? [] : rows(looked.build.column!.column, [value])!
+      return tuplesOf(item!, found).filter(holds)
+    }
+  const [key] = keys
   const isShared = part.depends === 'nothing'
-  const made = (isShared ? (memory.get(step) as Index | undefined) : undefined) ?? indexOf(step, frame)
-  if (isShared) memory.set(step, made)
-  return {
-    conditions: others,
-    find(each) {
-      const key = keyOfAll(keys, 'probe', each)
-      return (key !== undefined && made.get(key)) || []
-    },
+  const known = isShared ? (run.memory.get(step) as ReadonlyMap<string, readonly Tuple[]>) : undefined
+  const all = known ? [] : part.table ? scan(part.table, own, frame) : part.tuples(frame).filter(holds)
+  const keyFor = (tuple: Tuple) => (key ? keyOf(key.build.run({ ...frame, rows: tuple })) : '')
+  const index = known ?? Map.groupBy(all, keyFor)
+  if (isShared) run.memory.set(step, index)
+  return (each) => {
+    const value = key ? key.probe.run(each) : ''
+    return (value !== null && index.get(key ? keyOf(value) : '')) || []
   }
-}
-
-type Index = ReadonlyMap<string, readonly Tuple[]>
-
-/** The rows of a part for which its own conditions hold, by their keys. */
-function indexOf({ part, own, keys }: Step, frame: Frame): Index {
-  const all = part.table ? tuplesOf(part.table.item, scan(part.table, own, frame)) : part.tuples(frame)
-  const index = new Map<string, Tuple[]>()
-  for (const tuple of all) {
-    const each = { ...frame, rows: tuple }
-    const key = part.table || holdAll(own, each) ? keyOfAll(keys, 'build', each) : undefined
-    if (key === undefined) continue
-    const known = index.get(key)
-    if (known) known.push(tuple)
-    else index.set(key, [tuple])
-  }
-  return index
-}
-
-/** The values of keys; undefined: one is null. */
-function keyOfAll(keys: readonly Key[], side: keyof Key, frame: Frame): string | undefined {
-  let all = ''
-  for (const key of keys) {
-    const value = key[side].run(frame)
-    if (value === null) return undefined
-    all += `${keyOf(value)},`
-  }
-  return all
 }
 
 function tuplesOf(item: number, rows: readonly Row[]): Tuple[] {
-  return rows.map((row) => tupleOf(item, row))
-}
-
-function tupleOf(item: number, row: Row): Tuple {
-  const tuple: Row[] = []
-  tuple[item] = row
-  return tuple
+  return rows.map((row) => {
+    const tuple: Row[] = []
+    tuple[item] = row
+    return tuple
+  })
 }
 
 /** The rows of a table for which its own conditions hold. */
@@ -250,51 +206,13 @@ function scan(
   { table, item }: NonNullable<Part['table']>,
   own: readonly Expression[],
   frame: Frame,
-): readonly Row[] {
-  const holds = (row: Row) => holdAll(own, { ...frame, rows: tupleOf(item, row) })
+): readonly Tuple[] {
+  const holds = (row: Row) => holdAll(own, { ...frame, rows: tuplesOf(item, [row])[0]! })
   for (const { membership } of own) {
     if (membership?.operand.column === undefined || membership.list.uses !== 0) continue
-    const values = membership.list.run(frame) as readonly Value[] | null
-    const found =
-      values &&
-      rowsWith(
-        table,
-        membership.operand.column.column,
-        values.filter((value) => value !== null),
-        frame.run,
-      )
-    if (found) return found.filter(holds)
+    const values = (membership.list.run(frame) as readonly Value[] | null)?.filter((value) => value !== null)
+    const found = values && rowsWith(table, membership.operand.column.column, values, frame.run)
+    if (found) return tuplesOf(item, found.filter(holds))
   }
-  return rowsOfTable(table, holds, frame.run)
-}
-
-/** Looks rows of a table up by a column that a key is; undefined: it has no such column. */
-function lookUp(
-  { own, keys, others }: Step,
-  { table, item }: NonNullable<Part['table']>,
-  { run }: Frame,
-): Access | undefined {
-  const key = keys.find(({ build }) => build.column && rowsWith(table, build.column.column, [], run))
-  if (key === undefined) return undefined
-  const rest = keys.filter((each) => each !== key).map(({ probe, build }) => equalityOf(probe, build))
-  return {
-    conditions: [...own, ...rest, ...others],
-    find(frame) {
-      const value = key.probe.run(frame)
-      return value === null ? [] : tuplesOf(item, rowsWith(table, key.build.column!.column, [value], run)!)
-    },
-  }
-}
-
-function equalityOf(probe: Expression, build: Expression): Expression {
-  return {
-    type: probe.type,
-    modifier: -1,
-    uses: probe.uses | build.uses,
-    isOpen: true,
-    run(frame) {
-      const [left, right] = [probe.run(frame), build.run(frame)]
-      return left !== null && right !== null && keyOf(left) === keyOf(right)
-    },
-  }
+  return tuplesOf(item, rowsOfTable(table, holds, frame.run))
 }
