@@ -7,7 +7,7 @@
  */
 
 import { Output } from './output.ts'
-import { binaryOfValue } from './query/binary-output.ts'
+import { binaryOfValue } from './query/binary.ts'
 import type { Column, Row } from './query/expression.ts'
 import type { Objects } from './query/objects.ts'
 import { textOfValue } from './query/text-output.ts'
@@ -40,7 +40,7 @@ export function encodeRows(
   objects: Objects,
   formats: Formats,
 ): MadeRows {
-  const isTwice = formats === 'both' && rows.length > 0 && hasBinary(rows, columns, objects)
+  const isTwice = formats === 'both' && rows.length > 0 && hasBinary(rows, columns)
   const own = formats === 'both' ? [] : formats
   output.clear()
   const chunks: Buffer[] = []
@@ -72,15 +72,15 @@ export function encodeRows(
 
 function cellOf(value: Value, type: number, format: number, objects: Objects): string | Uint8Array | null {
   if (value === null) return null
-  return format === 0 ? textOfValue(value, type, objects) : binaryOfValue(value, type, objects)
+  return format === 0 ? textOfValue(value, type, objects) : binaryOfValue(value, type)
 }
 
 /** Whether the types of all columns have a binary form here. */
-function hasBinary(rows: readonly Row[], columns: readonly Column[], objects: Objects): boolean {
+function hasBinary(rows: readonly Row[], columns: readonly Column[]): boolean {
   return columns.every(({ type }, index) => {
     const row = rows.find((each) => each[index] !== null)
     try {
-      if (row !== undefined) binaryOfValue(row[index]!, type, objects)
+      if (row !== undefined) binaryOfValue(row[index]!, type)
       return true
     } catch (error) {
       if (error instanceof SqlError) return false

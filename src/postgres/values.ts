@@ -1,7 +1,6 @@
 /** The forms of values on the wire. Binary forms are those of PostgreSQL's `…send` and `…recv` functions. */
 import { protocolViolation } from './errors.ts'
-import { valueOfBinary } from './query/binary-input.ts'
-import { binaryOfValue } from './query/binary-output.ts'
+import { binaryOfValue, valueOfBinary } from './query/binary.ts'
 import { valueOfText } from './query/text-input.ts'
 import { textOfValue } from './query/text-output.ts'
 import { typeOf } from './query/types.ts'
@@ -74,7 +73,7 @@ const noObjects = undefined as never
 /** The form of a text value in a format. */
 export function encoded(value: string | null, type: number, format: number): string | Uint8Array | null {
   if (value === null || format === 0 || texts.has(type)) return value
-  return binaryOfValue(valueOfText(value, type, noObjects), type, plainOids)
+  return binaryOfValue(valueOfText(value, type, noObjects), type)
 }
 
 /** A whole number from the text form of a parameter. 22P02, 22003. */

@@ -4,12 +4,12 @@ import { SqlError } from '../sql-error.ts'
 import { functionNames, schemas } from './catalogue.ts'
 import type { Run } from './expression.ts'
 import { type Definition, define, defineSet, type Implementation } from './function-table.ts'
-import { type Keyword, keywords } from './keywords.ts'
+import { keywords } from './quoting.ts'
 import { sequenceOidMin } from './snapshot.ts'
 import { findType } from './text-input.ts'
 import { refused } from './tree.ts'
 import { formatType, oids, relationOf, typeOf } from './types.ts'
-import { RowValue, type Value } from './values.ts'
+import type { Value } from './values.ts'
 import { databaseRows } from './written-rows.ts'
 
 /** pg_encoding_to_char: the encodings of servers and clients by their numbers (`pg_wchar.h`). */
@@ -70,9 +70,11 @@ const categories: Readonly<Record<string, string>> = {
   R: 'reserved',
 }
 
-function keywordRow({ word, category, isBareLabel }: Keyword): RowValue {
-  const description = isBareLabel ? 'can be bare label' : 'requires AS'
-  return new RowValue([], [], [word, category, isBareLabel, categories[category]!, description])
+function keywordRows(): Value[] {
+  return [...keywords].map(([word, [category, bare]]) => {
+    const description = bare === '1' ? 'can be bare label' : 'requires AS'
+    return [word, category, bare === '1', categories[category]!, description]
+  })
 }
 
 const searchPath = ['pg_catalog', 'public']
@@ -209,7 +211,7 @@ export const catalogueFunctions: readonly Definition[] = [
   defineSet('pg_options_to_table(_text) record', () => [], 'option_name text, option_value text'),
   defineSet(
     'pg_get_keywords() record',
-    () => keywords.map(keywordRow),
+    keywordRows,
     'word text, catcode char, barelabel bool, catdesc text, baredesc text',
   ),
 ]

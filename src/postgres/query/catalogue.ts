@@ -1,7 +1,7 @@
 /** PostgreSQL's own relations, columns, types and functions as the facts of which catalogues show rows. */
 import { functionsFacts } from './facts/functions.ts'
 import { hasItems } from './text-output.ts'
-import { allRelations, allTypes, baseOf, formatType, oids, type Relation, typeOf } from './types.ts'
+import { allRelations, allTypes, formatType, type Relation, typeOf } from './types.ts'
 import type { Value } from './values.ts'
 import type { Facts } from './written-tables.ts'
 
@@ -56,44 +56,15 @@ function relationFacts(relation: Relation, user: string): Facts {
   }
 }
 
-const precisions: Readonly<Record<number, number>> = {
-  [oids.int2]: 16,
-  [oids.int4]: 32,
-  [oids.int8]: 64,
-  [oids.float4]: 24,
-  [oids.float8]: 53,
-}
-
-function columnFacts(relation: Relation, number: number, database: string): Facts {
+function columnFacts(relation: Relation, number: number): Facts {
   const { name, type, notNull, hasDefaultCollation } = relation.columns[number - 1]!
-  const facts = typeOf(type)!
-  const plain = baseOf(type)
-  const modifier = facts.baseModifier
-  const precision = precisions[plain] ?? null
-  const isDomain = facts.kind === 'd'
-  const collation = facts.collation === 0 || hasDefaultCollation ? null : 'C'
-  const isText = plain === oids.text || plain === oids.varchar
-  const characters = isText && modifier >= 0 ? modifier - 4 : null
+  const hasNoCollation = typeOf(type)!.collation === 0
   return {
     ...schemaFacts(relation.isInformation),
     ...{ relation: relation.oid, table: relation.name, column: name, number, notNull, ...sizes(type) },
-    ...{ characters, bytes: !isText ? null : characters === null ? 2 ** 30 : characters * 4 },
     dimensions: hasItems(type) && relation.kind === 'r' ? 1 : 0,
-    ownCollation: hasDefaultCollation ? 100 : collation === null ? 0 : 950,
-    isUpdatable:
-      relation.kind === 'r' || /^pg_(?:group|stat_database_conflicts)$/.test(relation.name) ? 'YES' : 'NO',
+    ownCollation: hasDefaultCollation ? 100 : hasNoCollation ? 0 : 950,
     isNullable: notNull ? 'NO' : 'YES',
-    dataType: hasItems(type) ? 'ARRAY' : formatType(plain),
-    plainName: typeOf(plain)!.name,
-    ...{
-      precision,
-      radix: plain === oids.numeric ? 10 : precision && 2,
-      scale: plain === oids.float4 || plain === oids.float8 ? null : precision && 0,
-    },
-    fraction: plain === oids.timestamptz || plain === oids.interval ? (modifier >= 0 ? modifier : 6) : null,
-    ...{ domain: isDomain ? facts.name : null, domainSchema: isDomain ? 'information_schema' : null },
-    ...{ domainCatalog: isDomain ? database : null, collationCatalog: collation && database },
-    ...{ collationSchema: collation && 'pg_catalog', collationName: collation },
   }
 }
 
@@ -139,6 +110,8 @@ export const functionSignatures: ReadonlyMap<string, number> = new Map(
 /** Functions that read and write values of types, by oid; those of sequences and access methods. */
 export const functionNames: ReadonlyMap<number, string> = new Map([
   ...functions.map(({ oid, name }) => [oid as number, name as string] as const),
+  [3816, 'array_typanalyze'],
+  [3916, 'range_typanalyze'],
   ...'heap_tableam_handler bthandler hashhandler gisthandler ginhandler spghandler brinhandler'
     .split(' ')
     .map((name, index) => [index === 0 ? 3 : 329 + index, name] as const),
@@ -155,7 +128,7 @@ export function ownFactsOf(table: string, database: string, user: string): reado
     case 'pg_attribute':
     case 'columns':
       return [...allRelations()].flatMap((relation) =>
-        relation.columns.map((_, index) => ({ ...columnFacts(relation, index + 1, database), database })),
+        relation.columns.map((_, index) => ({ ...columnFacts(relation, index + 1), database })),
       )
     case 'pg_type':
       return [...allTypes()].map(({ oid }) => typeFacts(oid))

@@ -7,7 +7,7 @@
  */
 import type { Node } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
-import { valueOfBinary } from './binary-input.ts'
+import { valueOfBinary } from './binary.ts'
 import { ParameterTypes } from './coercion.ts'
 import type { Column, Query, Row, Run, SessionFacts } from './expression.ts'
 import { Objects } from './objects.ts'

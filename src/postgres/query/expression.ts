@@ -100,8 +100,6 @@ export type Column = {
   readonly modifier: number
   readonly source?: ColumnSource
   readonly fields?: readonly Field[]
-  /** Whether its values are not known here: it cannot be read. */
-  readonly isUnknown?: boolean
 }
 
 /** A query that is analysed. */

@@ -21,7 +21,7 @@ import {
   typeNameOf,
 } from './tree.ts'
 import { arrayOf, formatType, isArray, oids, typeNamed } from './types.ts'
-import type { RowValue, Value } from './values.ts'
+import type { Value } from './values.ts'
 
 /** Analyses an expression. Throws 0A000 for what is not known here. */
 export function analyse(node: Node | undefined, scope: Scope): Expression {
@@ -355,7 +355,7 @@ export function fieldOf(row: Expression, name: string, at?: number): Expression 
   const { run } = row
   return combined(row.fields![index]!.type, [row], (frame) => {
     const value = run(frame)
-    return value === null ? null : (value as RowValue).values[index]!
+    return value === null ? null : (value as readonly Value[])[index]!
   })
 }
 

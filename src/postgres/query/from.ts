@@ -19,7 +19,6 @@ import type { Binding, Item, Scope } from './scope.ts'
 import { findTable } from './tables.ts'
 import { builtInName, failure, kindOf, namesOf, refused } from './tree.ts'
 import { oids } from './types.ts'
-import { RowValue, type Value } from './values.ts'
 
 type Steps = {
   readonly parts: { readonly part: Part; readonly isLeft: boolean; readonly on: Expression[] }[]
@@ -211,15 +210,12 @@ function functionOf(
     const lists = plain ? [[plain.run(frame)]] : (calls ?? [one!]).map((each) => itemsOf(each, frame))
     const length = Math.max(...lists.map((list) => list.length))
     return Array.from({ length }, (_, index) => {
-      const row = lists.flatMap((list) => fieldsOf(list[index] ?? null))
+      // A call that gives rows gives lists of their fields.
+      const row = lists.flatMap((list) => (one?.fields ? (list[index] as Row) : [list[index] ?? null]))
       return ordinality ? [...row, BigInt(index + 1)] : row
     })
   }
   return leaf(item, uses !== 0 ? 'tuple' : isOpen ? 'outer' : 'nothing', rows)
-}
-
-function fieldsOf(value: Value): readonly Value[] {
-  return value instanceof RowValue ? value.values : [value]
 }
 
 function renamed(columns: readonly Column[], alias: Alias | undefined): readonly Column[] {

@@ -1,13 +1,25 @@
-/** Names as SQL writes and reads them. */
-
+/** Names as SQL writes and reads them, and its key words (PostgreSQL's manual, appendix C). */
 import { SqlError } from '../sql-error.ts'
-import { columnWords, functionWords, reservedWords } from './keywords.ts'
+import { keywordsFacts } from './facts/keywords.ts'
+
+/**
+ * Every key word: its category (U: a name everywhere; C: no function or type; T: no column or table; R: reserved), and `1`
+ * where it labels a column without AS.
+ */
+export const keywords: ReadonlyMap<string, readonly [category: string, isBareLabel: string]> = new Map(
+  keywordsFacts
+    .trim()
+    .split(/[\n;]/)
+    .map((line) => {
+      const [word = '', category = '', isBareLabel = ''] = line.split(' ')
+      return [word, [category, isBareLabel]]
+    }),
+)
 
 /** quote_ident: the name, in quotes where SQL needs them. */
 export function quoteIdentifier(name: string): string {
-  const isPlain = /^[a-z_][a-z0-9_]*$/.test(name)
-  if (isPlain && !reservedWords.has(name) && !functionWords.has(name) && !columnWords.has(name)) return name
-  return `"${name.replaceAll('"', '""')}"`
+  const isPlain = /^[a-z_][a-z0-9_]*$/.test(name) && (keywords.get(name)?.[0] ?? 'U') === 'U'
+  return isPlain ? name : `"${name.replaceAll('"', '""')}"`
 }
 
 /** Longer texts name no generator: names have at most 256 bytes. */

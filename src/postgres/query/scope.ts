@@ -3,10 +3,9 @@
 import type { SelectStmt } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
 import type { ParameterTypes } from './coercion.ts'
-import type { Column, Expression, Frame, Query, Row, Run } from './expression.ts'
+import type { Column, Expression, Frame, Query, Run } from './expression.ts'
 import { failure, refused } from './tree.ts'
-import { oids } from './types.ts'
-import { RowValue, type Value } from './values.ts'
+import { known, type Value } from './values.ts'
 
 /** An element of FROM. */
 export type Item = {
@@ -132,7 +131,9 @@ export class Scope {
     if (found.length > 1) throw new SqlError('42702', `column reference "${name}" is ambiguous`)
     if (found.length === 1) return found[0]
     const item = this.items.findIndex((each) => each.name === name)
-    return item < 0 ? undefined : this.wholeRow(item)
+    if (item < 0) return undefined
+    if (this.items[item]!.isScalar) return this.read(item, 0)
+    throw refused(`The row ${name} as a value`)
   }
 
   #qualified(names: readonly string[], at?: number): Expression | undefined {
@@ -156,32 +157,17 @@ export class Scope {
 
   /** A column of an element of FROM. */
   read(item: number, column: number): Expression {
-    const { name, type, modifier, source, fields, isUnknown } = this.items[item]!.columns[column]!
-    if (isUnknown) throw refused(`The column ${name} of ${this.items[item]!.name}`)
+    const { type, modifier, source, fields } = this.items[item]!.columns[column]!
     return {
       type,
       modifier,
-      run: (frame) => frame.rows[item]?.[column] ?? null,
+      run: (frame) => known(frame.rows[item]?.[column] ?? null),
       uses: 1 << item,
       isOpen: false,
       column: { item, column },
       ...(source && { source }),
       ...(fields && { fields }),
     }
-  }
-
-  /** The row of an element of FROM; of a function that gives values: its value. */
-  wholeRow(item: number): Expression {
-    const { columns, isScalar } = this.items[item]!
-    if (isScalar) return this.read(item, 0)
-    const fields = columns.map(({ name, type }) => ({ name, type }))
-    const names = fields.map(({ name }) => name)
-    const types = fields.map(({ type }) => type)
-    const row = (frame: Frame): Value => {
-      const values: Row | null | undefined = frame.rows[item]
-      return values ? new RowValue(names, types, values) : null
-    }
-    return { type: oids.record, modifier: -1, run: row, uses: 1 << item, isOpen: false, fields }
   }
 
   /** Of grouped rows only their keys are known. */

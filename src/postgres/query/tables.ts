@@ -6,7 +6,7 @@ import { sequenceName } from './quoting.ts'
 import { type SequenceFacts, sequenceOidMin } from './snapshot.ts'
 import { refused } from './tree.ts'
 import { baseOf, oids, type Relation, relationNamed, relationOf, typeOf } from './types.ts'
-import { keyOf, type Value } from './values.ts'
+import { keyOf, unknownHere, type Value } from './values.ts'
 import { databaseRows, emptyTables, ownRows, sequenceRows } from './written-rows.ts'
 import { type Facts, type Template, templateOf } from './written-tables.ts'
 
@@ -23,9 +23,6 @@ const sequenceColumns: readonly Column[] = [
   { name: 'log_cnt', type: oids.int8, modifier: -1 },
   { name: 'is_called', type: oids.bool, modifier: -1 },
 ]
-
-/** Columns of tables whose other ones are not known here. */
-const knownColumns: Readonly<Record<string, readonly string[]>> = { pg_settings: ['name', 'setting'] }
 
 /**
  * The table of a qualified name. A name that no relation of PostgreSQL's has is that of a sequence, which is looked up when the
@@ -51,7 +48,6 @@ function columnOf(relation: Relation, index: number): Column {
   return {
     ...{ name, type: baseOf(type), modifier: kind === 'd' ? baseModifier : -1 },
     source: { table: relation.oid, number: index + 1 },
-    ...(knownColumns[relation.name]?.includes(name) === false && { isUnknown: true }),
   }
 }
 
@@ -93,7 +89,7 @@ function rowsBeside({ oid, name }: Table, run: Run): readonly Row[] {
 function madeRows(relation: Relation, name: string, { session }: Run): readonly Row[] {
   const { user, database, backendId, settings, cursors } = session
   if (name === 'pg_settings')
-    return settings.map(([key, value]) => relation.columns.map((_, at) => [key, value][at] ?? null))
+    return settings.map(([key, value]) => relation.columns.map((_, at) => [key, value][at] ?? unknownHere))
   if (name === 'pg_cursors')
     return cursors.map((each) => [each.name, each.text, each.isHeld, false, !each.isForward, each.sinceUs])
   const own = ownFactsOf(name, database, user)
@@ -170,22 +166,19 @@ export function rowsOfTable(table: Table, holds: (row: Row) => boolean, run: Run
   return rows
 }
 
-/** The columns of sequences that differ. */
+const someSequence = { ...{ start: 1n, increment: 1n, min: 1n, max: 1n, cache: 1n }, dataType: 'bigint' } as const
 const ownColumns: readonly string[] = ['oid', 'relname', 'relfilenode', 'objid']
-const example = { name: '', oid: sequenceOidMin, start: 1n, increment: 1n, min: 1n, max: 1n, cache: 1n }
 
 /** Whether a condition excludes all sequences by columns that are the same for all of them. */
 function excludesSequences(table: Table, holds: (row: Row) => boolean, run: Run): boolean {
   if (table.name !== 'pg_class' && table.name !== 'pg_depend') return false
-  const [row] = rowsOfSequence(table, { ...example, dataType: 'bigint' }, run)
-  let isShared = true
-  const watched = new Proxy(row!, {
-    get(target, key) {
-      isShared &&= typeof key === 'string' && !ownColumns.includes(table.columns[Number(key)]?.name ?? 'oid')
-      return Reflect.get(target, key)
-    },
-  })
-  return !holds(watched) && isShared
+  const [row] = rowsOfSequence(table, { ...someSequence, name: '', oid: sequenceOidMin }, run)
+  const shared = row!.map((value, at) => (ownColumns.includes(table.columns[at]!.name) ? unknownHere : value))
+  try {
+    return !holds(shared)
+  } catch {
+    return false
+  }
 }
 
 /** The one row of a sequence as a table. */

@@ -9,7 +9,7 @@ import { quoteIdentifier } from './quoting.ts'
 import { itemType, lowerBound } from './text-output.ts'
 import { refused } from './tree.ts'
 import { oids } from './types.ts'
-import { RowValue, type Value } from './values.ts'
+import type { Value } from './values.ts'
 
 type List = readonly Value[]
 
@@ -23,14 +23,6 @@ function arrayToString(run: Run, list: List, type: number, delimiter: string): s
 /** The JSON of a value. Throws 0A000 for types whose JSON is not known here. */
 function jsonText(run: Run, value: Value, type: number): string {
   if (value === null) return 'null'
-  if (value instanceof RowValue)
-    return `{${joined(
-      run,
-      value.values.map(
-        (each, index) => `${JSON.stringify(value.names[index])}:${jsonText(run, each, value.types[index]!)}`,
-      ),
-      ',',
-    )}}`
   if (typeof value === 'boolean' || [oids.int2, oids.int4, oids.int8].includes(type as never))
     return String(value)
   if (type === oids.json) return value as string
@@ -77,7 +69,6 @@ export const textFunctions: readonly Definition[] = [
     arrayToString(run, list as List, type!, asText(delimiter!)),
   ),
   define('json_build_object(any…)? json', jsonObject),
-  define('row_to_json(record) json', (run, [row]) => jsonText(run, row!, oids.record)),
   defineSet('generate_series(int4,int4) int4', (run, [from, to]) =>
     series(run, BigInt(from as number), BigInt(to as number), Number),
   ),

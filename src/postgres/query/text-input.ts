@@ -1,7 +1,6 @@
 /** Values from their text form, as PostgreSQL's input functions read it. A text of which this is not sure is refused. */
 import { SqlError } from '../sql-error.ts'
-import { reservedWords } from './keywords.ts'
-import { splitName } from './quoting.ts'
+import { keywords, splitName } from './quoting.ts'
 import { refused } from './tree.ts'
 import { baseOf, elementOf, formatType, isArray, oids, typeNamed } from './types.ts'
 import type { Value } from './values.ts'
@@ -132,7 +131,7 @@ export function findType(text: string): number {
   const type = typeNamed(names.at(-1)!, names.at(-2))
   const isOdd =
     long === undefined && /^(?:char|bit|float|dec|character|interval|time\w*|setof)$/.test(names[0]!)
-  if ((isOdd && !plain.startsWith('"')) || (type === undefined && reservedWords.has(names[0]!)))
+  if ((isOdd && !plain.startsWith('"')) || (type === undefined && keywords.get(names[0]!)?.[0] === 'R'))
     throw refused(`The type "${text}"`)
   if (type === undefined) return 0
   return isList ? type.array : type.oid

@@ -1,22 +1,19 @@
 /**
  * Values while a statement is evaluated. bool: boolean; int2, int4, oid, xid, reg…, float4: number; int8: bigint; timestamps:
- * bigint, µs since 2000; arrays: arrays; rows: `RowValue`; all other types: their text.
+ * bigint, µs since 2000; arrays and rows: lists; all other types: their text.
  */
+import { refused } from './tree.ts'
 
 /** A value of any type; null is SQL's NULL. */
-export type Value = null | boolean | number | bigint | string | readonly Value[] | RowValue
+export type Value = null | boolean | number | bigint | string | readonly Value[]
 
-/** A value of a row type. */
-export class RowValue {
-  readonly names: readonly string[]
-  readonly types: readonly number[]
-  readonly values: readonly Value[]
+/** Stands in rows of catalogues for a value that is not known here. */
+export const unknownHere: Value = Object.freeze([])
 
-  constructor(names: readonly string[], types: readonly number[], values: readonly Value[]) {
-    this.names = names
-    this.types = types
-    this.values = values
-  }
+/** A value of a row. Throws 0A000 for one that is not known here. */
+export function known(value: Value): Value {
+  if (value === unknownHere) throw refused('A value of this column')
+  return value
 }
 
 /** Compares two values of one type, neither null: negative, 0 or positive. Text compares by its characters' code, as in "C". */
@@ -46,7 +43,7 @@ function compareLists(left: readonly Value[], right: readonly Value[]): number {
 
 /** A text that is the same for values of one type that are equal, null included. */
 export function keyOf(value: Value): string {
-  if (value === null) return 'n'
+  if (known(value) === null) return 'n'
   if (typeof value === 'string') return `s${value.length}:${value}`
   return Array.isArray(value) ? `[${value.map(keyOf).join()}]` : String(value)
 }

@@ -1,6 +1,6 @@
 /** Rows from texts (`written-rows.ts`), with values of a session or a sequence in them. */
 import { oids, type Relation, typeOf } from './types.ts'
-import type { Value } from './values.ts'
+import { unknownHere, type Value } from './values.ts'
 
 /** The values of `$name`. */
 export type Facts = Readonly<Record<string, Value>>
@@ -9,8 +9,6 @@ type Field = (facts: Facts) => Value
 
 /** Rows that are read, to be made of facts. */
 export type Template = {
-  /** Whether the rows depend on facts. */
-  readonly isOpen: boolean
   rows(facts: Facts): Value[][]
 }
 
@@ -21,16 +19,14 @@ export function templateOf(relation: Relation, text: string): Template {
   const makers = lines.map((line) => {
     const fields = line.trim().split('|')
     return relation.columns.map(({ name, type, notNull }): Field => {
+      if (names.includes('*') && !names.includes(name)) return () => unknownHere
       const field = names.includes(name) ? fields[names.indexOf(name)]! : undefined
       const constant =
         field === undefined ? (notNull ? emptyOf(type) : null) : field === '~' ? null : undefined
       return constant === undefined ? fieldOf(field!, type) : () => constant
     })
   })
-  return {
-    isOpen: text.includes('$'),
-    rows: (facts) => makers.map((fields) => fields.map((field) => field(facts))),
-  }
+  return { rows: (facts) => makers.map((fields) => fields.map((field) => field(facts))) }
 }
 
 function fieldOf(text: string, type: number): Field {
