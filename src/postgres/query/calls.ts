@@ -1,12 +1,12 @@
 /** Calls of functions, of aggregates and of row_number() (PostgreSQL's manual, chapters 4.2.6 to 4.2.8). */
 import type { FuncCall, Node, WindowDef } from 'libpg-query'
 import { catalogueFunctions } from './catalogue-functions.ts'
-import { coerced, objects, texts } from './coercion.ts'
+import { coerced, objects, settled, texts } from './coercion.ts'
 import { combined, type Expression, type Field, type Frame, type Run } from './expression.ts'
 import { type Definition, FunctionTable, pseudo } from './function-table.ts'
 import { isOrdered, joined } from './operators.ts'
 import type { Scope } from './scope.ts'
-import { comparing, type SortKey, sortKeyOf } from './sorting.ts'
+import { comparing, sortKeyOf } from './sorting.ts'
 import { textFunctions } from './text-functions.ts'
 import { itemType } from './text-output.ts'
 import { builtInName, failure, refused } from './tree.ts'
@@ -98,9 +98,10 @@ export function callOf(scope: Scope, name: string, args: readonly Expression[], 
   const call = findCall(scope, name, args, at)
   const { definition, result, fields } = call
   if (definition.set !== undefined) {
-    if (scope.sets === undefined) throw refused(`${name} in this place`, at)
+    const { sets } = scope.clause
+    if (sets === undefined) throw refused(`${name} in this place`, at)
     const slot = scope.slot(result)
-    scope.sets.push({ slot: slot.slot, run: (frame) => itemsOf(call, frame) })
+    sets.push({ slot: slot.slot, run: (frame) => itemsOf(call, frame) })
     return { ...slot, uses: 0, ...(fields && { fields }) }
   }
   const { isStrict, isVolatile, call: run } = definition
@@ -131,29 +132,18 @@ type Aggregate = {
 
 function analyseAggregate(name: string, call: FuncCall, scope: Scope, analyse: Analyse): Expression {
   const { location: at, agg_order = [] } = call
-  const { aggregates, groups } = scope
+  const { aggregates } = scope.clause
   if (aggregates === undefined)
     throw failure('42803', `aggregate functions are not allowed in this place: ${name}`, at)
   // Its arguments are about the rows of a group.
-  scope.aggregates = undefined
-  scope.groups = undefined
-  const { sets, windows } = scope
-  scope.sets = undefined
-  scope.windows = undefined
-  let args: readonly Expression[]
-  let order: readonly SortKey[]
-  try {
-    args = (call.args ?? []).map((arg) => analyse(arg, scope))
-    order = agg_order.map((key) => sortKeyOf(key, (node) => analyse(node, scope), at))
-  } finally {
-    Object.assign(scope, { aggregates, groups, sets, windows })
-  }
+  const { args, order } = scope.within({}, () => ({
+    args: (call.args ?? []).map((arg) => analyse(arg, scope)),
+    order: agg_order.map((key) => sortKeyOf(key, (node) => analyse(node, scope), at)),
+  }))
   if (args.length > 0 && args.every(({ uses, isOpen, isVolatile }) => uses === 0 && isOpen && !isVolatile))
     throw refused('An aggregate of a query around', at)
   if (name === 'array_agg' && args[0]?.type === oids.unknown) throw refused(`${name} of an open type`, at)
-  const items = args.map((arg) =>
-    coerced(scope.parameters, arg, arg.type === oids.unknown ? oids.text : arg.type, at),
-  )
+  const items = args.map((arg) => settled(scope.parameters, arg))
   const aggregate = aggregateOf(name, items, call.agg_star === true, at)
   const slot = scope.slot(aggregate.result)
   const compare = comparing(order)
@@ -236,20 +226,13 @@ function analyseWindow(
   analyse: Analyse,
   at?: number,
 ): Expression {
-  if (name !== 'row_number' || args.length > 0 || over.name || over.refname || scope.windows === undefined)
+  const { windows, ...others } = scope.clause
+  if (name !== 'row_number' || args.length > 0 || over.name || over.refname || windows === undefined)
     throw refused(`${name} as a window function`, at)
-  const { windows } = scope
-  scope.windows = undefined
-  const partition = (over.partitionClause ?? []).map((key) => {
-    const expression = analyse(key, scope)
-    return coerced(
-      scope.parameters,
-      expression,
-      expression.type === oids.unknown ? oids.text : expression.type,
-    )
-  })
-  const order = (over.orderClause ?? []).map((key) => sortKeyOf(key, (node) => analyse(node, scope), at))
-  scope.windows = windows
+  const { partition, order } = scope.within(others, () => ({
+    partition: (over.partitionClause ?? []).map((key) => settled(scope.parameters, analyse(key, scope))),
+    order: (over.orderClause ?? []).map((key) => sortKeyOf(key, (node) => analyse(node, scope), at)),
+  }))
   const slot = scope.slot(oids.int8)
   windows.push({ slot: slot.slot, partition, compare: comparing(order) })
   return slot

@@ -144,6 +144,11 @@ export function cast(
   })
 }
 
+/** An expression whose open type becomes text. */
+export function settled(parameters: ParameterTypes, expression: Expression): Expression {
+  return expression.type === oids.unknown ? cast(parameters, expression, oids.text) : expression
+}
+
 /** Whether a value is the same in both types. */
 function isRelabelled(from: number, to: number): boolean {
   if (texts.has(from) && texts.has(to)) return to !== oids.name

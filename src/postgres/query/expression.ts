@@ -146,6 +146,17 @@ export function combined(
   }
 }
 
+/** OR of what `ask` says of some items, or AND where `decisive` is false: they are asked until one decides. */
+export function decided<T>(decisive: boolean, items: readonly T[], ask: (item: T) => Value): Value {
+  let result: Value = !decisive
+  for (const item of items) {
+    const value = ask(item)
+    if (value === decisive) return decisive
+    if (value === null) result = null
+  }
+  return result
+}
+
 /** An expression with one value. */
 export function constant(type: number, value: Value): Expression {
   return { type, modifier: -1, run: () => value, uses: 0, isOpen: false }

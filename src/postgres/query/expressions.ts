@@ -1,11 +1,28 @@
 /** Expressions of the parse tree, analysed: their types are known, and what they do (PostgreSQL's manual, chapter 4.2). */
-import type { A_Const, A_Expr, A_Indirection, CaseExpr, Node } from 'libpg-query'
+import type {
+  A_ArrayExpr,
+  A_Const,
+  A_Expr,
+  A_Indirection,
+  BoolExpr,
+  CaseExpr,
+  CoalesceExpr,
+  CollateClause,
+  ColumnRef,
+  FuncCall,
+  Node,
+  NullTest,
+  ParamRef,
+  SQLValueFunction,
+  SubLink,
+  TypeCast,
+} from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
 import { analyseCall, callOf } from './calls.ts'
 import { keywordFunctions } from './catalogue-functions.ts'
-import { cast, coerced, commonType, integers, texts } from './coercion.ts'
-import { combined, constant, type Expression } from './expression.ts'
-import { applied, findOperator, fits, prefixed } from './operators.ts'
+import { cast, coerced, commonType, integers, settled, texts } from './coercion.ts'
+import { combined, constant, decided, type Expression } from './expression.ts'
+import { applied, appliedToEach, findOperator, fits, prefixed } from './operators.ts'
 import type { Scope } from './scope.ts'
 import { analyseSubLink } from './subqueries.ts'
 import { hasItems, itemType, lowerBound } from './text-output.ts'
@@ -23,52 +40,37 @@ import {
 import { arrayOf, formatType, isArray, oids, typeNamed } from './types.ts'
 import type { Value } from './values.ts'
 
+type Analyser = (body: never, scope: Scope, at?: number) => Expression
+
+/** What analyses the kinds of nodes. */
+const analysers: Readonly<Record<string, Analyser>> = {
+  A_ArrayExpr: analyseArray,
+  A_Const: analyseConstant,
+  A_Expr: analyseOperator,
+  A_Indirection: analyseIndirection,
+  BoolExpr: analyseLogic,
+  CaseExpr: (body: CaseExpr, scope) => withoutSets(scope, () => analyseCase(body, scope)),
+  CoalesceExpr: (body: CoalesceExpr, scope, at) => withoutSets(scope, () => analyseCoalesce(body, scope, at)),
+  CollateClause: analyseCollation,
+  ColumnRef: ({ fields }: ColumnRef, scope, at) => scope.column(namesOf(fields), at),
+  FuncCall: (body: FuncCall, scope) => analyseCall(body, scope, analyse),
+  NullTest: analyseNullTest,
+  ParamRef: analyseParameter,
+  SQLValueFunction: ({ op }: SQLValueFunction, scope, at) =>
+    callOf(scope, keywordFunction(op ?? '', at), [], at),
+  SubLink: (body: SubLink, scope) => analyseSubLink(body, scope, analyse),
+  TypeCast: analyseCast,
+}
+
 /** Analyses an expression. Throws 0A000 for what is not known here. */
 export function analyse(node: Node | undefined, scope: Scope): Expression {
   if (node === undefined) throw refused('This form of an expression')
   const at = locationOf(node)
-  const key = scope.groups?.get(textOfTree(node))
+  const key = scope.clause.groups?.get(textOfTree(node))
   if (key !== undefined) return key
-  if ('A_Const' in node) return analyseConstant(node.A_Const)
-  if ('ColumnRef' in node) {
-    const names = namesOf(node.ColumnRef.fields)
-    return scope.column(names, at)
-  }
-  if ('A_Expr' in node) return analyseOperator(node.A_Expr, scope)
-  if ('BoolExpr' in node) return analyseLogic(node.BoolExpr.boolop, node.BoolExpr.args ?? [], scope)
-  if ('TypeCast' in node) return analyseCast(node.TypeCast.arg, node.TypeCast.typeName, scope)
-  if ('FuncCall' in node) return analyseCall(node.FuncCall, scope, analyse)
-  if ('CaseExpr' in node) return withoutSets(scope, () => analyseCase(node.CaseExpr, scope))
-  if ('SubLink' in node) return analyseSubLink(node.SubLink, scope, analyse)
-  if ('ParamRef' in node) return analyseParameter(node.ParamRef.number ?? 0, scope)
-  if ('NullTest' in node) return analyseNullTest(node.NullTest.arg, node.NullTest.nulltesttype, scope)
-  if ('CoalesceExpr' in node)
-    return withoutSets(scope, () => {
-      const { items, type } = unified(node.CoalesceExpr.args ?? [], scope, at)
-      return combined(type, items, (frame) => {
-        for (const item of items) {
-          const value = item.run(frame)
-          if (value !== null) return value
-        }
-        return null
-      })
-    })
-  if ('A_ArrayExpr' in node) return analyseArray(node.A_ArrayExpr.elements ?? [], scope, at)
-  if ('A_Indirection' in node) return analyseIndirection(node.A_Indirection, scope)
-  if ('CollateClause' in node) {
-    const operand = analyse(node.CollateClause.arg, scope)
-    const name = namesOf(node.CollateClause.collname).at(-1) ?? ''
-    if (!['default', 'C'].includes(name) || !(texts.has(operand.type) || operand.type === oids.unknown))
-      throw refused(`COLLATE ${name} of ${formatType(operand.type)}`, at)
-    return operand
-  }
-  if ('SQLValueFunction' in node) {
-    const { op } = node.SQLValueFunction
-    const name = keywordFunctions[op ?? '']
-    if (name === undefined) throw refused(op ?? 'This function', at)
-    return callOf(scope, name, [], at)
-  }
-  throw refused(`The expression ${kindOf(node)}`, at)
+  const analyser = analysers[kindOf(node)]
+  if (analyser === undefined) throw refused(`The expression ${kindOf(node)}`, at)
+  return analyser(Object.values(node)[0] as never, scope, at)
 }
 
 /** Analyses a condition. */
@@ -83,19 +85,8 @@ export function analyseCondition(node: Node | undefined, scope: Scope, clause: s
   return coerced(scope.parameters, condition, oids.bool)
 }
 
-/** An expression whose open type becomes text. */
-export function settled(expression: Expression, scope: Scope): Expression {
-  return expression.type === oids.unknown ? cast(scope.parameters, expression, oids.text) : expression
-}
-
 function withoutSets(scope: Scope, make: () => Expression): Expression {
-  const { sets } = scope
-  scope.sets = undefined
-  try {
-    return make()
-  } finally {
-    scope.sets = sets
-  }
+  return scope.within({ ...scope.clause, sets: undefined }, make)
 }
 
 function analyseConstant({ ival, fval, boolval, sval, isnull }: A_Const): Expression {
@@ -109,11 +100,10 @@ function analyseConstant({ ival, fval, boolval, sval, isnull }: A_Const): Expres
   const text = fval?.fval ?? ''
   const isWhole = /^-?\d{1,19}$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text)
   if (isWhole) return constant(oids.int8, BigInt(text))
-  if (!/^(?:0|[1-9]\d*)\.\d+$/.test(text)) throw refused('This form of a constant')
-  return constant(oids.numeric, text)
+  throw refused(`The constant ${text}`)
 }
 
-function analyseParameter(number: number, scope: Scope): Expression {
+function analyseParameter({ number = 0 }: ParamRef, scope: Scope): Expression {
   const type = scope.parameters.of(number)
   const run: Expression['run'] = (frame) => frame.run.parameters[number] ?? null
   const expression = combined(type, [], run)
@@ -169,16 +159,12 @@ function analyseIn(
   at?: number,
 ): Expression {
   if (list === undefined || !('List' in list)) throw refused('This form of IN', at)
-  const items = (list.List.items ?? []).map((item) => analyse(item, scope))
-  const tests = items.map((item) => applied(scope.parameters, '=', operand, item, at))
+  const tests = (list.List.items ?? []).map((item) =>
+    applied(scope.parameters, '=', operand, analyse(item, scope), at),
+  )
   const result = combined(oids.bool, tests, (frame) => {
-    let found: Value = false
-    for (const test of tests) {
-      const holds = test.run(frame)
-      if (holds === true) return !isNot
-      if (holds === null) found = null
-    }
-    return found === null ? null : isNot
+    const found = decided(true, tests, (test) => test.run(frame))
+    return found === null ? null : found !== isNot
   })
   const sides = tests.map(({ equality }) => equality)
   if (isNot || sides.some((side) => side === undefined)) return result
@@ -206,45 +192,25 @@ function analyseQuantified(
   if (element === 0 || arrayOf(element) === 0)
     throw refused(`${formatType(list.type)} in the place of an array`, at)
   const array = list.type === oids.unknown ? coerced(parameters, list, arrayOf(element), at) : list
-  // One operand stands for each element.
-  let current: Value = null
-  const item: Expression = { type: element, modifier: -1, run: () => current, uses: 0, isOpen: true }
-  const test = applied(parameters, operator, operand, item, at)
+  const { test, run } = appliedToEach(parameters, operator, operand, element, isAny, at)
   const result = combined(oids.bool, [operand, array], (frame) => {
     const values = array.run(frame)
-    if (values === null) return null
-    let found: Value = !isAny
-    for (const value of (values as readonly unknown[]).flat(6) as Value[]) {
-      current = value
-      const holds = test.run(frame)
-      if (holds === isAny) return isAny
-      if (holds === null) found = null
-    }
-    return found
+    return values === null ? null : run((values as readonly unknown[]).flat(6) as Value[], frame)
   })
   if (!isAny || operator !== '=' || test.equality === undefined) return result
   return { ...result, membership: { operand, list: array } }
 }
 
-function analyseLogic(operator: string | undefined, args: readonly Node[], scope: Scope): Expression {
-  const clause = operator === 'NOT_EXPR' ? 'NOT' : operator === 'AND_EXPR' ? 'AND' : 'OR'
+function analyseLogic({ boolop, args = [] }: BoolExpr, scope: Scope): Expression {
+  const clause = boolop === 'NOT_EXPR' ? 'NOT' : boolop === 'AND_EXPR' ? 'AND' : 'OR'
   const parts = args.map((arg) => analyseCondition(arg, scope, clause))
-  if (clause === 'NOT') {
-    const [part] = parts
-    return combined(oids.bool, parts, (frame) => {
-      const value = part!.run(frame)
-      return value === null ? null : !value
-    })
-  }
-  const decisive = clause === 'OR'
+  if (clause !== 'NOT')
+    return combined(oids.bool, parts, (frame) =>
+      decided(clause === 'OR', parts, (part) => part.run(frame)),
+    )
   return combined(oids.bool, parts, (frame) => {
-    let result: Value = !decisive
-    for (const part of parts) {
-      const value = part.run(frame)
-      if (value === decisive) return decisive
-      if (value === null) result = null
-    }
-    return result
+    const value = parts[0]!.run(frame)
+    return value === null ? null : value !== true
   })
 }
 
@@ -260,11 +226,7 @@ export function typeNamedBy(name: Parameters<typeof typeNameOf>[0]): number {
   return oid
 }
 
-function analyseCast(
-  arg: Node | undefined,
-  name: Parameters<typeof typeNameOf>[0],
-  scope: Scope,
-): Expression {
+function analyseCast({ arg, typeName: name }: TypeCast, scope: Scope): Expression {
   const type = typeNamedBy(name)
   // Elements of an array take its type one by one.
   if (arg !== undefined && 'A_ArrayExpr' in arg && isArray(type)) {
@@ -322,14 +284,39 @@ function analyseCase({ arg, args = [], defresult, location: at }: CaseExpr, scop
   })
 }
 
-function analyseNullTest(arg: Node | undefined, kind: string | undefined, scope: Scope): Expression {
+function analyseNullTest({ arg, nulltesttype: kind }: NullTest, scope: Scope): Expression {
   const operand = analyse(arg, scope)
   if (operand.type === oids.record) throw refused('IS NULL of a row', locationOf(arg))
-  const { run } = settled(operand, scope)
+  const { run } = settled(scope.parameters, operand)
   return combined(oids.bool, [operand], (frame) => (run(frame) === null) === (kind === 'IS_NULL'))
 }
 
-function analyseArray(elements: readonly Node[], scope: Scope, at?: number): Expression {
+function analyseCoalesce({ args = [] }: CoalesceExpr, scope: Scope, at?: number): Expression {
+  const { items, type } = unified(args, scope, at)
+  return combined(type, items, (frame) => {
+    for (const item of items) {
+      const value = item.run(frame)
+      if (value !== null) return value
+    }
+    return null
+  })
+}
+
+function analyseCollation({ arg, collname }: CollateClause, scope: Scope, at?: number): Expression {
+  const operand = analyse(arg, scope)
+  const name = namesOf(collname).at(-1) ?? ''
+  if (!['default', 'C'].includes(name) || !(texts.has(operand.type) || operand.type === oids.unknown))
+    throw refused(`COLLATE ${name} of ${formatType(operand.type)}`, at)
+  return operand
+}
+
+function keywordFunction(op: string, at?: number): string {
+  const name = keywordFunctions[op]
+  if (name === undefined) throw refused(op, at)
+  return name
+}
+
+function analyseArray({ elements = [] }: A_ArrayExpr, scope: Scope, at?: number): Expression {
   if (elements.length === 0) throw failure('42P18', 'cannot determine type of empty array', at)
   const { items, type } = unified(elements, scope, at)
   const array = arrayOf(type)

@@ -8,14 +8,13 @@ import {
   type Expression,
   type Frame,
   isConstant,
-  type Query,
   type Row,
   rowsOf,
 } from './expression.ts'
 import { analyse, analyseCondition } from './expressions.ts'
 import { type Part, type Plan, planOf, runPlan } from './joins.ts'
 import { applied } from './operators.ts'
-import type { Binding, Item, Scope } from './scope.ts'
+import type { Item, Scope } from './scope.ts'
 import { findTable } from './tables.ts'
 import { builtInName, failure, kindOf, namesOf, refused } from './tree.ts'
 import { oids } from './types.ts'
@@ -127,9 +126,9 @@ function tableOf(
   if (binding !== undefined) {
     const { columns } = binding
     const item = scope.add({ name: alias?.aliasname ?? relname, columns: renamed(columns, alias) }, at)
-    if (binding.query === undefined)
-      return leaf(item, 'outer', ({ run }) => (run.memory.get(binding) ?? []) as readonly Row[])
-    return withQuery(item, binding, binding.query, scope)
+    const { query } = binding
+    if (query !== undefined) return leaf(item, 'nothing', (frame) => rowsOf(query, undefined, frame.run))
+    return leaf(item, 'outer', ({ run }) => (run.memory.get(binding) ?? []) as readonly Row[])
   }
   const table = findTable(schemaname === undefined ? [relname] : [schemaname, relname], at)
   const item = scope.add(
@@ -141,22 +140,6 @@ function tableOf(
     at,
   )
   return { bits: 1 << item, depends: 'nothing', table: { table, item }, tuples: () => [] }
-}
-
-/** A query of WITH reads the frame around the query that has the WITH. */
-function withQuery(item: number, { around }: Binding, query: Query, scope: Scope): Part {
-  if (isConstant(query)) return leaf(item, 'nothing', (frame) => rowsOf(query, undefined, frame.run))
-  let depth = 0
-  for (let each: Scope | undefined = scope; each !== undefined && each !== around; each = each.parent) {
-    each.readsOuter ||= query.readsOuter
-    each.readsWorking ||= query.readsWorking
-    depth++
-  }
-  return leaf(item, 'outer', (frame) => {
-    let outer: Frame | undefined = frame
-    for (let level = 0; level < depth; level++) outer = outer?.outer
-    return query.run(outer, frame.run)
-  })
 }
 
 function queryOf({ subquery, lateral, alias }: RangeSubselect, scope: Scope): Part {

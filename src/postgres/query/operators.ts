@@ -4,7 +4,7 @@
  */
 import { SqlError } from '../sql-error.ts'
 import { coerced, integers, objects, type ParameterTypes, shower, texts, toInteger } from './coercion.ts'
-import { combined, type Expression, type Run } from './expression.ts'
+import { combined, decided, type Expression, type Frame, type Run } from './expression.ts'
 import { isLike, matches } from './patterns.ts'
 import { hasItems, textLengthMax, tooLong } from './text-output.ts'
 import { refused } from './tree.ts'
@@ -115,6 +115,28 @@ export function applied(
     return apply(x, y, frame.run)
   })
   return name === '=' ? { ...whole, equality: [a, b] } : whole
+}
+
+/** A comparison of an operand with each of some values: it holds for any of them, or for all. */
+export function appliedToEach(
+  parameters: ParameterTypes,
+  name: string,
+  operand: Expression,
+  type: number,
+  isAny: boolean,
+  at?: number,
+): { readonly test: Expression; readonly run: (values: readonly Value[], frame: Frame) => Value } {
+  let current: Value = null
+  const item: Expression = { type, modifier: -1, run: () => current, uses: 0, isOpen: true }
+  const test = applied(parameters, name, operand, item, at)
+  return {
+    test,
+    run: (values, frame) =>
+      decided(isAny, values, (value) => {
+        current = value
+        return test.run(frame)
+      }),
+  }
 }
 
 const calculations: Readonly<Record<string, (a: bigint, b: bigint) => bigint>> = {

@@ -2,12 +2,11 @@
 import type { Node, SelectStmt, WithClause } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
 import { cast, commonType, type ParameterTypes } from './coercion.ts'
-import type { Column, Expression, Frame, Query, Row, Run } from './expression.ts'
+import { type Column, type Expression, type Frame, isConstant, type Query, type Row, type Run } from './expression.ts'
 import { analyse } from './expressions.ts'
 import { isOrdered } from './operators.ts'
 import { type Binding, type Queries, Scope } from './scope.ts'
-import { analyseSelect, distinct, limited, limitsOf } from './select.ts'
-import { comparing, sortKeyOf } from './sorting.ts'
+import { analyseSelect, distinct } from './select.ts'
 import { namesOf, refused } from './tree.ts'
 import { formatType, oids } from './types.ts'
 import { keyOf } from './values.ts'
@@ -27,44 +26,22 @@ export class QueryAnalyser implements Queries {
   /** A query whose columns may be of open type. */
   #open(select: SelectStmt, parent: Scope | undefined, bindings: readonly Binding[]): Query {
     const known = select.withClause ? this.#with(select.withClause, parent, bindings) : bindings
-    if (select.valuesLists !== undefined)
-      return this.#ordered(this.#values(select, parent, known), select, parent)
-    if (select.op === 'SETOP_NONE' || select.op === undefined)
-      return analyseSelect(select, this, parent, known)
-    const query = this.#union(select, this.#branches(select, parent, known))
-    return this.#ordered(query, select, parent)
-  }
-
-  #branches(
-    { op, larg, rarg }: SelectStmt,
-    parent: Scope | undefined,
-    bindings: readonly Binding[],
-  ): [Query, Query] {
+    const { op = 'SETOP_NONE', all, larg, rarg, valuesLists, withClause: _, ...rest } = select
+    if (op === 'SETOP_NONE' && valuesLists === undefined) return analyseSelect(select, this, parent, known)
+    if (select.sortClause || select.limitCount || select.limitOffset || select.lockingClause) {
+      // ORDER BY and LIMIT of UNION and VALUES are those of a query around it.
+      for (const node of select.sortClause ?? []) demandOutput(node)
+      const subquery = { SelectStmt: { op, all, larg, rarg, valuesLists } as SelectStmt }
+      const fromClause = [{ RangeSubselect: { subquery, alias: { aliasname: '' } } }]
+      return analyseSelect({ ...rest, targetList: [everything], fromClause }, this, parent, known)
+    }
+    if (valuesLists !== undefined) return this.#values(valuesLists, parent, known)
     if (op !== 'SETOP_UNION' || larg === undefined || rarg === undefined)
       throw refused('INTERSECT and EXCEPT')
-    return [this.#open(larg, parent, bindings), this.#open(rarg, parent, bindings)]
+    return united(all === true, this.#open(larg, parent, known), this.#open(rarg, parent, known))
   }
 
-  #union({ all }: SelectStmt, [left, right]: readonly [Query, Query]): Query {
-    if (left.columns.length !== right.columns.length)
-      throw new SqlError('42601', 'each UNION query must have the same number of columns')
-    const types = left.columns.map((column, index) => {
-      const type = commonType([column.type, right.columns[index]!.type])
-      if (!all && !isOrdered(type)) throw refused(`UNION of ${formatType(type)}`)
-      return type
-    })
-    const [a, b] = [left.retyped(types), right.retyped(types)]
-    const columns = left.columns.map(({ name, modifier }, index): Column => {
-      const isSame = modifier === right.columns[index]!.modifier
-      return { name, type: types[index]!, modifier: isSame ? modifier : -1 }
-    })
-    return madeQuery(columns, readsOf(a, b), (outer, run) => {
-      const rows = [...a.run(outer, run), ...b.run(outer, run)]
-      return all ? rows : distinct(rows)
-    })
-  }
-
-  #values({ valuesLists = [] }: SelectStmt, parent: Scope | undefined, bindings: readonly Binding[]): Query {
+  #values(valuesLists: readonly Node[], parent: Scope | undefined, bindings: readonly Binding[]): Query {
     const scope = new Scope(this, parent, bindings)
     const lists = valuesLists.map((list) => ('List' in list ? (list.List.items ?? []) : []))
     const rows = lists.map((list) => list.map((item) => analyse(item, scope)))
@@ -74,8 +51,7 @@ export class QueryAnalyser implements Queries {
     const types = Array.from({ length: width }, (_, index) => {
       const all = rows.map((row) => row[index]!.type)
       if (all.every((type) => type === oids.unknown)) return oids.unknown
-      const type = commonType(all)
-      return type
+      return commonType(all)
     })
     return this.#rows(rows, types, scope)
   }
@@ -95,24 +71,6 @@ export class QueryAnalyser implements Queries {
     }
   }
 
-  /** ORDER BY, LIMIT and OFFSET of UNION and VALUES: by the names and numbers of columns. */
-  #ordered(open: Query, select: SelectStmt, parent: Scope | undefined): Query {
-    if (!select.sortClause && !select.limitCount && !select.limitOffset) return open
-    const query = settledTypes(open)
-    const scope = new Scope(this, parent, [])
-    scope.add({ name: '', columns: query.columns })
-    const order = (select.sortClause ?? []).map((node) =>
-      sortKeyOf(node, (value) => outputOf(value, query, scope)),
-    )
-    const limits = limitsOf(select, new Scope(this, undefined, []))
-    return madeQuery(query.columns, query, (outer, run) => {
-      const base: Frame = { rows: [], outer, run, slots: [] }
-      const frames = query.run(outer, run).map((row): Frame => ({ ...base, rows: [row] }))
-      const sorted = order.length === 0 ? frames : frames.sort(comparing(order))
-      return limited(sorted, limits, base).map(({ rows }) => rows[0]!)
-    })
-  }
-
   #with(clause: WithClause, parent: Scope | undefined, bindings: readonly Binding[]): readonly Binding[] {
     let known = bindings
     for (const node of clause.ctes ?? []) {
@@ -126,7 +84,8 @@ export class QueryAnalyser implements Queries {
       const query = isRecursive
         ? this.#recursive(select, ctename, names, parent, known)
         : this.query(select, parent, known)
-      known = [...known, { name: ctename, columns: renamed(query.columns, names), query, around: parent }]
+      if (!isConstant(query)) throw refused('WITH that reads a query around it')
+      known = [...known, { name: ctename, columns: renamed(query.columns, names), query }]
     }
     return known
   }
@@ -147,7 +106,7 @@ export class QueryAnalyser implements Queries {
     const types = first.columns.map(({ type }) => type)
     if (!all && types.some((type) => !isOrdered(type))) throw refused('UNION of such columns')
     const columns = first.columns.map(({ source: _, ...column }) => column)
-    const working: Binding = { name, columns: renamed(columns, names), query: undefined, around: parent }
+    const working: Binding = { name, columns: renamed(columns, names), query: undefined }
     const next = this.#open(rarg, parent, [...bindings, working])
     for (const [index, column] of next.columns.entries())
       if (column.type !== types[index] && column.type !== oids.unknown)
@@ -159,47 +118,50 @@ export class QueryAnalyser implements Queries {
     // What it has found itself so far is no concern of others; what a recursion around it has found is.
     const readsWorking = bindings.some(({ query }) => query === undefined)
     const reads = { readsOuter: first.readsOuter || next.readsOuter, readsWorking }
-    return madeQuery(columns, reads, (outer, run) =>
-      iterated(first, typed, working, all === true, outer, run),
-    )
+    return madeQuery(columns, reads, (_, run) => iterated(first, typed, working, all === true, run))
   }
 }
 
-function iterated(
-  first: Query,
-  next: Query,
-  working: Binding,
-  keepsAll: boolean,
-  outer: Frame | undefined,
-  run: Run,
-): readonly Row[] {
+function iterated(first: Query, next: Query, working: Binding, keepsAll: boolean, run: Run): readonly Row[] {
   const seen = new Set<string>()
-  const fresh = (rows: readonly Row[]) =>
-    keepsAll
-      ? rows
-      : rows.filter((row) => {
-          const key = row.map(keyOf).join()
-          return seen.has(key) ? false : seen.add(key)
-        })
-  const before = run.memory.get(working)
+  const isFresh = (row: Row) => {
+    const key = row.map(keyOf).join()
+    return keepsAll || (!seen.has(key) && seen.add(key))
+  }
   const found: Row[] = []
-  for (let rows = fresh(first.run(outer, run)); rows.length > 0; rows = fresh(next.run(outer, run))) {
+  const rowsAfter = (query: Query) => query.run(undefined, run).filter(isFresh)
+  for (let rows = rowsAfter(first); rows.length > 0; rows = rowsAfter(next)) {
     for (const row of rows) found.push(row)
     run.keep(rows.length)
     run.memory.set(working, rows)
   }
-  run.memory.set(working, before)
   return found
 }
 
-type Reads = Pick<Query, 'readsOuter' | 'readsWorking'>
-
-function readsOf(left: Query, right: Query): Reads {
-  return {
-    readsOuter: left.readsOuter || right.readsOuter,
-    readsWorking: left.readsWorking || right.readsWorking,
+function united(all: boolean, left: Query, right: Query): Query {
+  if (left.columns.length !== right.columns.length)
+    throw new SqlError('42601', 'each UNION query must have the same number of columns')
+  const types = left.columns.map((column, index) => {
+    const type = commonType([column.type, right.columns[index]!.type])
+    if (!all && !isOrdered(type)) throw refused(`UNION of ${formatType(type)}`)
+    return type
+  })
+  const [a, b] = [left.retyped(types), right.retyped(types)]
+  const columns = left.columns.map(({ name, modifier }, index): Column => {
+    const isSame = modifier === right.columns[index]!.modifier
+    return { name, type: types[index]!, modifier: isSame ? modifier : -1 }
+  })
+  const reads = {
+    readsOuter: a.readsOuter || b.readsOuter,
+    readsWorking: a.readsWorking || b.readsWorking,
   }
+  return madeQuery(columns, reads, (outer, run) => {
+    const rows = [...a.run(outer, run), ...b.run(outer, run)]
+    return all ? rows : distinct(rows)
+  })
 }
+
+type Reads = Pick<Query, 'readsOuter' | 'readsWorking'>
 
 function madeQuery(
   columns: readonly Column[],
@@ -225,19 +187,17 @@ function settledTypes(query: Query): Query {
   return query.retyped(query.columns.map(({ type }) => (type === oids.unknown ? oids.text : type)))
 }
 
-function outputOf(node: Node | undefined, query: Query, scope: Scope): Expression {
-  if (node && 'A_Const' in node && node.A_Const.ival !== undefined) {
-    const index = (node.A_Const.ival.ival ?? 0) - 1
-    if (query.columns[index] === undefined)
-      throw new SqlError('42P10', 'ORDER BY position is not in select list')
-    return scope.read(0, index)
-  }
-  const expression = analyse(node, scope)
-  if (expression.column === undefined)
+const everything: Node = { ResTarget: { val: { ColumnRef: { fields: [{ A_Star: {} }] } } } }
+
+/** ORDER BY of UNION and VALUES is by the numbers and names of columns. */
+function demandOutput(node: Node): void {
+  const value = 'SortBy' in node ? node.SortBy.node : undefined
+  const isNumber = value && 'A_Const' in value
+  const isName = value && 'ColumnRef' in value && value.ColumnRef.fields?.length === 1
+  if (!isNumber && !isName)
     throw new SqlError('0A000', 'invalid UNION/INTERSECT/EXCEPT ORDER BY clause', {
       detail: 'Only result column names can be used, not expressions or functions.',
     })
-  return expression
 }
 
 function renamed(columns: readonly Column[], names: readonly string[]): readonly Column[] {

@@ -21,9 +21,7 @@ export type Binding = {
   readonly name: string
   readonly columns: readonly Column[]
   /** Undefined while the recursive query of this name is analysed. */
-  query: Query | undefined
-  /** The scope around the query that has the WITH. */
-  readonly around: Scope | undefined
+  readonly query: Query | undefined
 }
 
 /** A call that gives a set, one for each frame. */
@@ -38,6 +36,15 @@ export type WindowCall = {
   readonly slot: number
   readonly partition: readonly Expression[]
   readonly compare: (left: Frame, right: Frame) => number
+}
+
+/** What may stand in a clause beside plain expressions; undefined: nothing of its kind. */
+export type Clause = {
+  readonly aggregates?: AggregateCall[]
+  readonly sets?: SetCall[] | undefined
+  readonly windows?: WindowCall[] | undefined
+  /** The slots and types of the groups' keys, by column or text; undefined: rows are not grouped, or not yet. */
+  readonly groups?: ReadonlyMap<string, Expression>
 }
 
 /** What analyses the queries inside of expressions and of FROM. */
@@ -67,12 +74,8 @@ export class Scope {
   readsWorking = false
   /** How many slots its frames have. */
   slots = 0
-  /** Calls that may stand in the clause that is analysed; undefined: none. */
-  aggregates: AggregateCall[] | undefined
-  sets: SetCall[] | undefined
-  windows: WindowCall[] | undefined
-  /** The slots and types of the groups' keys, by column or text; undefined: rows are not grouped, or not yet. */
-  groups: Map<string, Expression> | undefined
+  /** The clause that is analysed. */
+  clause: Clause = {}
 
   constructor(queries: Queries, parent: Scope | undefined, bindings: readonly Binding[]) {
     this.queries = queries
@@ -94,6 +97,15 @@ export class Scope {
     if (this.items.length === itemsMax) throw refused(`A FROM of more than ${itemsMax} tables`, at)
     this.items.push(item)
     return this.items.length - 1
+  }
+
+  /** What `make` analyses in another clause. */
+  within<T>(clause: Clause, make: () => T): T {
+    const before = this.clause
+    this.clause = clause
+    const made = make()
+    this.clause = before
+    return made
   }
 
   /** A slot of its frames, as an expression. */
@@ -173,8 +185,9 @@ export class Scope {
   /** Of grouped rows only their keys are known. */
   #grouped(found: Expression, names: readonly string[], depth: number): Expression {
     let expression = found
-    if (this.groups !== undefined) {
-      const key = found.column && this.groups.get(columnKey(found.column))
+    const { groups } = this.clause
+    if (groups !== undefined) {
+      const key = found.column && groups.get(columnKey(found.column))
       if (key === undefined) throw refused(`A column beside GROUP BY: ${names.join('.')}`)
       expression = { ...key, ...(found.source && { source: found.source }) }
     }
@@ -192,7 +205,7 @@ export class Scope {
   binding(name: string): Binding | undefined {
     const found = this.bindings.findLast((each) => each.name === name)
     if (found !== undefined && found.query === undefined)
-      for (let scope: Scope | undefined = this; scope !== found.around && scope; scope = scope.parent)
+      for (let scope: Scope | undefined = this; scope !== undefined; scope = scope.parent)
         scope.readsWorking = true
     return found
   }

@@ -5,9 +5,9 @@
 import type { Node, ResTarget, SelectStmt } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
 import { isAggregate, keyOfAll } from './calls.ts'
-import { cast, coerced } from './coercion.ts'
+import { cast, coerced, settled } from './coercion.ts'
 import type { Column, Expression, Frame, Query, Row, Run } from './expression.ts'
-import { analyse, settled } from './expressions.ts'
+import { analyse } from './expressions.ts'
 import { analyseFrom } from './from.ts'
 import { type Plan, runPlan } from './joins.ts'
 import { labelOf } from './labels.ts'
@@ -15,6 +15,7 @@ import { isOrdered } from './operators.ts'
 import {
   type AggregateCall,
   type Binding,
+  type Clause,
   columnKey,
   type Queries,
   Scope,
@@ -31,7 +32,7 @@ const targetsMax = 1664
 type Target = { readonly name: string; readonly value: Expression; readonly node: Node | undefined }
 
 /** LIMIT and OFFSET. */
-export type Limits = { readonly count: Expression | undefined; readonly start: Expression | undefined }
+type Limits = { readonly count: Expression | undefined; readonly start: Expression | undefined }
 
 type Parts = {
   readonly scope: Scope
@@ -61,45 +62,35 @@ export function analyseSelect(
   const hasAggregates = [list, select.sortClause].some((part) => contains(part, isAggregateCall))
   const isGrouped = hasAggregates || select.groupClause !== undefined
   const keys: (Expression & { slot: number })[] = []
-  if (isGrouped) {
-    const groups = new Map<string, Expression>()
-    for (const node of select.groupClause ?? []) addKey(node, list, scope, groups, keys)
-    scope.groups = groups
-    scope.aggregates = []
-  }
-  scope.windows = []
-  scope.sets = []
-  const targets = targetsOf(list, scope)
-  const isDistinct = distinctOf(select, targets)
-  const order = (select.sortClause ?? []).map((node) =>
-    sortKeyOf(node, (value) => settled(orderKeyOf(value, targets, scope, isDistinct), scope)),
-  )
-  const { sets, windows } = scope
-  scope.sets = undefined
-  scope.windows = undefined
-  const limits = limitsOf(select, scope)
-  const aggregates = scope.aggregates ?? []
-  return queryOf({
-    scope,
-    from,
-    isGrouped,
-    keys,
-    aggregates,
-    windows,
-    sets,
-    order,
-    isDistinct,
-    limits,
-    targets,
+  const groups = new Map<string, Expression>()
+  for (const node of select.groupClause ?? []) addKey(node, list, scope, groups, keys)
+  const calls = { aggregates: [], windows: [], sets: [] }
+  const clause: Clause = isGrouped ? { ...calls, groups } : { windows: calls.windows, sets: calls.sets }
+  const { targets, isDistinct, order } = scope.within(clause, () => {
+    const targets = targetsOf(list, scope)
+    const isDistinct = distinctOf(select, targets)
+    const order = (select.sortClause ?? []).map((node) =>
+      sortKeyOf(node, (value) =>
+        settled(scope.parameters, orderKeyOf(value, targets, scope, isDistinct)),
+      ),
+    )
+    return { targets, isDistinct, order }
   })
+  const limits = limitsOf(select, scope)
+  return queryOf({ scope, from, isGrouped, keys, ...calls, order, isDistinct, limits, targets })
+}
+
+const refusedClauses = {
+  intoClause: 'SELECT INTO',
+  havingClause: 'HAVING',
+  windowClause: 'WINDOW',
+  lockingClause: 'FOR UPDATE and its relatives',
+  groupDistinct: 'GROUP BY DISTINCT',
 }
 
 function demandPlain(select: SelectStmt): void {
-  if (select.intoClause) throw refused('SELECT INTO')
-  if (select.havingClause) throw refused('HAVING')
-  if (select.windowClause) throw refused('WINDOW')
-  if (select.lockingClause) throw refused('FOR UPDATE and its relatives')
-  if (select.groupDistinct) throw refused('GROUP BY DISTINCT')
+  for (const [key, name] of Object.entries(refusedClauses))
+    if (select[key as keyof SelectStmt]) throw refused(name)
   if (select.limitOption === 'LIMIT_OPTION_WITH_TIES') throw refused('WITH TIES')
 }
 
@@ -118,7 +109,7 @@ function addKey(
   keys: (Expression & { slot: number })[],
 ): void {
   const value = keyNodeOf(node, list, scope)
-  const expression = settled(analyse(value, scope), scope)
+  const expression = settled(scope.parameters, analyse(value, scope))
   if (!isOrdered(expression.type)) throw refused(`GROUP BY ${formatType(expression.type)}`, locationOf(node))
   const { slot, ...own } = scope.slot(expression.type, expression.modifier)
   keys.push({ ...expression, slot })
@@ -148,15 +139,12 @@ function plainName(node: Node): string | undefined {
   return field && 'String' in field ? nameOf(field) : undefined
 }
 
-function notInList(clause: string, node: Node): SqlError {
-  return failure('42P10', `${clause} position is not in select list`, locationOf(node))
-}
-
 function targetsOf(list: readonly ResTarget[], scope: Scope): Target[] {
-  const targets = list.flatMap(({ name, val }): Target[] => {
+  const targets = list.flatMap((target): Target[] => {
+    const { val } = target
     if (val !== undefined && 'ColumnRef' in val && 'A_Star' in (val.ColumnRef.fields?.at(-1) ?? {}))
       return starOf(val.ColumnRef.fields ?? [], scope)
-    return [{ name: labelOf(name, val), value: analyse(val, scope), node: val }]
+    return [{ name: labelOf(target), value: analyse(val, scope), node: val }]
   })
   if (targets.length > targetsMax)
     throw new SqlError('54011', `target lists can have at most ${targetsMax} entries`)
@@ -179,7 +167,8 @@ function starOf(fields: readonly Node[], scope: Scope): Target[] {
   return wanted.flatMap((item) =>
     scope.items[item]!.columns.map(({ name }, column) => {
       const read = scope.read(item, column)
-      const key = scope.groups && (scope.groups.get(columnKey({ item, column })) ?? null)
+      const { groups } = scope.clause
+      const key = groups && (groups.get(columnKey({ item, column })) ?? null)
       if (key === null) throw refused(`A column beside GROUP BY: ${name}`)
       return { name, value: key ?? read, node: undefined }
     }),
@@ -204,7 +193,7 @@ function orderKeyOf(
 ): Expression {
   if (node !== undefined && 'A_Const' in node && node.A_Const.ival !== undefined) {
     const target = targets[(node.A_Const.ival.ival ?? 0) - 1]
-    if (target === undefined) throw notInList('ORDER BY', node)
+    if (target === undefined) throw failure('42P10', 'ORDER BY position is not in select list', locationOf(node))
     return target.value
   }
   demandWhole(node, 'ORDER BY')
@@ -219,23 +208,17 @@ function orderKeyOf(
   return analyse(node, scope)
 }
 
-/** LIMIT and OFFSET. */
-export function limitsOf({ limitCount, limitOffset }: SelectStmt, scope: Scope): Limits {
-  const { groups, aggregates } = scope
-  scope.groups = undefined
-  scope.aggregates = undefined
+function limitsOf({ limitCount, limitOffset }: SelectStmt, scope: Scope): Limits {
   const read = (node: Node | undefined) => {
     const value = node && coerced(scope.parameters, analyse(node, scope), oids.int8, locationOf(node))
     if (value !== undefined && value.uses !== 0) throw refused('A column in LIMIT', locationOf(node))
     return value
   }
-  const limits = { count: read(limitCount), start: read(limitOffset) }
-  Object.assign(scope, { groups, aggregates })
-  return limits
+  return { count: read(limitCount), start: read(limitOffset) }
 }
 
 /** The rows that LIMIT and OFFSET leave. Throws 2201W, 2201X. */
-export function limited<T>(rows: readonly T[], { count, start }: Limits, frame: Frame): readonly T[] {
+function limited(rows: readonly Row[], { count, start }: Limits, frame: Frame): readonly Row[] {
   const [limit, offset] = [count?.run(frame) ?? null, start?.run(frame) ?? 0n]
   if (limit !== null && (limit as bigint) < 0n) throw new SqlError('2201W', 'LIMIT must not be negative')
   if ((offset as bigint) < 0n) throw new SqlError('2201X', 'OFFSET must not be negative')

@@ -1,12 +1,11 @@
 /** Queries inside of expressions (PostgreSQL's manual, chapters 4.2.11 and 9.23). */
 import type { Node, SubLink } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
-import { combined, type Expression, isConstant, rowsOf } from './expression.ts'
-import { applied } from './operators.ts'
+import { combined, type Expression, type Frame, isConstant, rowsOf } from './expression.ts'
+import { appliedToEach } from './operators.ts'
 import type { Scope } from './scope.ts'
 import { builtInName, failure, refused } from './tree.ts'
 import { arrayOf, formatType, oids } from './types.ts'
-import type { Value } from './values.ts'
 
 /** Analyses a query inside of an expression. */
 export function analyseSubLink(
@@ -45,22 +44,8 @@ export function analyseSubLink(
   }
   if (subLinkType !== 'ANY_SUBLINK') throw refused('This query in an expression', at)
   const operand = analyse(testexpr, scope)
-  let current: Value = null
-  const item: Expression = { type: column.type, modifier: -1, run: () => current, uses: 0, isOpen: true }
   const operator = operName === undefined ? '=' : builtInName(operName, at)
-  const test = applied(scope.parameters, operator, operand, item, at)
-  return whole(
-    oids.bool,
-    (frame) => {
-      let found: Value = false
-      for (const [value] of rowsOf(query, frame, frame.run)) {
-        current = value!
-        const holds = test.run(frame)
-        if (holds === true) return true
-        if (holds === null) found = null
-      }
-      return found
-    },
-    [operand],
-  )
+  const each = appliedToEach(scope.parameters, operator, operand, column.type, true, at)
+  const values = (frame: Frame) => rowsOf(query, frame, frame.run).map((row) => row[0]!)
+  return whole(oids.bool, (frame) => each.run(values(frame), frame), [operand])
 }
