@@ -1,58 +1,27 @@
 /** The binary form of values, as PostgreSQL's send and receive functions have it (`src/backend/utils/adt/` of PostgreSQL). */
 import { SqlError } from '../sql-error.ts'
-import { shortName } from './text-input.ts'
+import { isReadable, shortName } from './text-input.ts'
 import { itemType, lowerBound, textLengthMax, tooLong } from './text-output.ts'
 import { refused } from './tree.ts'
 import { formatType, oids, typeOf } from './types.ts'
 import type { Value } from './values.ts'
 
-/** Values of a fixed size. */
-type Form = {
-  readonly size: number
-  /** Undefined: no parameter has this type. */
-  readonly read?: (bytes: Buffer) => Value
-  readonly write: (bytes: Buffer, value: never) => void
-}
-
-const word: Form = {
-  size: 4,
-  read: (bytes) => bytes.readUInt32BE(),
-  write: (bytes, value: number) => bytes.writeUInt32BE(value),
-}
+/** Numbers of a fixed size: how a buffer reads and writes them. */
+type Form = readonly [
+  size: number,
+  method: 'UInt8' | 'Int16BE' | 'Int32BE' | 'UInt32BE' | 'BigInt64BE' | 'FloatBE',
+]
 const { oid, xid, cid, regclass, regtype, regproc, regnamespace, regrole } = oids
+const words = [oid, xid, cid, regclass, regtype, regproc, regnamespace, regrole]
 const forms: Readonly<Record<number, Form>> = {
-  ...Object.fromEntries(
-    [oid, xid, cid, regclass, regtype, regproc, regnamespace, regrole].map((type) => [type, word]),
-  ),
-  [oids.bool]: {
-    size: 1,
-    read: (bytes) => bytes[0] !== 0,
-    write: (bytes, value: boolean) => bytes.writeUInt8(value ? 1 : 0),
-  },
-  [oids.char]: {
-    size: 1,
-    read: (bytes) => bytes.toString('latin1').replace('\0', ''),
-    write: (bytes, value: string) => bytes.write(value, 'latin1'),
-  },
-  [oids.int2]: {
-    size: 2,
-    read: (bytes) => bytes.readInt16BE(),
-    write: (bytes, value: number) => bytes.writeInt16BE(value),
-  },
-  [oids.int4]: {
-    size: 4,
-    read: (bytes) => bytes.readInt32BE(),
-    write: (bytes, value: number) => bytes.writeInt32BE(value),
-  },
-  [oids.int8]: {
-    size: 8,
-    read: (bytes) => bytes.readBigInt64BE(),
-    write: (bytes, value: bigint) => bytes.writeBigInt64BE(value),
-  },
-  [oids.timestamptz]: { size: 8, write: (bytes, value: bigint) => bytes.writeBigInt64BE(value) },
-  [oids.float4]: { size: 4, write: (bytes, value: number) => bytes.writeFloatBE(value) },
-  [oids.uuid]: { size: 16, write: (bytes, value: string) => bytes.write(value.replaceAll('-', ''), 'hex') },
-  [oids.void]: { size: 0, write: () => {} },
+  ...Object.fromEntries(words.map((type) => [type, [4, 'UInt32BE']])),
+  [oids.bool]: [1, 'UInt8'],
+  [oids.char]: [1, 'UInt8'],
+  [oids.int2]: [2, 'Int16BE'],
+  [oids.int4]: [4, 'Int32BE'],
+  [oids.int8]: [8, 'BigInt64BE'],
+  [oids.timestamptz]: [8, 'BigInt64BE'],
+  [oids.float4]: [4, 'FloatBE'],
 }
 const { name, text, varchar, json, unknown, pgNodeTree } = oids
 const texts: readonly number[] = [name, text, varchar, json, unknown, pgNodeTree]
@@ -62,10 +31,12 @@ export function valueOfBinary(bytes: Buffer, type: number): Value {
   if (type === name) return shortName(bytes.toString('utf8'))
   if (type === text || type === varchar) return bytes.toString('utf8')
   if (lowerBound(type) === 1 && itemType(type) !== 0) return readArray(bytes, itemType(type))
-  const { size, read } = forms[type] ?? {}
-  if (read === undefined) throw refused(`The binary form of ${formatType(type)}`)
+  const [size, method] = forms[type] ?? []
+  if (method === undefined || !isReadable(type)) throw refused(`The binary form of ${formatType(type)}`)
   if (bytes.length !== size) throw incorrect()
-  return read(bytes)
+  const value = bytes[`read${method}`]()
+  if (type === oids.char) return value === 0 ? '' : String.fromCharCode(Number(value))
+  return type === oids.bool ? value !== 0 : value
 }
 
 function incorrect(): SqlError {
@@ -97,13 +68,16 @@ function readArray(bytes: Buffer, element: number): Value {
 export function binaryOfValue(value: Value, type: number): Uint8Array {
   if (texts.includes(type)) return Buffer.from(value as string)
   if (itemType(type) !== 0) return arrayBytes(value as readonly Value[], type)
-  const form = forms[type]
-  if (form === undefined) {
+  if (type === oids.uuid) return Buffer.from((value as string).replaceAll('-', ''), 'hex')
+  if (type === oids.void) return Buffer.alloc(0)
+  const [size, method] = forms[type] ?? []
+  if (size === undefined || method === undefined) {
     if (typeOf(type)?.functions[3] !== 0) throw refused(`The binary form of ${formatType(type)}`)
     throw new SqlError('42883', `no binary output function available for type ${formatType(type)}`)
   }
-  const bytes = Buffer.alloc(form.size)
-  form.write(bytes, value as never)
+  const bytes = Buffer.alloc(size)
+  const number = type === oids.char ? (value as string).charCodeAt(0) || 0 : value
+  bytes[`write${method}`]((type === oids.bool ? Number(number) : number) as never)
   return bytes
 }
 

@@ -10,7 +10,7 @@ import { comparing, sortKeyOf } from './sorting.ts'
 import { textFunctions } from './text-functions.ts'
 import { itemType } from './text-output.ts'
 import { builtInName, failure, refused } from './tree.ts'
-import { arrayOf, formatType, isArray, oids } from './types.ts'
+import { arrayOf, formatType, oids } from './types.ts'
 import { compareValues, keyOf, type Value } from './values.ts'
 
 type Analyse = (node: Node | undefined, scope: Scope) => Expression
@@ -59,38 +59,16 @@ export function findCall(scope: Scope, name: string, args: readonly Expression[]
     throw refused(`The function ${name}(${args.map(({ type }) => formatType(type)).join(', ')})`, at)
   const items = args.map((arg, index) => {
     const wanted = definition.args[Math.min(index, definition.args.length - 1)]!
-    if (wanted === pseudo.anyelement && definition.args.includes(pseudo.anyarray)) {
-      const element = elementWanted(definition, args)
-      if (arg.type !== oids.unknown && arg.type !== element)
-        throw refused(`${name} of ${formatType(arg.type)} in an array of ${formatType(element)}`, at)
-    }
-    if (
-      wanted === pseudo.anyarray &&
-      definition.result === pseudo.anyarray &&
-      (!isArray(arg.type) || arg.type === oids.int2vector || arg.type === oids.oidvector)
-    )
-      throw refused(`${name} of ${formatType(arg.type)}`, at)
-    if (wanted === pseudo.anyelement)
-      return coerced(scope.parameters, arg, elementWanted(definition, args), at)
-    if (arg.type !== oids.unknown && (wanted === pseudo.any || wanted === pseudo.anyarray)) return arg
     const isAny = wanted === pseudo.any || wanted === pseudo.anyarray
+    if (arg.type !== oids.unknown && isAny) return arg
     return coerced(scope.parameters, arg, isAny ? oids.text : wanted, at)
   })
   const types = items.map(({ type }) => type)
-  const resolved = (type: number) =>
-    type === pseudo.anyarray
-      ? types[definition.args.indexOf(pseudo.anyarray)]!
-      : type === pseudo.anyelement
-        ? elementWanted(definition, items)
-        : type
+  // The elements of the array among the arguments.
+  const element = itemType(types[definition.args.indexOf(pseudo.anyarray)] ?? 0) || oids.text
+  const resolved = (type: number) => (type === pseudo.anyelement ? element : type)
   const fields = definition.fields?.map((field) => ({ name: field.name, type: resolved(field.type) }))
   return { definition, args: items, types, result: resolved(definition.result), fields }
-}
-
-/** The type of the elements of the array among the arguments. */
-function elementWanted({ args: wanted }: Definition, args: readonly Expression[]): number {
-  const array = args[wanted.indexOf(pseudo.anyarray)]
-  return array === undefined ? oids.text : itemType(array.type) || oids.text
 }
 
 /** A call of a function by its name. Throws 0A000. */

@@ -2,7 +2,6 @@
 
 import { isImplicit } from './coercion.ts'
 import type { Field, Run } from './expression.ts'
-import { isReadable } from './text-input.ts'
 import { hasItems } from './text-output.ts'
 import { isArray, oids, typeNamed } from './types.ts'
 import type { Value } from './values.ts'
@@ -35,7 +34,7 @@ export type Definition = {
   readonly fields?: readonly Field[]
 }
 
-/** Pseudo types of signatures. */
+/** Pseudo types of signatures; `anyelement` is only a result. */
 export const pseudo = { any: 2276, anyarray: 2277, anyelement: 2283 }
 
 const signature = /^(\w+)\(([^)]*)\)(\??)(!?) (\w+)$/
@@ -125,8 +124,6 @@ function scoreOf({ name, args, isVariadic }: Definition, types: readonly number[
 function admits(wanted: number, type: number): boolean {
   if (wanted === pseudo.any) return true
   if (wanted === pseudo.anyarray) return hasItems(type)
-  if (wanted === pseudo.anyelement) return type === oids.unknown || isReadable(type)
-  if (wanted === oids.record) return type === oids.record
   if (isArray(wanted) || isArray(type)) return type === wanted || type === oids.unknown
   return isImplicit(type, wanted)
 }

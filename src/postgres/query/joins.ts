@@ -75,22 +75,14 @@ function arranged(parts: readonly Joined[], filters: readonly Expression[]): rea
   const result: Joined[] = []
   let present = 0
   while (open.length > 0) {
-    const next = open.find(({ part }) => isLinked(part, present, filters)) ?? open[0]!
+    // One with a column that must be equal to what is known before it.
+    const isLinked = ({ part }: Joined) => keysOf(part, filters).some(({ probe }) => !(probe.uses & ~present))
+    const next = open.find(isLinked) ?? open[0]!
     open.splice(open.indexOf(next), 1)
     result.push(next)
     present |= next.part.bits
   }
   return end < 0 ? result : [...result, ...parts.slice(end)]
-}
-
-/** Whether a part has a column that must be equal to what is known before it. */
-function isLinked({ bits }: Part, present: number, filters: readonly Expression[]): boolean {
-  const isOwn = (uses: number) => uses !== 0 && (uses & ~bits) === 0
-  return filters.some(({ equality }) => {
-    if (equality === undefined) return false
-    const [left, right] = equality.map(({ uses }) => uses) as [number, number]
-    return (isOwn(right) && (left & ~present) === 0) || (isOwn(left) && (right & ~present) === 0)
-  })
 }
 
 function stepOf(
@@ -99,15 +91,21 @@ function stepOf(
   conditions: readonly Expression[],
   after: readonly Expression[],
 ): Step {
-  const isOwn = ({ uses, isOpen }: Expression) => uses !== 0 && (uses & ~part.bits) === 0 && !isOpen
-  const keys = conditions.flatMap(({ equality }): Key[] => {
+  const { own = [], others = [] } = Object.groupBy(conditions, (each) => (isOwn(each, part) ? 'own' : 'others'))
+  return { part, isLeft, own, keys: keysOf(part, conditions), others, after }
+}
+
+function isOwn({ uses, isOpen }: Expression, { bits }: Part): boolean {
+  return uses !== 0 && (uses & ~bits) === 0 && !isOpen
+}
+
+function keysOf(part: Part, conditions: readonly Expression[]): Key[] {
+  return conditions.flatMap(({ equality }): Key[] => {
     if (equality === undefined) return []
     const [left, right] = equality
-    if (isOwn(right) && (left.uses & part.bits) === 0) return [{ probe: left, build: right }]
-    return isOwn(left) && (right.uses & part.bits) === 0 ? [{ probe: right, build: left }] : []
+    if (isOwn(right, part) && (left.uses & part.bits) === 0) return [{ probe: left, build: right }]
+    return isOwn(left, part) && (right.uses & part.bits) === 0 ? [{ probe: right, build: left }] : []
   })
-  const { own = [], others = [] } = Object.groupBy(conditions, (each) => (isOwn(each) ? 'own' : 'others'))
-  return { part, isLeft, own, keys, others, after }
 }
 
 /** The rows of a FROM. `frame.rows` is what is joined before it: nothing, but for the right side of a join. */

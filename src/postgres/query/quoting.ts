@@ -24,27 +24,23 @@ export function quoteIdentifier(name: string): string {
 
 /** Longer texts name no generator: names have at most 256 bytes. */
 const lengthMax = 2048
-const part = /[ \t\n\r\f\v]*(?:"((?:[^"]|"")+)"|([^". \t\n\r\f\v]+))[ \t\n\r\f\v]*/y
+const part = /[ \t\n\r\f\v]*(?:"((?:[^"]|"")+)"|([^".\s]+))[ \t\n\r\f\v]*/y
 
-/** The parts of a qualified name; ASCII letters of a part without quotes are in lower case. Throws SqlError 42602. */
+/** The parts of a qualified name; one without quotes is in lower case, as to its ASCII letters. Throws SqlError 42602. */
 export function splitName(text: string): string[] {
   const parts: string[] = []
-  const invalid = () => new SqlError('42602', `invalid name syntax: "${text.slice(0, 64)}"`)
-  if (text.length > lengthMax) throw invalid()
   for (let at = 0; ; at++) {
     part.lastIndex = at
-    const read = part.exec(text)
-    if (!read) throw invalid()
-    parts.push(
-      read[1]?.replaceAll('""', '"') ?? read[2]!.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()),
-    )
+    const read = text.length > lengthMax ? null : part.exec(text)
     at = part.lastIndex
+    if (!read || (at < text.length && text[at] !== '.')) throw new SqlError('42602', 'invalid name syntax')
+    const [, quoted, plain = ''] = read
+    parts.push(quoted?.replaceAll('""', '"') ?? plain.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()))
     if (at === text.length) return parts
-    if (text[at] !== '.') throw invalid()
   }
 }
 
-/** The sequence of a qualified name: `public` is dropped, any other schema belongs to the name. */
+/** The generator of a qualified name: `public` is dropped, any other schema belongs to the name. */
 export function sequenceName(names: readonly string[]): string {
   return (names.length > 1 && names[0] === 'public' ? names.slice(1) : names).join('.')
 }

@@ -95,12 +95,12 @@ function madeRows(relation: Relation, name: string, { session }: Run): readonly 
   const own = ownFactsOf(name, database, user)
   if (own !== undefined) {
     const template = templateFor(relation, ownRows[name]!)
-    return own.flatMap((facts) => template.rows(facts))
+    return own.flatMap((facts) => template(facts))
   }
   const text = databaseRows[aliases[name] ?? name]
   if (text === undefined) return []
   const application = settings.find(([key]) => key === 'application_name')?.[1] ?? ''
-  return templateFor(relation, text).rows({ user, database, backendId, application })
+  return templateFor(relation, text)({ user, database, backendId, application })
 }
 
 const dataTypes: Readonly<Record<SequenceFacts['dataType'], Facts>> = {
@@ -113,7 +113,7 @@ function rowsOfSequence({ oid, name }: Table, facts: SequenceFacts, run: Run): r
   const { user, database } = run.session
   const last = name === 'pg_sequences' ? run.snapshot.lastValues([facts.name])[0]! : null
   const template = templateFor(relationOf(oid)!, sequenceRows[name]!)
-  return template.rows({ ...facts, ...dataTypes[facts.dataType], user, database, last })
+  return template({ ...facts, ...dataTypes[facts.dataType], user, database, last })
 }
 
 /** Columns with the name of a sequence, and with its oid. */

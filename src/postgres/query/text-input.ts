@@ -2,7 +2,7 @@
 import { SqlError } from '../sql-error.ts'
 import { keywords, splitName } from './quoting.ts'
 import { refused } from './tree.ts'
-import { baseOf, elementOf, formatType, isArray, oids, typeNamed } from './types.ts'
+import { baseOf, elementOf, formatType, isArray, oids, sqlNames, typeNamed } from './types.ts'
 import type { Value } from './values.ts'
 
 /** Oids behind names, for types such as regclass. */
@@ -104,27 +104,17 @@ export function shortName(text: string): string {
   return bytes.toString('utf8', 0, end)
 }
 
-const longNames: Readonly<Record<string, string>> = {
-  bigint: 'int8',
-  boolean: 'bool',
-  'character varying': 'varchar',
-  decimal: 'numeric',
-  'double precision': 'float8',
-  int: 'int4',
-  integer: 'int4',
-  real: 'float4',
-  smallint: 'int2',
-  'time with time zone': 'timetz',
-  'time without time zone': 'time',
-  'timestamp with time zone': 'timestamptz',
-  'timestamp without time zone': 'timestamp',
-}
+const longNames = new Map([
+  ...Object.entries(sqlNames).map(([name, long]) => [long, name] as const),
+  ['int', 'int4'],
+  ['decimal', 'numeric'],
+])
 
 /** The type that a text names, as the input of regtype; 0 if there is none. Throws 0A000 for a text that the grammar of PostgreSQL may read otherwise. */
 export function findType(text: string): number {
   const isList = text.endsWith('[]')
   const plain = isList ? text.slice(0, -2) : text
-  const long = longNames[plain.toLowerCase()]
+  const long = longNames.get(plain.toLowerCase())
   if (long === undefined && !/^(?:[a-z_]\w*|"[^"]+")(?:\.(?:[a-z_]\w*|"[^"]+"))?$/i.test(plain))
     throw refused(`The type "${text.slice(0, 100)}"`)
   const names = splitName(long ?? plain)

@@ -22,12 +22,9 @@ export const oids = {
   json: 114,
   pgNodeTree: 194,
   float4: 700,
-  float8: 701,
   unknown: 705,
   varchar: 1043,
   timestamptz: 1184,
-  interval: 1186,
-  numeric: 1700,
   regprocedure: 2202,
   regclass: 2205,
   regtype: 2206,
@@ -150,7 +147,7 @@ export function allRelations(): IterableIterator<Relation> {
 }
 
 /** Names that SQL has for types, in the words of format_type. */
-const sqlNames: Readonly<Record<string, string>> = {
+export const sqlNames: Readonly<Record<string, string>> = {
   bit: 'bit',
   bool: 'boolean',
   bpchar: 'character',

@@ -8,9 +8,7 @@ export type Facts = Readonly<Record<string, Value>>
 type Field = (facts: Facts) => Value
 
 /** Rows that are read, to be made of facts. */
-export type Template = {
-  rows(facts: Facts): Value[][]
-}
+export type Template = (facts: Facts) => Value[][]
 
 /** Reads the rows of a relation. */
 export function templateOf(relation: Relation, text: string): Template {
@@ -19,14 +17,14 @@ export function templateOf(relation: Relation, text: string): Template {
   const makers = lines.map((line) => {
     const fields = line.trim().split('|')
     return relation.columns.map(({ name, type, notNull }): Field => {
-      if (names.includes('*') && !names.includes(name)) return () => unknownHere
-      const field = names.includes(name) ? fields[names.indexOf(name)]! : undefined
-      const constant =
-        field === undefined ? (notNull ? emptyOf(type) : null) : field === '~' ? null : undefined
-      return constant === undefined ? fieldOf(field!, type) : () => constant
+      const field = fields[names.indexOf(name)]
+      if (field !== undefined && field !== '~') return fieldOf(field, type)
+      const value = field === undefined && notNull ? emptyOf(type) : null
+      const constant = field === undefined && names.includes('*') ? unknownHere : value
+      return () => constant
     })
   })
-  return { rows: (facts) => makers.map((fields) => fields.map((field) => field(facts))) }
+  return (facts) => makers.map((fields) => fields.map((field) => field(facts)))
 }
 
 function fieldOf(text: string, type: number): Field {
@@ -52,7 +50,7 @@ function valueIn(text: string, type: number): Value {
 }
 
 /** What a column has that may not be null and has no value. */
-export function emptyOf(type: number): Value {
+function emptyOf(type: number): Value {
   const category = typeOf(type)?.category
   if (type === oids.bool) return false
   if (type === oids.int8) return 0n
