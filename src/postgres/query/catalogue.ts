@@ -1,4 +1,5 @@
 /** PostgreSQL's own relations, columns, types and functions as the facts of which catalogues show rows. */
+import type { SessionFacts } from './expression.ts'
 import { functionsFacts } from './facts/functions.ts'
 import { hasItems } from './text-output.ts'
 import { allRelations, allTypes, formatType, type Relation, typeOf } from './types.ts'
@@ -119,20 +120,30 @@ export const functionNames: ReadonlyMap<number, string> = new Map([
   [3916, 'range_typanalyze'],
 ])
 
-/** The facts of the rows of a table; undefined: its rows are others. */
-export function ownFactsOf(table: string, database: string, user: string): readonly Facts[] | undefined {
-  switch (table) {
-    case 'pg_class':
-    case 'tables':
-      return [...allRelations()].map((relation) => ({ ...relationFacts(relation, user), database }))
-    case 'pg_attribute':
-    case 'columns':
-      return [...allRelations()].flatMap((relation) =>
-        relation.columns.map((_, index) => ({ ...columnFacts(relation, index + 1), database })),
-      )
-    case 'pg_type':
-      return [...allTypes()].map(({ oid }) => typeFacts(oid))
-    default:
-      return table === 'pg_proc' ? functions : undefined
-  }
+const relations = ({ user, database }: SessionFacts) =>
+  [...allRelations()].map((relation) => ({ ...relationFacts(relation, user), database }))
+const columns = ({ database }: SessionFacts) =>
+  [...allRelations()].flatMap((relation) =>
+    relation.columns.map((_, index) => ({ ...columnFacts(relation, index + 1), database })),
+  )
+
+/** The facts of the rows of some tables. */
+const factsOfTables: Readonly<Record<string, (session: SessionFacts) => readonly Facts[]>> = {
+  pg_class: relations,
+  tables: relations,
+  pg_attribute: columns,
+  columns,
+  pg_type: () => [...allTypes()].map(({ oid }) => typeFacts(oid)),
+  pg_proc: () => functions,
+  pg_settings: ({ settings }) => settings.map(([name, setting]) => ({ name, setting })),
+  pg_cursors: ({ cursors }) => cursors.map((cursor) => ({ ...cursor, isScrollable: !cursor.isForward })),
+}
+
+/** The facts of the rows of a table. */
+export function factsOfTable(table: string, session: SessionFacts): readonly Facts[] {
+  const facts = factsOfTables[table]
+  if (facts !== undefined) return facts(session)
+  const { user, database, backendId, settings } = session
+  const application = settings.find(([name]) => name === 'application_name')?.[1] ?? ''
+  return [{ user, database, backendId, application }]
 }

@@ -1,13 +1,13 @@
 /** The tables of FROM: PostgreSQL's own, with the rows of a database, a session and its sequences; and sequences as tables. */
 import { SqlError } from '../sql-error.ts'
-import { ownFactsOf } from './catalogue.ts'
+import { factsOfTable } from './catalogue.ts'
 import type { Column, Row, Run } from './expression.ts'
 import { sequenceName } from './quoting.ts'
 import { type SequenceFacts, sequenceOidMin } from './snapshot.ts'
 import { refused } from './tree.ts'
 import { baseOf, oids, type Relation, relationNamed, relationOf, typeOf } from './types.ts'
 import { keyOf, unknownHere, type Value } from './values.ts'
-import { databaseRows, emptyTables, ownRows, sequenceRows } from './written-rows.ts'
+import { databaseRows, emptyTables, sequenceRows } from './written-rows.ts'
 import { type Facts, type Template, templateOf } from './written-tables.ts'
 
 /** A table of FROM. */
@@ -37,8 +37,8 @@ export function findTable(names: readonly string[], at?: number): Table {
     return { oid: 0, name: sequenceName(names), columns: sequenceColumns }
   }
   const { oid } = relation
-  const isKnown = emptyTables.has(name) || sourceOf(name) !== undefined || name === 'pg_cursors'
-  if (!isKnown && name !== 'pg_settings') throw refused(`The table ${name}`, at)
+  const isKnown = emptyTables.has(name) || (sourceOf(name) ?? sequenceRows[name]) !== undefined
+  if (!isKnown) throw refused(`The table ${name}`, at)
   return { oid, name, columns: relation.columns.map((_, index) => columnOf(relation, index)) }
 }
 
@@ -54,53 +54,34 @@ function columnOf(relation: Relation, index: number): Column {
 const aliases: Readonly<Record<string, string>> = { pg_roles: 'pg_authid', pg_shadow: 'pg_user' }
 
 function sourceOf(name: string): string | undefined {
-  return databaseRows[aliases[name] ?? name] ?? ownRows[name] ?? sequenceRows[name]
+  return databaseRows[aliases[name] ?? name]
 }
 
-/** Rows of a user and a database that no session changes, by the oids of tables. */
-const fixed = new Map<number, { readonly owner: string; readonly rows: readonly Row[] }>()
-/** By relations, which have their own order of columns also where they have the same text of rows, and by texts. */
-const templates = new Map<Relation, Map<string, Template>>()
+const templates = new Map<string, Template>()
 
 function templateFor(relation: Relation, text: string): Template {
-  const own = templates.get(relation) ?? new Map<string, Template>()
-  templates.set(relation, own)
-  const known = own.get(text) ?? templateOf(relation, text)
-  own.set(text, known)
+  const key = `${relation.oid} ${text}`
+  const known = templates.get(key) ?? templateOf(relation, text)
+  templates.set(key, known)
   return known
 }
 
-/** The rows of a table without those of sequences. */
-function rowsBeside({ oid, name }: Table, run: Run): readonly Row[] {
-  const { user, database } = run.session
-  const owner = `${user} ${database}`
-  const shared = fixed.get(oid)
-  if (shared?.owner === owner) return shared.rows
-  const known = run.memory.get(relationOf(oid)!) as Row[] | undefined
-  if (known !== undefined) return known
-  const relation = relationOf(oid)!
-  const rows = madeRows(relation, name, run)
-  const isFixed = !/\$(?:backendId|application)/.test(sourceOf(name) ?? '$backendId')
-  if (isFixed) fixed.set(oid, { owner, rows })
-  else run.memory.set(relation, rows)
-  return rows
-}
+type Made = { readonly owner: string; readonly rows: readonly Row[] }
 
-function madeRows(relation: Relation, name: string, { session }: Run): readonly Row[] {
-  const { user, database, backendId, settings, cursors } = session
-  if (name === 'pg_settings')
-    return settings.map(([key, value]) => relation.columns.map((_, at) => [key, value][at] ?? unknownHere))
-  if (name === 'pg_cursors')
-    return cursors.map((each) => [each.name, each.text, each.isHeld, false, !each.isForward, each.sinceUs])
-  const own = ownFactsOf(name, database, user)
-  if (own !== undefined) {
-    const template = templateFor(relation, ownRows[name]!)
-    return own.flatMap((facts) => template(facts))
-  }
-  const text = databaseRows[aliases[name] ?? name]
-  if (text === undefined) return []
-  const application = settings.find(([key]) => key === 'application_name')?.[1] ?? ''
-  return templateFor(relation, text)({ user, database, backendId, application })
+/** Rows of a user and a database that no session changes. */
+const fixed = new Map<object, Made>()
+
+/** The rows of a table without those of sequences. */
+function rowsBeside({ oid, name }: Table, { session, memory }: Run): readonly Row[] {
+  const relation = relationOf(oid)!
+  const made = (/^pg_(?:settings|cursors|stat_)/.test(name) ? memory : fixed) as Map<object, Made>
+  const owner = `${session.user} ${session.database}`
+  const known = made.get(relation)
+  if (known?.owner === owner) return known.rows
+  const source = sourceOf(name)
+  const rows = source ? factsOfTable(name, session).flatMap(templateFor(relation, source)) : []
+  made.set(relation, { owner, rows })
+  return rows
 }
 
 const dataTypes: Readonly<Record<SequenceFacts['dataType'], Facts>> = {

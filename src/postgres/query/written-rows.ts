@@ -4,7 +4,7 @@
  * the names it is not known.
  */
 
-/** Rows of every database. */
+/** Rows of a database. Those of relations, columns, types, functions, settings and cursors stand for one row of each of them. */
 export const databaseRows: Readonly<Record<string, string>> = {
   pg_am: `oid|amname|amtype|amhandler
     2|heap|t|3
@@ -71,6 +71,22 @@ export const databaseRows: Readonly<Record<string, string>> = {
     $database|pg_catalog|$user
     $database|public|pg_database_owner
     $database|information_schema|$user`,
+  pg_class: `oid|relname|relnamespace|reltype|relowner|relam|reltablespace|relpages|reltuples|relhasindex|relisshared|relpersistence|relkind|relnatts|relhasrules|relispopulated|relreplident|relacl
+    $oid|$name|$namespace|$rowType|10|$method|$tablespace|0|-1|$isTable|$isShared|p|$kind|$width|$isView|t|n|$access`,
+  tables: `table_catalog|table_schema|table_name|table_type|is_insertable_into|is_typed
+    $database|$schema|$name|$tableType|$isInsertable|NO`,
+  pg_attribute: `attrelid|attname|attnum|atttypid|attlen|attbyval|attalign|attstorage|attndims|attcollation|attnotnull|attstattarget|attcacheoff|atttypmod|attislocal
+    $relation|$column|$number|$oid|$length|$byValue|$align|$storage|$dimensions|$ownCollation|$notNull|-1|-1|-1|t`,
+  columns: `table_catalog|table_schema|table_name|column_name|ordinal_position|is_nullable|*
+    $database|$schema|$table|$column|$number|$isNullable`,
+  pg_type: `oid|typname|typnamespace|typowner|typlen|typbyval|typtype|typcategory|typispreferred|typisdefined|typdelim|typrelid|typelem|typarray|typinput|typoutput|typreceive|typsend|typmodin|typmodout|typsubscript|typanalyze|typalign|typstorage|typbasetype|typtypmod|typcollation
+    $oid|$name|$namespace|10|$length|$byValue|$kind|$category|$isPreferred|t|$delimiter|$relation|$element|$array|$input|$output|$receive|$send|$modifierIn|$modifierOut|$subscript|$analyze|$align|$storage|$base|$baseModifier|$collation`,
+  pg_proc: `oid|proname|pronamespace|proowner|prolang|procost|prokind|proisstrict|provolatile|proparallel|pronargs|prorettype|proargtypes|prosrc
+    $oid|$name|11|10|12|1|f|$isStrict|$volatility|s|$width|$result|$args|$name`,
+  pg_settings: `name|setting|*
+    $name|$setting`,
+  pg_cursors: `name|statement|is_holdable|is_binary|is_scrollable|creation_time
+    $name|$text|$isHeld|f|$isScrollable|$sinceUs`,
 }
 
 /** Rows of a sequence. */
@@ -95,22 +111,6 @@ export const sequenceRows: Readonly<Record<string, string>> = {
     public|$name|$user|$type|$start|$min|$max|$increment|f|$cache|$last`,
   sequences: `sequence_catalog|sequence_schema|sequence_name|data_type|numeric_precision|numeric_precision_radix|numeric_scale|start_value|minimum_value|maximum_value|increment|cycle_option
     $database|public|$name|$dataType|$bits|2|0|$start|$min|$max|$increment|NO`,
-}
-
-/** Rows of each relation, column, type and function of PostgreSQL's own (`catalogue.ts` makes the values). */
-export const ownRows: Readonly<Record<string, string>> = {
-  pg_class: `oid|relname|relnamespace|reltype|relowner|relam|reltablespace|relpages|reltuples|relhasindex|relisshared|relpersistence|relkind|relnatts|relhasrules|relispopulated|relreplident|relacl
-    $oid|$name|$namespace|$rowType|10|$method|$tablespace|0|-1|$isTable|$isShared|p|$kind|$width|$isView|t|n|$access`,
-  tables: `table_catalog|table_schema|table_name|table_type|is_insertable_into|is_typed
-    $database|$schema|$name|$tableType|$isInsertable|NO`,
-  pg_attribute: `attrelid|attname|attnum|atttypid|attlen|attbyval|attalign|attstorage|attndims|attcollation|attnotnull|attstattarget|attcacheoff|atttypmod|attislocal
-    $relation|$column|$number|$oid|$length|$byValue|$align|$storage|$dimensions|$ownCollation|$notNull|-1|-1|-1|t`,
-  columns: `table_catalog|table_schema|table_name|column_name|ordinal_position|is_nullable|*
-    $database|$schema|$table|$column|$number|$isNullable`,
-  pg_type: `oid|typname|typnamespace|typowner|typlen|typbyval|typtype|typcategory|typispreferred|typisdefined|typdelim|typrelid|typelem|typarray|typinput|typoutput|typreceive|typsend|typmodin|typmodout|typsubscript|typanalyze|typalign|typstorage|typbasetype|typtypmod|typcollation
-    $oid|$name|$namespace|10|$length|$byValue|$kind|$category|$isPreferred|t|$delimiter|$relation|$element|$array|$input|$output|$receive|$send|$modifierIn|$modifierOut|$subscript|$analyze|$align|$storage|$base|$baseModifier|$collation`,
-  pg_proc: `oid|proname|pronamespace|proowner|prolang|procost|prokind|proisstrict|provolatile|proparallel|pronargs|prorettype|proargtypes|prosrc
-    $oid|$name|11|10|12|1|f|$isStrict|$volatility|s|$width|$result|$args|$name`,
 }
 
 /**
