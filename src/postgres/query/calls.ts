@@ -15,7 +15,7 @@ import { compareValues, keyOf, type Value } from './values.ts'
 
 type Analyse = (node: Node | undefined, scope: Scope) => Expression
 
-const functions = new FunctionTable([...textFunctions, ...catalogueFunctions])
+const functions = new FunctionTable({ ...textFunctions, ...catalogueFunctions })
 const aggregateNames = ['count', 'min', 'max', 'bool_and', 'array_agg', 'string_agg']
 
 /** Whether a function of this name is an aggregate. */
@@ -75,7 +75,7 @@ export function findCall(scope: Scope, name: string, args: readonly Expression[]
 export function callOf(scope: Scope, name: string, args: readonly Expression[], at?: number): Expression {
   const call = findCall(scope, name, args, at)
   const { definition, result, fields } = call
-  if (definition.set !== undefined) {
+  if (definition.isSet) {
     const { sets } = scope.clause
     if (sets === undefined) throw refused(`${name} in this place`, at)
     const slot = scope.slot(result)
@@ -96,11 +96,11 @@ export function callOf(scope: Scope, name: string, args: readonly Expression[], 
 
 /** The values that a call of a function that gives a set gives. */
 export function itemsOf(
-  { definition: { set, isStrict }, args, types }: Call,
+  { definition: { call, isStrict }, args, types }: Call,
   frame: Frame,
 ): readonly Value[] {
   const values = args.map((arg) => arg.run(frame))
-  return isStrict && values.includes(null) ? [] : set!(frame.run, values, types)
+  return isStrict && values.includes(null) ? [] : (call(frame.run, values, types) as readonly Value[])
 }
 
 type Aggregate = {

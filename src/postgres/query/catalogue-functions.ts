@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { SqlError } from '../sql-error.ts'
 import { functionNames, schemas } from './catalogue.ts'
 import type { Run } from './expression.ts'
-import { type Definition, define, defineSet, type Implementation } from './function-table.ts'
+import type { Functions, Implementation } from './function-table.ts'
 import { keywords } from './quoting.ts'
 import { sequenceOidMin } from './snapshot.ts'
 import { findType } from './text-input.ts'
@@ -86,135 +86,118 @@ function lastValue({ snapshot }: Run, oid: number): Value {
   return snapshot.lastValues([facts.name])[0]!
 }
 
+function setting({ session }: Run, [name, isOptional]: readonly Value[]): Value {
+  const wanted = (name as string).toLowerCase()
+  const found = session.settings.find(([each]) => each.toLowerCase() === wanted)
+  if (found !== undefined || isOptional === true) return found?.[1] ?? null
+  throw new SqlError('42704', `unrecognized configuration parameter "${name}"`)
+}
+
+function changeSetting(run: Run, [name, value, isLocal]: readonly Value[]): Value {
+  if (name === null) throw new SqlError('22004', 'SET requires parameter name')
+  if (run.changeSetting === undefined) throw refused('set_config in a query of catalogues')
+  return run.changeSetting(name as string, (value ?? '') as string, isLocal === true)
+}
+
+function encodingNumber(name: string): Value {
+  const plain = name.toUpperCase().replace(/[^A-Z0-9]/g, '')
+  const found = encodings.findIndex((each) => each.replace(/_/g, '') === (plain === 'UNICODE' ? 'UTF8' : plain))
+  if (found < 0) throw refused(`The encoding ${name}`)
+  return found
+}
+
+function relationNamedBy({ objects }: Run, name: string): Value {
+  try {
+    return objects.oidOf(oids.regclass, name)
+  } catch (error) {
+    if (error instanceof SqlError && error.sqlState === '42P01') return null
+    throw error
+  }
+}
+
+/** No column here has a sequence of its own. */
+function ownSequence({ objects }: Run, table: string, column: string): Value {
+  const names = relationOf(objects.oidOf(oids.regclass, table))?.columns.map(({ name }) => name)
+  if ((names ?? ['last_value', 'log_cnt', 'is_called']).includes(column)) return null
+  throw new SqlError('42703', `column "${column}" of relation "${table}" does not exist`)
+}
+
+const databasePrivileges = ['CREATE', 'CONNECT', 'TEMPORARY', 'TEMP']
+const schemaPrivileges = ['CREATE', 'USAGE']
+
 /** Functions about the session and catalogues. */
-export const catalogueFunctions: readonly Definition[] = [
-  ...absent
-    .split(/;|\n/)
-    .flatMap((signature) => (signature.trim() ? [define(signature.trim(), refuse)] : [])),
-  defineSet('generate_subscripts(anyarray,int4) int4', refuse),
-  defineSet('_pg_expandarray(anyarray) record', refuse, 'x anyelement, n int4'),
-  define('pg_function_is_visible(oid) bool', (_, [oid]) => (functionNames.has(oid as number) ? true : null)),
-  // No table here has partitions.
-  define('pg_get_partkeydef(oid) text', () => null),
-  define('pg_collation_is_visible(oid) bool', (_, [oid]) => (collations.has(oid as number) ? true : null)),
-  define('version() text', ({ session }) => session.version),
-  ...['current_database', 'current_catalog'].map((name) =>
-    define(`${name}() name`, ({ session }) => session.database),
-  ),
-  define('current_schema() name', () => 'public'),
-  define('current_schemas(bool) _name', (_, [all]) => (all ? searchPath : ['public'])),
-  ...['current_user', 'session_user', 'user', 'current_role'].map((name) =>
-    define(`${name}() name`, ({ session }) => session.user),
-  ),
-  define('pg_backend_pid() int4', ({ session }) => session.backendId),
-  define('pg_is_in_recovery() bool', () => false),
-  define('pg_postmaster_start_time() timestamptz', ({ session }) => session.serverStartUs),
-  ...['now', 'transaction_timestamp', 'statement_timestamp', 'current_timestamp'].map((name) =>
-    define(`${name}() timestamptz`, ({ session }) => session.transactionUs),
-  ),
-  ...['current_setting(text) text', 'current_setting(text,bool) text'].map((signature) =>
-    define(signature, ({ session }, [name, isOptional]) => {
-      const wanted = (name as string).toLowerCase()
-      const found = session.settings.find(([each]) => each.toLowerCase() === wanted)
-      if (found === undefined && isOptional !== true)
-        throw new SqlError('42704', `unrecognized configuration parameter "${name}"`)
-      return found?.[1] ?? null
-    }),
-  ),
-  define('nextval(text)! int8', drawing('nextval')),
-  define('currval(text)! int8', drawing('currval')),
-  define('lastval()! int8', drawing('lastval')),
-  define('setval(text,int8)! int8', drawing('setval')),
-  define('setval(text,int8,bool)! int8', drawing('setval')),
-  define('set_config(text,text,bool)?! text', (run, [name, value, isLocal]) => {
-    if (name === null) throw new SqlError('22004', 'SET requires parameter name')
-    if (run.changeSetting === undefined) throw refused('set_config in a query of catalogues')
-    return run.changeSetting(name as string, (value ?? '') as string, isLocal === true)
-  }),
-  define('gen_random_uuid()! uuid', () => randomUUID()),
-  define('getdatabaseencoding() name', () => 'UTF8'),
-  define('pg_encoding_to_char(int4) name', (_, [number]) => encodings[number as number] ?? ''),
-  define('pg_char_to_encoding(name) int4', (_, [name]) => {
-    const plain = (name as string).toUpperCase().replace(/[^A-Z0-9]/g, '')
-    const alias = plain === 'UNICODE' ? 'UTF8' : plain
-    const found = encodings.findIndex((each) => each.replace(/_/g, '') === alias)
-    if (found < 0) throw refused(`The encoding ${name}`)
-    return found
-  }),
-  define('pg_advisory_unlock_all() void', () => ''),
-  define('pg_table_is_visible(oid) bool', (run, [oid]) => isVisible(run, oid as number)),
-  define('pg_type_is_visible(oid) bool', (_, [oid]) => {
+export const catalogueFunctions: Functions = {
+  [absent]: refuse,
+  'setof generate_subscripts(anyarray,int4) int4': refuse,
+  'setof _pg_expandarray(anyarray) record x anyelement, n int4': refuse,
+  'pg_function_is_visible(oid) bool': (_, [oid]) => (functionNames.has(oid as number) ? true : null),
+  // No table here has partitions, and no column a comment.
+  'pg_get_partkeydef(oid) text; col_description(oid,int4) text': () => null,
+  'pg_collation_is_visible(oid) bool': (_, [oid]) => (collations.has(oid as number) ? true : null),
+  'version() text': ({ session }) => session.version,
+  'current_database() name; current_catalog() name': ({ session }) => session.database,
+  'current_schema() name': () => 'public',
+  'current_schemas(bool) _name': (_, [all]) => (all ? searchPath : ['public']),
+  'current_user() name; session_user() name; user() name; current_role() name': ({ session }) => session.user,
+  'pg_backend_pid() int4': ({ session }) => session.backendId,
+  'pg_is_in_recovery() bool; pg_relation_is_publishable(regclass) bool': () => false,
+  'pg_postmaster_start_time() timestamptz': ({ session }) => session.serverStartUs,
+  'now() timestamptz; transaction_timestamp() timestamptz': ({ session }) => session.transactionUs,
+  'statement_timestamp() timestamptz; current_timestamp() timestamptz': ({ session }) => session.transactionUs,
+  'current_setting(text) text; current_setting(text,bool) text': setting,
+  'set_config(text,text,bool)?! text': changeSetting,
+  'nextval(text)! int8': drawing('nextval'),
+  'currval(text)! int8': drawing('currval'),
+  'lastval()! int8': drawing('lastval'),
+  'setval(text,int8)! int8; setval(text,int8,bool)! int8': drawing('setval'),
+  'gen_random_uuid()! uuid': () => randomUUID(),
+  'getdatabaseencoding() name': () => 'UTF8',
+  'pg_encoding_to_char(int4) name': (_, [number]) => encodings[number as number] ?? '',
+  'pg_char_to_encoding(name) int4': (_, [name]) => encodingNumber(name as string),
+  'pg_advisory_unlock_all() void; pg_tablespace_location(oid) text': () => '',
+  'pg_table_is_visible(oid) bool': (run, [oid]) => isVisible(run, oid as number),
+  'pg_type_is_visible(oid) bool': (_, [oid]) => {
     const type = typeOf(oid as number)
     return type ? !type.isInformation : null
-  }),
-  define(
-    'pg_get_userbyid(oid) name',
-    ({ objects }, [oid]) => objects.nameOf(oids.regrole, oid as number) ?? `unknown (OID=${oid})`,
-  ),
-  define('format_type(oid,int4)? text', (_, [oid, modifier]) =>
+  },
+  'pg_get_userbyid(oid) name': ({ objects }, [oid]) =>
+    objects.nameOf(oids.regrole, oid as number) ?? `unknown (OID=${oid})`,
+  'format_type(oid,int4)? text': (_, [oid, modifier]) =>
     oid === null ? null : formatType(oid as number, modifier as number | null),
-  ),
-  define('col_description(oid,int4) text', () => null),
-  define('obj_description(oid,name) text', (run, [oid, catalogue]) =>
+  'obj_description(oid,name) text; shobj_description(oid,name) text': (run, [oid, catalogue]) =>
     comment(run, oid as number, catalogue as string),
-  ),
-  define('shobj_description(oid,name) text', (run, [oid, catalogue]) =>
-    comment(run, oid as number, catalogue as string),
-  ),
-  define('to_regclass(text) regclass', ({ objects }, [name]) => {
-    try {
-      return objects.oidOf(oids.regclass, name as string)
-    } catch (error) {
-      if (error instanceof SqlError && error.sqlState === '42P01') return null
-      throw error
-    }
-  }),
-  define('to_regtype(text) regtype', (_, [name]) => findType(name as string) || null),
-  define('pg_tablespace_location(oid) text', () => ''),
-  define('pg_size_pretty(int8) text', (_, [bytes]) => {
+  'to_regclass(text) regclass': (run, [name]) => relationNamedBy(run, name as string),
+  'to_regtype(text) regtype': (_, [name]) => findType(name as string) || null,
+  'pg_size_pretty(int8) text': (_, [bytes]) => {
     if ((bytes as bigint) < 0n || (bytes as bigint) >= 10_240n) throw refused('A size of 10 kB or more')
     return `${bytes} bytes`
-  }),
-  define('pg_table_size(regclass) int8', (_, [oid]) => {
+  },
+  'pg_table_size(regclass) int8': (_, [oid]) => {
     // A sequence of PostgreSQL is a table of one page.
     if ((oid as number) < sequenceOidMin) throw refused("The size of a table of PostgreSQL's own")
     return 8192n
-  }),
-  define('pg_relation_is_publishable(regclass) bool', () => false),
-  define('pg_get_serial_sequence(text,text) text', (run, [table, column]) => {
-    const columns = relationOf(run.objects.oidOf(oids.regclass, table as string))?.columns.map(
-      ({ name }) => name,
-    )
-    if ((columns ?? ['last_value', 'log_cnt', 'is_called']).includes(column as string)) return null
-    throw new SqlError('42703', `column "${column}" of relation "${table}" does not exist`)
-  }),
-  define('pg_sequence_last_value(regclass) int8', (run, [oid]) => lastValue(run, oid as number)),
-  define('has_database_privilege(oid,text) bool', (_, [, privilege]) =>
-    checkPrivilege(privilege as string, ['CREATE', 'CONNECT', 'TEMPORARY', 'TEMP']),
-  ),
-  define('has_database_privilege(name,text) bool', ({ session }, [name, privilege]) => {
-    if (name !== session.database) throw new SqlError('3D000', `database "${name}" does not exist`)
-    return checkPrivilege(privilege as string, ['CREATE', 'CONNECT', 'TEMPORARY', 'TEMP'])
-  }),
+  },
   // Databases and tablespaces hold nothing here.
-  ...['pg_database_size(name)', 'pg_database_size(oid)', 'pg_tablespace_size(oid)'].map((signature) =>
-    define(`${signature} int8`, () => 0n),
-  ),
-  define('has_schema_privilege(oid,text) bool', (_, [oid, privilege]) =>
-    checkPrivilege(privilege as string, ['CREATE', 'USAGE']) && schemas.has(oid as number) ? true : null,
-  ),
-  define('has_schema_privilege(name,text) bool', (_, [name, privilege]) => {
+  'pg_database_size(name) int8; pg_database_size(oid) int8; pg_tablespace_size(oid) int8': () => 0n,
+  'pg_get_serial_sequence(text,text) text': (run, [table, column]) =>
+    ownSequence(run, table as string, column as string),
+  'pg_sequence_last_value(regclass) int8': (run, [oid]) => lastValue(run, oid as number),
+  'has_database_privilege(oid,text) bool': (_, [, privilege]) =>
+    checkPrivilege(privilege as string, databasePrivileges),
+  'has_database_privilege(name,text) bool': ({ session }, [name, privilege]) => {
+    if (name !== session.database) throw new SqlError('3D000', `database "${name}" does not exist`)
+    return checkPrivilege(privilege as string, databasePrivileges)
+  },
+  'has_schema_privilege(oid,text) bool': (_, [oid, privilege]) =>
+    checkPrivilege(privilege as string, schemaPrivileges) && schemas.has(oid as number) ? true : null,
+  'has_schema_privilege(name,text) bool': (_, [name, privilege]) => {
     if (![...schemas.values()].includes(name as string))
       throw new SqlError('3F000', `schema "${name}" does not exist`)
-    return checkPrivilege(privilege as string, ['CREATE', 'USAGE'])
-  }),
-  defineSet('pg_options_to_table(_text) record', () => [], 'option_name text, option_value text'),
-  defineSet(
-    'pg_get_keywords() record',
+    return checkPrivilege(privilege as string, schemaPrivileges)
+  },
+  'setof pg_get_keywords() record word text, catcode char, barelabel bool, catdesc text, baredesc text':
     keywordRows,
-    'word text, catcode char, barelabel bool, catdesc text, baredesc text',
-  ),
-]
+}
 
 /** Functions whose calls are written as key words. */
 export const keywordFunctions: Readonly<Record<string, string>> = {

@@ -174,7 +174,7 @@ function functionOf(
       : undefined
   const one = calls === undefined ? findCall(scope, name, values, at) : undefined
   const plain =
-    one !== undefined && one.definition.set === undefined ? callOf(scope, name, values, at) : undefined
+    one !== undefined && !one.definition.isSet ? callOf(scope, name, values, at) : undefined
   const { uses, isOpen } = combined(
     oids.void,
     plain ? [plain] : (calls ?? [one!]).flatMap((each) => each.args),

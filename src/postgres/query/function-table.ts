@@ -6,14 +6,14 @@ import { hasItems } from './text-output.ts'
 import { isArray, oids, typeNamed } from './types.ts'
 import type { Value } from './values.ts'
 
-/** What a function does. `types` are those of its arguments. */
+/** What a function does; one that gives a set gives a list. `types` are those of its arguments. */
 export type Implementation = (run: Run, args: readonly Value[], types: readonly number[]) => Value
-/** What a function that gives a set does. */
-export type SetImplementation = (
-  run: Run,
-  args: readonly Value[],
-  types: readonly number[],
-) => readonly Value[]
+
+/**
+ * Functions by their signatures, one or several with `;` or a line break between them: `name(type,type…) type`. `?` behind the parentheses takes
+ * nulls too, `!` is volatile, `…` repeats; `setof` stands before one that gives a set, and the fields of rows behind `record`.
+ */
+export type Functions = Readonly<Record<string, Implementation>>
 
 /** One signature of a function. */
 export type Definition = {
@@ -27,21 +27,19 @@ export type Definition = {
   readonly isStrict: boolean
   /** Whether each call has a result of its own. */
   readonly isVolatile: boolean
+  readonly isSet: boolean
   readonly call: Implementation
-  /** Of a function that gives a set, instead of `call`. */
-  readonly set?: SetImplementation
   /** The fields of its rows. */
-  readonly fields?: readonly Field[]
+  readonly fields: readonly Field[] | undefined
 }
 
 /** Pseudo types of signatures; `anyelement` is only a result. */
 export const pseudo = { any: 2276, anyarray: 2277, anyelement: 2283 }
 
-const signature = /^(\w+)\(([^)]*)\)(\??)(!?) (\w+)$/
+const signature = /^(setof )?(\w+)\(([^)]*)\)(\??)(!?) (\w+)(?: (.+))?$/
 
-/** A definition from `name(type,type…) type`: `?` behind the parentheses takes nulls too, `!` is volatile, `…` repeats. */
-export function define(text: string, call: Implementation): Definition {
-  const [, name = '', list = '', nulls, isVolatile, result = ''] = signature.exec(text) ?? []
+function define(text: string, call: Implementation): Definition {
+  const [, set, name = '', list = '', nulls, isVolatile, result = '', fields] = signature.exec(text) ?? []
   return {
     name,
     args: list === '' ? [] : list.replace('…', '').split(',').map(oidOf),
@@ -49,19 +47,13 @@ export function define(text: string, call: Implementation): Definition {
     result: oidOf(result),
     isStrict: nulls !== '?',
     isVolatile: isVolatile === '!',
+    isSet: set !== undefined,
     call,
+    fields: fields?.split(', ').map((field) => {
+      const [label = '', type = ''] = field.split(' ')
+      return { name: label, type: oidOf(type) }
+    }),
   }
-}
-
-/** As `define`, of a function that gives a set. @param fields `name type, …`, of one that gives rows. */
-export function defineSet(text: string, set: SetImplementation, fields?: string): Definition {
-  const definition = define(text, () => null)
-  if (fields === undefined) return { ...definition, set }
-  const list = fields.split(', ').map((field) => {
-    const [name = '', type = ''] = field.split(' ')
-    return { name, type: oidOf(type) }
-  })
-  return { ...definition, set, fields: list }
 }
 
 function oidOf(name: string): number {
@@ -72,8 +64,11 @@ function oidOf(name: string): number {
 export class FunctionTable {
   readonly #byName: ReadonlyMap<string, readonly Definition[]>
 
-  constructor(all: readonly Definition[]) {
-    this.#byName = Map.groupBy(all, ({ name }) => name)
+  constructor(all: Functions) {
+    const definitions = Object.entries(all).flatMap(([texts, call]) =>
+      texts.split(/[;\n]/).flatMap((text) => (text.trim() === '' ? [] : [define(text.trim(), call)])),
+    )
+    this.#byName = Map.groupBy(definitions, ({ name }) => name)
   }
 
   /**

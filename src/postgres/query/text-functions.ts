@@ -2,7 +2,7 @@
 import { SqlError } from '../sql-error.ts'
 import { shower } from './coercion.ts'
 import type { Run } from './expression.ts'
-import { type Definition, define, defineSet } from './function-table.ts'
+import type { Functions } from './function-table.ts'
 import { joined } from './operators.ts'
 import { escapedLike } from './patterns.ts'
 import { quoteIdentifier } from './quoting.ts'
@@ -51,32 +51,26 @@ function series(run: Run, from: bigint, to: bigint, wrap: (value: bigint) => Val
 const asText = (value: Value) => value as string
 
 /** Functions of texts, arrays and JSON. */
-export const textFunctions: readonly Definition[] = [
+export const textFunctions: Functions = {
   // Letters beyond ASCII stay as they are in the locale C.
-  define('lower(text) text', (_, [text]) =>
-    asText(text!).replace(/[A-Z]+/g, (letters) => letters.toLowerCase()),
-  ),
-  define('replace(text,text,text) text', (run, [text, from, to]) =>
+  'lower(text) text': (_, [text]) => asText(text!).replace(/[A-Z]+/g, (letters) => letters.toLowerCase()),
+  'replace(text,text,text) text': (run, [text, from, to]) =>
     from === '' ? text! : joined(run, asText(text!).split(asText(from!)), asText(to!)),
-  ),
-  define('like_escape(text,text) text', (_, [pattern, sign]) => escapedLike(asText(pattern!), asText(sign!))),
-  define('quote_ident(text) text', (_, [text]) => quoteIdentifier(asText(text!))),
-  define('array_upper(anyarray,int4) int4', (_, [list, dimension], [type]) => {
+  'like_escape(text,text) text': (_, [pattern, sign]) => escapedLike(asText(pattern!), asText(sign!)),
+  'quote_ident(text) text': (_, [text]) => quoteIdentifier(asText(text!)),
+  'array_upper(anyarray,int4) int4': (_, [list, dimension], [type]) => {
     const { length } = list as List
     return dimension === 1 && length > 0 ? length - 1 + lowerBound(type!) : null
-  }),
-  define('array_to_string(anyarray,text) text', (run, [list, delimiter], [type]) =>
+  },
+  'array_to_string(anyarray,text) text': (run, [list, delimiter], [type]) =>
     arrayToString(run, list as List, type!, asText(delimiter!)),
-  ),
-  define('json_build_object(any…)? json', jsonObject),
-  defineSet('generate_series(int4,int4) int4', (run, [from, to]) =>
+  'json_build_object(any…)? json': jsonObject,
+  'setof generate_series(int4,int4) int4': (run, [from, to]) =>
     series(run, BigInt(from as number), BigInt(to as number), Number),
-  ),
-  defineSet('generate_series(int8,int8) int8', (run, [from, to]) =>
+  'setof generate_series(int8,int8) int8': (run, [from, to]) =>
     series(run, from as bigint, to as bigint, (value) => value),
-  ),
-  defineSet('unnest(anyarray) anyelement', (run, [list]) => {
+  'setof unnest(anyarray) anyelement': (run, [list]) => {
     run.keep((list as List).length)
-    return list as List
-  }),
-]
+    return list!
+  },
+}
