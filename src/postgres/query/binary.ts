@@ -72,7 +72,7 @@ export function binaryOfValue(value: Value, type: number): Uint8Array {
   if (type === oids.void) return Buffer.alloc(0)
   const [size, method] = forms[type] ?? []
   if (size === undefined || method === undefined) {
-    if (typeOf(type)?.functions[3] !== 0) throw refused(`The binary form of ${formatType(type)}`)
+    if (typeOf(type)?.send !== 0) throw refused(`The binary form of ${formatType(type)}`)
     throw new SqlError('42883', `no binary output function available for type ${formatType(type)}`)
   }
   const bytes = Buffer.alloc(size)

@@ -80,7 +80,7 @@ export function callOf(scope: Scope, name: string, args: readonly Expression[], 
     if (sets === undefined) throw refused(`${name} in this place`, at)
     const slot = scope.slot(result)
     sets.push({ slot: slot.slot, run: (frame) => itemsOf(call, frame) })
-    return { ...slot, uses: 0, ...(fields && { fields }) }
+    return { ...slot, fields }
   }
   const { isStrict, isVolatile, call: run } = definition
   const whole = combined(result, call.args, (frame) => {

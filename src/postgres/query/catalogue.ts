@@ -75,17 +75,10 @@ function sizes(type: number): Facts {
 }
 
 function typeFacts(oid: number): Facts {
-  const { functions, isInformation, ...facts } = typeOf(oid)!
-  const [input, output, receive, send, modifierIn, modifierOut, subscript] = functions as [
-    number,
-    ...number[],
-  ]
+  const { isInformation, ...facts } = typeOf(oid)!
   // array_typanalyze and range_typanalyze.
   const analyze = facts.category === 'A' && facts.length === -1 ? 3816 : facts.kind === 'r' ? 3916 : 0
-  return {
-    ...{ ...facts, ...schemaFacts(isInformation), input, output: output!, receive: receive!, send: send! },
-    ...{ modifierIn: modifierIn!, modifierOut: modifierOut!, subscript: subscript!, analyze },
-  }
+  return { ...facts, ...schemaFacts(isInformation), analyze }
 }
 
 const functions = functionsFacts

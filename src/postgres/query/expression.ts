@@ -88,9 +88,9 @@ export type Expression = {
   readonly membership?: { readonly operand: Expression; readonly list: Expression }
   /** The column of its own FROM that it is. */
   readonly column?: { readonly item: number; readonly column: number }
-  readonly source?: ColumnSource
+  readonly source?: ColumnSource | undefined
   /** The fields of a row. */
-  readonly fields?: readonly Field[]
+  readonly fields?: readonly Field[] | undefined
 }
 
 /** A column of a query or a table. */
@@ -98,8 +98,8 @@ export type Column = {
   readonly name: string
   readonly type: number
   readonly modifier: number
-  readonly source?: ColumnSource
-  readonly fields?: readonly Field[]
+  readonly source?: ColumnSource | undefined
+  readonly fields?: readonly Field[] | undefined
 }
 
 /** A query that is analysed. */

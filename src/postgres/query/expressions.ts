@@ -42,6 +42,8 @@ import type { Value } from './values.ts'
 
 type Analyser = (body: never, scope: Scope, at?: number) => Expression
 
+const openNull: Expression = { ...constant(oids.unknown, null), literal: null }
+
 /** What analyses the kinds of nodes. */
 const analysers: Readonly<Record<string, Analyser>> = {
   A_ArrayExpr: analyseArray,
@@ -90,7 +92,7 @@ function withoutSets(scope: Scope, make: () => Expression): Expression {
 }
 
 function analyseConstant({ ival, fval, boolval, sval, isnull }: A_Const): Expression {
-  if (isnull) return { ...constant(oids.unknown, null), literal: null }
+  if (isnull) return openNull
   if (ival !== undefined) return constant(oids.int4, ival.ival ?? 0)
   if (boolval !== undefined) return constant(oids.bool, boolval.boolval ?? false)
   if (sval !== undefined) {
@@ -270,7 +272,7 @@ function analyseCase({ arg, args = [], defresult, location: at }: CaseExpr, scop
       ? analyseCondition(expr, scope, 'CASE/WHEN')
       : applied(scope.parameters, '=', operand, analyse(expr, scope), at),
   )
-  const otherwise = defresult ? analyse(defresult, scope) : { ...constant(oids.unknown, null), literal: null }
+  const otherwise = defresult ? analyse(defresult, scope) : openNull
   // As in PostgreSQL, the type of ELSE counts first.
   const { items, type } = unifiedAll(
     scope,

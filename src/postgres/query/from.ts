@@ -14,7 +14,7 @@ import {
 import { analyse, analyseCondition } from './expressions.ts'
 import { type Part, type Plan, planOf, runPlan } from './joins.ts'
 import { applied } from './operators.ts'
-import type { Item, Scope } from './scope.ts'
+import { columnKey, type Item, type Scope } from './scope.ts'
 import { findTable } from './tables.ts'
 import { builtInName, failure, kindOf, namesOf, refused } from './tree.ts'
 import { oids } from './types.ts'
@@ -77,23 +77,15 @@ function groupOf(plan: Plan): Part {
   return { bits: plan.bits, depends: plan.depends, tuples: (frame) => runPlan(plan, frame) }
 }
 
+/** A column of USING: the equality of both, and the right one is hidden. */
 function merge(name: string, start: number, middle: number, scope: Scope): Expression {
-  const find = (from: number, to: number) => {
-    for (let item = from; item < to; item++) {
-      const column = scope.items[item]!.columns.findIndex((each) => each.name === name)
-      if (column >= 0) return { item, column }
-    }
-    throw new SqlError('42703', `column "${name}" specified in USING clause does not exist in a table`)
-  }
-  if (scope.merged.has(name)) throw refused(`USING (${name}) twice`)
-  const [left, right] = [find(start, middle), find(middle, scope.items.length)]
-  scope.merged.set(name, { ...left, hidden: right.item })
-  return applied(
-    scope.parameters,
-    '=',
-    scope.read(left.item, left.column),
-    scope.read(right.item, right.column),
-  )
+  const all = scope.named(name).filter(({ item }) => item >= start)
+  const [left, right, ...others] = all
+  if (left === undefined || right === undefined || left.item >= middle || right.item < middle || others.length > 0)
+    throw refused(`USING (${name}) of other than one column on each side`)
+  scope.hidden.add(columnKey(right))
+  const [a, b] = [left, right].map(({ item, column }) => scope.read(item, column)) as [Expression, Expression]
+  return applied(scope.parameters, '=', a, b)
 }
 
 function leafOf(node: Node, scope: Scope): Part {

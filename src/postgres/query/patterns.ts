@@ -2,18 +2,6 @@
 import { SqlError } from '../sql-error.ts'
 import { refused } from './tree.ts'
 
-const cache = new Map<string, RegExp>()
-const cacheMax = 200
-
-function cached(key: string, make: () => RegExp): RegExp {
-  const known = cache.get(key)
-  if (known !== undefined) return known
-  if (cache.size >= cacheMax) cache.clear()
-  const made = make()
-  cache.set(key, made)
-  return made
-}
-
 /** `%` and `_`. */
 const [any, one] = [/%/, /_/]
 
@@ -80,15 +68,12 @@ export function matches(text: string, pattern: string, spend: (count: number) =>
   const ways = text.length ** (pattern.match(/[*+?]/g)?.length ?? 1)
   if (ways > waysMax) throw refused('A regular expression with several quantifiers for a long text')
   spend(ways >> 6)
-  const make = () => {
-    if (odd.test(pattern.replace(/\\./g, 'x')) || !plain.test(pattern))
-      throw refused(`The regular expression "${pattern}"`)
-    const source = pattern.replace(/\\(.)/gsu, (escaped, sign) => (special.test(sign) ? escaped : sign))
-    try {
-      return new RegExp(source, 'us')
-    } catch {
-      throw refused(`The regular expression "${pattern}"`)
-    }
+  if (odd.test(pattern.replace(/\\./g, 'x')) || !plain.test(pattern))
+    throw refused(`The regular expression "${pattern}"`)
+  const source = pattern.replace(/\\(.)/gsu, (escaped, sign) => (special.test(sign) ? escaped : sign))
+  try {
+    return new RegExp(source, 'us').test(text)
+  } catch {
+    throw refused(`The regular expression "${pattern}"`)
   }
-  return cached(`R${pattern}`, make).test(text)
 }

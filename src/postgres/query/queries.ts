@@ -110,10 +110,7 @@ export class QueryAnalyser implements Queries {
     const next = this.#open(rarg, parent, [...bindings, working])
     for (const [index, column] of next.columns.entries())
       if (column.type !== types[index] && column.type !== oids.unknown)
-        throw new SqlError(
-          '42804',
-          `recursive query "${name}" column ${index + 1} has another type in its second query`,
-        )
+        throw refused('WITH RECURSIVE of two types')
     const typed = next.retyped(types)
     // What it has found itself so far is no concern of others; what a recursion around it has found is.
     const readsWorking = bindings.some(({ query }) => query === undefined)

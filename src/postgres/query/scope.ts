@@ -16,6 +16,9 @@ export type Item = {
   readonly isScalar?: boolean
 }
 
+/** A column of an element of FROM, by their numbers. */
+export type ColumnPlace = { readonly item: number; readonly column: number }
+
 /** A query of WITH. */
 export type Binding = {
   readonly name: string
@@ -63,11 +66,8 @@ export class Scope {
   readonly parent: Scope | undefined
   readonly bindings: readonly Binding[]
   readonly items: Item[] = []
-  /** Columns of USING, which are named without a table. */
-  readonly merged = new Map<
-    string,
-    { readonly item: number; readonly column: number; readonly hidden: number }
-  >()
+  /** Columns that a name without a table does not mean: by USING, those beside it have the same values. */
+  readonly hidden = new Set<string>()
   /** Whether it reads columns of a query around it. */
   readsOuter = false
   /** Whether it reads what a recursive query has found so far. */
@@ -134,14 +134,9 @@ export class Scope {
 
   /** Columns of this name among the elements of FROM; a function's own name stands for its column. */
   #plain(name: string): Expression | undefined {
-    const merged = this.merged.get(name)
-    if (merged !== undefined) return this.read(merged.item, merged.column)
-    const found: Expression[] = []
-    for (const [item, { columns }] of this.items.entries())
-      for (const [column, each] of columns.entries())
-        if (each.name === name && !this.isHidden(item, column)) found.push(this.read(item, column))
-    if (found.length > 1) throw new SqlError('42702', `column reference "${name}" is ambiguous`)
-    if (found.length === 1) return found[0]
+    const [found, ...others] = this.named(name)
+    if (others.length > 0) throw new SqlError('42702', `column reference "${name}" is ambiguous`)
+    if (found !== undefined) return this.read(found.item, found.column)
     const item = this.items.findIndex((each) => each.name === name)
     if (item < 0) return undefined
     if (this.items[item]!.isScalar) return this.read(item, 0)
@@ -160,11 +155,13 @@ export class Scope {
     throw failure('42703', `column ${table}.${column} does not exist`, at)
   }
 
-  /** Whether a column has the value of the one beside it, by USING. */
-  isHidden(item: number, column: number): boolean {
-    const name = this.items[item]!.columns[column]!.name
-    const merged = this.merged.get(name)
-    return merged !== undefined && merged.hidden === item
+  /** The columns that a name without a table may mean. */
+  named(name: string): ColumnPlace[] {
+    return this.items.flatMap(({ columns }, item) =>
+      columns.flatMap((each, column) =>
+        each.name === name && !this.hidden.has(columnKey({ item, column })) ? [{ item, column }] : [],
+      ),
+    )
   }
 
   /** A column of an element of FROM. */
@@ -177,8 +174,8 @@ export class Scope {
       uses: 1 << item,
       isOpen: false,
       column: { item, column },
-      ...(source && { source }),
-      ...(fields && { fields }),
+      source,
+      fields,
     }
   }
 
@@ -189,7 +186,7 @@ export class Scope {
     if (groups !== undefined) {
       const key = found.column && groups.get(columnKey(found.column))
       if (key === undefined) throw refused(`A column beside GROUP BY: ${names.join('.')}`)
-      expression = { ...key, ...(found.source && { source: found.source }) }
+      expression = { ...key, source: found.source }
     }
     if (depth === 0) return expression
     const { run, column: _, ...rest } = expression
@@ -212,6 +209,6 @@ export class Scope {
 }
 
 /** What stands for a column among the keys of groups. */
-export function columnKey({ item, column }: { readonly item: number; readonly column: number }): string {
+export function columnKey({ item, column }: ColumnPlace): string {
   return `${item}.${column}`
 }

@@ -117,20 +117,11 @@ function addKey(
 }
 
 function keyNodeOf(node: Node, list: readonly ResTarget[], scope: Scope): Node {
-  if ('A_Const' in node && node.A_Const.ival !== undefined) {
-    throw refused('GROUP BY with a number', locationOf(node))
-  }
-  demandWhole(node, 'GROUP BY')
+  if ('A_Const' in node) throw refused('GROUP BY with a constant', locationOf(node))
   const name = plainName(node)
   if (name === undefined) return node
   // A column of FROM goes before the name of a target.
-  const isColumn = scope.items.some(({ columns }) => columns.some((each) => each.name === name))
-  return (isColumn ? undefined : list.find((target) => target.name === name)?.val) ?? node
-}
-
-function demandWhole(node: Node | undefined, clause: string): void {
-  if (node !== undefined && 'A_Const' in node)
-    throw failure('42601', `non-integer constant in ${clause}`, locationOf(node))
+  return (scope.named(name).length > 0 ? undefined : list.find((target) => target.name === name)?.val) ?? node
 }
 
 function plainName(node: Node): string | undefined {
@@ -163,7 +154,7 @@ function starOf(fields: readonly Node[], scope: Scope): Target[] {
     throw names.length === 0
       ? new SqlError('42601', 'SELECT * with no tables specified is not valid')
       : new SqlError('42P01', `missing FROM-clause entry for table "${names.at(-1)}"`)
-  if (names.length === 0 && scope.merged.size > 0) throw refused('SELECT * with USING')
+  if (names.length === 0 && scope.hidden.size > 0) throw refused('SELECT * with USING')
   return wanted.flatMap((item) =>
     scope.items[item]!.columns.map(({ name }, column) => {
       const read = scope.read(item, column)
@@ -196,7 +187,7 @@ function orderKeyOf(
     if (target === undefined) throw failure('42P10', 'ORDER BY position is not in select list', locationOf(node))
     return target.value
   }
-  demandWhole(node, 'ORDER BY')
+  if (node !== undefined && 'A_Const' in node) throw refused('ORDER BY with a constant', locationOf(node))
   const name = node && plainName(node)
   const named = targets.filter((target) => target.name === name)
   if (named.length > 1 && new Set(named.map((each) => textOfTree(each.node))).size > 1)
@@ -229,15 +220,9 @@ function limited(rows: readonly Row[], { count, start }: Limits, frame: Frame): 
 function queryOf(parts: Parts): Query {
   const { scope, targets } = parts
   return {
-    columns: targets.map(
-      ({ name, value: { type, modifier, source, fields } }): Column => ({
-        name,
-        type,
-        modifier,
-        ...(source && { source }),
-        ...(fields && { fields }),
-      }),
-    ),
+    columns: targets.map(({ name, value: { type, modifier, source, fields } }): Column => {
+      return { name, type, modifier, source, fields }
+    }),
     readsOuter: scope.readsOuter,
     readsWorking: scope.readsWorking,
     run: (outer, run) => runSelect(parts, outer, run),

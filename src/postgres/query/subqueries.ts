@@ -35,7 +35,7 @@ export function analyseSubLink(
         throw new SqlError('21000', 'more than one row returned by a subquery used as an expression')
       return rows[0]?.[0] ?? null
     })
-    return { ...result, modifier: column.modifier, ...(column.fields && { fields: column.fields }) }
+    return { ...result, modifier: column.modifier, fields: column.fields }
   }
   if (subLinkType === 'ARRAY_SUBLINK') {
     const array = arrayOf(column.type)

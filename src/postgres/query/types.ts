@@ -60,8 +60,8 @@ export type Type = {
   readonly collation: number
   readonly align: string
   readonly storage: string
-  /** Oids of typinput, typoutput, typreceive, typsend, typmodin, typmodout, typsubscript. */
-  readonly functions: readonly number[]
+  /** Oid of the function that writes its binary form, or 0. */
+  readonly send: number
   /** Of a row type: the relation. */
   readonly relation: number
 }
@@ -192,21 +192,20 @@ function withModifier(typeName: string, name: string, modifier: number): string 
   throw refused(`${name} with a modifier`)
 }
 
-/** A type of a line of facts. @param relation the relation of a row type. */
+const fieldNames =
+  'id name length byValue kind category isPreferred delimiter element array base baseModifier collation align storage input output receive send modifierIn modifierOut subscript'.split(
+    ' ',
+  )
+
+/** A type of a line of facts; beside what `Type` names it has the other functions of pg_type. @param relation the relation of a row type. */
 function addType(line: string, relation = 0): void {
-  const fields = line.split(' ')
-  const [id = '', name = '', length, byValue, kind = '', category = '', isPreferred, delimiter = ''] = fields
-  const [element, array, base, baseModifier, collation] = fields.slice(8, 13).map(Number) as [
-    number,
-    ...number[],
-  ]
-  const [align = '', storage = '', ...functions] = fields.slice(13)
-  const type: Type = {
-    ...{ oid: Number(id.replace('i', '')), name, isInformation: id.startsWith('i'), length: Number(length) },
-    ...{ byValue: byValue === '1', kind, category, isPreferred: isPreferred === '1', delimiter, element },
-    ...{ array: array!, base: base!, baseModifier: baseModifier!, collation: collation!, align, storage },
-    ...{ functions: functions.map(Number), relation },
-  }
+  const fields = line.split(' ').map((field) => (/^-?\d+$/.test(field) ? Number(field) : field))
+  const { id, byValue, isPreferred, ...rest } = Object.fromEntries(
+    fieldNames.map((name, index) => [name, fields[index]]),
+  )
+  const isInformation = typeof id === 'string'
+  const flags = { isInformation, byValue: byValue === 1, isPreferred: isPreferred === 1 }
+  const type = { ...rest, ...flags, oid: Number(String(id).replace('i', '')), relation } as unknown as Type
   byOid.set(type.oid, type)
   byName.set(type.name, type)
 }
