@@ -13,7 +13,7 @@ import { notSupported } from './errors.ts'
 import { type Analysed, analyseStatement, runStatement, type Surroundings } from './query/evaluate.ts'
 import { nameOfText } from './query/quoting.ts'
 import { Missing, Snapshot } from './query/snapshot.ts'
-import { namesOf } from './query/tree.ts'
+import { has, namesOf } from './query/tree.ts'
 import type { Value } from './query/values.ts'
 import { callFunction } from './sequence-functions.ts'
 import { changeSetting, factsOf, load } from './sequence-lists.ts'
@@ -41,16 +41,9 @@ function isDrawing({ funcname }: FuncCall): boolean {
   return parts.length <= 2 && names.has(parts.at(-1) ?? '') && (parts.at(-2) ?? 'pg_catalog') === 'pg_catalog'
 }
 
-/** Whether a part of a tree holds a node of this kind for which a condition holds. */
-function has(value: unknown, kind: string, holds: (body: unknown) => boolean = () => true): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  if (Array.isArray(value)) return value.some((each) => has(each, kind, holds))
-  return Object.entries(value).some(([key, body]) => (key === kind && holds(body)) || has(body, kind, holds))
-}
-
 /** Whether a part of a tree calls nextval, currval, lastval or setval. */
 export function drawsIn(value: unknown): boolean {
-  return has(value, 'FuncCall', (call) => isDrawing(call as FuncCall))
+  return has(value, (kind, call) => kind === 'FuncCall' && isDrawing(call as FuncCall))
 }
 
 /** Compiles such a statement. Throws SqlError. */
@@ -59,7 +52,7 @@ export function compileDrawing(
   text: string,
   declared: readonly number[],
 ): Statement {
-  if (has(node, 'RangeVar')) throw refusedDrawing('in a query of tables')
+  if (has(node, (kind) => kind === 'RangeVar')) throw refusedDrawing('in a query of tables')
   demandPlain(node.SelectStmt)
   const { tree, named } = withTextArguments(node, declared)
   // The text of a regclass names the sequence: it is no oid yet.
@@ -230,7 +223,8 @@ function demandPlainCall(call: FuncCall): void {
 function withTextArguments(node: { readonly SelectStmt: SelectStmt }, declared: readonly number[]) {
   const named = new Map<number, number>()
   const tree = structuredClone(node)
-  has(tree, 'FuncCall', (body) => {
+  has(tree, (kind, body) => {
+    if (kind !== 'FuncCall') return false
     const call = body as FuncCall
     if (!isDrawing(call) || call.args?.[0] === undefined) return false
     let arg: Node | undefined = call.args[0]

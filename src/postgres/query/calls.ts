@@ -94,13 +94,12 @@ export function callOf(scope: Scope, name: string, args: readonly Expression[], 
   return isVolatile ? { ...whole, isOpen: true, isVolatile } : whole
 }
 
-/** The values that a call of a function that gives a set gives. */
-export function itemsOf(
-  { definition: { call, isStrict }, args, types }: Call,
-  frame: Frame,
-): readonly Value[] {
+/** The values that a call gives; of a function that gives no set it is one. */
+export function itemsOf({ definition, args, types }: Call, frame: Frame): readonly Value[] {
   const values = args.map((arg) => arg.run(frame))
-  return isStrict && values.includes(null) ? [] : (call(frame.run, values, types) as readonly Value[])
+  const isEmpty = definition.isStrict && values.includes(null)
+  if (!definition.isSet) return [isEmpty ? null : definition.call(frame.run, values, types)]
+  return isEmpty ? [] : (definition.call(frame.run, values, types) as readonly Value[])
 }
 
 type Aggregate = {

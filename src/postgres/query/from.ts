@@ -1,7 +1,7 @@
 /** FROM: tables, queries, functions and joins become steps, each of which adds a part to the rows so far. */
 import type { Alias, JoinExpr, Node, RangeFunction, RangeSubselect, RangeVar } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
-import { callOf, findCall, itemsOf } from './calls.ts'
+import { findCall, itemsOf } from './calls.ts'
 import {
   type Column,
   combined,
@@ -160,37 +160,31 @@ function functionOf(
   const name = builtInName(funcname, at)
   const values = args.map((arg) => analyse(arg, scope))
   // unnest of several arrays stands for several calls, whose rows are beside each other.
-  const calls =
-    name === 'unnest' && values.length > 1
-      ? values.map((value) => findCall(scope, name, [value], at))
-      : undefined
-  const one = calls === undefined ? findCall(scope, name, values, at) : undefined
-  const plain =
-    one !== undefined && !one.definition.isSet ? callOf(scope, name, values, at) : undefined
-  const { uses, isOpen } = combined(
-    oids.void,
-    plain ? [plain] : (calls ?? [one!]).flatMap((each) => each.args),
-    () => null,
+  const isSeveral = name === 'unnest' && values.length > 1
+  const calls = (isSeveral ? values.map((value) => [value]) : [values]).map((each) =>
+    findCall(scope, name, each, at),
   )
+  const isVolatile = calls.some(({ definition }) => definition.isVolatile)
+  const { uses, isOpen } = combined(oids.void, values, () => null)
   const label = alias?.aliasname ?? name
-  const columns = (calls ?? [one!]).flatMap(({ fields, result }): Column[] =>
+  const columns = calls.flatMap(({ fields, result }): Column[] =>
     fields !== undefined
       ? fields.map((field) => ({ ...field, modifier: -1 }))
-      : [{ name: calls ? name : label, type: result, modifier: -1 }],
+      : [{ name: isSeveral ? name : label, type: result, modifier: -1 }],
   )
+  const isScalar = columns.length === 1 && !ordinality
   if (ordinality) columns.push({ name: 'ordinality', type: oids.int8, modifier: -1 })
-  const isScalar = columns.length === 1 && one?.fields === undefined
   const item = scope.add({ name: label, columns: renamed(columns, alias), isScalar } satisfies Item, at)
   const rows = (frame: Frame): readonly Row[] => {
-    const lists = plain ? [[plain.run(frame)]] : (calls ?? [one!]).map((each) => itemsOf(each, frame))
+    const lists = calls.map((each) => itemsOf(each, frame))
     const length = Math.max(...lists.map((list) => list.length))
     return Array.from({ length }, (_, index) => {
       // A call that gives rows gives lists of their fields.
-      const row = lists.flatMap((list) => (one?.fields ? (list[index] as Row) : [list[index] ?? null]))
+      const row = lists.flatMap((list, at) => (calls[at]!.fields ? (list[index] as Row) : [list[index] ?? null]))
       return ordinality ? [...row, BigInt(index + 1)] : row
     })
   }
-  return leaf(item, uses !== 0 ? 'tuple' : isOpen ? 'outer' : 'nothing', rows)
+  return leaf(item, uses !== 0 ? 'tuple' : isOpen || isVolatile ? 'outer' : 'nothing', rows)
 }
 
 function renamed(columns: readonly Column[], alias: Alias | undefined): readonly Column[] {

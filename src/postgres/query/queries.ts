@@ -1,5 +1,5 @@
 /** Whole queries: WITH, UNION, VALUES (PostgreSQL's manual, chapters 7.4, 7.7 and 7.8). */
-import type { Node, SelectStmt, WithClause } from 'libpg-query'
+import type { Node, RangeVar, SelectStmt, WithClause } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
 import { cast, commonType, type ParameterTypes } from './coercion.ts'
 import { type Column, type Expression, type Frame, isConstant, type Query, type Row, type Run } from './expression.ts'
@@ -7,7 +7,7 @@ import { analyse } from './expressions.ts'
 import { isOrdered } from './operators.ts'
 import { type Binding, type Queries, Scope } from './scope.ts'
 import { analyseSelect, distinct } from './select.ts'
-import { namesOf, refused } from './tree.ts'
+import { has, namesOf, refused } from './tree.ts'
 import { formatType, oids } from './types.ts'
 import { keyOf } from './values.ts'
 
@@ -204,11 +204,9 @@ function renamed(columns: readonly Column[], names: readonly string[]): readonly
 
 /** Whether a query, or one inside of it, names a table. */
 function namesTable(select: SelectStmt, name: string): boolean {
-  const find = (node: unknown): boolean => {
-    if (typeof node !== 'object' || node === null) return false
-    if (Array.isArray(node)) return node.some(find)
-    const { relname, schemaname } = node as { relname?: string; schemaname?: string }
-    return (relname === name && schemaname === undefined) || Object.values(node).some(find)
-  }
-  return find(select)
+  return has(select, (kind, body) => {
+    if (kind !== 'RangeVar') return false
+    const { relname, schemaname } = body as RangeVar
+    return relname === name && schemaname === undefined
+  })
 }

@@ -23,7 +23,7 @@ import {
   type WindowCall,
 } from './scope.ts'
 import { comparing, type SortKey, sortKeyOf } from './sorting.ts'
-import { contains, failure, locationOf, nameOf, namesOf, refused, textOfTree } from './tree.ts'
+import { failure, has, locationOf, nameOf, namesOf, refused, textOfTree } from './tree.ts'
 import { formatType, oids } from './types.ts'
 import { keyOf, type Value } from './values.ts'
 
@@ -59,7 +59,7 @@ export function analyseSelect(
   const scope = new Scope(queries, parent, bindings)
   const from = analyseFrom(select.fromClause ?? [], select.whereClause, scope)
   const list = (select.targetList ?? []).map((node) => ('ResTarget' in node ? node.ResTarget : {}))
-  const hasAggregates = [list, select.sortClause].some((part) => contains(part, isAggregateCall))
+  const hasAggregates = has([list, select.sortClause], isAggregateCall, ['SelectStmt', 'subselect'])
   const isGrouped = hasAggregates || select.groupClause !== undefined
   const keys: (Expression & { slot: number })[] = []
   const groups = new Map<string, Expression>()

@@ -59,12 +59,15 @@ export function textOfTree(node: unknown): string {
   return JSON.stringify(node, (key, value) => (key === 'location' ? undefined : value))
 }
 
-/** Whether a node or one below it is of a kind that `holds` accepts. Queries inside of it are not looked at. */
-export function contains(node: unknown, holds: (kind: string, body: unknown) => boolean): boolean {
-  if (typeof node !== 'object' || node === null) return false
-  if (Array.isArray(node)) return node.some((each) => contains(each, holds))
-  return Object.entries(node).some(
-    ([kind, body]) =>
-      holds(kind, body) || (kind !== 'SelectStmt' && kind !== 'subselect' && contains(body, holds)),
+/** Whether `holds` accepts a key of a tree, or of what is below it, with its value. @param skipped keys that are not looked into */
+export function has(
+  tree: unknown,
+  holds: (key: string, body: unknown) => boolean,
+  skipped: readonly string[] = [],
+): boolean {
+  if (typeof tree !== 'object' || tree === null) return false
+  if (Array.isArray(tree)) return tree.some((each) => has(each, holds, skipped))
+  return Object.entries(tree).some(
+    ([key, body]) => holds(key, body) || (!skipped.includes(key) && has(body, holds, skipped)),
   )
 }
