@@ -3,7 +3,9 @@ import { protocolViolation } from './errors.ts'
 import { binaryOfValue, valueOfBinary } from './query/binary.ts'
 import { valueOfText } from './query/text-input.ts'
 import { textOfValue } from './query/text-output.ts'
+import { refused } from './query/tree.ts'
 import { typeOf } from './query/types.ts'
+import type { ObjectNames } from './query/values.ts'
 import { SqlError } from './sql-error.ts'
 
 /** Oids of types, by PostgreSQL's catalogue pg_type. */
@@ -65,15 +67,18 @@ export function parameterOf(bytes: Buffer, format: number, type: number): string
   return textOfValue(valueOfBinary(bytes, type), type, plainOids)
 }
 
-/** Oids are written as numbers: a parameter names its object so. */
-const plainOids = { nameOf: () => undefined }
-
-const noObjects = undefined as never
+/** Oids are written and read as numbers: a parameter names its object so. */
+const plainOids: ObjectNames = {
+  nameOf: () => undefined,
+  oidOf(_, text) {
+    throw refused(`The name "${text.slice(0, 60)}" in the place of an oid`)
+  },
+}
 
 /** The form of a text value in a format. */
 export function encoded(value: string | null, type: number, format: number): string | Uint8Array | null {
   if (value === null || format === 0 || texts.has(type)) return value
-  return binaryOfValue(valueOfText(value, type, noObjects), type)
+  return binaryOfValue(valueOfText(value, type, plainOids), type)
 }
 
 /** A whole number from the text form of a parameter. 22P02, 22003. */
@@ -89,7 +94,7 @@ export function integerOf(value: string | null): bigint {
 
 /** Whether the text form of a boolean means true. 22P02. */
 export function booleanOf(text: string): boolean {
-  return valueOfText(text, types.bool, noObjects) === true
+  return valueOfText(text, types.bool, plainOids) === true
 }
 
 /** The format of a column or a parameter from the codes of Bind: none is text, one is for all. */

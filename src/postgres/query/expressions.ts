@@ -16,6 +16,7 @@ import type {
   SQLValueFunction,
   SubLink,
   TypeCast,
+  TypeName,
 } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
 import { analyseCall, callOf } from './calls.ts'
@@ -35,7 +36,6 @@ import {
   namesOf,
   refused,
   textOfTree,
-  typeNameOf,
 } from './tree.ts'
 import { arrayOf, formatType, isArray, oids, typeNamed } from './types.ts'
 import type { Value } from './values.ts'
@@ -217,15 +217,15 @@ function analyseLogic({ boolop, args = [] }: BoolExpr, scope: Scope): Expression
 }
 
 /** The oid of the type that a tree names. Throws 42704, 0A000. */
-export function typeNamedBy(name: Parameters<typeof typeNameOf>[0]): number {
-  const { names, isArray: hasBounds } = typeNameOf(name)
+export function typeNamedBy(name: TypeName | undefined): number {
+  if (name === undefined || name.setof || name.pct_type) throw refused('This form of a type', name?.location)
+  const names = namesOf(name.names)
   const type = typeNamed(names.at(-1)!, names.at(-2))
   if (type === undefined || names.length > 2)
     throw new SqlError('42704', `type "${names.join('.')}" does not exist`)
-  if (name?.typmods !== undefined) throw refused(`${formatType(type.oid)} with a modifier`, name.location)
-  const oid = hasBounds ? type.array : type.oid
-  if (type.kind !== 'b') throw refused(`The type ${formatType(type.oid)}`, name?.location)
-  return oid
+  if (name.typmods !== undefined) throw refused(`${formatType(type.oid)} with a modifier`, name.location)
+  if (type.kind !== 'b') throw refused(`The type ${formatType(type.oid)}`, name.location)
+  return name.arrayBounds ? type.array : type.oid
 }
 
 function analyseCast({ arg, typeName: name }: TypeCast, scope: Scope): Expression {

@@ -3,10 +3,10 @@ import { SqlError } from '../sql-error.ts'
 import { functionNames, functionSignatures, schemas } from './catalogue.ts'
 import { quoteIdentifier, sequenceName, splitName } from './quoting.ts'
 import type { Snapshot } from './snapshot.ts'
-import { findType, type ObjectOids } from './text-input.ts'
-import type { ObjectNames } from './text-output.ts'
+import { findType } from './text-input.ts'
 import { refused } from './tree.ts'
 import { formatType, oids, relationNamed, relationOf, typeOf } from './types.ts'
+import type { ObjectNames } from './values.ts'
 import { databaseRows } from './written-rows.ts'
 
 const fixedRoles = [...databaseRows.pg_authid!.matchAll(/(\d+)\|(pg_\w+)/g)].map(
@@ -20,7 +20,7 @@ function typeOfText(text: string): number {
 }
 
 /** The objects that one run may see. */
-export class Objects implements ObjectNames, ObjectOids {
+export class Objects implements ObjectNames {
   readonly #snapshot: Snapshot
   readonly #roles: ReadonlyMap<number, string>
 

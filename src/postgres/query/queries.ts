@@ -1,8 +1,8 @@
 /** Whole queries: WITH, UNION, VALUES (PostgreSQL's manual, chapters 7.4, 7.7 and 7.8). */
 import type { Node, RangeVar, SelectStmt, WithClause } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
-import { cast, commonType, type ParameterTypes } from './coercion.ts'
-import { type Column, type Expression, type Frame, isConstant, type Query, type Row, type Run } from './expression.ts'
+import { coerced, commonType, type ParameterTypes } from './coercion.ts'
+import { type Column, type Frame, isConstant, type Query, type Row, type Run } from './expression.ts'
 import { analyse } from './expressions.ts'
 import { isOrdered } from './operators.ts'
 import { type Binding, type Queries, Scope } from './scope.ts'
@@ -48,27 +48,15 @@ export class QueryAnalyser implements Queries {
     const width = rows[0]?.length ?? 0
     if (rows.some((row) => row.length !== width))
       throw new SqlError('42601', 'VALUES lists must all be the same length')
-    const types = Array.from({ length: width }, (_, index) => {
-      const all = rows.map((row) => row[index]!.type)
-      if (all.every((type) => type === oids.unknown)) return oids.unknown
-      return commonType(all)
+    const columns = Array.from({ length: width }, (_, index): Column => {
+      const type = commonType(rows.map((row) => row[index]!.type))
+      return { name: `column${index + 1}`, type, modifier: -1 }
     })
-    return this.#rows(rows, types, scope)
-  }
-
-  #rows(rows: readonly (readonly Expression[])[], types: readonly number[], scope: Scope): Query {
-    const typed = rows.map((row) => row.map((item, index) => cast(this.parameters, item, types[index]!)))
-    const columns = types.map((type, index): Column => ({ name: `column${index + 1}`, type, modifier: -1 }))
-    return {
-      columns,
-      readsOuter: scope.readsOuter,
-      readsWorking: scope.readsWorking,
-      run(outer, run) {
-        const frame: Frame = { rows: [], outer, run, slots: [] }
-        return typed.map((row) => row.map((item) => item.run(frame)))
-      },
-      retyped: (wanted) => this.#rows(rows, wanted, scope),
-    }
+    const typed = rows.map((row) => row.map((item, at) => coerced(this.parameters, item, columns[at]!.type)))
+    return madeQuery(columns, scope, (outer, run) => {
+      const frame: Frame = { rows: [], outer, run, slots: [] }
+      return typed.map((row) => row.map((item) => item.run(frame)))
+    })
   }
 
   #with(clause: WithClause, parent: Scope | undefined, bindings: readonly Binding[]): readonly Binding[] {

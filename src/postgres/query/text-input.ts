@@ -3,23 +3,17 @@ import { SqlError } from '../sql-error.ts'
 import { keywords, splitName } from './quoting.ts'
 import { refused } from './tree.ts'
 import { baseOf, elementOf, formatType, isArray, oids, sqlNames, typeNamed } from './types.ts'
-import type { Value } from './values.ts'
-
-/** Oids behind names, for types such as regclass. */
-export interface ObjectOids {
-  /** The object that a text names. Throws SqlError: 42P01, 42704, 3F000, 0A000. */
-  oidOf(type: number, text: string): number
-}
+import type { ObjectNames, Value } from './values.ts'
 
 /** The value of a text. Throws SqlError 22P02 for a text that is no such value, 0A000 for types that have no input here. */
-export function valueOfText(text: string, type: number, objects: ObjectOids): Value {
+export function valueOfText(text: string, type: number, objects: ObjectNames): Value {
   const read = readers[baseOf(type)]
   if (read !== undefined) return read(text, type, objects)
   if (isArray(type)) return readArray(text, type, objects)
   throw refused(`A text for type ${formatType(type)}`)
 }
 
-type Reader = (text: string, type: number, objects: ObjectOids) => Value
+type Reader = (text: string, type: number, objects: ObjectNames) => Value
 
 const integer =
   (bits: number): Reader =>
@@ -128,7 +122,7 @@ export function findType(text: string): number {
 }
 
 /** array_in, of one dimension: `{a,"b c",NULL}`. */
-function readArray(text: string, type: number, objects: ObjectOids): Value {
+function readArray(text: string, type: number, objects: ObjectNames): Value {
   const element = elementOf(type)
   const malformed = () => new SqlError('22P02', `malformed array literal: "${text.slice(0, 200)}"`)
   const [, body] = /^[ \t\n\v\f\r]*\{([\s\S]*)\}[ \t\n\v\f\r]*$/.exec(text) ?? []

@@ -2,13 +2,7 @@
 import { SqlError } from '../sql-error.ts'
 import { refused } from './tree.ts'
 import { elementOf, oids } from './types.ts'
-import type { Value } from './values.ts'
-
-/** Names behind the oids of types such as regclass. */
-export interface ObjectNames {
-  /** The name of an object, qualified and quoted where SQL needs it. */
-  nameOf(type: number, oid: number): string | undefined
-}
+import type { ObjectNames, Value } from './values.ts'
 
 /** Of one value, in characters. */
 export const textLengthMax = 4_194_304

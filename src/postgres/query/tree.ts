@@ -1,5 +1,5 @@
 /** PostgreSQL's parse tree, as `libpg-query` gives it: what is read of it everywhere, and the refusal of the rest. */
-import type { Node, TypeName } from 'libpg-query'
+import type { Node } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
 
 /** The error for what PostgreSQL does and this server does not. `thing` opens the sentence. @param at a location of the tree. */
@@ -43,15 +43,6 @@ export function builtInName(nodes: readonly Node[] | undefined, at?: number): st
   if (schema === 'information_schema' && name === '_pg_expandarray') return name
   if (names.length > 2 || schema !== 'pg_catalog') throw refused(`The name ${names.join('.')}`, at)
   return name
-}
-
-/** The names of a type, and whether it is an array of that type. */
-export function typeNameOf(type: TypeName | undefined): {
-  readonly names: string[]
-  readonly isArray: boolean
-} {
-  if (type === undefined || type.setof || type.pct_type) throw refused('This form of a type', type?.location)
-  return { names: namesOf(type.names), isArray: type.arrayBounds !== undefined }
 }
 
 /** The same text for the same expression, wherever it stands. */

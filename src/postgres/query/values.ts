@@ -7,6 +7,14 @@ import { refused } from './tree.ts'
 /** A value of any type; null is SQL's NULL. */
 export type Value = null | boolean | number | bigint | string | readonly Value[]
 
+/** Names behind the oids of types such as regclass, and oids behind names. */
+export interface ObjectNames {
+  /** The name of an object, qualified and quoted where SQL needs it. */
+  nameOf(type: number, oid: number): string | undefined
+  /** The object that a text names. Throws SqlError: 42P01, 42704, 3F000, 0A000. */
+  oidOf(type: number, text: string): number
+}
+
 /** Stands in rows of catalogues for a value that is not known here. */
 export const unknownHere: Value = Object.freeze([])
 
