@@ -6,10 +6,10 @@ import type { Node, ResTarget, SelectStmt } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
 import { isAggregate, keyOfAll } from './calls.ts'
 import { cast, coerced, settled } from './coercion.ts'
-import type { Column, Expression, Frame, Query, Row, Run } from './expression.ts'
+import type { Column, Expression, Frame, Query, Row } from './expression.ts'
 import { analyse } from './expressions.ts'
 import { analyseFrom } from './from.ts'
-import { type Plan, runPlan } from './joins.ts'
+import { runPlan } from './joins.ts'
 import { labelOf } from './labels.ts'
 import { isOrdered } from './operators.ts'
 import {
@@ -22,7 +22,7 @@ import {
   type SetCall,
   type WindowCall,
 } from './scope.ts'
-import { comparing, type SortKey, sortKeyOf } from './sorting.ts'
+import { comparing, sortKeyOf } from './sorting.ts'
 import { failure, has, locationOf, nameOf, namesOf, refused, textOfTree } from './tree.ts'
 import { formatType, oids } from './types.ts'
 import { keyOf, type Value } from './values.ts'
@@ -30,23 +30,6 @@ import { keyOf, type Value } from './values.ts'
 const targetsMax = 1664
 
 type Target = { readonly name: string; readonly value: Expression; readonly node: Node | undefined }
-
-/** LIMIT and OFFSET. */
-type Limits = { readonly count: Expression | undefined; readonly start: Expression | undefined }
-
-type Parts = {
-  readonly scope: Scope
-  readonly from: Plan
-  readonly isGrouped: boolean
-  readonly keys: readonly (Expression & { readonly slot: number })[]
-  readonly aggregates: readonly AggregateCall[]
-  readonly windows: readonly WindowCall[]
-  readonly sets: readonly SetCall[]
-  readonly order: readonly SortKey[]
-  readonly isDistinct: boolean
-  readonly limits: Limits
-  readonly targets: readonly Target[]
-}
 
 /** Analyses it. @param parent the scope of the query around. */
 export function analyseSelect(
@@ -61,23 +44,42 @@ export function analyseSelect(
   const list = (select.targetList ?? []).map((node) => ('ResTarget' in node ? node.ResTarget : {}))
   const hasAggregates = has([list, select.sortClause], isAggregateCall, ['SelectStmt', 'subselect'])
   const isGrouped = hasAggregates || select.groupClause !== undefined
-  const keys: (Expression & { slot: number })[] = []
+  const keys: Expression[] = []
+  const aggregates: AggregateCall[] = []
+  const windows: WindowCall[] = []
+  const sets: SetCall[] = []
   const groups = new Map<string, Expression>()
-  for (const node of select.groupClause ?? []) addKey(node, list, scope, groups, keys)
-  const calls = { aggregates: [], windows: [], sets: [] }
-  const clause: Clause = isGrouped ? { ...calls, groups } : { windows: calls.windows, sets: calls.sets }
-  const { targets, isDistinct, order } = scope.within(clause, () => {
+  for (const node of select.groupClause ?? []) {
+    const [value, key] = keyOfGroup(node, list, scope)
+    const { slot, ...own } = scope.slot(key.type, key.modifier)
+    keys.push(key)
+    // All frames of a group have the same value.
+    aggregates.push({ slot, run: ([first]) => key.run(first!) })
+    groups.set(key.column ? columnKey(key.column) : textOfTree(value), own)
+  }
+  const clause: Clause = isGrouped ? { aggregates, groups, windows, sets } : { windows, sets }
+  const [targets, isDistinct, order] = scope.within(clause, () => {
     const targets = targetsOf(list, scope)
     const isDistinct = distinctOf(select, targets)
+    const key = (node: Node | undefined) => orderKeyOf(node, targets, scope, isDistinct)
     const order = (select.sortClause ?? []).map((node) =>
-      sortKeyOf(node, (value) =>
-        settled(scope.parameters, orderKeyOf(value, targets, scope, isDistinct)),
-      ),
+      sortKeyOf(node, (value) => settled(scope.parameters, key(value))),
     )
-    return { targets, isDistinct, order }
+    return [targets, isDistinct, order] as const
   })
-  const limits = limitsOf(select, scope)
-  return queryOf({ scope, from, isGrouped, keys, ...calls, order, isDistinct, limits, targets })
+  const limit = limitOf(select.limitCount, scope)
+  const offset = limitOf(select.limitOffset, scope)
+  return queryOf(scope, targets, (values) => (outer, run) => {
+    const base: Frame = { rows: [], outer, run, slots: [] }
+    let frames: readonly Frame[] = runPlan(from, base).map((rows) => ({ ...base, rows }))
+    if (isGrouped) frames = grouped(keys, aggregates, frames, base)
+    for (const window of windows) frames = numbered(window, frames)
+    if (sets.length > 0) frames = expanded(sets, frames)
+    if (order.length > 0) frames = [...frames].sort(comparing(order))
+    const rows = frames.map((frame) => values.map((value) => value.run(frame)))
+    run.keep(rows.length * (1 + (values.length >> 3)))
+    return limited(isDistinct ? distinct(rows) : rows, limit?.run(base) ?? null, offset?.run(base) ?? 0n)
+  })
 }
 
 const refusedClauses = {
@@ -100,28 +102,16 @@ function isAggregateCall(kind: string, body: unknown): boolean {
   return over === undefined && isAggregate(namesOf(funcname).at(-1) ?? '')
 }
 
-/** A key of GROUP BY: the number or the name of a target, or an expression. */
-function addKey(
-  node: Node,
-  list: readonly ResTarget[],
-  scope: Scope,
-  groups: Map<string, Expression>,
-  keys: (Expression & { slot: number })[],
-): void {
-  const value = keyNodeOf(node, list, scope)
-  const expression = settled(scope.parameters, analyse(value, scope))
-  if (!isOrdered(expression.type)) throw refused(`GROUP BY ${formatType(expression.type)}`, locationOf(node))
-  const { slot, ...own } = scope.slot(expression.type, expression.modifier)
-  keys.push({ ...expression, slot })
-  groups.set(expression.column ? columnKey(expression.column) : textOfTree(value), own)
-}
-
-function keyNodeOf(node: Node, list: readonly ResTarget[], scope: Scope): Node {
+/** A key of GROUP BY: the name of a target, or an expression. */
+function keyOfGroup(node: Node, list: readonly ResTarget[], scope: Scope): readonly [Node, Expression] {
   if ('A_Const' in node) throw refused('GROUP BY with a constant', locationOf(node))
   const name = plainName(node)
-  if (name === undefined) return node
   // A column of FROM goes before the name of a target.
-  return (scope.named(name).length > 0 ? undefined : list.find((target) => target.name === name)?.val) ?? node
+  const isTarget = name !== undefined && scope.named(name).length === 0
+  const value = (isTarget ? list.find((target) => target.name === name)?.val : undefined) ?? node
+  const key = settled(scope.parameters, analyse(value, scope))
+  if (!isOrdered(key.type)) throw refused(`GROUP BY ${formatType(key.type)}`, locationOf(node))
+  return [value, key]
 }
 
 function plainName(node: Node): string | undefined {
@@ -199,57 +189,39 @@ function orderKeyOf(
   return analyse(node, scope)
 }
 
-function limitsOf({ limitCount, limitOffset }: SelectStmt, scope: Scope): Limits {
-  const read = (node: Node | undefined) => {
-    const value = node && coerced(scope.parameters, analyse(node, scope), oids.int8, locationOf(node))
-    if (value !== undefined && value.uses !== 0) throw refused('A column in LIMIT', locationOf(node))
-    return value
-  }
-  return { count: read(limitCount), start: read(limitOffset) }
+function limitOf(node: Node | undefined, scope: Scope): Expression | undefined {
+  const value = node && coerced(scope.parameters, analyse(node, scope), oids.int8, locationOf(node))
+  if (value !== undefined && value.uses !== 0) throw refused('A column in LIMIT', locationOf(node))
+  return value
 }
 
 /** The rows that LIMIT and OFFSET leave. Throws 2201W, 2201X. */
-function limited(rows: readonly Row[], { count, start }: Limits, frame: Frame): readonly Row[] {
-  const [limit, offset] = [count?.run(frame) ?? null, start?.run(frame) ?? 0n]
+function limited(rows: readonly Row[], limit: Value, offset: Value): readonly Row[] {
   if (limit !== null && (limit as bigint) < 0n) throw new SqlError('2201W', 'LIMIT must not be negative')
   if ((offset as bigint) < 0n) throw new SqlError('2201X', 'OFFSET must not be negative')
   if (limit === null && offset === 0n) return rows
   return rows.slice(Number(offset), limit === null ? undefined : Number(offset) + Number(limit))
 }
 
-function queryOf(parts: Parts): Query {
-  const { scope, targets } = parts
+/** @param runOf what runs the query with these values of a row */
+function queryOf(
+  scope: Scope,
+  targets: readonly Target[],
+  runOf: (values: readonly Expression[]) => Query['run'],
+): Query {
+  const { readsOuter, readsWorking, parameters } = scope
   return {
     columns: targets.map(({ name, value: { type, modifier, source, fields } }): Column => {
       return { name, type, modifier, source, fields }
     }),
-    readsOuter: scope.readsOuter,
-    readsWorking: scope.readsWorking,
-    run: (outer, run) => runSelect(parts, outer, run),
-    retyped: (types) =>
-      queryOf({
-        ...parts,
-        targets: targets.map((target, index) => {
-          const type = types[index]!
-          const value = target.value.type === type ? target.value : cast(scope.parameters, target.value, type)
-          return { ...target, value }
-        }),
-      }),
+    readsOuter,
+    readsWorking,
+    run: runOf(targets.map(({ value }) => value)),
+    retyped(types) {
+      const typed = targets.map((each, at) => ({ ...each, value: cast(parameters, each.value, types[at]!) }))
+      return queryOf(scope, typed, runOf)
+    },
   }
-}
-
-function runSelect(parts: Parts, outer: Frame | undefined, run: Run): readonly Row[] {
-  const { from, order, isDistinct, limits, targets } = parts
-  const base: Frame = { rows: [], outer, run, slots: [] }
-  let frames: readonly Frame[] = runPlan(from, base).map((rows) => ({ ...base, rows }))
-  if (parts.isGrouped) frames = grouped(parts, frames, base)
-  if (parts.windows.length > 0) frames = numbered(parts.windows, frames)
-  if (parts.sets.length > 0) frames = expanded(parts.sets, frames)
-  if (order.length > 0) frames = [...frames].sort(comparing(order))
-  let rows = frames.map((frame) => targets.map(({ value }) => value.run(frame)))
-  run.keep(rows.length * (1 + (targets.length >> 3)))
-  if (isDistinct) rows = distinct(rows)
-  return limited(rows, limits, base)
 }
 
 /** Rows without repetitions. */
@@ -262,17 +234,17 @@ export function distinct(rows: readonly Row[]): Value[][] {
   return [...seen.values()] as Value[][]
 }
 
-function grouped({ keys, aggregates }: Parts, frames: readonly Frame[], base: Frame): Frame[] {
+function grouped(
+  keys: readonly Expression[],
+  aggregates: readonly AggregateCall[],
+  frames: readonly Frame[],
+  base: Frame,
+): Frame[] {
   const groups =
     keys.length === 0 ? new Map([['', [...frames]]]) : Map.groupBy(frames, (frame) => keyOfAll(keys, frame))
-  const result: Frame[] = []
-  for (const members of groups.values()) {
-    const slots: Value[] = []
-    for (const key of keys) slots[key.slot] = key.run(members[0]!)
-    for (const { slot, run } of aggregates) slots[slot] = run(members, base.run)
-    result.push({ ...base, slots })
-  }
-  return result
+  return [...groups.values()].map((members) =>
+    aggregates.reduce((frame, { slot, run }) => withSlot(frame, slot, run(members, base.run)), base),
+  )
 }
 
 function withSlot(frame: Frame, slot: number, value: Value): Frame {
@@ -282,15 +254,10 @@ function withSlot(frame: Frame, slot: number, value: Value): Frame {
 }
 
 /** row_number(): the number of each frame within its partition. */
-function numbered(windows: readonly WindowCall[], frames: readonly Frame[]): readonly Frame[] {
-  let result = frames
-  for (const { slot, partition, compare } of windows) {
-    const numbers = new Map<Frame, Value>()
-    for (const members of Map.groupBy(result, (frame) => keyOfAll(partition, frame)).values())
-      for (const [index, frame] of [...members].sort(compare).entries()) numbers.set(frame, BigInt(index + 1))
-    result = result.map((frame) => withSlot(frame, slot, numbers.get(frame)!))
-  }
-  return result
+function numbered({ slot, partition, compare }: WindowCall, frames: readonly Frame[]): readonly Frame[] {
+  return [...Map.groupBy(frames, (frame) => keyOfAll(partition, frame)).values()].flatMap((members) =>
+    members.sort(compare).map((frame, index) => withSlot(frame, slot, BigInt(index + 1))),
+  )
 }
 
 /** One frame for each value of the sets; of several sets the shorter ones end with nulls. */
@@ -298,10 +265,8 @@ function expanded(sets: readonly SetCall[], frames: readonly Frame[]): readonly 
   return frames.flatMap((frame) => {
     const lists = sets.map((set) => set.run(frame))
     const length = Math.max(...lists.map((list) => list.length))
-    return Array.from({ length }, (_, index) => {
-      const slots = frame.slots.slice()
-      for (const [at, set] of sets.entries()) slots[set.slot] = lists[at]![index] ?? null
-      return { ...frame, slots }
-    })
+    return Array.from({ length }, (_, index) =>
+      sets.reduce((each, { slot }, at) => withSlot(each, slot, lists[at]![index] ?? null), frame),
+    )
   })
 }
