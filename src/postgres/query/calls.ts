@@ -3,7 +3,7 @@ import type { FuncCall, Node, WindowDef } from 'libpg-query'
 import { catalogueFunctions } from './catalogue-functions.ts'
 import { coerced, objects, settled, texts } from './coercion.ts'
 import { combined, type Expression, type Field, type Frame, type Run } from './expression.ts'
-import { type Definition, FunctionTable, pseudo } from './function-table.ts'
+import { type Definition, finderOf, pseudo } from './function-table.ts'
 import { isOrdered, joined } from './operators.ts'
 import type { Scope } from './scope.ts'
 import { comparing, sortKeyOf } from './sorting.ts'
@@ -15,7 +15,7 @@ import { compareValues, keyOf, type Value } from './values.ts'
 
 type Analyse = (node: Node | undefined, scope: Scope) => Expression
 
-const functions = new FunctionTable({ ...textFunctions, ...catalogueFunctions })
+const findFunction = finderOf({ ...textFunctions, ...catalogueFunctions })
 const aggregateNames = ['count', 'min', 'max', 'bool_and', 'array_agg', 'string_agg']
 
 /** Whether a function of this name is an aggregate. */
@@ -51,7 +51,7 @@ export type Call = {
 
 /** Finds the function that arguments call. Throws 0A000. */
 export function findCall(scope: Scope, name: string, args: readonly Expression[], at?: number): Call {
-  const definition = functions.find(
+  const definition = findFunction(
     name,
     args.map(({ type }) => type),
   )

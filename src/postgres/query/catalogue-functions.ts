@@ -20,13 +20,13 @@ const encodings =
 
 /** Functions that queries of clients name, and that see no value here but null: with any other they are refused. */
 const absent = `
-  pg_get_expr(pg_node_tree,oid) text; pg_get_expr(pg_node_tree,oid,bool) text; pg_get_viewdef(oid) text
-  pg_get_viewdef(oid,bool) text; pg_get_functiondef(oid) text; pg_get_function_arguments(oid) text
+  pg_get_expr(pg_node_tree,oid) text; pg_get_expr(pg_node_tree,oid,bool) text; pg_get_viewdef(oid)= text
+  pg_get_viewdef(oid,bool)= text; pg_get_functiondef(oid) text; pg_get_function_arguments(oid) text
   pg_get_function_result(oid) text; pg_get_function_sqlbody(oid) text
   pg_operator_is_visible(oid) bool; pg_opclass_is_visible(oid) bool; pg_opfamily_is_visible(oid) bool
   pg_conversion_is_visible(oid) bool; pg_statistics_obj_is_visible(oid) bool; pg_ts_config_is_visible(oid) bool
   pg_ts_dict_is_visible(oid) bool; pg_ts_parser_is_visible(oid) bool; pg_ts_template_is_visible(oid) bool
-  acldefault(char,oid) _aclitem; btrim(text,text) text; rtrim(text,text) text; substring(text,int4,int4) text
+  acldefault(char,oid) _aclitem; btrim(text,text) text; rtrim(text,text) text; substring(text,int4,int4)= text
   lpad(text,int4,text) text; quote_literal(text) text; concat(any…)? text; format(text)? text; format(text,any…)? text
   array_to_json(anyarray) json
   pg_get_constraintdef(oid) text; pg_get_constraintdef(oid,bool) text; pg_get_indexdef(oid) text
@@ -168,7 +168,7 @@ export const catalogueFunctions: Functions = {
     comment(run, oid as number, catalogue as string),
   'to_regclass(text) regclass': (run, [name]) => relationNamedBy(run, name as string),
   'to_regtype(text) regtype': (_, [name]) => findType(name as string) || null,
-  'pg_size_pretty(int8) text': (_, [bytes]) => {
+  'pg_size_pretty(int8)= text': (_, [bytes]) => {
     if ((bytes as bigint) < 0n || (bytes as bigint) >= 10_240n) throw refused('A size of 10 kB or more')
     return `${bytes} bytes`
   },
@@ -178,19 +178,19 @@ export const catalogueFunctions: Functions = {
     return 8192n
   },
   // Databases and tablespaces hold nothing here.
-  'pg_database_size(name) int8; pg_database_size(oid) int8; pg_tablespace_size(oid) int8': () => 0n,
+  'pg_database_size(name)= int8; pg_database_size(oid)= int8; pg_tablespace_size(oid)= int8': () => 0n,
   'pg_get_serial_sequence(text,text) text': (run, [table, column]) =>
     ownSequence(run, table as string, column as string),
   'pg_sequence_last_value(regclass) int8': (run, [oid]) => lastValue(run, oid as number),
-  'has_database_privilege(oid,text) bool': (_, [, privilege]) =>
+  'has_database_privilege(oid,text)= bool': (_, [, privilege]) =>
     checkPrivilege(privilege as string, databasePrivileges),
-  'has_database_privilege(name,text) bool': ({ session }, [name, privilege]) => {
+  'has_database_privilege(name,text)= bool': ({ session }, [name, privilege]) => {
     if (name !== session.database) throw new SqlError('3D000', `database "${name}" does not exist`)
     return checkPrivilege(privilege as string, databasePrivileges)
   },
-  'has_schema_privilege(oid,text) bool': (_, [oid, privilege]) =>
+  'has_schema_privilege(oid,text)= bool': (_, [oid, privilege]) =>
     checkPrivilege(privilege as string, schemaPrivileges) && schemas.has(oid as number) ? true : null,
-  'has_schema_privilege(name,text) bool': (_, [name, privilege]) => {
+  'has_schema_privilege(name,text)= bool': (_, [name, privilege]) => {
     if (![...schemas.values()].includes(name as string))
       throw new SqlError('3F000', `schema "${name}" does not exist`)
     return checkPrivilege(privilege as string, schemaPrivileges)

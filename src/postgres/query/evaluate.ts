@@ -114,8 +114,3 @@ function inputOf(input: ParameterInput, type: number, objects: Objects): Value {
   if (input === null) return null
   return typeof input === 'string' ? valueOfText(input, type, objects) : valueOfBinary(input, type)
 }
-
-/** The size of a column's type in bytes; -1: it varies. */
-export function lengthOf({ type }: Column): number {
-  return typeOf(type === oids.unknown ? oids.text : type)?.length ?? -1
-}

@@ -11,7 +11,7 @@ export type Implementation = (run: Run, args: readonly Value[], types: readonly 
 
 /**
  * Functions by their signatures, one or several with `;` or a line break between them: `name(type,type…) type`. `?` behind the parentheses takes
- * nulls too, `!` is volatile, `…` repeats; `setof` stands before one that gives a set, and the fields of rows behind `record`.
+ * nulls too, `!` is volatile, `=` admits no other types than text and these, `…` repeats; `setof` stands before one that gives a set, and the fields of rows behind `record`.
  */
 export type Functions = Readonly<Record<string, Implementation>>
 
@@ -27,6 +27,8 @@ export type Definition = {
   readonly isStrict: boolean
   /** Whether each call has a result of its own. */
   readonly isVolatile: boolean
+  /** Whether PostgreSQL has it with other types too: its arguments have exactly these. */
+  readonly isOverloaded: boolean
   readonly isSet: boolean
   readonly call: Implementation
   /** The fields of its rows. */
@@ -36,10 +38,11 @@ export type Definition = {
 /** Pseudo types of signatures; `anyelement` is only a result. */
 export const pseudo = { any: 2276, anyarray: 2277, anyelement: 2283 }
 
-const signature = /^(setof )?(\w+)\(([^)]*)\)(\??)(!?) (\w+)(?: (.+))?$/
+const signature = /^(setof )?(\w+)\(([^)]*)\)(\??)(!?)(=?) (\w+)(?: (.+))?$/
 
 function define(text: string, call: Implementation): Definition {
-  const [, set, name = '', list = '', nulls, isVolatile, result = '', fields] = signature.exec(text) ?? []
+  const [, set, name = '', list = '', ...marks] = signature.exec(text) ?? []
+  const [nulls, isVolatile, isOverloaded, result = '', fields] = marks
   return {
     name,
     args: list === '' ? [] : list.replace('…', '').split(',').map(oidOf),
@@ -47,6 +50,7 @@ function define(text: string, call: Implementation): Definition {
     result: oidOf(result),
     isStrict: nulls !== '?',
     isVolatile: isVolatile === '!',
+    isOverloaded: isOverloaded === '=',
     isSet: set !== undefined,
     call,
     fields: fields?.split(', ').map((field) => {
@@ -60,57 +64,31 @@ function oidOf(name: string): number {
   return typeNamed(name)!.oid
 }
 
-/** The functions of these definitions by their names. */
-export class FunctionTable {
-  readonly #byName: ReadonlyMap<string, readonly Definition[]>
-
-  constructor(all: Functions) {
-    const definitions = Object.entries(all).flatMap(([texts, call]) =>
-      texts.split(/[;\n]/).flatMap((text) => (text.trim() === '' ? [] : [define(text.trim(), call)])),
-    )
-    this.#byName = Map.groupBy(definitions, ({ name }) => name)
-  }
-
-  /**
-   * The function that arguments of these types call: the only one that takes them, or the only one with most of exactly its
-   * types. Undefined: there is none, or it is not clear which.
-   */
-  find(name: string, types: readonly number[]): Definition | undefined {
-    let best: Definition | undefined
-    let bestScore = -1
-    let isClear = true
-    for (const each of this.#byName.get(name) ?? []) {
-      const score = scoreOf(each, types)
-      if (score < 0 || score < bestScore) continue
-      isClear = score > bestScore
-      best = each
-      bestScore = score
-    }
-    return isClear ? best : undefined
+/**
+ * What finds the function that arguments of some types call: the only one that takes them, or the only one with most of exactly
+ * its types. Undefined: there is none, or it is not clear which.
+ */
+export function finderOf(all: Functions): (name: string, types: readonly number[]) => Definition | undefined {
+  const definitions = Object.entries(all).flatMap(([texts, call]) =>
+    texts.split(/[;\n]/).flatMap((text) => (text.trim() === '' ? [] : [define(text.trim(), call)])),
+  )
+  const byName = Map.groupBy(definitions, ({ name }) => name)
+  return (name, types) => {
+    const fitting = (byName.get(name) ?? []).map((each) => ({ each, score: scoreOf(each, types) }))
+    const best = Math.max(0, ...fitting.map(({ score }) => score))
+    const [found, ...others] = fitting.filter(({ score }) => score === best)
+    return others.length === 0 ? found?.each : undefined
   }
 }
 
-/** Functions that PostgreSQL has with other types too: their arguments have exactly the types that are known here. */
-const overloaded: ReadonlySet<string> = new Set([
-  'substring',
-  'generate_series',
-  'pg_get_viewdef',
-  'pg_size_pretty',
-  'pg_database_size',
-  'pg_tablespace_size',
-  'has_database_privilege',
-  'has_schema_privilege',
-])
-
 /** How well arguments fit; -1: not at all. A literal of open type prefers text. */
-function scoreOf({ name, args, isVariadic }: Definition, types: readonly number[]): number {
+function scoreOf({ args, isVariadic, isOverloaded }: Definition, types: readonly number[]): number {
   if (isVariadic ? types.length < args.length : types.length !== args.length) return -1
   let score = 0
   for (const [index, type] of types.entries()) {
     const wanted = args[Math.min(index, args.length - 1)]!
     if (!admits(wanted, type)) return -1
-    if (name === 'quote_literal' && type === oids.char) return -1
-    if (overloaded.has(name) && type !== wanted && wanted !== oids.text && wanted !== oids.name) return -1
+    if (isOverloaded && type !== wanted && wanted !== oids.text && wanted !== oids.name) return -1
     score += type === wanted ? 100 : wanted === oids.text && type === oids.unknown ? 10 : 0
   }
   return score

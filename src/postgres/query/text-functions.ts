@@ -65,9 +65,9 @@ export const textFunctions: Functions = {
   'array_to_string(anyarray,text) text': (run, [list, delimiter], [type]) =>
     arrayToString(run, list as List, type!, asText(delimiter!)),
   'json_build_object(any…)? json': jsonObject,
-  'setof generate_series(int4,int4) int4': (run, [from, to]) =>
+  'setof generate_series(int4,int4)= int4': (run, [from, to]) =>
     series(run, BigInt(from as number), BigInt(to as number), Number),
-  'setof generate_series(int8,int8) int8': (run, [from, to]) =>
+  'setof generate_series(int8,int8)= int8': (run, [from, to]) =>
     series(run, from as bigint, to as bigint, (value) => value),
   'setof unnest(anyarray) anyelement': (run, [list]) => {
     run.keep((list as List).length)
