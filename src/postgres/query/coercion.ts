@@ -126,12 +126,12 @@ export function cast(
     if (!isReadable(type)) throw refused(`A text as ${formatType(type)}`, at)
     return literalOf(literal, type)
   }
-  if (isRelabelled(from, type)) {
+  const convert = conversion(from, type)
+  if (convert === undefined) throw refused(`A conversion of ${formatType(from)} to ${formatType(type)}`, at)
+  if (convert === same) {
     const { source: _, literal: _literal, ...rest } = expression
     return { ...rest, type, modifier: -1 }
   }
-  const convert = conversion(from, type)
-  if (convert === undefined) throw refused(`A conversion of ${formatType(from)} to ${formatType(type)}`, at)
   const { run } = expression
   return combined(type, [expression], (frame) => {
     const value = run(frame)
@@ -149,12 +149,6 @@ export function settled(parameters: ParameterTypes, expression: Expression): Exp
   return expression.type === oids.unknown ? cast(parameters, expression, oids.text) : expression
 }
 
-/** Whether a value is the same in both types. */
-function isRelabelled(from: number, to: number): boolean {
-  if (texts.has(from) && texts.has(to)) return to !== oids.name
-  return objects.has(from) && objects.has(to) && isImplicit(from, to)
-}
-
 /** A text is read when the statement is analysed, if it names no object: so its errors come first, as in PostgreSQL. */
 function literalOf(literal: string, type: number): Expression {
   const base = elementOf(type) || type
@@ -166,9 +160,11 @@ function literalOf(literal: string, type: number): Expression {
 
 type Convert = (value: Value, objects: Objects) => Value
 
+const same: Convert = (value) => value
+
 /** What converts a value that is not null; undefined: nothing here. */
 function conversion(from: number, to: number): Convert | undefined {
-  if (from === to) return (value) => value
+  if (from === to) return same
   if (hasItems(from) && hasItems(to)) return itemConversion(from, to)
   if (texts.has(to)) return textConversion(from, to)
   if (texts.has(from))
@@ -178,7 +174,7 @@ function conversion(from: number, to: number): Convert | undefined {
   // The same 32 bits, with a sign.
   if (objects.has(from) && to === oids.int4) return (value) => Number(value) | 0
   if (objects.has(from) && to === oids.int8) return (value) => BigInt(value as number)
-  if (objects.has(from) && objects.has(to)) return isImplicit(from, to) ? (value) => value : undefined
+  if (objects.has(from) && objects.has(to)) return isImplicit(from, to) ? same : undefined
   if (integers.includes(from) && objects.has(to)) return toOid
   return undefined
 }
@@ -199,7 +195,7 @@ function toOid(value: Value): Value {
 }
 
 function textConversion(from: number, to: number): Convert | undefined {
-  if (texts.has(from)) return to === oids.name ? (value) => shortName(value as string) : (value) => value
+  if (texts.has(from)) return to === oids.name ? (value) => shortName(value as string) : same
   if (to === oids.name || from === oids.float4 || from === oids.record) return undefined
   if (from === oids.bool) return (value) => String(value)
   return (value, names) => textOfValue(value, from, names)

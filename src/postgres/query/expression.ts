@@ -1,5 +1,5 @@
 /** What queries are analysed into, and what they run in. */
-
+import { SqlError } from '../sql-error.ts'
 import type { Objects } from './objects.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { Value } from './values.ts'
@@ -100,6 +100,16 @@ export type Column = {
   readonly modifier: number
   readonly source?: ColumnSource | undefined
   readonly fields?: readonly Field[] | undefined
+}
+
+/** Columns with names of their own. Throws 42P10 for too many. */
+export function withNames(columns: readonly Column[], names: readonly string[], what: string): Column[] {
+  if (names.length > columns.length)
+    throw new SqlError(
+      '42P10',
+      `${what} has ${columns.length} columns available but ${names.length} columns specified`,
+    )
+  return columns.map((column, index) => ({ ...column, name: names[index] ?? column.name }))
 }
 
 /** A query that is analysed. */

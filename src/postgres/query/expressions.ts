@@ -23,7 +23,7 @@ import { analyseCall, callOf } from './calls.ts'
 import { keywordFunctions } from './catalogue-functions.ts'
 import { cast, coerced, commonType, integers, settled, texts } from './coercion.ts'
 import { combined, constant, decided, type Expression } from './expression.ts'
-import { applied, appliedToEach, findOperator, fits, prefixed } from './operators.ts'
+import { applied, appliedToEach, plainType, prefixed } from './operators.ts'
 import type { Scope } from './scope.ts'
 import { analyseSubLink } from './subqueries.ts'
 import { hasItems, itemType, lowerBound } from './text-output.ts'
@@ -134,23 +134,17 @@ function analyseOperator({ kind, name, lexpr, rexpr, location: at }: A_Expr, sco
     case 'AEXPR_IN':
       return analyseIn(analyse(lexpr, scope), rexpr, operator === '<>', scope, at)
     case 'AEXPR_NULLIF': {
-      const [left, right] = [analyse(lexpr, scope), analyse(rexpr, scope)]
-      const { run } = applied(parameters, '=', left, right, at)
-      // The result is the left side of the comparison.
-      const first = compared(left, right, scope, at)
-      return combined(first.type, [left, right], (frame) => (run(frame) === true ? null : first.run(frame)))
+      const left = analyse(lexpr, scope)
+      const { run, equality } = applied(parameters, '=', left, analyse(rexpr, scope), at)
+      const [a, b] = equality!
+      // The result is the left side of the comparison; an integer and a name stay as they are.
+      const isOwn = left.type === oids.name || (integers.includes(left.type) && integers.includes(b.type))
+      const first = isOwn ? left : { ...a, type: plainType(a.type) }
+      return combined(first.type, [a, b], (frame) => (run(frame) === true ? null : first.run(frame)))
     }
     default:
       throw refused(`The operator ${kind?.replace('AEXPR_', '')}`, at)
   }
-}
-
-/** The left side of a comparison, in the type in which it compares. */
-function compared(left: Expression, right: Expression, scope: Scope, at?: number): Expression {
-  const operator = findOperator('=', left.type, right.type, at)
-  const isOwn = integers.includes(left.type) && integers.includes(right.type)
-  if (isOwn || left.type === oids.name) return { ...left, modifier: -1 }
-  return { ...fits(scope.parameters, left, operator.left, at), type: operator.left, modifier: -1 }
 }
 
 function analyseIn(

@@ -10,13 +10,14 @@ import {
   isConstant,
   type Row,
   rowsOf,
+  withNames,
 } from './expression.ts'
 import { analyse, analyseCondition } from './expressions.ts'
-import { type Part, type Plan, planOf, runPlan } from './joins.ts'
+import { type Part, type Plan, planOf, runPlan, tuplesOf } from './joins.ts'
 import { applied } from './operators.ts'
 import { columnKey, type Item, type Scope } from './scope.ts'
 import { findTable } from './tables.ts'
-import { builtInName, failure, kindOf, namesOf, refused } from './tree.ts'
+import { builtInName, kindOf, namesOf, refused } from './tree.ts'
 import { oids } from './types.ts'
 
 type Steps = {
@@ -97,16 +98,7 @@ function leafOf(node: Node, scope: Scope): Part {
 
 /** A part of one element of FROM. */
 function leaf(item: number, depends: Part['depends'], rows: (frame: Frame) => readonly Row[]): Part {
-  return {
-    bits: 1 << item,
-    depends,
-    tuples: (frame) =>
-      rows(frame).map((row) => {
-        const tuple: Row[] = []
-        tuple[item] = row
-        return tuple
-      }),
-  }
+  return { bits: 1 << item, depends, tuples: (frame) => tuplesOf(item, rows(frame)) }
 }
 
 function tableOf(
@@ -188,14 +180,5 @@ function functionOf(
 }
 
 function renamed(columns: readonly Column[], alias: Alias | undefined): readonly Column[] {
-  const names = namesOf(alias?.colnames)
-  if (names.length > columns.length)
-    throw failure(
-      '42P10',
-      `table "${alias?.aliasname}" has ${columns.length} columns available but ${names.length} columns specified`,
-      undefined,
-    )
-  return columns.map((column, index) =>
-    names[index] === undefined ? column : { ...column, name: names[index] },
-  )
+  return withNames(columns, namesOf(alias?.colnames), `table "${alias?.aliasname}"`)
 }

@@ -191,7 +191,8 @@ function finderOf(step: Step, frame: Frame): (frame: Frame) => readonly Tuple[] 
   }
 }
 
-function tuplesOf(item: number, rows: readonly Row[]): Tuple[] {
+/** Rows as tuples of one element. */
+export function tuplesOf(item: number, rows: readonly Row[]): Tuple[] {
   return rows.map((row) => {
     const tuple: Row[] = []
     tuple[item] = row

@@ -12,7 +12,7 @@ import { elementOf, formatType, isArray, oids } from './types.ts'
 import { compareValues, type Value } from './values.ts'
 
 /** An operator for operands that are converted to `left` and `right` first. */
-export type Operator = {
+type Operator = {
   readonly left: number
   readonly right: number
   readonly result: number
@@ -49,13 +49,13 @@ export function isOrdered(type: number): boolean {
 }
 
 /** The type whose operators a type has: text, oid, or itself. */
-function plainType(type: number): number {
+export function plainType(type: number): number {
   if (type === oids.varchar || type === oids.pgNodeTree) return oids.text
   return objects.has(type) ? oids.oid : type
 }
 
 /** The type in which two types compare; undefined: not known. */
-export function comparedAs(left: number, right: number): number | undefined {
+function comparedAs(left: number, right: number): number | undefined {
   if (left === oids.unknown && right === oids.unknown) return oids.text
   if (left === oids.unknown) return comparedAs(right, right)
   if (right === oids.unknown) return comparedAs(left, left)
@@ -70,7 +70,7 @@ export function comparedAs(left: number, right: number): number | undefined {
 }
 
 /** The operator for operands of these types. Throws 0A000. */
-export function findOperator(name: string, left: number, right: number, at?: number): Operator {
+function findOperator(name: string, left: number, right: number, at?: number): Operator {
   const found =
     name in tests
       ? comparison(name, left, right)
@@ -89,7 +89,7 @@ function comparison(name: string, left: number, right: number): Operator | undef
 }
 
 /** An operand in the type of its operator: to the plain type of itself it goes over as it is. */
-export function fits(parameters: ParameterTypes, operand: Expression, type: number, at?: number): Expression {
+function fits(parameters: ParameterTypes, operand: Expression, type: number, at?: number): Expression {
   if (operand.type !== oids.unknown && plainType(operand.type) === type) return operand
   return coerced(parameters, operand, type, at)
 }

@@ -2,7 +2,7 @@
 import type { Node, RangeVar, SelectStmt, WithClause } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
 import { coerced, commonType, type ParameterTypes } from './coercion.ts'
-import { type Column, type Frame, isConstant, type Query, type Row, type Run } from './expression.ts'
+import { type Column, type Frame, isConstant, type Query, type Row, type Run, withNames } from './expression.ts'
 import { analyse } from './expressions.ts'
 import { isOrdered } from './operators.ts'
 import { type Binding, type Queries, Scope } from './scope.ts'
@@ -73,7 +73,7 @@ export class QueryAnalyser implements Queries {
         ? this.#recursive(select, ctename, names, parent, known)
         : this.query(select, parent, known)
       if (!isConstant(query)) throw refused('WITH that reads a query around it')
-      known = [...known, { name: ctename, columns: renamed(query.columns, names), query }]
+      known = [...known, { name: ctename, columns: withNames(query.columns, names, `WITH query "${ctename}"`), query }]
     }
     return known
   }
@@ -94,7 +94,7 @@ export class QueryAnalyser implements Queries {
     const types = first.columns.map(({ type }) => type)
     if (!all && types.some((type) => !isOrdered(type))) throw refused('UNION of such columns')
     const columns = first.columns.map(({ source: _, ...column }) => column)
-    const working: Binding = { name, columns: renamed(columns, names), query: undefined }
+    const working: Binding = { name, columns: withNames(columns, names, `WITH query "${name}"`), query: undefined }
     const next = this.#open(rarg, parent, [...bindings, working])
     for (const [index, column] of next.columns.entries())
       if (column.type !== types[index] && column.type !== oids.unknown)
@@ -183,11 +183,6 @@ function demandOutput(node: Node): void {
     throw new SqlError('0A000', 'invalid UNION/INTERSECT/EXCEPT ORDER BY clause', {
       detail: 'Only result column names can be used, not expressions or functions.',
     })
-}
-
-function renamed(columns: readonly Column[], names: readonly string[]): readonly Column[] {
-  if (names.length > columns.length) throw new SqlError('42P10', 'WITH query has fewer columns than names')
-  return columns.map((column, index) => ({ ...column, name: names[index] ?? column.name }))
 }
 
 /** Whether a query, or one inside of it, names a table. */
