@@ -1,10 +1,10 @@
 /** Calls of functions, of aggregates and of row_number() (PostgreSQL's manual, chapters 4.2.6 to 4.2.8). */
 import type { FuncCall, Node, WindowDef } from 'libpg-query'
 import { catalogueFunctions } from './catalogue-functions.ts'
-import { coerced, objects, settled, texts } from './coercion.ts'
+import { coerced, integers, settled, texts } from './coercion.ts'
 import { combined, type Expression, type Field, type Frame, type Run } from './expression.ts'
 import { type Definition, finderOf, pseudo } from './function-table.ts'
-import { isOrdered, joined } from './operators.ts'
+import { joined } from './operators.ts'
 import type { Scope } from './scope.ts'
 import { comparing, sortKeyOf } from './sorting.ts'
 import { textFunctions } from './text-functions.ts'
@@ -102,9 +102,10 @@ export function itemsOf({ definition, args, types }: Call, frame: Frame): readon
   return isEmpty ? [] : (definition.call(frame.run, values, types) as readonly Value[])
 }
 
+type Rows = readonly (readonly Value[])[]
 type Aggregate = {
   readonly result: number
-  readonly run: (rows: readonly (readonly Value[])[], run: Run) => Value
+  readonly run: (rows: Rows, run: Run) => Value
 }
 
 function analyseAggregate(name: string, call: FuncCall, scope: Scope, analyse: Analyse): Expression {
@@ -138,60 +139,56 @@ function analyseAggregate(name: string, call: FuncCall, scope: Scope, analyse: A
   return slot
 }
 
+const notNull = (rows: Rows) => rows.filter(([value]) => value !== null)
+/** Types whose values have a least and a greatest one. */
+const extremes: ReadonlySet<number> = new Set([...integers, ...texts, oids.oid, oids.float4])
+
 function aggregateOf(name: string, items: readonly Expression[], isStar: boolean, at?: number): Aggregate {
   const type = items[0]?.type ?? 0
-  const notNull = (rows: readonly (readonly Value[])[]) => rows.filter(([value]) => value !== null)
-  if (name === 'count' && isStar) return { result: oids.int8, run: (rows) => BigInt(rows.length) }
-  if (name === 'string_agg' && items.length === 2) {
-    // Names and texts have the same values.
-    if (!items.every((item) => texts.has(item.type)))
-      throw refused('string_agg of other types than texts', at)
-    return {
-      result: oids.text,
-      run(rows, run) {
-        const parts = notNull(rows).flatMap(([value, sign], index) =>
-          index === 0 ? [value] : [sign ?? '', value],
-        )
-        return parts.length === 0 ? null : joined(run, parts as string[])
-      },
-    }
-  }
-  if (items.length === 1 && !isStar) {
-    if (name === 'count') return { result: oids.int8, run: (rows) => BigInt(notNull(rows).length) }
-    const isSorted =
-      isOrdered(type) && !withoutExtremes.has(type) && (type === oids.oid || !objects.has(type))
-    if ((name === 'min' || name === 'max') && isSorted) return extreme(type, name === 'min' ? -1 : 1)
-    if (name === 'bool_and' && type === oids.bool)
+  const shown = isStar ? '*' : items.map((item) => formatType(item.type)).join(', ')
+  switch (`${name}/${isStar ? '*' : items.length}`) {
+    case 'count/*':
+      return { result: oids.int8, run: (rows) => BigInt(rows.length) }
+    case 'count/1':
+      return { result: oids.int8, run: (rows) => BigInt(notNull(rows).length) }
+    case 'bool_and/1':
+      if (type !== oids.bool) break
       return {
-        result: oids.bool,
-        run(rows) {
-          const values = notNull(rows)
-          return values.length === 0 ? null : values.every(([value]) => value === true)
-        },
+        result: type,
+        run: (rows) => (notNull(rows).length === 0 ? null : notNull(rows).every(([value]) => value === true)),
       }
-    if (name === 'array_agg' && arrayOf(type) !== 0 && itemType(type) === 0)
+    case 'array_agg/1':
+      if (arrayOf(type) === 0 || itemType(type) !== 0) break
       return {
         result: arrayOf(type),
         run: (rows) => (rows.length === 0 ? null : rows.map(([value]) => value!)),
       }
+    case 'min/1':
+    case 'max/1':
+      if (!extremes.has(type)) break
+      return { result: texts.has(type) ? oids.text : type, run: extreme(name === 'min' ? -1 : 1) }
+    case 'string_agg/2':
+      // Names and texts have the same values.
+      if (!items.every((item) => texts.has(item.type))) break
+      return {
+        result: oids.text,
+        run(rows, run) {
+          const parts = notNull(rows).flatMap(([value, sign], index) =>
+            index === 0 ? [value] : [sign ?? '', value],
+          )
+          return parts.length === 0 ? null : joined(run, parts as string[])
+        },
+      }
   }
-  const shown = isStar ? '*' : items.map((item) => formatType(item.type)).join(', ')
   throw refused(`The aggregate ${name}(${shown})`, at)
 }
 
-const withoutExtremes: ReadonlySet<number> = new Set([oids.bool, oids.char, oids.oidvector])
-
-function extreme(type: number, sign: number): Aggregate {
-  const result = type === oids.name || type === oids.varchar ? oids.text : type
-  return {
-    result,
-    run(rows) {
-      let best: Value = null
-      for (const [value] of rows)
-        if (value !== null && (best === null || compareValues(value!, best) * sign > 0)) best = value!
-      return best
-    },
-  }
+function extreme(sign: number): Aggregate['run'] {
+  return (rows) =>
+    notNull(rows).reduce<Value>(
+      (best, [value]) => (best === null || compareValues(value!, best) * sign > 0 ? value! : best),
+      null,
+    )
 }
 
 /** row_number(): the only window function that is known here. */
