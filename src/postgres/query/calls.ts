@@ -50,7 +50,7 @@ export type Call = {
 }
 
 /** Finds the function that arguments call. Throws 0A000. */
-export function findCall(scope: Scope, name: string, args: readonly Expression[], at?: number): Call {
+export function findCall(name: string, args: readonly Expression[], at?: number): Call {
   const definition = findFunction(
     name,
     args.map(({ type }) => type),
@@ -61,7 +61,7 @@ export function findCall(scope: Scope, name: string, args: readonly Expression[]
     const wanted = definition.args[Math.min(index, definition.args.length - 1)]!
     const isAny = wanted === pseudo.any || wanted === pseudo.anyarray
     if (arg.type !== oids.unknown && isAny) return arg
-    return coerced(scope.parameters, arg, isAny ? oids.text : wanted, at)
+    return coerced(arg, isAny ? oids.text : wanted, at)
   })
   const types = items.map(({ type }) => type)
   // The elements of the array among the arguments.
@@ -73,7 +73,7 @@ export function findCall(scope: Scope, name: string, args: readonly Expression[]
 
 /** A call of a function by its name. Throws 0A000. */
 export function callOf(scope: Scope, name: string, args: readonly Expression[], at?: number): Expression {
-  const call = findCall(scope, name, args, at)
+  const call = findCall(name, args, at)
   const { definition, result, fields } = call
   if (definition.isSet) {
     const { sets } = scope.clause
@@ -121,7 +121,7 @@ function analyseAggregate(name: string, call: FuncCall, scope: Scope, analyse: A
   if (args.length > 0 && args.every(({ uses, isOpen, isVolatile }) => uses === 0 && isOpen && !isVolatile))
     throw refused('An aggregate of a query around', at)
   if (name === 'array_agg' && args[0]?.type === oids.unknown) throw refused(`${name} of an open type`, at)
-  const items = args.map((arg) => settled(scope.parameters, arg))
+  const items = args.map((arg) => settled(arg))
   const aggregate = aggregateOf(name, items, call.agg_star === true, at)
   const slot = scope.slot(aggregate.result)
   const compare = comparing(order)
@@ -204,7 +204,7 @@ function analyseWindow(
   if (name !== 'row_number' || args.length > 0 || over.name || over.refname || windows === undefined)
     throw refused(`${name} as a window function`, at)
   const { partition, order } = scope.within(others, () => ({
-    partition: (over.partitionClause ?? []).map((key) => settled(scope.parameters, analyse(key, scope))),
+    partition: (over.partitionClause ?? []).map((key) => settled(analyse(key, scope))),
     order: (over.orderClause ?? []).map((key) => sortKeyOf(key, (node) => analyse(node, scope), at)),
   }))
   const slot = scope.slot(oids.int8)

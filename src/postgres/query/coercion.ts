@@ -94,30 +94,20 @@ export function commonType(all: readonly number[], at?: number): number {
 }
 
 /** An expression of another type, as PostgreSQL converts by itself. Throws 0A000 for a pair of types that is not known here. */
-export function coerced(
-  parameters: ParameterTypes,
-  expression: Expression,
-  type: number,
-  at?: number,
-): Expression {
+export function coerced(expression: Expression, type: number, at?: number): Expression {
   if (expression.type === type) return expression
   if (expression.type !== oids.unknown && !isImplicit(expression.type, type))
     throw refused(`${formatType(expression.type)} in the place of ${formatType(type)}`, at)
-  return cast(parameters, expression, type, at)
+  return cast(expression, type, at)
 }
 
 /** An expression of another type, as `CAST` makes it. Throws 0A000 for a pair of types that is not known here. */
-export function cast(
-  parameters: ParameterTypes,
-  expression: Expression,
-  type: number,
-  at?: number,
-): Expression {
-  const { type: from, literal, parameter } = expression
+export function cast(expression: Expression, type: number, at?: number): Expression {
+  const { type: from, literal, settle } = expression
   if (from === type) return expression
-  if (parameter !== undefined) {
+  if (settle !== undefined) {
     if (!isReadable(type)) throw refused(`A parameter of type ${formatType(type)}`, at)
-    parameters.settle(parameter, type)
+    settle(type)
     const { run } = expression
     return combined(type, [], run)
   }
@@ -145,8 +135,8 @@ export function cast(
 }
 
 /** An expression whose open type becomes text. */
-export function settled(parameters: ParameterTypes, expression: Expression): Expression {
-  return expression.type === oids.unknown ? cast(parameters, expression, oids.text) : expression
+export function settled(expression: Expression): Expression {
+  return expression.type === oids.unknown ? cast(expression, oids.text) : expression
 }
 
 /** A text is read when the statement is analysed, if it names no object: so its errors come first, as in PostgreSQL. */

@@ -80,8 +80,8 @@ export type Expression = {
   readonly isVolatile?: boolean
   /** The text of a literal of open type; null: NULL. */
   readonly literal?: string | null
-  /** The number of a parameter of open type. */
-  readonly parameter?: number
+  /** Gives a parameter of open type its type. */
+  readonly settle?: (type: number) => void
   /** The sides of an equality, in one type. */
   readonly equality?: readonly [left: Expression, right: Expression]
   /** What must be one of some values for the expression to hold. */

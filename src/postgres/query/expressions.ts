@@ -84,7 +84,7 @@ export function analyseCondition(node: Node | undefined, scope: Scope, clause: s
       `argument of ${clause} must be type boolean, not type ${formatType(condition.type)}`,
       locationOf(node),
     )
-  return coerced(scope.parameters, condition, oids.bool)
+  return coerced(condition, oids.bool)
 }
 
 function withoutSets(scope: Scope, make: () => Expression): Expression {
@@ -109,18 +109,19 @@ function analyseParameter({ number = 0 }: ParamRef, scope: Scope): Expression {
   const type = scope.parameters.of(number)
   const run: Expression['run'] = (frame) => frame.run.parameters[number] ?? null
   const expression = combined(type, [], run)
-  return type === oids.unknown ? { ...expression, parameter: number } : expression
+  return type === oids.unknown
+    ? { ...expression, settle: (wanted) => scope.parameters.settle(number, wanted) }
+    : expression
 }
 
 function analyseOperator({ kind, name, lexpr, rexpr, location: at }: A_Expr, scope: Scope): Expression {
-  const { parameters } = scope
   const operator = builtInName(name, at)
   switch (kind) {
     case 'AEXPR_OP':
       if (lexpr === undefined) return prefixed(operator, analyse(rexpr, scope), at)
-      return applied(parameters, operator, analyse(lexpr, scope), analyse(rexpr, scope), at)
+      return applied(operator, analyse(lexpr, scope), analyse(rexpr, scope), at)
     case 'AEXPR_LIKE':
-      return applied(parameters, operator, analyse(lexpr, scope), analyse(rexpr, scope), at)
+      return applied(operator, analyse(lexpr, scope), analyse(rexpr, scope), at)
     case 'AEXPR_OP_ANY':
     case 'AEXPR_OP_ALL':
       return analyseQuantified(
@@ -135,7 +136,7 @@ function analyseOperator({ kind, name, lexpr, rexpr, location: at }: A_Expr, sco
       return analyseIn(analyse(lexpr, scope), rexpr, operator === '<>', scope, at)
     case 'AEXPR_NULLIF': {
       const left = analyse(lexpr, scope)
-      const { run, equality } = applied(parameters, '=', left, analyse(rexpr, scope), at)
+      const { run, equality } = applied('=', left, analyse(rexpr, scope), at)
       const [a, b] = equality!
       // The result is the left side of the comparison; an integer and a name stay as they are.
       const isOwn = left.type === oids.name || (integers.includes(left.type) && integers.includes(b.type))
@@ -156,7 +157,7 @@ function analyseIn(
 ): Expression {
   if (list === undefined || !('List' in list)) throw refused('This form of IN', at)
   const tests = (list.List.items ?? []).map((item) =>
-    applied(scope.parameters, '=', operand, analyse(item, scope), at),
+    applied('=', operand, analyse(item, scope), at),
   )
   const result = combined(oids.bool, tests, (frame) => {
     const found = decided(true, tests, (test) => test.run(frame))
@@ -178,7 +179,6 @@ function analyseQuantified(
   scope: Scope,
   at?: number,
 ): Expression {
-  const { parameters } = scope
   const element =
     list.type === oids.unknown
       ? operand.type === oids.unknown
@@ -187,8 +187,8 @@ function analyseQuantified(
       : itemType(list.type)
   if (element === 0 || arrayOf(element) === 0)
     throw refused(`${formatType(list.type)} in the place of an array`, at)
-  const array = list.type === oids.unknown ? coerced(parameters, list, arrayOf(element), at) : list
-  const { test, run } = appliedToEach(parameters, operator, operand, element, isAny, at)
+  const array = list.type === oids.unknown ? coerced(list, arrayOf(element), at) : list
+  const { test, run } = appliedToEach(operator, operand, element, isAny, at)
   const result = combined(oids.bool, [operand, array], (frame) => {
     const values = array.run(frame)
     return values === null ? null : run((values as readonly unknown[]).flat(6) as Value[], frame)
@@ -227,16 +227,15 @@ function analyseCast({ arg, typeName: name }: TypeCast, scope: Scope): Expressio
   // Elements of an array take its type one by one.
   if (arg !== undefined && 'A_ArrayExpr' in arg && isArray(type)) {
     const items = (arg.A_ArrayExpr.elements ?? []).map((item) =>
-      cast(scope.parameters, analyse(item, scope), itemType(type), name?.location),
+      cast(analyse(item, scope), itemType(type), name?.location),
     )
     return combined(type, items, (frame) => items.map((item) => item.run(frame)))
   }
-  return cast(scope.parameters, analyse(arg, scope), type, name?.location)
+  return cast(analyse(arg, scope), type, name?.location)
 }
 
 /** Expressions of one type. Throws 0A000 if they have none that is known here. */
-export function unifiedAll(
-  scope: Scope,
+function unifiedAll(
   all: readonly Expression[],
   at?: number,
 ): { readonly items: readonly Expression[]; readonly type: number } {
@@ -244,13 +243,11 @@ export function unifiedAll(
     all.map((each) => each.type),
     at,
   )
-  return { items: all.map((each) => coerced(scope.parameters, each, type, at)), type }
+  return { items: all.map((each) => coerced(each, type, at)), type }
 }
 
 function unified(nodes: readonly Node[], scope: Scope, at?: number) {
-  return unifiedAll(
-    scope,
-    nodes.map((node) => analyse(node, scope)),
+  return unifiedAll(nodes.map((node) => analyse(node, scope)),
     at,
   )
 }
@@ -264,13 +261,11 @@ function analyseCase({ arg, args = [], defresult, location: at }: CaseExpr, scop
   const tests = whens.map(({ expr }) =>
     operand === undefined
       ? analyseCondition(expr, scope, 'CASE/WHEN')
-      : applied(scope.parameters, '=', operand, analyse(expr, scope), at),
+      : applied('=', operand, analyse(expr, scope), at),
   )
   const otherwise = defresult ? analyse(defresult, scope) : openNull
   // As in PostgreSQL, the type of ELSE counts first.
-  const { items, type } = unifiedAll(
-    scope,
-    [otherwise, ...whens.map(({ result }) => analyse(result, scope))],
+  const { items, type } = unifiedAll([otherwise, ...whens.map(({ result }) => analyse(result, scope))],
     at,
   )
   return combined(type, [...tests, ...items], (frame) => {
@@ -283,7 +278,7 @@ function analyseCase({ arg, args = [], defresult, location: at }: CaseExpr, scop
 function analyseNullTest({ arg, nulltesttype: kind }: NullTest, scope: Scope): Expression {
   const operand = analyse(arg, scope)
   if (operand.type === oids.record) throw refused('IS NULL of a row', locationOf(arg))
-  const { run } = settled(scope.parameters, operand)
+  const { run } = settled(operand)
   return combined(oids.bool, [operand], (frame) => (run(frame) === null) === (kind === 'IS_NULL'))
 }
 
@@ -349,7 +344,7 @@ function elementOf(list: Expression, index: Node | undefined, scope: Scope): Exp
   const subscript = analyse(index, scope)
   if (subscript.type === oids.int8 || !(integers.includes(subscript.type) || subscript.type === oids.unknown))
     throw refused(`${formatType(subscript.type)} as a subscript`, at)
-  const number = coerced(scope.parameters, subscript, oids.int4, at)
+  const number = coerced(subscript, oids.int4, at)
   const { run } = list
   const first = lowerBound(list.type)
   return combined(type, [list, number], (frame) => {

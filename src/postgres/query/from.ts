@@ -86,7 +86,7 @@ function merge(name: string, start: number, middle: number, scope: Scope): Expre
     throw refused(`USING (${name}) of other than one column on each side`)
   scope.hidden.add(columnKey(right))
   const [a, b] = [left, right].map(({ item, column }) => scope.read(item, column)) as [Expression, Expression]
-  return applied(scope.parameters, '=', a, b)
+  return applied('=', a, b)
 }
 
 function leafOf(node: Node, scope: Scope): Part {
@@ -154,7 +154,7 @@ function functionOf(
   // unnest of several arrays stands for several calls, whose rows are beside each other.
   const isSeveral = name === 'unnest' && values.length > 1
   const calls = (isSeveral ? values.map((value) => [value]) : [values]).map((each) =>
-    findCall(scope, name, each, at),
+    findCall(name, each, at),
   )
   const isVolatile = calls.some(({ definition }) => definition.isVolatile)
   const { uses, isOpen } = combined(oids.void, values, () => null)

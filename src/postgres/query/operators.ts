@@ -3,7 +3,7 @@
  * here is refused: another operator of PostgreSQL might fit, and mean something else.
  */
 import { SqlError } from '../sql-error.ts'
-import { coerced, integers, objects, type ParameterTypes, shower, texts, toInteger } from './coercion.ts'
+import { coerced, integers, objects, shower, texts, toInteger } from './coercion.ts'
 import { combined, decided, type Expression, type Frame, type Run } from './expression.ts'
 import { isLike, matches } from './patterns.ts'
 import { hasItems, textLengthMax, tooLong } from './text-output.ts'
@@ -89,22 +89,16 @@ function comparison(name: string, left: number, right: number): Operator | undef
 }
 
 /** An operand in the type of its operator: to the plain type of itself it goes over as it is. */
-function fits(parameters: ParameterTypes, operand: Expression, type: number, at?: number): Expression {
+function fits(operand: Expression, type: number, at?: number): Expression {
   if (operand.type !== oids.unknown && plainType(operand.type) === type) return operand
-  return coerced(parameters, operand, type, at)
+  return coerced(operand, type, at)
 }
 
 /** The operator applied. Throws 0A000. */
-export function applied(
-  parameters: ParameterTypes,
-  name: string,
-  left: Expression,
-  right: Expression,
-  at?: number,
-): Expression {
+export function applied(name: string, left: Expression, right: Expression, at?: number): Expression {
   const operator = findOperator(name, left.type, right.type, at)
-  const a = fits(parameters, left, operator.left, at)
-  const b = fits(parameters, right, operator.right, at)
+  const a = fits(left, operator.left, at)
+  const b = fits(right, operator.right, at)
   const { apply, result, takesNulls } = operator
   const whole = combined(result, [left, right], (frame) => {
     frame.run.spend(1)
@@ -119,7 +113,6 @@ export function applied(
 
 /** A comparison of an operand with each of some values: it holds for any of them, or for all. */
 export function appliedToEach(
-  parameters: ParameterTypes,
   name: string,
   operand: Expression,
   type: number,
@@ -128,7 +121,7 @@ export function appliedToEach(
 ): { readonly test: Expression; readonly run: (values: readonly Value[], frame: Frame) => Value } {
   let current: Value = null
   const item: Expression = { type, modifier: -1, run: () => current, uses: 0, isOpen: true }
-  const test = applied(parameters, name, operand, item, at)
+  const test = applied(name, operand, item, at)
   return {
     test,
     run: (values, frame) =>

@@ -52,7 +52,7 @@ export class QueryAnalyser implements Queries {
       const type = commonType(rows.map((row) => row[index]!.type))
       return { name: `column${index + 1}`, type, modifier: -1 }
     })
-    const typed = rows.map((row) => row.map((item, at) => coerced(this.parameters, item, columns[at]!.type)))
+    const typed = rows.map((row) => row.map((item, at) => coerced(item, columns[at]!.type)))
     return madeQuery(columns, scope, (outer, run) => {
       const frame: Frame = { rows: [], outer, run, slots: [] }
       return typed.map((row) => row.map((item) => item.run(frame)))

@@ -63,7 +63,7 @@ export function analyseSelect(
     const isDistinct = distinctOf(select, targets)
     const key = (node: Node | undefined) => orderKeyOf(node, targets, scope, isDistinct)
     const order = (select.sortClause ?? []).map((node) =>
-      sortKeyOf(node, (value) => settled(scope.parameters, key(value))),
+      sortKeyOf(node, (value) => settled(key(value))),
     )
     return [targets, isDistinct, order] as const
   })
@@ -109,7 +109,7 @@ function keyOfGroup(node: Node, list: readonly ResTarget[], scope: Scope): reado
   // A column of FROM goes before the name of a target.
   const isTarget = name !== undefined && scope.named(name).length === 0
   const value = (isTarget ? list.find((target) => target.name === name)?.val : undefined) ?? node
-  const key = settled(scope.parameters, analyse(value, scope))
+  const key = settled(analyse(value, scope))
   if (!isOrdered(key.type)) throw refused(`GROUP BY ${formatType(key.type)}`, locationOf(node))
   return [value, key]
 }
@@ -190,7 +190,7 @@ function orderKeyOf(
 }
 
 function limitOf(node: Node | undefined, scope: Scope): Expression | undefined {
-  const value = node && coerced(scope.parameters, analyse(node, scope), oids.int8, locationOf(node))
+  const value = node && coerced(analyse(node, scope), oids.int8, locationOf(node))
   if (value !== undefined && value.uses !== 0) throw refused('A column in LIMIT', locationOf(node))
   return value
 }
@@ -209,7 +209,7 @@ function queryOf(
   targets: readonly Target[],
   runOf: (values: readonly Expression[]) => Query['run'],
 ): Query {
-  const { readsOuter, readsWorking, parameters } = scope
+  const { readsOuter, readsWorking } = scope
   return {
     columns: targets.map(({ name, value: { type, modifier, source, fields } }): Column => {
       return { name, type, modifier, source, fields }
@@ -218,7 +218,7 @@ function queryOf(
     readsWorking,
     run: runOf(targets.map(({ value }) => value)),
     retyped(types) {
-      const typed = targets.map((each, at) => ({ ...each, value: cast(parameters, each.value, types[at]!) }))
+      const typed = targets.map((each, at) => ({ ...each, value: cast(each.value, types[at]!) }))
       return queryOf(scope, typed, runOf)
     },
   }

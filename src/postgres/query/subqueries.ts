@@ -45,7 +45,7 @@ export function analyseSubLink(
   if (subLinkType !== 'ANY_SUBLINK') throw refused('This query in an expression', at)
   const operand = analyse(testexpr, scope)
   const operator = operName === undefined ? '=' : builtInName(operName, at)
-  const each = appliedToEach(scope.parameters, operator, operand, column.type, true, at)
+  const each = appliedToEach(operator, operand, column.type, true, at)
   const values = (frame: Frame) => rowsOf(query, frame, frame.run).map((row) => row[0]!)
   return whole(oids.bool, (frame) => each.run(values(frame), frame), [operand])
 }
