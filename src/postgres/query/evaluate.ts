@@ -11,7 +11,7 @@ import { valueOfBinary } from './binary.ts'
 import { ParameterTypes } from './coercion.ts'
 import type { Column, Query, Row, Run, SessionFacts } from './expression.ts'
 import { Objects } from './objects.ts'
-import { QueryAnalyser } from './queries.ts'
+import { analyseStatementQuery } from './queries.ts'
 import type { Snapshot } from './snapshot.ts'
 import { demandOldNumbers, positionIn } from './statement-text.ts'
 import { isReadable, valueOfText } from './text-input.ts'
@@ -65,7 +65,7 @@ function analysed(node: Node, declared: readonly number[]): Analysed {
   for (const type of declared)
     if (type !== 0 && !isReadable(type)) throw refused(`A parameter of type ${typeOf(type)?.name ?? type}`)
   const parameters = new ParameterTypes(declared)
-  const query = new QueryAnalyser(parameters).query(node.SelectStmt, undefined, [])
+  const query = analyseStatementQuery(node.SelectStmt, parameters)
   if (query.columns.some(({ type }) => type === oids.record)) throw refused('A row as a column of the result')
   return { parameters: parameters.all(), columns: query.columns, query }
 }

@@ -106,11 +106,11 @@ function analyseConstant({ ival, fval, boolval, sval, isnull }: A_Const): Expres
 }
 
 function analyseParameter({ number = 0 }: ParamRef, scope: Scope): Expression {
-  const type = scope.parameters.of(number)
+  const type = scope.around.parameters.of(number)
   const run: Expression['run'] = (frame) => frame.run.parameters[number] ?? null
   const expression = combined(type, [], run)
   return type === oids.unknown
-    ? { ...expression, settle: (wanted) => scope.parameters.settle(number, wanted) }
+    ? { ...expression, settle: (wanted) => scope.around.parameters.settle(number, wanted) }
     : expression
 }
 
@@ -129,7 +129,6 @@ function analyseOperator({ kind, name, lexpr, rexpr, location: at }: A_Expr, sco
         analyse(lexpr, scope),
         analyse(rexpr, scope),
         kind.endsWith('ANY'),
-        scope,
         at,
       )
     case 'AEXPR_IN':
@@ -176,7 +175,6 @@ function analyseQuantified(
   operand: Expression,
   list: Expression,
   isAny: boolean,
-  scope: Scope,
   at?: number,
 ): Expression {
   const element =

@@ -129,7 +129,10 @@ function tableOf(
 function queryOf({ subquery, lateral, alias }: RangeSubselect, scope: Scope): Part {
   if (subquery === undefined || !('SelectStmt' in subquery)) throw refused('This query in FROM')
   if (alias === undefined) throw new SqlError('42601', 'subquery in FROM must have an alias')
-  const query = scope.queries.query(subquery.SelectStmt, lateral ? scope : scope.parent, scope.bindings)
+  const query = scope.around.query(
+    subquery.SelectStmt,
+    lateral ? { ...scope.around, parent: scope } : scope.around,
+  )
   const item = scope.add({ name: alias.aliasname ?? '', columns: renamed(query.columns, alias) })
   if (isConstant(query)) return leaf(item, 'nothing', (frame) => rowsOf(query, undefined, frame.run))
   scope.readsWorking ||= query.readsWorking

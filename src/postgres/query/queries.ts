@@ -5,106 +5,96 @@ import { coerced, commonType, type ParameterTypes } from './coercion.ts'
 import { type Column, type Frame, isConstant, type Query, type Row, type Run, withNames } from './expression.ts'
 import { analyse } from './expressions.ts'
 import { isOrdered } from './operators.ts'
-import { type Binding, type Queries, Scope } from './scope.ts'
+import { type Around, type Binding, Scope } from './scope.ts'
 import { analyseSelect, distinct } from './select.ts'
 import { has, namesOf, refused } from './tree.ts'
 import { formatType, oids } from './types.ts'
 import { keyOf } from './values.ts'
 
-/** Analyses queries of one statement. */
-export class QueryAnalyser implements Queries {
-  readonly parameters: ParameterTypes
+/** Analyses the query of a statement. */
+export function analyseStatementQuery(select: SelectStmt, parameters: ParameterTypes): Query {
+  return analyseQuery(select, { parameters, query: analyseQuery, parent: undefined, bindings: [] })
+}
 
-  constructor(parameters: ParameterTypes) {
-    this.parameters = parameters
-  }
+function analyseQuery(select: SelectStmt, around: Around): Query {
+  return settledTypes(open(select, around))
+}
 
-  query(select: SelectStmt, parent: Scope | undefined, bindings: readonly Binding[]): Query {
-    return settledTypes(this.#open(select, parent, bindings))
+/** A query whose columns may be of open type. */
+function open(select: SelectStmt, given: Around): Query {
+  const around = select.withClause ? withBindings(select.withClause, given) : given
+  const { op = 'SETOP_NONE', all, larg, rarg, valuesLists, withClause: _, ...rest } = select
+  if (op === 'SETOP_NONE' && valuesLists === undefined) return analyseSelect(select, around)
+  if (select.sortClause || select.limitCount || select.limitOffset || select.lockingClause) {
+    // ORDER BY and LIMIT of UNION and VALUES are those of a query around it.
+    for (const node of select.sortClause ?? []) demandOutput(node)
+    const subquery = { SelectStmt: { op, all, larg, rarg, valuesLists } as SelectStmt }
+    const fromClause = [{ RangeSubselect: { subquery, alias: { aliasname: '' } } }]
+    return analyseSelect({ ...rest, targetList: [everything], fromClause }, around)
   }
+  if (valuesLists !== undefined) return values(valuesLists, around)
+  if (op !== 'SETOP_UNION' || larg === undefined || rarg === undefined)
+    throw refused('INTERSECT and EXCEPT')
+  return united(all === true, open(larg, around), open(rarg, around))
+}
 
-  /** A query whose columns may be of open type. */
-  #open(select: SelectStmt, parent: Scope | undefined, bindings: readonly Binding[]): Query {
-    const known = select.withClause ? this.#with(select.withClause, parent, bindings) : bindings
-    const { op = 'SETOP_NONE', all, larg, rarg, valuesLists, withClause: _, ...rest } = select
-    if (op === 'SETOP_NONE' && valuesLists === undefined) return analyseSelect(select, this, parent, known)
-    if (select.sortClause || select.limitCount || select.limitOffset || select.lockingClause) {
-      // ORDER BY and LIMIT of UNION and VALUES are those of a query around it.
-      for (const node of select.sortClause ?? []) demandOutput(node)
-      const subquery = { SelectStmt: { op, all, larg, rarg, valuesLists } as SelectStmt }
-      const fromClause = [{ RangeSubselect: { subquery, alias: { aliasname: '' } } }]
-      return analyseSelect({ ...rest, targetList: [everything], fromClause }, this, parent, known)
-    }
-    if (valuesLists !== undefined) return this.#values(valuesLists, parent, known)
-    if (op !== 'SETOP_UNION' || larg === undefined || rarg === undefined)
-      throw refused('INTERSECT and EXCEPT')
-    return united(all === true, this.#open(larg, parent, known), this.#open(rarg, parent, known))
-  }
+function values(valuesLists: readonly Node[], around: Around): Query {
+  const scope = new Scope(around)
+  const lists = valuesLists.map((list) => ('List' in list ? (list.List.items ?? []) : []))
+  const rows = lists.map((list) => list.map((item) => analyse(item, scope)))
+  const width = rows[0]?.length ?? 0
+  if (rows.some((row) => row.length !== width))
+    throw new SqlError('42601', 'VALUES lists must all be the same length')
+  const columns = Array.from({ length: width }, (_, index): Column => {
+    const type = commonType(rows.map((row) => row[index]!.type))
+    return { name: `column${index + 1}`, type, modifier: -1 }
+  })
+  const typed = rows.map((row) => row.map((item, at) => coerced(item, columns[at]!.type)))
+  return madeQuery(columns, scope, (outer, run) => {
+    const frame: Frame = { rows: [], outer, run, slots: [] }
+    return typed.map((row) => row.map((item) => item.run(frame)))
+  })
+}
 
-  #values(valuesLists: readonly Node[], parent: Scope | undefined, bindings: readonly Binding[]): Query {
-    const scope = new Scope(this, parent, bindings)
-    const lists = valuesLists.map((list) => ('List' in list ? (list.List.items ?? []) : []))
-    const rows = lists.map((list) => list.map((item) => analyse(item, scope)))
-    const width = rows[0]?.length ?? 0
-    if (rows.some((row) => row.length !== width))
-      throw new SqlError('42601', 'VALUES lists must all be the same length')
-    const columns = Array.from({ length: width }, (_, index): Column => {
-      const type = commonType(rows.map((row) => row[index]!.type))
-      return { name: `column${index + 1}`, type, modifier: -1 }
-    })
-    const typed = rows.map((row) => row.map((item, at) => coerced(item, columns[at]!.type)))
-    return madeQuery(columns, scope, (outer, run) => {
-      const frame: Frame = { rows: [], outer, run, slots: [] }
-      return typed.map((row) => row.map((item) => item.run(frame)))
-    })
+/** Adds the queries of WITH. */
+function withBindings(clause: WithClause, given: Around): Around {
+  let around = given
+  for (const node of clause.ctes ?? []) {
+    if (!('CommonTableExpr' in node)) throw refused('This form of WITH')
+    const { ctename = '', ctequery, aliascolnames, search_clause, cycle_clause } = node.CommonTableExpr
+    if (ctequery === undefined || !('SelectStmt' in ctequery) || search_clause || cycle_clause)
+      throw refused('This form of WITH')
+    const select = ctequery.SelectStmt
+    const names = namesOf(aliascolnames)
+    const isRecursive = clause.recursive === true && namesTable(select, ctename)
+    const query = isRecursive ? recursive(select, ctename, names, around) : analyseQuery(select, around)
+    if (!isConstant(query)) throw refused('WITH that reads a query around it')
+    const columns = withNames(query.columns, names, `WITH query "${ctename}"`)
+    around = { ...around, bindings: [...around.bindings, { name: ctename, columns, query }] }
   }
+  return around
+}
 
-  #with(clause: WithClause, parent: Scope | undefined, bindings: readonly Binding[]): readonly Binding[] {
-    let known = bindings
-    for (const node of clause.ctes ?? []) {
-      if (!('CommonTableExpr' in node)) throw refused('This form of WITH')
-      const { ctename = '', ctequery, aliascolnames, search_clause, cycle_clause } = node.CommonTableExpr
-      if (ctequery === undefined || !('SelectStmt' in ctequery) || search_clause || cycle_clause)
-        throw refused('This form of WITH')
-      const select = ctequery.SelectStmt
-      const names = namesOf(aliascolnames)
-      const isRecursive = clause.recursive === true && namesTable(select, ctename)
-      const query = isRecursive
-        ? this.#recursive(select, ctename, names, parent, known)
-        : this.query(select, parent, known)
-      if (!isConstant(query)) throw refused('WITH that reads a query around it')
-      known = [...known, { name: ctename, columns: withNames(query.columns, names, `WITH query "${ctename}"`), query }]
-    }
-    return known
-  }
-
-  /** WITH RECURSIVE: the rows of the second query, again and again, for those that it found before. */
-  #recursive(
-    select: SelectStmt,
-    name: string,
-    names: readonly string[],
-    parent: Scope | undefined,
-    bindings: readonly Binding[],
-  ): Query {
-    const { op, all, larg, rarg } = select
-    const isPlain = op === 'SETOP_UNION' && larg && rarg && !namesTable(larg, name)
-    if (!isPlain || select.sortClause || select.limitCount || select.limitOffset || select.withClause)
-      throw refused('This form of WITH RECURSIVE')
-    const first = this.query(larg, parent, bindings)
-    const types = first.columns.map(({ type }) => type)
-    if (!all && types.some((type) => !isOrdered(type))) throw refused('UNION of such columns')
-    const columns = first.columns.map(({ source: _, ...column }) => column)
-    const working: Binding = { name, columns: withNames(columns, names, `WITH query "${name}"`), query: undefined }
-    const next = this.#open(rarg, parent, [...bindings, working])
-    for (const [index, column] of next.columns.entries())
-      if (column.type !== types[index] && column.type !== oids.unknown)
-        throw refused('WITH RECURSIVE of two types')
-    const typed = next.retyped(types)
-    // What it has found itself so far is no concern of others; what a recursion around it has found is.
-    const readsWorking = bindings.some(({ query }) => query === undefined)
-    const reads = { readsOuter: first.readsOuter || next.readsOuter, readsWorking }
-    return madeQuery(columns, reads, (_, run) => iterated(first, typed, working, all === true, run))
-  }
+/** WITH RECURSIVE: the rows of the second query, again and again, for those that it found before. */
+function recursive(select: SelectStmt, name: string, names: readonly string[], around: Around): Query {
+  const { op, all, larg, rarg } = select
+  const isPlain = op === 'SETOP_UNION' && larg && rarg && !namesTable(larg, name)
+  if (!isPlain || select.sortClause || select.limitCount || select.limitOffset || select.withClause)
+    throw refused('This form of WITH RECURSIVE')
+  const first = analyseQuery(larg, around)
+  const types = first.columns.map(({ type }) => type)
+  if (!all && types.some((type) => !isOrdered(type))) throw refused('UNION of such columns')
+  const columns = first.columns.map(({ source: _, ...column }) => column)
+  const working: Binding = { name, columns: withNames(columns, names, `WITH query "${name}"`), query: undefined }
+  const next = open(rarg, { ...around, bindings: [...around.bindings, working] })
+  for (const [index, column] of next.columns.entries())
+    if (column.type !== types[index] && column.type !== oids.unknown)
+      throw refused('WITH RECURSIVE of two types')
+  const typed = next.retyped(types)
+  // What it has found itself so far is no concern of others; what a recursion around it has found is.
+  const readsWorking = around.bindings.some(({ query }) => query === undefined)
+  const reads = { readsOuter: first.readsOuter || next.readsOuter, readsWorking }
+  return madeQuery(columns, reads, (_, run) => iterated(first, typed, working, all === true, run))
 }
 
 function iterated(first: Query, next: Query, working: Binding, keepsAll: boolean, run: Run): readonly Row[] {

@@ -50,11 +50,14 @@ export type Clause = {
   readonly groups?: ReadonlyMap<string, Expression>
 }
 
-/** What analyses the queries inside of expressions and of FROM. */
-export interface Queries {
+/** What a query is analysed in. */
+export type Around = {
   readonly parameters: ParameterTypes
-  /** @param parent the scope whose names it may use beside its own. */
-  query(select: SelectStmt, parent: Scope | undefined, bindings: readonly Binding[]): Query
+  /** Analyses a query inside of it. */
+  readonly query: (select: SelectStmt, around: Around) => Query
+  /** The scope whose names it may use beside its own. */
+  readonly parent: Scope | undefined
+  readonly bindings: readonly Binding[]
 }
 
 const itemsMax = 30
@@ -62,9 +65,7 @@ const systemColumns: ReadonlySet<string> = new Set(['tableoid', 'ctid', 'xmin', 
 
 /** The names of one query. */
 export class Scope {
-  readonly queries: Queries
-  readonly parent: Scope | undefined
-  readonly bindings: readonly Binding[]
+  readonly around: Around
   readonly items: Item[] = []
   /** Columns that a name without a table does not mean: by USING, those beside it have the same values. */
   readonly hidden = new Set<string>()
@@ -77,14 +78,8 @@ export class Scope {
   /** The clause that is analysed. */
   clause: Clause = {}
 
-  constructor(queries: Queries, parent: Scope | undefined, bindings: readonly Binding[]) {
-    this.queries = queries
-    this.parent = parent
-    this.bindings = bindings
-  }
-
-  get parameters(): ParameterTypes {
-    return this.queries.parameters
+  constructor(around: Around) {
+    this.around = around
   }
 
   /** Adds an element of FROM. Throws 42712 for a name that is there already. */
@@ -118,7 +113,7 @@ export class Scope {
   column(names: readonly string[], at?: number): Expression {
     if (names.length > 3) throw refused(`The name ${names.join('.')}`, at)
     const between: Scope[] = []
-    for (let scope: Scope | undefined = this; scope !== undefined; scope = scope.parent) {
+    for (let scope: Scope | undefined = this; scope !== undefined; scope = scope.around.parent) {
       const found = names.length === 1 ? scope.#plain(names[0]!) : scope.#qualified(names, at)
       if (found !== undefined) {
         for (const each of between) each.readsOuter = true
@@ -200,9 +195,9 @@ export class Scope {
 
   /** The query of WITH that has a name. */
   binding(name: string): Binding | undefined {
-    const found = this.bindings.findLast((each) => each.name === name)
+    const found = this.around.bindings.findLast((each) => each.name === name)
     if (found !== undefined && found.query === undefined)
-      for (let scope: Scope | undefined = this; scope !== undefined; scope = scope.parent)
+      for (let scope: Scope | undefined = this; scope !== undefined; scope = scope.around.parent)
         scope.readsWorking = true
     return found
   }

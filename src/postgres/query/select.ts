@@ -14,10 +14,9 @@ import { labelOf } from './labels.ts'
 import { isOrdered } from './operators.ts'
 import {
   type AggregateCall,
-  type Binding,
+  type Around,
   type Clause,
   columnKey,
-  type Queries,
   Scope,
   type SetCall,
   type WindowCall,
@@ -31,15 +30,10 @@ const targetsMax = 1664
 
 type Target = { readonly name: string; readonly value: Expression; readonly node: Node | undefined }
 
-/** Analyses it. @param parent the scope of the query around. */
-export function analyseSelect(
-  select: SelectStmt,
-  queries: Queries,
-  parent: Scope | undefined,
-  bindings: readonly Binding[],
-): Query {
+/** Analyses it. */
+export function analyseSelect(select: SelectStmt, around: Around): Query {
   demandPlain(select)
-  const scope = new Scope(queries, parent, bindings)
+  const scope = new Scope(around)
   const from = analyseFrom(select.fromClause ?? [], select.whereClause, scope)
   const list = (select.targetList ?? []).map((node) => ('ResTarget' in node ? node.ResTarget : {}))
   const hasAggregates = has([list, select.sortClause], isAggregateCall, ['SelectStmt', 'subselect'])

@@ -15,7 +15,7 @@ export function analyseSubLink(
 ): Expression {
   if (subselect === undefined || !('SelectStmt' in subselect))
     throw refused('This query in an expression', at)
-  const query = scope.queries.query(subselect.SelectStmt, scope, scope.bindings)
+  const query = scope.around.query(subselect.SelectStmt, { ...scope.around, parent: scope })
   const [column, ...others] = query.columns
   const isOpen = !isConstant(query)
   // What it reads of this query's FROM is not known: it may be all.
