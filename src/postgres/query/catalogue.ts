@@ -1,8 +1,8 @@
 /** PostgreSQL's own relations, columns, types and functions as the facts of which catalogues show rows. */
 import type { SessionFacts } from './expression.ts'
 import { functionsFacts } from './facts/functions.ts'
-import { hasItems } from './text-output.ts'
-import { allRelations, allTypes, formatType, type Relation, typeOf } from './types.ts'
+import { itemType } from './text-output.ts'
+import { byOid, formatType, type Relation, relationsByOid, type Type, typeOf } from './types.ts'
 import type { Value } from './values.ts'
 import type { Facts } from './written-tables.ts'
 
@@ -63,7 +63,7 @@ function columnFacts(relation: Relation, number: number): Facts {
   return {
     ...schemaFacts(relation.isInformation),
     ...{ relation: relation.oid, table: relation.name, column: name, number, notNull, ...sizes(type) },
-    dimensions: hasItems(type) && relation.kind === 'r' ? 1 : 0,
+    dimensions: itemType(type) && relation.kind === 'r' ? 1 : 0,
     ownCollation: hasDefaultCollation ? 100 : hasNoCollation ? 0 : 950,
     isNullable: notNull ? 'NO' : 'YES',
   }
@@ -74,8 +74,7 @@ function sizes(type: number): Facts {
   return { oid, length, byValue, align, storage }
 }
 
-function typeFacts(oid: number): Facts {
-  const { isInformation, ...facts } = typeOf(oid)!
+function typeFacts({ isInformation, ...facts }: Type): Facts {
   // array_typanalyze and range_typanalyze.
   const analyze = facts.category === 'A' && facts.length === -1 ? 3816 : facts.kind === 'r' ? 3916 : 0
   return { ...facts, ...schemaFacts(isInformation), analyze }
@@ -114,9 +113,9 @@ export const functionNames: ReadonlyMap<number, string> = new Map([
 ])
 
 const relations = ({ user, database }: SessionFacts) =>
-  [...allRelations()].map((relation) => ({ ...relationFacts(relation, user), database }))
+  [...relationsByOid.values()].map((relation) => ({ ...relationFacts(relation, user), database }))
 const columns = ({ database }: SessionFacts) =>
-  [...allRelations()].flatMap((relation) =>
+  [...relationsByOid.values()].flatMap((relation) =>
     relation.columns.map((_, index) => ({ ...columnFacts(relation, index + 1), database })),
   )
 
@@ -126,7 +125,7 @@ const factsOfTables: Readonly<Record<string, (session: SessionFacts) => readonly
   tables: relations,
   pg_attribute: columns,
   columns,
-  pg_type: () => [...allTypes()].map(({ oid }) => typeFacts(oid)),
+  pg_type: () => [...byOid.values()].map(typeFacts),
   pg_proc: () => functions,
   pg_settings: ({ settings }) => settings.map(([name, setting]) => ({ name, setting })),
   pg_cursors: ({ cursors }) => cursors.map((cursor) => ({ ...cursor, isScrollable: !cursor.isForward })),

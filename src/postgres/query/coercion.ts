@@ -7,7 +7,7 @@ import { SqlError } from '../sql-error.ts'
 import { combined, type Expression } from './expression.ts'
 import type { Objects } from './objects.ts'
 import { isReadable, shortName, valueOfText } from './text-input.ts'
-import { hasItems, itemType, lowerBound, textOfValue } from './text-output.ts'
+import { itemType, lowerBound, textOfValue } from './text-output.ts'
 import { refused } from './tree.ts'
 import { elementOf, formatType, oids, typeOf } from './types.ts'
 import type { Value } from './values.ts'
@@ -82,7 +82,7 @@ export function commonType(all: readonly number[], at?: number): number {
     // Which of them PostgreSQL takes depends on more than their types.
     const isOidWithLong = [common, type].includes(oids.int8) && (objects.has(common) || objects.has(type))
     const isOther = typeOf(common)?.category !== typeOf(type)?.category
-    if (isOther || isOidWithLong || hasItems(common)) throw mixed(common, type)
+    if (isOther || isOidWithLong || itemType(common)) throw mixed(common, type)
     const canReturn = isImplicit(type, common)
     if (!typeOf(common)?.isPreferred && isImplicit(common, type) && !canReturn) common = type
     else if (!canReturn) throw mixed(common, type)
@@ -155,7 +155,7 @@ const same: Convert = (value) => value
 /** What converts a value that is not null; undefined: nothing here. */
 function conversion(from: number, to: number): Convert | undefined {
   if (from === to) return same
-  if (hasItems(from) && hasItems(to)) return itemConversion(from, to)
+  if (itemType(from) && itemType(to)) return itemConversion(from, to)
   if (texts.has(to)) return textConversion(from, to)
   if (texts.has(from))
     return isReadable(to) ? (value, names) => valueOfText(value as string, to, names) : undefined

@@ -26,7 +26,7 @@ import { combined, constant, decided, type Expression } from './expression.ts'
 import { applied, appliedToEach, plainType, prefixed } from './operators.ts'
 import type { Scope } from './scope.ts'
 import { analyseSubLink } from './subqueries.ts'
-import { hasItems, itemType, lowerBound } from './text-output.ts'
+import { itemType, lowerBound } from './text-output.ts'
 import {
   builtInName,
   failure,
@@ -309,7 +309,7 @@ function analyseArray({ elements = [] }: A_ArrayExpr, scope: Scope, at?: number)
   if (elements.length === 0) throw failure('42P18', 'cannot determine type of empty array', at)
   const { items, type } = unified(elements, scope, at)
   const array = arrayOf(type)
-  if (array === 0 || hasItems(type)) throw refused(`An array of ${formatType(type)}`, at)
+  if (array === 0 || itemType(type)) throw refused(`An array of ${formatType(type)}`, at)
   return combined(array, items, (frame) => items.map((item) => item.run(frame)))
 }
 

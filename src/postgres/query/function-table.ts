@@ -2,7 +2,7 @@
 
 import { isImplicit } from './coercion.ts'
 import type { Field, Run } from './expression.ts'
-import { hasItems } from './text-output.ts'
+import { itemType } from './text-output.ts'
 import { isArray, oids, typeNamed } from './types.ts'
 import type { Value } from './values.ts'
 
@@ -96,7 +96,7 @@ function scoreOf({ args, isVariadic, isOverloaded }: Definition, types: readonly
 
 function admits(wanted: number, type: number): boolean {
   if (wanted === pseudo.any) return true
-  if (wanted === pseudo.anyarray) return hasItems(type)
+  if (wanted === pseudo.anyarray) return itemType(type) !== 0
   if (isArray(wanted) || isArray(type)) return type === wanted || type === oids.unknown
   return isImplicit(type, wanted)
 }

@@ -13,12 +13,6 @@ const fixedRoles = [...databaseRows.pg_authid!.matchAll(/(\d+)\|(pg_\w+)/g)].map
   ([, oid, name]) => [Number(oid), name!] as const,
 )
 
-function typeOfText(text: string): number {
-  const found = findType(text)
-  if (found === 0) throw new SqlError('42704', `type "${text}" does not exist`)
-  return found
-}
-
 /** The objects that one run may see. */
 export class Objects implements ObjectNames {
   readonly #snapshot: Snapshot
@@ -37,8 +31,11 @@ export class Objects implements ObjectNames {
 
   oidOf(type: number, text: string): number {
     if (type === oids.regclass) return this.#oidOfRelation(text)
-    if (type === oids.regtype) return typeOfText(text)
-    if (type === oids.regprocedure) return oidOfSignature(text)
+    const isSignature = type === oids.regprocedure
+    const known = type === oids.regtype ? findType(text) : isSignature ? functionSignatures.get(text) : 0
+    if (known) return known
+    if (type === oids.regtype) throw new SqlError('42704', `type "${text}" does not exist`)
+    if (isSignature) throw refused(`The function "${text}"`)
     const plain = type === oids.regproc ? text.replace(/^pg_catalog\./, '') : splitName(text)[0]
     const found = [...this.#mapOf(type)].filter(([, name]) => name === plain)
     if (found.length === 1) return found[0]![0]
@@ -70,10 +67,4 @@ export class Objects implements ObjectNames {
     if (!facts) throw new SqlError('42P01', `relation "${text}" does not exist`)
     return facts.oid
   }
-}
-
-function oidOfSignature(text: string): number {
-  const oid = functionSignatures.get(text)
-  if (oid === undefined) throw refused(`The function "${text}"`)
-  return oid
 }

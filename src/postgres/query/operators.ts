@@ -6,7 +6,7 @@ import { SqlError } from '../sql-error.ts'
 import { coerced, integers, objects, shower, texts, toInteger } from './coercion.ts'
 import { combined, decided, type Expression, type Frame, type Run } from './expression.ts'
 import { isLike, matches } from './patterns.ts'
-import { hasItems, textLengthMax, tooLong } from './text-output.ts'
+import { itemType, textLengthMax, tooLong } from './text-output.ts'
 import { refused } from './tree.ts'
 import { elementOf, formatType, isArray, oids } from './types.ts'
 import { compareValues, type Value } from './values.ts'
@@ -168,7 +168,7 @@ function pattern(name: string, left: number, right: number): Operator | undefine
 function concatenation(left: number, right: number, at?: number): Operator | undefined {
   if (isArray(left) || isArray(right)) return arrayConcatenation(left, right)
   const isText = (type: number) => type === oids.unknown || texts.has(type)
-  if (![left, right].some(isText) || [left, right].some((type) => hasItems(type) || type === oids.char))
+  if (![left, right].some(isText) || [left, right].some((type) => itemType(type) || type === oids.char))
     return undefined
   const [a, b] = [left, right].map((type) => (type === oids.unknown ? oids.text : type)) as [number, number]
   const [first, second] = [shower(a, at), shower(b, at)]

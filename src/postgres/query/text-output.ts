@@ -62,11 +62,6 @@ function isVector(type: number): boolean {
   return type === oids.int2vector || type === oids.oidvector
 }
 
-/** Whether values of a type are arrays: `isArray`, or one of the vectors. */
-export function hasItems(type: number): boolean {
-  return itemType(type) !== 0
-}
-
 /** The type of the elements of an array or a vector, or 0. */
 export function itemType(type: number): number {
   if (type === oids.int2vector) return oids.int2

@@ -86,9 +86,11 @@ export type Relation = {
   readonly columns: readonly RelationColumn[]
 }
 
-const byOid = new Map<number, Type>()
+/** Every type. */
+export const byOid = new Map<number, Type>()
 const byName = new Map<string, Type>()
-const relationsByOid = new Map<number, Relation>()
+/** Every relation of PostgreSQL's own. */
+export const relationsByOid = new Map<number, Relation>()
 const relationsByName = new Map<string, Relation>()
 
 /** The type with this oid. */
@@ -126,11 +128,6 @@ export function arrayOf(oid: number): number {
   return byOid.get(baseOf(oid))?.array ?? 0
 }
 
-/** Every type. */
-export function allTypes(): IterableIterator<Type> {
-  return byOid.values()
-}
-
 /** The relation of PostgreSQL's own with this oid. */
 export function relationOf(oid: number): Relation | undefined {
   return relationsByOid.get(oid)
@@ -139,11 +136,6 @@ export function relationOf(oid: number): Relation | undefined {
 /** The relation of PostgreSQL's own with this name; `schema` undefined looks in pg_catalog. */
 export function relationNamed(name: string, schema = 'pg_catalog'): Relation | undefined {
   return relationsByName.get(`${schema}.${name}`)
-}
-
-/** Every relation of PostgreSQL's own. */
-export function allRelations(): IterableIterator<Relation> {
-  return relationsByOid.values()
 }
 
 /** Names that SQL has for types, in the words of format_type. */
