@@ -28,7 +28,7 @@ const absent = `
   pg_ts_dict_is_visible(oid) bool; pg_ts_parser_is_visible(oid) bool; pg_ts_template_is_visible(oid) bool
   acldefault(char,oid) _aclitem; btrim(text,text) text; rtrim(text,text) text; substring(text,int4,int4)= text
   lpad(text,int4,text) text; quote_literal(text) text; concat(any…)? text; format(text)? text; format(text,any…)? text
-  array_to_json(anyarray) json
+  array_to_json(anyarray) json; json_build_object(any…)? json
   pg_get_constraintdef(oid) text; pg_get_constraintdef(oid,bool) text; pg_get_indexdef(oid) text
   pg_get_indexdef(oid,int4,bool) text; pg_get_triggerdef(oid,bool) text; pg_get_ruledef(oid,bool) text
   pg_get_statisticsobjdef_columns(oid) text`

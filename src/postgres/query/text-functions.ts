@@ -1,5 +1,4 @@
 /** Functions of texts, arrays and JSON (PostgreSQL's manual, chapters 9.4, 9.16 and 9.19). */
-import { SqlError } from '../sql-error.ts'
 import { shower } from './coercion.ts'
 import type { Run } from './expression.ts'
 import type { Functions } from './function-table.ts'
@@ -18,27 +17,6 @@ function arrayToString(run: Run, list: List, type: number, delimiter: string): s
   const show = shower(itemType(type))
   const texts = list.filter((item) => item !== null).map((item) => show(item, run.objects) as string)
   return joined(run, texts, delimiter)
-}
-
-/** The JSON of a value. Throws 0A000 for types whose JSON is not known here. */
-function jsonText(run: Run, value: Value, type: number): string {
-  if (value === null) return 'null'
-  if (typeof value === 'boolean' || [oids.int2, oids.int4, oids.int8].includes(type as never))
-    return String(value)
-  if (type === oids.json) return value as string
-  if (![oids.text, oids.name, oids.varchar, oids.char, oids.oid].includes(type as never))
-    throw refused('JSON of such a value')
-  return JSON.stringify(shower(type)(value, run.objects))
-}
-
-function jsonObject(run: Run, args: List, types: readonly number[]): Value {
-  if (args.length % 2 === 1) throw new SqlError('22023', 'argument list must have even number of elements')
-  const fields: string[] = []
-  for (let index = 0; index < args.length; index += 2) {
-    if (types[index] !== oids.text || args[index] === null) throw refused('A key of JSON that is no text')
-    fields.push(`${JSON.stringify(args[index])} : ${jsonText(run, args[index + 1]!, types[index + 1]!)}`)
-  }
-  return `{${joined(run, fields, ', ')}}`
 }
 
 function series(run: Run, from: bigint, to: bigint, wrap: (value: bigint) => Value): Value[] {
@@ -64,7 +42,6 @@ export const textFunctions: Functions = {
   },
   'array_to_string(anyarray,text) text': (run, [list, delimiter], [type]) =>
     arrayToString(run, list as List, type!, asText(delimiter!)),
-  'json_build_object(any…)? json': jsonObject,
   'setof generate_series(int4,int4)= int4': (run, [from, to]) =>
     series(run, BigInt(from as number), BigInt(to as number), Number),
   'setof generate_series(int8,int8)= int8': (run, [from, to]) =>
