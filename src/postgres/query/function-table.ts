@@ -10,8 +10,9 @@ import type { Value } from './values.ts'
 export type Implementation = (run: Run, args: readonly Value[], types: readonly number[]) => Value
 
 /**
- * Functions by their signatures, one or several with `;` or a line break between them: `name(type,type…) type`. `?` behind the parentheses takes
- * nulls too, `!` is volatile, `=` admits no other types than text and these, `…` repeats; `setof` stands before one that gives a set, and the fields of rows behind `record`.
+ * Functions by their signatures, one or several with `;` or a line break between them: `name(type,type…) type`. `?` behind the
+ * parentheses takes nulls too, `!` is volatile, `=` admits no other types than text and these, `…` repeats. `setof` stands before
+ * one that gives a set, and the fields of rows behind `record`.
  */
 export type Functions = Readonly<Record<string, Implementation>>
 
