@@ -2,7 +2,7 @@
 import type { SessionFacts } from './expression.ts'
 import { functionsFacts } from './facts/functions.ts'
 import { itemType } from './text-output.ts'
-import { byOid, formatType, type Relation, relationsByOid, type Type, typeOf } from './types.ts'
+import { baseOf, byOid, formatType, oids, type Relation, relationsByOid, type Type, typeOf } from './types.ts'
 import type { Value } from './values.ts'
 import type { Facts } from './written-tables.ts'
 
@@ -57,15 +57,44 @@ function relationFacts(relation: Relation, user: string): Facts {
   }
 }
 
-function columnFacts(relation: Relation, number: number): Facts {
+const precisions: Readonly<Record<number, number>> = {
+  [oids.int2]: 16,
+  [oids.int4]: 32,
+  [oids.int8]: 64,
+  [oids.float4]: 24,
+  [oids.float8]: 53,
+}
+
+function columnFacts(relation: Relation, number: number, database: string): Facts {
   const { name, type, notNull, hasDefaultCollation } = relation.columns[number - 1]!
-  const hasNoCollation = typeOf(type)!.collation === 0
+  const facts = typeOf(type)!
+  const plain = baseOf(type)
+  const modifier = facts.baseModifier
+  const precision = precisions[plain] ?? null
+  const isDomain = facts.kind === 'd'
+  const collation = facts.collation === 0 || hasDefaultCollation ? null : 'C'
+  const isText = plain === oids.text || plain === oids.varchar
+  const characters = isText && modifier >= 0 ? modifier - 4 : null
   return {
     ...schemaFacts(relation.isInformation),
     ...{ relation: relation.oid, table: relation.name, column: name, number, notNull, ...sizes(type) },
+    ...{ characters, bytes: !isText ? null : characters === null ? 2 ** 30 : characters * 4 },
     dimensions: itemType(type) && relation.kind === 'r' ? 1 : 0,
-    ownCollation: hasDefaultCollation ? 100 : hasNoCollation ? 0 : 950,
+    ownCollation: hasDefaultCollation ? 100 : collation === null ? 0 : 950,
+    isUpdatable:
+      relation.kind === 'r' || /^pg_(?:group|stat_database_conflicts)$/.test(relation.name) ? 'YES' : 'NO',
     isNullable: notNull ? 'NO' : 'YES',
+    dataType: itemType(type) ? 'ARRAY' : formatType(plain),
+    plainName: typeOf(plain)!.name,
+    ...{
+      precision,
+      radix: plain === oids.numeric ? 10 : precision && 2,
+      scale: plain === oids.float4 || plain === oids.float8 ? null : precision && 0,
+    },
+    fraction: plain === oids.timestamptz || plain === oids.interval ? (modifier >= 0 ? modifier : 6) : null,
+    ...{ domain: isDomain ? facts.name : null, domainSchema: isDomain ? 'information_schema' : null },
+    ...{ domainCatalog: isDomain ? database : null, collationCatalog: collation && database },
+    ...{ collationSchema: collation && 'pg_catalog', collationName: collation },
   }
 }
 
@@ -116,7 +145,7 @@ const relations = ({ user, database }: SessionFacts) =>
   [...relationsByOid.values()].map((relation) => ({ ...relationFacts(relation, user), database }))
 const columns = ({ database }: SessionFacts) =>
   [...relationsByOid.values()].flatMap((relation) =>
-    relation.columns.map((_, index) => ({ ...columnFacts(relation, index + 1), database })),
+    relation.columns.map((_, index) => ({ ...columnFacts(relation, index + 1, database), database })),
   )
 
 /** The facts of the rows of some tables. */

@@ -8,6 +8,7 @@ import {
   type Expression,
   type Frame,
   isConstant,
+  type Query,
   type Row,
   rowsOf,
   withNames,
@@ -15,7 +16,7 @@ import {
 import { analyse, analyseCondition } from './expressions.ts'
 import { type Part, type Plan, planOf, runPlan, tuplesOf } from './joins.ts'
 import { applied } from './operators.ts'
-import { columnKey, type Item, type Scope } from './scope.ts'
+import { type Binding, columnKey, type Item, type Scope } from './scope.ts'
 import { findTable } from './tables.ts'
 import { builtInName, kindOf, namesOf, refused } from './tree.ts'
 import { oids } from './types.ts'
@@ -111,7 +112,7 @@ function tableOf(
     const { columns } = binding
     const item = scope.add({ name: alias?.aliasname ?? relname, columns: renamed(columns, alias) }, at)
     const { query } = binding
-    if (query !== undefined) return leaf(item, 'nothing', (frame) => rowsOf(query, undefined, frame.run))
+    if (query !== undefined) return withQuery(item, binding, query, scope)
     return leaf(item, 'outer', ({ run }) => (run.memory.get(binding) ?? []) as readonly Row[])
   }
   const table = findTable(schemaname === undefined ? [relname] : [schemaname, relname], at)
@@ -124,6 +125,22 @@ function tableOf(
     at,
   )
   return { bits: 1 << item, depends: 'nothing', table: { table, item }, tuples: () => [] }
+}
+
+/** A query of WITH reads the frame around the query that has the WITH. */
+function withQuery(item: number, { around }: Binding, query: Query, scope: Scope): Part {
+  if (isConstant(query)) return leaf(item, 'nothing', (frame) => rowsOf(query, undefined, frame.run))
+  let depth = 0
+  for (let each: Scope | undefined = scope; each !== undefined && each !== around; each = each.around.parent) {
+    each.readsOuter ||= query.readsOuter
+    each.readsWorking ||= query.readsWorking
+    depth++
+  }
+  return leaf(item, 'outer', (frame) => {
+    let outer: Frame | undefined = frame
+    for (let level = 0; level < depth; level++) outer = outer?.outer
+    return query.run(outer, frame.run)
+  })
 }
 
 function queryOf({ subquery, lateral, alias }: RangeSubselect, scope: Scope): Part {

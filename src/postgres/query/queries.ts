@@ -2,7 +2,7 @@
 import type { Node, RangeVar, SelectStmt, WithClause } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
 import { coerced, commonType, type ParameterTypes } from './coercion.ts'
-import { type Column, type Frame, isConstant, type Query, type Row, type Run, withNames } from './expression.ts'
+import { type Column, type Frame, type Query, type Row, type Run, withNames } from './expression.ts'
 import { analyse } from './expressions.ts'
 import { isOrdered } from './operators.ts'
 import { type Around, type Binding, Scope } from './scope.ts'
@@ -68,9 +68,8 @@ function withBindings(clause: WithClause, given: Around): Around {
     const names = namesOf(aliascolnames)
     const isRecursive = clause.recursive === true && namesTable(select, ctename)
     const query = isRecursive ? recursive(select, ctename, names, around) : analyseQuery(select, around)
-    if (!isConstant(query)) throw refused('WITH that reads a query around it')
     const columns = withNames(query.columns, names, `WITH query "${ctename}"`)
-    around = { ...around, bindings: [...around.bindings, { name: ctename, columns, query }] }
+    around = { ...around, bindings: [...around.bindings, { name: ctename, columns, query, around: given.parent }] }
   }
   return around
 }
@@ -85,7 +84,7 @@ function recursive(select: SelectStmt, name: string, names: readonly string[], a
   const types = first.columns.map(({ type }) => type)
   if (!all && types.some((type) => !isOrdered(type))) throw refused('UNION of such columns')
   const columns = first.columns.map(({ source: _, ...column }) => column)
-  const working: Binding = { name, columns: withNames(columns, names, `WITH query "${name}"`), query: undefined }
+  const working: Binding = { name, columns: withNames(columns, names, `WITH query "${name}"`), query: undefined, around: around.parent }
   const next = open(rarg, { ...around, bindings: [...around.bindings, working] })
   for (const [index, column] of next.columns.entries())
     if (column.type !== types[index] && column.type !== oids.unknown)
@@ -94,22 +93,31 @@ function recursive(select: SelectStmt, name: string, names: readonly string[], a
   // What it has found itself so far is no concern of others; what a recursion around it has found is.
   const readsWorking = around.bindings.some(({ query }) => query === undefined)
   const reads = { readsOuter: first.readsOuter || next.readsOuter, readsWorking }
-  return madeQuery(columns, reads, (_, run) => iterated(first, typed, working, all === true, run))
+  return madeQuery(columns, reads, (outer, run) => iterated(first, typed, working, all === true, outer, run))
 }
 
-function iterated(first: Query, next: Query, working: Binding, keepsAll: boolean, run: Run): readonly Row[] {
+function iterated(
+  first: Query,
+  next: Query,
+  working: Binding,
+  keepsAll: boolean,
+  outer: Frame | undefined,
+  run: Run,
+): readonly Row[] {
   const seen = new Set<string>()
   const isFresh = (row: Row) => {
     const key = row.map(keyOf).join()
     return keepsAll || (!seen.has(key) && seen.add(key))
   }
+  const before = run.memory.get(working)
   const found: Row[] = []
-  const rowsAfter = (query: Query) => query.run(undefined, run).filter(isFresh)
+  const rowsAfter = (query: Query) => query.run(outer, run).filter(isFresh)
   for (let rows = rowsAfter(first); rows.length > 0; rows = rowsAfter(next)) {
     for (const row of rows) found.push(row)
     run.keep(rows.length)
     run.memory.set(working, rows)
   }
+  run.memory.set(working, before)
   return found
 }
 

@@ -25,6 +25,8 @@ export type Binding = {
   readonly columns: readonly Column[]
   /** Undefined while the recursive query of this name is analysed. */
   readonly query: Query | undefined
+  /** The scope around the query that has the WITH. */
+  readonly around: Scope | undefined
 }
 
 /** A call that gives a set, one for each frame. */
@@ -197,7 +199,7 @@ export class Scope {
   binding(name: string): Binding | undefined {
     const found = this.around.bindings.findLast((each) => each.name === name)
     if (found !== undefined && found.query === undefined)
-      for (let scope: Scope | undefined = this; scope !== undefined; scope = scope.around.parent)
+      for (let scope: Scope | undefined = this; scope !== found.around && scope; scope = scope.around.parent)
         scope.readsWorking = true
     return found
   }

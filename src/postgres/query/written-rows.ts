@@ -77,8 +77,8 @@ export const databaseRows: Readonly<Record<string, string>> = {
     $database|$schema|$name|$tableType|$isInsertable|NO`,
   pg_attribute: `attrelid|attname|attnum|atttypid|attlen|attbyval|attalign|attstorage|attndims|attcollation|attnotnull|attstattarget|attcacheoff|atttypmod|attislocal
     $relation|$column|$number|$oid|$length|$byValue|$align|$storage|$dimensions|$ownCollation|$notNull|-1|-1|-1|t`,
-  columns: `table_catalog|table_schema|table_name|column_name|ordinal_position|is_nullable|*
-    $database|$schema|$table|$column|$number|$isNullable`,
+  columns: `table_catalog|table_schema|table_name|column_name|ordinal_position|is_nullable|data_type|udt_catalog|udt_schema|udt_name|is_identity|is_generated|is_self_referencing|identity_cycle|is_updatable|dtd_identifier|character_maximum_length|character_octet_length|numeric_precision|numeric_precision_radix|numeric_scale|datetime_precision|domain_catalog|domain_schema|domain_name|collation_catalog|collation_schema|collation_name
+    $database|$schema|$table|$column|$number|$isNullable|$dataType|$database|pg_catalog|$plainName|NO|NEVER|NO|NO|$isUpdatable|$number|$characters|$bytes|$precision|$radix|$scale|$fraction|$domainCatalog|$domainSchema|$domain|$collationCatalog|$collationSchema|$collationName`,
   pg_type: `oid|typname|typnamespace|typowner|typlen|typbyval|typtype|typcategory|typispreferred|typisdefined|typdelim|typrelid|typelem|typarray|typinput|typoutput|typreceive|typsend|typmodin|typmodout|typsubscript|typanalyze|typalign|typstorage|typbasetype|typtypmod|typcollation
     $oid|$name|$namespace|10|$length|$byValue|$kind|$category|$isPreferred|t|$delimiter|$relation|$element|$array|$input|$output|$receive|$send|$modifierIn|$modifierOut|$subscript|$analyze|$align|$storage|$base|$baseModifier|$collation`,
   pg_proc: `oid|proname|pronamespace|proowner|prolang|procost|prokind|proisstrict|provolatile|proparallel|pronargs|prorettype|proargtypes|prosrc
