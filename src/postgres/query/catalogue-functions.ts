@@ -101,7 +101,9 @@ function changeSetting(run: Run, [name, value, isLocal]: readonly Value[]): Valu
 
 function encodingNumber(name: string): Value {
   const plain = name.toUpperCase().replace(/[^A-Z0-9]/g, '')
-  const found = encodings.findIndex((each) => each.replace(/_/g, '') === (plain === 'UNICODE' ? 'UTF8' : plain))
+  const found = encodings.findIndex(
+    (each) => each.replace(/_/g, '') === (plain === 'UNICODE' ? 'UTF8' : plain),
+  )
   if (found < 0) throw refused(`The encoding ${name}`)
   return found
 }
@@ -143,7 +145,8 @@ export const catalogueFunctions: Functions = {
   'pg_is_in_recovery() bool; pg_relation_is_publishable(regclass) bool': () => false,
   'pg_postmaster_start_time() timestamptz': ({ session }) => session.serverStartUs,
   'now() timestamptz; transaction_timestamp() timestamptz': ({ session }) => session.transactionUs,
-  'statement_timestamp() timestamptz; current_timestamp() timestamptz': ({ session }) => session.transactionUs,
+  'statement_timestamp() timestamptz; current_timestamp() timestamptz': ({ session }) =>
+    session.transactionUs,
   'current_setting(text) text; current_setting(text,bool) text': setting,
   'set_config(text,text,bool)?! text': changeSetting,
   'nextval(text)! int8': drawing('nextval'),

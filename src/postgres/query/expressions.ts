@@ -27,16 +27,7 @@ import { applied, appliedToEach, plainType, prefixed } from './operators.ts'
 import type { Scope } from './scope.ts'
 import { analyseSubLink } from './subqueries.ts'
 import { itemType, lowerBound } from './text-output.ts'
-import {
-  builtInName,
-  failure,
-  kindOf,
-  locationOf,
-  nameOf,
-  namesOf,
-  refused,
-  textOfTree,
-} from './tree.ts'
+import { builtInName, failure, kindOf, locationOf, nameOf, namesOf, refused, textOfTree } from './tree.ts'
 import { arrayOf, formatType, isArray, oids, typeNamed } from './types.ts'
 import type { Value } from './values.ts'
 
@@ -155,9 +146,7 @@ function analyseIn(
   at?: number,
 ): Expression {
   if (list === undefined || !('List' in list)) throw refused('This form of IN', at)
-  const tests = (list.List.items ?? []).map((item) =>
-    applied('=', operand, analyse(item, scope), at),
-  )
+  const tests = (list.List.items ?? []).map((item) => applied('=', operand, analyse(item, scope), at))
   const result = combined(oids.bool, tests, (frame) => {
     const found = decided(true, tests, (test) => test.run(frame))
     return found === null ? null : found !== isNot
@@ -199,9 +188,7 @@ function analyseLogic({ boolop, args = [] }: BoolExpr, scope: Scope): Expression
   const clause = boolop === 'NOT_EXPR' ? 'NOT' : boolop === 'AND_EXPR' ? 'AND' : 'OR'
   const parts = args.map((arg) => analyseCondition(arg, scope, clause))
   if (clause !== 'NOT')
-    return combined(oids.bool, parts, (frame) =>
-      decided(clause === 'OR', parts, (part) => part.run(frame)),
-    )
+    return combined(oids.bool, parts, (frame) => decided(clause === 'OR', parts, (part) => part.run(frame)))
   return combined(oids.bool, parts, (frame) => {
     const value = parts[0]!.run(frame)
     return value === null ? null : value !== true
@@ -245,7 +232,8 @@ function unifiedAll(
 }
 
 function unified(nodes: readonly Node[], scope: Scope, at?: number) {
-  return unifiedAll(nodes.map((node) => analyse(node, scope)),
+  return unifiedAll(
+    nodes.map((node) => analyse(node, scope)),
     at,
   )
 }
@@ -263,9 +251,7 @@ function analyseCase({ arg, args = [], defresult, location: at }: CaseExpr, scop
   )
   const otherwise = defresult ? analyse(defresult, scope) : openNull
   // As in PostgreSQL, the type of ELSE counts first.
-  const { items, type } = unifiedAll([otherwise, ...whens.map(({ result }) => analyse(result, scope))],
-    at,
-  )
+  const { items, type } = unifiedAll([otherwise, ...whens.map(({ result }) => analyse(result, scope))], at)
   return combined(type, [...tests, ...items], (frame) => {
     for (const [index, test] of tests.entries())
       if (test.run(frame) === true) return items[index + 1]!.run(frame)

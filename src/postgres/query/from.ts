@@ -83,7 +83,13 @@ function groupOf(plan: Plan): Part {
 function merge(name: string, start: number, middle: number, scope: Scope): Expression {
   const all = scope.named(name).filter(({ item }) => item >= start)
   const [left, right, ...others] = all
-  if (left === undefined || right === undefined || left.item >= middle || right.item < middle || others.length > 0)
+  if (
+    left === undefined ||
+    right === undefined ||
+    left.item >= middle ||
+    right.item < middle ||
+    others.length > 0
+  )
     throw refused(`USING (${name}) of other than one column on each side`)
   scope.hidden.add(columnKey(right))
   const [a, b] = [left, right].map(({ item, column }) => scope.read(item, column)) as [Expression, Expression]
@@ -131,7 +137,11 @@ function tableOf(
 function withQuery(item: number, { around }: Binding, query: Query, scope: Scope): Part {
   if (isConstant(query)) return leaf(item, 'nothing', (frame) => rowsOf(query, undefined, frame.run))
   let depth = 0
-  for (let each: Scope | undefined = scope; each !== undefined && each !== around; each = each.around.parent) {
+  for (
+    let each: Scope | undefined = scope;
+    each !== undefined && each !== around;
+    each = each.around.parent
+  ) {
     each.readsOuter ||= query.readsOuter
     each.readsWorking ||= query.readsWorking
     depth++
@@ -192,7 +202,9 @@ function functionOf(
     const length = Math.max(...lists.map((list) => list.length))
     return Array.from({ length }, (_, index) => {
       // A call that gives rows gives lists of their fields.
-      const row = lists.flatMap((list, at) => (calls[at]!.fields ? (list[index] as Row) : [list[index] ?? null]))
+      const row = lists.flatMap((list, at) =>
+        calls[at]!.fields ? (list[index] as Row) : [list[index] ?? null],
+      )
       return ordinality ? [...row, BigInt(index + 1)] : row
     })
   }

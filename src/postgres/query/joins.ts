@@ -91,7 +91,9 @@ function stepOf(
   conditions: readonly Expression[],
   after: readonly Expression[],
 ): Step {
-  const { own = [], others = [] } = Object.groupBy(conditions, (each) => (isOwn(each, part) ? 'own' : 'others'))
+  const { own = [], others = [] } = Object.groupBy(conditions, (each) =>
+    isOwn(each, part) ? 'own' : 'others',
+  )
   return { part, isLeft, own, keys: keysOf(part, conditions), others, after }
 }
 

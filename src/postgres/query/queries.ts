@@ -33,8 +33,7 @@ function open(select: SelectStmt, given: Around): Query {
     return analyseSelect({ ...rest, targetList: [everything], fromClause }, around)
   }
   if (valuesLists !== undefined) return values(valuesLists, around)
-  if (op !== 'SETOP_UNION' || larg === undefined || rarg === undefined)
-    throw refused('INTERSECT and EXCEPT')
+  if (op !== 'SETOP_UNION' || larg === undefined || rarg === undefined) throw refused('INTERSECT and EXCEPT')
   return united(all === true, open(larg, around), open(rarg, around))
 }
 
@@ -69,7 +68,10 @@ function withBindings(clause: WithClause, given: Around): Around {
     const isRecursive = clause.recursive === true && namesTable(select, ctename)
     const query = isRecursive ? recursive(select, ctename, names, around) : analyseQuery(select, around)
     const columns = withNames(query.columns, names, `WITH query "${ctename}"`)
-    around = { ...around, bindings: [...around.bindings, { name: ctename, columns, query, around: given.parent }] }
+    around = {
+      ...around,
+      bindings: [...around.bindings, { name: ctename, columns, query, around: given.parent }],
+    }
   }
   return around
 }
@@ -84,7 +86,12 @@ function recursive(select: SelectStmt, name: string, names: readonly string[], a
   const types = first.columns.map(({ type }) => type)
   if (!all && types.some((type) => !isOrdered(type))) throw refused('UNION of such columns')
   const columns = first.columns.map(({ source: _, ...column }) => column)
-  const working: Binding = { name, columns: withNames(columns, names, `WITH query "${name}"`), query: undefined, around: around.parent }
+  const working: Binding = {
+    name,
+    columns: withNames(columns, names, `WITH query "${name}"`),
+    query: undefined,
+    around: around.parent,
+  }
   const next = open(rarg, { ...around, bindings: [...around.bindings, working] })
   for (const [index, column] of next.columns.entries())
     if (column.type !== types[index] && column.type !== oids.unknown)

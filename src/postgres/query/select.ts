@@ -56,9 +56,7 @@ export function analyseSelect(select: SelectStmt, around: Around): Query {
     const targets = targetsOf(list, scope)
     const isDistinct = distinctOf(select, targets)
     const key = (node: Node | undefined) => orderKeyOf(node, targets, scope, isDistinct)
-    const order = (select.sortClause ?? []).map((node) =>
-      sortKeyOf(node, (value) => settled(key(value))),
-    )
+    const order = (select.sortClause ?? []).map((node) => sortKeyOf(node, (value) => settled(key(value))))
     return [targets, isDistinct, order] as const
   })
   const limit = limitOf(select.limitCount, scope)
@@ -168,7 +166,8 @@ function orderKeyOf(
 ): Expression {
   if (node !== undefined && 'A_Const' in node && node.A_Const.ival !== undefined) {
     const target = targets[(node.A_Const.ival.ival ?? 0) - 1]
-    if (target === undefined) throw failure('42P10', 'ORDER BY position is not in select list', locationOf(node))
+    if (target === undefined)
+      throw failure('42P10', 'ORDER BY position is not in select list', locationOf(node))
     return target.value
   }
   if (node !== undefined && 'A_Const' in node) throw refused('ORDER BY with a constant', locationOf(node))

@@ -147,7 +147,10 @@ export function rowsOfTable(table: Table, holds: (row: Row) => boolean, run: Run
   return rows
 }
 
-const someSequence = { ...{ start: 1n, increment: 1n, min: 1n, max: 1n, cache: 1n }, dataType: 'bigint' } as const
+const someSequence = {
+  ...{ start: 1n, increment: 1n, min: 1n, max: 1n, cache: 1n },
+  dataType: 'bigint',
+} as const
 const ownColumns: readonly string[] = ['oid', 'relname', 'relfilenode', 'objid']
 
 /** Whether a condition excludes all sequences by columns that are the same for all of them. */
