@@ -5,12 +5,12 @@
 
 import { SqlError } from '../sql-error.ts'
 import { combined, type Expression } from './expression.ts'
-import type { Objects } from './objects.ts'
+
 import { isReadable, shortName, valueOfText } from './text-input.ts'
 import { itemType, lowerBound, textOfValue } from './text-output.ts'
 import { refused } from './tree.ts'
 import { elementOf, formatType, oids, typeOf } from './types.ts'
-import type { Value } from './values.ts'
+import type { ObjectNames, Value } from './values.ts'
 
 /** The types of the parameters of a statement, as its client and its expressions give them. */
 export class ParameterTypes {
@@ -148,7 +148,7 @@ function literalOf(literal: string, type: number): Expression {
   return combined(type, [], () => value)
 }
 
-type Convert = (value: Value, objects: Objects) => Value
+type Convert = (value: Value, objects: ObjectNames) => Value
 
 const same: Convert = (value) => value
 

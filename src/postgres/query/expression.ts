@@ -1,8 +1,8 @@
 /** What queries are analysed into, and what they run in. */
 import { SqlError } from '../sql-error.ts'
-import type { Objects } from './objects.ts'
+
 import type { Snapshot } from './snapshot.ts'
-import type { Value } from './values.ts'
+import type { ObjectNames, Value } from './values.ts'
 
 /** A row of one element of FROM. */
 export type Row = readonly Value[]
@@ -44,7 +44,7 @@ export type CursorFacts = {
 export interface Run {
   readonly session: SessionFacts
   readonly snapshot: Snapshot
-  readonly objects: Objects
+  readonly objects: ObjectNames
   /** The values of the parameters, from index 1. */
   readonly parameters: readonly Value[]
   /** What is computed once for the run, by the part of the plan that computes it. */

@@ -24,7 +24,7 @@ export function quoteIdentifier(name: string): string {
 
 /** Longer texts name no generator: names have at most 256 bytes. */
 const lengthMax = 2048
-const part = /[ \t\n\r\f\v]*(?:"((?:[^"]|"")+)"|([^".\s]+))[ \t\n\r\f\v]*/y
+const part = /[ \t\n\r\f\v]*(?:"((?:[^"]|"")+)"|([^". \t\n\r\f\v]+))[ \t\n\r\f\v]*/y
 
 /** The parts of a qualified name; one without quotes is in lower case, as to its ASCII letters. Throws SqlError 42602. */
 export function splitName(text: string): string[] {
@@ -33,7 +33,8 @@ export function splitName(text: string): string[] {
     part.lastIndex = at
     const read = text.length > lengthMax ? null : part.exec(text)
     at = part.lastIndex
-    if (!read || (at < text.length && text[at] !== '.')) throw new SqlError('42602', 'invalid name syntax')
+    if (!read || (at < text.length && text[at] !== '.'))
+      throw new SqlError('42602', `invalid name syntax: "${text.slice(0, 64)}"`)
     const [, quoted, plain = ''] = read
     parts.push(quoted?.replaceAll('""', '"') ?? plain.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()))
     if (at === text.length) return parts
