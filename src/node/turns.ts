@@ -51,6 +51,9 @@ export const longCheck = 16_384
 /** Its multiples, without their whole parts, are spread evenly. */
 const goldenRatio = (1 + Math.sqrt(5)) / 2
 
+/** Work in parts, between which others may be served. */
+export type Parts<Result> = Generator<void, Result, void>
+
 /** A connection that waits for its turn. */
 export interface Taker {
   /** Continues the connection's remaining work. */
@@ -123,6 +126,20 @@ export class Turns {
     }
     if (this.over) this.wait({ takeTurn }, bytes < lightBytesMax)
     else takeTurn()
+  }
+
+  /** Does all parts: the first one now, each other one in a later turn. A part takes as long as a reply of `bytes`. */
+  inParts<Result>(parts: Parts<Result>, bytes: number): Result | Promise<Result> {
+    const first = parts.next()
+    return first.done ? first.value : this.#otherParts(parts, bytes)
+  }
+
+  async #otherParts<Result>(parts: Parts<Result>, bytes: number): Promise<Result> {
+    for (;;) {
+      await this.take(bytes)
+      const { done, value } = parts.next()
+      if (done) return value
+    }
   }
 
   /** A time near `ms`, another one in each call: connections that rest together do not go on together. */

@@ -10,6 +10,7 @@
  */
 import assert from 'node:assert/strict'
 import { describe, FahaoError } from '../base/errors.ts'
+import { turnBytesMax, turns } from '../node/turns.ts'
 import { errorOfMissingId, Refused, refuseUnfit, refuseUnguarded, unknownStatement } from './errors.ts'
 import type { FilledSession, HeldCommand } from './exchange.ts'
 import type { Guard } from './guard.ts'
@@ -30,6 +31,8 @@ export type Filling = { readonly guards: Guards; readonly supply: IdSupply }
 
 /** What a question in front of a statement would change. */
 const diagnostics = /row_count|found_rows|(?:warning|error)_count/i
+/** A part of the reading takes as long as a reply of so many bytes. */
+const partBytes = turnBytesMax
 /** About how much memory the ids of a row take, with what is known of the row. */
 const rowBytes = 150
 
@@ -145,12 +148,20 @@ export class StatementFiller {
       if (diagnostics.test(body.toString('latin1'))) return this.#relay(command, glance)
       return this.#ask().then(() => this.#take(command))
     }
-    const reading = readText(body, {
+    const parts = readText(body, {
       session: this.#facts,
       columns: this.#guards.columns,
       isPrepared: command.command === commands.statementPrepare,
       columnsOf: (column) => this.#guards.of(column)?.columns ?? [],
     })
+    const reading = turns.inParts(parts, partBytes)
+    return reading instanceof Promise
+      ? reading.then((whole) => this.#took(command, glance, whole))
+      : this.#took(command, glance, reading)
+  }
+
+  /** The text has been read. */
+  #took(command: HeldCommand, glance: Glance, reading: Reading): Promise<void> | undefined {
     if (glance.defined.length > 0 && reading.mayDefine) return this.#relay(command, glance)
     const needing = reading.inserts.filter(({ rows }) => rows.length > 0)
     for (const column of [reading.unknown, ...needing.map((each) => each.column)]) {
@@ -164,7 +175,7 @@ export class StatementFiller {
     if (!reading.isAlone || first === undefined) return this.#relay(command, { isQuiet, defined: [] })
     const { tracksSession } = this.#session
     const filter = aloneFilter(first, undefined, first.lastGiven, tracksSession) ?? hintFilter()
-    return void this.#session.send(command, body, filter)
+    return void this.#session.send(command, command.body, filter)
   }
 
   async #ask(): Promise<void> {
@@ -237,11 +248,23 @@ export class StatementFiller {
   #write(
     command: HeldCommand,
     inserts: readonly Insert[],
+    reading: Reading,
+    drawn: readonly DrawnIds[],
+  ): Promise<void> | undefined {
+    for (const [at, { column }] of inserts.entries()) refuseUnfit(drawn[at]!, column, this.#guardOf(column))
+    const sql = turns.inParts(fillText(command.body, inserts, drawn), partBytes)
+    return sql instanceof Promise
+      ? sql.then((text) => this.#sendFilled(command, inserts, reading, drawn, text))
+      : this.#sendFilled(command, inserts, reading, drawn, sql)
+  }
+
+  #sendFilled(
+    command: HeldCommand,
+    inserts: readonly Insert[],
     { isQuiet, isAlone }: Reading,
     drawn: readonly DrawnIds[],
+    sql: Buffer,
   ): undefined {
-    for (const [at, { column }] of inserts.entries()) refuseUnfit(drawn[at]!, column, this.#guardOf(column))
-    const sql = fillText(command.body, inserts, drawn)
     const { totals } = this.#supply
     totals.filled++
     for (const { ids } of drawn) totals.ids += ids.length

@@ -1,8 +1,8 @@
 /** Goes through the tokens of a text, and ends where it is not certain. */
 import { Lexer, token } from './lexer.ts'
 
-/** Ends the reading. */
-export class Unsure extends Error {}
+/** Thrown where the reading ends. One for all: to make an error takes as long as to read a statement. */
+export const unsure = new Error('the text is not certain')
 
 /** Marks of punctuation. */
 export const marks = {
@@ -17,7 +17,7 @@ export const marks = {
 /** Bytes behind LAST_INSERT_ID in which a parenthesis and what follows it are looked for. */
 const callBytesMax = 64
 
-/** A lexer whose current token is always the next one to be read. Every method throws Unsure where the text is not certain. */
+/** A lexer whose current token is always the next one to be read. Every method throws `unsure` where the text is not certain. */
 export class Cursor extends Lexer {
   /** Uses of LAST_INSERT_ID: LAST_INSERT_ID() and variables of its value; and calls with a value. */
   reads = 0
@@ -26,7 +26,7 @@ export class Cursor extends Lexer {
   /** Goes to the next token. */
   next(): void {
     this.step()
-    if (this.kind === token.unsure) throw new Unsure()
+    if (this.kind === token.unsure) throw unsure
   }
 
   /** Whether the statement ends here. */
@@ -45,9 +45,12 @@ export class Cursor extends Lexer {
     return this.bytes.toString('latin1', start, end)
   }
 
+  /** Passes over a keyword. `word`: in upper case, of letters alone. */
   takeWord(word: string): boolean {
-    if (this.kind !== token.word || this.end - this.start !== word.length || this.word() !== word)
-      return false
+    const { bytes, start } = this
+    if (this.kind !== token.word || this.end - start !== word.length) return false
+    for (let at = 0; at < word.length; at++)
+      if ((bytes[start + at]! & 0xdf) !== word.charCodeAt(at)) return false
     this.next()
     return true
   }
@@ -63,13 +66,13 @@ export class Cursor extends Lexer {
   }
 
   demandMark(byte: number): void {
-    if (!this.takeMark(byte)) throw new Unsure()
+    if (!this.takeMark(byte)) throw unsure
   }
 
   /** A name without its quotes, and as it stands in the text, a character for each byte. */
   demandName(): { readonly name: string; readonly text: string } {
     const { kind, start, end, bytes } = this
-    if (kind !== token.word && kind !== token.quotedName) throw new Unsure()
+    if (kind !== token.word && kind !== token.quotedName) throw unsure
     const text = this.text(start, end)
     const decoded = /[\x80-\xff]/.test(text) ? bytes.toString('utf8', start, end) : text
     this.next()
@@ -103,7 +106,7 @@ export class Cursor extends Lexer {
     for (let depth = 0; ; this.next()) {
       const byte = this.kind === token.mark ? this.bytes[this.start] : 0
       if (this.kind === token.end || byte === marks.semicolon) {
-        if (depth > 0) throw new Unsure()
+        if (depth > 0) throw unsure
         break
       }
       if (depth === 0 && (byte === marks.comma || byte === marks.rightParen || this.#atClause())) break
@@ -111,7 +114,7 @@ export class Cursor extends Lexer {
       else if (byte === marks.rightParen) depth--
       this.noteLastInsertId()
     }
-    if (this.start === start) throw new Unsure()
+    if (this.start === start) throw unsure
   }
 
   #atClause(): boolean {
@@ -128,7 +131,7 @@ export class Cursor extends Lexer {
       if (bytes[start + 1] === 64 && /(?:last_insert_id|identity)$/i.test(this.text(end - 14, end)))
         this.reads++
       // @@`identity`, or a name with spaces inside.
-      else if (/^@@(?:session|local|global)?\.?$/i.test(this.text(start, end))) throw new Unsure()
+      else if (/^@@(?:session|local|global)?\.?$/i.test(this.text(start, end))) throw unsure
       return
     }
     if (kind !== token.word && kind !== token.quotedName) return
@@ -136,7 +139,7 @@ export class Cursor extends Lexer {
     if (end - start - 2 * quotes !== 14) return
     if (this.text(start + quotes, end - quotes).toUpperCase() !== 'LAST_INSERT_ID') return
     const call = /^\s*\(\s*(.)/s.exec(this.text(end, end + callBytesMax))
-    if (call === null || /[-#/]/.test(call[1]!)) throw new Unsure()
+    if (call === null || /[-#/]/.test(call[1]!)) throw unsure
     if (call[1] === ')') this.reads++
     else this.sets++
   }

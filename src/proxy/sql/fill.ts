@@ -7,6 +7,7 @@
  * servers evaluate rows, and the values of a row, in the order in which they are written.
  */
 import assert from 'node:assert/strict'
+import type { Parts } from '../../node/turns.ts'
 import { sameColumn } from './cursor.ts'
 import type { Columns, Insert, RowId } from './insert.ts'
 import { isWordByte } from './verbs.ts'
@@ -35,15 +36,28 @@ type Piece = Pick<Edit, 'text' | 'holes'>
 
 const noHoles: Edit['holes'] = []
 const shortBytes = 64
+/** How many edits are made until others are served: some 2 ms. */
+const partEdits = 2048
 
-/** The text with ids written into it; `drawn` has the ids of each of `inserts`, one for each of its rows. */
-export function fillText(sql: Buffer, inserts: readonly Insert[], drawn: readonly DrawnIds[]): Buffer {
+/** The text with ids written into it, in parts; `drawn` has the ids of each of `inserts`, one for each of its rows. */
+export function* fillText(
+  sql: Buffer,
+  inserts: readonly Insert[],
+  drawn: readonly DrawnIds[],
+): Parts<Buffer> {
   const edits: Edit[] = []
+  let done = 0
   for (const [index, insert] of inserts.entries()) {
     const own = drawn[index]
     assert(own, 'each statement has its ids')
     const idOf = (row: number) => ({ text: literal(own.ids[row], own.isText), holes: noHoles })
-    addEdits(edits, sql, insert, idOf, !own.isText)
+    const addRow = beginEdits(edits, sql, insert, idOf, !own.isText)
+    for (let row = 0; row < insert.rows.length; row++) {
+      addRow(row)
+      if (edits.length - done < partEdits) continue
+      done = edits.length
+      yield
+    }
   }
   return edited(sql, edits)
 }
@@ -60,7 +74,8 @@ export function fillPrepared(
 ): PreparedFill {
   const edits: Edit[] = []
   const idOf = (row: number) => ({ text: '?', holes: [{ row, sets: false }] })
-  addEdits(edits, sql, insert, idOf, !isText)
+  const addRow = beginEdits(edits, sql, insert, idOf, !isText)
+  for (let row = 0; row < insert.rows.length; row++) addRow(row)
   const parameters: Parameter[] = []
   let client = 0
   for (const { at, holes } of edits) {
@@ -88,28 +103,28 @@ function edited(sql: Buffer, edits: readonly Edit[]): Buffer {
   return result
 }
 
-/** Adds the edits of a statement to `edits`. */
-function addEdits(
+/** Adds the edits of a statement's columns to `edits`. Returns what adds those of a row, which is called for each in order. */
+function beginEdits(
   edits: Edit[],
   sql: Buffer,
   insert: Insert,
   idOf: (row: number) => Piece,
   setsInsertId: boolean,
-): void {
+): (row: number) => void {
   const { rows, columns, onDuplicateEnd, decidesId } = insert
-  if (rows.length === 0) return
   const push = (edit: Edit) => edits.push(separated(sql, edit))
-  const hasParameters = rows.some(({ parameter }) => parameter >= 0)
+  const isBound = setsInsertId && rows.some(({ parameter }) => parameter >= 0)
   const isLate = setsInsertId && insert.readsLastInsertId
   const isMoved = isLate && isFollowed(columns, rows)
   columnEdits(sql, insert, isMoved).forEach(push)
   const last = rows.length - 1
-  for (const [index, row] of rows.entries()) {
-    if (setsInsertId && hasParameters) boundEdits(insert, row, index, idOf).forEach(push)
+  return (index) => {
+    const row = rows[index]!
+    if (isBound) boundEdits(insert, row, index, idOf).forEach(push)
     else if (setsInsertId || row.parameter < 0)
       rowEdits(insert, row, setsInsertId ? writtenId(index) : idOf(index), isMoved).forEach(push)
+    if (index === last && setsInsertId && onDuplicateEnd > 0 && !decidesId) push(ownId(insert))
   }
-  if (setsInsertId && onDuplicateEnd > 0 && !decidesId) push(ownId(insert))
 
   function writtenId(index: number): Piece {
     const own = idOf(index)

@@ -5,7 +5,7 @@
  *  1. No bytes make it throw.
  *  2. What servers of other versions or settings may read differently is `unsure`. Nothing behind it is read.
  *  3. Every token but `end` and `unsure` has at least one byte.
- *  4. At most `tokensMax` tokens are read.
+ *  4. At most `partWorkMax` work is done until `endsPart` says yes: what follows is `unsure`. No other client is served meanwhile.
  */
 import { isUtf8 } from 'node:buffer'
 import type { SqlSession } from './session.ts'
@@ -33,11 +33,18 @@ const [dollar, question, atSign, backslash, backquote, bang, letterM, lineFeed] 
   36, 63, 64, 92, 96, 33, 77, 10,
 ]
 /** Bytes of a string without a quote or an escape, after which its end is searched for. */
-const plainBytes = 64
+const plainBytes = 256
+/** No server takes a longer name. */
+const nameBytesMax = 1024
 /** The most parameters that servers accept in a prepared statement. */
 export const parametersMax = 65_535
-/** A text with more tokens is not read to its end: reading keeps all other clients waiting. */
-const tokensMax = 500_000
+/** The longest run of spaces, comment, word or number. */
+const spanBytesMax = 2_097_152
+/**
+ * The work of a part, where one can end, and the most: some 3 and 20 ms. A token is 1, and so are a comment, 128 bytes of a
+ * string, and 8 of everything else.
+ */
+const [partWork, partWorkMax] = [32_768, 262_144]
 
 const [other, space, letter, digit, high] = [0, 1, 2, 3, 4]
 const classes = Uint8Array.from({ length: 256 }, (_, byte) => {
@@ -60,7 +67,7 @@ export class Lexer {
   readonly parametersAt: number[] = []
   readonly #session: SqlSession
   readonly #isPrepared: boolean
-  #tokens = 0
+  #work = 0
 
   /** @param isPrepared whether `?` is a parameter. */
   constructor(bytes: Buffer, session: SqlSession, isPrepared: boolean) {
@@ -69,26 +76,39 @@ export class Lexer {
     this.#isPrepared = isPrepared
   }
 
+  /** Whether others have to be served now, after `work` besides. */
+  endsPart(work = 0): boolean {
+    this.#work += work
+    if (this.#work < partWork) return false
+    this.#work = 0
+    return true
+  }
+
   /** Goes to the next token. */
   step(): void {
     const { bytes } = this
     this.previousEnd = this.end
     let at = this.end
+    const limit = Math.min(bytes.length, at + spanBytesMax)
     for (;;) {
-      while (at < bytes.length && classes[bytes[at]!] === space) at++
+      while (at < limit && classes[bytes[at]!] === space) at++
       const byte = bytes[at]
       if (byte !== slash && byte !== minus && byte !== hash) break
       const behind = this.#behindComment(at)
       if (behind === at) break
-      at = behind
-      if (at < 0) break
+      at = ++this.#work > partWorkMax ? -1 : behind
+      if (at < 0 || at > limit) break
     }
-    this.start = at < 0 ? this.previousEnd : at
-    if (at < 0 || ++this.#tokens > tokensMax) this.kind = token.unsure
+    const isUnsure = at < 0 || (at >= limit && limit < bytes.length)
+    this.start = isUnsure ? this.previousEnd : at
+    if (isUnsure) this.kind = token.unsure
     else if (at >= bytes.length) {
       this.kind = token.end
       this.end = at
     } else this.kind = this.#read(bytes[at]!)
+    const [skipped, length] = [this.start - this.previousEnd, this.end - this.start]
+    this.#work += 1 + (skipped >> 3) + (this.kind === token.string ? length >> 7 : length >> 3)
+    if (this.#work > partWorkMax) this.kind = token.unsure
   }
 
   /** Behind the comment that starts at `at`; `at`: there is none; -1: unsure. */
@@ -101,19 +121,21 @@ export class Lexer {
     // Some servers execute its content.
     if (third === bang || (third === letterM && bytes[at + 3] === bang)) return -1
     // A search for each star would take 30 times as long where most bytes are stars.
+    const limit = Math.min(bytes.length, at + spanBytesMax)
     let end = at + 2
-    while (end < bytes.length && (bytes[end] !== star || bytes[end + 1] !== slash)) end++
-    if (end >= bytes.length) return -1
+    while (end < limit && (bytes[end] !== star || bytes[end + 1] !== slash)) end++
     // MySQL reads quotes in a hint, MariaDB does not.
-    if (third === plus && /['"`]/.test(bytes.toString('latin1', at, end))) return -1
-    return end + 2
+    for (let inside = third === plus ? at : end; inside < end; inside++) if (isQuote(bytes[inside])) return -1
+    return end >= limit ? -1 : end + 2
   }
 
+  /** A byte 0 ends the comment for a server. */
   #lineEnd(at: number): number {
-    const found = this.bytes.indexOf(lineFeed, at)
-    const end = found < 0 ? this.bytes.length : found + 1
-    // A byte 0 ends the comment for a server.
-    return this.bytes.subarray(at, end).includes(0) ? -1 : end
+    const { bytes } = this
+    let end = at
+    while (end < bytes.length && bytes[end] !== lineFeed && bytes[end] !== 0) end++
+    if (end === bytes.length) return end
+    return bytes[end] === 0 ? -1 : end + 1
   }
 
   #read(byte: number): number {
@@ -159,9 +181,11 @@ export class Lexer {
   /** The end of the letters and digits from `from` on; -1: a server may take one of the bytes for a space. */
   #wordEnd(from: number, dots = false): number {
     const { bytes } = this
+    const limit = Math.min(bytes.length, from + spanBytesMax)
     for (let at = from; ; at++) {
-      const kind = at < bytes.length ? classes[bytes[at]!] : other
+      const kind = at < limit ? classes[bytes[at]!] : other
       if (kind === letter || kind === digit || (dots && bytes[at] === dot)) continue
+      if (at === limit && limit < bytes.length) return -1
       if (kind !== high) return at
       if (!this.#session.isUtf8) return -1
     }
@@ -169,8 +193,10 @@ export class Lexer {
 
   #number(): number {
     const { bytes, start } = this
+    const limit = Math.min(bytes.length, start + spanBytesMax)
     let end = start
-    while (classes[bytes[end] ?? 0] === digit || bytes[end] === dot) end++
+    while (end < limit && (classes[bytes[end]!] === digit || bytes[end] === dot)) end++
+    if (end === limit && limit < bytes.length) return token.unsure
     if (classes[bytes[end] ?? 0] !== letter && classes[bytes[end] ?? 0] !== high)
       return this.#to(end, token.number)
     end = this.#wordEnd(start, true)
@@ -184,32 +210,26 @@ export class Lexer {
 
   #string(closing: number): number {
     const { bytes } = this
-    const escapes = !this.#session.noBackslashEscapes
-    let [quoteAt, plain] = [0, 0]
-    for (let at = this.start + 1; at < bytes.length; at++) {
-      const byte = bytes[at]!
-      if (byte === closing) {
-        if (bytes[at + 1] !== closing) return this.#to(at + 1, token.string)
-        at++
-        plain = 0
-      } else if (byte === backslash && escapes) {
-        at++
-        plain = 0
-      } else if (++plain === plainBytes) {
-        plain = 0
-        if (quoteAt <= at) quoteAt = bytes.indexOf(closing, at + 1)
+    const escaping = this.#session.noBackslashEscapes ? closing : backslash
+    let quoteAt = 0
+    for (let at = this.start + 1; ; at += 2) {
+      const near = Math.min(at + plainBytes, bytes.length)
+      while (at < near && bytes[at] !== closing && bytes[at] !== escaping) at++
+      if (at >= near) {
+        if (quoteAt < at) quoteAt = bytes.indexOf(closing, at)
         if (quoteAt < 0) return token.unsure
-        const escapeAt = escapes ? bytes.subarray(at + 1, quoteAt).indexOf(backslash) : -1
-        at = escapeAt < 0 ? quoteAt - 1 : at + escapeAt
+        const escapeAt = escaping === closing ? -1 : bytes.subarray(at, quoteAt).indexOf(escaping)
+        at = escapeAt < 0 ? quoteAt : at + escapeAt
       }
+      if (bytes[at] === closing && bytes[at + 1] !== closing) return this.#to(at + 1, token.string)
     }
-    return token.unsure
   }
 
   #quotedName(closing: number): number {
     const { bytes, start } = this
     let hasHigh = false
-    for (let at = start + 1; at < bytes.length; at++) {
+    const limit = Math.min(start + nameBytesMax, bytes.length)
+    for (let at = start + 1; at < limit; at++) {
       const byte = bytes[at]!
       if (byte === 0) return token.unsure
       if (byte >= 0x80) hasHigh = true
@@ -221,4 +241,8 @@ export class Lexer {
     }
     return token.unsure
   }
+}
+
+function isQuote(byte: number | undefined): boolean {
+  return byte === quote || byte === apostrophe || byte === backquote
 }

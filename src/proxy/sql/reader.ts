@@ -5,7 +5,8 @@
  * What is read means the same to every server. Where that is not certain, the reading ends, and what was read before
  * stays: a server, too, executes a text statement by statement.
  */
-import { Cursor, marks, sameColumn, Unsure } from './cursor.ts'
+import type { Parts } from '../../node/turns.ts'
+import { Cursor, marks, sameColumn, unsure } from './cursor.ts'
 import type { FilledColumn, FilledColumns } from './filled-columns.ts'
 import type { Columns, Insert, ListedId, RowId } from './insert.ts'
 import { token } from './lexer.ts'
@@ -45,10 +46,12 @@ const nothing: Reading = {
   mayDefine: true,
   unknown: undefined,
 }
-/** Rows of a text that may need ids. */
-const rowsMax = 100_000
+/** Rows of a text that may need ids; each statement but the first counts as some. */
+const [rowsMax, statementRows] = [100_000, 4]
+/** What a statement takes besides its tokens. */
+const statementWork = 32
 const { leftParen, rightParen, comma, dot, semicolon, equal, colon } = marks
-const modifiers = new Set(['LOW_PRIORITY', 'DELAYED', 'HIGH_PRIORITY', 'IGNORE'])
+const modifiers = ['LOW_PRIORITY', 'DELAYED', 'HIGH_PRIORITY']
 const zero = /^[+-]?[ \t-\r]*(?=\.?\d)\d*\.?\d*(?:e[+-]?\d+)?$/i
 const zeroText = /^(['"])0\1$/
 const zeroBits = /^(?:0[xb]0+|b'0*')$/i
@@ -56,9 +59,9 @@ const positive = /^(['"]?)([1-9]\d{0,19})\1$/
 /** Longer values are none that ask for an id. */
 const valueBytesMax = 64
 
-/** Reads a text. Never throws. */
-export function readText(sql: Buffer, context: ReadingContext): Reading {
-  return context.session.isReadable ? new Reader(sql, context).read() : nothing
+/** Reads a text, in parts that end between rows or statements. Never throws. */
+export function* readText(sql: Buffer, context: ReadingContext): Parts<Reading> {
+  return context.session.isReadable ? yield* new Reader(sql, context).read() : nothing
 }
 
 class Reader {
@@ -80,18 +83,21 @@ class Reader {
     this.#cursor = new Cursor(sql, context.session, context.isPrepared)
   }
 
-  read(): Reading {
+  *read(): Parts<Reading> {
     let [statements, isOver] = [0, false]
     try {
       this.#cursor.next()
       while (this.#cursor.kind !== token.end) {
         if (this.#cursor.takeMark(semicolon)) continue
         statements++
-        this.#statement()
+        const word = this.#cursor.word()
+        if (word === 'INSERT' || word === 'REPLACE') yield* this.#insertOrSkip(word === 'REPLACE')
+        else this.#other(word)
+        if (this.#cursor.endsPart(statementWork)) yield
       }
       isOver = true
     } catch (error) {
-      if (!(error instanceof Unsure)) throw error
+      if (error !== unsure) throw error
     }
     const { parametersAt } = this.#cursor
     // Of a text to prepare, all has to be known.
@@ -106,86 +112,98 @@ class Reader {
     }
   }
 
-  #statement(): void {
+  /** A statement that inserts nothing. */
+  #other(word: string): void {
     const { start } = this.#cursor
-    const word = this.#cursor.word()
     if (word === 'USE') {
       this.#cursor.next()
       this.#database = this.#cursor.demandName().name
       this.#isMoved = true
-      if (!this.#cursor.atEnd) throw new Unsure()
+      if (!this.#cursor.atEnd) throw unsure
       return
     }
-    if (word !== 'INSERT' && word !== 'REPLACE') {
-      this.#cursor.skipStatement()
-      const { isQuiet, defines } = verbOf(this.#sql.subarray(start, this.#cursor.start), 0)
-      if (!isQuiet) throw new Unsure()
-      this.#defines ||= defines
-      return
-    }
+    this.#cursor.skipStatement()
+    const { isQuiet, defines } = verbOf(this.#sql.subarray(start, this.#cursor.start), 0)
+    if (!isQuiet) throw unsure
+    this.#defines ||= defines
+  }
+
+  *#insertOrSkip(isReplace: boolean): Parts<void> {
     const at = this.#rows
     try {
-      const insert = this.#insert(word === 'REPLACE')
-      if (insert !== undefined) this.#inserts.push(insert)
+      yield* this.#insert(isReplace)
     } catch (error) {
-      if (!(error instanceof Unsure) || this.#cursor.kind === token.unsure) throw error
+      if (error !== unsure || this.#cursor.kind === token.unsure) throw error
       this.#rows = at
     }
     this.#cursor.skipStatement()
   }
 
-  /** The statement, from its verb on; undefined: its table is not filled in. */
-  #insert(isReplace: boolean): Insert | undefined {
-    this.#cursor.next()
+  /** The statement, from its verb on. */
+  *#insert(isReplace: boolean): Parts<void> {
+    const cursor = this.#cursor
+    cursor.next()
     let isIgnore = false
-    for (let word = this.#cursor.word(); modifiers.has(word); word = this.#cursor.word()) {
-      isIgnore ||= word === 'IGNORE'
-      this.#cursor.next()
+    for (let isOpen = true; isOpen; ) {
+      const ignores = cursor.takeWord('IGNORE')
+      isIgnore ||= ignores
+      isOpen = ignores || modifiers.some((word) => cursor.takeWord(word))
     }
-    this.#cursor.takeWord('INTO')
+    cursor.takeWord('INTO')
     const target = this.#target()
-    if (target === undefined) return undefined
+    if (target === undefined) return
     const { column, table } = target
-    ;[this.#cursor.reads, this.#cursor.sets] = [0, 0]
-    if (this.#cursor.takeWord('PARTITION')) {
-      this.#cursor.demandMark(leftParen)
-      do this.#cursor.demandName()
-      while (this.#cursor.takeMark(comma))
-      this.#cursor.demandMark(rightParen)
+    ;[cursor.reads, cursor.sets] = [0, 0]
+    if (cursor.takeWord('PARTITION')) {
+      cursor.demandMark(leftParen)
+      do cursor.demandName()
+      while (cursor.takeMark(comma))
+      cursor.demandMark(rightParen)
     }
-    const found = this.#columnsAndRows(column)
-    const readsInValues = this.#cursor.reads
+    const found = cursor.takeWord('SET') ? this.#assignments(column) : this.#columns(column)
+    if (found.columns.form !== 'set')
+      do {
+        this.#row(found)
+        if (cursor.endsPart()) yield
+      } while (cursor.takeMark(comma))
+    this.#count(0)
+    this.#inserts.push({ column, isReplace, isIgnore, table, ...this.#behindRows(column, found) })
+  }
+
+  /** What stands behind the rows. */
+  #behindRows(column: FilledColumn, { columns, rows, count, last, empty }: Found): Behind {
+    const cursor = this.#cursor
+    const isListed = columns.form !== 'none'
+    // Rows with values would need another list of columns than those without.
+    if (!isListed && empty > 0 && empty < count) throw unsure
+    const readsInValues = cursor.reads
     const readsLastInsertId = readsInValues > 0
-    if (this.#cursor.sets > 0) throw new Unsure()
-    if (this.#cursor.takeWord('AS')) {
-      this.#cursor.demandName()
+    if (cursor.sets > 0) throw unsure
+    if (cursor.takeWord('AS')) {
+      cursor.demandName()
       // The id would need an alias too.
-      if (this.#cursor.atMark(leftParen)) throw new Unsure()
+      if (cursor.atMark(leftParen)) throw unsure
     }
     const onDuplicateEnd = this.#onDuplicate()
-    const decidesId = this.#cursor.sets > 0
-    if (this.#cursor.takeWord('RETURNING'))
-      for (; !this.#cursor.atEnd; this.#cursor.next()) {
-        this.#cursor.noteLastInsertId()
-      }
-    if (found.rows.length > 0 && !this.#canWriteNames(column, found.columns)) throw new Unsure()
-    if (
-      !this.#cursor.atEnd ||
-      this.#cursor.reads !== readsInValues ||
-      (readsLastInsertId && onDuplicateEnd > 0 && found.count > 1)
-    )
-      throw new Unsure()
-    if (readsLastInsertId && found.rows.some(({ parameter }) => parameter >= 0)) throw new Unsure()
-    if (readsLastInsertId && found.rows.length > 0 && found.rows.length < found.count) throw new Unsure()
+    const decidesId = cursor.sets > 0
+    if (cursor.takeWord('RETURNING')) for (; !cursor.atEnd; cursor.next()) cursor.noteLastInsertId()
+    const isUnsure =
+      !cursor.atEnd ||
+      cursor.reads !== readsInValues ||
+      (rows.length > 0 && !this.#canWriteNames(column, columns)) ||
+      (readsLastInsertId && onDuplicateEnd > 0 && count > 1) ||
+      (readsLastInsertId && rows.some(({ parameter }) => parameter >= 0)) ||
+      (readsLastInsertId && rows.length > 0 && rows.length < count)
+    if (isUnsure) throw unsure
     return {
-      column,
-      isReplace,
-      isIgnore,
-      table,
+      columns: isListed || empty === 0 ? columns : { ...columns, all: [] },
+      rows,
+      count,
+      lastGiven: last.given === undefined ? undefined : BigInt(last.given),
+      lastParameter: last.parameter,
       onDuplicateEnd,
       decidesId,
       readsLastInsertId,
-      ...found,
     }
   }
 
@@ -197,7 +215,7 @@ class Reader {
       database = name
       ;({ name, text } = this.#cursor.demandName())
     }
-    if (this.#cursor.atMark(dot)) throw new Unsure()
+    if (this.#cursor.atMark(dot)) throw unsure
     const column = this.#context.columns.find(database, name)
     return column && { column, table: text }
   }
@@ -208,31 +226,30 @@ class Reader {
     return this.#context.session.isUtf8 || names.every((name) => /^[\x20-\x7e]*$/.test(name))
   }
 
-  #columnsAndRows(column: FilledColumn): Found {
-    if (this.#cursor.takeWord('SET')) return this.#assignments(column)
+  /** The columns in front of the rows. */
+  #columns(column: FilledColumn): Found {
     const listAt = this.#cursor.start
     if (this.#cursor.atMark(leftParen)) {
-      const { columns, idIndex, count } = this.#list(column)
+      const found = this.#list(column)
       this.#demandValues()
-      return { columns, ...this.#rowsOf(idIndex, count) }
+      return found
     }
     this.#demandValues()
     const all = this.#context.columnsOf(column)
     if (all.length === 0) {
       this.#unknown = column
-      throw new Unsure()
+      throw unsure
     }
-    const isId = (name: string) => sameColumn(name, column.column)
-    const read = this.#rowsOf(all.findIndex(isId), all.length, true)
-    return { columns: { form: 'none', listAt, all: read.isEmpty ? [] : all }, ...read }
+    const idIndex = all.findIndex((name) => sameColumn(name, column.column))
+    return foundIn({ form: 'none', listAt, all }, idIndex, all.length)
   }
 
   #demandValues(): void {
-    if (!this.#cursor.takeWord('VALUES') && !this.#cursor.takeWord('VALUE')) throw new Unsure()
+    if (!this.#cursor.takeWord('VALUES') && !this.#cursor.takeWord('VALUE')) throw unsure
   }
 
   /** A list of columns. */
-  #list({ column }: FilledColumn): { columns: Columns; idIndex: number; count: number } {
+  #list({ column }: FilledColumn): Found {
     this.#cursor.next()
     let [idIndex, count] = [-1, 0]
     let id: ListedId | undefined
@@ -241,7 +258,7 @@ class Reader {
       const isId = this.#cursor.takeColumn(column)
       const end = this.#cursor.previousEnd
       const isFollowed = this.#cursor.takeMark(comma)
-      if (isFollowed === this.#cursor.atMark(rightParen) || (isId && id !== undefined)) throw new Unsure()
+      if (isFollowed === this.#cursor.atMark(rightParen) || (isId && id !== undefined)) throw unsure
       if (isId) {
         idIndex = count
         id = { start, end, followingAt: isFollowed ? this.#cursor.start : 0 }
@@ -250,44 +267,43 @@ class Reader {
     }
     const addAt = this.#cursor.start
     this.#cursor.next()
-    return { columns: { form: 'list', id, addAt, isEmpty: count === 0 }, idIndex, count }
+    return foundIn({ form: 'list', id, addAt, isEmpty: count === 0 }, idIndex, count)
   }
 
-  /** All rows. The id is the value of the index, -1: absent. `mayBeEmpty`: rows may also be without values. */
-  #rowsOf(idIndex: number, count: number, mayBeEmpty = false): Omit<Found, 'columns'> & { isEmpty: boolean } {
-    const rows: RowId[] = []
-    let [total, empty] = [0, 0]
-    let last: ReadValue = absent
-    do {
-      this.#cursor.takeWord('ROW')
-      this.#cursor.demandMark(leftParen)
-      let values = 0
-      let id: ReadValue = absent
-      let followingAt = 0
-      while (!this.#cursor.atMark(rightParen)) {
-        if (values === idIndex) id = this.#value()
-        else this.#cursor.skipExpression()
-        const isFollowed = this.#cursor.takeMark(comma)
-        if (isFollowed === this.#cursor.atMark(rightParen)) throw new Unsure()
-        if (values++ === idIndex && isFollowed) followingAt = this.#cursor.start
-      }
-      const addAt = this.#cursor.start
-      const isEmpty = values === 0
-      if (isEmpty) empty++
-      if (values !== count && !(mayBeEmpty && isEmpty)) throw new Unsure()
-      if (id.mayNeed) this.#keep(rows, rowOf(id, followingAt, addAt, isEmpty))
-      last = id
-      total++
-      this.#cursor.next()
-    } while (this.#cursor.takeMark(comma))
-    // Rows with values would need another list of columns than those without.
-    if (mayBeEmpty && empty > 0 && empty < total) throw new Unsure()
-    return { rows, count: total, ...lastOf(last), isEmpty: empty > 0 }
+  /** One row. */
+  #row(found: Found): void {
+    const cursor = this.#cursor
+    cursor.takeWord('ROW')
+    cursor.demandMark(leftParen)
+    let values = 0
+    let id: ReadValue = absent
+    let followingAt = 0
+    while (!cursor.atMark(rightParen)) {
+      if (values === found.idIndex) id = this.#value()
+      else cursor.skipExpression()
+      const isFollowed = cursor.takeMark(comma)
+      if (isFollowed === cursor.atMark(rightParen)) throw unsure
+      if (values++ === found.idIndex && isFollowed) followingAt = cursor.start
+    }
+    const isEmpty = values === 0
+    if (isEmpty) found.empty++
+    if (values !== found.width && !(isEmpty && found.columns.form === 'none')) throw unsure
+    this.#keep(found, id, followingAt, cursor.start, isEmpty)
+    cursor.next()
   }
 
-  #keep(rows: RowId[], row: RowId): void {
-    if (++this.#rows > rowsMax) throw new Unsure()
-    rows.push(row)
+  #keep(found: Found, id: ReadValue, followingAt: number, addAt: number, isEmpty: boolean): void {
+    found.count++
+    found.last = id
+    if (!id.mayNeed) return
+    this.#count(1)
+    const { start, end, parameter } = id.end === 0 ? { ...absent, start: addAt, end: addAt } : id
+    found.rows.push({ start, end, parameter, followingAt, addAt, isEmpty })
+  }
+
+  #count(rows: number): void {
+    this.#rows += rows
+    if (this.#rows + this.#inserts.length * statementRows > rowsMax) throw unsure
   }
 
   #assignments({ column }: FilledColumn): Found {
@@ -297,18 +313,18 @@ class Reader {
     for (let isFollowed = true; isFollowed; ) {
       const { start } = this.#cursor
       const isId = this.#cursor.takeColumn(column)
-      if (this.#cursor.takeMark(colon) && this.#cursor.previousEnd !== this.#cursor.start) throw new Unsure()
+      if (this.#cursor.takeMark(colon) && this.#cursor.previousEnd !== this.#cursor.start) throw unsure
       this.#cursor.demandMark(equal)
-      if (isId && id !== undefined) throw new Unsure()
+      if (isId && id !== undefined) throw unsure
       if (isId) value = this.#value()
       else this.#cursor.skipExpression()
       addAt = this.#cursor.previousEnd
       isFollowed = this.#cursor.takeMark(comma)
       if (isId) id = { start, end: addAt, followingAt: isFollowed ? this.#cursor.start : 0 }
     }
-    const rows: RowId[] = []
-    if (value.mayNeed) this.#keep(rows, rowOf(value, id?.followingAt ?? 0, addAt, false))
-    return { columns: { form: 'set', id }, rows, count: 1, ...lastOf(value) }
+    const found = foundIn({ form: 'set', id }, 0, 0)
+    this.#keep(found, value, id?.followingAt ?? 0, addAt, false)
+    return found
   }
 
   /** The value in an id's place. */
@@ -334,15 +350,26 @@ class Reader {
       !this.#cursor.takeWord('KEY') ||
       !this.#cursor.takeWord('UPDATE')
     )
-      throw new Unsure()
+      throw unsure
     do this.#cursor.skipExpression()
     while (this.#cursor.takeMark(comma))
     return this.#cursor.previousEnd
   }
 }
 
-/** What was read of the columns and the rows. */
-type Found = Pick<Insert, 'columns' | 'rows' | 'count' | 'lastGiven' | 'lastParameter'>
+/** What was read of the columns, and of the rows until now. */
+type Found = {
+  readonly columns: Columns
+  /** Which of the columns is the id, -1: absent; and how many there are. */
+  readonly idIndex: number
+  readonly width: number
+  readonly rows: RowId[]
+  count: number
+  /** Rows without values. */
+  empty: number
+  last: ReadValue
+}
+type Behind = Omit<Insert, 'column' | 'isReplace' | 'isIgnore' | 'table'>
 
 /** A value in an id's place. */
 type ReadValue = {
@@ -356,21 +383,8 @@ type ReadValue = {
 
 const absent: ReadValue = { start: 0, end: 0, parameter: -1, mayNeed: true, given: undefined }
 
-function rowOf(value: ReadValue, followingAt: number, addAt: number, isEmpty: boolean): RowId {
-  const { start, end, parameter } = value
-  const isAbsent = end === 0
-  return {
-    start: isAbsent ? addAt : start,
-    end: isAbsent ? addAt : end,
-    parameter,
-    followingAt,
-    addAt,
-    isEmpty,
-  }
-}
-
-function lastOf({ given, parameter }: ReadValue): Pick<Insert, 'lastGiven' | 'lastParameter'> {
-  return { lastGiven: given === undefined ? undefined : BigInt(given), lastParameter: parameter }
+function foundIn(columns: Columns, idIndex: number, width: number): Found {
+  return { columns, idIndex, width, rows: [], count: 0, empty: 0, last: absent }
 }
 
 /**

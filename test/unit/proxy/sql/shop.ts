@@ -1,4 +1,5 @@
 /** A database with filled tables, as the tests of `src/proxy/sql` use it. Statements are texts of one character a byte. */
+import { atOnce } from '../../../../src/engine/advance.ts'
 import { fillPrepared, fillText } from '../../../../src/proxy/sql/fill.ts'
 import { FilledColumns, parseFilledColumn } from '../../../../src/proxy/sql/filled-columns.ts'
 import { type Reading, readText } from '../../../../src/proxy/sql/reader.ts'
@@ -34,7 +35,7 @@ export function read(
   text: string,
   { isPrepared = false, all = ['id', 'name', 'n'], ...facts }: Given = {},
 ): Reading {
-  return readText(bytes(text), { session: session(facts), columns, isPrepared, columnsOf: () => all })
+  return atOnce(readText(bytes(text), { session: session(facts), columns, isPrepared, columnsOf: () => all }))
 }
 
 /** The statement with the ids 1001, 1002 … in it; `as it came` if it needs none, or was not read. */
@@ -47,7 +48,7 @@ export function filled(text: string, given: Given = {}): string {
     ids: rows.map(() => `${isText ? 'sms_' : ''}${++last}`),
     isText,
   }))
-  return fillText(bytes(text), needing, drawn).toString('latin1')
+  return atOnce(fillText(bytes(text), needing, drawn)).toString('latin1')
 }
 
 /** The statement with hidden parameters, and what its parameters are: the client's, `id 0` or `set 0` of a row. */
