@@ -113,13 +113,16 @@ function analyseAggregate(name: string, call: FuncCall, scope: Scope, analyse: A
   const { aggregates } = scope.clause
   if (aggregates === undefined)
     throw failure('42803', `aggregate functions are not allowed in this place: ${name}`, at)
-  // Its arguments are about the rows of a group.
+  // Its arguments are about the rows of a group; where they read a query around this one only, it is an aggregate of that query.
+  const { readsOwn, readsOuter } = scope
+  Object.assign(scope, { readsOwn: false, readsOuter: false })
   const { args, order } = scope.within({}, () => ({
     args: (call.args ?? []).map((arg) => analyse(arg, scope)),
     order: agg_order.map((key) => sortKeyOf(key, (node) => analyse(node, scope), at)),
   }))
-  if (args.length > 0 && args.every(({ uses, isOpen, isVolatile }) => uses === 0 && isOpen && !isVolatile))
-    throw refused('An aggregate of a query around', at)
+  if (scope.readsOuter && !scope.readsOwn) throw refused('An aggregate of a query around', at)
+  scope.readsOwn ||= readsOwn
+  scope.readsOuter ||= readsOuter
   if (name === 'array_agg' && args[0]?.type === oids.unknown) throw refused(`${name} of an open type`, at)
   const items = args.map((arg) => settled(arg))
   const aggregate = aggregateOf(name, items, call.agg_star === true, at)

@@ -71,6 +71,8 @@ export class Scope {
   readonly items: Item[] = []
   /** Columns that a name without a table does not mean: by USING, those beside it have the same values. */
   readonly hidden = new Set<string>()
+  /** Whether it, or a query inside of it, reads columns of its own FROM. */
+  readsOwn = false
   /** Whether it reads columns of a query around it. */
   readsOuter = false
   /** Whether it reads what a recursive query has found so far. */
@@ -118,6 +120,7 @@ export class Scope {
     for (let scope: Scope | undefined = this; scope !== undefined; scope = scope.around.parent) {
       const found = names.length === 1 ? scope.#plain(names[0]!) : scope.#qualified(names, at)
       if (found !== undefined) {
+        scope.readsOwn = true
         for (const each of between) each.readsOuter = true
         return scope.#grouped(found, names, between.length)
       }

@@ -53,10 +53,20 @@ export function analyseSelect(select: SelectStmt, around: Around): Query {
   }
   const clause: Clause = isGrouped ? { aggregates, groups, windows, sets } : { windows, sets }
   const [targets, isDistinct, order] = scope.within(clause, () => {
-    const targets = targetsOf(list, scope)
-    const isDistinct = distinctOf(select, targets)
-    const key = (node: Node | undefined) => orderKeyOf(node, targets, scope, isDistinct)
-    const order = (select.sortClause ?? []).map((node) => sortKeyOf(node, (value) => settled(key(value))))
+    const all = targetsOf(list, scope)
+    const isDistinct = distinctOf(select, all)
+    const sorted = new Set<Expression>()
+    const order = (select.sortClause ?? []).map((node) =>
+      sortKeyOf(node, (value) => {
+        const key = orderKeyOf(value, all, scope, isDistinct)
+        sorted.add(key)
+        return settled(key)
+      }),
+    )
+    // What is compared has a type of its own, also in a UNION.
+    const targets = all.map((each) =>
+      isDistinct || sorted.has(each.value) ? { ...each, value: settled(each.value) } : each,
+    )
     return [targets, isDistinct, order] as const
   })
   const limit = limitOf(select.limitCount, scope)

@@ -91,3 +91,23 @@ test('blanks are those of ASCII: a no-break space belongs to the text', () => {
   assert.deepEqual(rows("select '{\u00a0a, b}'::text[]"), [['{\u00a0a,b}']])
   assert.deepEqual(rows("select typanalyze from pg_type where typname = '_int4'"), [['array_typanalyze']])
 })
+
+test('a text that is compared is a text in a UNION too', () => {
+  const names = 'union all select relname from pg_class where false'
+  const types = (text: string) => answerTo(text)
+  assert.deepEqual(types(`select 'a' ${names}`), { columns: ['?column? 19 -1'], rows: [['a']] })
+  assert.deepEqual(types(`(select 'a' order by 1) ${names}`), { columns: ['?column? 25 -1'], rows: [['a']] })
+  assert.deepEqual(types(`select distinct 'a' ${names}`), { columns: ['?column? 25 -1'], rows: [['a']] })
+})
+
+test('an aggregate of what only a query around has is refused', () => {
+  for (const call of ["string_agg(relname, ',')", 'max((select relname))', 'count(relname)'])
+    assert.match(
+      JSON.stringify(answerTo(`select (select ${call} from pg_am) from pg_class`)),
+      /An aggregate of a query around/,
+    )
+  assert.deepEqual(
+    rows("select (select count(c.relname || amname) from pg_am) from pg_class c where relname = 'a'"),
+    [['7']],
+  )
+})
