@@ -22,10 +22,10 @@ import type { Admission } from '../node/admission.ts'
 import { Arrivals } from '../node/arrivals.ts'
 import { restMs, Share, shareBytes, type Taker } from '../node/turns.ts'
 import type { Sender, UnreadBudget } from '../node/unread-budget.ts'
+import type { Step } from './conversation.ts'
 import { Deadlines } from './deadlines.ts'
-import { Dialogue, type Step } from './dialogue.ts'
+import { Dialogue, type LoginHost } from './dialogue.ts'
 import { farewells } from './errors.ts'
-import type { LoginHost } from './login.ts'
 import { SqlError } from './sql-error.ts'
 
 /** What the connections of a server share. */
@@ -41,6 +41,9 @@ export type ConnectionHost = LoginHost & {
   uncorkSoon(connection: Connection): void
   onGone(connection: Connection): void
 }
+
+/** Messages of so many bytes are short: reading a statement takes a multiple of what its bytes would. */
+const shortBytesMax = 1024
 
 /**
  * From the first to the last. `open`. `finishing`: closes when all that was received is answered. `closing`: closes after
@@ -191,7 +194,7 @@ export class Connection implements Taker, Sender {
   /** Carries out what has been received, now or in its turn. */
   #serve(): void {
     if (this.#activity === 'queued' || this.#host.turns.over)
-      this.#queue(this.#share.isFresh && this.#dialogue.isShort)
+      this.#queue(this.#share.isFresh && this.#dialogue.frames.pendingBytes <= shortBytesMax)
     else this.#serveNow()
   }
 
@@ -215,7 +218,7 @@ export class Connection implements Taker, Sender {
     // `#advance` may have changed it.
     if (this.#activity !== 'serving') return this.#adjustReading()
     this.#activity = 'idle'
-    const isRefused = this.#dialogue.takeRefused()
+    const isRefused = this.#dialogue.conversation?.takeRefused() ?? false
     if (isRefused || (more && this.#mayGoOn)) return this.#queue(false, isRefused ? restMs : 0)
     if (!this.#blocked && (this.#phase === 'closing' || this.#phase === 'finishing')) return this.#close()
     if (this.#blocked || this.#socket.isPaused()) this.#adjustReading()
@@ -231,7 +234,7 @@ export class Connection implements Taker, Sender {
   /** In `closing` only the current result goes on. */
   get #mayGoOn(): boolean {
     if (this.#blocked || this.#socket.destroyed) return false
-    return this.#phase === 'open' || this.#phase === 'finishing' || this.#dialogue.isReplying
+    return this.#phase === 'open' || this.#phase === 'finishing' || this.#dialogue.conversation?.isReplying === true
   }
 
   #queue(isFresh: boolean, restsMs = 0): void {
@@ -247,7 +250,7 @@ export class Connection implements Taker, Sender {
   }
 
   #follow(step: Step): boolean {
-    if (this.#dialogue.isLoggedIn && this.#deadlines.loggedIn()) this.#host.admission.setPending(this, false)
+    if (this.#isLoggedIn && this.#deadlines.loggedIn()) this.#host.admission.setPending(this, false)
     if (step === 'answered') return true
     if (step instanceof Promise) this.#wait(step)
     else if (step === 'tls') this.#upgrade()
@@ -276,14 +279,18 @@ export class Connection implements Taker, Sender {
     this.#host.upgrade(this, socket)
   }
 
+  get #isLoggedIn(): boolean {
+    return this.#dialogue.conversation !== undefined
+  }
+
   /** Whether the result of a statement is awaited, and not the outcome of a login. */
   get #isAwaiting(): boolean {
-    return this.#activity === 'waiting' && this.#dialogue.isLoggedIn
+    return this.#activity === 'waiting' && this.#isLoggedIn
   }
 
   #wait(settled: Promise<() => Step>): void {
     this.#activity = 'waiting'
-    const isStatement = this.#dialogue.isLoggedIn
+    const isStatement = this.#isLoggedIn
     const { oldestUs } = this.#arrivals
     void settled.then((write) =>
       this.#contain(() => {
@@ -344,7 +351,7 @@ export class Connection implements Taker, Sender {
   }
 
   #sayFarewell(): void {
-    if (this.#farewell === undefined || !this.#dialogue.isLoggedIn) return
+    if (this.#farewell === undefined || !this.#isLoggedIn) return
     this.#dialogue.fail(this.#farewell)
     this.#flush()
   }

@@ -16,7 +16,6 @@ import { takeOne } from './drawing.ts'
 import { FatalError, notSupported, protocolViolation } from './errors.ts'
 import { type Frames, MessageReader } from './frames.ts'
 import type { ConversationHost } from './host.ts'
-import { messageTypes as types } from './message-types.ts'
 import { Preparation } from './preparation.ts'
 import { writeColumns, writeComplete, writeError, writeNotice, writeReady, writeSetting } from './replies.ts'
 import type { Result } from './result.ts'
@@ -29,10 +28,10 @@ import { workOf } from './turn.ts'
 import { formatAt } from './values.ts'
 
 /**
- * `answered`: there may be more. `more`: nothing before more bytes arrive. `end`: the client ends the connection. A promise:
- * its result goes to `answer`, its error to `fail`.
+ * `answered`: there may be more. `more`: nothing before more bytes arrive. `tls`: the socket has to speak TLS first. `end`:
+ * the connection ends. A promise: call its result, which writes the replies, before the next step.
  */
-export type Progress = 'answered' | 'more' | 'end' | Promise<() => void>
+export type Step = 'answered' | 'more' | 'tls' | 'end' | Promise<() => Step>
 
 /** Work that is no reply, as the bytes of a reply that take about as long. */
 const workBytes = Object.freeze({ message: 32, error: 256, awaited: 256 })
@@ -40,8 +39,7 @@ const allAsText: readonly number[] = []
 
 /** The conversation of one connection. */
 export class Conversation {
-  /** Whether a quota has refused a statement since the last rest. */
-  isRefused = false
+  #isRefused = false
   readonly #session: Session
   readonly #host: ConversationHost
   readonly #frames: Frames
@@ -50,8 +48,6 @@ export class Conversation {
   #at = 0
   /** What its statements take, once it was asked for. */
   #scriptBytes: number | undefined
-  /** Its next statement, if it had to be waited for. */
-  #compiled: Statement | undefined
   /** A result that is being sent. */
   #writer: ResultWriter | undefined
   #isSkipping = false
@@ -78,76 +74,75 @@ export class Conversation {
     return heldBytes + this.#scriptBytes + (this.#writer?.heldBytes ?? 0)
   }
 
+  /** Whether a quota has refused a statement since this was asked last. */
+  takeRefused(): boolean {
+    const isRefused = this.#isRefused
+    this.#isRefused = false
+    return isRefused
+  }
+
   /** Goes on with the current result or query, or with the next message. Throws what ends the connection. */
-  advance(): Progress {
-    try {
-      if (this.#writer !== undefined) return this.#write(this.#writer)
-      if (this.#script !== undefined) return this.#runNext(this.#script)
-    } catch (error) {
-      this.#refuse(error)
-      return 'answered'
-    }
+  advance(): Step {
+    if (this.#writer !== undefined || this.#script !== undefined) return this.#attempt(() => this.#goOn())
     if (!this.#frames.next()) return 'more'
-    const { type } = this.#frames
     this.#host.turns.spend(workBytes.message)
-    if (this.#isSkipping && type !== types.sync && type !== types.terminate) return 'answered'
+    return this.#attempt(() => this.#carryOut(String.fromCharCode(this.#frames.type)))
+  }
+
+  #goOn(): Step {
+    return this.#writer !== undefined ? this.#write(this.#writer) : this.#runNext(this.#script!)
+  }
+
+  /** Tells the client the error of a step, at once or once it has settled. */
+  #attempt(work: () => Step): Step {
     try {
-      return this.#carryOut(type)
+      const step = work()
+      if (!(step instanceof Promise)) return step
+      return step.then(
+        (write) => () => this.#attempt(write),
+        (error) => () => this.#refuse(error),
+      )
     } catch (error) {
-      this.#refuse(error)
-      return 'answered'
+      return this.#refuse(error)
     }
   }
 
-  /** The result of a promise that `advance` has returned. */
-  answer(finish: () => void): void {
-    try {
-      finish()
-    } catch (error) {
-      this.#refuse(error)
-    }
-  }
-
-  /** The error of a promise that `advance` has returned. */
-  fail(error: unknown): void {
-    this.#refuse(error)
-  }
-
-  #carryOut(type: number): Progress {
+  /** https://www.postgresql.org/docs/15/protocol-message-formats.html */
+  #carryOut(type: string): Step {
+    if (this.#isSkipping && type !== 'S' && type !== 'X') return 'answered'
     switch (type) {
-      case types.query:
+      case 'Q':
         return this.#query()
-      case types.parse:
+      case 'P':
         return this.#preparation.parse()
-      case types.bind:
+      case 'B':
         return this.#preparation.bind()
-      case types.describe:
+      case 'D':
         return this.#preparation.describe()
-      case types.execute:
+      case 'E':
         return this.#execute()
-      case types.close:
+      case 'C':
         return this.#preparation.close()
-      case types.sync:
+      case 'S':
         this.#isSkipping = false
         return this.#ready()
-      case types.terminate:
+      case 'X':
         return 'end'
-      case types.call:
+      case 'F':
         // It gets its ReadyForQuery without a Sync.
-        this.#refuse(notSupported('function calls are not supported', 'Call the function in a SELECT.'))
-        this.#isSkipping = false
-        return this.#ready()
-      case types.flush:
-      case types.copyData:
-      case types.copyDone:
-      case types.copyFail:
+        return this.#refuseQuery(notSupported('function calls are not supported', 'Call the function in a SELECT.'))
+      // Flush, CopyData, CopyDone, CopyFail.
+      case 'H':
+      case 'd':
+      case 'c':
+      case 'f':
         return 'answered'
       default:
-        throw new FatalError(protocolViolation(`invalid frontend message type ${type}`))
+        throw new FatalError(protocolViolation(`invalid frontend message type ${type.charCodeAt(0)}`))
     }
   }
 
-  #query(): Progress {
+  #query(): Step {
     this.#session.caller.session.lastCommand = 'query'
     let script: Script | Promise<Script>
     try {
@@ -160,8 +155,8 @@ export class Conversation {
     }
     if (!(script instanceof Promise)) return this.#begin(script)
     return script.then(
-      (read) => () => void this.#begin(read, true),
-      (error) => () => void this.#refuseQuery(error),
+      (read) => () => this.#begin(read),
+      (error) => () => this.#refuseQuery(error),
     )
   }
 
@@ -173,8 +168,7 @@ export class Conversation {
     return this.#ready()
   }
 
-  /** @param isLater its statements run in later steps. */
-  #begin(script: Script, isLater = false): Progress {
+  #begin(script: Script): Step {
     const { prepared, portals } = this.#session
     prepared.delete('')
     portals.delete('')
@@ -185,33 +179,20 @@ export class Conversation {
     this.#script = script
     this.#at = 0
     this.#scriptBytes = undefined
-    if (isLater) return 'answered'
-    try {
-      return this.#runNext(script)
-    } catch (error) {
-      this.#refuse(error)
-      return 'answered'
-    }
+    return 'answered'
   }
 
   /** Runs the next statement of a simple query, or ends the query. */
-  #runNext(script: Script): Progress {
-    const compiled = this.#compiled
-    this.#compiled = undefined
-    if (compiled !== undefined) return this.#runOf(script, compiled)
-    const source = script[this.#at++]
+  #runNext(script: Script): Step {
+    const source = script[this.#at]
     if (source === undefined) {
       this.#script = undefined
       return this.#ready()
     }
     const statement = source.compile(this.#session)
-    if (!(statement instanceof Promise)) return this.#runOf(script, statement)
-    return statement.then((later) => () => {
-      this.#compiled = later
-    })
-  }
-
-  #runOf(script: Script, statement: Statement): Progress {
+    // Once it is compiled, its source keeps it.
+    if (statement instanceof Promise) return statement.then(() => () => 'answered')
+    this.#at++
     demandRunnable(this.#session, statement)
     if (statement.next !== undefined) {
       const run = takeOne(this.#session, statement.next)
@@ -236,7 +217,7 @@ export class Conversation {
     values: Portal['values'],
     formats: readonly number[],
     onResult: (result: Result) => void,
-  ): Progress {
+  ): Step {
     this.#host.totals.commands++
     const { turns } = this.#host
     const startUs = systemClock.monoUs()
@@ -244,14 +225,17 @@ export class Conversation {
     if (result instanceof Promise) {
       // Queries that take long count what they take by themselves.
       turns.spend(workBytes.awaited)
-      return result.then((settled) => () => onResult(settled))
+      return result.then((settled) => () => {
+        onResult(settled)
+        return 'answered'
+      })
     }
     turns.spend(workOf(systemClock.monoUs() - startUs))
     onResult(result)
     return 'answered'
   }
 
-  #execute(): Progress {
+  #execute(): Step {
     const reader = new MessageReader(this.#frames)
     const portal = this.#preparation.portal('P', reader.latin1())
     const limit = reader.int32()
@@ -335,7 +319,7 @@ export class Conversation {
   }
 
   /** Tells the client the error of what it has asked for. */
-  #refuse(error: unknown): void {
+  #refuse(error: unknown): 'answered' {
     if (error instanceof FatalError) throw error
     const { output, turns, figures } = this.#host
     output.abandon()
@@ -343,7 +327,7 @@ export class Conversation {
     turns.spend(workBytes.error)
     this.#writer = undefined
     this.#writeNotices()
-    this.isRefused ||= restsAfter(error)
+    this.#isRefused ||= restsAfter(error)
     if (error instanceof FahaoError) {
       const { access } = this.#session.caller.session
       writeError(
@@ -358,8 +342,8 @@ export class Conversation {
     if (this.#script === undefined) this.#isSkipping = true
     else {
       this.#script = undefined
-      this.#compiled = undefined
       this.#ready()
     }
+    return 'answered'
   }
 }

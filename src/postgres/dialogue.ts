@@ -1,56 +1,72 @@
 /**
- * All messages of one connection: first its login, then its conversation. What ends the connection is told to the client
- * as a FATAL error.
+ * All messages of one connection: encryption, cancellation and the login, then its conversation. What ends the connection is
+ * told to the client as a FATAL error.
+ * https://www.postgresql.org/docs/15/protocol-flow.html#id-1.10.6.7.3
+ *
+ * Invariants
+ *  1. No session begins without a login, unless there are no users, or the user `default` needs no password.
+ *  2. On a listener that speaks TLS no password is asked for, and no session begins, before TLS is set up.
+ *  3. A password is in no error, no log and no message to the client.
+ *  4. Nothing is written while a promise settles: the shared output belongs to another connection then.
  */
+import type { Access } from '../auth/access.ts'
+import type { AccessControl } from '../auth/access-control.ts'
+import { addressOf } from '../base/address.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { CallerSession } from '../commands/caller-session.ts'
-import type { Conversation } from './conversation.ts'
-import { FatalError } from './errors.ts'
-import { Frames } from './frames.ts'
-import { Login, type LoginHost } from './login.ts'
-import { writeError } from './replies.ts'
+import type { InProcess } from '../commands/in-process.ts'
+import type { CancelKeys } from './cancel-keys.ts'
+import { Conversation, type Step } from './conversation.ts'
+import { FatalError, protocolViolation } from './errors.ts'
+import { Frames, MessageReader } from './frames.ts'
+import type { ConversationHost } from './host.ts'
+import { writeError, writeReady, writeSetting } from './replies.ts'
+import { nameInLists, Session } from './session.ts'
 import { SqlError } from './sql-error.ts'
-import { startBytesMax } from './startup.ts'
+import { readStart, type StartMessage, startBytesMax } from './startup.ts'
+import { bytesToText } from './values.ts'
+
+/** What logins need. */
+export type LoginHost = ConversationHost & {
+  readonly inProcess: InProcess
+  readonly access: Pick<AccessControl, 'initial' | 'initialOf' | 'login' | 'users'>
+  /** The permissions before a login: none. */
+  readonly unauthenticated: Access
+  /** Whether the listener speaks TLS, and only that. */
+  readonly hasTls: boolean
+  readonly cancelKeys: CancelKeys<{ cancel(): void }>
+  /** Fahao's version. */
+  readonly version: string
+}
 
 /** What the statements and results of a session take without being counted, in bytes. */
 const sessionBytesMax = 65_536
-/** The longest message that is short, in bytes. */
-const shortBytesMax = 1024
-
-/**
- * `answered`: there may be more. `more`: nothing before more bytes arrive. `tls`: the socket has to speak TLS first. `end`:
- * the connection ends. A promise: call its result, which writes the replies, before the next step.
- */
-export type Step = 'answered' | 'more' | 'tls' | 'end' | Promise<() => Step>
+const tlsHandshake = 0x16
+const passwordMessage = 'p'.charCodeAt(0)
 
 /** The messages of one connection. */
 export class Dialogue {
   readonly frames = new Frames(startBytesMax)
+  /** Whether the client has begun with TLS, without a request for it. */
+  isDirectTls = false
   readonly #session: CallerSession
   readonly #host: LoginHost
-  readonly #login: Login
+  #isSecure = false
+  #hasAskedForTls = false
+  /** The client that was asked for its password. */
+  #asked: StartMessage | undefined
+  #key: Buffer | undefined
   /** Undefined before the login. */
   #conversation: Conversation | undefined
 
   constructor(session: CallerSession, host: LoginHost) {
     this.#session = session
     this.#host = host
-    this.#login = new Login(session, host, this.frames)
   }
 
-  /** Whether the client is logged in. */
-  get isLoggedIn(): boolean {
-    return this.#conversation !== undefined
-  }
-
-  /** Whether what has been received can take no long time: reading a statement takes a multiple of what its bytes would. */
-  get isShort(): boolean {
-    return this.frames.pendingBytes <= shortBytesMax
-  }
-
-  /** Whether a result is being sent, with which `advance` goes on. */
-  get isReplying(): boolean {
-    return this.#conversation?.isReplying ?? false
+  /** Undefined before the login. */
+  get conversation(): Conversation | undefined {
+    return this.#conversation
   }
 
   /** About how much memory messages, statements, portals and results take, in bytes, unless it is little. */
@@ -60,39 +76,15 @@ export class Dialogue {
     return (messages < startBytesMax ? 0 : messages) + (others < sessionBytesMax ? 0 : others)
   }
 
-  /** Whether a quota has refused a statement since this was asked last. */
-  takeRefused(): boolean {
-    const conversation = this.#conversation
-    const isRefused = conversation?.isRefused ?? false
-    if (conversation) conversation.isRefused = false
-    return isRefused
-  }
-
   /** TLS is set up. @param certificate the name of the client's certificate. */
   secure(certificate: string | undefined): void {
     this.#session.certificateName = certificate
-    this.#login.isSecure = true
-  }
-
-  /** Whether the client has begun with TLS, without a request for it. */
-  get isDirectTls(): boolean {
-    return this.#login.isDirect
+    this.#isSecure = true
   }
 
   /** Carries out the next message, or goes on with a result. */
   advance(): Step {
-    try {
-      const conversation = this.#conversation
-      if (conversation === undefined) return this.#follow(this.#login.advance())
-      const progress = conversation.advance()
-      if (!(progress instanceof Promise)) return progress
-      return progress.then(
-        (finish) => () => this.#contain(() => conversation.answer(finish)),
-        (error) => () => this.#contain(() => conversation.fail(error)),
-      )
-    } catch (error) {
-      return this.fail(error)
-    }
+    return this.#contain(() => this.#conversation?.advance() ?? this.#logIn())
   }
 
   /** Tells the client the error that ends the connection. */
@@ -110,30 +102,118 @@ export class Dialogue {
   /** Forgets what the server keeps of it. */
   end(): void {
     this.frames.clear()
-    this.#login.end()
+    if (this.#key) this.#host.cancelKeys.remove(this.#key)
   }
 
-  #follow(step: ReturnType<Login['advance']>): Step {
-    if (typeof step === 'string') return step
-    if (!(step instanceof Promise)) return this.#begin(step)
-    return step.then(
-      (finish) => () => this.#contain(() => this.#begin(finish())),
-      (error) => () => this.fail(error),
-    )
-  }
-
-  #begin(conversation: Conversation): 'answered' {
-    this.#conversation = conversation
-    this.frames.bytesMax = this.#host.limits.messageBytesMax
-    return 'answered'
-  }
-
-  #contain(work: () => void): Step {
+  #contain(work: () => Step): Step {
     try {
-      work()
-      return 'answered'
+      const step = work()
+      if (!(step instanceof Promise)) return step
+      return step.then(
+        (write) => () => this.#contain(write),
+        (error) => () => this.fail(error),
+      )
     } catch (error) {
       return this.fail(error)
     }
+  }
+
+  #logIn(): Step {
+    if (this.#asked !== undefined) return this.#takePassword(this.#asked)
+    if (this.frames.firstByte === tlsHandshake && this.#host.hasTls && !this.#isSecure) {
+      this.isDirectTls = true
+      return 'tls'
+    }
+    if (!this.frames.next(true)) return 'more'
+    const request = readStart(this.frames)
+    if (request.wants === 'login') return this.#start(request)
+    if (request.wants !== 'cancel') return this.#encrypt(request.wants)
+    this.#host.cancelKeys.cancel(request.key)
+    return 'end'
+  }
+
+  #encrypt(wanted: 'tls' | 'gssapi'): Step {
+    const { output, hasTls } = this.#host
+    const isRepeated = wanted === 'tls' && this.#hasAskedForTls
+    if (this.#isSecure || isRepeated) throw protocolViolation('encryption was asked for twice')
+    if (wanted === 'tls') this.#hasAskedForTls = true
+    const accepts = wanted === 'tls' && hasTls
+    output.int8((accepts ? 'S' : 'N').charCodeAt(0))
+    return accepts ? 'tls' : 'answered'
+  }
+
+  #start(request: StartMessage): Step {
+    const { output, access, hasTls } = this.#host
+    if (hasTls && !this.#isSecure)
+      throw new SqlError('28000', 'this server speaks TLS only; connect with sslmode=require or verify-full')
+    if (request.negotiated !== undefined) {
+      output.begin('v')
+      output.int32(request.minor)
+      output.int32(request.negotiated.unknown.length)
+      for (const name of request.negotiated.unknown) output.text(name)
+      output.end()
+    }
+    const { user } = request
+    if (this.#session.certificateName === user) {
+      const permitted = access.initialOf(user, { address: this.#address, door: 'postgres' })
+      if (permitted.user === user) return this.#begin(request, permitted)
+    }
+    const known = access.users.get(user)
+    if (known?.nopass) return this.#authenticate(request, '')
+    if (access.initial.user !== '' && (known === undefined || !access.users.areStored))
+      return this.#begin(request, access.initial)
+    // AuthenticationCleartextPassword: what is stored of a password allows no other proof of it.
+    output.begin('R')
+    output.int32(3)
+    output.end()
+    this.#asked = request
+    return 'answered'
+  }
+
+  #takePassword(request: StartMessage): Step {
+    if (!this.frames.next()) return 'more'
+    if (this.frames.type !== passwordMessage)
+      throw protocolViolation(`expected password response, got message type ${this.frames.type}`)
+    const reader = new MessageReader(this.frames)
+    const password = bytesToText(reader.latin1())
+    reader.finish()
+    return this.#authenticate(request, password)
+  }
+
+  async #authenticate(request: StartMessage, password: string): Promise<() => Step> {
+    const { user } = request
+    try {
+      const permitted = await this.#host.access.login(user, password, this.#address, 'postgres')
+      return () => this.#begin(request, permitted)
+    } catch (error) {
+      if (error instanceof FahaoError && error.code === 'WRONGPASS')
+        throw new SqlError('28P01', `password authentication failed for user "${user.slice(0, 64)}"`)
+      throw error
+    }
+  }
+
+  get #address(): string {
+    return addressOf(this.#session.address).host
+  }
+
+  /** The client may do what `permitted` says: tells it the session. */
+  #begin({ user, database, settings, minor }: StartMessage, permitted: Access): Step {
+    const { output, inProcess, version, cancelKeys, limits } = this.#host
+    this.#session.access = permitted
+    const session = new Session(inProcess.caller(this.#session), { user, database }, { version }, limits)
+    session.settings.start(settings)
+    this.#session.name = nameInLists(session.settings.get('application_name') ?? '')
+    output.begin('R')
+    output.int32(0)
+    output.end()
+    for (const [name, value] of session.takeReports()) writeSetting(output, name, value)
+    this.#key = cancelKeys.add({ cancel: () => this.#session.cancel() }, this.#session.id, minor >= 2)
+    output.begin('K')
+    output.bytes(this.#key)
+    output.end()
+    writeReady(output, 'I')
+    this.#conversation = new Conversation(session, this.#host, this.frames)
+    this.frames.bytesMax = limits.messageBytesMax
+    return 'answered'
   }
 }

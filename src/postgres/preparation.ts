@@ -48,8 +48,8 @@ export class Preparation {
     return bytes
   }
 
-  /** Parse. A promise: what finishes it. */
-  parse(): 'answered' | Promise<() => void> {
+  /** Parse. A promise: call its result. */
+  parse(): 'answered' | Promise<() => 'answered'> {
     const { prepared } = this.#session
     const reader = new MessageReader(this.#frames)
     const name = reader.latin1()
@@ -61,17 +61,22 @@ export class Preparation {
     const statement = onlyStatement(this.#host, text, this.#session, given)
     const finish = (compiled: Statement | undefined) => this.#prepare(name, compiled, given, bytes)
     if (statement instanceof Promise) return statement.then((compiled) => () => finish(compiled))
-    finish(statement)
-    return 'answered'
+    return finish(statement)
   }
 
-  #prepare(name: string, statement: Statement | undefined, given: readonly number[], bytes: number): void {
+  #prepare(
+    name: string,
+    statement: Statement | undefined,
+    given: readonly number[],
+    bytes: number,
+  ): 'answered' {
     if (statement) demandRunnable(this.#session, statement)
     const types = parameterTypes(statement, given)
     // Also if its text is cached: the cache may forget it.
     const heldBytes = name.length * heldPer.byte + types.length * heldPer.type + (statement?.heldBytes ?? 0)
     this.#session.prepared.add(name, { statement, types, bytes, heldBytes })
     this.#host.output.empty('1')
+    return 'answered'
   }
 
   /** Bind. */

@@ -155,9 +155,9 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'the PostgreSQL door lets a client in without the password of its user',
     foundBy: 'test/unit/postgres/access.test.ts',
-    file: 'src/postgres/login.ts',
+    file: 'src/postgres/dialogue.ts',
     from: "if (known?.nopass) return this.#authenticate(request, '')",
-    to: 'if (known) return this.#finish(request, access.users.access(user)!)',
+    to: 'if (known) return this.#begin(request, access.users.access(user)!)',
   },
   {
     fault: 'the PostgreSQL door reads on after an error, instead of skipping to Sync',
@@ -169,9 +169,9 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'the PostgreSQL door asks for a password before TLS although it has a certificate',
     foundBy: 'test/unit/postgres/tls.test.ts',
-    file: 'src/postgres/login.ts',
-    from: 'if (hasTls && !this.isSecure)',
-    to: 'if (hasTls && this.isSecure && !this.isSecure)',
+    file: 'src/postgres/dialogue.ts',
+    from: 'if (hasTls && !this.#isSecure)',
+    to: 'if (hasTls && this.#isSecure && !this.#isSecure)',
   },
   {
     fault: 'the PostgreSQL door runs statements in a transaction that has failed',

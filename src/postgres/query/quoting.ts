@@ -22,7 +22,7 @@ export function quoteIdentifier(name: string): string {
   return isPlain ? name : `"${name.replaceAll('"', '""')}"`
 }
 
-/** Longer texts name no generator: names have at most 256 bytes. */
+/** Longer texts name no sequence: names have at most 256 bytes. */
 const lengthMax = 2048
 const part = /[ \t\n\r\f\v]*(?:"((?:[^"]|"")+)"|([^". \t\n\r\f\v]+))[ \t\n\r\f\v]*/y
 
@@ -47,7 +47,7 @@ export function sequenceName(names: readonly string[]): string {
 }
 
 /**
- * The generator that a text names, as the input of the type regclass: `order`, `"Order"`, `public.order`. A name with other
+ * The sequence that a text names, as the input of the type regclass: `order`, `"Order"`, `public.order`. A name with other
  * characters than letters and digits, such as `shop:order`, needs no quotes. Throws SqlError 42602.
  */
 export function nameOfText(text: string): string {
