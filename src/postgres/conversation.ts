@@ -208,7 +208,7 @@ export class Conversation {
     return this.#run(statement, [], allAsText, (result) => {
       const columns = columnsOf(this.#session, statement)
       if (columns) writeColumns(this.#host.output, columns, () => 0)
-      this.#send(new ResultWriter(columns, result, allAsText))
+      this.#send(new ResultWriter(result))
     })
   }
 
@@ -261,7 +261,7 @@ export class Conversation {
       // A portal runs once, also where its rows cannot be kept.
       portal.writer = ResultWriter.over
       if (rowsMax < result.count) this.#demandRoom(result.count)
-      portal.writer = new ResultWriter(portal.columns, result, portal.formats, rowsMax)
+      portal.writer = new ResultWriter(result, rowsMax)
       this.#send(portal.writer)
     })
   }

@@ -51,7 +51,7 @@ function declaring(declared: Declared, query: Statement): Statement {
         throw new SqlError('25P01', 'DECLARE CURSOR can only be used in transaction blocks')
       // Before ids are drawn.
       session.cursors.demandFree(declared.name)
-      const result = query.run(session, values, 'both')
+      const result = query.run(session, values)
       return result instanceof Promise
         ? result.then((settled) => keep(session, settled))
         : keep(session, result)
@@ -72,7 +72,7 @@ export function readFetch({ direction, howMany, portalname: name = '', ismove }:
     parameters: [],
     columns: [],
     columnsIn: ({ cursors }) => cursors.get(name).columns,
-    run: ({ cursors }) => fetchFrom(cursors.get(name), way),
+    run: ({ cursors }, _, formats) => fetchFrom(cursors.get(name), way, formats),
   }
 }
 

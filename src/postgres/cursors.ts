@@ -6,9 +6,9 @@
  *  1. A cursor ends with its transaction, unless it is WITH HOLD and the transaction is committed.
  *  2. There are at most `cursorsMax` cursors, with at most `rowsMax` rows and `heldBytesMax` bytes together.
  */
-
+import { Output } from './output.ts'
 import type { CursorFacts } from './query/expression.ts'
-import { type Column, done, type Result } from './result.ts'
+import { type Column, type Formats, type Result, writeRow } from './result.ts'
 import { SqlError } from './sql-error.ts'
 
 const cursorsMax = 100
@@ -21,6 +21,7 @@ const textBytes = 16
 /** A cursor. Its position is the number of its present row, from 1; 0 is before the first, and count + 1 behind the last. */
 export type Cursor = CursorFacts & {
   readonly columns: readonly Column[]
+  /** Its rows as text. */
   readonly result: Result
   position: number
   /** The how many-th cursor of the session it is; set by `add`. */
@@ -115,16 +116,39 @@ function heldBytesOf({ result, text, columns }: Cursor): number {
 }
 
 /** FETCH: the rows in this direction. Moves the cursor. Throws 55000 for a way back that NO SCROLL has closed. */
-export function fetchFrom(cursor: Cursor, direction: Direction): Result {
+export function fetchFrom(cursor: Cursor, direction: Direction, formats: Formats = []): Result {
   const rows = rowsOf(cursor, direction)
-  const { result } = cursor
+  const { result, columns } = cursor
+  const types = columns.map(({ type }) => type)
   return {
-    ...done(`FETCH ${rows.length}`),
+    tag: `FETCH ${rows.length}`,
     count: rows.length,
     // The rows stay for it when the cursor is closed.
     heldBytes: result.heldBytes ?? 0,
-    cell: (row, column, format) => result.cell(rows[row]! - 1, column, format),
+    write(output, row) {
+      if (formats.every((format) => format === 0)) return result.write(output, rows[row]! - 1)
+      const texts = textsOf(result, rows[row]! - 1)
+      writeRow(output, types, formats, (column) => texts[column]!)
+    },
   }
+}
+
+/** Filled and emptied within one call. */
+const scratch = new Output()
+
+/** The values of a row. */
+function textsOf(result: Result, row: number): (string | null)[] {
+  scratch.clear()
+  result.write(scratch, row)
+  const message = scratch.takeBytes()
+  let at = 7
+  return Array.from({ length: message.readUInt16BE(5) }, () => {
+    const length = message.readInt32BE(at)
+    at += 4
+    if (length < 0) return null
+    at += length
+    return message.toString('utf8', at - length, at)
+  })
 }
 
 /** MOVE: as FETCH, without rows. Returns how many FETCH would have given. */

@@ -7,15 +7,17 @@
  *  2. A statement that cannot promise this is refused before anything is drawn.
  */
 import type { FuncCall, Node, SelectStmt } from 'libpg-query'
-import { draw } from './drawing.ts'
-import { EncodedRows, encodeRows } from './encoded-rows.ts'
+import { callFunction, drawRows } from './drawing.ts'
+import { readBare, readList, runList, uncast } from './drawing-lists.ts'
+import { encodeRows, resultOf } from './encoded-rows.ts'
 import { notSupported } from './errors.ts'
 import { type Analysed, analyseStatement, runStatement, type Surroundings } from './query/evaluate.ts'
 import { nameOfText } from './query/quoting.ts'
 import { Missing, Snapshot } from './query/snapshot.ts'
 import { has, namesOf } from './query/tree.ts'
 import type { Value } from './query/values.ts'
-import { callFunction } from './sequence-functions.ts'
+import { drawsIn, isDrawing } from './query-text.ts'
+import type { Result } from './result.ts'
 import { changeSetting, factsOf, load } from './sequence-lists.ts'
 import type { Session, Statement } from './session.ts'
 import { SqlError } from './sql-error.ts'
@@ -23,7 +25,6 @@ import { bytesOf } from './statement-size.ts'
 import { pacing } from './turn.ts'
 import { types } from './values.ts'
 
-const names: ReadonlySet<string> = new Set(['nextval', 'currval', 'lastval', 'setval'])
 /** The most calls of a statement. */
 const callsMax = 10_000
 /** What a statement on the main thread may make: see `workMax` of the evaluator. */
@@ -36,22 +37,19 @@ const sets: ReadonlySet<string> = new Set([
   'json_array_elements',
 ])
 
-function isDrawing({ funcname }: FuncCall): boolean {
-  const parts = namesOf(funcname)
-  return parts.length <= 2 && names.has(parts.at(-1) ?? '') && (parts.at(-2) ?? 'pg_catalog') === 'pg_catalog'
-}
-
-/** Whether a part of a tree calls nextval, currval, lastval or setval. */
-export function drawsIn(value: unknown): boolean {
-  return has(value, (kind, call) => kind === 'FuncCall' && isDrawing(call as FuncCall))
-}
-
-/** Compiles such a statement. Throws SqlError. */
+/** Compiles a statement that draws or moves ids. Throws SqlError. */
 export function compileDrawing(
   node: { readonly SelectStmt: SelectStmt },
   text: string,
   declared: readonly number[],
 ): Statement {
+  const bare = readBare(node.SelectStmt)
+  if (bare !== undefined && !declared.includes(0)) {
+    const list = { names: [bare.text], series: undefined }
+    const { columns, next } = bare
+    const heldBytes = bytesOf(text, false)
+    return { parameters: declared, columns, heldBytes, next, run: runList(list, columns) }
+  }
   if (has(node, (kind) => kind === 'RangeVar')) throw refusedDrawing('in a query of tables')
   demandPlain(node.SelectStmt)
   const { tree, named } = withTextArguments(node, declared)
@@ -61,23 +59,27 @@ export function compileDrawing(
   )
   const analysed = analyseStatement(tree, inner, text)
   const parameters = analysed.parameters.map((type, index) => named.get(index + 1) ?? type)
+  const list = readList(tree.SelectStmt, analysed)
+  const { columns } = analysed
+  if (list !== undefined)
+    return { parameters, columns, heldBytes: bytesOf(text, false), run: runList(list, columns) }
   return {
     parameters,
-    columns: analysed.columns,
+    columns,
     heldBytes: bytesOf(text, true),
-    run: (session, values, formats = []) => run(session, analysed, values, formats),
+    run: (session, values, formats = []) => runTwice(session, analysed, values, formats),
   }
 }
 
 type Values = Parameters<typeof runStatement>[1]
 type Call = { readonly name: string; readonly args: readonly (string | null)[] }
 
-async function run(
+async function runTwice(
   session: Session,
   analysed: Analysed,
   values: Values,
   formats: Parameters<typeof encodeRows>[3],
-): Promise<EncodedRows> {
+): Promise<Result> {
   const snapshot = new Snapshot()
   const calls: Call[] = []
   await evaluate(session, snapshot, (surroundings) => {
@@ -95,7 +97,7 @@ async function run(
     let at = 0
     const take = (): Value => results[at++] ?? null
     const { rows, objects } = runStatement(analysed, values, { ...surroundings, draw: take })
-    return new EncodedRows(encodeRows(rows, analysed.columns, objects, formats), analysed.columns, formats)
+    return resultOf(encodeRows(rows, analysed.columns, objects, formats))
   })
 }
 
@@ -124,9 +126,13 @@ export function surroundingsOf(session: Session, snapshot: Snapshot): Surroundin
   }
 }
 
-/** Carries the calls out in their order. If all of them draw, the ids of each sequence come from one request. */
+/** Carries the calls out in their order. */
 async function carryOut(session: Session, calls: readonly Call[]): Promise<readonly Value[]> {
-  if (calls.every(({ name }) => name === 'nextval')) return drawAll(session, calls)
+  if (calls.every(({ name }) => name === 'nextval')) {
+    const names = calls.map(({ args }) => nameOfText(args[0] ?? ''))
+    const drawn = await drawRows(session, names, 1)
+    return names.map((_, index) => BigInt(drawn.at(0, index)!))
+  }
   const results: Value[] = []
   const pace = pacing(session)
   for (const { name, args } of calls) {
@@ -135,20 +141,6 @@ async function carryOut(session: Session, calls: readonly Call[]): Promise<reado
     results.push(result === null ? null : BigInt(result))
   }
   return results
-}
-
-async function drawAll(session: Session, calls: readonly Call[]): Promise<readonly Value[]> {
-  const generators = calls.map(({ args }) => nameOfText(args[0] ?? ''))
-  const iterators = new Map<string, () => bigint>()
-  for (const [name, uses] of Map.groupBy(generators, (each) => each)) {
-    const ids = await draw(session, name, uses.length)
-    let at = 0
-    iterators.set(name, () => BigInt(ids.at(at++)))
-  }
-  // lastval is the id of the last call.
-  const last = generators.at(-1)
-  if (last !== undefined) session.drawn.of(last)
-  return generators.map((name) => iterators.get(name)!())
 }
 
 function refusedDrawing(where: string): SqlError {
@@ -227,15 +219,7 @@ function withTextArguments(node: { readonly SelectStmt: SelectStmt }, declared: 
     if (kind !== 'FuncCall') return false
     const call = body as FuncCall
     if (!isDrawing(call) || call.args?.[0] === undefined) return false
-    let arg: Node | undefined = call.args[0]
-    let type: string | undefined
-    while (arg !== undefined && 'TypeCast' in arg) {
-      const { names: parts, arrayBounds, typmods } = arg.TypeCast.typeName ?? {}
-      const name = namesOf(parts).at(-1) ?? ''
-      if (arrayBounds || typmods || !/^(?:regclass|text|varchar)$/.test(name)) break
-      type = name
-      arg = arg.TypeCast.arg
-    }
+    const { arg, type } = uncast(call.args[0])
     if (arg === undefined) return false
     if ('ParamRef' in arg) {
       const { number = 0 } = arg.ParamRef

@@ -1,13 +1,12 @@
 /** Queries: those that draw, those that the main thread runs at once, and those of the worker thread. */
-import { compileDrawing, drawsIn, evaluate, surroundingsOf } from './drawing-statements.ts'
-import { EncodedRows, encodeRows } from './encoded-rows.ts'
+import { compileDrawing, evaluate, surroundingsOf } from './drawing-statements.ts'
+import { encodeRows, resultOf } from './encoded-rows.ts'
 import { isCheap } from './query/cheap.ts'
 import { analyseStatement, runStatement } from './query/evaluate.ts'
 import { Missing, Snapshot } from './query/snapshot.ts'
 import { refused } from './query/tree.ts'
 import type { QueryQueue } from './query-queue.ts'
-import { queryIn, type Read } from './query-text.ts'
-import { readSequenceSelect } from './sequence-functions.ts'
+import { drawsIn, queryIn, type Read } from './query-text.ts'
 import { askerOf, factsOf } from './sequence-lists.ts'
 import type { Session, Statement } from './session.ts'
 import { bytesOf, columnBytes } from './statement-size.ts'
@@ -24,9 +23,7 @@ export function compileQuery(
 ): Statement | Promise<Statement> {
   const query = queryIn(node)
   if (query === undefined) throw refused('A cursor for such a statement')
-  const { SelectStmt: select } = query
-  if (drawsIn(select))
-    return readSequenceSelect(select, text, declared) ?? compileDrawing(query, text, declared)
+  if (drawsIn(query)) return compileDrawing(query, text, declared)
   return isCheap(query) ? quick(query, text, declared) : distant(text, declared, host, session)
 }
 
@@ -46,7 +43,7 @@ function quick(
       const snapshot = new Snapshot()
       const attempt = (surroundings: ReturnType<typeof surroundingsOf>) => {
         const { rows, objects } = runStatement(analysed, values, surroundings)
-        return new EncodedRows(encodeRows(rows, columns, objects, formats), columns, formats)
+        return resultOf(encodeRows(rows, columns, objects, formats))
       }
       try {
         return attempt(surroundingsOf(session, snapshot))
@@ -73,11 +70,8 @@ async function distant(
     async run(session, values, formats = []) {
       const mark = session.settings.mark()
       try {
-        const made = await queries.run(
-          { type: 'run', text, declared, values, formats, session: factsOf(session) },
-          askerOf(session),
-        )
-        return new EncodedRows(made, columns, formats)
+        const request = { type: 'run', text, declared, values, formats, session: factsOf(session) } as const
+        return resultOf(await queries.run(request, askerOf(session)))
       } catch (error) {
         // What set_config has changed for a query that fails.
         session.settings.restore(mark)

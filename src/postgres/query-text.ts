@@ -1,5 +1,6 @@
-/** The query of a statement. */
-import type { Node, SelectStmt } from 'libpg-query'
+/** The query of a statement, and whether it draws. */
+import type { FuncCall, Node, SelectStmt } from 'libpg-query'
+import { has, namesOf } from './query/tree.ts'
 
 /** The query that a statement is, or that it prepares or declares a cursor for. */
 export function queryIn(node: Node): { readonly SelectStmt: SelectStmt } | undefined {
@@ -11,3 +12,16 @@ export function queryIn(node: Node): { readonly SelectStmt: SelectStmt } | undef
 
 /** A statement that is read, with its text. */
 export type Read = { readonly node: Node; readonly text: string }
+
+const drawing: ReadonlySet<string> = new Set(['nextval', 'currval', 'lastval', 'setval'])
+
+/** Whether a call draws or moves ids. */
+export function isDrawing({ funcname }: FuncCall): boolean {
+  const parts = namesOf(funcname)
+  return parts.length <= 2 && drawing.has(parts.at(-1) ?? '') && (parts.at(-2) ?? 'pg_catalog') === 'pg_catalog'
+}
+
+/** Whether a part of a tree calls nextval, currval, lastval or setval. */
+export function drawsIn(value: unknown): boolean {
+  return has(value, (kind, call) => kind === 'FuncCall' && isDrawing(call as FuncCall))
+}

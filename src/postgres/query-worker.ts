@@ -7,12 +7,11 @@
  *     message it has no effect but the settings that the main thread has changed for it.
  */
 import { parentPort } from 'node:worker_threads'
-import { drawsIn } from './drawing-statements.ts'
 import { encodeRows } from './encoded-rows.ts'
 import { loadParser, parse } from './parser.ts'
 import { type Analysed, analyseStatement, runStatement } from './query/evaluate.ts'
 import { Missing, Snapshot } from './query/snapshot.ts'
-import { queryIn } from './query-text.ts'
+import { drawsIn, queryIn } from './query-text.ts'
 import { SqlError } from './sql-error.ts'
 import { isShort, longTreeMax } from './statement-size.ts'
 import type {

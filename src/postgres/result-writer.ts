@@ -1,8 +1,7 @@
 /** Sends a result: rows, then CommandComplete or PortalSuspended, a part in each step. */
 import type { Output } from './output.ts'
 import { writeComplete } from './replies.ts'
-import { type Column, done, type Result } from './result.ts'
-import { formatAt } from './values.ts'
+import { done, type Result } from './result.ts'
 
 /** Bytes written in a step; the row that passes them is written to its end. */
 const stepBytes = 32_768
@@ -10,24 +9,15 @@ const stepBytes = 32_768
 /** The sending of one result. */
 export class ResultWriter {
   /** Of a result whose rows have all been sent. */
-  static readonly over = new ResultWriter([], done('SELECT'), [])
-  readonly #columns: readonly Column[] | undefined
+  static readonly over = new ResultWriter(done('SELECT'))
   #result: Result
-  readonly #formats: readonly number[]
   #sent = 0
   /** Of the present Execute: the first row, and the row at which it ends. */
   #first = 0
   #end: number
 
-  constructor(
-    columns: readonly Column[] | undefined,
-    result: Result,
-    formats: readonly number[],
-    rowsMax = Number.POSITIVE_INFINITY,
-  ) {
-    this.#columns = columns
+  constructor(result: Result, rowsMax = Number.POSITIVE_INFINITY) {
     this.#result = result
-    this.#formats = formats
     this.#end = Math.min(result.count, rowsMax)
   }
 
@@ -53,7 +43,7 @@ export class ResultWriter {
     const until = output.length + stepBytes
     while (this.#sent < this.#end) {
       if (output.length > until) return false
-      this.#writeRow(output)
+      this.#result.write(output, this.#sent++)
     }
     if (this.#sent < count) output.empty('s')
     else {
@@ -62,21 +52,5 @@ export class ResultWriter {
       this.#result = { ...done(tag), count }
     }
     return true
-  }
-
-  #writeRow(output: Output): void {
-    const message = this.#result.message?.(this.#sent)
-    if (message !== undefined) {
-      output.bytes(message)
-      this.#sent++
-      return
-    }
-    const columns = this.#columns?.length ?? 0
-    output.begin('D')
-    output.count(columns)
-    for (let column = 0; column < columns; column++)
-      output.value(this.#result.cell(this.#sent, column, formatAt(this.#formats, column)))
-    output.end()
-    this.#sent++
   }
 }

@@ -1,5 +1,6 @@
 /** What a statement gives: columns, rows, and the words of its end. */
-import { encoded } from './values.ts'
+import type { Output } from './output.ts'
+import { encoded, formatAt } from './values.ts'
 
 /** A column of a result. */
 export type Column = {
@@ -15,6 +16,9 @@ export type Column = {
 /** The value of a parameter in the text form of its type; null: NULL. */
 export type ParameterValue = string | null
 
+/** The formats of columns, as Bind has them: 0 is text, 1 is binary. None: text. */
+export type Formats = readonly number[]
+
 /** What a statement gives. */
 export type Result = {
   /** The words of CommandComplete; the number of rows is added to `SELECT`. */
@@ -23,26 +27,25 @@ export type Result = {
   readonly count: number
   /** About how much memory it takes until it is sent, in bytes. Default: little. */
   readonly heldBytes?: number
-  /** A value, in the form of a format: 0 is text, 1 is binary. Throws 0A000 for a type without a binary form. */
-  cell(row: number, column: number, format: number): string | Uint8Array | null
-  /** The whole message of a row, if it is made. */
-  message?(row: number): Uint8Array | undefined
+  /** Writes the message of a row, in the formats that the statement ran with. Throws 0A000 for a type without a binary form. */
+  write(output: Output, row: number): void
 }
 
 /** The result of a statement that gives no rows. */
 export function done(tag: string): Result {
-  return { tag, count: 0, cell: () => null }
+  return { tag, count: 0, write() {} }
 }
 
-/** Rows of values in the text form of their types. */
-export function resultOf(
-  columnTypes: readonly number[],
-  rows: readonly (readonly (string | null)[])[],
-  tag = 'SELECT',
-): Result {
-  return {
-    tag,
-    count: rows.length,
-    cell: (row, column, format) => encoded(rows[row]![column]!, columnTypes[column]!, format),
-  }
+/** Writes a row of values in the text form of their types. */
+export function writeRow(
+  output: Output,
+  types: readonly number[],
+  formats: Formats,
+  valueAt: (column: number) => string | null,
+): void {
+  output.begin('D')
+  output.count(types.length)
+  for (const [column, type] of types.entries())
+    output.value(encoded(valueAt(column), type, formatAt(formats, column)))
+  output.end()
 }

@@ -11,7 +11,7 @@ import { notSupported } from './errors.ts'
 import { keyOfName } from './prepared-statements.ts'
 import { quoteIdentifier } from './query/quoting.ts'
 import { namesOf, refused } from './query/tree.ts'
-import { resultOf } from './result.ts'
+import { type Formats, type Result, writeRow } from './result.ts'
 import type { Statement } from './session.ts'
 import { unknownParameter } from './settings.ts'
 import { SqlError } from './sql-error.ts'
@@ -112,11 +112,11 @@ export function readShow({ name = '' }: VariableShowStmt): Statement {
   return {
     parameters: [],
     // Names of parameters are the same in each session, but for those that a session has made.
-    columns: [{ name: columnNames.get(name.toLowerCase()) ?? name, type: types.text }],
-    run({ settings }) {
+    columns: textColumns(columnNames.get(name.toLowerCase()) ?? name),
+    run({ settings }, _, formats) {
       const value = settings.get(name)
       if (value === undefined) throw unknownParameter(name)
-      return resultOf([types.text], [[value]], 'SHOW')
+      return shown([[value]], formats)
     },
   }
 }
@@ -128,13 +128,30 @@ const columnNames: ReadonlyMap<string, string> = new Map(
 
 const showAll: Statement = {
   parameters: [],
-  columns: ['name', 'setting', 'description'].map((name) => ({ name, type: types.text })),
-  run: ({ settings }) =>
-    resultOf(
-      [types.text, types.text, types.text],
+  columns: textColumns('name', 'setting', 'description'),
+  run: ({ settings }, _, formats) =>
+    shown(
       settings.all().map(([name, value]) => [name, value, '']),
-      'SHOW',
+      formats,
     ),
+}
+
+function textColumns(...names: readonly string[]) {
+  return names.map((name) => ({ name, type: types.text }))
+}
+
+function shown(rows: readonly (readonly string[])[], formats: Formats = []): Result {
+  return {
+    tag: 'SHOW',
+    count: rows.length,
+    write: (output, row) =>
+      writeRow(
+        output,
+        rows[row]!.map(() => types.text),
+        formats,
+        (column) => rows[row]![column]!,
+      ),
+  }
 }
 
 /** DISCARD. */

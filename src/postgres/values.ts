@@ -34,11 +34,6 @@ const texts: ReadonlySet<number> = new Set([
 ])
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Whether the binary form of a type is its text. */
-export function isTextType(type: number): boolean {
-  return texts.has(type)
-}
-
 /** The size of a type in bytes; −1: it varies. */
 export function sizeOfType(type: number): number {
   return typeOf(type)?.length ?? -1

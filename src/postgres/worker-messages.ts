@@ -1,8 +1,8 @@
 /** What the main thread and the thread of queries send each other. */
-import type { Formats, MadeRows } from './encoded-rows.ts'
+import type { MadeRows } from './encoded-rows.ts'
 import type { Column, SessionFacts } from './query/expression.ts'
 import type { Loaded, Wanted } from './query/snapshot.ts'
-import type { ParameterValue } from './result.ts'
+import type { Formats, ParameterValue } from './result.ts'
 import type { SqlErrorDetails } from './sql-error.ts'
 
 /** What a job is: reading the statements of a long text, describing a query, or running one. */
