@@ -18,7 +18,7 @@ import { has, namesOf } from './query/tree.ts'
 import type { Value } from './query/values.ts'
 import { drawsIn, isDrawing } from './query-text.ts'
 import type { Result } from './result.ts'
-import { changeSetting, factsOf, load } from './sequence-lists.ts'
+import { factsOf, load } from './sequence-lists.ts'
 import type { Session, Statement } from './session.ts'
 import { SqlError } from './sql-error.ts'
 import { bytesOf } from './statement-size.ts'
@@ -122,7 +122,10 @@ export function surroundingsOf(session: Session, snapshot: Snapshot): Surroundin
     session: factsOf(session),
     snapshot,
     limit: mainWorkMax,
-    changeSetting: (name, value, isLocal) => changeSetting(session, name, value, isLocal),
+    changeSetting: (name, value, isLocal) => {
+      session.settings.set(name, value, isLocal)
+      return session.settings.get(name)!
+    },
   }
 }
 

@@ -68,15 +68,10 @@ async function distant(
     columns,
     heldBytes: bytesOf(text, false) + columns.length * columnBytes,
     async run(session, values, formats = []) {
-      const mark = session.settings.mark()
-      try {
-        const request = { type: 'run', text, declared, values, formats, session: factsOf(session) } as const
-        return resultOf(await queries.run(request, askerOf(session)))
-      } catch (error) {
-        // What set_config has changed for a query that fails.
-        session.settings.restore(mark)
-        throw error
-      }
+      const request = { type: 'run', text, declared, values, formats, session: factsOf(session) } as const
+      const { changes, ...made } = await queries.run(request, askerOf(session))
+      for (const { name, value, isLocal } of changes) session.settings.set(name, value, isLocal)
+      return resultOf(made)
     },
   }
 }

@@ -16,7 +16,7 @@ import { describe } from '../base/errors.ts'
 import { farewells } from './errors.ts'
 import type { Loaded, Wanted } from './query/snapshot.ts'
 import { SqlError } from './sql-error.ts'
-import type { Answers, Change, FromWorker, Request, SentError, ToWorker } from './worker-messages.ts'
+import type { Answers, FromWorker, Request, SentError, ToWorker } from './worker-messages.ts'
 
 /** What a worker may use. */
 export type QueryLimits = {
@@ -41,8 +41,6 @@ export interface Asker {
   readonly timeoutMs: number
   /** Gives what a run wants, in one or several parts. */
   load(wanted: Wanted, give: (loaded: Loaded, isLast: boolean) => void): Promise<void>
-  /** Changes a setting. Returns its value. Throws SqlError. */
-  change(change: Change): string
 }
 
 type Job = {
@@ -189,8 +187,7 @@ export class QueryQueue {
       job.settle('answer' in message ? message : { error: errorOf(message.error) })
       this.#end(message.isSpent)
     } else if (job.isSettled) this.#end(false)
-    else if ('missing' in message) void this.#load(job, message.missing)
-    else this.#change(job, message.change)
+    else void this.#load(job, message.missing)
   }
 
   async #load(job: Job, wanted: Wanted): Promise<void> {
@@ -203,15 +200,6 @@ export class QueryQueue {
     }
     // The worker waits for what will not come.
     if (job.isSettled && this.#running === job) this.#end(false)
-  }
-
-  #change(job: Job, change: Change): void {
-    try {
-      this.#post({ id: job.id, changed: job.asker.change(change) })
-    } catch (error) {
-      job.settle({ error })
-      this.#end(false)
-    }
   }
 
   /** The present job is over. */

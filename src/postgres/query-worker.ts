@@ -3,8 +3,8 @@
  *
  * Invariants
  *  1. A job has one answer or one error, which is its last message.
- *  2. A run that misses sequences, or changes a setting, begins again once the main thread has answered: until its last
- *     message it has no effect but the settings that the main thread has changed for it.
+ *  2. A run that misses sequences begins again once they are loaded. It has no effect: the settings that it changes are part of
+ *     its answer.
  */
 import { parentPort } from 'node:worker_threads'
 import { encodeRows } from './encoded-rows.ts'
@@ -12,6 +12,7 @@ import { loadParser, parse } from './parser.ts'
 import { type Analysed, analyseStatement, runStatement } from './query/evaluate.ts'
 import { Missing, Snapshot } from './query/snapshot.ts'
 import { drawsIn, queryIn } from './query-text.ts'
+import { checkedValue } from './settings.ts'
 import { SqlError } from './sql-error.ts'
 import { isShort, longTreeMax } from './statement-size.ts'
 import type {
@@ -32,24 +33,8 @@ const growthMax = 67_108_864
 const kept = { countMax: 200, charactersMax: 1_048_576 }
 
 type Run = Extract<Request, { type: 'run' }>
-/** The run that waits for sequences or a setting. */
-type Job = {
-  readonly id: number
-  readonly run: Run
-  readonly snapshot: Snapshot
-  readonly changes: Map<string, string>
-  wanted: Change | undefined
-}
-
-/** Thrown when a query changes a setting. */
-class Changing extends Error {
-  readonly change: Change
-
-  constructor(change: Change) {
-    super('a setting changes')
-    this.change = change
-  }
-}
+/** The run that waits for sequences. */
+type Job = { readonly id: number; readonly run: Run; readonly snapshot: Snapshot }
 
 await loadParser()
 const startBytes = process.memoryUsage().external
@@ -62,19 +47,14 @@ port.postMessage('ready' satisfies FromWorker)
 function receive(message: ToWorker): void {
   if ('request' in message) return begin(message.id, message.request)
   if (job?.id !== message.id) return
-  if ('load' in message) {
-    job.snapshot.add(message.load)
-    if (message.isLast) attempt(job)
-  } else if (job.wanted !== undefined) {
-    job.changes.set(JSON.stringify(job.wanted), message.changed)
-    attempt(job)
-  }
+  job.snapshot.add(message.load)
+  if (message.isLast) attempt(job)
 }
 
 function begin(id: number, request: Request): void {
   job = undefined
   if (request.type === 'run') {
-    job = { id, run: request, snapshot: new Snapshot(), changes: new Map(), wanted: undefined }
+    job = { id, run: request, snapshot: new Snapshot() }
     return attempt(job)
   }
   try {
@@ -84,25 +64,21 @@ function begin(id: number, request: Request): void {
   }
 }
 
-function attempt({ id, run, snapshot, changes }: Job): void {
+function attempt({ id, run, snapshot }: Job): void {
   const { text, declared, values, formats, session } = run
+  const changes: Change[] = []
   const changeSetting = (name: string, value: string, isLocal: boolean): string => {
-    const change = { name, value, isLocal }
-    const changed = changes.get(JSON.stringify(change))
-    if (changed === undefined) throw new Changing(change)
-    return changed
+    changes.push({ name, value, isLocal })
+    return checkedValue(name, value)
   }
   try {
     const analysed = analysedOf(text, declared)
     const { rows, objects } = runStatement(analysed, values, { session, snapshot, changeSetting })
     const made = encodeRows(rows, analysed.columns, objects, formats)
-    answer(id, made, made.chunks)
+    answer(id, { ...made, changes }, made.chunks)
   } catch (error) {
     if (error instanceof Missing) send({ id, missing: error.wanted })
-    else if (error instanceof Changing) {
-      if (job) job.wanted = error.change
-      send({ id, change: error.change })
-    } else fail(id, error)
+    else fail(id, error)
   }
 }
 

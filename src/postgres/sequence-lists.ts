@@ -42,12 +42,6 @@ export function factsOf(session: Session): SessionFacts {
   }
 }
 
-/** Changes a setting for set_config. Returns its value. Throws SqlError. */
-export function changeSetting({ settings }: Session, name: string, value: string, isLocal: boolean): string {
-  settings.set(name, value, isLocal)
-  return settings.get(name)!
-}
-
 /** A session for which a query runs. */
 export function askerOf(session: Session): Asker {
   const { settings, caller, login } = session
@@ -56,7 +50,6 @@ export function askerOf(session: Session): Asker {
     signal: caller.session.signal,
     timeoutMs: settings.milliseconds('statement_timeout'),
     load: (wanted, give) => load(session, wanted, give),
-    change: ({ name, value, isLocal }) => changeSetting(session, name, value, isLocal),
   }
 }
 

@@ -105,7 +105,7 @@ export const postgresVersion = '15.0'
 /** The same as a number. */
 const versionNumber = '150000'
 
-const parameters = (server: ServerFacts): readonly Parameter[] => [
+const written: readonly Parameter[] = [
   { name: 'application_name', value: '', reported: true },
   { name: 'bytea_output', value: 'hex', read: only('hex', 'escape') },
   { name: 'check_function_bodies', value: 'on', read: onOff },
@@ -130,14 +130,9 @@ const parameters = (server: ServerFacts): readonly Parameter[] => [
   { name: 'row_security', value: 'on', read: onOff },
   { name: 'search_path', value: '"$user", public' },
   { name: 'server_encoding', value: 'UTF8', reported: true, fixed: true },
-  {
-    name: 'server_version',
-    value: `${postgresVersion} (Fahao ${server.version})`,
-    reported: true,
-    fixed: true,
-  },
+  { name: 'server_version', value: postgresVersion, reported: true, fixed: true },
   { name: 'server_version_num', value: versionNumber, fixed: true },
-  { name: 'session_authorization', value: server.user, reported: true, fixed: true },
+  { name: 'session_authorization', value: '', reported: true, fixed: true },
   // Strings are read by the rules of `on`.
   { name: 'standard_conforming_strings', value: 'on', reported: true, read: only('on') },
   { name: 'statement_timeout', value: '0', read: duration },
@@ -149,6 +144,9 @@ const parameters = (server: ServerFacts): readonly Parameter[] => [
   { name: 'transaction_read_only', value: 'off', read: onOff },
   { name: 'xmloption', value: 'content' },
 ]
+const parameters: ReadonlyMap<string, Parameter> = new Map(
+  written.map((each) => [each.name.toLowerCase(), each]),
+)
 
 /** What the parameters say of the server and the session. */
 export type ServerFacts = { readonly version: string; readonly user: string }
@@ -165,17 +163,19 @@ export type SettingsMark = {
 
 /** The parameters of one session. */
 export class SessionSettings {
-  readonly #parameters: ReadonlyMap<string, Parameter>
   readonly #report: (name: string, value: string) => void
-  /** Values of the connection's first message, which RESET goes back to. */
-  #initial: Values = new Map()
+  /** Values of the server, and of the connection's first message, which RESET goes back to. */
+  readonly #initial: Map<string, string>
   /** What was set for the session, and what holds now. Neither map changes once it is here. */
   #session: Values = new Map()
   #current: Values = new Map()
   #heldBytes = 0
 
   constructor(server: ServerFacts, report: (name: string, value: string) => void) {
-    this.#parameters = new Map(parameters(server).map((each) => [each.name.toLowerCase(), each]))
+    this.#initial = new Map([
+      ['server_version', `${postgresVersion} (Fahao ${server.version})`],
+      ['session_authorization', server.user],
+    ])
     this.#report = report
   }
 
@@ -186,13 +186,13 @@ export class SessionSettings {
 
   /** The parameters that clients are told at the start. */
   *reported(): Iterable<readonly [name: string, value: string]> {
-    for (const { name, reported } of this.#parameters.values()) if (reported) yield [name, this.get(name)!]
+    for (const { name, reported } of parameters.values()) if (reported) yield [name, this.get(name)!]
   }
 
   /** Every parameter, by name. */
   all(): (readonly [name: string, value: string])[] {
-    const known = [...this.#parameters.values()].map(({ name }) => [name, this.get(name)!] as const)
-    const custom = [...this.#current].filter(([name]) => !this.#parameters.has(name))
+    const known = [...parameters.values()].map(({ name }) => [name, this.get(name)!] as const)
+    const custom = [...this.#current].filter(([name]) => !parameters.has(name))
     return [...known, ...custom].sort(([a], [b]) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1))
   }
 
@@ -202,9 +202,9 @@ export class SessionSettings {
     const given = this.#current.get(key) ?? this.#initial.get(key)
     if (given !== undefined) return given
     // A transaction begins with the session's defaults.
-    return key.startsWith('transaction_') && this.#parameters.has(key)
+    return key.startsWith('transaction_') && parameters.has(key)
       ? this.get(`default_${key}`)
-      : this.#parameters.get(key)?.value
+      : parameters.get(key)?.value
   }
 
   /** The value of a parameter that is a time, in ms. */
@@ -215,17 +215,15 @@ export class SessionSettings {
 
   /** The name as the server writes it. */
   nameOf(name: string): string {
-    return this.#parameters.get(name.toLowerCase())?.name ?? name.toLowerCase()
+    return parameters.get(name.toLowerCase())?.name ?? name.toLowerCase()
   }
 
   /** The parameters of the connection's first message. Throws for one that is unknown, or if they are too many. */
   start(given: readonly (readonly [name: string, value: string])[]): void {
-    const initial = new Map<string, string>()
     for (const [name, value] of given) {
-      initial.set(name.toLowerCase(), this.#checked(name, value))
-      if (initial.size > customMax) throw tooMany()
+      this.#initial.set(name.toLowerCase(), this.#checked(name, value))
+      if (this.#initial.size > customMax) throw tooMany()
     }
-    this.#initial = initial
   }
 
   /** SET; undefined: to the default. `local`: until the transaction ends. */
@@ -273,7 +271,7 @@ export class SessionSettings {
   }
 
   #tell(key: string, before: string | undefined): void {
-    const parameter = this.#parameters.get(key)
+    const parameter = parameters.get(key)
     const value = this.get(key)
     if (parameter?.reported && value !== before) this.#report(parameter.name, value!)
   }
@@ -284,24 +282,29 @@ export class SessionSettings {
   }
 
   #checked(name: string, given: string): string {
-    const parameter = this.#parameters.get(name.toLowerCase())
-    if (given.length > valueMax)
-      throw new SqlError(
-        '54000',
-        `the value of "${name}" is longer than ${valueMax} characters; give a shorter one`,
-      )
-    if (parameter?.fixed) throw new SqlError('55P02', `parameter "${parameter.name}" cannot be changed`)
-    if (parameter !== undefined) return parameter.read?.(given, parameter.name) ?? given
-    // A name with a dot belongs to an extension or an application, and may have any value.
-    if (!name.includes('.')) throw unknownParameter(name)
-    if (name.length > nameMax)
-      throw new SqlError(
-        '42622',
-        `the name of a parameter has at most ${nameMax} characters; give a shorter one`,
-      )
-    if (this.#current.size >= customMax) throw tooMany()
-    return given
+    if (!parameters.has(name.toLowerCase()) && this.#current.size >= customMax) throw tooMany()
+    return checkedValue(name, given)
   }
+}
+
+/** The value that a parameter has when it is set to `given`. Throws 22023, 42622, 42704, 54000, 55P02. */
+export function checkedValue(name: string, given: string): string {
+  const parameter = parameters.get(name.toLowerCase())
+  if (given.length > valueMax)
+    throw new SqlError(
+      '54000',
+      `the value of "${name}" is longer than ${valueMax} characters; give a shorter one`,
+    )
+  if (parameter?.fixed) throw new SqlError('55P02', `parameter "${parameter.name}" cannot be changed`)
+  if (parameter !== undefined) return parameter.read?.(given, parameter.name) ?? given
+  // A name with a dot belongs to an extension or an application, and may have any value.
+  if (!name.includes('.')) throw unknownParameter(name)
+  if (name.length > nameMax)
+    throw new SqlError(
+      '42622',
+      `the name of a parameter has at most ${nameMax} characters; give a shorter one`,
+    )
+  return given
 }
 
 function tooMany(): SqlError {

@@ -31,18 +31,22 @@ export type ReadStatement = {
 export type Described = { readonly parameters: readonly number[]; readonly columns: readonly Column[] }
 
 /** The answer to a job, by its type. */
-export type Answers = { read: readonly ReadStatement[]; describe: Described; run: MadeRows }
+export type Answers = {
+  read: readonly ReadStatement[]
+  describe: Described
+  /** `changes`: the settings that the query changes, in their order. */
+  run: MadeRows & { readonly changes: readonly Change[] }
+}
 /** Any of them. */
 export type Answer = Answers[keyof Answers]
 
-/** A setting that a query changes: the main thread changes it, and tells the value that it has now. */
+/** A setting that a query changes. */
 export type Change = { readonly name: string; readonly value: string; readonly isLocal: boolean }
 
-/** To the worker. `load` and `changed` answer `missing` and `change`; `drop` ends a job that is not wanted any more. */
+/** To the worker: a job, or what one misses. */
 export type ToWorker =
   | { readonly id: number; readonly request: Request }
   | { readonly id: number; readonly load: Loaded; readonly isLast: boolean }
-  | { readonly id: number; readonly changed: string }
 
 /** An error as it crosses threads. `fault`: it is a fault of this server, with its stack. */
 export type SentError =
@@ -54,7 +58,6 @@ export type FromWorker = 'ready' | FromJob
 /** What a job says. */
 export type FromJob = { readonly id: number } & (
   | { readonly missing: Wanted }
-  | { readonly change: Change }
   | { readonly answer: Answer; readonly isSpent: boolean }
   | { readonly error: SentError; readonly isSpent: boolean }
 )
