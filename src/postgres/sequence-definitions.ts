@@ -9,9 +9,8 @@ import { notSupported, unknownRelation } from './errors.ts'
 import { sequenceName } from './query/quoting.ts'
 import { namesOf, refused } from './query/tree.ts'
 import { checkRestart, definitionOf, moveSequence } from './sequence-moves.ts'
-import type { Session, Statement } from './session.ts'
+import { command, type Session, type Statement } from './session.ts'
 import { SqlError } from './sql-error.ts'
-import { command } from './statement.ts'
 
 type Options = {
   type?: string

@@ -4,7 +4,7 @@ import { Cursors } from './cursors.ts'
 import { DrawnIds } from './drawn-ids.ts'
 import { type PreparedLimits, PreparedStatements } from './prepared-statements.ts'
 import type { Severity } from './replies.ts'
-import type { Column, Formats, ParameterValue, Result } from './result.ts'
+import { type Column, done, type Formats, type ParameterValue, type Result } from './result.ts'
 import type { ResultWriter } from './result-writer.ts'
 import { type ServerFacts, SessionSettings } from './settings.ts'
 import { Transaction } from './transaction.ts'
@@ -28,6 +28,24 @@ export interface Statement {
    * none: text.
    */
   run(session: Session, values: readonly ParameterValue[], formats?: Formats): Result | Promise<Result>
+}
+
+/** A statement that gives no rows. @param tag the words of its end, or what does all and gives them. */
+export function command(
+  tag: string | ((session: Session) => string),
+  act: (session: Session) => void | Promise<void> = () => {},
+  options: { readonly runsAfterError?: boolean } = {},
+): Statement {
+  return {
+    parameters: [],
+    columns: undefined,
+    ...options,
+    run(session) {
+      if (typeof tag !== 'string') return done(tag(session))
+      const acting = act(session)
+      return acting === undefined ? done(tag) : acting.then(() => done(tag))
+    },
+  }
 }
 
 /** A prepared statement. */

@@ -1,15 +1,22 @@
 /** Statements from their trees, by the kinds of their nodes. What is not about sequences and sessions is refused. */
-import { readClose, readDeclare, readFetch } from './cursor-statements.ts'
 import { notSupported } from './errors.ts'
-import { readExecute, readPrepare } from './prepare-statements.ts'
 import { compileQuery, type QueryHost } from './queries.ts'
 import type { Read } from './query-text.ts'
 import { readAlter, readCreate, readDrop } from './sequence-definitions.ts'
-import type { Session, Statement } from './session.ts'
-import { readDeallocate, readDiscard, readSet, readShow } from './setting-statements.ts'
-import { command } from './statement.ts'
+import { command, type Session, type Statement } from './session.ts'
+import {
+  readClose,
+  readDeallocate,
+  readDeclare,
+  readDiscard,
+  readExecute,
+  readFetch,
+  readPrepare,
+  readSet,
+  readShow,
+  readTransaction,
+} from './session-statements.ts'
 import { bytesOf } from './statement-size.ts'
-import { readTransaction } from './transaction-statements.ts'
 
 /**
  * Compiles a statement. Throws or rejects with SqlError. @param declared the oids of
@@ -38,7 +45,7 @@ function commandOf({ node, text }: Read): Statement {
   if ('ClosePortalStmt' in node) return readClose(node.ClosePortalStmt)
   if ('DeallocateStmt' in node) return readDeallocate(node.DeallocateStmt)
   if ('DiscardStmt' in node) return readDiscard(node.DiscardStmt)
-  if ('UnlistenStmt' in node) return command('UNLISTEN', () => {})
+  if ('UnlistenStmt' in node) return command('UNLISTEN')
   if ('CreateSeqStmt' in node) return readCreate(node.CreateSeqStmt)
   if ('AlterSeqStmt' in node) return readAlter(node.AlterSeqStmt)
   if ('DropStmt' in node && node.DropStmt.removeType === 'OBJECT_SEQUENCE') return readDrop(node.DropStmt)
