@@ -1,18 +1,12 @@
 /** What all connections of a server share. */
 import type { ClientSession } from '../commands/context.ts'
+import type { Totals } from '../node/door.ts'
 import type { RequestFigures } from '../node/request-figures.ts'
 import type { Turns } from '../node/turns.ts'
 import type { PostgresLimits } from './limits.ts'
 import type { Output } from './output.ts'
 import type { QueryQueue } from './query-queue.ts'
 import type { StatementCache } from './statement-cache.ts'
-
-/** Sums over all connections. */
-export type Totals = {
-  commands: number
-  bytesIn: number
-  bytesOut: number
-}
 
 /** What the conversations share. */
 export type ConversationHost = {

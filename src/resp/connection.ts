@@ -37,7 +37,7 @@ export type ConnectionHost = RequestHost & {
   readonly admission: Pick<Admission<Connection>, 'setPending'>
   /** Calls `uncork` at the end of this turn of the event loop. */
   uncorkSoon(connection: Connection): void
-  onGone(connection: Connection): void
+  onGone(connection: Connection | Socket): void
 }
 
 const flushBytes = 65_536
@@ -132,8 +132,17 @@ export class Connection implements Taker, Sender {
     if (access === undefined) this.#closeAfterReply()
   }
 
-  /** Whether one of its deadlines has passed. */
-  isOverdue(nowUs: number): boolean {
+  /** As `finish`, for a server that stops. */
+  shutDown(): void {
+    this.finish()
+  }
+
+  /** Ends the connection if one of its deadlines has passed. */
+  sweep(nowUs: number): void {
+    if (this.#isOverdue(nowUs)) this.drop()
+  }
+
+  #isOverdue(nowUs: number): boolean {
     const { idleTimeoutMs, unauthenticatedTimeoutMs } = this.#host.limits
     if (nowUs > this.#deadlineUs) return true
     if (nowUs - (this.#pendingSinceUs ?? nowUs) > unauthenticatedTimeoutMs * 1000) return true

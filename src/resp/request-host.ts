@@ -1,6 +1,7 @@
 /** What the requests of all connections of a server share. */
 import type { ClientSession, CommandContext } from '../commands/context.ts'
 import type { CommandTable } from '../commands/table.ts'
+import type { Totals } from '../node/door.ts'
 import type { RequestFigures } from '../node/request-figures.ts'
 import type { Turns } from '../node/turns.ts'
 import type { DecoderLimits } from './decoder.ts'
@@ -13,13 +14,6 @@ import type { RequestCache } from './request-cache.ts'
  * byte of an inline command, whose words are one letter each at worst.
  */
 export const workBytes = Object.freeze({ drawn: 8, awaited: 256, command: 32, error: 256, inline: 16 })
-
-/** Sums over all connections. */
-export type Totals = {
-  commands: number
-  bytesIn: number
-  bytesOut: number
-}
 
 /** What the requests of all connections share. */
 export type RequestHost = {
