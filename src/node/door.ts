@@ -31,9 +31,12 @@ export interface Served {
 /** Limits of a door. */
 export type DoorLimits = AdmissionLimits &
   UnreadLimits & {
-    readonly lingerMs: number
+    /** How long a connection may take to log in, in ms. */
     readonly unauthenticatedTimeoutMs: number
+    /** Closes connections that have sent nothing for so long, in ms; 0: never. */
     readonly idleTimeoutMs: number
+    /** How long the client may take to close its end after this server has closed its own, in ms. */
+    readonly lingerMs: number
   }
 
 /** How a door is opened. */

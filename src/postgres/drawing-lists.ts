@@ -7,10 +7,11 @@ import { type DrawnRows, drawRows, takeOne } from './drawing.ts'
 import type { Analysed } from './query/evaluate.ts'
 import { nameOfText } from './query/quoting.ts'
 import { namesOf } from './query/tree.ts'
+import { oids } from './query/types.ts'
 import { type Column, type Formats, type Result, writeRow } from './result.ts'
 import type { Statement } from './session.ts'
 import { SqlError } from './sql-error.ts'
-import { integerOf, types } from './values.ts'
+import { integerOf } from './values.ts'
 
 /** A constant, or the index of a parameter. */
 type Argument = string | { readonly parameter: number }
@@ -20,7 +21,7 @@ export type List = {
   readonly series: readonly [from: Argument, to: Argument] | undefined
 }
 
-const integers: ReadonlySet<number | undefined> = new Set([types.int2, types.int4, types.int8])
+const integers: ReadonlySet<number | undefined> = new Set([oids.int2, oids.int4, oids.int8])
 const int4Max = 2n ** 31n - 1n
 const rowsMax = 10_000_000n
 
@@ -33,7 +34,7 @@ export function readBare({ targetList = [], limitOption: _, op: __, ...others }:
   const [arg] = argumentsOf(val, 'nextval', 1)
   const text = argumentOf(uncast(arg).arg)
   if (typeof text !== 'string') return undefined
-  return { text, next: nameOfText(text), columns: [{ name, type: types.int8 }] }
+  return { text, next: nameOfText(text), columns: [{ name, type: oids.int8 }] }
 }
 
 /** Such a list over a series, from a tree whose calls take texts; undefined: it has another form. */
@@ -44,7 +45,7 @@ export function readList(
   if (Object.keys(others).length > 0 || columns.length !== targetList.length) return undefined
   const names = targetList.flatMap((node, index) => {
     const { type } = columns[index]!
-    if (!('ResTarget' in node) || (type !== types.int8 && type !== types.int4)) return []
+    if (!('ResTarget' in node) || (type !== oids.int8 && type !== oids.int4)) return []
     const { val } = node.ResTarget
     const [arg] = argumentsOf(val && 'TypeCast' in val ? val.TypeCast.arg : val, 'nextval', 1)
     return argumentOf(arg) ?? []
@@ -149,7 +150,7 @@ function drawnResult(
 }
 
 function fitting(id: string | null, type: number): string | null {
-  if (id !== null && type === types.int4 && BigInt(id) > int4Max)
+  if (id !== null && type === oids.int4 && BigInt(id) > int4Max)
     throw new SqlError('22003', 'integer out of range')
   return id
 }

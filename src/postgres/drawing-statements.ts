@@ -15,6 +15,7 @@ import { type Analysed, analyseStatement, runStatement, type Surroundings } from
 import { nameOfText } from './query/quoting.ts'
 import { Missing, Snapshot } from './query/snapshot.ts'
 import { has, namesOf } from './query/tree.ts'
+import { oids } from './query/types.ts'
 import type { Value } from './query/values.ts'
 import { drawsIn, isDrawing } from './query-text.ts'
 import type { Result } from './result.ts'
@@ -23,7 +24,6 @@ import type { Session, Statement } from './session.ts'
 import { SqlError } from './sql-error.ts'
 import { bytesOf } from './statement-size.ts'
 import { pacing } from './turn.ts'
-import { types } from './values.ts'
 
 /** The most calls of a statement. */
 const callsMax = 10_000
@@ -55,7 +55,7 @@ export function compileDrawing(
   const { tree, named } = withTextArguments(node, declared)
   // The text of a regclass names the sequence: it is no oid yet.
   const inner = Array.from({ length: Math.max(declared.length, ...named.keys()) }, (_, index) =>
-    named.has(index + 1) ? types.text : (declared[index] ?? 0),
+    named.has(index + 1) ? oids.text : (declared[index] ?? 0),
   )
   const analysed = analyseStatement(tree, inner, text)
   const parameters = analysed.parameters.map((type, index) => named.get(index + 1) ?? type)
@@ -226,9 +226,9 @@ function withTextArguments(node: { readonly SelectStmt: SelectStmt }, declared: 
     if (arg === undefined) return false
     if ('ParamRef' in arg) {
       const { number = 0 } = arg.ParamRef
-      const own = type === 'text' ? types.text : type === 'varchar' ? types.varchar : types.regclass
+      const own = type === 'text' ? oids.text : type === 'varchar' ? oids.varchar : oids.regclass
       const given = declared[number - 1] || own
-      if (![types.regclass, types.text, types.varchar].includes(given as never)) return false
+      if (![oids.regclass, oids.text, oids.varchar].includes(given as never)) return false
       named.set(number, given)
     }
     call.args = [arg, ...call.args.slice(1)]

@@ -40,7 +40,7 @@ async function draw(session: Session, name: string, count: number): Promise<Issu
   })
   if (definition.format !== undefined) throw formatted(name)
   const ids = await caller.issue(name, count)
-  session.drawn.set(name, BigInt(ids.at(count - 1)))
+  session.drawn.of(name).setOne(BigInt(ids.at(count - 1)))
   return ids
 }
 

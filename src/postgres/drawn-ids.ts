@@ -45,11 +45,6 @@ export class DrawnIds {
     this.#newest.delete(name)
   }
 
-  /** Remembers an id. */
-  set(name: string, id: bigint): void {
-    this.of(name).setOne(id)
-  }
-
   /** currval. 55000 if the session has drawn none. */
   current(name: string): string {
     const newest = this.#newest.get(name)

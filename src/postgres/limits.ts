@@ -1,31 +1,23 @@
 /** What one connection of the PostgreSQL protocol, and all of them together, may use. Most are settings. */
-import type { AdmissionLimits } from '../node/admission.ts'
-import type { UnreadLimits } from '../node/unread-budget.ts'
+import type { DoorLimits } from '../node/door.ts'
 
 /** Limits of the server. */
-export type PostgresLimits = UnreadLimits &
-  AdmissionLimits & {
-    /** Longest message, in bytes. */
-    readonly messageBytesMax: number
-    /** Prepared statements of a connection. */
-    readonly statementsMax: number
-    /** The bytes of their texts together. */
-    readonly statementBytesMax: number
-    /** Portals of a connection. */
-    readonly portalsMax: number
-    /** Rows that the portals of a connection hold, beside those of the statement that runs. */
-    readonly rowsHeldMax: number
-    /** How long a connection may take to log in, in ms. */
-    readonly unauthenticatedTimeoutMs: number
-    /** Unread replies of one connection, in bytes; beyond it none of its statements is carried out. */
-    readonly unreadBytesMax: number
-    /** Messages received while a statement of the connection waits, in bytes, before reading pauses. */
-    readonly queuedBytesMax: number
-    /** Closes connections that have sent nothing for so long, in ms; 0: never. */
-    readonly idleTimeoutMs: number
-    /** How long the client may take to close its end after this server has closed its own, in ms. */
-    readonly lingerMs: number
-  }
+export type PostgresLimits = DoorLimits & {
+  /** Longest message, in bytes. */
+  readonly messageBytesMax: number
+  /** Prepared statements of a connection. */
+  readonly statementsMax: number
+  /** The bytes of their texts together. */
+  readonly statementBytesMax: number
+  /** Portals of a connection. */
+  readonly portalsMax: number
+  /** Rows that the portals of a connection hold, beside those of the statement that runs. */
+  readonly rowsHeldMax: number
+  /** Unread replies of one connection, in bytes; beyond it none of its statements is carried out. */
+  readonly unreadBytesMax: number
+  /** Messages received while a statement of the connection waits, in bytes, before reading pauses. */
+  readonly queuedBytesMax: number
+}
 
 /** The limits unless configured. */
 export const defaultLimits: PostgresLimits = Object.freeze({

@@ -7,9 +7,8 @@
  *  2. No two names in the registry have the same oid.
  *  3. The registry keeps at most `namesMax` names. The names that were seen longest ago are forgotten first.
  */
+import { sequenceOidMin } from './query/snapshot.ts'
 
-/** The first oid of a sequence: below it are PostgreSQL's own objects. */
-export const sequenceOidMin = 1 << 20
 /** Oids stay positive in 32 bits with a sign, for clients that keep them so. */
 const sequenceOidEnd = 2 ** 31
 const namesMax = 100_000

@@ -3,6 +3,7 @@ import type { FahaoError } from '../base/errors.ts'
 import { detailsOf, sqlStateOf } from './errors.ts'
 import type { Output } from './output.ts'
 import type { Column } from './result.ts'
+import type { SqlErrorDetails } from './sql-error.ts'
 import { sizeOfType } from './values.ts'
 
 /** How serious an error or a notice is. FATAL ends the connection. */
@@ -10,35 +11,31 @@ export type Severity = 'ERROR' | 'FATAL' | 'WARNING' | 'NOTICE'
 
 /** ErrorResponse. */
 export function writeError(output: Output, error: FahaoError, severity: 'ERROR' | 'FATAL' = 'ERROR'): void {
-  const { detail, hint, position } = detailsOf(error)
-  output.begin('E')
-  writeFields(output, severity, sqlStateOf(error), error.message)
-  writeField(output, 'D', detail)
-  writeField(output, 'H', hint)
-  writeField(output, 'P', position === undefined ? undefined : String(position))
-  output.int8(0)
-  output.end()
+  writeReport(output, 'E', severity, sqlStateOf(error), error.message, detailsOf(error))
 }
 
 /** NoticeResponse. */
 export function writeNotice(output: Output, severity: Severity, sqlState: string, message: string): void {
-  output.begin('N')
-  writeFields(output, severity, sqlState, message)
+  writeReport(output, 'N', severity, sqlState, message)
+}
+
+function writeReport(
+  output: Output,
+  type: string,
+  severity: Severity,
+  sqlState: string,
+  message: string,
+  { detail, hint, position }: SqlErrorDetails = {},
+): void {
+  output.begin(type)
+  const fields = { S: severity, V: severity, C: sqlState, M: message, D: detail, H: hint, P: position }
+  for (const [field, value] of Object.entries(fields)) {
+    if (value === undefined) continue
+    output.int8(field.charCodeAt(0))
+    output.text(String(value))
+  }
   output.int8(0)
   output.end()
-}
-
-function writeFields(output: Output, severity: Severity, sqlState: string, message: string): void {
-  writeField(output, 'S', severity)
-  writeField(output, 'V', severity)
-  writeField(output, 'C', sqlState)
-  writeField(output, 'M', message)
-}
-
-function writeField(output: Output, field: string, text: string | undefined): void {
-  if (text === undefined) return
-  output.int8(field.charCodeAt(0))
-  output.text(text)
 }
 
 /** RowDescription. `formatOf`: 0 is text, 1 is binary. */

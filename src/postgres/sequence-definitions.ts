@@ -80,7 +80,19 @@ function readOptions(nodes: readonly Node[] = []): Options {
   return options
 }
 
-function readOption({ defname, arg }: DefElem): Options {
+/** Options that are whole numbers. */
+const numbers: Readonly<Record<string, keyof Options>> = {
+  increment: 'increment',
+  minvalue: 'min',
+  maxvalue: 'max',
+  start: 'start',
+  restart: 'restart',
+  cache: 'cache',
+}
+
+function readOption({ defname = '', arg }: DefElem): Options {
+  const key = numbers[defname]
+  if (key !== undefined) return { [key]: arg === undefined ? null : integerOf(arg) }
   switch (defname) {
     case 'as': {
       const type = (arg && 'TypeName' in arg && namesOf(arg.TypeName.names).at(-1)) || ''
@@ -88,18 +100,6 @@ function readOption({ defname, arg }: DefElem): Options {
         throw new SqlError('22023', 'sequence type must be smallint, integer, or bigint')
       return { type }
     }
-    case 'increment':
-      return { increment: integerOf(arg) }
-    case 'minvalue':
-      return { min: arg === undefined ? null : integerOf(arg) }
-    case 'maxvalue':
-      return { max: arg === undefined ? null : integerOf(arg) }
-    case 'start':
-      return { start: integerOf(arg) }
-    case 'restart':
-      return { restart: arg === undefined ? null : integerOf(arg) }
-    case 'cache':
-      return { cache: integerOf(arg) }
     case 'cycle':
       return { cycle: arg !== undefined && 'Boolean' in arg && arg.Boolean.boolval === true }
     case 'owned_by': {

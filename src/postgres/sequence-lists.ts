@@ -1,17 +1,25 @@
 /** What queries ask of a session: its facts, and the sequences that its user may see. */
+import { systemClock } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Definition } from '../catalogue/definition.ts'
 import { max63 } from '../ids/limits.ts'
 import { OidRegistry } from './oid-registry.ts'
-import { nowUs } from './postgres-time.ts'
 import type { SessionFacts } from './query/expression.ts'
 import type { Loaded, SequenceFacts, Wanted } from './query/snapshot.ts'
 import type { Asker } from './query-queue.ts'
 import type { Session } from './session.ts'
-import { pause } from './turn.ts'
+import { pacing, pause } from './turn.ts'
 
 /** The most sequences, and the most last values, that are loaded at a time. */
 const pageMax = 200
+
+/** PostgreSQL counts from here, in µs since 1970. */
+const epochUs = Date.UTC(2000, 0, 1) * 1000
+
+/** The time of this machine, in µs since 2000-01-01. */
+export function nowUs(): bigint {
+  return BigInt(Math.round(systemClock.wallUs() - epochUs))
+}
 
 /** The oids of the sequences that this process has shown. */
 const registry = new OidRegistry()
@@ -61,7 +69,7 @@ export async function load(
 ): Promise<void> {
   // The oids of sequences that this process has not shown are known once all are listed.
   if (isAll || oids.some((oid) => registry.nameOf(oid) === undefined)) await loadAll(session, give)
-  const pace = pacer()
+  const pace = pacing(session)
   for (const name of names) {
     await pace()
     const facts = await find(session, name)
@@ -95,12 +103,6 @@ async function loadAll(session: Session, give: (loaded: Loaded, isLast: boolean)
     signal.throwIfAborted()
   } while (after !== undefined)
   give({ found: [], isAll: true }, false)
-}
-
-/** Lets others run from time to time. */
-function pacer(): () => Promise<void> | undefined {
-  let count = 0
-  return () => (++count % pageMax === 0 ? pause() : undefined)
 }
 
 async function find({ caller }: Session, name: string): Promise<SequenceFacts | undefined> {

@@ -18,17 +18,17 @@ import type {
 } from 'libpg-query'
 import { type Direction, fetchFrom, moveFrom } from './cursors.ts'
 import { notSupported } from './errors.ts'
-import { nowUs } from './postgres-time.ts'
 import { keyOfName } from './prepared-statements.ts'
 import { typeNamedBy } from './query/expressions.ts'
 import { quoteIdentifier } from './query/quoting.ts'
 import { namesOf, refused } from './query/tree.ts'
+import { oids } from './query/types.ts'
 import { queryIn } from './query-text.ts'
 import { done, type Formats, type ParameterValue, type Result, writeRow } from './result.ts'
+import { nowUs } from './sequence-lists.ts'
 import { command, type PreparedStatement, type Session, type Statement } from './session.ts'
 import { unknownParameter } from './settings.ts'
 import { SqlError } from './sql-error.ts'
-import { types } from './values.ts'
 
 /** BEGIN and its kin. */
 export function readTransaction({
@@ -196,7 +196,7 @@ const showAll: Statement = {
 }
 
 function textColumns(...names: readonly string[]) {
-  return names.map((name) => ({ name, type: types.text }))
+  return names.map((name) => ({ name, type: oids.text }))
 }
 
 function shown(rows: readonly (readonly string[])[], formats: Formats = []): Result {
@@ -206,7 +206,7 @@ function shown(rows: readonly (readonly string[])[], formats: Formats = []): Res
     write: (output, row) =>
       writeRow(
         output,
-        rows[row]!.map(() => types.text),
+        rows[row]!.map(() => oids.text),
         formats,
         (column) => rows[row]![column]!,
       ),

@@ -4,34 +4,12 @@ import { binaryOfValue, valueOfBinary } from './query/binary.ts'
 import { valueOfText } from './query/text-input.ts'
 import { textOfValue } from './query/text-output.ts'
 import { refused } from './query/tree.ts'
-import { typeOf } from './query/types.ts'
+import { oids, typeOf } from './query/types.ts'
 import type { ObjectNames } from './query/values.ts'
 import { SqlError } from './sql-error.ts'
 
-/** Oids of types, by PostgreSQL's catalogue pg_type. */
-export const types = Object.freeze({
-  bool: 16,
-  name: 19,
-  int8: 20,
-  int2: 21,
-  int4: 23,
-  regproc: 24,
-  text: 25,
-  oid: 26,
-  unknown: 705,
-  bpchar: 1042,
-  varchar: 1043,
-  void: 2278,
-  regclass: 2205,
-})
-
-const texts: ReadonlySet<number> = new Set([
-  types.name,
-  types.text,
-  types.unknown,
-  types.bpchar,
-  types.varchar,
-])
+/** Types whose binary form is their text; 1042 is bpchar. */
+const texts: ReadonlySet<number> = new Set([oids.name, oids.text, oids.unknown, oids.varchar, 1042])
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** The size of a type in bytes; −1: it varies. */
@@ -89,7 +67,7 @@ export function integerOf(value: string | null): bigint {
 
 /** Whether the text form of a boolean means true. 22P02. */
 export function booleanOf(text: string): boolean {
-  return valueOfText(text, types.bool, plainOids) === true
+  return valueOfText(text, oids.bool, plainOids) === true
 }
 
 /** The format of a column or a parameter from the codes of Bind: none is text, one is for all. */
