@@ -6,7 +6,7 @@
  *  1. Both runs make the same calls in the same order: whether and how often a call is made depends on no result of a call.
  *  2. A statement that cannot promise this is refused before anything is drawn.
  */
-import type { FuncCall, Node, SelectStmt } from 'libpg-query'
+import type { A_Expr, FuncCall, SelectStmt, SubLink } from 'libpg-query'
 import { callFunction, drawRows } from './drawing.ts'
 import { readBare, readList, runList, uncast } from './drawing-lists.ts'
 import { encodeRows, resultOf } from './encoded-rows.ts'
@@ -51,7 +51,7 @@ export function compileDrawing(
     return { parameters: declared, columns, heldBytes, next, run: runList(list, columns) }
   }
   if (has(node, (kind) => kind === 'RangeVar')) throw refusedDrawing('in a query of tables')
-  demandPlain(node.SelectStmt)
+  demandPlain(node)
   const { tree, named } = withTextArguments(node, declared)
   // The text of a regclass names the sequence: it is no oid yet.
   const inner = Array.from({ length: Math.max(declared.length, ...named.keys()) }, (_, index) =>
@@ -153,62 +153,56 @@ function refusedDrawing(where: string): SqlError {
   )
 }
 
-/** Demands a query whose rows and calls do not depend on the results of the calls. */
-function demandPlain(select: SelectStmt): void {
+/** By kinds of nodes: the parts in which a call is made once, whatever the results of calls. */
+const plainParts: Readonly<Record<string, (body: never) => readonly string[]>> = {
+  SelectStmt: partsOfSelect,
+  RangeSubselect: () => ['subquery'],
+  RangeFunction: () => ['functions'],
+  List: () => ['items'],
+  ResTarget: () => ['val'],
+  TypeCast: () => ['arg'],
+  NullTest: () => ['arg'],
+  A_Indirection: () => ['arg'],
+  A_ArrayExpr: () => ['elements'],
+  RowExpr: () => ['args'],
+  A_Expr: ({ kind }: A_Expr) => (kind === 'AEXPR_OP' ? ['lexpr', 'rexpr'] : []),
+  SubLink: ({ subLinkType }: SubLink) =>
+    /^(?:ARRAY|EXPR)_SUBLINK$/.test(subLinkType ?? '') ? ['subselect'] : [],
+  FuncCall: partsOfCall,
+}
+
+function partsOfSelect(select: SelectStmt): readonly string[] {
   const { targetList, fromClause = [], whereClause, valuesLists, op, limitOption, ...others } = select
   const isPlain =
     op === 'SETOP_NONE' && limitOption === 'LIMIT_OPTION_DEFAULT' && Object.keys(others).length === 0
   // What draws in FROM is computed whole, whatever is made of it.
-  if (!isPlain && drawsIn([targetList, valuesLists, whereClause, others]))
-    throw refusedDrawing('with DISTINCT, GROUP BY, ORDER BY, LIMIT, WITH or UNION')
-  if (drawsIn(whereClause)) throw refusedDrawing('in WHERE')
-  if (fromClause.length > 1 && drawsIn(fromClause)) throw refusedDrawing('in joins')
-  for (const node of fromClause) if (drawsIn(node)) demandPlainSource(node)
-  for (const node of targetList ?? []) demandPlainValue(node)
-  for (const node of valuesLists ?? [])
-    for (const item of 'List' in node ? (node.List.items ?? []) : []) demandPlainValue(item)
+  const from = fromClause.length > 1 ? [] : ['fromClause']
+  return isPlain ? ['targetList', 'valuesLists', ...from] : from
 }
 
-function demandPlainSource(node: Node): void {
-  if ('RangeSubselect' in node) {
-    const { subquery } = node.RangeSubselect
-    if (subquery && 'SelectStmt' in subquery) return demandPlain(subquery.SelectStmt)
-  }
-  if (!('RangeFunction' in node)) throw refusedDrawing('in joins')
-  for (const each of node.RangeFunction.functions ?? [])
-    for (const call of 'List' in each ? (each.List.items ?? []) : []) demandPlainValue(call)
+function partsOfCall(call: FuncCall): readonly string[] {
+  const { agg_filter, agg_order, agg_distinct, over, funcname } = call
+  const isOdd = agg_filter || agg_order || agg_distinct || over || sets.has(namesOf(funcname).at(-1) ?? '')
+  return isDrawing(call) || isOdd ? [] : ['args']
 }
 
-/** Demands an expression that makes each of its calls once, whatever their results. */
-function demandPlainValue(node: Node | undefined): void {
-  if (node === undefined || !drawsIn(node)) return
-  if ('ResTarget' in node) return demandPlainValue(node.ResTarget.val)
-  if ('TypeCast' in node) return demandPlainValue(node.TypeCast.arg)
-  if ('NullTest' in node) return demandPlainValue(node.NullTest.arg)
-  if ('A_ArrayExpr' in node) return demandAll(node.A_ArrayExpr.elements)
-  if ('RowExpr' in node) return demandAll(node.RowExpr.args)
-  if ('A_Indirection' in node) return demandPlainValue(node.A_Indirection.arg)
-  if ('A_Expr' in node && node.A_Expr.kind === 'AEXPR_OP')
-    return demandAll([node.A_Expr.lexpr, node.A_Expr.rexpr])
-  if ('FuncCall' in node) return demandPlainCall(node.FuncCall)
-  if ('SubLink' in node && /^(?:ARRAY|EXPR)_SUBLINK$/.test(node.SubLink.subLinkType ?? '')) {
-    const { subselect } = node.SubLink
-    if (subselect && 'SelectStmt' in subselect) return demandPlain(subselect.SelectStmt)
-  }
-  throw refusedDrawing('in conditions')
+/** Demands that the rows and calls of nodes do not depend on the results of the calls. */
+function demandPlain(nodes: unknown): void {
+  for (const node of [nodes].flat())
+    for (const [kind, body] of Object.entries(node as Record<string, object>)) {
+      const parts = plainParts[kind]?.(body as never) ?? []
+      for (const [key, part] of Object.entries(body).filter(([, each]) => drawsIn(each))) {
+        if (!parts.includes(key)) throw refusedDrawing(places[kind] ?? 'in conditions')
+        demandPlain(part)
+      }
+    }
 }
 
-function demandAll(nodes: readonly (Node | undefined)[] = []): void {
-  for (const node of nodes) demandPlainValue(node)
-}
-
-function demandPlainCall(call: FuncCall): void {
-  const { args = [], agg_filter, agg_order, agg_distinct, over } = call
-  if (isDrawing(call)) {
-    if (drawsIn(args)) throw refusedDrawing('as arguments of each other')
-  } else if (agg_filter || agg_order || agg_distinct || over || sets.has(namesOf(call.funcname).at(-1) ?? ''))
-    throw refusedDrawing('in such a call')
-  else demandAll(args)
+/** Where a call is refused, by kinds of nodes. */
+const places: Readonly<Record<string, string>> = {
+  SelectStmt: 'with DISTINCT, GROUP BY, ORDER BY, LIMIT, WITH or UNION, in WHERE and in joins',
+  JoinExpr: 'in joins',
+  FuncCall: 'as arguments of such a call',
 }
 
 /**
