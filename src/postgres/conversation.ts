@@ -39,7 +39,8 @@ const allAsText: readonly number[] = []
 
 /** The conversation of one connection. */
 export class Conversation {
-  #isRefused = false
+  /** Whether a quota has refused a statement since `takeRefused`. */
+  isRefused = false
   readonly #session: Session
   readonly #host: ConversationHost
   readonly #frames: Frames
@@ -76,8 +77,8 @@ export class Conversation {
 
   /** Whether a quota has refused a statement since this was asked last. */
   takeRefused(): boolean {
-    const isRefused = this.#isRefused
-    this.#isRefused = false
+    const isRefused = this.isRefused
+    this.isRefused = false
     return isRefused
   }
 
@@ -327,7 +328,7 @@ export class Conversation {
     turns.spend(workBytes.error)
     this.#writer = undefined
     this.#writeNotices()
-    this.#isRefused ||= restsAfter(error)
+    this.isRefused ||= restsAfter(error)
     if (error instanceof FahaoError) {
       const { access } = this.#session.caller.session
       writeError(

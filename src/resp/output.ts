@@ -53,6 +53,11 @@ export class Output {
     return bytes
   }
 
+  /** Drops everything. */
+  clear(): void {
+    this.length = 0
+  }
+
   /** Takes back what `take` has returned as bytes, once nothing reads them. */
   giveBack(bytes: Buffer): void {
     if (bytes.buffer.byteLength !== slabBytes || this.#slabs.length === slabsMax) return
