@@ -195,20 +195,11 @@ export class Conversation {
     if (statement instanceof Promise) return statement.then(() => () => 'answered')
     this.#at++
     demandRunnable(this.#session, statement)
-    if (statement.next !== undefined) {
-      const run = takeOne(this.#session, statement.next)
-      if (run !== undefined) {
-        const { output } = this.#host
-        this.#host.totals.commands++
-        writeColumns(output, statement.columns!, () => 0)
-        output.idRow(run)
-        writeComplete(output, 'SELECT 1')
-        return this.#at >= script.length ? this.#runNext(script) : 'answered'
-      }
-    }
+    if (this.#drawOne(statement, 0, true))
+      return this.#at >= script.length ? this.#runNext(script) : 'answered'
     return this.#run(statement, [], allAsText, (result) => {
       const columns = columnsOf(this.#session, statement)
-      if (columns) writeColumns(this.#host.output, columns, () => 0)
+      if (columns) writeColumns(this.#host.output, columns)
       this.#send(new ResultWriter(result))
     })
   }
@@ -255,7 +246,10 @@ export class Conversation {
       this.#send(writer)
       return 'answered'
     }
-    if (statement.next !== undefined && this.#executeNext(portal, statement.next)) return 'answered'
+    if (this.#drawOne(statement, formatAt(portal.formats, 0), false)) {
+      portal.writer = ResultWriter.over
+      return 'answered'
+    }
     if (columnsOf(this.#session, statement) !== portal.columns)
       throw new SqlError('0A000', 'cached plan must not change result type')
     return this.#run(statement, portal.values, portal.formats, (result) => {
@@ -279,16 +273,16 @@ export class Conversation {
       )
   }
 
-  /** Executes a statement that gives the next id of a generator in use. */
-  #executeNext(portal: Portal, name: string): boolean {
-    const run = takeOne(this.#session, name)
+  /** Carries out a statement that gives the next id of a generator in use. Whether it is one. @param isTold columns come first */
+  #drawOne({ next, columns = [] }: Statement, format: number, isTold: boolean): boolean {
+    const run = next === undefined ? undefined : takeOne(this.#session, next)
     if (run === undefined) return false
     const { output, totals } = this.#host
     totals.commands++
-    if (formatAt(portal.formats, 0) === 0) output.idRow(run)
+    if (isTold) writeColumns(output, columns)
+    if (format === 0) output.idRow(run)
     else output.binaryIdRow(run)
     writeComplete(output, 'SELECT 1')
-    portal.writer = ResultWriter.over
     return true
   }
 

@@ -19,7 +19,8 @@ const columnBytes = 128
 const textBytes = 16
 
 /** A cursor. Its position is the number of its present row, from 1; 0 is before the first, and count + 1 behind the last. */
-export type Cursor = CursorFacts & {
+export type Cursor = {
+  readonly facts: CursorFacts
   readonly columns: readonly Column[]
   /** Its rows as text. */
   readonly result: Result
@@ -55,7 +56,7 @@ export class Cursors {
 
   /** Adds a cursor. Throws as `demandFree`, and 54000 if the cursors would hold too many rows or bytes. */
   add(cursor: Cursor): void {
-    this.demandFree(cursor.name)
+    this.demandFree(cursor.facts.name)
     let rows = cursor.result.count
     for (const { result } of this.#byName.values()) rows += result.count
     if (rows > rowsMax)
@@ -66,12 +67,12 @@ export class Cursors {
         `the cursors of a connection hold at most ${heldBytesMax} bytes; close some, or select less`,
       )
     cursor.serial = ++this.#added
-    this.#byName.set(cursor.name, cursor)
+    this.#byName.set(cursor.facts.name, cursor)
   }
 
-  /** All of them. */
-  all(): Iterable<Cursor> {
-    return this.#byName.values()
+  /** All of them, as pg_cursors shows them. */
+  all(): CursorFacts[] {
+    return [...this.#byName.values()].map(({ facts }) => facts)
   }
 
   /** The cursor of this name, if there is one. */
@@ -107,12 +108,12 @@ export class Cursors {
 
   /** The transaction is committed. */
   endTransaction(): void {
-    for (const [name, { isHeld }] of this.#byName) if (!isHeld) this.#byName.delete(name)
+    for (const [name, { facts }] of this.#byName) if (!facts.isHeld) this.#byName.delete(name)
   }
 }
 
-function heldBytesOf({ result, text, columns }: Cursor): number {
-  return (result.heldBytes ?? 0) + text.length * textBytes + columns.length * columnBytes
+function heldBytesOf({ result, facts, columns }: Cursor): number {
+  return (result.heldBytes ?? 0) + facts.text.length * textBytes + columns.length * columnBytes
 }
 
 /** FETCH: the rows in this direction. Moves the cursor. Throws 55000 for a way back that NO SCROLL has closed. */
@@ -182,8 +183,8 @@ function walk(cursor: Cursor, count: number): number[] {
   return rows
 }
 
-function demandWay({ isForward }: Cursor, by: number): void {
-  if (isForward && by < 0)
+function demandWay({ facts }: Cursor, by: number): void {
+  if (facts.isForward && by < 0)
     throw new SqlError('55000', 'cursor can only scan forward', {
       hint: 'Declare it with SCROLL option to enable backward scan.',
     })

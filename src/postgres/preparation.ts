@@ -152,7 +152,7 @@ export class Preparation {
   #writeColumns(columns: readonly Column[] | undefined, formats: readonly number[]): void {
     const { output } = this.#host
     if (columns === undefined) output.empty('n')
-    else writeColumns(output, columns, (index) => formatAt(formats, index))
+    else writeColumns(output, columns, formats)
   }
 
   /** Close. */

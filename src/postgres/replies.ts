@@ -2,9 +2,9 @@
 import type { FahaoError } from '../base/errors.ts'
 import { detailsOf, sqlStateOf } from './errors.ts'
 import type { Output } from './output.ts'
-import type { Column } from './result.ts'
+import type { Column, Formats } from './result.ts'
 import type { SqlErrorDetails } from './sql-error.ts'
-import { sizeOfType } from './values.ts'
+import { formatAt, sizeOfType } from './values.ts'
 
 /** How serious an error or a notice is. FATAL ends the connection. */
 export type Severity = 'ERROR' | 'FATAL' | 'WARNING' | 'NOTICE'
@@ -38,12 +38,8 @@ function writeReport(
   output.end()
 }
 
-/** RowDescription. `formatOf`: 0 is text, 1 is binary. */
-export function writeColumns(
-  output: Output,
-  columns: readonly Column[],
-  formatOf: (index: number) => number,
-): void {
+/** RowDescription. */
+export function writeColumns(output: Output, columns: readonly Column[], formats: Formats = []): void {
   output.begin('T')
   output.count(columns.length)
   for (const [index, { name, type, modifier = -1, source }] of columns.entries()) {
@@ -53,7 +49,7 @@ export function writeColumns(
     output.oid(type)
     output.int16(sizeOfType(type))
     output.int32(modifier)
-    output.int16(formatOf(index))
+    output.int16(formatAt(formats, index))
   }
   output.end()
 }

@@ -20,55 +20,43 @@ import { compile } from './statements.ts'
 import { workOf } from './turn.ts'
 import { bytesToText } from './values.ts'
 
-class CompiledSource implements Source {
-  readonly text: string
-  readonly #host: ConversationHost
+/**
+ * A statement of a text. @param before the characters before it in the whole text
+ * @param tree its tree as JSON, if it is too long for this thread to parse
+ */
+function sourceOf(host: ConversationHost, text: string, before: number, tree?: string): Source {
   /** The statement, once it is compiled without types that a client has given. */
-  #compiled: Statement | undefined
-  /** The characters before it in the whole text. */
-  readonly #before: number
-  /** Its tree as JSON, if it is too long for this thread to parse. */
-  readonly #tree: string | undefined
-
-  constructor(host: ConversationHost, text: string, before: number, tree?: string) {
-    this.#host = host
-    this.text = text
-    this.#before = before
-    this.#tree = tree
-  }
-
-  get heldBytes(): number {
-    return bytesOf(this.text, false) + (this.#tree?.length ?? 0) + (this.#compiled?.heldBytes ?? 0)
-  }
-
-  compile(session: Session, declared: readonly number[] = []): Statement | Promise<Statement> {
-    const host = this.#host
-    const isOpen = declared.every((type) => type === 0)
-    if (isOpen && this.#compiled !== undefined) return this.#compiled
-    const keep = (statement: Statement) => {
-      if (isOpen) this.#compiled = statement
-      return statement
-    }
-    const startUs = systemClock.monoUs()
-    try {
-      const statement = compile(this.#read(), isOpen ? [] : declared, host, session)
-      if (!(statement instanceof Promise)) return keep(statement)
-      return statement.then(keep, (error) => {
-        throw moved(error, this.#before)
-      })
-    } catch (error) {
-      throw moved(error, this.#before)
-    } finally {
-      host.turns.spend(workOf(systemClock.monoUs() - startUs))
-    }
-  }
-
-  #read(): Read {
-    const { text } = this
-    if (this.#tree !== undefined) return { text, node: JSON.parse(this.#tree) }
+  let kept: Statement | undefined
+  const read = (): Read => {
+    if (tree !== undefined) return { text, node: JSON.parse(tree) }
     // Longer ones are queries of the thread of queries.
-    if (!isShort(text)) return { text, node: longQuery }
-    return { text, node: parse(text)[0]!.node }
+    return { text, node: isShort(text) ? parse(text)[0]!.node : longQuery }
+  }
+  const fail = (error: unknown): never => {
+    throw moved(error, before)
+  }
+  return {
+    text,
+    get heldBytes() {
+      return bytesOf(text, false) + (tree?.length ?? 0) + (kept?.heldBytes ?? 0)
+    },
+    compile(session, declared = []) {
+      const isOpen = declared.every((type) => type === 0)
+      if (isOpen && kept !== undefined) return kept
+      const keep = (statement: Statement) => {
+        if (isOpen) kept = statement
+        return statement
+      }
+      const startUs = systemClock.monoUs()
+      try {
+        const statement = compile(read(), isOpen ? [] : declared, host, session)
+        return statement instanceof Promise ? statement.then(keep, fail) : keep(statement)
+      } catch (error) {
+        return fail(error)
+      } finally {
+        host.turns.spend(workOf(systemClock.monoUs() - startUs))
+      }
+    },
   }
 }
 
@@ -104,7 +92,7 @@ function sourcesOf(host: ConversationHost, text: string, places: readonly Place[
   return places.map(({ from, to, tree }) => {
     before += charactersIn(text.slice(at, from))
     at = from
-    return new CompiledSource(host, text.slice(from, to), before, tree)
+    return sourceOf(host, text.slice(from, to), before, tree)
   })
 }
 

@@ -39,13 +39,7 @@ export function factsOf(session: Session): SessionFacts {
       return settings.all()
     },
     get cursors() {
-      return [...cursors.all()].map(({ name, text, isHeld, isForward, sinceUs }) => ({
-        name,
-        text,
-        isHeld,
-        isForward,
-        sinceUs,
-      }))
+      return cursors.all()
     },
   }
 }

@@ -27,7 +27,7 @@ import { queryIn } from './query-text.ts'
 import { done, type Formats, type ParameterValue, type Result, writeRow } from './result.ts'
 import { nowUs } from './sequence-lists.ts'
 import { command, type PreparedStatement, type Session, type Statement } from './session.ts'
-import { unknownParameter } from './settings.ts'
+import { nameOfParameter, unknownParameter } from './settings.ts'
 import { SqlError } from './sql-error.ts'
 
 /** BEGIN and its kin. */
@@ -171,7 +171,7 @@ export function readShow({ name = '' }: VariableShowStmt): Statement {
   return {
     parameters: [],
     // Names of parameters are the same in each session, but for those that a session has made.
-    columns: textColumns(columnNames.get(name.toLowerCase()) ?? name),
+    columns: textColumns(nameOfParameter(name)),
     run({ settings }, _, formats) {
       const value = settings.get(name)
       if (value === undefined) throw unknownParameter(name)
@@ -179,11 +179,6 @@ export function readShow({ name = '' }: VariableShowStmt): Statement {
     },
   }
 }
-
-/** The names that have capital letters. */
-const columnNames: ReadonlyMap<string, string> = new Map(
-  ['DateStyle', 'IntervalStyle', 'TimeZone'].map((name) => [name.toLowerCase(), name]),
-)
 
 const showAll: Statement = {
   parameters: [],
@@ -249,7 +244,6 @@ export function readDeclare(
     throw notSupported('BINARY cursors are not supported', 'Ask for binary values in Bind.')
   const isForward = (options & option.noScroll) !== 0
   const isHeld = (options & option.hold) !== 0
-  const declared = { name, text: text.trim(), isForward, isHeld }
   const query = compileQuery()
   const declare = ({ columns = [], parameters, heldBytes, run }: Statement): Statement => ({
     parameters,
@@ -262,7 +256,8 @@ export function readDeclare(
       // Before ids are drawn.
       cursors.demandFree(name)
       const keep = (result: Result) => {
-        cursors.add({ ...declared, sinceUs: nowUs(), columns, result, position: 0, serial: 0 })
+        const facts = { name, text: text.trim(), isForward, isHeld, sinceUs: nowUs() }
+        cursors.add({ facts, columns, result, position: 0, serial: 0 })
         return done('DECLARE CURSOR')
       }
       const result = run(session, values)

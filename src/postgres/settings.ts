@@ -101,7 +101,7 @@ const dateStyle = (given: string, name: string): string => {
 }
 
 /** PostgreSQL's version that drivers choose their behaviour by. */
-export const postgresVersion = '15.0'
+const postgresVersion = '15.0'
 /** The same as a number. */
 const versionNumber = '150000'
 
@@ -147,6 +147,11 @@ const written: readonly Parameter[] = [
 const parameters: ReadonlyMap<string, Parameter> = new Map(
   written.map((each) => [each.name.toLowerCase(), each]),
 )
+
+/** The name of a parameter as the server writes it. */
+export function nameOfParameter(name: string): string {
+  return parameters.get(name.toLowerCase())?.name ?? name
+}
 
 /** What the parameters say of the server and the session. */
 export type ServerFacts = { readonly version: string; readonly user: string }
@@ -211,11 +216,6 @@ export class SessionSettings {
   milliseconds(name: string): number {
     const [, number = '0', unit = 'ms'] = /^(\d+)(\w+)?$/.exec(this.get(name) ?? '') ?? []
     return Number(number) * units[unit]!
-  }
-
-  /** The name as the server writes it. */
-  nameOf(name: string): string {
-    return parameters.get(name.toLowerCase())?.name ?? name.toLowerCase()
   }
 
   /** The parameters of the connection's first message. Throws for one that is unknown, or if they are too many. */
