@@ -7,6 +7,7 @@
  *     its answer.
  */
 import { parentPort } from 'node:worker_threads'
+import { Generations } from '../base/generations.ts'
 import { encodeRows } from './encoded-rows.ts'
 import { loadParser, parse } from './parser.ts'
 import { type Analysed, analyseStatement, runStatement } from './query/evaluate.ts'
@@ -29,8 +30,8 @@ import type {
 const port = parentPort!
 /** Above it the memory of the parser, which never shrinks, has grown too much, in bytes. */
 const growthMax = 67_108_864
-/** The most analysed queries that are kept, and the most characters of their texts together. */
-const kept = { countMax: 200, charactersMax: 1_048_576 }
+/** The most characters of the texts of analysed queries that are kept, and the characters that a query itself counts for. */
+const kept = { charactersMax: 524_288, characters: 5000 }
 
 type Run = Extract<Request, { type: 'run' }>
 /** The run that waits for sequences. */
@@ -38,8 +39,7 @@ type Job = { readonly id: number; readonly run: Run; readonly snapshot: Snapshot
 
 await loadParser()
 const startBytes = process.memoryUsage().external
-const known = new Map<string, Analysed>()
-let knownCharacters = 0
+const known = new Generations<string, Analysed>(kept.charactersMax, (_, key) => key.length + kept.characters)
 let job: Job | undefined
 port.on('message', receive)
 port.postMessage('ready' satisfies FromWorker)
@@ -103,20 +103,10 @@ function describe(text: string, declared: readonly number[]): Described {
 function analysedOf(text: string, declared: readonly number[]): Analysed {
   const key = `${declared} ${text}`
   const found = known.get(key)
-  if (found !== undefined) {
-    known.delete(key)
-    known.set(key, found)
-    return found
-  }
+  if (found !== undefined) return found
   const node = queryIn(parse(text)[0]!.node)!
   const analysed = analyseStatement(node, declared, text)
-  known.set(key, analysed)
-  knownCharacters += key.length
-  for (const old of known.keys()) {
-    if (old === key || (known.size <= kept.countMax && knownCharacters <= kept.charactersMax)) break
-    known.delete(old)
-    knownCharacters -= old.length
-  }
+  known.add(key, analysed)
   return analysed
 }
 

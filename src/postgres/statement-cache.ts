@@ -5,6 +5,7 @@
  *  1. What is cached follows from the bytes alone, and holds nothing of a session or a user.
  *  2. What is cached takes at most about 2 × `generationBytesMax` + `scriptBytesMax`.
  */
+import { Generations } from '../base/generations.ts'
 import type { Session, Statement } from './session.ts'
 import { bytesOf } from './statement-size.ts'
 
@@ -30,32 +31,21 @@ export type Script = readonly Source[]
 
 /** The cache of one server. */
 export class StatementCache {
-  #young = new Map<string, Script>()
-  #youngBytes = 0
-  #old: ReadonlyMap<string, Script> = new Map()
+  readonly #scripts = new Generations<string, Script>(generationBytesMax, bytesTaken)
 
   /** The statements of the text whose bytes are this Latin-1 text. */
   get(bytes: string): Script | undefined {
-    const found = this.#young.get(bytes)
-    if (found !== undefined) return found
-    const aged = this.#old.get(bytes)
-    if (aged !== undefined) this.add(bytes, aged)
-    return aged
+    return this.#scripts.get(bytes)
   }
 
-  /** Adds a text. A full young generation becomes the old one; what was only in the old one before is removed. */
+  /** Adds a text, unless it is long. */
   add(bytes: string, script: Script): void {
-    if (bytes.length > cachedBytesMax) return
-    let heldBytes = bytes.length + entryBytes
-    // Their statements are compiled later: what they may take at the most.
-    for (const { text } of script) heldBytes += bytesOf(text, true)
-    if (heldBytes > scriptBytesMax) return
-    if (this.#youngBytes >= generationBytesMax) {
-      this.#old = this.#young
-      this.#young = new Map()
-      this.#youngBytes = 0
-    }
-    this.#young.set(bytes, script)
-    this.#youngBytes += heldBytes
+    if (bytes.length <= cachedBytesMax && bytesTaken(script, bytes) <= scriptBytesMax)
+      this.#scripts.add(bytes, script)
   }
+}
+
+/** What statements may take at the most: they are compiled later. */
+function bytesTaken(script: Script, bytes: string): number {
+  return script.reduce((sum, { text }) => sum + bytesOf(text, true), bytes.length + entryBytes)
 }

@@ -8,6 +8,7 @@
  *  3. At most 2 × `generationMax` are cached, and `recentMax` for each connection, of at most `cachedBytesMax` each.
  */
 import type { Access } from '../auth/access.ts'
+import { Generations } from '../base/generations.ts'
 import type { DirectIssuer } from '../commands/command.ts'
 import type { ResolvedRequest } from '../commands/table.ts'
 
@@ -22,30 +23,10 @@ export type CachedRequest = {
   readonly resolved: ResolvedRequest
 }
 
-/** The requests of all connections of a server. */
-export class RequestCache {
-  #young = new Map<string, CachedRequest>()
-  #old: ReadonlyMap<string, CachedRequest> = new Map()
-
-  /** The request whose bytes are this Latin-1 text. */
-  get(text: string): CachedRequest | undefined {
-    const request = this.#young.get(text)
-    if (request !== undefined) return request
-    const aged = this.#old.get(text)
-    if (aged !== undefined) this.add(text, aged)
-    return aged
-  }
-
-  /**
-   * Adds a request. A full young generation becomes the old one; requests that were only in the old one before are
-   * removed.
-   */
-  add(text: string, request: CachedRequest): void {
-    if (this.#young.size >= generationMax) {
-      this.#old = this.#young
-      this.#young = new Map()
-    }
-    this.#young.set(text, request)
+/** The requests of all connections of a server, by their bytes as Latin-1 text. */
+export class RequestCache extends Generations<string, CachedRequest> {
+  constructor() {
+    super(generationMax)
   }
 }
 
