@@ -21,7 +21,7 @@ import { FatalError, protocolViolation } from './errors.ts'
 import { Frames, MessageReader } from './frames.ts'
 import type { ConversationHost } from './host.ts'
 import { writeError, writeReady, writeSetting } from './replies.ts'
-import { nameInLists, Session } from './session.ts'
+import { Session } from './session.ts'
 import { SqlError } from './sql-error.ts'
 import { readStart, type StartMessage, startBytesMax } from './startup.ts'
 import { bytesToText } from './values.ts'
@@ -202,7 +202,6 @@ export class Dialogue {
     this.#session.access = permitted
     const session = new Session(inProcess.caller(this.#session), { user, database }, { version }, limits)
     session.settings.start(settings)
-    this.#session.name = nameInLists(session.settings.get('application_name') ?? '')
     output.begin('R')
     output.int32(0)
     output.end()

@@ -96,7 +96,8 @@ export class Session {
   readonly cursors = new Cursors()
   readonly portals = new Map<string, Portal>()
   readonly #notices: Notice[] = []
-  readonly #reports = new Map<string, string>()
+  /** `changes` of the settings when the client was told the newest values. */
+  #toldChanges = -1
   /** The newest value of each reported parameter that the client has been told. */
   readonly #told = new Map<string, string>()
 
@@ -104,11 +105,7 @@ export class Session {
     this.caller = caller
     this.login = login
     this.prepared = new PreparedStatements(limits)
-    const facts = { ...server, user: login.user }
-    this.settings = new SessionSettings(facts, (name, value) => {
-      this.#reports.set(name, value)
-      if (name === 'application_name') caller.session.name = nameInLists(value)
-    })
+    this.settings = new SessionSettings({ ...server, user: login.user })
     this.transaction = new Transaction(
       this.settings,
       this.cursors,
@@ -129,11 +126,14 @@ export class Session {
 
   /** The reported parameters whose values the client does not know: at first all of them. */
   takeReports(): readonly (readonly [name: string, value: string])[] {
-    if (this.#told.size > 0 && this.#reports.size === 0) return []
-    const candidates = this.#told.size === 0 ? this.settings.reported() : this.#reports
-    const reports = [...candidates].filter(([name, value]) => this.#told.get(name) !== value)
-    for (const [name, value] of reports) this.#told.set(name, value)
-    this.#reports.clear()
+    const { changes } = this.settings
+    if (changes === this.#toldChanges) return []
+    this.#toldChanges = changes
+    const reports = [...this.settings.reported()].filter(([name, value]) => this.#told.get(name) !== value)
+    for (const [name, value] of reports) {
+      this.#told.set(name, value)
+      if (name === 'application_name') this.caller.session.name = nameInLists(value)
+    }
     return reports
   }
 
@@ -148,6 +148,6 @@ export class Session {
 }
 
 /** The name of an application as lists of connections show it, which have spaces between their fields. */
-export function nameInLists(name: string): string {
+function nameInLists(name: string): string {
   return name.slice(0, 64).replaceAll(/[^!-~]/g, '_')
 }

@@ -7,7 +7,7 @@
  *  1. What a transaction has set is undone when it rolls back; what it has set with LOCAL, when it ends.
  *  2. At most `customMax` values differ from their defaults, of at most `valueMax` characters each; names that are the
  *     client's own have at most `nameMax`.
- *  3. Each change of a reported parameter is reported once, with its new value.
+ *  3. `changes` grows with each change of a value.
  */
 import { SqlError } from './sql-error.ts'
 
@@ -168,7 +168,8 @@ export type SettingsMark = {
 
 /** The parameters of one session. */
 export class SessionSettings {
-  readonly #report: (name: string, value: string) => void
+  /** How often values may have changed. */
+  changes = 0
   /** Values of the server, and of the connection's first message, which RESET goes back to. */
   readonly #initial: Map<string, string>
   /** What was set for the session, and what holds now. Neither map changes once it is here. */
@@ -176,12 +177,11 @@ export class SessionSettings {
   #current: Values = new Map()
   #heldBytes = 0
 
-  constructor(server: ServerFacts, report: (name: string, value: string) => void) {
+  constructor(server: ServerFacts) {
     this.#initial = new Map([
       ['server_version', `${postgresVersion} (Fahao ${server.version})`],
       ['session_authorization', server.user],
     ])
-    this.#report = report
   }
 
   /** About how much memory the values take that were set, in bytes. */
@@ -189,7 +189,7 @@ export class SessionSettings {
     return this.#heldBytes
   }
 
-  /** The parameters that clients are told at the start. */
+  /** The parameters of which clients are told each change. */
   *reported(): Iterable<readonly [name: string, value: string]> {
     for (const { name, reported } of parameters.values()) if (reported) yield [name, this.get(name)!]
   }
@@ -229,12 +229,10 @@ export class SessionSettings {
   /** SET; undefined: to the default. `local`: until the transaction ends. */
   set(name: string, given: string | undefined, isLocal = false): void {
     const key = name.toLowerCase()
-    const before = this.get(key)
     const value = given === undefined ? this.#default(name) : this.#checked(name, given)
     this.#current = changed(this.#current, key, value)
     if (!isLocal) this.#session = changed(this.#session, key, value)
     this.#count()
-    this.#tell(key, before)
   }
 
   /** RESET ALL. */
@@ -259,21 +257,14 @@ export class SessionSettings {
 
   #go(session: Values, current: Values): void {
     if (session === this.#session && current === this.#current) return
-    const before = [...this.reported()]
     this.#session = session
     this.#current = current
     this.#count()
-    for (const [name, value] of before) this.#tell(name.toLowerCase(), value)
   }
 
   #count(): void {
+    this.changes++
     this.#heldBytes = heldBytesOf(this.#session) + heldBytesOf(this.#current)
-  }
-
-  #tell(key: string, before: string | undefined): void {
-    const parameter = parameters.get(key)
-    const value = this.get(key)
-    if (parameter?.reported && value !== before) this.#report(parameter.name, value!)
   }
 
   #default(name: string): undefined {
