@@ -49,3 +49,8 @@ export function writeRow(
     output.value(encoded(valueAt(column), type, formatAt(formats, column)))
   output.end()
 }
+
+/** Goes on with a value: at once, unless it is a promise. */
+export function after<T, U>(value: T | Promise<T>, next: (value: T) => U | Promise<U>): U | Promise<U> {
+  return value instanceof Promise ? value.then(next) : next(value)
+}

@@ -10,7 +10,7 @@ import { systemClock } from '../base/clock.ts'
 import type { ConversationHost } from './host.ts'
 import { charactersIn, moved, parse } from './parser.ts'
 import type { Read } from './query-text.ts'
-import type { Column } from './result.ts'
+import { after, type Column } from './result.ts'
 import { askerOf } from './sequence-lists.ts'
 import type { Session, Statement } from './session.ts'
 import { SqlError } from './sql-error.ts'
@@ -103,13 +103,11 @@ export function onlyStatement(
   session: Session,
   declared: readonly number[],
 ): Statement | undefined | Promise<Statement | undefined> {
-  const script = scriptOf(host, bytes, session)
-  const compileOne = (sources: Script) => {
+  return after(scriptOf(host, bytes, session), (sources) => {
     if (sources.length > 1)
       throw new SqlError('42601', 'cannot insert multiple commands into a prepared statement')
     return sources[0]?.compile(session, declared)
-  }
-  return script instanceof Promise ? script.then(compileOne) : compileOne(script)
+  })
 }
 
 /** The columns that a statement gives in a session; undefined: it gives no rows. */

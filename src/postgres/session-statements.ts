@@ -24,7 +24,7 @@ import { quoteIdentifier } from './query/quoting.ts'
 import { namesOf, refused } from './query/tree.ts'
 import { oids } from './query/types.ts'
 import { queryIn } from './query-text.ts'
-import { done, type Formats, type ParameterValue, type Result, writeRow } from './result.ts'
+import { after, done, type Formats, type ParameterValue, type Result, writeRow } from './result.ts'
 import { nowUs } from './sequence-lists.ts'
 import { command, type PreparedStatement, type Session, type Statement } from './session.ts'
 import { nameOfParameter, unknownParameter } from './settings.ts'
@@ -244,7 +244,6 @@ export function readDeclare(
     throw notSupported('BINARY cursors are not supported', 'Ask for binary values in Bind.')
   const isForward = (options & option.noScroll) !== 0
   const isHeld = (options & option.hold) !== 0
-  const query = compileQuery()
   const declare = ({ columns = [], parameters, heldBytes, run }: Statement): Statement => ({
     parameters,
     columns: undefined,
@@ -255,16 +254,14 @@ export function readDeclare(
         throw new SqlError('25P01', 'DECLARE CURSOR can only be used in transaction blocks')
       // Before ids are drawn.
       cursors.demandFree(name)
-      const keep = (result: Result) => {
+      return after(run(session, values), (result) => {
         const facts = { name, text: text.trim(), isForward, isHeld, sinceUs: nowUs() }
         cursors.add({ facts, columns, result, position: 0, serial: 0 })
         return done('DECLARE CURSOR')
-      }
-      const result = run(session, values)
-      return result instanceof Promise ? result.then(keep) : keep(result)
+      })
     },
   })
-  return query instanceof Promise ? query.then(declare) : declare(query)
+  return after(compileQuery(), declare)
 }
 
 /** FETCH and MOVE. */
@@ -304,7 +301,6 @@ export function readPrepare(
   if (queryIn({ PrepareStmt: prepare }) === undefined) throw refused('PREPARE of such a statement')
   const { name = '', argtypes = [] } = prepare
   const given = argtypes.map(typeOf)
-  const query = compileQuery(given)
   const preparing = (statement: Statement): Statement => {
     const count = Math.max(given.length, statement.parameters.length)
     const types = Array.from({ length: count }, (_, index) => given[index] || statement.parameters[index]!)
@@ -312,7 +308,7 @@ export function readPrepare(
     const prepared = { statement, types, bytes: Buffer.byteLength(text), heldBytes }
     return { ...command('PREPARE', (session) => session.prepared.add(keyOfName(name), prepared)), heldBytes }
   }
-  return query instanceof Promise ? query.then(preparing) : preparing(query)
+  return after(compileQuery(given), preparing)
 }
 
 /** The oid of a type. A length changes nothing of a parameter. */

@@ -4,7 +4,7 @@ import { Cursors } from './cursors.ts'
 import { DrawnIds } from './drawn-ids.ts'
 import { type PreparedLimits, PreparedStatements } from './prepared-statements.ts'
 import type { Severity } from './replies.ts'
-import { type Column, done, type Formats, type ParameterValue, type Result } from './result.ts'
+import { after, type Column, done, type Formats, type ParameterValue, type Result } from './result.ts'
 import type { ResultWriter } from './result-writer.ts'
 import { type ServerFacts, SessionSettings } from './settings.ts'
 import { Transaction } from './transaction.ts'
@@ -42,8 +42,7 @@ export function command(
     ...options,
     run(session) {
       if (typeof tag !== 'string') return done(tag(session))
-      const acting = act(session)
-      return acting === undefined ? done(tag) : acting.then(() => done(tag))
+      return after(act(session), () => done(tag))
     },
   }
 }
