@@ -1,4 +1,4 @@
-/** setval, ALTER SEQUENCE … RESTART and `SELECT … FROM sequence`: where a sequence stands, and how it is moved forward. */
+/** setval and ALTER SEQUENCE … RESTART: how a sequence is moved forward. */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Definition } from '../catalogue/definition.ts'
 import { refuseJump } from '../catalogue/floor.ts'
@@ -97,18 +97,4 @@ function between(name: string, value: bigint, stride: bigint, offset: bigint): S
     notInState,
     `the ids of "${name}" are ${stride} apart and ${value} is none of them; the nearest are ${before} and ${before + stride}`,
   )
-}
-
-/** What `SELECT last_value, log_cnt, is_called FROM name` gives. 42P01. */
-export async function stateOf(
-  session: Session,
-  name: string,
-): Promise<{ readonly last: string; readonly isCalled: boolean }> {
-  const { caller } = session
-  caller.demand('GET', name)
-  const { start = 1n } = await definitionOf(session, name)
-  const newest = await caller.run('GET', name)
-  if (typeof newest === 'string') return { last: newest, isCalled: true }
-  const floor = await caller.floor(name)
-  return { last: String(floor > start ? floor : start), isCalled: false }
 }
