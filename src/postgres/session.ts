@@ -89,7 +89,7 @@ export class Session {
   readonly caller: Caller
   readonly login: Login
   readonly settings: SessionSettings
-  readonly transaction: Transaction
+  readonly transaction = new Transaction(this)
   readonly drawn = new DrawnIds()
   readonly prepared: PreparedStatements<PreparedStatement>
   readonly cursors = new Cursors()
@@ -105,12 +105,6 @@ export class Session {
     this.login = login
     this.prepared = new PreparedStatements(limits)
     this.settings = new SessionSettings({ ...server, user: login.user })
-    this.transaction = new Transaction(
-      this.settings,
-      this.cursors,
-      (sqlState, message) => this.notice('WARNING', sqlState, message),
-      () => this.portals.clear(),
-    )
   }
 
   /** Tells the client something beside the result of a statement. */

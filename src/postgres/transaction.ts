@@ -15,8 +15,13 @@ const savepointsMax = 1000
 /** About what a savepoint takes, and each character of its name, in bytes. */
 const heldPer = Object.freeze({ savepoint: 320, character: 2 })
 
-/** What a statement tells the client beside its result. */
-export type Warn = (sqlState: string, message: string) => void
+/** What takes part in transactions. */
+export interface Transacted {
+  readonly settings: SessionSettings
+  readonly cursors: Cursors
+  readonly portals: { clear(): void }
+  notice(severity: 'WARNING', sqlState: string, message: string): void
+}
 
 /** What a transaction goes back to. */
 type Mark = { readonly settings: SettingsMark; readonly closeOthers: () => void }
@@ -25,20 +30,13 @@ type Savepoint = Mark & { readonly name: string }
 /** The transaction block of one session. */
 export class Transaction {
   status: 'I' | 'T' | 'E' = 'I'
-  readonly #settings: SessionSettings
-  readonly #cursors: Cursors
-  readonly #warn: Warn
-  readonly #onEnd: () => void
+  readonly #session: Transacted
   /** Where the block began. */
   #start: Mark | undefined
   #savepoints: Savepoint[] = []
 
-  /** @param onEnd called when a block has ended. */
-  constructor(settings: SessionSettings, cursors: Cursors, warn: Warn, onEnd: () => void) {
-    this.#settings = settings
-    this.#cursors = cursors
-    this.#warn = warn
-    this.#onEnd = onEnd
+  constructor(session: Transacted) {
+    this.#session = session
   }
 
   /** About how much memory the values take that it goes back to, and its savepoints, in bytes. */
@@ -66,8 +64,8 @@ export class Transaction {
   commit(chain: boolean): string {
     if (this.status === 'E') return this.rollback(chain)
     if (this.status === 'I') this.#outside(chain)
-    else this.#cursors.endTransaction()
-    this.#settings.endTransaction()
+    else this.#session.cursors.endTransaction()
+    this.#session.settings.endTransaction()
     this.#end(chain)
     return 'COMMIT'
   }
@@ -113,6 +111,10 @@ export class Transaction {
     this.#warn('25P01', 'there is no transaction in progress')
   }
 
+  #warn(sqlState: string, message: string): void {
+    this.#session.notice('WARNING', sqlState, message)
+  }
+
   #demandBlock(statement: string): void {
     if (this.status === 'I')
       throw new SqlError('25P01', `${statement} can only be used in transaction blocks`)
@@ -125,16 +127,16 @@ export class Transaction {
   }
 
   #mark(): Mark {
-    return { settings: this.#settings.mark(), closeOthers: this.#cursors.mark() }
+    return { settings: this.#session.settings.mark(), closeOthers: this.#session.cursors.mark() }
   }
 
   #goBack({ settings, closeOthers }: Mark): void {
-    this.#settings.restore(settings)
+    this.#session.settings.restore(settings)
     closeOthers()
   }
 
   #end(chain: boolean): void {
-    this.#onEnd()
+    this.#session.portals.clear()
     this.status = 'I'
     this.#savepoints = []
     this.#start = undefined
