@@ -229,7 +229,7 @@ export class Conversation {
 
   #execute(): Step {
     const reader = new MessageReader(this.#frames)
-    const portal = this.#preparation.portal('P', reader.latin1())
+    const portal = this.#preparation.portal('P', reader.text())
     const limit = reader.int32()
     reader.finish()
     const { statement, writer } = portal

@@ -24,7 +24,6 @@ import { writeError, writeReady, writeSetting } from './replies.ts'
 import { Session } from './session.ts'
 import { SqlError } from './sql-error.ts'
 import { readStart, type StartMessage, startBytesMax } from './startup.ts'
-import { bytesToText } from './values.ts'
 
 /** What logins need. */
 export type LoginHost = ConversationHost & {
@@ -175,7 +174,7 @@ export class Dialogue {
     if (this.frames.type !== passwordMessage)
       throw protocolViolation(`expected password response, got message type ${this.frames.type}`)
     const reader = new MessageReader(this.frames)
-    const password = bytesToText(reader.latin1())
+    const password = reader.text()
     reader.finish()
     return this.#authenticate(request, password)
   }

@@ -7,6 +7,7 @@
  *  3. At most one message and one chunk are kept that have not been read, and nothing once all has been.
  */
 import { protocolViolation } from './errors.ts'
+import { bytesToText } from './values.ts'
 
 const nothing = Buffer.alloc(0)
 const startHeaderBytes = 4
@@ -160,6 +161,12 @@ export class MessageReader {
     const text = this.#bytes.toString('latin1', this.#at, end)
     this.#at = end + 1
     return text
+  }
+
+  /** Text up to a zero byte. 22021 unless it is UTF-8. */
+  text(): string {
+    const text = this.latin1()
+    return /^[ -~]*$/.test(text) ? text : bytesToText(text)
   }
 
   /** The next `count` bytes, valid until the next message is read. */

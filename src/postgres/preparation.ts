@@ -9,7 +9,6 @@
 import { protocolViolation } from './errors.ts'
 import { type Frames, MessageReader } from './frames.ts'
 import type { ConversationHost } from './host.ts'
-import { shownName } from './prepared-statements.ts'
 import { writeColumns, writeParameters } from './replies.ts'
 import type { Column } from './result.ts'
 import { columnsOf, demandRunnable, onlyStatement } from './script.ts'
@@ -52,7 +51,7 @@ export class Preparation {
   parse(): 'answered' | Promise<() => 'answered'> {
     const { prepared } = this.#session
     const reader = new MessageReader(this.#frames)
-    const name = reader.latin1()
+    const name = reader.text()
     const text = reader.latin1()
     const given = Array.from({ length: reader.int16() }, () => reader.oid())
     reader.finish()
@@ -83,8 +82,8 @@ export class Preparation {
   bind(): 'answered' {
     const { portals } = this.#session
     const reader = new MessageReader(this.#frames)
-    const portalName = reader.latin1()
-    const prepared = this.#prepared(reader.latin1())
+    const portalName = reader.text()
+    const prepared = this.#prepared(reader.text())
     const parameterFormats = readFormats(reader)
     const count = reader.int16()
     checkFormats(parameterFormats, count, 'parameter')
@@ -109,7 +108,7 @@ export class Preparation {
     if (statement) demandRunnable(this.#session, statement)
     if (portalName !== '') {
       if (portals.has(portalName))
-        throw new SqlError('42P03', `cursor "${shownName(portalName)}" already exists`)
+        throw new SqlError('42P03', `cursor "${portalName.slice(0, 64)}" already exists`)
       if (portals.size >= this.#host.limits.portalsMax)
         throw new SqlError(
           '54000',
@@ -127,7 +126,7 @@ export class Preparation {
     const { output } = this.#host
     const reader = new MessageReader(this.#frames)
     const kind = String.fromCharCode(reader.int8())
-    const name = reader.latin1()
+    const name = reader.text()
     reader.finish()
     if (kind === 'S') {
       const { statement, types } = this.#prepared(name)
@@ -138,9 +137,7 @@ export class Preparation {
       return 'answered'
     }
     // A cursor of SQL is a portal too.
-    const cursor = this.#session.portals.has(name)
-      ? undefined
-      : this.#session.cursors.find(Buffer.from(name, 'latin1').toString())
+    const cursor = this.#session.portals.has(name) ? undefined : this.#session.cursors.find(name)
     if (kind === 'P' && cursor !== undefined) this.#writeColumns(cursor.columns, allAsText)
     else {
       const { columns, formats } = this.portal(kind, name)
@@ -159,7 +156,7 @@ export class Preparation {
   close(): 'answered' {
     const reader = new MessageReader(this.#frames)
     const kind = String.fromCharCode(reader.int8())
-    const name = reader.latin1()
+    const name = reader.text()
     reader.finish()
     if (kind === 'S') this.#session.prepared.delete(name)
     else if (kind === 'P') this.#session.portals.delete(name)
@@ -176,14 +173,14 @@ export class Preparation {
     const prepared = this.#session.prepared.get(name)
     if (prepared !== undefined) return prepared
     if (name === '') throw new SqlError('26000', 'unnamed prepared statement does not exist')
-    throw new SqlError('26000', `prepared statement "${shownName(name)}" does not exist`)
+    throw new SqlError('26000', `prepared statement "${name.slice(0, 64)}" does not exist`)
   }
 
   /** The portal of this name. 34000. @param kind the letter P, as messages have it. */
   portal(kind: string, name: string): Portal {
     if (kind !== 'P') throw protocolViolation(`invalid DESCRIBE message subtype ${kind.charCodeAt(0)}`)
     const portal = this.#session.portals.get(name)
-    if (portal === undefined) throw new SqlError('34000', `portal "${shownName(name)}" does not exist`)
+    if (portal === undefined) throw new SqlError('34000', `portal "${name.slice(0, 64)}" does not exist`)
     return portal
   }
 }

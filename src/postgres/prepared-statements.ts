@@ -18,7 +18,7 @@ type Sized = {
 /** How many statements a session keeps, and the bytes of their messages together. */
 export type PreparedLimits = { readonly statementsMax: number; readonly statementBytesMax: number }
 
-/** The prepared statements of one session. Names are kept as Latin-1: each character is a byte. */
+/** The prepared statements of one session. */
 export class PreparedStatements<Prepared extends Sized> {
   /** The bytes of their messages together. */
   bytes = 0
@@ -50,7 +50,7 @@ export class PreparedStatements<Prepared extends Sized> {
   /** Adds a statement. Throws 42P05 if the name is taken, 54000 above the limits. */
   add(name: string, statement: Prepared): void {
     if (this.#byName.has(name))
-      throw new SqlError('42P05', `prepared statement "${shownName(name)}" already exists`)
+      throw new SqlError('42P05', `prepared statement "${name.slice(0, 64)}" already exists`)
     const { statementsMax, statementBytesMax } = this.#limits
     if (this.size >= statementsMax)
       throw new SqlError(
@@ -86,14 +86,4 @@ export class PreparedStatements<Prepared extends Sized> {
     this.bytes = 0
     this.heldBytes = 0
   }
-}
-
-/** A name in an error. */
-export function shownName(latin1: string): string {
-  return Buffer.from(latin1, 'latin1').toString().slice(0, 64)
-}
-
-/** A name of SQL as it is kept: names of messages are kept as Latin-1, each character a byte. */
-export function keyOfName(name: string): string {
-  return Buffer.from(name).toString('latin1')
 }

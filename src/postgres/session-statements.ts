@@ -18,7 +18,6 @@ import type {
 } from 'libpg-query'
 import { type Direction, fetchFrom, moveFrom } from './cursors.ts'
 import { notSupported } from './errors.ts'
-import { keyOfName } from './prepared-statements.ts'
 import { typeNamedBy } from './query/expressions.ts'
 import { quoteIdentifier } from './query/quoting.ts'
 import { namesOf, refused } from './query/tree.ts'
@@ -224,7 +223,7 @@ export function readDiscard({ target }: DiscardStmt): Statement {
 export function readDeallocate({ isall, name = '' }: DeallocateStmt): Statement {
   if (isall) return command('DEALLOCATE ALL', ({ prepared }) => prepared.clear())
   return command('DEALLOCATE', ({ prepared }) => {
-    if (!prepared.delete(keyOfName(name)))
+    if (!prepared.delete(name))
       throw new SqlError('26000', `prepared statement "${name}" does not exist`)
   })
 }
@@ -306,7 +305,7 @@ export function readPrepare(
     const types = Array.from({ length: count }, (_, index) => given[index] || statement.parameters[index]!)
     const heldBytes = (statement.heldBytes ?? 0) + types.length * typeBytes
     const prepared = { statement, types, bytes: Buffer.byteLength(text), heldBytes }
-    return { ...command('PREPARE', (session) => session.prepared.add(keyOfName(name), prepared)), heldBytes }
+    return { ...command('PREPARE', (session) => session.prepared.add(name, prepared)), heldBytes }
   }
   return after(compileQuery(given), preparing)
 }
@@ -338,7 +337,7 @@ export function readExecute({ name = '', params = [] }: ExecuteStmt): Statement 
 }
 
 function found({ prepared }: Session, name: string): PreparedStatement {
-  const statement = prepared.get(keyOfName(name))
+  const statement = prepared.get(name)
   if (statement?.statement === undefined)
     throw new SqlError('26000', `prepared statement "${name}" does not exist`)
   return statement

@@ -6,7 +6,6 @@
 import { protocolViolation } from './errors.ts'
 import { type Frames, MessageReader } from './frames.ts'
 import { SqlError } from './sql-error.ts'
-import { bytesToText } from './values.ts'
 
 /** Longest first message, and longest password message: as PostgreSQL's. */
 export const startBytesMax = 10_000
@@ -54,8 +53,8 @@ export function readStart(frames: Frames): StartRequest {
 
 function readLogin(reader: MessageReader, minor: number): StartMessage {
   const given: [string, string][] = []
-  for (let name = reader.latin1(); name !== ''; name = reader.latin1())
-    given.push([bytesToText(name), bytesToText(reader.latin1())])
+  for (let name = reader.text(); name !== ''; name = reader.text())
+    given.push([name, reader.text()])
   reader.finish()
   const parameter = (wanted: string) => given.find(([name]) => name === wanted)?.[1]
   const user = parameter('user')

@@ -54,6 +54,7 @@ export class Connection extends ServedConnection {
   readonly #requests: Requests
   /** In the order of the requests. */
   readonly #pending: PendingReply[] = []
+
   constructor(socket: Socket, facts: SessionFacts, host: ConnectionHost) {
     super(socket, host)
     this.#host = host
