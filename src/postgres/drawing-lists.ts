@@ -4,7 +4,6 @@
  */
 import type { Node, SelectStmt } from 'libpg-query'
 import { type DrawnRows, drawRows, takeOne } from './drawing.ts'
-import type { Analysed } from './query/evaluate.ts'
 import { nameOfText } from './query/quoting.ts'
 import { namesOf } from './query/tree.ts'
 import { oids } from './query/types.ts'
@@ -21,7 +20,8 @@ export type List = {
   readonly series: readonly [from: Argument, to: Argument] | undefined
 }
 
-const integers: ReadonlySet<number | undefined> = new Set([oids.int2, oids.int4, oids.int8])
+const integers: readonly number[] = [oids.int2, oids.int4, oids.int8]
+const integerTypes: Readonly<Record<string, number>> = { int4: oids.int4, int8: oids.int8 }
 const int4Max = 2n ** 31n - 1n
 const rowsMax = 10_000_000n
 
@@ -37,21 +37,33 @@ export function readBare({ targetList = [], limitOption: _, op: __, ...others }:
   return { text, next: nameOfText(text), columns: [{ name, type: oids.int8 }] }
 }
 
-/** Such a list over a series, from a tree whose calls take texts; undefined: it has another form. */
+/**
+ * Such a list over a series, from a tree whose calls take texts; undefined: it has another form.
+ * @param declared the oids of the parameters' types; those of bounds that are open are filled in
+ */
 export function readList(
   { targetList = [], fromClause, limitOption: _, op: __, ...others }: SelectStmt,
-  { parameters, columns }: Analysed,
+  declared: number[],
 ): List | undefined {
-  if (Object.keys(others).length > 0 || columns.length !== targetList.length) return undefined
-  const names = targetList.flatMap((node, index) => {
-    const { type } = columns[index]!
-    if (!('ResTarget' in node) || (type !== oids.int8 && type !== oids.int4)) return []
-    const { val } = node.ResTarget
-    const [arg] = argumentsOf(val && 'TypeCast' in val ? val.TypeCast.arg : val, 'nextval', 1)
+  if (Object.keys(others).length > 0) return undefined
+  const names = targetList.flatMap((node) => {
+    if (!('ResTarget' in node)) return []
+    const [arg] = argumentsOf(castOf(node.ResTarget.val).inner, 'nextval', 1)
     return argumentOf(arg) ?? []
   })
-  const series = fromClause && readSeries(fromClause, parameters)
-  return names.length < columns.length || (fromClause && !series) ? undefined : { names, series }
+  if (names.length < targetList.length || names.length === 0) return undefined
+  const series = fromClause && readSeries(fromClause, declared)
+  return fromClause && !series ? undefined : { names, series }
+}
+
+/** A node without a cast to a type of ids, and the oid of that type. */
+function castOf(node: Node | undefined): { readonly inner: Node | undefined; readonly type?: number } {
+  if (node === undefined || !('TypeCast' in node)) return { inner: node }
+  const { typeName, arg } = node.TypeCast
+  const type = integerTypes[namesOf(typeName?.names).at(-1) ?? '']
+  return type === undefined || typeName?.arrayBounds || typeName?.typmods
+    ? { inner: node }
+    : { inner: arg, type }
 }
 
 /** The arguments of a plain call of this function; none: it is something else. */
@@ -83,25 +95,32 @@ function argumentOf(node: Node | undefined): Argument | undefined {
   return 'A_Const' in node && node.A_Const.sval ? (node.A_Const.sval.sval ?? '') : undefined
 }
 
-function readSeries(from: readonly Node[], parameters: readonly number[]): List['series'] {
+function readSeries(from: readonly Node[], declared: number[]): List['series'] {
   const [node, ...more] = from
   if (node === undefined || !('RangeFunction' in node) || more.length > 0) return undefined
   const { functions = [], alias: _, ...others } = node.RangeFunction
   const [call] = functions[0] && 'List' in functions[0] ? (functions[0].List.items ?? []) : []
   if (Object.keys(others).length > 0 || functions.length !== 1) return undefined
-  const [first, last] = argumentsOf(call, 'generate_series', 2).map((node) => boundOf(node, parameters))
+  const bounds = argumentsOf(call, 'generate_series', 2)
+  // Of two open parameters the type is not known.
+  if (bounds.every((bound) => 'ParamRef' in bound && !declared[(bound.ParamRef.number ?? 0) - 1]))
+    return undefined
+  const [first, last] = bounds.map((bound) => boundOf(bound, declared))
   return first === undefined || last === undefined ? undefined : [first, last]
 }
 
 /** A bound of a series: a whole number, or a parameter that is one. */
-function boundOf(node: Node, parameters: readonly number[]): Argument | undefined {
+function boundOf(node: Node, declared: number[]): Argument | undefined {
   if ('A_Const' in node) {
     const { ival, fval } = node.A_Const
     if (ival !== undefined) return String(ival.ival ?? 0)
     return /^-?\d{1,18}$/.test(fval?.fval ?? '') ? fval!.fval : undefined
   }
-  const bound = argumentOf('TypeCast' in node ? node.TypeCast.arg : node)
-  return typeof bound === 'object' && integers.has(parameters[bound.parameter]) ? bound : undefined
+  const { inner, type = oids.int4 } = castOf(node)
+  const bound = argumentOf(inner)
+  if (typeof bound !== 'object') return undefined
+  declared[bound.parameter] ||= type
+  return integers.includes(declared[bound.parameter]!) ? bound : undefined
 }
 
 /** What runs a list. */

@@ -57,9 +57,14 @@ export function compileDrawing(
   const inner = Array.from({ length: Math.max(declared.length, ...named.keys()) }, (_, index) =>
     named.has(index + 1) ? oids.text : (declared[index] ?? 0),
   )
-  const analysed = analyseStatement(tree, inner, text)
+  const filled = [...inner]
+  const list = readList(tree.SelectStmt, filled)
+  // Of a list only the types are asked.
+  const { fromClause: _, ...alone } = tree.SelectStmt
+  const analysed = list
+    ? analyseStatement({ SelectStmt: alone }, Array.from(filled, (type) => type ?? 0), text)
+    : analyseStatement(tree, inner, text)
   const parameters = analysed.parameters.map((type, index) => named.get(index + 1) ?? type)
-  const list = readList(tree.SelectStmt, analysed)
   const { columns } = analysed
   if (list !== undefined)
     return { parameters, columns, heldBytes: bytesOf(text, false), run: runList(list, columns) }

@@ -119,7 +119,7 @@ describe('a cursor', () => {
     assert.equal(await answer(client, declare('rows', many)), 'DECLARE CURSOR I')
     assert.equal(await answer(client, declare('more', many)), 'E54000 I')
     assert.equal(await answer(client, 'CLOSE rows'), 'CLOSE CURSOR I')
-    const wide = `${'n,'.repeat(99)}n FROM generate_series(1, 12000) n`
+    const wide = `${'n,'.repeat(99)}n FROM generate_series(1, 24000) n`
     assert.equal(await answer(client, declare('a', wide)), 'DECLARE CURSOR I')
     assert.equal(await answer(client, declare('b', wide)), 'E54000 I')
     assert.equal(await answer(client, 'CLOSE ALL'), 'CLOSE CURSOR ALL I')
