@@ -117,7 +117,9 @@ export class Connection extends ServedConnection {
   }
 
   /** Takes the present permissions of its user; undefined: it may not connect any more. */
-  override refreshAccess(present: (access: CallerSession['access']) => CallerSession['access'] | undefined): void {
+  override refreshAccess(
+    present: (access: CallerSession['access']) => CallerSession['access'] | undefined,
+  ): void {
     if (this.session.access.user === '') return
     const access = present(this.session.access)
     this.session.access = access ?? this.#host.unauthenticated
@@ -170,7 +172,9 @@ export class Connection extends ServedConnection {
   /** In `closing` only the current result goes on. */
   get #mayGoOn(): boolean {
     if (this.blocked || this.socket.destroyed) return false
-    return this.phase === 'open' || this.phase === 'finishing' || this.#dialogue.conversation?.isReplying === true
+    return (
+      this.phase === 'open' || this.phase === 'finishing' || this.#dialogue.conversation?.isReplying === true
+    )
   }
 
   /** Carries out the next message, or goes on with a result. False when there is nothing to do now. */

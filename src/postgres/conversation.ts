@@ -131,7 +131,9 @@ export class Conversation {
         return 'end'
       case 'F':
         // It gets its ReadyForQuery without a Sync.
-        return this.#refuseQuery(notSupported('function calls are not supported', 'Call the function in a SELECT.'))
+        return this.#refuseQuery(
+          notSupported('function calls are not supported', 'Call the function in a SELECT.'),
+        )
       // Flush, CopyData, CopyDone, CopyFail.
       case 'H':
       case 'd':

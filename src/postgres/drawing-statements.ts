@@ -62,7 +62,11 @@ export function compileDrawing(
   // Of a list only the types are asked.
   const { fromClause: _, ...alone } = tree.SelectStmt
   const analysed = list
-    ? analyseStatement({ SelectStmt: alone }, Array.from(filled, (type) => type ?? 0), text)
+    ? analyseStatement(
+        { SelectStmt: alone },
+        Array.from(filled, (type) => type ?? 0),
+        text,
+      )
     : analyseStatement(tree, inner, text)
   const parameters = analysed.parameters.map((type, index) => named.get(index + 1) ?? type)
   const { columns } = analysed

@@ -62,7 +62,8 @@ export function resultOf({ count, chunks }: MadeRows): Result {
   const places = new Uint32Array(count * 2)
   let row = 0
   for (const [index, chunk] of all.entries())
-    for (let at = 0; at < chunk.length; at += 1 + chunk.readInt32BE(at + 1)) places.set([index, at], 2 * row++)
+    for (let at = 0; at < chunk.length; at += 1 + chunk.readInt32BE(at + 1))
+      places.set([index, at], 2 * row++)
   return {
     tag: 'SELECT',
     count,

@@ -18,7 +18,9 @@ const drawing: ReadonlySet<string> = new Set(['nextval', 'currval', 'lastval', '
 /** Whether a call draws or moves ids. */
 export function isDrawing({ funcname }: FuncCall): boolean {
   const parts = namesOf(funcname)
-  return parts.length <= 2 && drawing.has(parts.at(-1) ?? '') && (parts.at(-2) ?? 'pg_catalog') === 'pg_catalog'
+  return (
+    parts.length <= 2 && drawing.has(parts.at(-1) ?? '') && (parts.at(-2) ?? 'pg_catalog') === 'pg_catalog'
+  )
 }
 
 /** Whether a part of a tree calls nextval, currval, lastval or setval. */

@@ -223,8 +223,7 @@ export function readDiscard({ target }: DiscardStmt): Statement {
 export function readDeallocate({ isall, name = '' }: DeallocateStmt): Statement {
   if (isall) return command('DEALLOCATE ALL', ({ prepared }) => prepared.clear())
   return command('DEALLOCATE', ({ prepared }) => {
-    if (!prepared.delete(name))
-      throw new SqlError('26000', `prepared statement "${name}" does not exist`)
+    if (!prepared.delete(name)) throw new SqlError('26000', `prepared statement "${name}" does not exist`)
   })
 }
 

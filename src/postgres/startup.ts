@@ -53,8 +53,7 @@ export function readStart(frames: Frames): StartRequest {
 
 function readLogin(reader: MessageReader, minor: number): StartMessage {
   const given: [string, string][] = []
-  for (let name = reader.text(); name !== ''; name = reader.text())
-    given.push([name, reader.text()])
+  for (let name = reader.text(); name !== ''; name = reader.text()) given.push([name, reader.text()])
   reader.finish()
   const parameter = (wanted: string) => given.find(([name]) => name === wanted)?.[1]
   const user = parameter('user')

@@ -38,7 +38,11 @@ export async function startRespServer(options: RespServerOptions): Promise<RespS
   const tlsServer = tls && createTlsServer({ ...socketOptions, ...tls.serverOptions, allowHalfOpen: false })
   const handshakes = tlsServer && tls.attach(tlsServer)
   const server = tlsServer ?? createServer(socketOptions)
-  await listen(server, options, (address, reason) => `RESP cannot listen on ${address}: ${reason}; choose another with --resp`)
+  await listen(
+    server,
+    options,
+    (address, reason) => `RESP cannot listen on ${address}: ${reason}; choose another with --resp`,
+  )
   return new RespServer(server, options, handshakes)
 }
 
