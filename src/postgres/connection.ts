@@ -40,7 +40,7 @@ export type ConnectionHost = LoginHost &
     upgrade(connection: Connection, socket: Socket): void
   }
 
-/** Messages of so many bytes are short: reading a statement takes a multiple of what its bytes would. */
+/** The longest messages that are short, in bytes: reading a statement takes a multiple of what its bytes would. */
 const shortBytesMax = 1024
 
 /** A connection of a client. */
