@@ -12,6 +12,8 @@ export type RawMysqlOptions = {
   readonly flags?: number
   /** MariaDB's own flags. */
   readonly mariadbFlags?: number
+  /** The number of the collation that the session begins with. Default: utf8mb4_general_ci. */
+  readonly collation?: number
 }
 
 /** What every client here asks for: 4.1, transactions, secure connection, several statements and results, plugins. */
@@ -50,18 +52,22 @@ export class RawMysql {
     })
   }
 
-  /** Opens a connection without a word. */
-  static open(port: number, lifetime: Lifetime): Promise<RawMysql> {
+  /** Opens a connection without a word, which ends with `lifetime`. */
+  static open(port: number, lifetime: Lifetime | undefined): Promise<RawMysql> {
     return new Promise((resolve, reject) => {
       const socket = connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true })
-      atEnd(lifetime, () => socket.destroy())
+      if (lifetime) atEnd(lifetime, () => socket.destroy())
       socket.once('error', reject)
       socket.once('connect', () => resolve(new RawMysql(socket)))
     })
   }
 
   /** Opens a connection and logs in; rejects when the server refuses. */
-  static async login(port: number, lifetime: Lifetime, options: RawMysqlOptions = {}): Promise<RawMysql> {
+  static async login(
+    port: number,
+    lifetime: Lifetime | undefined,
+    options: RawMysqlOptions = {},
+  ): Promise<RawMysql> {
     const client = await RawMysql.open(port, lifetime)
     const greeting = await client.packet()
     client.send(responseTo(greeting, options), 1)
@@ -128,11 +134,11 @@ export function commandOf(command: number, body: Uint8Array | string = ''): Buff
 
 /** The answer to a greeting, by mysql_native_password, or by caching_sha2_password where the server prefers that. */
 export function responseTo(greeting: Buffer, options: RawMysqlOptions = {}): Buffer {
-  const { user = owner, database, flags = 0, mariadbFlags = 0 } = options
+  const { user = owner, database, flags = 0, mariadbFlags = 0, collation = 45 } = options
   const head = Buffer.alloc(32)
   head.writeUInt32LE((commonFlags | flags | (database === undefined ? 0 : 8)) >>> 0, 0)
   head.writeUInt32LE(2 ** 24, 4)
-  head[8] = 45
+  head[8] = collation
   head.writeUInt32LE(mariadbFlags, 28)
   const plugin = pluginOf(greeting)
   const proof = proofOf(plugin, password, challengeOf(greeting))

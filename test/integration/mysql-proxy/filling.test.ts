@@ -14,14 +14,11 @@ import { isMariaDb, startMysql } from '../../launch/mysql.ts'
 import { startMysqlProxy } from '../../launch/mysql-proxy.ts'
 import { freePort } from '../../launch/places.ts'
 import type { RawClient } from '../../launch/raw-client.ts'
-import { commandOf, packetOf, RawMysql } from '../../launch/raw-mysql.ts'
+import { RawMysql } from '../../launch/raw-mysql.ts'
 
 const scope = new Scope()
-/** A client with this flag is told of changes of its session. */
-const sessionTrack = 1 << 23
 const tables = [
   'orders=order',
-  'letters=letter',
   'codes=code',
   'small=small',
   'gone=gone',
@@ -46,7 +43,6 @@ before(async () => {
   })
   admin = await fahao.connect()
   await admin.command('ID.CREATE', 'order', 'KIND', 'sequence', 'START', '1000')
-  await admin.command('ID.CREATE', 'letter', 'KIND', 'segment', 'START', '1')
   await admin.command('ID.CREATE', 'code', 'KIND', 'sequence', 'START', '1', 'FORMAT', 'sms_{id}')
   await admin.command('ID.CREATE', 'small', 'KIND', 'sequence', 'START', '127')
   await admin.command('ID.CREATE', 'kind', 'KIND', 'sequence', 'START', '12345')
@@ -55,19 +51,15 @@ before(async () => {
 })
 async function createTables(): Promise<void> {
   await db.admin(`
-    CREATE DATABASE shop; CREATE DATABASE other; GRANT ALL PRIVILEGES ON *.* TO ${owner}@'127.0.0.1';
+    CREATE DATABASE shop; GRANT ALL PRIVILEGES ON *.* TO ${owner}@'127.0.0.1';
     CREATE TABLE shop.orders (id BIGINT PRIMARY KEY, body LONGTEXT, code INT UNIQUE);
-    CREATE TABLE shop.letters (body TEXT, id BIGINT PRIMARY KEY);
     CREATE TABLE shop.codes (id VARCHAR(40) PRIMARY KEY, body TEXT);
     CREATE TABLE shop.small (id TINYINT PRIMARY KEY, body TEXT);
     CREATE TABLE shop.gone (id BIGINT PRIMARY KEY, body TEXT);
     CREATE TABLE shop.kinds (id BIGINT PRIMARY KEY, body TEXT);
-    CREATE TABLE shop.orders_log (n BIGINT);
     CREATE TABLE shop.open (id BIGINT AUTO_INCREMENT PRIMARY KEY, body TEXT);
-    CREATE TABLE shop.unknown (id BIGINT PRIMARY KEY, body TEXT);
-    CREATE TABLE shop.plain (id BIGINT PRIMARY KEY AUTO_INCREMENT, body TEXT);
-    CREATE TABLE other.orders (id BIGINT PRIMARY KEY AUTO_INCREMENT, body TEXT)`)
-  const guarded = ['orders', 'letters', 'codes', 'small', 'gone', 'kinds', 'unknown']
+    CREATE TABLE shop.unknown (id BIGINT PRIMARY KEY, body TEXT)`)
+  const guarded = ['orders', 'codes', 'small', 'gone', 'kinds', 'unknown']
   await guardTables(
     db,
     guarded.map((table) => `shop.${table}.id`),
@@ -75,7 +67,7 @@ async function createTables(): Promise<void> {
 }
 
 beforeEach(async () => {
-  await db.admin('TRUNCATE shop.orders; TRUNCATE shop.letters; TRUNCATE shop.codes')
+  await db.admin('TRUNCATE shop.orders; TRUNCATE shop.codes')
   client = await connectTo(port)
 })
 after(() => scope.end())
@@ -127,29 +119,6 @@ describe('an INSERT without an id', () => {
     }
   })
 
-  test('of several rows gets a contiguous batch for the rows that need it, and reports the first', async () => {
-    const { insertId } = await run(
-      "INSERT INTO orders (id, body) VALUES (NULL, 'a'), (5, 'b'), (0, 'c'), (DEFAULT, 'd')",
-    )
-    const found = await rows('SELECT id, body FROM orders ORDER BY body')
-    assert.deepEqual(
-      found.map(({ id }) => id),
-      [insertId, 5, insertId + 1, insertId + 2],
-    )
-  })
-
-  test('keeps the id that it gives', async () => {
-    await run("INSERT INTO orders (id, body) VALUES (7, 'a')")
-    assert.deepEqual(await rows('SELECT id FROM orders'), [{ id: 7 }])
-  })
-
-  test('reports the id that it gives to its last row, if that row was inserted for certain', async () => {
-    assert.equal((await run("INSERT INTO orders (id, code) VALUES (7, 1), ('8', 2)")).insertId, 8)
-    assert.equal((await run('REPLACE INTO orders (id, code) VALUES (7, 1), (8, 2)')).insertId, 8)
-    assert.equal((await run('INSERT IGNORE INTO orders (id, code) VALUES (9, 3), (8, 4)')).insertId, 0)
-    assert.equal((await run('INSERT IGNORE INTO orders (id, code) VALUES (9, 5)')).insertId, 0)
-  })
-
   test('gets a text of a generator with a format, and no insert id', async () => {
     const { insertId } = await run("INSERT INTO codes (body) VALUES ('a'), ('b')")
     assert.equal(insertId, 0)
@@ -161,68 +130,6 @@ describe('an INSERT without an id', () => {
     const { insertId } = await run(`INSERT INTO orders (body) VALUES ('${body}')`)
     const [row] = await rows(`SELECT LENGTH(body) AS length FROM orders WHERE id = ${insertId}`)
     assert.equal(row?.length, body.length)
-  })
-
-  test('in a rolled back transaction leaves a gap', async () => {
-    await run('START TRANSACTION')
-    const { insertId } = await run("INSERT INTO orders (body) VALUES ('a')")
-    await run('ROLLBACK')
-    const next = await run("INSERT INTO orders (body) VALUES ('a')")
-    assert.equal(next.insertId, insertId + 1)
-  })
-
-  test('into another table, or of the same name in another database, is relayed as it is', async () => {
-    assert.equal((await run("INSERT INTO plain (body) VALUES ('orders')")).insertId, 1)
-    assert.equal((await run("INSERT INTO other.orders (body) VALUES ('a')")).insertId, 1)
-    await run('USE other')
-    assert.equal((await run("INSERT INTO orders (body) VALUES ('b')")).insertId, 2)
-    await run('USE shop')
-    assert.ok((await run("INSERT INTO orders (body) VALUES ('b')")).insertId >= 1000)
-  })
-
-  test('among several statements gets its own', async () => {
-    const [results] = await client.query<ResultSetHeader[]>(
-      "INSERT INTO orders (body) VALUES ('a'); SELECT 1; INSERT INTO letters VALUES ('b', 0); USE shop; INSERT INTO orders (body) VALUES ('c')",
-    )
-    const [first, , second, , third] = results
-    assert.equal(third!.insertId, first!.insertId + 1)
-    assert.deepEqual(await rows('SELECT id FROM letters'), [{ id: second!.insertId }])
-  })
-})
-
-describe('ON DUPLICATE KEY UPDATE', () => {
-  test('reports the id of the row, whether it was there or not', async () => {
-    const insert = "INSERT INTO orders (body, code) VALUES ('a', 1) ON DUPLICATE KEY UPDATE body = 'b'"
-    const first = await run(insert)
-    const second = await run(insert)
-    assert.equal(second.insertId, first.insertId)
-    assert.deepEqual(await rows('SELECT id, body FROM orders'), [{ id: first.insertId, body: 'b' }])
-  })
-})
-
-describe('INSERT IGNORE', () => {
-  test('reports no id of a row that was not inserted', async () => {
-    await run("INSERT INTO orders (body, code) VALUES ('a', 1)")
-    assert.partialDeepStrictEqual(await run("INSERT IGNORE INTO orders (body, code) VALUES ('b', 1)"), {
-      affectedRows: 0,
-      insertId: 0,
-    })
-    const partly = await run("INSERT IGNORE INTO orders (body, code) VALUES ('b', 1), ('c', 2)")
-    assert.partialDeepStrictEqual(partly, { affectedRows: 1, insertId: 0 })
-    const { insertId } = await run("INSERT IGNORE INTO orders (body, code) VALUES ('d', 3)")
-    assert.deepEqual(await rows('SELECT id FROM orders WHERE code = 3'), [{ id: insertId }])
-  })
-
-  test('reports its id beside changes of the session, which have digits of their own', async () => {
-    const raw = await RawMysql.login(port, scope, { flags: sessionTrack, database: 'shop' })
-    raw.command(3, "SET session_track_system_variables = 'last_gtid'")
-    await raw.packet()
-    raw.command(3, "INSERT IGNORE INTO orders (body) VALUES ('tracked')")
-    const reply = await raw.packet()
-    assert.equal(reply.includes('last_gtid'), isMariaDb)
-    const [row] = await rows("SELECT id FROM orders WHERE body = 'tracked'")
-    assert.deepEqual([reply[4], reply[6], reply.readUInt16LE(7)], [0, 0xfc, row?.id])
-    raw.socket.destroy()
   })
 })
 
@@ -309,67 +216,6 @@ describe('a statement that gets no id', () => {
     } finally {
       await db.admin('RENAME TABLE shop.kept TO shop.orders')
     }
-  })
-})
-
-describe('the questions of the proxy', () => {
-  test('are not asked for a table that is none of the filled ones', async () => {
-    await run('DELETE FROM orders_log; INSERT INTO orders_log VALUES (1), (2), (3)')
-    await run('SET sql_mode = @@sql_mode')
-    await run('UPDATE orders_log SET n = n + 10')
-    await run('INSERT INTO orders_log VALUES (ROW_COUNT())')
-    assert.equal((await rows('SELECT n FROM orders_log WHERE n = 3')).length, 1)
-  })
-})
-
-describe('a table with triggers', () => {
-  test('reports insert ids as AUTO_INCREMENT does, which MariaDB forgets for ids of its clients', async () => {
-    await db.admin(
-      "CREATE TRIGGER shop.after_order AFTER INSERT ON shop.orders FOR EACH ROW INSERT INTO shop.plain (body) VALUES ('t')",
-    )
-    try {
-      for (const insert of [
-        "INSERT INTO orders (body) VALUES ('a')",
-        "INSERT INTO orders (body) VALUES ('a'), ('b')",
-        "INSERT IGNORE INTO orders (id, body) VALUES (NULL, 'a')",
-        "REPLACE INTO orders (body) VALUES ('a')",
-      ]) {
-        await db.admin('DELETE FROM shop.orders')
-        const { insertId } = await run(insert)
-        assert.deepEqual(
-          [(await rows('SELECT MIN(id) AS id FROM orders'))[0]?.id, await lastId()],
-          [insertId, insertId],
-        )
-      }
-    } finally {
-      await db.admin('DROP TRIGGER shop.after_order')
-    }
-  })
-})
-
-describe('pipelined statements', () => {
-  test('are filled in and answered in their order', async () => {
-    const raw = await RawMysql.login(port, scope, { database: 'shop' })
-    const sent = [
-      'SELECT 1',
-      "INSERT INTO orders (body) VALUES ('a')",
-      "INSERT INTO orders (body) SELECT 'refused'",
-      "SET sql_mode = 'ANSI_QUOTES'",
-      `INSERT INTO "orders" VALUES (NULL, 'b', NULL)`,
-      "INSERT INTO orders (body) VALUES ('c')",
-      'DO 1',
-    ]
-    raw.socket.write(Buffer.concat(sent.map((sql) => packetOf(commandOf(3, sql)))))
-    const firsts: number[] = []
-    // The result has five packets.
-    for (let packet = 0; packet < 5; packet++) await raw.packet()
-    for (let reply = 1; reply < sent.length; reply++) firsts.push((await raw.packet())[4]!)
-    assert.deepEqual(firsts, [0, 0xff, 0, 0, 0, 0])
-    const found = await rows('SELECT body FROM orders ORDER BY id')
-    assert.deepEqual(
-      found.map(({ body }) => body),
-      ['a', 'b', 'c'],
-    )
   })
 })
 

@@ -102,43 +102,6 @@ describe('a prepared INSERT', () => {
     assert.equal(again.insertId, last + 1)
   })
 
-  test('keeps every value of the client in its place, whatever its type', async (t) => {
-    t.after(() => client.destroy())
-    const at = new Date('2024-05-06T07:08:09.123Z')
-    const sql =
-      'INSERT INTO orders (at, price, id, body, code) VALUES (?, ?, NULL, ?, ?), (?, ?, ?, ?, ?), (?, ?, 0, ?, ?)'
-    const { insertId } = await execute(sql, [
-      ...[at, 1.5, 'x'.repeat(300), 1],
-      ...[null, -2.25, 7, Buffer.from('y'), 2],
-      ...[at, 0, null, null],
-    ])
-    assert.deepEqual(await rows('SELECT id, body, code, price, at IS NULL AS none FROM orders ORDER BY id'), [
-      { id: 7, body: 'y', code: 2, price: -2.25, none: 1 },
-      { id: insertId, body: 'x'.repeat(300), code: 1, price: 1.5, none: 0 },
-      { id: insertId + 1, body: null, code: null, price: 0, none: 0 },
-    ])
-  })
-
-  test('that gives an id is executed as it is, and reports it', async (t) => {
-    t.after(() => client.destroy())
-    const { insertId } = await execute('INSERT INTO orders (id, body) VALUES (?, ?)', [5, 'a'])
-    assert.equal(insertId, 5)
-    assert.deepEqual(await rows('SELECT id FROM orders'), [{ id: 5 }])
-  })
-
-  test('with ON DUPLICATE KEY UPDATE reports the id of the row', async (t) => {
-    t.after(() => client.destroy())
-    const sql = 'INSERT INTO orders (body, code) VALUES (?, ?) ON DUPLICATE KEY UPDATE body = ?'
-    const first = await execute(sql, ['a', 1, 'd'])
-    const second = await execute(sql, ['c', 1, 'd'])
-    assert.equal(second.insertId, first.insertId)
-    const bound = 'INSERT INTO orders (id, body, code) VALUES (?, ?, ?) ON DUPLICATE KEY UPDATE body = ?'
-    const third = await execute(bound, [null, 'a', 2, 'b'])
-    const fourth = await execute(bound, [null, 'c', 2, 'd'])
-    assert.equal(fourth.insertId, third.insertId)
-    assert.deepEqual(await rows('SELECT body FROM orders ORDER BY id'), [{ body: 'd' }, { body: 'd' }])
-  })
-
   test('with ON DUPLICATE KEY UPDATE reports no id of a row that was there, on a table with triggers', async (t) => {
     t.after(() => client.destroy())
     await db.admin(`
@@ -168,39 +131,6 @@ describe('a prepared INSERT', () => {
     }
   })
 
-  test('with ON DUPLICATE KEY UPDATE keeps the ids that the client gives', async (t) => {
-    t.after(() => client.destroy())
-    const sql = 'INSERT INTO orders (id, body) VALUES (?, ?), (?, ?) ON DUPLICATE KEY UPDATE body = ?'
-    const given = [7, '9007199254740993', '3', 12]
-    await execute(sql, [given[0]!, 'a', given[1]!, 'b', 'c'])
-    await execute(sql, [given[2]!, 'd', given[3]!, 'e', 'f'])
-    const { insertId } = await execute(sql, [7, 'g', null, 'h', 'i'])
-    const batch = await execute(sql, [null, 'j', '0', 'k', 'l'])
-    assert.deepEqual(await rows('SELECT CAST(id AS CHAR) AS id, body FROM orders ORDER BY body'), [
-      { id: '9007199254740993', body: 'b' },
-      { id: '3', body: 'd' },
-      { id: '12', body: 'e' },
-      { id: String(insertId), body: 'h' },
-      { id: '7', body: 'i' },
-      { id: String(batch.insertId), body: 'j' },
-      { id: String(batch.insertId + 1), body: 'k' },
-    ])
-  })
-
-  test('with IGNORE reports no id of a row that was not inserted', async (t) => {
-    t.after(() => client.destroy())
-    for (const sql of [
-      'INSERT IGNORE INTO orders (body, code) VALUES (?, ?)',
-      'INSERT IGNORE INTO orders (id, body, code) VALUES (NULL, ?, ?)',
-    ]) {
-      await execute(sql, ['a', 1])
-      assert.partialDeepStrictEqual(await execute(sql, ['b', 1]), { affectedRows: 0, insertId: 0 })
-    }
-    const bound = 'INSERT IGNORE INTO orders (id, body, code) VALUES (?, ?, ?)'
-    assert.partialDeepStrictEqual(await execute(bound, [null, 'b', 1]), { affectedRows: 0, insertId: 0 })
-    assert.ok((await execute(bound, [null, 'b', 2])).insertId >= 1000)
-  })
-
   test('gets texts of a generator with a format', async (t) => {
     t.after(() => client.destroy())
     await execute('INSERT INTO codes (body) VALUES (?)', ['a'])
@@ -208,23 +138,6 @@ describe('a prepared INSERT', () => {
     await execute('INSERT INTO codes (id, body) VALUES (?, ?)', ['mine', 'c'])
     const found = await rows('SELECT id FROM codes ORDER BY body')
     assert.match(found.map(({ id }) => id).join(), /^sms_\d+,sms_\d+,mine$/)
-  })
-
-  test('passes as it came where its form is not read, and the connection goes on', async (t) => {
-    t.after(() => client.destroy())
-    await assert.rejects(execute('INSERT INTO orders (body) SELECT ?', ['a']), { errno: 1364 })
-    await assert.rejects(execute('INSERT INTO orders (id, body) VALUES (?, ?)', ['abc', 'a']), {
-      errno: isMariaDb ? 1366 : 1292,
-    })
-    assert.deepEqual((await client.execute('SELECT ? AS one', ['1']))[0], [{ one: '1' }])
-  })
-
-  test('is refused when the connection has too many of them', async (t) => {
-    t.after(() => client.destroy())
-    for (let at = 0; at < 20; at++) await execute(`INSERT INTO orders (body) VALUES (?) -- ${at}`, ['a'])
-    await assert.rejects(execute('INSERT INTO orders (body) VALUES (?) -- more', ['a']), { errno: 1461 })
-    client.unprepare('INSERT INTO orders (body) VALUES (?) -- 1')
-    await execute('INSERT INTO orders (body) VALUES (?) -- more', ['a'])
   })
 
   test('without a list of columns keeps them in their order when another session alters the table', async (t) => {
@@ -403,61 +316,6 @@ describe('statement −1', () => {
     const ignoring = prepare("INSERT IGNORE INTO codes (body) VALUES ('typed')")
     assert.deepEqual(await codes(raw, 2, ignoring, execute), [0, 0])
     assert.equal((await db.admin("SELECT id FROM shop.codes WHERE body = 'typed'")).length, 1)
-    raw.socket.destroy()
-  })
-})
-
-describe('long data of an execution that the proxy answers', () => {
-  /** NULL, or a text, or what was sent as long data, for each parameter. */
-  const execution = (statement: Buffer, ...values: (string | null | undefined)[]) => {
-    const nulls = values.reduce<number>((bits, value, at) => bits | (value === null ? 1 << at : 0), 0)
-    const texts = values.map((value) =>
-      Buffer.from(value ? `${String.fromCharCode(value.length)}${value}` : ''),
-    )
-    const types = Buffer.from([1, ...values.flatMap(() => [253, 0])])
-    return Buffer.concat([statement, Buffer.from([0, 1, 0, 0, 0, nulls]), types, ...texts])
-  }
-  const cut = (statement: Buffer) => Buffer.concat([statement, Buffer.from([0, 1, 0])])
-
-  testOnMariaDb('is not added to that of the next one', async () => {
-    const raw = await RawMysql.login(port, scope, { flags: deprecateEof, database: 'shop' })
-    const prepared = async (sql: string) => {
-      raw.command(commands.prepare, sql)
-      const first = await raw.packet()
-      for (let parameter = 0; parameter < first.readUInt16LE(11); parameter++) await raw.packet()
-      return first.subarray(5, 9)
-    }
-    const piece = (statement: Buffer, text: string) =>
-      raw.command(commands.longData, Buffer.concat([statement, Buffer.from([1, 0]), Buffer.from(text)]))
-    const executed = async (body: Buffer) => {
-      raw.command(commands.execute, body)
-      return codeOf(await raw.packet())
-    }
-    const orders = await prepared('INSERT INTO orders (id, body, code) VALUES (?, ?, ?)')
-    for (const [refused, code] of [
-      [execution(orders, 'nonsense', undefined, '7'), 1366],
-      [cut(orders), 1835],
-    ] as const) {
-      piece(orders, 'abc')
-      assert.equal(await executed(refused), code)
-      piece(orders, 'abc')
-      assert.equal(await executed(execution(orders, `5${code}`, undefined, `${code}`)), 0)
-      piece(orders, 'abc')
-      assert.equal(await executed(refused), code)
-      assert.equal(await executed(execution(orders, `6${code}`, 'inline', `6${code}`)), 0)
-    }
-    const found = await db.admin('SELECT body FROM shop.orders ORDER BY id')
-    assert.deepEqual(
-      found.map(({ body }) => String(body)),
-      ['abc', 'abc', 'inline', 'inline'],
-    )
-    const few = await prepared('INSERT INTO few (id, body) VALUES (?, ?)')
-    assert.equal(await executed(execution(few, null, 'last')), 0)
-    piece(few, 'abc')
-    assert.equal(await executed(execution(few, null, undefined)), 1467)
-    assert.equal(await executed(execution(few, '5', 'inline')), 0)
-    const [row] = await db.admin('SELECT body FROM shop.few WHERE id = 5')
-    assert.equal(String(row?.body), 'inline')
     raw.socket.destroy()
   })
 })

@@ -321,28 +321,6 @@ describe('random conversations', () => {
   const several = (one: fc.Arbitrary<Buffer>) =>
     fc.array(one, { maxLength: 8 }).map((all) => Buffer.concat(all))
 
-  for (const isFilled of [false, true])
-    test(`after the login reach the other side or end both ${isFilled ? 'with' : 'without'} filled tables`, async (t) => {
-      let reply = Buffer.alloc(0)
-      const { client, faults, allGone } = await startBetween(
-        t,
-        lying(() => reply),
-        {},
-        isFilled ? { columns, maker } : undefined,
-      )
-      await fc.assert(
-        fc.asyncProperty(several(commands), several(packets), async (sent, replied) => {
-          reply = replied
-          const socket = await client(response())
-          socket.resume()
-          socket.end(sent)
-          await allGone()
-          assert.deepEqual(faults, [])
-        }),
-        { numRuns: runs },
-      )
-    })
-
   test('before the login reach the other side or end both', async (t) => {
     let reply = Buffer.alloc(0)
     const { client, faults, allGone } = await startBetween(t, (socket) => {

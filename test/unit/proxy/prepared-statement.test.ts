@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { PreparedStatement } from '../../../src/proxy/prepared-statement.ts'
@@ -63,42 +63,4 @@ test('a prepared statement knows which of its parameters were sent as long data,
   statement.reset()
   assert.equal(statement.hasLongData, false)
   assert.deepEqual(longOf(20), [])
-})
-
-describe('the ids of an execution', () => {
-  const body = (...values: (bigint | null)[]) => {
-    const count = values.length
-    const nulls = Buffer.alloc((count + 7) >> 3)
-    values.forEach((value, at) => {
-      if (value === null) nulls[at >> 3]! |= 1 << (at & 7)
-    })
-    const given = values.filter((value) => value !== null)
-    const numbers = Buffer.alloc(8 * given.length)
-    given.forEach((value, at) => void numbers.writeBigInt64LE(value, 8 * at))
-    const types = Buffer.alloc(2 * count, Buffer.from([8, 0]))
-    return Buffer.concat([Buffer.from([1, 0, 0, 0, 0, 1, 0, 0, 0]), nulls, Buffer.from([1]), types, numbers])
-  }
-  const shown = (value: Buffer | undefined) => (value === undefined ? null : value.readBigInt64LE())
-
-  test('take the place of NULL and 0, and the first of them sets the insert id', () => {
-    const { statement } = prepared('INSERT INTO orders (id) VALUES (?), (?), (NULL), (?)')
-    const execution = statement.read(body(7n, 0n, null))!
-    const rows = statement.rowsIn(execution, false)
-    assert.deepEqual(rows, [1, 2, 3])
-    const sent = statement.parametersWith(execution, [1, 2, 3], ['101', '102', '103'])
-    // The value of each row, and behind it what sets the insert id.
-    assert.deepEqual(
-      sent.map(({ value }) => shown(value)),
-      [7n, null, null, 101n, 102n, null, 103n, null],
-    )
-  })
-
-  test('depend on the SQL mode where a parameter is 0', () => {
-    const { statement } = prepared('INSERT INTO orders (id) VALUES (?)')
-    const [zero, null_] = [statement.read(body(0n))!, statement.read(body(null))!]
-    assert.equal(statement.rowsIn(zero, undefined), 'ask')
-    assert.deepEqual(statement.rowsIn(zero, true), [])
-    assert.deepEqual(statement.rowsIn(zero, false), [0])
-    assert.deepEqual(statement.rowsIn(null_, undefined), [0])
-  })
 })

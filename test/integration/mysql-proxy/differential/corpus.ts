@@ -65,9 +65,9 @@ export function readCorpus(): CorpusFile[] {
   return names.sort().map((name) => ({ name, scripts: readScripts(name) }))
 }
 
-/** The statements that create the tables. @auto stands where a column has AUTO_INCREMENT on the direct side. */
-export function readSchema(): string {
-  return readFileSync(join(folder, 'schema.sql'), 'utf8')
+/** The statements that create tables. @auto stands where a column has AUTO_INCREMENT on the direct side. */
+export function readSchema(name: 'schema' | 'dumped'): string {
+  return readFileSync(join(folder, `${name}.sql`), 'utf8')
 }
 
 function readScripts(name: string): Script[] {

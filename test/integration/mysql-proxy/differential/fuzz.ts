@@ -11,7 +11,7 @@
  */
 
 import { triggerDdl } from '../../../../src/proxy/guard.ts'
-import { password, superuser } from '../../../launch/database.ts'
+import { superuser } from '../../../launch/database.ts'
 import { startFahao } from '../../../launch/fahao.ts'
 import { guardTables } from '../../../launch/guards.ts'
 import type { Lifetime } from '../../../launch/lifetime.ts'
@@ -304,7 +304,7 @@ class Fuzzer implements FuzzReport {
   }
 
   #connect(port = this.#port, database = 'shop'): Promise<MysqlClient> {
-    return MysqlClient.connect({ port, user: superuser, password, database })
+    return MysqlClient.connect({ port, user: superuser, database })
   }
 }
 

@@ -39,40 +39,15 @@ const gaps = [
   '/* ) */',
   ' /* ; */ ',
 ]
-const zeros = [
-  'NULL',
-  'NULL',
-  'null',
-  'DEFAULT',
-  'default',
-  '0',
-  '0',
-  '00',
-  '-0',
-  '0.0',
-  "'0'",
-  'FALSE',
-  '0x0',
-  "b'0'",
-  '.0',
-  '+0',
-  '0e0',
-]
-const givens = ['5', '6', '+8', "'9'", '10.0', '0x0b', '1.2e1', 'TRUE', '13', '14', '15']
-const expressions = [
-  '1 + 1',
-  '(2)',
-  'ABS(-3)',
-  'CONCAT(4)',
-  '(SELECT 5)',
-  'IF(1, 6, 7)',
-  '5 * (1 + 2)',
-  '@x',
-  'LENGTH("a")',
-  'DEFAULT',
-  'NULL',
-  '-8',
-]
+const zeros =
+  `NULL ¦ NULL ¦ null ¦ DEFAULT ¦ default ¦ 0 ¦ 0 ¦ 00 ¦ -0 ¦ 0.0 ¦ '0' ¦ FALSE ¦ 0x0 ¦ b'0' ¦ .0 ¦ +0 ¦ 0e0`.split(
+    ' ¦ ',
+  )
+const givens = `5 ¦ 6 ¦ +8 ¦ '9' ¦ 10.0 ¦ 0x0b ¦ 1.2e1 ¦ TRUE ¦ 13 ¦ 14 ¦ 15`.split(' ¦ ')
+const expressions =
+  '1 + 1 ¦ (2) ¦ ABS(-3) ¦ CONCAT(4) ¦ (SELECT 5) ¦ IF(1, 6, 7) ¦ 5 * (1 + 2) ¦ @x ¦ LENGTH("a") ¦ DEFAULT ¦ NULL ¦ -8'.split(
+    ' ¦ ',
+  )
 const multiBytes: Readonly<Record<string, readonly string[]>> = {
   utf8mb4: ['c3a9', 'e58f91', 'f09f9880'],
   latin1: ['e9', 'ff', 'c3'],
@@ -169,26 +144,9 @@ function value(column: string, isId: boolean, random: Random, modes: Modes): str
   return random.once(4) ? random.of(expressions).replace('"a"', "'a'") : text(random, modes)
 }
 
-const contents = [
-  'a',
-  'b',
-  '(',
-  ')',
-  ',',
-  ';',
-  '),(',
-  '--',
-  '#',
-  '/*',
-  '*/',
-  '?',
-  '0',
-  ' ',
-  'NULL',
-  '@x',
-  '%',
-  '发',
-]
+const contents = 'a ¦ b ¦ ( ¦ ) ¦ , ¦ ; ¦ ),( ¦ -- ¦ # ¦ /* ¦ */ ¦ ? ¦ 0 ¦   ¦ NULL ¦ @x ¦ % ¦ 发'.split(
+  ' ¦ ',
+)
 
 function text(random: Random, modes: Modes): string {
   const quote = modes.ansiQuotes || random.once(2) ? "'" : '"'

@@ -2,9 +2,8 @@
  * A client of MySQL's protocol that hides nothing: each field of each reply, as it came. It follows the pages
  * "Clientserver protocol" of MariaDB's manual.
  */
-import { connect, type Socket } from 'node:net'
-import { atEnd, type Lifetime } from '../../../launch/lifetime.ts'
-import { answerOf, pluginOf, proofOf } from '../../../launch/mysql-passwords.ts'
+import assert from 'node:assert/strict'
+import { RawMysql } from '../../../launch/raw-mysql.ts'
 import {
   type Column,
   type ErrorReply,
@@ -18,7 +17,6 @@ import {
 export type MySqlLogin = {
   readonly port: number
   readonly user: string
-  readonly password: string
   readonly database?: string
   /** Capabilities beside those that it always asks for: CLIENT_FOUND_ROWS, CLIENT_DEPRECATE_EOF … */
   readonly capabilities?: number
@@ -45,45 +43,28 @@ export const deprecateEof = 0x100_0000
 /** OK packets tell of changes of the session. */
 export const sessionTrack = 0x80_0000
 
-// Long password, long flag, connect with database, local files, 4.1, transactions, 4.1 passwords, multi-statements,
-// multi-results of both kinds, plugins of authentication.
-const always = 0x1 | 0x4 | 0x8 | 0x80 | 0x200 | 0x2000 | 0x8000 | 0x1_0000 | 0x2_0000 | 0x4_0000 | 0x8_0000
+// Long password, long flag.
+const always = 0x1 | 0x4
 
 /** A server that is silent for so long has been asked for something that never ends. */
 const silenceMaxMs = 30_000
 
 /** One connection. Commands are sent one at a time: each method waits for the whole reply. */
 export class MysqlClient {
-  readonly #socket: Socket
+  readonly #raw: RawMysql
   readonly #capabilities: number
-  #received: Buffer = Buffer.alloc(0)
   #sequence = 0
-  #closed = false
-  #wake: (() => void) | undefined
 
-  /** Connects to a loopback port and logs in. Rejects with the server's refusal. Ends with `lifetime`. */
-  static async connect(login: MySqlLogin, lifetime?: Lifetime): Promise<MysqlClient> {
-    const socket = connect({ port: login.port, host: '127.0.0.1', noDelay: true })
-    const client = new MysqlClient(socket, always | (login.capabilities ?? 0))
-    if (lifetime) atEnd(lifetime, () => client.end())
-    await client.#logIn(login)
-    return client
+  /** Connects to a loopback port and logs in. Rejects with the server's refusal. */
+  static async connect({ port, capabilities = 0, ...login }: MySqlLogin): Promise<MysqlClient> {
+    const raw = await RawMysql.login(port, undefined, { ...login, flags: always | capabilities })
+    raw.socket.setTimeout(silenceMaxMs, () => raw.socket.destroy())
+    return new MysqlClient(raw, capabilities)
   }
 
-  private constructor(socket: Socket, capabilities: number) {
-    this.#socket = socket
+  private constructor(raw: RawMysql, capabilities: number) {
+    this.#raw = raw
     this.#capabilities = capabilities
-    socket.on('data', (chunk) => {
-      this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk])
-      this.#wake?.()
-    })
-    // 'close' follows every error, and readers learn of the end there.
-    socket.on('error', () => {})
-    socket.setTimeout(silenceMaxMs, () => socket.destroy())
-    socket.once('close', () => {
-      this.#closed = true
-      this.#wake?.()
-    })
   }
 
   /** COM_QUERY: the replies of all its statements. */
@@ -118,26 +99,18 @@ export class MysqlClient {
     return { kind: 'prepared', id, parameters, columns: await this.#definitions(columnCount), warnings }
   }
 
-  /** COM_STMT_EXECUTE, with types for all parameters, unless `withTypes` is false: then as the last execute named them. */
-  async execute(id: number, parameters: readonly Parameter[] = [], withTypes = true): Promise<Reply[]> {
+  /** COM_STMT_EXECUTE, with types for all parameters. */
+  async execute(id: number, parameters: readonly Parameter[]): Promise<Reply[]> {
     const head = Buffer.alloc(9)
     head.writeUInt32LE(id, 0)
     head.writeUInt32LE(1, 5)
     const nulls = Buffer.alloc((parameters.length + 7) >> 3)
     for (const [at, value] of parameters.entries()) if (value === null) nulls[at >> 3]! |= 1 << (at & 7)
-    const types = withTypes ? parameters.flatMap((value) => [typeOf(value), 0]) : []
+    const types = parameters.flatMap((value) => [typeOf(value), 0])
     const values = parameters.map(encodeValue)
-    const rest = parameters.length === 0 ? [] : [nulls, Buffer.from([withTypes ? 1 : 0, ...types]), ...values]
+    const rest = parameters.length === 0 ? [] : [nulls, Buffer.from([1, ...types]), ...values]
     this.#command(0x17, Buffer.concat([head, ...rest]))
     return await readReplies(() => this.#packet(), this.#capabilities, 'binary')
-  }
-
-  /** COM_STMT_SEND_LONG_DATA: has no reply. */
-  sendLongData(id: number, parameter: number, data: Uint8Array): void {
-    const head = Buffer.alloc(6)
-    head.writeUInt32LE(id, 0)
-    head.writeUInt16LE(parameter, 4)
-    this.#command(0x18, Buffer.concat([head, data]))
   }
 
   /** COM_STMT_CLOSE: has no reply. */
@@ -149,41 +122,7 @@ export class MysqlClient {
 
   /** Ends the connection at once. */
   end(): void {
-    this.#socket.destroy()
-  }
-
-  async #logIn({ user, password, database = '', collation = 45 }: MySqlLogin): Promise<void> {
-    const packet = await this.#packet()
-    const greeting = new PacketReader(packet)
-    if (greeting.peek() === 0xff) throw new Error(readError(greeting).message)
-    greeting.advance(1)
-    greeting.text(0)
-    greeting.advance(4)
-    const first = greeting.bytes(8)
-    greeting.advance(19)
-    const nonce = Buffer.concat([first, greeting.bytes(12)])
-    const head = Buffer.alloc(32)
-    head.writeUInt32LE(this.#capabilities, 0)
-    head.writeUInt32LE(0x4000_0000, 4)
-    head[8] = collation
-    const plugin = pluginOf(packet)
-    const proof = proofOf(plugin, password, nonce)
-    const names = `${database}\0${plugin}\0`
-    this.#send(
-      Buffer.concat([head, Buffer.from(`${user}\0`), Buffer.from([proof.length]), proof, Buffer.from(names)]),
-    )
-    const [reply] = await readReplies(() => this.#afterExchange(password, nonce), this.#capabilities, 'text')
-    if (reply?.kind !== 'ok') throw new Error(`the login was refused: ${JSON.stringify(reply)}`)
-  }
-
-  /** The first packet behind what the server and the client say about the password. */
-  async #afterExchange(password: string, nonce: Buffer): Promise<Buffer> {
-    for (;;) {
-      const packet = await this.#packet()
-      if (packet[0] !== 1) return packet
-      const answer = answerOf(packet, password, nonce)
-      if (answer !== undefined) this.#send(answer)
-    }
+    this.#raw.socket.destroy()
   }
 
   async #definitions(count: number): Promise<Column[]> {
@@ -194,38 +133,15 @@ export class MysqlClient {
   }
 
   #command(number: number, body: Uint8Array = Buffer.alloc(0)): void {
-    this.#sequence = 0
-    this.#send(Buffer.concat([Buffer.from([number]), body]))
-  }
-
-  #send(body: Buffer): void {
-    const head = Buffer.alloc(4)
-    head.writeUIntLE(body.length, 0, 3)
-    head[3] = this.#sequence++ & 0xff
-    this.#socket.write(Buffer.concat([head, body]))
+    this.#sequence = 1
+    this.#raw.command(number, body)
   }
 
   /** The body of the next packet. Its number must be the next one. */
   async #packet(): Promise<Buffer> {
-    await this.#until(4)
-    const length = this.#received.readUIntLE(0, 3)
-    await this.#until(4 + length)
-    const number = this.#received[3]
-    if (number !== (this.#sequence & 0xff))
-      throw new Error(`packet ${number} came instead of ${this.#sequence}`)
-    this.#sequence++
-    const body = this.#received.subarray(4, 4 + length)
-    this.#received = this.#received.subarray(4 + length)
-    return body
-  }
-
-  async #until(size: number): Promise<void> {
-    while (this.#received.length < size) {
-      if (this.#closed) throw new Error('the server ended the connection')
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-    }
+    const packet = await this.#raw.packet()
+    assert.equal(packet[3], this.#sequence++ & 0xff)
+    return packet.subarray(4)
   }
 }
 

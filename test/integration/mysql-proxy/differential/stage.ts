@@ -94,7 +94,7 @@ async function startDatabase(lifetime: Lifetime, side: SideName): Promise<MariaD
     settings: { 'innodb-flush-log-at-trx-commit': 0, 'sync-binlog': 0, 'local-infile': 1 },
   })
   const isDirect = side === 'direct'
-  await database.admin(readSchema().replaceAll(' @auto', isDirect ? ' AUTO_INCREMENT' : ''))
+  await database.admin(readSchema('schema').replaceAll(' @auto', isDirect ? ' AUTO_INCREMENT' : ''))
   if (isDirect) await startIds(database)
   else
     await guardTables(

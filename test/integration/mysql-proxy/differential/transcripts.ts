@@ -1,5 +1,5 @@
 /** What a script does on one of the two servers, written as text. */
-import { password, superuser } from '../../../launch/database.ts'
+import { superuser } from '../../../launch/database.ts'
 import type { Script, Statement } from './corpus.ts'
 import { MysqlClient } from './mysql-client.ts'
 import type { Column, Reply } from './mysql-replies.ts'
@@ -18,7 +18,7 @@ const utf8mb4 = 45
 
 /** Runs a script on one side, and empties its tables. Statements that the guard refuses are sent to the proxy alone. */
 export async function runScript(script: Script, side: Side, isProxied: boolean, capabilities: number) {
-  const login = { user: superuser, password, database: 'shop' }
+  const login = { user: superuser, database: 'shop' }
   const { collation = utf8mb4 } = script
   const client = await MysqlClient.connect({ ...login, port: side.port, capabilities, collation })
   const statements: { place: string; lines: string[] }[] = []
