@@ -11,7 +11,7 @@
  */
 import { type Taker, turnBytesMax, turns } from '../node/turns.ts'
 import type { HeldCommand, ReplyForm } from './exchange.ts'
-import { type Judgement, lengthAt, PacketWalker } from './packet-walker.ts'
+import { type Holding, type Judgement, lengthAt, PacketWalker } from './packet-walker.ts'
 import { commands, headerBytes, partBytesMax } from './protocol.ts'
 import type { Replies } from './replies.ts'
 import type { StatementFiller } from './statement-filler.ts'
@@ -154,18 +154,16 @@ export class ClientCommands extends PacketWalker implements Taker {
     )
   }
 
-  protected holding(heldBytes: number): boolean {
-    if (this.#host.holding(heldBytes)) return true
-    if (this.#filler?.skips() === false) {
-      this.stop()
-      this.#host.lost(
-        1,
-        new RangeError('the execution of a filled statement is longer than proxy-statement-max'),
-      )
-      return true
-    }
+  protected holding(heldBytes: number): Holding {
+    if (this.#host.holding(heldBytes)) return 'hold'
+    if (this.#filler?.skips() === false) return 'drop'
     this.#replies.expect(this.#heldForm)
-    return false
+    return 'pass'
+  }
+
+  protected dropped(start: Buffer, sequence: number): void {
+    this.#filler?.refuseTooLong({ ...heldCommand(start, this.#heldForm), sequence })
+    this.#yieldIfOver()
   }
 
   protected stopped(): void {

@@ -26,6 +26,12 @@ export const tooManyStatements: MysqlError = refused(
 /** ER_MALFORMED_PACKET. */
 export const malformedExecution: MysqlError = refused(1835, 'malformed communication packet', 'HY000')
 
+/** ER_NOT_SUPPORTED_YET. */
+export const executionTooLong: MysqlError = refused(
+  1235,
+  'no ids are filled into the execution of a prepared statement that is longer than proxy-statement-max; raise it, or send the statement as text with its ids',
+)
+
 /** ER_UNKNOWN_STMT_HANDLER: −1 names the newest statement, which the proxy has refused. */
 export const unknownStatement: MysqlError = refused(
   1243,

@@ -5,8 +5,8 @@
  *  1. Each byte is passed on once and in order, unless the packet that it belongs to is held.
  *  2. A packet is judged once, before a byte of it is passed on: by its header and the first bytes of its payload. Further
  *     parts of a long payload follow the judgement of its first part.
- *  3. A held packet is complete when `whole` receives it, and nothing after it has been judged; or it passes, because it is
- *     too long.
+ *  3. A held packet is complete when `whole` receives it, and nothing after it has been judged; or it passes or is dropped,
+ *     because it is too long. Of one that is dropped no byte is passed on.
  *  4. While the walk is suspended, no packet is judged.
  *  5. A walk that has stopped passes nothing on, from the packet on at which it has stopped.
  */
@@ -18,6 +18,8 @@ const prefixBytesMax = 24
 
 /** What becomes of a packet. `stop`: neither it nor anything behind it is passed on. */
 export type Judgement = 'pass' | 'hold' | 'stop'
+/** What becomes of a packet of which a part is held. */
+export type Holding = 'hold' | 'pass' | 'drop'
 
 /** The walk of one direction. */
 export abstract class PacketWalker {
@@ -34,7 +36,11 @@ export abstract class PacketWalker {
   #hasNext = false
   /** The next packet is a further part of the payload before it. */
   #isContinued = false
-  #judgement: Judgement = 'pass'
+  #judgement: Judgement | 'drop' = 'pass'
+  /** The number of the present part. */
+  #sequence = 0
+  /** The beginning of a packet that is dropped. */
+  #dropped: Buffer | undefined
   readonly #held = new KeptBytes()
   /** What arrived while the walk was suspended. */
   readonly #rest = new KeptBytes()
@@ -83,9 +89,10 @@ export abstract class PacketWalker {
       if (this.#judgement === 'hold') {
         this.#hold(step === end ? bytes : bytes.subarray(from, at))
         from = at
-      }
+      } else if (this.#judgement === 'drop') from = at
       if (this.#isStopped || this.#left > 0 || !this.#isEnd()) continue
-      if (this.#judgement === 'hold') this.#complete()
+      if (this.#dropped !== undefined) this.#drop(this.#dropped)
+      else if (this.#judgement === 'hold') this.#complete()
       else if (this.passed()) {
         passTo(at)
         this.insert()
@@ -127,8 +134,10 @@ export abstract class PacketWalker {
   protected abstract insert(): void
   /** Takes a held packet, with its headers, and passes on what takes its place. `bytes` are its own. */
   protected abstract whole(bytes: Buffer): void
-  /** Called with each part of a held packet. Returns whether it may be held further; otherwise it passes as it came. */
-  protected abstract holding(heldBytes: number): boolean
+  /** Called with each part of a held packet. `pass`: it passes as it came. */
+  protected abstract holding(heldBytes: number): Holding
+  /** A packet has been dropped, which began with `start`; a reply to it has this number. */
+  protected abstract dropped(start: Buffer, sequence: number): void
   /** The walk has stopped at a packet. */
   protected abstract stopped(): void
 
@@ -142,6 +151,7 @@ export abstract class PacketWalker {
     const length = lengthAt(bytes, at)
     if (!this.#isContinued) this.#judgement = this.judge(bytes, at, length)
     if (this.sequenceShift !== 0) bytes[at + 3] = (bytes[at + 3]! + this.sequenceShift) & 0xff
+    this.#sequence = bytes[at + 3]!
     this.#hasNext = length === partBytesMax
     this.#left = headerBytes + length
   }
@@ -154,9 +164,18 @@ export abstract class PacketWalker {
 
   #hold(bytes: Buffer): void {
     this.#held.add(bytes)
-    if (this.holding(this.#held.length)) return
+    const holding = this.holding(this.#held.length)
+    if (holding === 'hold') return
+    this.#judgement = holding
+    const held = this.#held.take()
+    if (holding === 'pass') this.pass(held)
+    else this.#dropped = Buffer.from(held.subarray(0, prefixBytesMax))
+  }
+
+  #drop(start: Buffer): void {
     this.#judgement = 'pass'
-    this.pass(this.#held.take())
+    this.#dropped = undefined
+    this.dropped(start, (this.#sequence + 1) & 0xff)
   }
 
   #complete(): void {

@@ -11,7 +11,7 @@
  * The forms of replies: MySQL's manual, "Command Phase", and MariaDB's, "Server response packets".
  */
 import type { ReplyFilter, ReplyForm } from './exchange.ts'
-import { type Judgement, PacketWalker } from './packet-walker.ts'
+import { type Holding, type Judgement, PacketWalker } from './packet-walker.ts'
 import { headerBytes, lengthOfInteger, partBytesMax, readInteger, serverStatus } from './protocol.ts'
 
 /** A reply that is expected: the server's, or one of our own. */
@@ -150,9 +150,11 @@ export class Replies extends PacketWalker {
     if (isLast) this.insert()
   }
 
-  protected holding(): boolean {
-    return true
+  protected holding(): Holding {
+    return 'hold'
   }
+
+  protected dropped(): void {}
 
   protected stopped(): void {
     this.#host.lost(this.#sequence, undefined)

@@ -11,7 +11,14 @@
 import assert from 'node:assert/strict'
 import { describe, FahaoError } from '../base/errors.ts'
 import { turnBytesMax, turns } from '../node/turns.ts'
-import { errorOfMissingId, Refused, refuseUnfit, refuseUnguarded, unknownStatement } from './errors.ts'
+import {
+  errorOfMissingId,
+  executionTooLong,
+  Refused,
+  refuseUnfit,
+  refuseUnguarded,
+  unknownStatement,
+} from './errors.ts'
 import type { FilledSession, HeldCommand } from './exchange.ts'
 import type { Guard } from './guard.ts'
 import type { Guards } from './guards.ts'
@@ -84,6 +91,11 @@ export class StatementFiller {
     this.#facts = undefined
     if (this.#held === 'prepare') this.#passes(commands.statementPrepare, { isQuiet: false, defined: [] })
     return this.#held !== 'filled'
+  }
+
+  /** Refuses the execution of a filled statement of which only the beginning is kept. */
+  refuseTooLong(command: HeldCommand): void {
+    this.#session.answer(command, executionTooLong)
   }
 
   /** Whether an execution of a prepared statement has to be held. */

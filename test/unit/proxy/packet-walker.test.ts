@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import type { ReplyForm } from '../../../src/proxy/exchange.ts'
-import { type Judgement, PacketWalker } from '../../../src/proxy/packet-walker.ts'
+import { type Holding, type Judgement, PacketWalker } from '../../../src/proxy/packet-walker.ts'
 import { Replies, type ReplyHost } from '../../../src/proxy/replies.ts'
 
 /**
@@ -16,6 +16,7 @@ class Recorder extends PacketWalker {
   readonly wholes: Buffer[] = []
   readonly out: Buffer[] = []
   heldMax = Number.POSITIVE_INFINITY
+  tooLong: Holding = 'pass'
 
   protected judge(bytes: Buffer, at: number, length: number): Judgement {
     this.judged.push(length)
@@ -39,8 +40,11 @@ class Recorder extends PacketWalker {
     this.out.push(Buffer.from('[held]'))
     this.isSuspended = bytes[5] === 115
   }
-  protected holding(heldBytes: number): boolean {
-    return heldBytes <= this.heldMax
+  protected holding(heldBytes: number): Holding {
+    return heldBytes <= this.heldMax ? 'hold' : this.tooLong
+  }
+  protected dropped(start: Buffer, sequence: number): void {
+    this.out.push(Buffer.from(`[${start.toString('latin1', 4, 6)} dropped, ${sequence}]`))
   }
   protected stopped(): void {
     this.out.push(Buffer.from('[stopped]'))
@@ -204,6 +208,22 @@ describe('a walk over packets', () => {
       for (const chunk of cut(bytes, [size])) walker.walk(chunk)
       const out = Buffer.concat(walker.out).toString('latin1').replaceAll('|', '')
       assert.equal(out, `${bytes.toString('latin1', 0, 70)}[held]`)
+    }
+  })
+
+  test('drops a packet that is too long to be held, and says which number a reply has', () => {
+    const part = Buffer.alloc(4 + 0xff_ff_ff, 'h')
+    part.writeUInt32LE(0xff_ff_ff + 7 * 2 ** 24)
+    const end = packet('end')
+    end[3] = 8
+    for (const size of [3, 100_000]) {
+      const walker = new Recorder()
+      Object.assign(walker, { heldMax: 50, tooLong: 'drop' })
+      for (const chunk of cut(Buffer.concat([packet('x'), part, end, packet('y')]), [size]))
+        walker.walk(chunk)
+      const out = Buffer.concat(walker.out).toString('latin1').replaceAll('|', '')
+      assert.equal(out, `${packet('x')}[hh dropped, 9]${packet('y')}`)
+      assert.equal(walker.heldBytes, 0)
     }
   })
 

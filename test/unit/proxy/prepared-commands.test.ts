@@ -59,16 +59,23 @@ test('a command that is not understood ends its connection: nothing of it passes
   assert.deepEqual([named, statements], [[], []])
 })
 
-test('the execution of a filled statement that is too long is not sent without its ids', async (t) => {
+test('the execution of a filled statement that is too long is refused, and the connection goes on', async (t) => {
   const { login, named } = await startScene(t, idsAtHand(), { statementBytesMax: 1000 })
   const client = await login()
   client.send(prepare, insert)
   for (let packets = 3; packets > 0; packets--) await client.reply()
   const value = Buffer.concat([Buffer.from([0xfc, 0xd0, 0x07]), Buffer.alloc(2000, 'a')])
   const execution = Buffer.concat([numbered(1, 0, 1, 0, 0, 0, 0, 1, 253, 0), value])
+  client.socket.write(packetOf(commandOf(longData, numbered(1, 0, 0, 65))))
   client.socket.write(packetOf(commandOf(execute, execution)))
-  assert.equal(codeOf(await client.reply()), 1429)
-  assert.deepEqual(named, [])
+  const reply = await client.reply()
+  assert.deepEqual([codeOf(reply), reply[3]], [1235, 1])
+  client.send(14)
+  assert.equal(codeOf(await client.reply()), 0)
+  assert.deepEqual(
+    named.map(([command]) => command),
+    [longData, reset],
+  )
 })
 
 test('a text to prepare that is too long is the newest statement then', async (t) => {
