@@ -14,17 +14,14 @@ import {
   withNames,
 } from './expression.ts'
 import { analyse, analyseCondition } from './expressions.ts'
-import { type Part, type Plan, planOf, runPlan, tuplesOf } from './joins.ts'
+import { type Joined, type Part, type Plan, planOf } from './joins.ts'
 import { applied } from './operators.ts'
 import { type Binding, columnKey, type Item, type Scope } from './scope.ts'
 import { findTable } from './tables.ts'
 import { builtInName, kindOf, namesOf, refused } from './tree.ts'
 import { oids } from './types.ts'
 
-type Steps = {
-  readonly parts: { readonly part: Part; readonly isLeft: boolean; readonly on: Expression[] }[]
-  readonly filters: Expression[]
-}
+type Steps = { readonly parts: Joined[]; readonly filters: Expression[] }
 
 /** Analyses FROM and WHERE. */
 export function analyseFrom(nodes: readonly Node[], where: Node | undefined, scope: Scope): Plan {
@@ -44,7 +41,7 @@ function conjuncts(node: Node): readonly Node[] {
 
 function add(node: Node, steps: Steps, scope: Scope): void {
   if ('JoinExpr' in node) addJoin(node.JoinExpr, steps, scope)
-  else steps.parts.push({ part: leafOf(node, scope), isLeft: false, on: [] })
+  else steps.parts.push({ part: leafOf(node, scope) })
 }
 
 function addJoin(join: JoinExpr, steps: Steps, scope: Scope): void {
@@ -60,23 +57,13 @@ function addJoin(join: JoinExpr, steps: Steps, scope: Scope): void {
       return namesOf(usingClause).map((name) => merge(name, start, middle, scope))
     return quals === undefined ? [] : conjuncts(quals).map((each) => analyseCondition(each, scope, 'JOIN/ON'))
   }
-  if (!isLeft) {
+  if (isLeft) {
+    const part = leafOf(rarg, scope)
+    steps.parts.push({ part, on: conditions() })
+  } else {
     add(rarg, steps, scope)
     steps.filters.push(...conditions())
-  } else if ('JoinExpr' in rarg) {
-    const inner: Steps = { parts: [], filters: [] }
-    add(rarg, inner, scope)
-    const plan = planOf(inner.parts, inner.filters)
-    steps.parts.push({ part: groupOf(plan), isLeft, on: conditions() })
-  } else {
-    const part = leafOf(rarg, scope)
-    steps.parts.push({ part, isLeft, on: conditions() })
   }
-}
-
-/** Joins on the right side of a LEFT JOIN. */
-function groupOf(plan: Plan): Part {
-  return { bits: plan.bits, depends: plan.depends, tuples: (frame) => runPlan(plan, frame) }
 }
 
 /** A column of USING: the equality of both, and the right one is hidden. */
@@ -100,12 +87,7 @@ function leafOf(node: Node, scope: Scope): Part {
   if ('RangeVar' in node) return tableOf(node.RangeVar, scope)
   if ('RangeSubselect' in node) return queryOf(node.RangeSubselect, scope)
   if ('RangeFunction' in node) return functionOf(node.RangeFunction, scope)
-  throw refused(`FROM ${kindOf(node)}`)
-}
-
-/** A part of one element of FROM. */
-function leaf(item: number, depends: Part['depends'], rows: (frame: Frame) => readonly Row[]): Part {
-  return { bits: 1 << item, depends, tuples: (frame) => tuplesOf(item, rows(frame)) }
+  throw refused('JoinExpr' in node ? 'A join on the right side of a LEFT JOIN' : `FROM ${kindOf(node)}`)
 }
 
 function tableOf(
@@ -119,7 +101,7 @@ function tableOf(
     const item = scope.add({ name: alias?.aliasname ?? relname, columns: renamed(columns, alias) }, at)
     const { query } = binding
     if (query !== undefined) return withQuery(item, binding, query, scope)
-    return leaf(item, 'outer', ({ run }) => (run.memory.get(binding) ?? []) as readonly Row[])
+    return { item, depends: 'outer', rows: ({ run }) => (run.memory.get(binding) ?? []) as readonly Row[] }
   }
   const table = findTable(schemaname === undefined ? [relname] : [schemaname, relname], at)
   const item = scope.add(
@@ -130,12 +112,12 @@ function tableOf(
     },
     at,
   )
-  return { bits: 1 << item, depends: 'nothing', table: { table, item }, tuples: () => [] }
+  return { item, depends: 'nothing', table, rows: () => [] }
 }
 
 /** A query of WITH reads the frame around the query that has the WITH. */
 function withQuery(item: number, { around }: Binding, query: Query, scope: Scope): Part {
-  if (isConstant(query)) return leaf(item, 'nothing', (frame) => rowsOf(query, undefined, frame.run))
+  if (isConstant(query)) return constantPart(item, query)
   let depth = 0
   for (
     let each: Scope | undefined = scope;
@@ -146,27 +128,26 @@ function withQuery(item: number, { around }: Binding, query: Query, scope: Scope
     each.readsWorking ||= query.readsWorking
     depth++
   }
-  return leaf(item, 'outer', (frame) => {
+  const rows = (frame: Frame) => {
     let outer: Frame | undefined = frame
     for (let level = 0; level < depth; level++) outer = outer?.outer
     return query.run(outer, frame.run)
-  })
+  }
+  return { item, depends: 'outer', rows }
+}
+
+function constantPart(item: number, query: Query): Part {
+  return { item, depends: 'nothing', rows: (frame) => rowsOf(query, undefined, frame.run) }
 }
 
 function queryOf({ subquery, lateral, alias }: RangeSubselect, scope: Scope): Part {
   if (subquery === undefined || !('SelectStmt' in subquery)) throw refused('This query in FROM')
   if (alias === undefined) throw new SqlError('42601', 'subquery in FROM must have an alias')
-  const query = scope.around.query(
-    subquery.SelectStmt,
-    lateral ? { ...scope.around, parent: scope } : scope.around,
-  )
+  if (lateral) throw refused('A query of FROM with LATERAL')
+  const query = scope.around.query(subquery.SelectStmt, scope.around)
+  if (!isConstant(query)) throw refused('A query of FROM that reads a query further out')
   const item = scope.add({ name: alias.aliasname ?? '', columns: renamed(query.columns, alias) })
-  if (isConstant(query)) return leaf(item, 'nothing', (frame) => rowsOf(query, undefined, frame.run))
-  scope.readsWorking ||= query.readsWorking
-  if (lateral) return leaf(item, 'tuple', (frame) => query.run(frame, frame.run))
-  // What it reads of queries around this one, this one reads.
-  scope.readsOuter ||= query.readsOuter
-  return leaf(item, 'outer', (frame) => query.run(frame.outer, frame.run))
+  return constantPart(item, query)
 }
 
 function functionOf(
@@ -208,7 +189,7 @@ function functionOf(
       return ordinality ? [...row, BigInt(index + 1)] : row
     })
   }
-  return leaf(item, uses !== 0 ? 'tuple' : isOpen || isVolatile ? 'outer' : 'nothing', rows)
+  return { item, depends: uses !== 0 ? 'tuple' : isOpen || isVolatile ? 'outer' : 'nothing', rows }
 }
 
 function renamed(columns: readonly Column[], alias: Alias | undefined): readonly Column[] {

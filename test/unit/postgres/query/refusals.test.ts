@@ -24,6 +24,9 @@ test('what PostgreSQL would answer in a way that is not known here is refused', 
     'select distinct on (x) x from generate_series(1, 2) x',
     'select sum(x) from generate_series(1, 2) x',
     'select row(1, 2)',
+    'select (select count(*) from (select 1 where o.x = 1) t) from generate_series(1, 2) o(x)',
+    'select 1 from generate_series(1, 2) x, lateral (select x) y',
+    'select 1 from pg_am a left join (pg_am b join generate_series(1, a.oid::int4) on true) on true',
   ])
     assert.equal(errorOf(text), '0A000', text)
   assert.equal(errorOf('select \'1_000\', "1_0" from (select 1 as "1_0") v -- 0x1F'), undefined)
