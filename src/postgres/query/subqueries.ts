@@ -1,20 +1,18 @@
 /** Queries inside of expressions (PostgreSQL's manual, chapters 4.2.11 and 9.23). */
-import type { Node, SubLink } from 'libpg-query'
+import type { SubLink } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
 import { combined, type Expression, type Frame, isConstant, rowsOf } from './expression.ts'
 import { appliedToEach } from './operators.ts'
 import type { Scope } from './scope.ts'
-import { builtInName, failure, refused } from './tree.ts'
+import { builtInName, refused } from './tree.ts'
 import { arrayOf, formatType, oids } from './types.ts'
 
 /** Analyses a query inside of an expression. */
 export function analyseSubLink(
-  { subLinkType, subselect, testexpr, operName, location: at }: SubLink,
+  { subLinkType, subselect, testexpr, operName }: SubLink,
   scope: Scope,
-  analyse: (node: Node | undefined, scope: Scope) => Expression,
 ): Expression {
-  if (subselect === undefined || !('SelectStmt' in subselect))
-    throw refused('This query in an expression', at)
+  if (subselect === undefined || !('SelectStmt' in subselect)) throw refused('This query in an expression')
   const query = scope.around.query(subselect.SelectStmt, { ...scope.around, parent: scope })
   const [column, ...others] = query.columns
   const isOpen = !isConstant(query)
@@ -25,9 +23,9 @@ export function analyseSubLink(
   }
   if (subLinkType === 'EXISTS_SUBLINK')
     return whole(oids.bool, (frame) => rowsOf(query, frame, frame.run).length > 0)
-  if (testexpr !== undefined && 'RowExpr' in testexpr) throw refused('IN of a row', at)
+  if (testexpr !== undefined && 'RowExpr' in testexpr) throw refused('IN of a row')
   if (column === undefined || others.length > 0)
-    throw failure('42601', 'subquery must return only one column', at)
+    throw new SqlError('42601', 'subquery must return only one column')
   if (subLinkType === 'EXPR_SUBLINK') {
     const result = whole(column.type, (frame) => {
       const rows = rowsOf(query, frame, frame.run)
@@ -39,13 +37,13 @@ export function analyseSubLink(
   }
   if (subLinkType === 'ARRAY_SUBLINK') {
     const array = arrayOf(column.type)
-    if (array === 0) throw refused(`An array of ${formatType(column.type)}`, at)
+    if (array === 0) throw refused(`An array of ${formatType(column.type)}`)
     return whole(array, (frame) => rowsOf(query, frame, frame.run).map((row) => row[0]!))
   }
-  if (subLinkType !== 'ANY_SUBLINK') throw refused('This query in an expression', at)
-  const operand = analyse(testexpr, scope)
-  const operator = operName === undefined ? '=' : builtInName(operName, at)
-  const each = appliedToEach(operator, operand, column.type, true, at)
+  if (subLinkType !== 'ANY_SUBLINK') throw refused('This query in an expression')
+  const operand = scope.analyse(testexpr)
+  const operator = operName === undefined ? '=' : builtInName(operName)
+  const each = appliedToEach(operator, operand, column.type, true)
   const values = (frame: Frame) => rowsOf(query, frame, frame.run).map((row) => row[0]!)
   return whole(oids.bool, (frame) => each.run(values(frame), frame), [operand])
 }
