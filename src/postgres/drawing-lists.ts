@@ -8,6 +8,7 @@ import { nameOfText } from './query/quoting.ts'
 import { namesOf } from './query/tree.ts'
 import { oids } from './query/types.ts'
 import { type Column, type Formats, type Result, writeRow } from './result.ts'
+import { demandSequences } from './sequence-lists.ts'
 import type { Statement } from './session.ts'
 import { SqlError } from './sql-error.ts'
 import { integerOf } from './values.ts'
@@ -140,7 +141,12 @@ export function runList({ names, series }: List, columns: readonly Column[]): St
       if (id !== undefined) return drawnResult({ heldBytes: 0, at: () => id }, 1, columnTypes, formats)
     }
     // Of no rows nothing is drawn.
-    const drawn = drawRows(session, rows === 0 ? [] : generators, rows)
+    const drawn =
+      rows === 0
+        ? demandSequences(session, new Set(generators.filter((each) => each !== undefined))).then(() =>
+            drawRows(session, [], 0),
+          )
+        : drawRows(session, generators, rows)
     return drawn.then((ids) => drawnResult(ids, rows, columnTypes, formats))
   }
 }

@@ -19,7 +19,7 @@ import { oids } from './query/types.ts'
 import type { Value } from './query/values.ts'
 import { drawsIn, isDrawing } from './query-text.ts'
 import type { Result } from './result.ts'
-import { factsOf, load } from './sequence-lists.ts'
+import { demandSequences, factsOf, load } from './sequence-lists.ts'
 import type { Session, Statement } from './session.ts'
 import { SqlError } from './sql-error.ts'
 import { bytesOf } from './statement-size.ts'
@@ -52,7 +52,7 @@ export function compileDrawing(
   }
   if (has(node, (kind) => kind === 'RangeVar')) throw refusedDrawing('in a query of tables')
   demandPlain(node)
-  const { tree, named } = withTextArguments(node, declared)
+  const { tree, named, constants } = withTextArguments(node, declared)
   // The text of a regclass names the sequence: it is no oid yet.
   const inner = Array.from({ length: Math.max(declared.length, ...named.keys()) }, (_, index) =>
     named.has(index + 1) ? oids.text : (declared[index] ?? 0),
@@ -76,7 +76,7 @@ export function compileDrawing(
     parameters,
     columns,
     heldBytes: bytesOf(text, true),
-    run: (session, values, formats = []) => runTwice(session, analysed, values, formats),
+    run: (session, values, formats = []) => runTwice(session, analysed, constants, values, formats),
   }
 }
 
@@ -86,6 +86,7 @@ type Call = { readonly name: string; readonly args: readonly (string | null)[] }
 async function runTwice(
   session: Session,
   analysed: Analysed,
+  constants: ReadonlySet<string>,
   values: Values,
   formats: Parameters<typeof encodeRows>[3],
 ): Promise<Result> {
@@ -101,6 +102,14 @@ async function runTwice(
     }
     runStatement(analysed, values, { ...surroundings, draw: note })
   })
+  // PostgreSQL looks constant names up before it runs a statement; a call says itself that its name is missing.
+  const called = new Set(
+    calls.map(({ args }) => (args[0] && !args.includes(null) ? nameOfText(args[0]) : '')),
+  )
+  await demandSequences(
+    session,
+    [...constants].filter((name) => !called.has(name)),
+  )
   const results = await carryOut(session, calls)
   return evaluate(session, snapshot, (surroundings) => {
     let at = 0
@@ -216,10 +225,11 @@ const places: Readonly<Record<string, string>> = {
 
 /**
  * The same tree, whose calls take the texts of names: what is a regclass in PostgreSQL is no oid here. `named`: the types that
- * parameters which name sequences are told to have, by their numbers.
+ * parameters which name sequences are told to have, by their numbers. `constants`: the sequences that constants name.
  */
 function withTextArguments(node: { readonly SelectStmt: SelectStmt }, declared: readonly number[]) {
   const named = new Map<number, number>()
+  const constants = new Set<string>()
   const tree = structuredClone(node)
   has(tree, (kind, body) => {
     if (kind !== 'FuncCall') return false
@@ -234,8 +244,9 @@ function withTextArguments(node: { readonly SelectStmt: SelectStmt }, declared: 
       if (![oids.regclass, oids.text, oids.varchar].includes(given as never)) return false
       named.set(number, given)
     }
+    if ('A_Const' in arg && arg.A_Const.sval) constants.add(nameOfText(arg.A_Const.sval.sval ?? ''))
     call.args = [arg, ...call.args.slice(1)]
     return false
   })
-  return { tree, named }
+  return { tree, named, constants }
 }

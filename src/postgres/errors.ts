@@ -99,3 +99,8 @@ export class FatalError extends Error {
     this.cause = cause
   }
 }
+
+/** 53200: a query takes too much memory. */
+export function outOfMemory(): SqlError {
+  return new SqlError('53200', 'out of memory; narrow the query, as by the name of a sequence')
+}

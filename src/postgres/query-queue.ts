@@ -13,7 +13,7 @@
 import { Worker } from 'node:worker_threads'
 import { systemClock, type Timer } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
-import { farewells } from './errors.ts'
+import { farewells, outOfMemory } from './errors.ts'
 import type { Loaded, Wanted } from './query/snapshot.ts'
 import { SqlError } from './sql-error.ts'
 import type { Answers, FromWorker, Request, SentError, ToWorker } from './worker-messages.ts'
@@ -24,10 +24,15 @@ export type QueryLimits = {
   readonly timeMs: number
   /** How long a cancelled job may go on, in ms. */
   readonly graceMs: number
-  /** Memory, in MB. */
+  /** Memory of a query, in MB. */
   readonly memoryMb: number
 }
 
+/**
+ * What the heap of a worker may take above the memory of a query, in MB: more than the rows that a query may keep. The worker
+ * refuses queries before it is used up; reaching V8's own limit may end the process.
+ */
+const spareMb = 512
 /** How long a worker may take to start, in ms. */
 const startMs = 60_000
 
@@ -158,7 +163,8 @@ export class QueryQueue {
     const worker = new Worker(new URL(name, import.meta.url), {
       name: 'queries',
       execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: this.#limits.memoryMb },
+      workerData: { memoryMb: this.#limits.memoryMb },
+      resourceLimits: { maxOldGenerationSizeMb: this.#limits.memoryMb + spareMb },
     })
     this.started++
     this.#isReady = false
@@ -241,8 +247,7 @@ export class QueryQueue {
 }
 
 function lostBy(error: NodeJS.ErrnoException): Error {
-  if (error.code === 'ERR_WORKER_OUT_OF_MEMORY')
-    return new SqlError('53200', 'out of memory; narrow the query, as by the name of a sequence')
+  if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') return outOfMemory()
   return new Error(`the thread of queries has failed: ${describe(error)}`, { cause: error })
 }
 

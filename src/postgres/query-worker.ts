@@ -5,10 +5,14 @@
  *  1. A job has one answer or one error, which is its last message.
  *  2. A run that misses sequences begins again once they are loaded. It has no effect: the settings that it changes are part of
  *     its answer.
+ *  3. A run that takes too much memory is refused by the evaluator, which looks often: V8 ends the whole process where one
+ *     allocation passes its own limit for a thread by 16 MB.
  */
-import { parentPort } from 'node:worker_threads'
+import { getHeapStatistics } from 'node:v8'
+import { parentPort, workerData } from 'node:worker_threads'
 import { Generations } from '../base/generations.ts'
 import { encodeRows } from './encoded-rows.ts'
+import { outOfMemory } from './errors.ts'
 import { loadParser, parse } from './parser.ts'
 import { type Analysed, analyseStatement, runStatement } from './query/evaluate.ts'
 import { Missing, Snapshot } from './query/snapshot.ts'
@@ -28,6 +32,8 @@ import type {
 } from './worker-messages.ts'
 
 const port = parentPort!
+/** The most memory of its heap, in bytes. */
+const heapBytesMax: number = workerData.memoryMb * 1_048_576
 /** Above it the memory of the parser, which never shrinks, has grown too much, in bytes. */
 const growthMax = 67_108_864
 /** The most characters of the texts of analysed queries that are kept, and the characters that a query itself counts for. */
@@ -73,13 +79,22 @@ function attempt({ id, run, snapshot }: Job): void {
   }
   try {
     const analysed = analysedOf(text, declared)
-    const { rows, objects } = runStatement(analysed, values, { session, snapshot, changeSetting })
+    const { rows, objects } = runStatement(analysed, values, {
+      session,
+      snapshot,
+      changeSetting,
+      demandMemory,
+    })
     const made = encodeRows(rows, analysed.columns, objects, formats)
     answer(id, { ...made, changes }, made.chunks)
   } catch (error) {
     if (error instanceof Missing) send({ id, missing: error.wanted })
     else fail(id, error)
   }
+}
+
+function demandMemory(): void {
+  if (getHeapStatistics().used_heap_size > heapBytesMax) throw outOfMemory()
 }
 
 function read(text: string): ReadStatement[] {

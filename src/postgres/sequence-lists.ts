@@ -3,6 +3,7 @@ import { systemClock } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Definition } from '../catalogue/definition.ts'
 import { max63 } from '../ids/limits.ts'
+import { unknownRelation } from './errors.ts'
 import { OidRegistry } from './oid-registry.ts'
 import type { SessionFacts } from './query/expression.ts'
 import type { Loaded, SequenceFacts, Wanted } from './query/snapshot.ts'
@@ -97,6 +98,11 @@ async function loadAll(session: Session, give: (loaded: Loaded, isLast: boolean)
     signal.throwIfAborted()
   } while (after !== undefined)
   give({ found: [], isAll: true }, false)
+}
+
+/** Demands that each of these names is a sequence's. Rejects with 42P01. */
+export async function demandSequences(session: Session, names: Iterable<string>): Promise<void> {
+  for (const name of names) if ((await find(session, name)) === undefined) throw unknownRelation(name)
 }
 
 async function find({ caller }: Session, name: string): Promise<SequenceFacts | undefined> {

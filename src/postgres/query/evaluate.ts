@@ -24,6 +24,8 @@ export type ParameterInput = string | Buffer | null
 
 /** What a statement may take, in steps, and may keep, in rows and pieces of texts. */
 const [workMax, keptMax] = [10_000_000, 1_500_000]
+/** The steps, and rows and pieces, between two looks at the memory in use. */
+const lookEach = 10_000
 
 /** A statement that is analysed. */
 export type Analysed = {
@@ -78,18 +80,26 @@ export type Surroundings = {
   readonly draw?: Run['draw']
   /** The most steps, and rows and pieces of texts that are kept. Default: `workMax`, `keptMax`. */
   readonly limit?: number
+  /** Throws if too much memory is in use. Called from time to time. */
+  readonly demandMemory?: () => void
 }
 
 /** Runs a statement. Throws SqlError, and `Missing` where sequences are not loaded: load them, and run it again. */
 export function runStatement(
   { query, parameters }: Analysed,
   values: readonly ParameterInput[],
-  { session, snapshot, changeSetting, draw, limit = workMax }: Surroundings,
+  { session, snapshot, changeSetting, draw, limit = workMax, demandMemory }: Surroundings,
 ): { readonly rows: readonly Row[]; readonly objects: Objects } {
   const objects = new Objects(snapshot, session.user)
-  let [work, kept] = [0, 0]
+  let [work, kept, unlooked] = [0, 0, 0]
   const tooMuch = () =>
     new SqlError('54000', 'the query takes too much work; narrow it, as by the name of a sequence')
+  const look = (count: number) => {
+    unlooked += count
+    if (unlooked < lookEach) return
+    unlooked = 0
+    demandMemory?.()
+  }
   const run: Run = {
     session,
     snapshot,
@@ -101,10 +111,12 @@ export function runStatement(
     spend(count) {
       work += count
       if (work > limit) throw tooMuch()
+      look(count)
     },
     keep(count) {
       kept += count
       if (kept > Math.min(keptMax, limit)) throw tooMuch()
+      look(count)
     },
   }
   return withinStack(() => ({ rows: query.run(undefined, run), objects }))

@@ -124,6 +124,9 @@ describe('nextval', () => {
     const connected = await client()
     const refused: readonly (readonly [text: string, error: RegExp])[] = [
       ["SELECT nextval('missing')", /^42P01 relation "missing" does not exist/],
+      ["SELECT nextval('missing') WHERE false", /^42P01 relation "missing" does not exist/],
+      ["SELECT nextval('order'), setval('missing', NULL)", /^42P01 /],
+      ["SELECT nextval('missing') FROM generate_series(1, 0)", /^42P01 /],
       ["SELECT nextval('')", /^42602 /],
       ["SELECT nextval('a b')", /^42602 /],
       ["SELECT nextval('order') FROM generate_series(1, 200000)", /^54000 /],
