@@ -106,8 +106,9 @@ export class Lexer {
       this.kind = token.end
       this.end = at
     } else this.kind = this.#read(bytes[at]!)
-    const [skipped, length] = [this.start - this.previousEnd, this.end - this.start]
-    this.#work += 1 + (skipped >> 3) + (this.kind === token.string ? length >> 7 : length >> 3)
+    const length = this.end - this.start
+    const skipped = this.start - this.previousEnd
+    this.#work += 1 + (skipped >> 3) + (length >> (this.kind === token.string ? 7 : 3))
     if (this.#work > partWorkMax) this.kind = token.unsure
   }
 

@@ -298,8 +298,8 @@ class Reader {
     found.last = id
     if (!id.mayNeed) return
     this.#count(1)
-    const { start, end, parameter } = id.end === 0 ? { ...absent, start: addAt, end: addAt } : id
-    found.rows.push({ start, end, parameter, followingAt, addAt, isEmpty })
+    const [start, end] = id.end === 0 ? [addAt, addAt] : [id.start, id.end]
+    found.rows.push({ start, end, parameter: id.parameter, followingAt, addAt, isEmpty })
   }
 
   #count(rows: number): void {
