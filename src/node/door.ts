@@ -13,19 +13,23 @@ import { RequestFigures } from './request-figures.ts'
 import { turns } from './turns.ts'
 import { UnreadBudget, type UnreadLimits } from './unread-budget.ts'
 
-/** A connection that is served. */
-export interface Served {
-  readonly session: ClientSession
-  /** Takes the present permissions of its user; undefined: it may not connect any more. */
-  refreshAccess(present: (access: Access) => Access | undefined): void
+/** A connection through a door. */
+export interface Passing {
   /** Ends the connection once what has been received is answered: the server stops. */
   shutDown(): void
   /** Ends the connection if one of its deadlines has passed. */
   sweep(nowUs: number): void
-  /** Sends the writes of this turn. */
-  uncork(): void
   /** Ends the connection at once. */
   drop(): void
+}
+
+/** A connection that is served. */
+export interface Served extends Passing {
+  readonly session: ClientSession
+  /** Takes the present permissions of its user; undefined: it may not connect any more. */
+  refreshAccess(present: (access: Access) => Access | undefined): void
+  /** Sends the writes of this turn. */
+  uncork(): void
 }
 
 /** Limits of a door. */
@@ -93,7 +97,7 @@ export function listen(
 }
 
 /** A door that is open. */
-export abstract class Door<Connection extends Served> {
+export abstract class Door<Connection extends Passing> {
   /** The port that it listens on. */
   readonly port: number
   /** `host:port`. */
@@ -108,7 +112,7 @@ export abstract class Door<Connection extends Served> {
   readonly #figures = new RequestFigures()
   readonly #counts = noConnections()
   readonly #unread: UnreadBudget
-  readonly #corked: Connection[] = []
+  readonly #corked: Pick<Served, 'uncork'>[] = []
   #sweep: Timer | undefined
   /** Called when a connection has ended while the door closes. */
   #onGone = () => {}
@@ -131,19 +135,6 @@ export abstract class Door<Connection extends Served> {
     )
     server.on('error', (error) => options.onError?.(error))
     this.#sweepSoon()
-  }
-
-  /** The sessions of the open connections. */
-  *sessions(): Iterable<ClientSession> {
-    for (const connection of this.#connections) yield connection.session
-  }
-
-  /**
-   * Gives every connection the present permissions of its user. `present` returns undefined for a user that may not
-   * connect any more: its connections end.
-   */
-  refreshAccess(present: (access: Access) => Access | undefined): void {
-    for (const connection of this.#connections) connection.refreshAccess(present)
   }
 
   /** Figures as they are now. */
@@ -174,9 +165,9 @@ export abstract class Door<Connection extends Served> {
     })
     const unbound = new Promise<void>((resolve) => this.#server.close(() => resolve()))
     const deadline = systemClock.timer(deadlineMs, () => {
-      for (const connection of this.#connections) connection.drop()
+      for (const connection of this.connections) connection.drop()
     })
-    for (const connection of this.#connections) connection.shutDown()
+    for (const connection of this.connections) connection.shutDown()
     this.dropHandshakes()
     this.#onGone()
     await Promise.all([ended, unbound])
@@ -188,7 +179,7 @@ export abstract class Door<Connection extends Served> {
   protected abstract dropHandshakes(): void
 
   /** A copy: connections end while they are told. */
-  get #connections(): Connection[] {
+  protected get connections(): Connection[] {
     return [...this.admission.connections].filter((each): each is Connection => !(each instanceof Socket))
   }
 
@@ -204,7 +195,7 @@ export abstract class Door<Connection extends Served> {
       unread: this.#unread,
       admission: this.admission,
       onError: (error: unknown, session?: ClientSession) => onError?.(error, session),
-      uncorkSoon: (connection: Connection) => {
+      uncorkSoon: (connection: Pick<Served, 'uncork'>) => {
         if (this.#corked.push(connection) === 1) setImmediate(this.#uncork)
       },
       onGone: (connection: Connection | Socket) => {
@@ -230,9 +221,25 @@ export abstract class Door<Connection extends Served> {
     this.#sweep = this.clock.timer(Math.min(sweepMsMax, Math.max(10, shortestMs / 4)), () => {
       const nowUs = this.clock.monoUs()
       this.#unread.sweep(nowUs)
-      for (const connection of this.#connections) connection.sweep(nowUs)
+      for (const connection of this.connections) connection.sweep(nowUs)
       this.#sweepSoon()
     })
+  }
+}
+
+/** A door whose connections have users. */
+export abstract class UserDoor<Connection extends Served> extends Door<Connection> {
+  /** The sessions of the open connections. */
+  *sessions(): Iterable<ClientSession> {
+    for (const connection of this.connections) yield connection.session
+  }
+
+  /**
+   * Gives every connection the present permissions of its user. `present` returns undefined for a user that may not
+   * connect any more: its connections end.
+   */
+  refreshAccess(present: (access: Access) => Access | undefined): void {
+    for (const connection of this.connections) connection.refreshAccess(present)
   }
 }
 

@@ -5,7 +5,7 @@ import { unauthenticated } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
 import type { InProcess } from '../commands/in-process.ts'
 import type { Certificates } from '../node/certificates.ts'
-import { Door, type DoorOptions, type DoorStats, endsOf, listen, socketOptions } from '../node/door.ts'
+import { type DoorOptions, type DoorStats, endsOf, listen, socketOptions, UserDoor } from '../node/door.ts'
 import { certificateName, transportOf } from '../node/handshakes.ts'
 import { CancelKeys } from './cancel-keys.ts'
 import { Connection, type ConnectionHost } from './connection.ts'
@@ -49,7 +49,7 @@ export async function startPostgresServer(options: PostgresServerOptions): Promi
 }
 
 /** A server that listens. */
-export class PostgresServer extends Door<Connection> {
+export class PostgresServer extends UserDoor<Connection> {
   /** Listens nowhere: sockets come to it when their clients ask for TLS. */
   readonly #tls: TlsServer | undefined
   /** Connections whose sockets are in `#tls` until their handshakes are finished. */

@@ -10,6 +10,7 @@
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
+import type { Passing, Totals } from '../node/door.ts'
 import type { RequestFigures } from '../node/request-figures.ts'
 import type { Sender, UnreadBudget } from '../node/unread-budget.ts'
 import { failed, noServer, shuttingDown, unclear, unreachable } from './errors.ts'
@@ -20,19 +21,11 @@ import { Relay, type RelayHost } from './relay.ts'
 import { dialUpstream, type PairHost, SocketPair, type Upstream } from './socket-pair.ts'
 import type { Filling } from './statement-filler.ts'
 
-/** Counters of a proxy. */
-export type ProxyTotals = {
-  commands: number
-  bytesIn: number
-  bytesOut: number
-  upstreamFailures: number
-}
-
 /** What the connections of a proxy share. */
 export type ConnectionHost = {
   readonly upstream: Upstream
   readonly limits: ProxyLimits
-  readonly totals: ProxyTotals
+  readonly totals: Totals
   readonly figures: RequestFigures
   readonly clock: Clock
   readonly unread: UnreadBudget
@@ -57,7 +50,7 @@ const outstandingMax = 4096
 const unreadBytesMax = 1_048_576
 
 /** A connection through the proxy. Its parts call it by the interfaces that it implements. */
-export class Connection implements Sender, PairHost, LoginHost, RelayHost {
+export class Connection implements Passing, Sender, PairHost, LoginHost, RelayHost {
   /** Bytes that the client was sent. A socket counts its own anew each time, over all that waits in it. */
   bytesOut = 0
   readonly limits: ProxyLimits
@@ -116,7 +109,7 @@ export class Connection implements Sender, PairHost, LoginHost, RelayHost {
   }
 
   /** Ends as soon as every command has been answered outside of a transaction. */
-  finish(): void {
+  shutDown(): void {
     this.#isFinishing = true
     if (this.#login !== undefined) return this.refuse(this.#login.isGreeted ? 2 : 0, shuttingDown)
     this.#finishIfIdle()
@@ -127,8 +120,11 @@ export class Connection implements Sender, PairHost, LoginHost, RelayHost {
     this.#pair.destroy()
   }
 
-  /** Whether one of its deadlines has passed. Call it regularly. */
-  isOverdue(nowUs: number): boolean {
+  sweep(nowUs: number): void {
+    if (this.#isOverdue(nowUs)) this.drop()
+  }
+
+  #isOverdue(nowUs: number): boolean {
     if (this.#login?.isGreeted === false && nowUs > this.#deadlineUs && !this.#isOver) {
       this.serverFailed('it does not answer')
       return false

@@ -1,18 +1,10 @@
-/**
- * The MySQL proxy: accepts connections, enforces their deadlines, stops after the last transaction. `node/admission.ts`
- * decides which connections are accepted.
- */
+/** The MySQL proxy: accepts connections, and stops after the last transaction. */
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
-import { addressText } from '../base/address.ts'
-import { type Clock, systemClock, type Timer } from '../base/clock.ts'
-import { describe, FahaoError } from '../base/errors.ts'
-import { Admission, type ConnectionCounts, noConnections } from '../node/admission.ts'
 import type { Certificates } from '../node/certificates.ts'
+import { Door, type DoorOptions, type DoorStats, listen, socketOptions } from '../node/door.ts'
 import { type Handshakes, transportOf } from '../node/handshakes.ts'
-import { RequestFigures } from '../node/request-figures.ts'
-import { UnreadBudget } from '../node/unread-budget.ts'
-import { Connection, type ConnectionHost, type ProxyTotals } from './connection.ts'
+import { Connection, type ConnectionHost } from './connection.ts'
 import { type GuardEvents, Guards, type Look, lookThrough } from './guards.ts'
 import { type FillingTotals, type IdMaker, IdSupply } from './id-supply.ts'
 import { defaultLimits, type ProxyLimits } from './limits.ts'
@@ -22,135 +14,101 @@ import type { FilledColumn } from './sql/filled-columns.ts'
 import type { Filling } from './statement-filler.ts'
 
 /** How to serve. */
-export type ProxyOptions = GuardEvents & {
-  readonly host: string
-  /** 0: any free port. */
-  readonly port: number
-  /** Connections that the kernel holds until they are accepted. Default: Node's. */
-  readonly backlog?: number
-  readonly upstream: Upstream
-  /** The columns that are filled in, and their ids; undefined: none. */
-  readonly filled?: { readonly columns: readonly FilledColumn[]; readonly maker: IdMaker } | undefined
-  /** How the tables are looked at. Default: with the user of `upstream`. */
-  readonly look?: Look
-  readonly limits?: Partial<ProxyLimits>
-  /** The certificate for clients; undefined: without TLS. */
-  readonly tls?: Certificates | undefined
-  /** Default: the machine's. */
-  readonly clock?: Clock
-  /** Called when the server cannot be reached. */
-  readonly onUpstreamError?: (reason: string) => void
-  /** Called when a statement was not sent because there was no id for it. */
-  readonly onMissingId?: (reason: string) => void
-  /** Called when a connection was ended because what was sent on it could not be understood. */
-  readonly onLost?: (reason: string) => void
-  /** Called with errors that are no client's fault. */
-  readonly onError?: (error: unknown) => void
-}
-
-/** Figures of a proxy, since it started, and its open connections. */
-export type ProxyStats = Readonly<ProxyTotals> &
-  Readonly<ConnectionCounts> & {
-    readonly requests: RequestFigures
-    /** Undefined: no table is filled in. */
-    readonly filling: Readonly<FillingTotals> | undefined
+export type ProxyOptions = GuardEvents &
+  DoorOptions & {
+    readonly upstream: Upstream
+    /** The columns that are filled in, and their ids; undefined: none. */
+    readonly filled?: { readonly columns: readonly FilledColumn[]; readonly maker: IdMaker } | undefined
+    /** How the tables are looked at. Default: with the user of `upstream`. */
+    readonly look?: Look
+    readonly limits?: Partial<ProxyLimits>
+    /** The certificate for clients; undefined: without TLS. */
+    readonly tls?: Certificates | undefined
+    /** Called when the server cannot be reached. */
+    readonly onUpstreamError?: (reason: string) => void
+    /** Called when a statement was not sent because there was no id for it. */
+    readonly onMissingId?: (reason: string) => void
+    /** Called when a connection was ended because what was sent on it could not be understood. */
+    readonly onLost?: (reason: string) => void
   }
 
-const keepAliveMs = 60_000
-const sweepMsMax = 1000
+/** Figures of a proxy, since it started, and its open connections. */
+export type ProxyStats = DoorStats & {
+  readonly upstreamFailures: number
+  /** Undefined: no table is filled in. */
+  readonly filling: Readonly<FillingTotals> | undefined
+}
 
 /** Listens. Rejects with CONFIG when it cannot, and if two columns are of one table. */
-export function startProxy(options: ProxyOptions): Promise<ProxyServer> {
-  return new Promise((resolve, reject) => {
-    const server = createServer({
-      allowHalfOpen: true,
-      noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: keepAliveMs,
-    })
-    const refuse = (error: NodeJS.ErrnoException) => {
-      const message = `the MySQL proxy cannot listen on ${options.host}:${options.port}: ${describe(error)}; choose another address`
-      reject(new FahaoError('CONFIG', message, { cause: error }))
-    }
-    server.once('error', refuse)
-    server.listen({ port: options.port, host: options.host, backlog: options.backlog }, () => {
-      server.off('error', refuse)
-      try {
-        resolve(new ProxyServer(server, options))
-      } catch (error) {
-        server.close()
-        reject(error)
-      }
-    })
-  })
+export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
+  const limits = { ...defaultLimits, ...options.limits }
+  const filling = fillingOf(options, limits)
+  const server = createServer(socketOptions)
+  await listen(
+    server,
+    options,
+    (address, reason) => `the MySQL proxy cannot listen on ${address}: ${reason}; choose another address`,
+  )
+  return new ProxyServer(server, options, limits, filling)
+}
+
+function fillingOf(options: ProxyOptions, { idTimeoutMs }: ProxyLimits): Filling | undefined {
+  const { upstream, filled, clock, look = lookThrough(upstream), onMissingId } = options
+  if (filled === undefined) return undefined
+  const guards = new Guards(filled.columns, look, options, clock)
+  return { guards, supply: new IdSupply(filled.maker, idTimeoutMs, onMissingId) }
 }
 
 /** A proxy that listens. */
-export class ProxyServer {
-  /** The port that it listens on. */
-  readonly port: number
-  /** `host:port`. */
-  readonly address: string
-  readonly #server: Server
+export class ProxyServer extends Door<Connection> {
   /** Does not listen: connections are given to it when their clients ask for TLS. */
   readonly #tlsServer: TlsServer | undefined
   readonly #handshakes: Handshakes | undefined
   /** The connections whose clients set TLS up. */
   readonly #securing = new Map<Socket, Connection>()
-  readonly #admission: Admission<Connection>
   readonly #host: ConnectionHost
-  readonly #options: ProxyOptions
-  readonly #counts = noConnections()
-  readonly #figures = new RequestFigures()
-  readonly #clock: Clock
-  readonly #totals: ProxyTotals = { commands: 0, bytesIn: 0, bytesOut: 0, upstreamFailures: 0 }
+  readonly #filling: Filling | undefined
+  #upstreamFailures = 0
   /** Aborted by a stop. */
   readonly #stopping = new AbortController()
-  #sweep: Timer | undefined
-  /** Called when a connection has ended while the proxy closes. */
-  #onGone = () => {}
-  #closed: Promise<void> | undefined
 
-  constructor(server: Server, options: ProxyOptions) {
-    const bound = server.address()
-    if (bound === null || typeof bound === 'string') throw new Error('a listening TCP server has a port')
-    this.port = bound.port
-    this.address = addressText({ host: bound.address, port: bound.port })
-    this.#server = server
-    this.#options = options
-    this.#clock = options.clock ?? systemClock
-    const limits = { ...defaultLimits, ...options.limits }
-    this.#admission = new Admission(
-      {
-        connectionsMax: limits.connectionsMax,
-        perAddressMax: limits.connectionsPerAddressMax,
-        pendingMax: limits.unauthenticatedConnectionsMax,
+  constructor(server: Server, options: ProxyOptions, limits: ProxyLimits, filling: Filling | undefined) {
+    super(server, options, {
+      ...limits,
+      perAddressMax: limits.connectionsPerAddressMax,
+      pendingMax: limits.unauthenticatedConnectionsMax,
+      unauthenticatedTimeoutMs: limits.loginTimeoutMs,
+    })
+    const { upstream, tls, onUpstreamError, onLost } = options
+    this.#filling = filling
+    this.#host = {
+      ...this.shared,
+      upstream,
+      limits,
+      filling,
+      secureClient: tls && ((connection, socket) => this.#secure(connection, socket)),
+      onLoggedIn: (connection) => this.admission.setPending(connection, false),
+      onUpstreamError: (reason) => {
+        this.#upstreamFailures++
+        onUpstreamError?.(reason)
       },
-      this.#counts,
-      (connection) => connection.drop(),
-    )
-    this.#host = this.#makeHost(limits)
-    if (options.tls) {
-      this.#tlsServer = createTlsServer(options.tls.serverOptions)
-      this.#handshakes = options.tls.attach(this.#tlsServer)
+      onLost: (reason) => onLost?.(reason),
+    }
+    if (tls) {
+      this.#tlsServer = createTlsServer(tls.serverOptions)
+      this.#handshakes = tls.attach(this.#tlsServer)
       this.#tlsServer.on('secureConnection', (socket) => {
         socket.allowHalfOpen = true
         this.#securing.get(transportOf(socket))?.secured(socket)
       })
     }
     server.on('connection', (socket) => this.#accept(socket))
-    server.on('error', (error) => options.onError?.(error))
-    this.#sweepSoon()
   }
 
   /** Figures as they are now. */
-  get stats(): ProxyStats {
-    return {
-      ...this.#counts,
-      ...this.#totals,
-      requests: this.#figures,
-      filling: this.#host.filling?.supply.totals,
-    }
+  override get stats(): ProxyStats {
+    const filling = this.#filling?.supply.totals
+    return { ...super.stats, upstreamFailures: this.#upstreamFailures, filling }
   }
 
   /**
@@ -159,7 +117,7 @@ export class ProxyServer {
    */
   async openGenerators(): Promise<ReadonlyMap<string, string>> {
     const { signal } = this.#stopping
-    const { filling } = this.#host
+    const filling = this.#filling
     if (filling === undefined) return new Map()
     void filling.guards.start()
     const generators = new Set(filling.guards.columns.all.map(({ generator }) => generator))
@@ -167,42 +125,19 @@ export class ProxyServer {
     return signal.aborted ? new Map() : missing
   }
 
-  /**
-   * Accepts no more connections, and ends each that has no command under way and no transaction; the others after these.
-   * Connections that have not ended after `deadlineMs` are dropped. Resolves when none is left.
-   */
-  close(deadlineMs: number): Promise<void> {
-    this.#closed ??= this.#shutDown(deadlineMs)
-    return this.#closed
-  }
-
-  async #shutDown(deadlineMs: number): Promise<void> {
-    const ended = new Promise<void>((resolve) => {
-      this.#onGone = () => {
-        if (this.#admission.size === 0) resolve()
-      }
-    })
-    const unbound = new Promise<void>((resolve) => this.#server.close(() => resolve()))
-    const deadline = systemClock.timer(deadlineMs, () => {
-      for (const connection of [...this.#admission.connections]) connection.drop()
-    })
-    for (const connection of [...this.#admission.connections]) connection.finish()
+  protected override dropHandshakes(): void {
     this.#stopping.abort()
-    this.#host.filling?.guards.close()
+    this.#filling?.guards.close()
     this.#handshakes?.drop()
     this.#tlsServer?.close()
-    this.#onGone()
-    await Promise.all([ended, unbound])
-    deadline.cancel()
-    this.#sweep?.cancel()
   }
 
   #accept(socket: Socket): void {
     const { remoteAddress } = socket
     // The client has closed the connection before it was accepted.
     if (remoteAddress === undefined) return void socket.destroy()
-    if (this.#admission.refusalOf(remoteAddress) !== undefined) return this.#reject(socket)
-    this.#admission.add(new Connection(socket, this.#host), remoteAddress, true)
+    if (this.admission.refusalOf(remoteAddress) !== undefined) return this.#reject(socket)
+    this.admission.add(new Connection(socket, this.#host), remoteAddress, true)
   }
 
   #reject(socket: Socket): void {
@@ -212,53 +147,9 @@ export class ProxyServer {
     socket.destroySoon()
   }
 
-  #makeHost(limits: ProxyLimits): ConnectionHost {
-    const { upstream, filled, tls, onUpstreamError, onLost, onError } = this.#options
-    return {
-      upstream,
-      limits,
-      totals: this.#totals,
-      figures: this.#figures,
-      clock: this.#clock,
-      unread: new UnreadBudget(limits, this.#clock),
-      filling: filled && this.#makeFilling(filled, limits),
-      secureClient: tls && ((connection, socket) => this.#secure(connection, socket)),
-      onLoggedIn: (connection) => this.#admission.setPending(connection, false),
-      onGone: (connection) => {
-        this.#admission.remove(connection)
-        this.#onGone()
-      },
-      onUpstreamError: (reason) => {
-        this.#totals.upstreamFailures++
-        onUpstreamError?.(reason)
-      },
-      onLost: (reason) => onLost?.(reason),
-      onError: (error) => onError?.(error),
-    }
-  }
-
-  #makeFilling({ columns, maker }: NonNullable<ProxyOptions['filled']>, limits: ProxyLimits): Filling {
-    const { upstream, look = lookThrough(upstream), onMissingId } = this.#options
-    const guards = new Guards(columns, look, this.#options, this.#clock)
-    return { guards, supply: new IdSupply(maker, limits.idTimeoutMs, onMissingId) }
-  }
-
   #secure(connection: Connection, socket: Socket): void {
     this.#securing.set(socket, connection)
     socket.once('close', () => this.#securing.delete(socket))
     this.#tlsServer!.emit('connection', socket)
-  }
-
-  /** One timer for every deadline of every connection. */
-  #sweepSoon(): void {
-    const { lingerMs, unreadTimeoutMs, loginTimeoutMs, idleTimeoutMs } = this.#host.limits
-    const shortestMs = Math.min(lingerMs, unreadTimeoutMs, loginTimeoutMs, idleTimeoutMs || sweepMsMax)
-    this.#sweep = this.#clock.timer(Math.min(sweepMsMax, Math.max(10, shortestMs / 4)), () => {
-      const nowUs = this.#clock.monoUs()
-      this.#host.unread.sweep(nowUs)
-      for (const connection of [...this.#admission.connections])
-        if (connection.isOverdue(nowUs)) connection.drop()
-      this.#sweepSoon()
-    })
   }
 }

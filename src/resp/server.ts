@@ -5,7 +5,7 @@ import { type Access, everything } from '../auth/access.ts'
 import type { ClientSession, CommandContext } from '../commands/context.ts'
 import type { CommandTable } from '../commands/table.ts'
 import type { Certificates } from '../node/certificates.ts'
-import { Door, type DoorOptions, type DoorStats, endsOf, listen, socketOptions } from '../node/door.ts'
+import { type DoorOptions, type DoorStats, endsOf, listen, socketOptions, UserDoor } from '../node/door.ts'
 import { certificateName, type Handshakes, transportOf } from '../node/handshakes.ts'
 import { Connection, type ConnectionHost } from './connection.ts'
 import { defaultLimits, type RespLimits } from './limits.ts'
@@ -47,7 +47,7 @@ export async function startRespServer(options: RespServerOptions): Promise<RespS
 }
 
 /** A server that listens. */
-export class RespServer extends Door<Connection> {
+export class RespServer extends UserDoor<Connection> {
   /** Undefined without TLS. */
   readonly #handshakes: Handshakes | undefined
   readonly #host: ConnectionHost
