@@ -1,7 +1,7 @@
 /**
  * The queries with which psql, drivers and ORMs look at catalogues, on PostgreSQL 15 and on Fahao with the same sequences: the
  * same columns, types and rows. `driver-queries/` has the queries as these programs send them (psql 15.18, asyncpg 0.32,
- * SQLAlchemy 2.1, Django 5.2, psycopg 3.3 and psycopg2 2.9, pgjdbc 42.7, Hibernate 6.6, pgx 5.7), with the values of their parameters.
+ * SQLAlchemy 2.1, Django 5.2, psycopg 3.3 and psycopg2 2.9, pgjdbc 42.7, Hibernate 6.6, jOOQ 3.19, pgx 5.12, postgres_fdw 15.18), with the values of their parameters.
  */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'

@@ -12,7 +12,7 @@ import { answerTo } from '../unit/postgres/query/answers.ts'
 
 const values =
   `true; null::bool; 'a'::"char"; ''::"char"; 'abc'::name; 'pg_x'::name; 1::int2; '-3'::int2; 7; 2147483647; null::int4;
-  9223372036854775807; 5::int8; 26::oid; 4294967295::oid; 'abc'::text; 'a '::text; ''::text; null::text; 'abc'::varchar; 1.50;
+  9223372036854775807; 5::int8; 26::oid; 4294967295::oid; 'abc'::text; 'a '::text; ''::text; null::text; 'abc'::varchar; 'a'::char(3); 1.50;
   '-2'::numeric; 1.5::float8; '2020-01-02'::date; '2020-01-02 03:04:05'::timestamp; '2020-01-02 03:04:05+00'::timestamptz;
   '00000000-0000-0000-0000-000000000001'::uuid; '\\x01ff'::bytea; '{"a":1}'::json; '{1,2,NULL}'::int4[]; '{5}'::int8[];
   '{a,NULL,"b c"}'::text[]; '{x}'::name[]; '{26}'::oid[]; 'pg_class'::regclass; 'int4'::regtype; 'array_in'::regproc;
@@ -21,7 +21,7 @@ const values =
     .split(';')
     .map((value) => value.trim())
 const types =
-  'bool "char" name int2 int4 int8 oid text varchar numeric float4 float8 date timestamp timestamptz uuid bytea json int4[] int8[] text[] oid[] int2[] name[] varchar[] regclass regtype regproc regnamespace'.split(
+  'bool "char" name int2 int4 int8 oid text varchar char(2) bpchar numeric float4 float8 date timestamp timestamptz uuid bytea json int4[] int8[] text[] oid[] int2[] name[] varchar[] regclass regtype regproc regnamespace'.split(
     ' ',
   )
 const operators = '= <> < >= + - * / % & || ~ ~~ !~~'.split(' ')
@@ -32,6 +32,8 @@ const forms = [
   'nullif(A, B)',
   'array[A, B]',
   'A in (B)',
+  'A in (select B)',
+  '(A, B) in (select B, A)',
   'A union all select B',
   'A = any(B)',
   'A is distinct from B',

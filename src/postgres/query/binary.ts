@@ -23,13 +23,13 @@ const forms: Readonly<Record<number, Form>> = {
   [oids.timestamptz]: [8, 'BigInt64BE'],
   [oids.float4]: [4, 'FloatBE'],
 }
-const { name, text, varchar, json, unknown, pgNodeTree } = oids
-const texts: readonly number[] = [name, text, varchar, json, unknown, pgNodeTree]
+const { name, text, varchar, bpchar, json, unknown, pgNodeTree } = oids
+const texts: readonly number[] = [name, text, varchar, bpchar, json, unknown, pgNodeTree]
 
 /** The value of bytes. Throws SqlError 22P03 for bytes that are no such value, 0A000 for types that are not read here. */
 export function valueOfBinary(bytes: Buffer, type: number): Value {
   if (type === name) return shortName(bytes.toString('utf8'))
-  if (type === text || type === varchar) return bytes.toString('utf8')
+  if (type === text || type === varchar || type === bpchar) return bytes.toString('utf8')
   if (lowerBound(type) === 1 && itemType(type) !== 0) return readArray(bytes, itemType(type))
   const [size, method] = forms[type] ?? []
   if (method === undefined || !isReadable(type)) throw refused(`The binary form of ${formatType(type)}`)

@@ -124,6 +124,13 @@ function ownSequence({ objects }: Run, table: string, column: string): Value {
   throw new SqlError('42703', `column "${column}" of relation "${table}" does not exist`)
 }
 
+function relationSize(oid: number): bigint {
+  if (relationOf(oid)?.kind === 'v') return 0n
+  if (oid < sequenceOidMin) throw refused("The size of a table of PostgreSQL's own")
+  // A sequence of PostgreSQL is a table of one page.
+  return 8192n
+}
+
 const databasePrivileges = ['CREATE', 'CONNECT', 'TEMPORARY', 'TEMP']
 const schemaPrivileges = ['CREATE', 'USAGE']
 
@@ -175,11 +182,7 @@ export const catalogueFunctions: Functions = {
     if ((bytes as bigint) < 0n || (bytes as bigint) >= 10_240n) throw refused('A size of 10 kB or more')
     return `${bytes} bytes`
   },
-  'pg_table_size(regclass) int8': (_, [oid]) => {
-    // A sequence of PostgreSQL is a table of one page.
-    if ((oid as number) < sequenceOidMin) throw refused("The size of a table of PostgreSQL's own")
-    return 8192n
-  },
+  'pg_table_size(regclass) int8; pg_relation_size(regclass) int8': (_, [oid]) => relationSize(oid as number),
   // Databases and tablespaces hold nothing here.
   'pg_database_size(name)= int8; pg_database_size(oid)= int8; pg_tablespace_size(oid)= int8': () => 0n,
   'pg_get_serial_sequence(text,text) text': (run, [table, column]) =>

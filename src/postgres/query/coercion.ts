@@ -62,20 +62,24 @@ export const texts: ReadonlySet<number> = new Set([oids.text, oids.varchar, oids
 export function isImplicit(from: number, to: number): boolean {
   if (from === to || from === oids.unknown) return true
   if (integers.includes(from) && integers.includes(to)) return integers.indexOf(from) < integers.indexOf(to)
+  if (integers.includes(from) && to === oids.numeric) return true
   if (objects.has(to) && objects.has(from)) return from === oids.oid || to === oids.oid
   if (objects.has(to) && integers.includes(from)) return true
   if (objects.has(from)) return to === oids.int8
   if (texts.has(from) && texts.has(to)) return from !== oids.name || to === oids.text
-  if (from === oids.char || from === oids.pgNodeTree) return to === oids.text
+  if (from === oids.char || from === oids.pgNodeTree || from === oids.bpchar) return to === oids.text
   if (to === oids.regclass) return from === oids.text || from === oids.varchar
   return false
 }
 
 /** The type that values of several types have together, as of CASE, UNION, VALUES and arrays. Throws 0A000. */
-export function commonType(all: readonly number[]): number {
-  const mixed = (a: number, b: number) => refused(`A common type of ${formatType(a)} and ${formatType(b)}`)
+export function commonType(all: readonly number[], at?: number): number {
+  const mixed = (a: number, b: number) =>
+    refused(`A common type of ${formatType(a)} and ${formatType(b)}`, at)
   const known = all.filter((type) => type !== oids.unknown)
   let common = known[0] ?? oids.text
+  // Their common modifier is not known here.
+  if (known.includes(oids.bpchar)) throw mixed(oids.bpchar, common)
   for (const type of known) {
     if (type === common) continue
     // Which of them PostgreSQL takes depends on more than their types.
@@ -93,30 +97,30 @@ export function commonType(all: readonly number[]): number {
 }
 
 /** An expression of another type, as PostgreSQL converts by itself. Throws 0A000 for a pair of types that is not known here. */
-export function coerced(expression: Expression, type: number): Expression {
+export function coerced(expression: Expression, type: number, at?: number): Expression {
   if (expression.type === type) return expression
   if (expression.type !== oids.unknown && !isImplicit(expression.type, type))
-    throw refused(`${formatType(expression.type)} in the place of ${formatType(type)}`)
-  return cast(expression, type)
+    throw refused(`${formatType(expression.type)} in the place of ${formatType(type)}`, at)
+  return cast(expression, type, at)
 }
 
 /** An expression of another type, as `CAST` makes it. Throws 0A000 for a pair of types that is not known here. */
-export function cast(expression: Expression, type: number): Expression {
+export function cast(expression: Expression, type: number, at?: number): Expression {
   const { type: from, literal, settle } = expression
   if (from === type) return expression
   if (settle !== undefined) {
-    if (!isReadable(type)) throw refused(`A parameter of type ${formatType(type)}`)
+    if (!isReadable(type)) throw refused(`A parameter of type ${formatType(type)}`, at)
     settle(type)
     const { run } = expression
     return combined(type, [], run)
   }
   if (from === oids.unknown) {
     if (literal === undefined || literal === null) return { ...combined(type, [expression], () => null) }
-    if (!isReadable(type)) throw refused(`A text as ${formatType(type)}`)
+    if (!isReadable(type)) throw refused(`A text as ${formatType(type)}`, at)
     return literalOf(literal, type)
   }
   const convert = conversion(from, type)
-  if (convert === undefined) throw refused(`A conversion of ${formatType(from)} to ${formatType(type)}`)
+  if (convert === undefined) throw refused(`A conversion of ${formatType(from)} to ${formatType(type)}`, at)
   if (convert === same) {
     const { source: _, literal: _literal, ...rest } = expression
     return { ...rest, type, modifier: -1 }
@@ -165,6 +169,7 @@ function conversion(from: number, to: number): Convert | undefined {
   if (objects.has(from) && to === oids.int8) return (value) => BigInt(value as number)
   if (objects.has(from) && objects.has(to)) return isImplicit(from, to) ? same : undefined
   if (integers.includes(from) && objects.has(to)) return toOid
+  if (integers.includes(from) && to === oids.numeric) return String
   return undefined
 }
 
@@ -183,10 +188,18 @@ function toOid(value: Value): Value {
   return oid < 0 ? oid + 2 ** 32 : oid
 }
 
+/** A text of a fixed length without the blanks at its end. */
+function unpadded(text: string): string {
+  let end = text.length
+  while (text[end - 1] === ' ') end--
+  return text.slice(0, end)
+}
+
 function textConversion(from: number, to: number): Convert | undefined {
   if (texts.has(from)) return to === oids.name ? (value) => shortName(value as string) : same
   if (to === oids.name || from === oids.float4 || from === oids.record) return undefined
   if (from === oids.bool) return (value) => String(value)
+  if (from === oids.bpchar) return (value) => unpadded(value as string)
   return (value, names) => textOfValue(value, from, names)
 }
 
@@ -199,8 +212,8 @@ function itemConversion(from: number, to: number): Convert | undefined {
 }
 
 /** What converts values of a type to text as `||`, `concat` and `format` do it. Throws 0A000 for a type that is not known. */
-export function shower(type: number): Convert {
+export function shower(type: number, at?: number): Convert {
   const convert = conversion(type, oids.text)
-  if (convert === undefined) throw refused(`The text of a ${formatType(type)}`)
+  if (convert === undefined) throw refused(`The text of a ${formatType(type)}`, at)
   return convert
 }

@@ -89,7 +89,9 @@ function scoreOf({ args, isVariadic, isOverloaded }: Definition, types: readonly
   for (const [index, type] of types.entries()) {
     const wanted = args[Math.min(index, args.length - 1)]!
     if (!admits(wanted, type)) return -1
-    if (isOverloaded && type !== wanted && wanted !== oids.text && wanted !== oids.name) return -1
+    // Beside a known type one that is open is the same.
+    const isOpen = type === oids.unknown && types.includes(wanted)
+    if (isOverloaded && type !== wanted && !isOpen && wanted !== oids.text && wanted !== oids.name) return -1
     score += type === wanted ? 100 : wanted === oids.text && type === oids.unknown ? 10 : 0
   }
   return score

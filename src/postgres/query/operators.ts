@@ -5,6 +5,7 @@
 import { SqlError } from '../sql-error.ts'
 import { coerced, integers, objects, shower, texts, toInteger } from './coercion.ts'
 import { combined, decided, type Expression, type Frame, type Run } from './expression.ts'
+import { compareNumerics, difference } from './numeric.ts'
 import { isLike, matches } from './patterns.ts'
 import { itemType, textLengthMax, tooLong } from './text-output.ts'
 import { refused } from './tree.ts'
@@ -54,51 +55,56 @@ export function plainType(type: number): number {
   return objects.has(type) ? oids.oid : type
 }
 
+const isNumeric = (type: number) => type === oids.numeric || integers.includes(type)
+
 /** The type in which two types compare; undefined: not known. */
 function comparedAs(left: number, right: number): number | undefined {
   if (left === oids.unknown && right === oids.unknown) return oids.text
   if (left === oids.unknown) return comparedAs(right, right)
   if (right === oids.unknown) return comparedAs(left, left)
   const [a, b] = [plainType(left), plainType(right)]
-  if (a === b) return a === oids.xid || isOrdered(a) ? a : undefined
+  if (a === b) return a === oids.xid || a === oids.numeric || isOrdered(a) ? a : undefined
   if (integers.includes(a) && integers.includes(b))
     return integers[Math.max(integers.indexOf(a), integers.indexOf(b))]
   if (a === oids.oid && b !== oids.int8 && integers.includes(b)) return oids.oid
   if (b === oids.oid && a !== oids.int8 && integers.includes(a)) return oids.oid
+  if (isNumeric(a) && isNumeric(b)) return oids.numeric
   const isText = (type: number) => texts.has(type) || type === oids.char
+  if ([a, b].includes(oids.bpchar)) return [a, b].includes(oids.char) ? oids.text : undefined
   return isText(a) && isText(b) ? oids.text : undefined
 }
 
 /** The operator for operands of these types. Throws 0A000. */
-function findOperator(name: string, left: number, right: number): Operator {
+function findOperator(name: string, left: number, right: number, at?: number): Operator {
   const found =
     name in tests
       ? comparison(name, left, right)
       : name === '||'
-        ? concatenation(left, right)
+        ? concatenation(left, right, at)
         : (arithmetic(name, plainType(left), plainType(right)) ?? pattern(name, left, right))
   if (found !== undefined) return found
-  throw refused(`The operator ${formatType(left)} ${name} ${formatType(right)}`)
+  throw refused(`The operator ${formatType(left)} ${name} ${formatType(right)}`, at)
 }
 
 function comparison(name: string, left: number, right: number): Operator | undefined {
   const type = comparedAs(left, right)
   if (type === undefined || (type === oids.xid && name !== '=' && name !== '<>')) return undefined
   const holds = tests[name]!
-  return { left: type, right: type, result: oids.bool, apply: (a, b) => holds(compareValues(a, b)) }
+  const compare = type === oids.numeric ? (compareNumerics as typeof compareValues) : compareValues
+  return { left: type, right: type, result: oids.bool, apply: (a, b) => holds(compare(a, b)) }
 }
 
 /** An operand in the type of its operator: to the plain type of itself it goes over as it is. */
-function fits(operand: Expression, type: number): Expression {
+function fits(operand: Expression, type: number, at?: number): Expression {
   if (operand.type !== oids.unknown && plainType(operand.type) === type) return operand
-  return coerced(operand, type)
+  return coerced(operand, type, at)
 }
 
 /** The operator applied. Throws 0A000. */
-export function applied(name: string, left: Expression, right: Expression): Expression {
-  const operator = findOperator(name, left.type, right.type)
-  const a = fits(left, operator.left)
-  const b = fits(right, operator.right)
+export function applied(name: string, left: Expression, right: Expression, at?: number): Expression {
+  const operator = findOperator(name, left.type, right.type, at)
+  const a = fits(left, operator.left, at)
+  const b = fits(right, operator.right, at)
   const { apply, result, takesNulls } = operator
   const whole = combined(result, [left, right], (frame) => {
     frame.run.spend(1)
@@ -108,7 +114,8 @@ export function applied(name: string, left: Expression, right: Expression): Expr
     if (y === null && !takesNulls) return null
     return apply(x, y, frame.run)
   })
-  return name === '=' ? { ...whole, equality: [a, b] } : whole
+  // Equal numerics may have different texts.
+  return name === '=' && operator.left !== oids.numeric ? { ...whole, equality: [a, b] } : whole
 }
 
 /** A comparison of an operand with each of some values: it holds for any of them, or for all. */
@@ -117,10 +124,11 @@ export function appliedToEach(
   operand: Expression,
   type: number,
   isAny: boolean,
+  at?: number,
 ): { readonly test: Expression; readonly run: (values: readonly Value[], frame: Frame) => Value } {
   let current: Value = null
   const item: Expression = { type, modifier: -1, run: () => current, uses: 0, isOpen: true }
-  const test = applied(name, operand, item)
+  const test = applied(name, operand, item, at)
   return {
     test,
     run: (values, frame) =>
@@ -131,20 +139,28 @@ export function appliedToEach(
   }
 }
 
+function nonZero(value: bigint): bigint {
+  if (value === 0n) throw new SqlError('22012', 'division by zero')
+  return value
+}
+
 const calculations: Readonly<Record<string, (a: bigint, b: bigint) => bigint>> = {
   '+': (a, b) => a + b,
   '-': (a, b) => a - b,
   '&': (a, b) => a & b,
-  '%': (a, b) => {
-    if (b === 0n) throw new SqlError('22012', 'division by zero')
-    return a % b
-  },
+  '/': (a, b) => a / nonZero(b),
+  '%': (a, b) => a % nonZero(b),
 }
 
 function arithmetic(name: string, left: number, right: number): Operator | undefined {
   const calculate = calculations[name]
   const [a, b] = [left === oids.unknown ? right : left, right === oids.unknown ? left : right]
-  if (calculate === undefined || !integers.includes(a) || !integers.includes(b)) return undefined
+  if (calculate === undefined || !isNumeric(a) || !isNumeric(b)) return undefined
+  if (a === oids.numeric || b === oids.numeric) {
+    if (name !== '-') return undefined
+    const subtract: Operator['apply'] = (x, y) => difference(x as string, y as string)
+    return { left: oids.numeric, right: oids.numeric, result: oids.numeric, apply: subtract }
+  }
   const type = integers[Math.max(integers.indexOf(a), integers.indexOf(b))]!
   const apply: Operator['apply'] = (x, y) =>
     toInteger(calculate(BigInt(x as number), BigInt(y as number)), type)
@@ -164,13 +180,13 @@ function pattern(name: string, left: number, right: number): Operator | undefine
   }
 }
 
-function concatenation(left: number, right: number): Operator | undefined {
+function concatenation(left: number, right: number, at?: number): Operator | undefined {
   if (isArray(left) || isArray(right)) return arrayConcatenation(left, right)
   const isText = (type: number) => type === oids.unknown || texts.has(type)
   if (![left, right].some(isText) || [left, right].some((type) => itemType(type) || type === oids.char))
     return undefined
   const [a, b] = [left, right].map((type) => (type === oids.unknown ? oids.text : type)) as [number, number]
-  const [first, second] = [shower(a), shower(b)]
+  const [first, second] = [shower(a, at), shower(b, at)]
   return {
     left: a,
     right: b,
@@ -200,9 +216,9 @@ function arrayConcatenation(left: number, right: number): Operator | undefined {
 }
 
 /** A prefix operator applied. Throws 0A000. */
-export function prefixed(name: string, operand: Expression): Expression {
+export function prefixed(name: string, operand: Expression, at?: number): Expression {
   const { type, run } = operand
-  if (!integers.includes(type) || name !== '-') throw refused(`The operator ${name} ${formatType(type)}`)
+  if (!integers.includes(type) || name !== '-') throw refused(`The operator ${name} ${formatType(type)}`, at)
   return combined(type, [operand], (frame) => {
     const value = run(frame)
     return value === null ? null : toInteger(-BigInt(value as number), type)

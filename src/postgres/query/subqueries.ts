@@ -1,18 +1,29 @@
 /** Queries inside of expressions (PostgreSQL's manual, chapters 4.2.11 and 9.23). */
-import type { SubLink } from 'libpg-query'
+import type { Node, SubLink } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
-import { combined, type Expression, type Frame, isConstant, rowsOf } from './expression.ts'
-import { appliedToEach } from './operators.ts'
+import {
+  combined,
+  constant,
+  decided,
+  type Expression,
+  type Frame,
+  isConstant,
+  type Row,
+  rowsOf,
+} from './expression.ts'
+import { applied } from './operators.ts'
 import type { Scope } from './scope.ts'
-import { builtInName, refused } from './tree.ts'
+import { builtInName, failure, refused } from './tree.ts'
 import { arrayOf, formatType, oids } from './types.ts'
 
 /** Analyses a query inside of an expression. */
 export function analyseSubLink(
-  { subLinkType, subselect, testexpr, operName }: SubLink,
+  { subLinkType, subselect, testexpr, operName, location: at }: SubLink,
   scope: Scope,
+  analyse: (node: Node | undefined, scope: Scope) => Expression,
 ): Expression {
-  if (subselect === undefined || !('SelectStmt' in subselect)) throw refused('This query in an expression')
+  if (subselect === undefined || !('SelectStmt' in subselect))
+    throw refused('This query in an expression', at)
   const query = scope.around.query(subselect.SelectStmt, { ...scope.around, parent: scope })
   const [column, ...others] = query.columns
   const isOpen = !isConstant(query)
@@ -23,9 +34,10 @@ export function analyseSubLink(
   }
   if (subLinkType === 'EXISTS_SUBLINK')
     return whole(oids.bool, (frame) => rowsOf(query, frame, frame.run).length > 0)
-  if (testexpr !== undefined && 'RowExpr' in testexpr) throw refused('IN of a row')
-  if (column === undefined || others.length > 0)
-    throw new SqlError('42601', 'subquery must return only one column')
+  const operands =
+    testexpr !== undefined && 'RowExpr' in testexpr ? (testexpr.RowExpr.args ?? []) : [testexpr]
+  if (column === undefined || others.length !== operands.length - 1)
+    throw failure('42601', 'subquery must return only one column', at)
   if (subLinkType === 'EXPR_SUBLINK') {
     const result = whole(column.type, (frame) => {
       const rows = rowsOf(query, frame, frame.run)
@@ -37,13 +49,26 @@ export function analyseSubLink(
   }
   if (subLinkType === 'ARRAY_SUBLINK') {
     const array = arrayOf(column.type)
-    if (array === 0) throw refused(`An array of ${formatType(column.type)}`)
+    if (array === 0) throw refused(`An array of ${formatType(column.type)}`, at)
     return whole(array, (frame) => rowsOf(query, frame, frame.run).map((row) => row[0]!))
   }
-  if (subLinkType !== 'ANY_SUBLINK') throw refused('This query in an expression')
-  const operand = scope.analyse(testexpr)
-  const operator = operName === undefined ? '=' : builtInName(operName)
-  const each = appliedToEach(operator, operand, column.type, true)
-  const values = (frame: Frame) => rowsOf(query, frame, frame.run).map((row) => row[0]!)
-  return whole(oids.bool, (frame) => each.run(values(frame), frame), [operand])
+  if (subLinkType !== 'ANY_SUBLINK') throw refused('This query in an expression', at)
+  const operator = operName === undefined ? '=' : builtInName(operName, at)
+  if (others.length > 0 && operName !== undefined) throw refused(`${operator} of a row`, at)
+  let current: Row = []
+  const parts = operands.map((node) => analyse(node, scope))
+  const tests = parts.map((part, index) => {
+    const { type } = query.columns[index]!
+    const item: Expression = { ...constant(type, null), run: () => current[index]!, isOpen: true }
+    return applied(operator, part, item, at)
+  })
+  const holds = (row: Row, frame: Frame) => {
+    current = row
+    return decided(false, tests, (test) => test.run(frame))
+  }
+  return whole(
+    oids.bool,
+    (frame) => decided(true, rowsOf(query, frame, frame.run), (row) => holds(row, frame)),
+    parts,
+  )
 }

@@ -2,6 +2,7 @@
 import { shower } from './coercion.ts'
 import type { Run } from './expression.ts'
 import type { Functions } from './function-table.ts'
+import { power } from './numeric.ts'
 import { joined } from './operators.ts'
 import { escapedLike } from './patterns.ts'
 import { quoteIdentifier } from './quoting.ts'
@@ -35,6 +36,7 @@ export const textFunctions: Functions = {
   'replace(text,text,text) text': (run, [text, from, to]) =>
     from === '' ? text! : joined(run, asText(text!).split(asText(from!)), asText(to!)),
   'like_escape(text,text) text': (_, [pattern, sign]) => escapedLike(asText(pattern!), asText(sign!)),
+  'power(numeric,numeric)= numeric': (_, [base, exponent]) => power(asText(base!), asText(exponent!)),
   'quote_ident(text) text': (_, [text]) => quoteIdentifier(asText(text!)),
   'array_upper(anyarray,int4) int4': (_, [list, dimension], [type]) => {
     const { length } = list as List

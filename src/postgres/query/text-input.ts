@@ -1,5 +1,6 @@
 /** Values from their text form, as PostgreSQL's input functions read it. A text of which this is not sure is refused. */
 import { SqlError } from '../sql-error.ts'
+import { numericOf } from './numeric.ts'
 import { keywords, splitName } from './quoting.ts'
 import { refused } from './tree.ts'
 import { baseOf, elementOf, formatType, isArray, oids, sqlNames, typeNamed } from './types.ts'
@@ -55,6 +56,8 @@ const readers: Readonly<Record<number, Reader>> = {
   },
   [oids.text]: asItIs,
   [oids.varchar]: asItIs,
+  [oids.bpchar]: asItIs,
+  [oids.numeric]: numericOf,
   [oids.unknown]: asItIs,
   [oids.name]: (text) => shortName(text),
   [oids.regclass]: object,

@@ -24,6 +24,7 @@ export const oids = {
   float4: 700,
   float8: 701,
   unknown: 705,
+  bpchar: 1042,
   varchar: 1043,
   timestamptz: 1184,
   interval: 1186,

@@ -117,3 +117,5 @@ SELECT typname,
     ORDER BY MAX(depth) desc, typname
 ---- ["order_id"]
 select count(*) from information_schema.sequences where sequence_name=$1
+---- []
+SELECT nextval('small') FROM generate_series(1,  '3' )
