@@ -104,31 +104,19 @@ export function idParameter(id: string, isText: boolean): Parameter {
 /** NULL in an id's place. */
 export const noId: Parameter = { type: longlong, isUnsigned: true, value: undefined, isLong: false }
 
-/** A number, if the parameter is one; a text, if it is one; null; or undefined for dates and long data. */
-export function plainValue({ type, value, isLong }: Parameter): number | string | null | undefined {
-  if (isLong) return undefined
+/** A number in decimal, or a text; null; or undefined for dates and long data. */
+export function textOf({ type, isUnsigned, value, isLong }: Parameter): string | null | undefined {
+  if (isLong || timeTypes.has(type)) return undefined
   if (value === undefined) return null
-  if (type === 4) return value.readFloatLE()
-  if (type === 5) return value.readDoubleLE()
-  // Only whether it is 0 matters.
-  if (fixedBytes[type] !== undefined) return value.some((byte) => byte !== 0) ? 1 : 0
-  if (timeTypes.has(type)) return undefined
-  return value.toString('latin1', lengthOfInteger(value[0]!))
-}
-
-/** The value of a parameter if it is a positive integer, or a text that is one. */
-export function givenInteger({ type, value, isLong }: Parameter): bigint | undefined {
-  if (isLong || value === undefined || timeTypes.has(type)) return undefined
   // Clients in JavaScript send all numbers as doubles.
-  if (type === 4 || type === 5)
-    return positiveInteger(`${type === 4 ? value.readFloatLE() : value.readDoubleLE()}`)
+  if (type === 4) return `${value.readFloatLE()}`
+  if (type === 5) return `${value.readDoubleLE()}`
   const bytes = fixedBytes[type]
-  if (bytes === undefined) return positiveInteger(value.toString('latin1', lengthOfInteger(value[0]!)))
+  if (bytes === undefined) return value.toString('latin1', lengthOfInteger(value[0]!))
   const whole = Buffer.alloc(8)
   value.copy(whole)
-  const id = whole.readBigUInt64LE()
-  // The highest bit is the sign, or belongs to an id that no column of signed integers can have.
-  return id > 0n && id < 1n << BigInt(8 * bytes - 1) ? id : undefined
+  const integer = whole.readBigUInt64LE()
+  return `${isUnsigned ? integer : BigInt.asIntN(8 * bytes, integer)}`
 }
 
 /** Infinite: it is malformed. */
@@ -146,11 +134,4 @@ function lengthOfValue(body: Buffer, at: number, type: number): number {
 function withLength(text: Buffer): Buffer {
   if (text.length < 0xfb) return Buffer.concat([Buffer.from([text.length]), text])
   return Buffer.concat([Buffer.from([0xfc, text.length & 0xff, text.length >> 8]), text])
-}
-
-/** The integer that a text is, as MySQL writes one that is positive and has up to 64 bits; else undefined. */
-function positiveInteger(text: string): bigint | undefined {
-  if (!/^[1-9]\d{0,19}$/.test(text)) return undefined
-  const value = BigInt(text)
-  return value < 1n << 64n ? value : undefined
 }

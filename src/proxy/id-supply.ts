@@ -35,7 +35,7 @@ export type FillingTotals = {
   /** Statements that were not sent because there was no id. */
   failed: number
   /** Statements that may insert into a filled table, and passed as they came. */
-  unread: number
+  passed: number
   /** Questions that the proxy has asked servers by itself. */
   questions: number
 }
@@ -45,7 +45,7 @@ export type Draw = { readonly generator: string; readonly count: number }
 
 /** Gives ids of a maker within a time. */
 export class IdSupply {
-  readonly totals: FillingTotals = { filled: 0, ids: 0, refused: 0, failed: 0, unread: 0, questions: 0 }
+  readonly totals: FillingTotals = { filled: 0, ids: 0, refused: 0, failed: 0, passed: 0, questions: 0 }
   readonly #maker: IdMaker
   readonly #timeoutMs: number
   readonly #onMissingId: (reason: string) => void

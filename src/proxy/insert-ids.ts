@@ -53,11 +53,12 @@ export function severalFilter(
 export function aloneFilter(
   { isIgnore, isReplace, onDuplicateEnd }: Insert,
   drawn: string | undefined,
-  given: bigint | undefined,
+  given: string | undefined,
   tracksSession: boolean,
 ): ReplyFilter | undefined {
-  const id = drawn === undefined ? given : BigInt(drawn)
-  if (id === undefined || onDuplicateEnd > 0) return undefined
+  const id = BigInt(drawn ?? given ?? 0)
+  // A server that is not strict stores another id than one that is too large.
+  if (id === 0n || id >= 1n << 64n || onDuplicateEnd > 0) return undefined
   return {
     form: 'results',
     receives: 'outcomes',

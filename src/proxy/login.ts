@@ -7,7 +7,7 @@
  *  2. Each side sees sequence numbers without gaps: where one side has had a request for TLS and the other has not, the
  *     numbers are shifted by one until the login is over.
  *  3. A packet of the client with sequence number 0 is a command. It waits until the login is over.
- *  4. What waits of each side is bounded.
+ *  4. At most `loginBytesMax` and one chunk wait of each side: neither has shown yet that it means well.
  */
 import {
   editGreeting,
@@ -19,7 +19,8 @@ import {
   readResponse,
   tlsRequest,
 } from './greeting.ts'
-import { loginBytesMax, PacketQueue } from './packet-queue.ts'
+import { KeptBytes } from './kept-bytes.ts'
+import { lengthAt } from './packet-walker.ts'
 import { capabilities, headerBytes, lengthOfInteger, type MysqlError, noServerCode } from './protocol.ts'
 
 /** A session that has begun. */
@@ -64,6 +65,9 @@ const malformed: MysqlError = {
     'fahao proxy: bad handshake: this is no client of the protocol that MySQL has since version 4.1; use a newer one',
 }
 
+/** More than the packets of a login have: the attributes of a connection are at most 64 KiB long. */
+export const loginBytesMax = 131_072
+
 const tooLong: MysqlError = {
   registered: 'LIMIT',
   code: 1153,
@@ -74,8 +78,8 @@ const tooLong: MysqlError = {
 /** One login. */
 export class Login {
   readonly #host: LoginHost
-  readonly #client = new PacketQueue()
-  readonly #server = new PacketQueue()
+  readonly #client = new KeptBytes()
+  readonly #server = new KeptBytes()
   #state: 'greeting' | 'response' | 'securing' | 'exchange' | 'over' = 'greeting'
   #greeting: Greeting | undefined
   #flags: Flags = { common: 0, mariadb: 0 }
@@ -94,9 +98,9 @@ export class Login {
 
   /** Takes bytes of the server. */
   fromServer(chunk: Buffer): void {
-    if (!this.#server.push(chunk)) return this.#notUnderstood()
+    if (!fits(this.#server, chunk)) return this.#notUnderstood()
     while (this.#state === 'greeting' || this.#state === 'exchange') {
-      const packet = this.#server.next()
+      const packet = nextPacket(this.#server)
       if (packet === undefined) return
       if (this.#state === 'greeting') this.#greet(packet)
       else this.#relayServer(packet)
@@ -105,7 +109,7 @@ export class Login {
 
   /** Takes bytes of the client. */
   fromClient(chunk: Buffer): void {
-    if (!this.#client.push(chunk)) return this.#host.refuse(2, tooLong)
+    if (!fits(this.#client, chunk)) return this.#host.refuse(2, tooLong)
     this.#readClient()
   }
 
@@ -127,8 +131,9 @@ export class Login {
 
   #readClient(): void {
     while (this.#state === 'response' || this.#state === 'exchange') {
-      if (this.#state === 'exchange' && this.#client.sequence === 0) return
-      const packet = this.#client.next()
+      const { length, all } = this.#client
+      if (this.#state === 'exchange' && length >= headerBytes && all[3] === 0) return
+      const packet = nextPacket(this.#client)
       if (packet === undefined) return
       if (this.#state === 'response') this.#respond(packet)
       else this.#sendShifted(packet)
@@ -161,7 +166,7 @@ export class Login {
     if (!this.#isClientTls && this.#host.offersTls) {
       if (!isTlsRequest(packet, flags)) return this.#host.refuse(sequence, tlsRequired)
       this.#state = 'securing'
-      return this.#host.secureClient(this.#client.rest())
+      return this.#host.secureClient(this.#client.take())
     }
     if (isTlsRequest(packet, flags)) return this.#host.refuse(sequence, malformed)
     const { common, mariadb } = this.#greeting!.flags
@@ -198,8 +203,8 @@ export class Login {
       greeting: this.#greeting!,
       flags: this.#flags,
       status: statusOf(packet),
-      fromClient: this.#client.rest(),
-      fromServer: this.#server.rest(),
+      fromClient: this.#client.take(),
+      fromServer: this.#server.take(),
     })
   }
 
@@ -222,4 +227,20 @@ function statusOf(packet: Buffer): number {
   at += lengthOfInteger(packet[at]!)
   at += lengthOfInteger(packet[at]!)
   return packet.length >= at + 2 ? packet.readUInt16LE(at) : 0
+}
+
+/** Adds what has arrived. Returns false if more waits than a login has. */
+function fits(kept: KeptBytes, chunk: Buffer): boolean {
+  kept.add(chunk)
+  const { length, all } = kept
+  return Math.max(length, length < headerBytes ? 0 : lengthAt(all, 0)) <= loginBytesMax
+}
+
+/** Takes the next packet, with its header; undefined while it is incomplete. */
+function nextPacket(kept: KeptBytes): Buffer | undefined {
+  const { length, all } = kept
+  const end = headerBytes + (length < headerBytes ? 0 : lengthAt(all, 0))
+  if (length < end) return undefined
+  kept.drop(end)
+  return Buffer.from(all.subarray(0, end))
 }

@@ -2,54 +2,43 @@
 import type { MetricSet, MetricValue } from '../node/metric-set.ts'
 import type { ProxyStats } from './server.ts'
 
+type Value = (stats: ProxyStats) => number | readonly MetricValue[] | undefined
+
 /** Adds the metrics that only a proxy has. `read`: its figures; undefined: it does not run. */
 export function addProxyMetrics(metrics: MetricSet, read: () => ProxyStats | undefined): void {
-  metrics.counter(
+  const add = (name: string, help: string, labels: string[], value: Value) =>
+    metrics.counter(name, help, labels, () => {
+      const stats = read()
+      return stats && value(stats)
+    })
+  add(
     'fahao_proxy_bytes_total',
     'Bytes that the MySQL proxy has relayed, by where they came from: client or server.',
     ['from'],
-    () => {
-      const stats = read()
-      if (stats === undefined) return undefined
-      return [
-        [{ from: 'client' }, stats.bytesIn],
-        [{ from: 'server' }, stats.bytesOut],
-      ]
-    },
+    ({ bytesIn, bytesOut }) => [
+      [{ from: 'client' }, bytesIn],
+      [{ from: 'server' }, bytesOut],
+    ],
   )
-  metrics.counter(
+  add(
     'fahao_proxy_upstream_failures_total',
     'Connections of clients for which the MySQL server could not be reached.',
     [],
-    () => read()?.upstreamFailures,
+    (stats) => stats.upstreamFailures,
   )
-  metrics.counter(
+  add(
     'fahao_proxy_statements_total',
     'Statements that may write into filled tables, by outcome: filled, passed as they came, refused because no guard stands or the column does not hold the ids, or failed because there was no id.',
     ['outcome'],
-    () => {
-      const filling = read()?.filling
-      return (
-        filling &&
-        (['filled', 'unread', 'refused', 'failed'] as const).map(
-          (outcome): MetricValue => [
-            { outcome: outcome === 'unread' ? 'passed' : outcome },
-            filling[outcome],
-          ],
-        )
-      )
-    },
+    ({ filling }) =>
+      filling &&
+      (['filled', 'passed', 'refused', 'failed'] as const).map((outcome) => [{ outcome }, filling[outcome]]),
   )
-  metrics.counter(
-    'fahao_proxy_ids_total',
-    'Ids that the MySQL proxy has filled in.',
-    [],
-    () => read()?.filling?.ids,
-  )
-  metrics.counter(
+  add('fahao_proxy_ids_total', 'Ids that the MySQL proxy has filled in.', [], ({ filling }) => filling?.ids)
+  add(
     'fahao_proxy_questions_total',
     'Questions about sessions that the MySQL proxy has asked the server by itself.',
     [],
-    () => read()?.filling?.questions,
+    ({ filling }) => filling?.questions,
   )
 }

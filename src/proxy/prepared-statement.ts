@@ -7,13 +7,12 @@
  */
 import {
   type Execution,
-  givenInteger,
   idParameter,
   noId,
   type Parameter,
   type ParameterTypes,
-  plainValue,
   readExecution,
+  textOf,
 } from './execute-packet.ts'
 import type { PreparedFill } from './sql/fill.ts'
 import type { Insert } from './sql/insert.ts'
@@ -35,7 +34,7 @@ export class PreparedStatement {
   readonly #count: number
   /** Of each row that may need an id the parameter that is its id; -1: the text gives none. */
   readonly #rows: Int32Array
-  /** What each parameter of the server is: the client's n; -1 - 2r: the id of row r; -2 - 2r: the same where that sets the insert id. */
+  /** As `PreparedFill` has them. */
   readonly #parameters: Int32Array
   /** A bit for each of the client's parameters: whether it was sent as long data since the last execution. */
   readonly #long: Uint8Array
@@ -47,9 +46,7 @@ export class PreparedStatement {
     this.isText = isText
     this.#count = count
     this.#rows = Int32Array.from(insert.rows, ({ parameter }) => parameter)
-    this.#parameters = Int32Array.from(fill.parameters, (source) =>
-      'client' in source ? source.client : (source.sets ? -2 : -1) - 2 * source.row,
-    )
+    this.#parameters = Int32Array.from(fill.parameters)
     this.#long = new Uint8Array((count + 7) >> 3)
     this.bytes = statementCost + rowCost * this.#rows.length + parameterCost * this.#parameters.length
   }
@@ -101,38 +98,34 @@ export class PreparedStatement {
   rowsIn({ parameters }: Execution, zeroIsValue: boolean | undefined): number[] | 'ask' {
     const rows: number[] = []
     for (const [row, parameter] of this.#rows.entries()) {
-      const value = parameter < 0 ? null : plainValue(parameters[parameter]!)
-      const isZero = value === 0 || value === '0'
+      const value = parameter < 0 ? null : textOf(parameters[parameter]!)
+      const isZero = value === '0'
       if (isZero && zeroIsValue === undefined) return 'ask'
       if (value === null || (isZero && zeroIsValue === false)) rows.push(row)
     }
     return rows
   }
 
-  /** The id of the last row, if it is a positive integer that the execution gives. */
-  lastGiven({ parameters }: Execution): bigint | undefined {
+  /** The id of the last row, if it is a positive integer that the execution gives: its digits. */
+  lastGiven({ parameters }: Execution): string | undefined {
     const { lastParameter, lastGiven } = this.insert
-    if (this.isText) return undefined
-    return lastParameter < 0 ? lastGiven : givenInteger(parameters[lastParameter]!)
+    const text = lastParameter < 0 ? lastGiven : textOf(parameters[lastParameter]!)
+    return this.isText || !/^[1-9]\d{0,19}$/.test(text ?? '') ? undefined : (text ?? undefined)
   }
 
-  /** The server's parameters: the client's, and the ids of `rows`. The first of them sets the insert id. */
+  /**
+   * The server's parameters: the client's, and the ids of `rows`. Where ids are parameters of the client, a hidden one is the
+   * id of the first of `rows`, so that it sets the insert id; the others take the place of the client's.
+   */
   parametersWith({ parameters }: Execution, rows: readonly number[], ids: readonly string[]): Parameter[] {
     const idOf = new Map(rows.map((row, at) => [row, idParameter(ids[at]!, this.isText)]))
-    const setting = this.#parameters.some((source) => source < 0 && source % 2 === 0) ? rows[0] : undefined
-    const replaced = new Map<number, Parameter>()
-    for (const [row, id] of idOf) replaced.set(this.#rows[row]!, row === setting ? noId : id)
-    const all: Parameter[] = []
-    for (const source of this.#parameters) {
-      if (source >= 0) all.push(replaced.get(source) ?? parameters[source]!)
-      else {
-        const row = (-1 - source) >> 1
-        const sets = source % 2 === 0
-        const own = idOf.get(row) ?? noId
-        // Where a row has both parameters, one of them is NULL.
-        all.push(setting !== undefined && sets !== (row === setting) ? noId : own)
-      }
-    }
-    return all
+    const isBound = (this.#rows[0] ?? -1) >= 0
+    const setting = isBound && !this.isText ? rows[0] : undefined
+    const replaced = new Map([...idOf].map(([row, id]) => [this.#rows[row]!, row === setting ? noId : id]))
+    return Array.from(this.#parameters, (source) => {
+      if (source >= 0) return replaced.get(source) ?? parameters[source]!
+      const row = -1 - source
+      return (isBound && row !== setting ? undefined : idOf.get(row)) ?? noId
+    })
   }
 }

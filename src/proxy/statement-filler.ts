@@ -167,9 +167,7 @@ export class StatementFiller {
       columnsOf: (column) => this.#guards.of(column)?.columns ?? [],
     })
     const reading = turns.inParts(parts, partBytes)
-    return reading instanceof Promise
-      ? reading.then((whole) => this.#took(command, glance, whole))
-      : this.#took(command, glance, reading)
+    return once(reading, (whole) => this.#took(command, glance, whole))
   }
 
   /** The text has been read. */
@@ -225,7 +223,7 @@ export class StatementFiller {
     this.#passes(command.command, passing)
     if (command.command === commands.statementPrepare) this.#session.send(command, command.body)
     else this.#sendDefining(command, passing.defined)
-    if (passing.defined.length === 0) this.#supply.totals.unread++
+    if (passing.defined.length === 0) this.#supply.totals.passed++
   }
 
   #sendDefining(command: HeldCommand, defined: Iterable<FilledColumn>): undefined {
@@ -251,23 +249,13 @@ export class StatementFiller {
     for (const { column } of needing) refuseUnguarded(column, this.#guardOf(column))
     const draws = needing.map(({ column, rows }) => ({ generator: column.generator, count: rows.length }))
     const drawn = this.#supply.takeEach(draws, this.#session.signal)
-    if (!(drawn instanceof Promise)) return this.#write(command, needing, reading, drawn)
     const rows = draws.reduce((sum, { count }) => sum + count, 0)
-    this.#session.waits(command.packet.length + rowBytes * rows)
-    return drawn.then((ids) => this.#write(command, needing, reading, ids))
-  }
-
-  #write(
-    command: HeldCommand,
-    inserts: readonly Insert[],
-    reading: Reading,
-    drawn: readonly DrawnIds[],
-  ): Promise<void> | undefined {
-    for (const [at, { column }] of inserts.entries()) refuseUnfit(drawn[at]!, column, this.#guardOf(column))
-    const sql = turns.inParts(fillText(command.body, inserts, drawn), partBytes)
-    return sql instanceof Promise
-      ? sql.then((text) => this.#sendFilled(command, inserts, reading, drawn, text))
-      : this.#sendFilled(command, inserts, reading, drawn, sql)
+    if (drawn instanceof Promise) this.#session.waits(command.packet.length + rowBytes * rows)
+    return once(drawn, (ids) => {
+      for (const [at, { column }] of needing.entries()) refuseUnfit(ids[at]!, column, this.#guardOf(column))
+      const filled = turns.inParts(fillText(command.body, needing, ids), partBytes)
+      return once(filled, (sql) => this.#sendFilled(command, needing, reading, ids, sql))
+    })
   }
 
   #sendFilled(
@@ -304,4 +292,12 @@ export class StatementFiller {
     }
     this.#session.answer(command, errorOfMissingId(error))
   }
+}
+
+/** Goes on with what is here, or comes. */
+function once<Value>(
+  value: Value | Promise<Value>,
+  next: (value: Value) => Promise<void> | undefined,
+): Promise<void> | undefined {
+  return value instanceof Promise ? value.then(next) : next(value)
 }

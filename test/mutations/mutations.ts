@@ -771,8 +771,8 @@ export const mutations: readonly Mutation[] = [
     fault: 'an INSERT behind a change of the SQL mode is read by the old mode',
     foundBy: 'test/unit/proxy/sql/statements.test.ts',
     file: 'src/proxy/sql/reader.ts',
-    from: 'if (!isQuiet) throw new Unsure()',
-    to: 'if (isQuiet === null) throw new Unsure()',
+    from: 'if (!isQuiet) throw unsure',
+    to: 'if (isQuiet === null) throw unsure',
   },
   {
     fault:
@@ -808,8 +808,8 @@ export const mutations: readonly Mutation[] = [
     fault: 'the MySQL proxy sends a command before the server has accepted the login in front of it',
     foundBy: 'test/unit/proxy/login.test.ts',
     file: 'src/proxy/login.ts',
-    from: '&& this.#client.sequence === 0) return',
-    to: '&& this.#client.sequence === undefined) return',
+    from: '&& length >= headerBytes && all[3] === 0) return',
+    to: '&& length >= headerBytes && all[3] === undefined) return',
   },
   {
     fault: 'the MySQL proxy draws ids for a client that is gone, or that has its error already',

@@ -1,5 +1,6 @@
 /** Calls of functions, of aggregates and of row_number() (PostgreSQL's manual, chapters 4.2.6 to 4.2.8). */
 import type { FuncCall, Node, WindowDef } from 'libpg-query'
+import { SqlError } from '../sql-error.ts'
 import { catalogueFunctions } from './catalogue-functions.ts'
 import { coerced, integers, settled, texts } from './coercion.ts'
 import { combined, type Expression, type Field, type Frame, type Run } from './expression.ts'
@@ -9,11 +10,9 @@ import type { Scope } from './scope.ts'
 import { comparing, sortKeyOf } from './sorting.ts'
 import { textFunctions } from './text-functions.ts'
 import { itemType } from './text-output.ts'
-import { builtInName, failure, refused } from './tree.ts'
+import { builtInName, refused } from './tree.ts'
 import { arrayOf, formatType, oids } from './types.ts'
 import { compareValues, keyOf, type Value } from './values.ts'
-
-type Analyse = (node: Node | undefined, scope: Scope) => Expression
 
 const findFunction = finderOf({ ...textFunctions, ...catalogueFunctions })
 const aggregateNames = ['count', 'min', 'max', 'bool_and', 'array_agg', 'string_agg']
@@ -24,19 +23,18 @@ export function isAggregate(name: string): boolean {
 }
 
 /** Analyses a call. Throws 0A000 for a function that is not known here. */
-export function analyseCall(call: FuncCall, scope: Scope, analyse: Analyse): Expression {
-  const { location: at, args = [] } = call
-  const name = builtInName(call.funcname, at)
+export function analyseCall(call: FuncCall, scope: Scope): Expression {
+  const { args = [] } = call
+  const name = builtInName(call.funcname)
   if (call.agg_filter || call.agg_within_group || call.agg_distinct || call.func_variadic)
-    throw refused('FILTER, WITHIN GROUP, DISTINCT or VARIADIC in a call', at)
-  if (call.over !== undefined) return analyseWindow(name, args, call.over, scope, analyse, at)
-  if (isAggregate(name)) return analyseAggregate(name, call, scope, analyse)
-  if (call.agg_star || call.agg_order) throw refused(`This call of ${name}`, at)
+    throw refused('FILTER, WITHIN GROUP, DISTINCT or VARIADIC in a call')
+  if (call.over !== undefined) return analyseWindow(name, args, call.over, scope)
+  if (isAggregate(name)) return analyseAggregate(name, call, scope)
+  if (call.agg_star || call.agg_order) throw refused(`This call of ${name}`)
   return callOf(
     scope,
     name,
-    args.map((arg) => analyse(arg, scope)),
-    at,
+    args.map((arg) => scope.analyse(arg)),
   )
 }
 
@@ -50,18 +48,18 @@ export type Call = {
 }
 
 /** Finds the function that arguments call. Throws 0A000. */
-export function findCall(name: string, args: readonly Expression[], at?: number): Call {
+export function findCall(name: string, args: readonly Expression[]): Call {
   const definition = findFunction(
     name,
     args.map(({ type }) => type),
   )
   if (definition === undefined)
-    throw refused(`The function ${name}(${args.map(({ type }) => formatType(type)).join(', ')})`, at)
+    throw refused(`The function ${name}(${args.map(({ type }) => formatType(type)).join(', ')})`)
   const items = args.map((arg, index) => {
     const wanted = definition.args[Math.min(index, definition.args.length - 1)]!
     const isAny = wanted === pseudo.any || wanted === pseudo.anyarray
     if (arg.type !== oids.unknown && isAny) return arg
-    return coerced(arg, isAny ? oids.text : wanted, at)
+    return coerced(arg, isAny ? oids.text : wanted)
   })
   const types = items.map(({ type }) => type)
   // The elements of the array among the arguments.
@@ -72,12 +70,12 @@ export function findCall(name: string, args: readonly Expression[], at?: number)
 }
 
 /** A call of a function by its name. Throws 0A000. */
-export function callOf(scope: Scope, name: string, args: readonly Expression[], at?: number): Expression {
-  const call = findCall(name, args, at)
+export function callOf(scope: Scope, name: string, args: readonly Expression[]): Expression {
+  const call = findCall(name, args)
   const { definition, result, fields } = call
   if (definition.isSet) {
     const { sets } = scope.clause
-    if (sets === undefined) throw refused(`${name} in this place`, at)
+    if (sets === undefined) throw refused(`${name} in this place`)
     const slot = scope.slot(result)
     sets.push({ slot: slot.slot, run: (frame) => itemsOf(call, frame) })
     return { ...slot, fields }
@@ -108,24 +106,24 @@ type Aggregate = {
   readonly run: (rows: Rows, run: Run) => Value
 }
 
-function analyseAggregate(name: string, call: FuncCall, scope: Scope, analyse: Analyse): Expression {
-  const { location: at, agg_order = [] } = call
+function analyseAggregate(name: string, call: FuncCall, scope: Scope): Expression {
+  const { agg_order = [] } = call
   const { aggregates } = scope.clause
   if (aggregates === undefined)
-    throw failure('42803', `aggregate functions are not allowed in this place: ${name}`, at)
+    throw new SqlError('42803', `aggregate functions are not allowed in this place: ${name}`)
   // Its arguments are about the rows of a group; where they read a query around this one only, it is an aggregate of that query.
   const { readsOwn, readsOuter } = scope
   Object.assign(scope, { readsOwn: false, readsOuter: false })
   const { args, order } = scope.within({}, () => ({
-    args: (call.args ?? []).map((arg) => analyse(arg, scope)),
-    order: agg_order.map((key) => sortKeyOf(key, (node) => analyse(node, scope), at)),
+    args: (call.args ?? []).map((arg) => scope.analyse(arg)),
+    order: agg_order.map((key) => sortKeyOf(key, (node) => scope.analyse(node))),
   }))
-  if (scope.readsOuter && !scope.readsOwn) throw refused('An aggregate of a query around', at)
+  if (scope.readsOuter && !scope.readsOwn) throw refused('An aggregate of a query around')
   scope.readsOwn ||= readsOwn
   scope.readsOuter ||= readsOuter
-  if (name === 'array_agg' && args[0]?.type === oids.unknown) throw refused(`${name} of an open type`, at)
+  if (name === 'array_agg' && args[0]?.type === oids.unknown) throw refused(`${name} of an open type`)
   const items = args.map((arg) => settled(arg))
-  const aggregate = aggregateOf(name, items, call.agg_star === true, at)
+  const aggregate = aggregateOf(name, items, call.agg_star === true)
   const slot = scope.slot(aggregate.result)
   const compare = comparing(order)
   aggregates.push({
@@ -146,7 +144,7 @@ const notNull = (rows: Rows) => rows.filter(([value]) => value !== null)
 /** Types whose values have a least and a greatest one. */
 const extremes: ReadonlySet<number> = new Set([...integers, ...texts, oids.oid, oids.float4])
 
-function aggregateOf(name: string, items: readonly Expression[], isStar: boolean, at?: number): Aggregate {
+function aggregateOf(name: string, items: readonly Expression[], isStar: boolean): Aggregate {
   const type = items[0]?.type ?? 0
   const shown = isStar ? '*' : items.map((item) => formatType(item.type)).join(', ')
   switch (`${name}/${isStar ? '*' : items.length}`) {
@@ -183,7 +181,7 @@ function aggregateOf(name: string, items: readonly Expression[], isStar: boolean
         },
       }
   }
-  throw refused(`The aggregate ${name}(${shown})`, at)
+  throw refused(`The aggregate ${name}(${shown})`)
 }
 
 function extreme(sign: number): Aggregate['run'] {
@@ -195,20 +193,13 @@ function extreme(sign: number): Aggregate['run'] {
 }
 
 /** row_number(): the only window function that is known here. */
-function analyseWindow(
-  name: string,
-  args: readonly Node[],
-  over: WindowDef,
-  scope: Scope,
-  analyse: Analyse,
-  at?: number,
-): Expression {
+function analyseWindow(name: string, args: readonly Node[], over: WindowDef, scope: Scope): Expression {
   const { windows, ...others } = scope.clause
   if (name !== 'row_number' || args.length > 0 || over.name || over.refname || windows === undefined)
-    throw refused(`${name} as a window function`, at)
+    throw refused(`${name} as a window function`)
   const { partition, order } = scope.within(others, () => ({
-    partition: (over.partitionClause ?? []).map((key) => settled(analyse(key, scope))),
-    order: (over.orderClause ?? []).map((key) => sortKeyOf(key, (node) => analyse(node, scope), at)),
+    partition: (over.partitionClause ?? []).map((key) => settled(scope.analyse(key))),
+    order: (over.orderClause ?? []).map((key) => sortKeyOf(key, (node) => scope.analyse(node))),
   }))
   const slot = scope.slot(oids.int8)
   windows.push({ slot: slot.slot, partition, compare: comparing(order) })

@@ -73,9 +73,8 @@ export function isImplicit(from: number, to: number): boolean {
 }
 
 /** The type that values of several types have together, as of CASE, UNION, VALUES and arrays. Throws 0A000. */
-export function commonType(all: readonly number[], at?: number): number {
-  const mixed = (a: number, b: number) =>
-    refused(`A common type of ${formatType(a)} and ${formatType(b)}`, at)
+export function commonType(all: readonly number[]): number {
+  const mixed = (a: number, b: number) => refused(`A common type of ${formatType(a)} and ${formatType(b)}`)
   const known = all.filter((type) => type !== oids.unknown)
   let common = known[0] ?? oids.text
   // Their common modifier is not known here.
@@ -97,30 +96,30 @@ export function commonType(all: readonly number[], at?: number): number {
 }
 
 /** An expression of another type, as PostgreSQL converts by itself. Throws 0A000 for a pair of types that is not known here. */
-export function coerced(expression: Expression, type: number, at?: number): Expression {
+export function coerced(expression: Expression, type: number): Expression {
   if (expression.type === type) return expression
   if (expression.type !== oids.unknown && !isImplicit(expression.type, type))
-    throw refused(`${formatType(expression.type)} in the place of ${formatType(type)}`, at)
-  return cast(expression, type, at)
+    throw refused(`${formatType(expression.type)} in the place of ${formatType(type)}`)
+  return cast(expression, type)
 }
 
 /** An expression of another type, as `CAST` makes it. Throws 0A000 for a pair of types that is not known here. */
-export function cast(expression: Expression, type: number, at?: number): Expression {
+export function cast(expression: Expression, type: number): Expression {
   const { type: from, literal, settle } = expression
   if (from === type) return expression
   if (settle !== undefined) {
-    if (!isReadable(type)) throw refused(`A parameter of type ${formatType(type)}`, at)
+    if (!isReadable(type)) throw refused(`A parameter of type ${formatType(type)}`)
     settle(type)
     const { run } = expression
     return combined(type, [], run)
   }
   if (from === oids.unknown) {
     if (literal === undefined || literal === null) return { ...combined(type, [expression], () => null) }
-    if (!isReadable(type)) throw refused(`A text as ${formatType(type)}`, at)
+    if (!isReadable(type)) throw refused(`A text as ${formatType(type)}`)
     return literalOf(literal, type)
   }
   const convert = conversion(from, type)
-  if (convert === undefined) throw refused(`A conversion of ${formatType(from)} to ${formatType(type)}`, at)
+  if (convert === undefined) throw refused(`A conversion of ${formatType(from)} to ${formatType(type)}`)
   if (convert === same) {
     const { source: _, literal: _literal, ...rest } = expression
     return { ...rest, type, modifier: -1 }
@@ -212,8 +211,8 @@ function itemConversion(from: number, to: number): Convert | undefined {
 }
 
 /** What converts values of a type to text as `||`, `concat` and `format` do it. Throws 0A000 for a type that is not known. */
-export function shower(type: number, at?: number): Convert {
+export function shower(type: number): Convert {
   const convert = conversion(type, oids.text)
-  if (convert === undefined) throw refused(`The text of a ${formatType(type)}`, at)
+  if (convert === undefined) throw refused(`The text of a ${formatType(type)}`)
   return convert
 }

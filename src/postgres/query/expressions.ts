@@ -9,12 +9,10 @@ import type {
   CoalesceExpr,
   CollateClause,
   ColumnRef,
-  FuncCall,
   Node,
   NullTest,
   ParamRef,
   SQLValueFunction,
-  SubLink,
   TypeCast,
   TypeName,
 } from 'libpg-query'
@@ -27,11 +25,11 @@ import { applied, appliedToEach, plainType, prefixed } from './operators.ts'
 import type { Scope } from './scope.ts'
 import { analyseSubLink } from './subqueries.ts'
 import { itemType, lowerBound } from './text-output.ts'
-import { builtInName, failure, kindOf, locationOf, nameOf, namesOf, refused, textOfTree } from './tree.ts'
+import { builtInName, kindOf, located, nameOf, namesOf, refused, textOfTree } from './tree.ts'
 import { arrayOf, formatType, isArray, oids, typeNamed } from './types.ts'
 import type { Value } from './values.ts'
 
-type Analyser = (body: never, scope: Scope, at?: number) => Expression
+type Analyser = (body: never, scope: Scope) => Expression
 
 const openNull: Expression = { ...constant(oids.unknown, null), literal: null }
 
@@ -43,37 +41,34 @@ const analysers: Readonly<Record<string, Analyser>> = {
   A_Indirection: analyseIndirection,
   BoolExpr: analyseLogic,
   CaseExpr: (body: CaseExpr, scope) => withoutSets(scope, () => analyseCase(body, scope)),
-  CoalesceExpr: (body: CoalesceExpr, scope, at) => withoutSets(scope, () => analyseCoalesce(body, scope, at)),
+  CoalesceExpr: (body: CoalesceExpr, scope) => withoutSets(scope, () => analyseCoalesce(body, scope)),
   CollateClause: analyseCollation,
-  ColumnRef: ({ fields }: ColumnRef, scope, at) => scope.column(namesOf(fields), at),
-  FuncCall: (body: FuncCall, scope) => analyseCall(body, scope, analyse),
+  ColumnRef: ({ fields }: ColumnRef, scope) => scope.column(namesOf(fields)),
+  FuncCall: analyseCall,
   NullTest: analyseNullTest,
   ParamRef: analyseParameter,
-  SQLValueFunction: ({ op }: SQLValueFunction, scope, at) =>
-    callOf(scope, keywordFunction(op ?? '', at), [], at),
-  SubLink: (body: SubLink, scope) => analyseSubLink(body, scope, analyse),
+  SQLValueFunction: ({ op }: SQLValueFunction, scope) => callOf(scope, keywordFunction(op ?? ''), []),
+  SubLink: analyseSubLink,
   TypeCast: analyseCast,
 }
 
 /** Analyses an expression. Throws 0A000 for what is not known here. */
 export function analyse(node: Node | undefined, scope: Scope): Expression {
   if (node === undefined) throw refused('This form of an expression')
-  const at = locationOf(node)
   const key = scope.clause.groups?.get(textOfTree(node))
   if (key !== undefined) return key
   const analyser = analysers[kindOf(node)]
-  if (analyser === undefined) throw refused(`The expression ${kindOf(node)}`, at)
-  return analyser(Object.values(node)[0] as never, scope, at)
+  if (analyser === undefined) throw refused(`The expression ${kindOf(node)}`)
+  return located(node, () => analyser(Object.values(node)[0] as never, scope))
 }
 
 /** Analyses a condition. */
 export function analyseCondition(node: Node | undefined, scope: Scope, clause: string): Expression {
   const condition = analyse(node, scope)
   if (condition.type !== oids.bool && condition.type !== oids.unknown)
-    throw failure(
+    throw new SqlError(
       '42804',
       `argument of ${clause} must be type boolean, not type ${formatType(condition.type)}`,
-      locationOf(node),
     )
   return coerced(condition, oids.bool)
 }
@@ -105,49 +100,37 @@ function analyseParameter({ number = 0 }: ParamRef, scope: Scope): Expression {
     : expression
 }
 
-function analyseOperator({ kind, name, lexpr, rexpr, location: at }: A_Expr, scope: Scope): Expression {
-  const operator = builtInName(name, at)
+function analyseOperator({ kind, name, lexpr, rexpr }: A_Expr, scope: Scope): Expression {
+  const operator = builtInName(name)
   switch (kind) {
     case 'AEXPR_OP':
-      if (lexpr === undefined) return prefixed(operator, analyse(rexpr, scope), at)
-      return applied(operator, analyse(lexpr, scope), analyse(rexpr, scope), at)
+      if (lexpr === undefined) return prefixed(operator, analyse(rexpr, scope))
+      return applied(operator, analyse(lexpr, scope), analyse(rexpr, scope))
     case 'AEXPR_LIKE':
-      return applied(operator, analyse(lexpr, scope), analyse(rexpr, scope), at)
+      return applied(operator, analyse(lexpr, scope), analyse(rexpr, scope))
     case 'AEXPR_OP_ANY':
     case 'AEXPR_OP_ALL':
-      return analyseQuantified(
-        operator,
-        analyse(lexpr, scope),
-        analyse(rexpr, scope),
-        kind.endsWith('ANY'),
-        at,
-      )
+      return analyseQuantified(operator, analyse(lexpr, scope), analyse(rexpr, scope), kind.endsWith('ANY'))
     case 'AEXPR_IN':
-      return analyseIn(analyse(lexpr, scope), rexpr, operator === '<>', scope, at)
+      return analyseIn(analyse(lexpr, scope), rexpr, operator === '<>', scope)
     case 'AEXPR_NULLIF': {
       const left = analyse(lexpr, scope)
       const right = analyse(rexpr, scope)
-      const { run, equality } = applied('=', left, right, at)
-      const [a, b] = equality ?? [coerced(left, oids.numeric, at), right]
+      const { run, equality } = applied('=', left, right)
+      const [a, b] = equality ?? [coerced(left, oids.numeric), right]
       // The result is the left side of the comparison; an integer and a name stay as they are.
       const isOwn = left.type === oids.name || (integers.includes(left.type) && integers.includes(b.type))
       const first = isOwn ? left : { ...a, type: plainType(a.type) }
       return combined(first.type, [a, b], (frame) => (run(frame) === true ? null : first.run(frame)))
     }
     default:
-      throw refused(`The operator ${kind?.replace('AEXPR_', '')}`, at)
+      throw refused(`The operator ${kind?.replace('AEXPR_', '')}`)
   }
 }
 
-function analyseIn(
-  operand: Expression,
-  list: Node | undefined,
-  isNot: boolean,
-  scope: Scope,
-  at?: number,
-): Expression {
-  if (list === undefined || !('List' in list)) throw refused('This form of IN', at)
-  const tests = (list.List.items ?? []).map((item) => applied('=', operand, analyse(item, scope), at))
+function analyseIn(operand: Expression, list: Node | undefined, isNot: boolean, scope: Scope): Expression {
+  if (list === undefined || !('List' in list)) throw refused('This form of IN')
+  const tests = (list.List.items ?? []).map((item) => applied('=', operand, analyse(item, scope)))
   const result = combined(oids.bool, tests, (frame) => {
     const found = decided(true, tests, (test) => test.run(frame))
     return found === null ? null : found !== isNot
@@ -165,7 +148,6 @@ function analyseQuantified(
   operand: Expression,
   list: Expression,
   isAny: boolean,
-  at?: number,
 ): Expression {
   const element =
     list.type === oids.unknown
@@ -174,9 +156,9 @@ function analyseQuantified(
         : operand.type
       : itemType(list.type)
   if (element === 0 || arrayOf(element) === 0)
-    throw refused(`${formatType(list.type)} in the place of an array`, at)
-  const array = list.type === oids.unknown ? coerced(list, arrayOf(element), at) : list
-  const { test, run } = appliedToEach(operator, operand, element, isAny, at)
+    throw refused(`${formatType(list.type)} in the place of an array`)
+  const array = list.type === oids.unknown ? coerced(list, arrayOf(element)) : list
+  const { test, run } = appliedToEach(operator, operand, element, isAny)
   const result = combined(oids.bool, [operand, array], (frame) => {
     const values = array.run(frame)
     return values === null ? null : run((values as readonly unknown[]).flat(6) as Value[], frame)
@@ -198,14 +180,14 @@ function analyseLogic({ boolop, args = [] }: BoolExpr, scope: Scope): Expression
 
 /** The oid of the type that a tree names. Throws 42704, 0A000. */
 export function typeNamedBy(name: TypeName | undefined): number {
-  if (name === undefined || name.setof || name.pct_type) throw refused('This form of a type', name?.location)
+  if (name === undefined || name.setof || name.pct_type) throw refused('This form of a type')
   const names = namesOf(name.names)
   const type = typeNamed(names.at(-1)!, names.at(-2))
   if (type === undefined || names.length > 2)
     throw new SqlError('42704', `type "${names.join('.')}" does not exist`)
   if (name.typmods !== undefined && (type.oid !== oids.bpchar || name.arrayBounds))
-    throw refused(`${formatType(type.oid)} with a modifier`, name.location)
-  if (type.kind !== 'b') throw refused(`The type ${formatType(type.oid)}`, name.location)
+    throw refused(`${formatType(type.oid)} with a modifier`)
+  if (type.kind !== 'b') throw refused(`The type ${formatType(type.oid)}`)
   return name.arrayBounds ? type.array : type.oid
 }
 
@@ -213,12 +195,10 @@ function analyseCast({ arg, typeName: name }: TypeCast, scope: Scope): Expressio
   const type = typeNamedBy(name)
   // Elements of an array take its type one by one.
   if (arg !== undefined && 'A_ArrayExpr' in arg && isArray(type)) {
-    const items = (arg.A_ArrayExpr.elements ?? []).map((item) =>
-      cast(analyse(item, scope), itemType(type), name?.location),
-    )
+    const items = (arg.A_ArrayExpr.elements ?? []).map((item) => cast(analyse(item, scope), itemType(type)))
     return combined(type, items, (frame) => items.map((item) => item.run(frame)))
   }
-  const value = cast(analyse(arg, scope), type, name?.location)
+  const value = cast(analyse(arg, scope), type)
   if (type !== oids.bpchar) return value
   return name?.typmods === undefined ? { ...value, modifier: -1 } : ofLength(value, name.typmods)
 }
@@ -237,38 +217,32 @@ function ofLength(text: Expression, modifiers: readonly Node[]): Expression {
 }
 
 /** Expressions of one type. Throws 0A000 if they have none that is known here. */
-function unifiedAll(
-  all: readonly Expression[],
-  at?: number,
-): { readonly items: readonly Expression[]; readonly type: number } {
-  const type = commonType(
-    all.map((each) => each.type),
-    at,
-  )
-  return { items: all.map((each) => coerced(each, type, at)), type }
+function unifiedAll(all: readonly Expression[]): {
+  readonly items: readonly Expression[]
+  readonly type: number
+} {
+  const type = commonType(all.map((each) => each.type))
+  return { items: all.map((each) => coerced(each, type)), type }
 }
 
-function unified(nodes: readonly Node[], scope: Scope, at?: number) {
-  return unifiedAll(
-    nodes.map((node) => analyse(node, scope)),
-    at,
-  )
+function unified(nodes: readonly Node[], scope: Scope) {
+  return unifiedAll(nodes.map((node) => analyse(node, scope)))
 }
 
-function analyseCase({ arg, args = [], defresult, location: at }: CaseExpr, scope: Scope): Expression {
+function analyseCase({ arg, args = [], defresult }: CaseExpr, scope: Scope): Expression {
   const operand = arg && analyse(arg, scope)
   const whens = args.map((each) => {
-    if (!('CaseWhen' in each)) throw refused('This form of CASE', at)
+    if (!('CaseWhen' in each)) throw refused('This form of CASE')
     return each.CaseWhen
   })
   const tests = whens.map(({ expr }) =>
     operand === undefined
       ? analyseCondition(expr, scope, 'CASE/WHEN')
-      : applied('=', operand, analyse(expr, scope), at),
+      : applied('=', operand, analyse(expr, scope)),
   )
   const otherwise = defresult ? analyse(defresult, scope) : openNull
   // As in PostgreSQL, the type of ELSE counts first.
-  const { items, type } = unifiedAll([otherwise, ...whens.map(({ result }) => analyse(result, scope))], at)
+  const { items, type } = unifiedAll([otherwise, ...whens.map(({ result }) => analyse(result, scope))])
   return combined(type, [...tests, ...items], (frame) => {
     for (const [index, test] of tests.entries())
       if (test.run(frame) === true) return items[index + 1]!.run(frame)
@@ -278,13 +252,13 @@ function analyseCase({ arg, args = [], defresult, location: at }: CaseExpr, scop
 
 function analyseNullTest({ arg, nulltesttype: kind }: NullTest, scope: Scope): Expression {
   const operand = analyse(arg, scope)
-  if (operand.type === oids.record) throw refused('IS NULL of a row', locationOf(arg))
+  if (operand.type === oids.record) throw refused('IS NULL of a row')
   const { run } = settled(operand)
   return combined(oids.bool, [operand], (frame) => (run(frame) === null) === (kind === 'IS_NULL'))
 }
 
-function analyseCoalesce({ args = [] }: CoalesceExpr, scope: Scope, at?: number): Expression {
-  const { items, type } = unified(args, scope, at)
+function analyseCoalesce({ args = [] }: CoalesceExpr, scope: Scope): Expression {
+  const { items, type } = unified(args, scope)
   return combined(type, items, (frame) => {
     for (const item of items) {
       const value = item.run(frame)
@@ -294,43 +268,44 @@ function analyseCoalesce({ args = [] }: CoalesceExpr, scope: Scope, at?: number)
   })
 }
 
-function analyseCollation({ arg, collname }: CollateClause, scope: Scope, at?: number): Expression {
+function analyseCollation({ arg, collname }: CollateClause, scope: Scope): Expression {
   const operand = analyse(arg, scope)
   const name = namesOf(collname).at(-1) ?? ''
   if (!['default', 'C'].includes(name) || !(texts.has(operand.type) || operand.type === oids.unknown))
-    throw refused(`COLLATE ${name} of ${formatType(operand.type)}`, at)
+    throw refused(`COLLATE ${name} of ${formatType(operand.type)}`)
   return operand
 }
 
-function keywordFunction(op: string, at?: number): string {
+function keywordFunction(op: string): string {
   const name = keywordFunctions[op]
-  if (name === undefined) throw refused(op, at)
+  if (name === undefined) throw refused(op)
   return name
 }
 
-function analyseArray({ elements = [] }: A_ArrayExpr, scope: Scope, at?: number): Expression {
-  if (elements.length === 0) throw failure('42P18', 'cannot determine type of empty array', at)
-  const { items, type } = unified(elements, scope, at)
+function analyseArray({ elements = [] }: A_ArrayExpr, scope: Scope): Expression {
+  if (elements.length === 0) throw new SqlError('42P18', 'cannot determine type of empty array')
+  const { items, type } = unified(elements, scope)
   const array = arrayOf(type)
-  if (array === 0 || itemType(type)) throw refused(`An array of ${formatType(type)}`, at)
+  if (array === 0 || itemType(type)) throw refused(`An array of ${formatType(type)}`)
   return combined(array, items, (frame) => items.map((item) => item.run(frame)))
 }
 
 function analyseIndirection({ arg, indirection = [] }: A_Indirection, scope: Scope): Expression {
   let result = analyse(arg, scope)
   for (const step of indirection) {
-    if ('String' in step) result = fieldOf(result, nameOf(step), locationOf(arg))
+    if ('String' in step) result = fieldOf(result, nameOf(step))
     else if ('A_Indices' in step && !step.A_Indices.is_slice)
       result = elementOf(result, step.A_Indices.uidx, scope)
-    else throw refused('This form of a subscript', locationOf(arg))
+    else throw refused('This form of a subscript')
   }
   return result
 }
 
 /** A field of a row. Throws 42703. */
-export function fieldOf(row: Expression, name: string, at?: number): Expression {
+export function fieldOf(row: Expression, name: string): Expression {
   const index = row.fields?.findIndex((field) => field.name === name) ?? -1
-  if (index < 0) throw failure('42703', `column "${name}" not found in data type ${formatType(row.type)}`, at)
+  if (index < 0)
+    throw new SqlError('42703', `column "${name}" not found in data type ${formatType(row.type)}`)
   const { run } = row
   return combined(row.fields![index]!.type, [row], (frame) => {
     const value = run(frame)
@@ -339,13 +314,12 @@ export function fieldOf(row: Expression, name: string, at?: number): Expression 
 }
 
 function elementOf(list: Expression, index: Node | undefined, scope: Scope): Expression {
-  const at = locationOf(index)
   const type = itemType(list.type)
-  if (type === 0) throw refused(`A subscript of ${formatType(list.type)}`, at)
+  if (type === 0) throw refused(`A subscript of ${formatType(list.type)}`)
   const subscript = analyse(index, scope)
   if (subscript.type === oids.int8 || !(integers.includes(subscript.type) || subscript.type === oids.unknown))
-    throw refused(`${formatType(subscript.type)} as a subscript`, at)
-  const number = coerced(subscript, oids.int4, at)
+    throw refused(`${formatType(subscript.type)} as a subscript`)
+  const number = coerced(subscript, oids.int4)
   const { run } = list
   const first = lowerBound(list.type)
   return combined(type, [list, number], (frame) => {

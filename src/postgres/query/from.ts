@@ -19,7 +19,7 @@ import { type Joined, type Part, type Plan, planOf } from './joins.ts'
 import { applied } from './operators.ts'
 import { type Binding, columnKey, type Item, type Scope } from './scope.ts'
 import { findTable } from './tables.ts'
-import { builtInName, kindOf, namesOf, refused } from './tree.ts'
+import { builtInName, kindOf, located, namesOf, refused } from './tree.ts'
 import { oids } from './types.ts'
 
 type Steps = { readonly parts: Joined[]; readonly filters: Expression[] }
@@ -42,7 +42,7 @@ function conjuncts(node: Node): readonly Node[] {
 
 function add(node: Node, steps: Steps, scope: Scope): void {
   if ('JoinExpr' in node) addJoin(node.JoinExpr, steps, scope)
-  else steps.parts.push({ part: leafOf(node, scope) })
+  else steps.parts.push({ part: located(node, () => leafOf(node, scope)) })
 }
 
 function addJoin(join: JoinExpr, steps: Steps, scope: Scope): void {
@@ -59,7 +59,7 @@ function addJoin(join: JoinExpr, steps: Steps, scope: Scope): void {
     return quals === undefined ? [] : conjuncts(quals).map((each) => analyseCondition(each, scope, 'JOIN/ON'))
   }
   if (isLeft) {
-    const part = leafOf(rarg, scope)
+    const part = located(rarg, () => leafOf(rarg, scope))
     steps.parts.push({ part, on: conditions() })
   } else {
     add(rarg, steps, scope)
@@ -93,28 +93,22 @@ function leafOf(node: Node, scope: Scope): Part {
   throw refused('JoinExpr' in node ? 'A join on the right side of a LEFT JOIN' : `FROM ${kindOf(node)}`)
 }
 
-function tableOf(
-  { catalogname, schemaname, relname = '', alias, location: at }: RangeVar,
-  scope: Scope,
-): Part {
-  if (catalogname) throw refused('A name with a database', at)
+function tableOf({ catalogname, schemaname, relname = '', alias }: RangeVar, scope: Scope): Part {
+  if (catalogname) throw refused('A name with a database')
   const binding = schemaname === undefined ? scope.binding(relname) : undefined
   if (binding !== undefined) {
     const { columns } = binding
-    const item = scope.add({ name: alias?.aliasname ?? relname, columns: renamed(columns, alias) }, at)
+    const item = scope.add({ name: alias?.aliasname ?? relname, columns: renamed(columns, alias) })
     const { query } = binding
     if (query !== undefined) return withQuery(item, binding, query, scope)
     return { item, depends: 'outer', rows: ({ run }) => (run.memory.get(binding) ?? []) as readonly Row[] }
   }
-  const table = findTable(schemaname === undefined ? [relname] : [schemaname, relname], at)
-  const item = scope.add(
-    {
-      name: alias?.aliasname ?? relname,
-      ...(alias === undefined && { schema: schemaname ?? (table.oid === 0 ? 'public' : 'pg_catalog') }),
-      columns: renamed(table.columns, alias),
-    },
-    at,
-  )
+  const table = findTable(schemaname === undefined ? [relname] : [schemaname, relname])
+  const item = scope.add({
+    name: alias?.aliasname ?? relname,
+    ...(alias === undefined && { schema: schemaname ?? (table.oid === 0 ? 'public' : 'pg_catalog') }),
+    columns: renamed(table.columns, alias),
+  })
   return { item, depends: 'nothing', table, rows: () => [] }
 }
 
@@ -160,16 +154,13 @@ function functionOf(
   if (is_rowsfrom || coldeflist || functions.length !== 1) throw refused('This form of a function in FROM')
   const [call] = functions[0] && 'List' in functions[0] ? (functions[0].List.items ?? []) : functions
   if (call === undefined || !('FuncCall' in call)) throw refused('This form of a function in FROM')
-  const { funcname, args = [], location: at, ...rest } = call.FuncCall
-  if (rest.agg_order || rest.agg_star || rest.over || rest.func_variadic)
-    throw refused('This call in FROM', at)
-  const name = builtInName(funcname, at)
+  const { funcname, args = [], ...rest } = call.FuncCall
+  if (rest.agg_order || rest.agg_star || rest.over || rest.func_variadic) throw refused('This call in FROM')
+  const name = builtInName(funcname)
   const values = args.map((arg) => analyse(arg, scope))
   // unnest of several arrays stands for several calls, whose rows are beside each other.
   const isSeveral = name === 'unnest' && values.length > 1
-  const calls = (isSeveral ? values.map((value) => [value]) : [values]).map((each) =>
-    findCall(name, each, at),
-  )
+  const calls = (isSeveral ? values.map((value) => [value]) : [values]).map((each) => findCall(name, each))
   const isVolatile = calls.some(({ definition }) => definition.isVolatile)
   const { uses, isOpen } = combined(oids.void, values, () => null)
   const label = alias?.aliasname ?? name
@@ -180,7 +171,7 @@ function functionOf(
   )
   const isScalar = columns.length === 1 && !ordinality
   if (ordinality) columns.push({ name: 'ordinality', type: oids.int8, modifier: -1 })
-  const item = scope.add({ name: label, columns: renamed(columns, alias), isScalar } satisfies Item, at)
+  const item = scope.add({ name: label, columns: renamed(columns, alias), isScalar } satisfies Item)
   const rows = (frame: Frame): readonly Row[] => {
     const lists = calls.map((each) => itemsOf(each, frame))
     const length = Math.max(...lists.map((list) => list.length))

@@ -75,15 +75,15 @@ function comparedAs(left: number, right: number): number | undefined {
 }
 
 /** The operator for operands of these types. Throws 0A000. */
-function findOperator(name: string, left: number, right: number, at?: number): Operator {
+function findOperator(name: string, left: number, right: number): Operator {
   const found =
     name in tests
       ? comparison(name, left, right)
       : name === '||'
-        ? concatenation(left, right, at)
+        ? concatenation(left, right)
         : (arithmetic(name, plainType(left), plainType(right)) ?? pattern(name, left, right))
   if (found !== undefined) return found
-  throw refused(`The operator ${formatType(left)} ${name} ${formatType(right)}`, at)
+  throw refused(`The operator ${formatType(left)} ${name} ${formatType(right)}`)
 }
 
 function comparison(name: string, left: number, right: number): Operator | undefined {
@@ -95,16 +95,16 @@ function comparison(name: string, left: number, right: number): Operator | undef
 }
 
 /** An operand in the type of its operator: to the plain type of itself it goes over as it is. */
-function fits(operand: Expression, type: number, at?: number): Expression {
+function fits(operand: Expression, type: number): Expression {
   if (operand.type !== oids.unknown && plainType(operand.type) === type) return operand
-  return coerced(operand, type, at)
+  return coerced(operand, type)
 }
 
 /** The operator applied. Throws 0A000. */
-export function applied(name: string, left: Expression, right: Expression, at?: number): Expression {
-  const operator = findOperator(name, left.type, right.type, at)
-  const a = fits(left, operator.left, at)
-  const b = fits(right, operator.right, at)
+export function applied(name: string, left: Expression, right: Expression): Expression {
+  const operator = findOperator(name, left.type, right.type)
+  const a = fits(left, operator.left)
+  const b = fits(right, operator.right)
   const { apply, result, takesNulls } = operator
   const whole = combined(result, [left, right], (frame) => {
     frame.run.spend(1)
@@ -124,11 +124,10 @@ export function appliedToEach(
   operand: Expression,
   type: number,
   isAny: boolean,
-  at?: number,
 ): { readonly test: Expression; readonly run: (values: readonly Value[], frame: Frame) => Value } {
   let current: Value = null
   const item: Expression = { type, modifier: -1, run: () => current, uses: 0, isOpen: true }
-  const test = applied(name, operand, item, at)
+  const test = applied(name, operand, item)
   return {
     test,
     run: (values, frame) =>
@@ -180,13 +179,13 @@ function pattern(name: string, left: number, right: number): Operator | undefine
   }
 }
 
-function concatenation(left: number, right: number, at?: number): Operator | undefined {
+function concatenation(left: number, right: number): Operator | undefined {
   if (isArray(left) || isArray(right)) return arrayConcatenation(left, right)
   const isText = (type: number) => type === oids.unknown || texts.has(type)
   if (![left, right].some(isText) || [left, right].some((type) => itemType(type) || type === oids.char))
     return undefined
   const [a, b] = [left, right].map((type) => (type === oids.unknown ? oids.text : type)) as [number, number]
-  const [first, second] = [shower(a, at), shower(b, at)]
+  const [first, second] = [shower(a), shower(b)]
   return {
     left: a,
     right: b,
@@ -216,9 +215,9 @@ function arrayConcatenation(left: number, right: number): Operator | undefined {
 }
 
 /** A prefix operator applied. Throws 0A000. */
-export function prefixed(name: string, operand: Expression, at?: number): Expression {
+export function prefixed(name: string, operand: Expression): Expression {
   const { type, run } = operand
-  if (!integers.includes(type) || name !== '-') throw refused(`The operator ${name} ${formatType(type)}`, at)
+  if (!integers.includes(type) || name !== '-') throw refused(`The operator ${name} ${formatType(type)}`)
   return combined(type, [operand], (frame) => {
     const value = run(frame)
     return value === null ? null : toInteger(-BigInt(value as number), type)

@@ -13,7 +13,7 @@ import { keyOf } from './values.ts'
 
 /** Analyses the query of a statement. */
 export function analyseStatementQuery(select: SelectStmt, parameters: ParameterTypes): Query {
-  return analyseQuery(select, { parameters, query: analyseQuery, parent: undefined, bindings: [] })
+  return analyseQuery(select, { parameters, analyse, query: analyseQuery, parent: undefined, bindings: [] })
 }
 
 function analyseQuery(select: SelectStmt, around: Around): Query {

@@ -1,10 +1,10 @@
 /** The names that the expressions of one query may use. */
 
-import type { SelectStmt } from 'libpg-query'
+import type { Node, SelectStmt } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
 import type { ParameterTypes } from './coercion.ts'
 import type { Column, Expression, Frame, Query, Run } from './expression.ts'
-import { failure, refused } from './tree.ts'
+import { refused } from './tree.ts'
 import { known, type Value } from './values.ts'
 
 /** An element of FROM. */
@@ -55,6 +55,8 @@ export type Clause = {
 /** What a query is analysed in. */
 export type Around = {
   readonly parameters: ParameterTypes
+  /** Analyses an expression. */
+  readonly analyse: (node: Node | undefined, scope: Scope) => Expression
   /** Analyses a query inside of it. */
   readonly query: (select: SelectStmt, around: Around) => Query
   /** The scope whose names it may use beside its own. */
@@ -87,15 +89,20 @@ export class Scope {
   }
 
   /** Adds an element of FROM. Throws 42712 for a name that is there already. */
-  add(item: Item, at?: number): number {
+  add(item: Item): number {
     const isTwice = this.items.some(
       ({ name, schema }) =>
         name === item.name && name !== '' && (schema === item.schema || !schema || !item.schema),
     )
     if (isTwice) throw new SqlError('42712', `table name "${item.name}" specified more than once`)
-    if (this.items.length === itemsMax) throw refused(`A FROM of more than ${itemsMax} tables`, at)
+    if (this.items.length === itemsMax) throw refused(`A FROM of more than ${itemsMax} tables`)
     this.items.push(item)
     return this.items.length - 1
+  }
+
+  /** Analyses an expression of it. Throws 0A000 for what is not known here. */
+  analyse(node: Node | undefined): Expression {
+    return this.around.analyse(node, this)
   }
 
   /** What `make` analyses in another clause. */
@@ -114,11 +121,11 @@ export class Scope {
   }
 
   /** The column of a name, which may be qualified. Throws 42703, 42P01, 42702, 0A000. */
-  column(names: readonly string[], at?: number): Expression {
-    if (names.length > 3) throw refused(`The name ${names.join('.')}`, at)
+  column(names: readonly string[]): Expression {
+    if (names.length > 3) throw refused(`The name ${names.join('.')}`)
     const between: Scope[] = []
     for (let scope: Scope | undefined = this; scope !== undefined; scope = scope.around.parent) {
-      const found = names.length === 1 ? scope.#plain(names[0]!) : scope.#qualified(names, at)
+      const found = names.length === 1 ? scope.#plain(names[0]!) : scope.#qualified(names)
       if (found !== undefined) {
         scope.readsOwn = true
         for (const each of between) each.readsOuter = true
@@ -127,9 +134,9 @@ export class Scope {
       between.push(scope)
     }
     const shown = names.join('.')
-    if (systemColumns.has(shown)) throw refused(`The system column ${shown}`, at)
-    if (names.length === 1) throw failure('42703', `column "${shown}" does not exist`, at)
-    throw failure('42P01', `missing FROM-clause entry for table "${names.at(-2)}"`, at)
+    if (systemColumns.has(shown)) throw refused(`The system column ${shown}`)
+    if (names.length === 1) throw new SqlError('42703', `column "${shown}" does not exist`)
+    throw new SqlError('42P01', `missing FROM-clause entry for table "${names.at(-2)}"`)
   }
 
   /** Columns of this name among the elements of FROM; a function's own name stands for its column. */
@@ -143,7 +150,7 @@ export class Scope {
     throw refused(`The row ${name} as a value`)
   }
 
-  #qualified(names: readonly string[], at?: number): Expression | undefined {
+  #qualified(names: readonly string[]): Expression | undefined {
     const [column, table, schema] = [names.at(-1)!, names.at(-2)!, names.at(-3)]
     const item = this.items.findIndex(
       (each) => each.name === table && (schema === undefined || schema === each.schema),
@@ -151,8 +158,8 @@ export class Scope {
     if (item < 0) return undefined
     const index = this.items[item]!.columns.findIndex(({ name }) => name === column)
     if (index >= 0) return this.read(item, index)
-    if (systemColumns.has(column)) throw refused(`The system column ${column}`, at)
-    throw failure('42703', `column ${table}.${column} does not exist`, at)
+    if (systemColumns.has(column)) throw refused(`The system column ${column}`)
+    throw new SqlError('42703', `column ${table}.${column} does not exist`)
   }
 
   /** The columns that a name without a table may mean. */

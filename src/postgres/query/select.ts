@@ -22,7 +22,7 @@ import {
   type WindowCall,
 } from './scope.ts'
 import { comparing, sortKeyOf } from './sorting.ts'
-import { failure, has, locationOf, nameOf, namesOf, refused, textOfTree } from './tree.ts'
+import { has, nameOf, namesOf, refused, textOfTree } from './tree.ts'
 import { formatType, oids } from './types.ts'
 import { keyOf, type Value } from './values.ts'
 
@@ -106,13 +106,13 @@ function isAggregateCall(kind: string, body: unknown): boolean {
 
 /** A key of GROUP BY: the name of a target, or an expression. */
 function keyOfGroup(node: Node, list: readonly ResTarget[], scope: Scope): readonly [Node, Expression] {
-  if ('A_Const' in node) throw refused('GROUP BY with a constant', locationOf(node))
+  if ('A_Const' in node) throw refused('GROUP BY with a constant')
   const name = plainName(node)
   // A column of FROM goes before the name of a target.
   const isTarget = name !== undefined && scope.named(name).length === 0
   const value = (isTarget ? list.find((target) => target.name === name)?.val : undefined) ?? node
   const key = settled(analyse(value, scope))
-  if (!isOrdered(key.type)) throw refused(`GROUP BY ${formatType(key.type)}`, locationOf(node))
+  if (!isOrdered(key.type)) throw refused(`GROUP BY ${formatType(key.type)}`)
   return [value, key]
 }
 
@@ -176,25 +176,24 @@ function orderKeyOf(
 ): Expression {
   if (node !== undefined && 'A_Const' in node && node.A_Const.ival !== undefined) {
     const target = targets[(node.A_Const.ival.ival ?? 0) - 1]
-    if (target === undefined)
-      throw failure('42P10', 'ORDER BY position is not in select list', locationOf(node))
+    if (target === undefined) throw new SqlError('42P10', 'ORDER BY position is not in select list')
     return target.value
   }
-  if (node !== undefined && 'A_Const' in node) throw refused('ORDER BY with a constant', locationOf(node))
+  if (node !== undefined && 'A_Const' in node) throw refused('ORDER BY with a constant')
   const name = node && plainName(node)
   const named = targets.filter((target) => target.name === name)
   if (named.length > 1 && new Set(named.map((each) => textOfTree(each.node))).size > 1)
-    throw failure('42702', `ORDER BY "${name}" is ambiguous`, locationOf(node))
+    throw new SqlError('42702', `ORDER BY "${name}" is ambiguous`)
   if (named[0] !== undefined) return named[0].value
   const same = node && targets.find((target) => target.node && textOfTree(target.node) === textOfTree(node))
   if (same !== undefined) return same.value
-  if (isDistinct) throw refused('DISTINCT with an ORDER BY beside its list', locationOf(node))
+  if (isDistinct) throw refused('DISTINCT with an ORDER BY beside its list')
   return analyse(node, scope)
 }
 
 function limitOf(node: Node | undefined, scope: Scope): Expression | undefined {
-  const value = node && coerced(analyse(node, scope), oids.int8, locationOf(node))
-  if (value !== undefined && value.uses !== 0) throw refused('A column in LIMIT', locationOf(node))
+  const value = node && coerced(analyse(node, scope), oids.int8)
+  if (value !== undefined && value.uses !== 0) throw refused('A column in LIMIT')
   return value
 }
 

@@ -14,12 +14,11 @@ export type SortKey = {
 }
 
 /** An element of ORDER BY. Throws 0A000 for values without an order. @param analyse gives the expression of its node. */
-export function sortKeyOf(node: Node, analyse: (node: Node | undefined) => Expression, at?: number): SortKey {
-  if (!('SortBy' in node) || node.SortBy.sortby_dir === 'SORTBY_USING')
-    throw refused('This form of ORDER BY', at)
+export function sortKeyOf(node: Node, analyse: (node: Node | undefined) => Expression): SortKey {
+  if (!('SortBy' in node) || node.SortBy.sortby_dir === 'SORTBY_USING') throw refused('This form of ORDER BY')
   const { sortby_dir, sortby_nulls, node: value } = node.SortBy
   const key = analyse(value)
-  if (key.type !== oids.unknown && !isOrdered(key.type)) throw refused(`ORDER BY ${formatType(key.type)}`, at)
+  if (key.type !== oids.unknown && !isOrdered(key.type)) throw refused(`ORDER BY ${formatType(key.type)}`)
   const isDescending = sortby_dir === 'SORTBY_DESC'
   const isDefault = sortby_nulls === undefined || sortby_nulls === 'SORTBY_NULLS_DEFAULT'
   return { key, isDescending, nullsFirst: isDefault ? isDescending : sortby_nulls === 'SORTBY_NULLS_FIRST' }

@@ -1,5 +1,5 @@
 /** Queries inside of expressions (PostgreSQL's manual, chapters 4.2.11 and 9.23). */
-import type { Node, SubLink } from 'libpg-query'
+import type { SubLink } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
 import {
   combined,
@@ -13,17 +13,15 @@ import {
 } from './expression.ts'
 import { applied } from './operators.ts'
 import type { Scope } from './scope.ts'
-import { builtInName, failure, refused } from './tree.ts'
+import { builtInName, refused } from './tree.ts'
 import { arrayOf, formatType, oids } from './types.ts'
 
 /** Analyses a query inside of an expression. */
 export function analyseSubLink(
-  { subLinkType, subselect, testexpr, operName, location: at }: SubLink,
+  { subLinkType, subselect, testexpr, operName }: SubLink,
   scope: Scope,
-  analyse: (node: Node | undefined, scope: Scope) => Expression,
 ): Expression {
-  if (subselect === undefined || !('SelectStmt' in subselect))
-    throw refused('This query in an expression', at)
+  if (subselect === undefined || !('SelectStmt' in subselect)) throw refused('This query in an expression')
   const query = scope.around.query(subselect.SelectStmt, { ...scope.around, parent: scope })
   const [column, ...others] = query.columns
   const isOpen = !isConstant(query)
@@ -37,7 +35,7 @@ export function analyseSubLink(
   const operands =
     testexpr !== undefined && 'RowExpr' in testexpr ? (testexpr.RowExpr.args ?? []) : [testexpr]
   if (column === undefined || others.length !== operands.length - 1)
-    throw failure('42601', 'subquery must return only one column', at)
+    throw new SqlError('42601', 'subquery must return only one column')
   if (subLinkType === 'EXPR_SUBLINK') {
     const result = whole(column.type, (frame) => {
       const rows = rowsOf(query, frame, frame.run)
@@ -49,18 +47,18 @@ export function analyseSubLink(
   }
   if (subLinkType === 'ARRAY_SUBLINK') {
     const array = arrayOf(column.type)
-    if (array === 0) throw refused(`An array of ${formatType(column.type)}`, at)
+    if (array === 0) throw refused(`An array of ${formatType(column.type)}`)
     return whole(array, (frame) => rowsOf(query, frame, frame.run).map((row) => row[0]!))
   }
-  if (subLinkType !== 'ANY_SUBLINK') throw refused('This query in an expression', at)
-  const operator = operName === undefined ? '=' : builtInName(operName, at)
-  if (others.length > 0 && operName !== undefined) throw refused(`${operator} of a row`, at)
+  if (subLinkType !== 'ANY_SUBLINK') throw refused('This query in an expression')
+  const operator = operName === undefined ? '=' : builtInName(operName)
+  if (others.length > 0 && operName !== undefined) throw refused(`${operator} of a row`)
   let current: Row = []
-  const parts = operands.map((node) => analyse(node, scope))
+  const parts = operands.map((node) => scope.analyse(node))
   const tests = parts.map((part, index) => {
     const { type } = query.columns[index]!
     const item: Expression = { ...constant(type, null), run: () => current[index]!, isOpen: true }
-    return applied(operator, part, item, at)
+    return applied(operator, part, item)
   })
   const holds = (row: Row, frame: Frame) => {
     current = row

@@ -28,7 +28,7 @@ const sequenceColumns: readonly Column[] = [
  * The table of a qualified name. A name that no relation of PostgreSQL's has is that of a sequence, which is looked up when the
  * statement runs. Throws SqlError 42P01, and 0A000 for a table whose rows are not known here.
  */
-export function findTable(names: readonly string[], at?: number): Table {
+export function findTable(names: readonly string[]): Table {
   const [name, schema] = [names.at(-1)!, names.at(-2)]
   const relation = schema === 'public' ? undefined : relationNamed(name, schema)
   if (relation === undefined) {
@@ -38,7 +38,7 @@ export function findTable(names: readonly string[], at?: number): Table {
   }
   const { oid } = relation
   const isKnown = emptyTables.has(name) || (sourceOf(name) ?? sequenceRows[name]) !== undefined
-  if (!isKnown) throw refused(`The table ${name}`, at)
+  if (!isKnown) throw refused(`The table ${name}`)
   return { oid, name, columns: relation.columns.map((_, index) => columnOf(relation, index)) }
 }
 

@@ -2,14 +2,20 @@
 import type { Node } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
 
-/** The error for what PostgreSQL does and this server does not. `thing` opens the sentence. @param at a location of the tree. */
-export function refused(thing: string, at?: number): SqlError {
-  return failure('0A000', `${thing} is not supported: this server has sequences and no tables`, at)
+/** The error for what PostgreSQL does and this server does not. `thing` opens the sentence. */
+export function refused(thing: string): SqlError {
+  return new SqlError('0A000', `${thing} is not supported: this server has sequences and no tables`)
 }
 
-/** An error of PostgreSQL at a location of the tree. */
-export function failure(sqlState: string, message: string, at?: number): SqlError {
-  return new SqlError(sqlState, message, { position: at === undefined ? undefined : at + 1 })
+/** What `make` makes of a node. An error without a position gets that of the node, in bytes from 1. */
+export function located<T>(node: Node, make: () => T): T {
+  try {
+    return make()
+  } catch (error) {
+    const [body] = Object.values(node) as { location?: number }[]
+    if (!(error instanceof SqlError) || error.details.position || body?.location === undefined) throw error
+    throw new SqlError(error.sqlState, error.message, { ...error.details, position: body.location + 1 })
+  }
 }
 
 /** The name of the kind of a node, such as `FuncCall`. */
@@ -17,17 +23,10 @@ export function kindOf(node: Node): string {
   return Object.keys(node)[0] ?? 'nothing'
 }
 
-/** Where a node stands in the text, in bytes from 0; undefined: the tree does not say. */
-export function locationOf(node: Node | undefined): number | undefined {
-  if (node === undefined) return undefined
-  const [body] = Object.values(node) as { location?: number; arg?: Node }[]
-  return body?.location
-}
-
 /** The text of a node that is a name. */
 export function nameOf(node: Node): string {
   if ('String' in node) return node.String.sval ?? ''
-  throw refused(`A ${kindOf(node)} in the place of a name`, locationOf(node))
+  throw refused(`A ${kindOf(node)} in the place of a name`)
 }
 
 /** The parts of a qualified name. */
@@ -36,12 +35,12 @@ export function namesOf(nodes: readonly Node[] | undefined): string[] {
 }
 
 /** The name of a function or an operator of pg_catalog. Throws 0A000 for one of another schema. */
-export function builtInName(nodes: readonly Node[] | undefined, at?: number): string {
+export function builtInName(nodes: readonly Node[] | undefined): string {
   const names = namesOf(nodes)
   const name = names.at(-1) ?? ''
   const schema = names.at(-2) ?? 'pg_catalog'
   if (schema === 'information_schema' && name === '_pg_expandarray') return name
-  if (names.length > 2 || schema !== 'pg_catalog') throw refused(`The name ${names.join('.')}`, at)
+  if (names.length > 2 || schema !== 'pg_catalog') throw refused(`The name ${names.join('.')}`)
   return name
 }
 

@@ -19,19 +19,15 @@ export type DrawnIds = {
   readonly isText: boolean
 }
 
-/** A parameter of a statement to prepare: one of the client, the id of a row, or the id of a row where that sets the insert id. */
-export type Parameter = { readonly client: number } | { readonly row: number; readonly sets: boolean }
-
 /** Bytes that are replaced, or added where `at` and `end` are the same. */
 type Edit = {
   readonly at: number
   readonly end: number
   /** One character for each byte. */
   readonly text: string
-  /** The parameters in `text`, in order: the id of a row, or the same where that sets the insert id. */
-  readonly holes: readonly { readonly row: number; readonly sets: boolean }[]
+  /** The rows whose ids are the parameters in `text`, in order. */
+  readonly holes: readonly number[]
 }
-/** A piece of a statement, and the rows whose ids its parameters are. */
 type Piece = Pick<Edit, 'text' | 'holes'>
 
 const noHoles: Edit['holes'] = []
@@ -62,8 +58,8 @@ export function* fillText(
   return edited(sql, edits)
 }
 
-/** A statement to prepare, and what to bind to its parameters. */
-export type PreparedFill = { readonly sql: Buffer; readonly parameters: readonly Parameter[] }
+/** A statement to prepare, and what its parameters are: the client's n, or -1 - r for the id of row r. */
+export type PreparedFill = { readonly sql: Buffer; readonly parameters: readonly number[] }
 
 /** The statement with a hidden parameter for each id that its text lacks. `parametersAt` are the client's parameters. */
 export function fillPrepared(
@@ -73,16 +69,16 @@ export function fillPrepared(
   isText: boolean,
 ): PreparedFill {
   const edits: Edit[] = []
-  const idOf = (row: number) => ({ text: '?', holes: [{ row, sets: false }] })
+  const idOf = (row: number) => ({ text: '?', holes: [row] })
   const addRow = beginEdits(edits, sql, insert, idOf, !isText)
   for (let row = 0; row < insert.rows.length; row++) addRow(row)
-  const parameters: Parameter[] = []
+  const parameters: number[] = []
   let client = 0
   for (const { at, holes } of edits) {
-    while (client < parametersAt.length && parametersAt[client]! < at) parameters.push({ client: client++ })
-    parameters.push(...holes)
+    while (client < parametersAt.length && parametersAt[client]! < at) parameters.push(client++)
+    for (const row of holes) parameters.push(-1 - row)
   }
-  while (client < parametersAt.length) parameters.push({ client: client++ })
+  while (client < parametersAt.length) parameters.push(client++)
   return { sql: edited(sql, edits), parameters }
 }
 
@@ -113,14 +109,14 @@ function beginEdits(
 ): (row: number) => void {
   const { rows, columns, onDuplicateEnd, decidesId } = insert
   const push = (edit: Edit) => edits.push(separated(sql, edit))
-  const isBound = setsInsertId && rows.some(({ parameter }) => parameter >= 0)
+  const isBound = setsInsertId && rows.length > 0 && rows[0]!.parameter >= 0
   const isLate = setsInsertId && insert.readsLastInsertId
   const isMoved = isLate && isFollowed(columns, rows)
   columnEdits(sql, insert, isMoved).forEach(push)
   const last = rows.length - 1
   return (index) => {
     const row = rows[index]!
-    if (isBound) boundEdits(insert, row, index, idOf).forEach(push)
+    if (isBound) boundEdits(row, index).forEach(push)
     else if (setsInsertId || row.parameter < 0)
       rowEdits(insert, row, setsInsertId ? writtenId(index) : idOf(index), isMoved).forEach(push)
     if (index === last && setsInsertId && onDuplicateEnd > 0 && !decidesId) push(ownId(insert))
@@ -150,16 +146,10 @@ function afterCall(first: Piece, value: Piece): Piece {
  * Which row is the first to get an id is known when the statement is executed. So the id of each row is its first parameter,
  * or, if that is NULL, another one that sets the insert id.
  */
-function boundEdits(insert: Insert, row: RowId, index: number, idOf: (row: number) => Piece): Edit[] {
-  const setter = { row: index, sets: true }
-  if (row.parameter < 0) {
-    const { text, holes } = idOf(index)
-    const value = { text: `IFNULL(${text}, LAST_INSERT_ID(?))`, holes: [...holes, setter] }
-    return rowEdits(insert, row, value, false)
-  }
+function boundEdits({ start, end }: RowId, row: number): Edit[] {
   return [
-    { at: row.start, end: row.start, text: 'IFNULL(', holes: noHoles },
-    { at: row.end, end: row.end, text: ', LAST_INSERT_ID(?))', holes: [setter] },
+    { at: start, end: start, text: 'IFNULL(', holes: noHoles },
+    { at: end, end, text: ', LAST_INSERT_ID(?))', holes: [row] },
   ]
 }
 

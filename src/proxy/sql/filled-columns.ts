@@ -23,8 +23,8 @@ export type Glance = {
   readonly defined: readonly FilledColumn[]
 }
 
-/** Longer texts are searched piece by piece, so that no long string is made of them. */
-const pieceBytes = 65_536
+/** Longer texts are not searched: that would keep others waiting. */
+const searchedBytesMax = 65_536
 const quiet: Glance = { isQuiet: true, concerns: false, mayInsert: false, defined: [] }
 const inserting: Glance = { isQuiet: true, concerns: true, mayInsert: true, defined: [] }
 const writing = /insert|replace|load/i
@@ -74,11 +74,13 @@ export class FilledColumns {
         : quiet
     const isQuiet = isOne && verb.isQuiet
     if (isOne && verb.isHarmless) return isQuiet ? quiet : { ...quiet, isQuiet }
-    const writes = hasPattern(sql, writing)
-    const concerns = (writes || hasPattern(sql, defining)) && hasPattern(sql, this.#names)
+    const text = sql.length > searchedBytesMax ? undefined : sql.toString('latin1')
+    const has = (pattern: RegExp) => text === undefined || pattern.test(text)
+    const writes = has(writing)
+    const concerns = (writes || has(defining)) && has(this.#names)
     if (!concerns) return { ...quiet, isQuiet }
-    const defines = isOne ? verb.defines : hasPattern(sql, defining)
-    const defined = defines ? this.all.filter((column) => hasPattern(sql, patternOf([column]))) : []
+    const defines = isOne ? verb.defines : has(defining)
+    const defined = defines ? this.all.filter((column) => has(patternOf([column]))) : []
     return { isQuiet, concerns, mayInsert: writes && !isOne, defined }
   }
 
@@ -96,13 +98,6 @@ function patternOf(columns: readonly FilledColumn[]): RegExp {
     return longest.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')
   })
   return new RegExp(parts.length === 0 ? '(?!)' : parts.join('|'), 'i')
-}
-
-function hasPattern(sql: Buffer, pattern: RegExp): boolean {
-  for (let at = 0; at < sql.length; at += pieceBytes)
-    if (pattern.test(sql.toString('latin1', at, Math.min(at + pieceBytes + headBytes, sql.length))))
-      return true
-  return false
 }
 
 /** The parts of a configured name: without quotes, or in backquotes. */

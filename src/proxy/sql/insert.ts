@@ -6,7 +6,7 @@ export type RowId = {
   /** The value; both are `addAt` when it is absent. */
   readonly start: number
   readonly end: number
-  /** Of a parameter of the client: its number, from 0; else -1. */
+  /** Of a parameter of the client: its number, from 0; else -1. Of one statement either all are parameters, or none. */
   readonly parameter: number
   /** Where the value behind it starts; 0: it is the last one, or absent. */
   readonly followingAt: number
@@ -51,8 +51,8 @@ export type Insert = {
   readonly rows: readonly RowId[]
   /** How many rows there are in all. */
   readonly count: number
-  /** The id of the last row, if the text gives one that is a positive integer. */
-  readonly lastGiven: bigint | undefined
+  /** The id of the last row, if the text gives one that is a positive integer: its digits. */
+  readonly lastGiven: string | undefined
   /** The parameter that is the id of the last row; -1: none. */
   readonly lastParameter: number
   /** The table as the statement names it, without its database. */

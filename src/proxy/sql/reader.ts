@@ -187,19 +187,20 @@ class Reader {
     const onDuplicateEnd = this.#onDuplicate()
     const decidesId = cursor.sets > 0
     if (cursor.takeWord('RETURNING')) for (; !cursor.atEnd; cursor.next()) cursor.noteLastInsertId()
+    const bound = rows.reduce((sum, { parameter }) => (parameter < 0 ? sum : sum + 1), 0)
     const isUnsure =
       !cursor.atEnd ||
       cursor.reads !== readsInValues ||
       (rows.length > 0 && !this.#canWriteNames(column, columns)) ||
       (readsLastInsertId && onDuplicateEnd > 0 && count > 1) ||
-      (readsLastInsertId && rows.some(({ parameter }) => parameter >= 0)) ||
+      (bound > 0 && (readsLastInsertId || bound < rows.length)) ||
       (readsLastInsertId && rows.length > 0 && rows.length < count)
     if (isUnsure) throw unsure
     return {
       columns: isListed || empty === 0 ? columns : { ...columns, all: [] },
       rows,
       count,
-      lastGiven: last.given === undefined ? undefined : BigInt(last.given),
+      lastGiven: last.given,
       lastParameter: last.parameter,
       onDuplicateEnd,
       decidesId,

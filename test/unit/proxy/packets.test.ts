@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { idParameter, plainValue, readExecution, writeExecution } from '../../../src/proxy/execute-packet.ts'
+import { idParameter, readExecution, textOf, writeExecution } from '../../../src/proxy/execute-packet.ts'
 import { readOk, withInsertId } from '../../../src/proxy/insert-ids.ts'
 import { commandPackets, partBytesMax } from '../../../src/proxy/protocol.ts'
 
@@ -98,13 +98,14 @@ describe('an execution of a prepared statement', () => {
 
   test('shows whether an id is NULL, 0, or a value', () => {
     const plain = (type: number, value: Buffer | undefined) =>
-      plainValue({ type, isUnsigned: false, value, isLong: false })
-    assert.equal(plain(3, bytes(0, 0, 0, 0)), 0)
-    assert.equal(plain(3, bytes(0, 0, 0, 1)), 1)
+      textOf({ type, isUnsigned: false, value, isLong: false })
+    assert.equal(plain(3, bytes(0, 0, 0, 0)), '0')
+    assert.equal(plain(3, bytes(0, 1, 0, 0)), '256')
+    assert.equal(plain(1, bytes(255)), '-1')
     assert.equal(plain(8, undefined), null)
     assert.equal(plain(253, bytes(1, 48)), '0')
     assert.equal(plain(12, bytes(0)), undefined)
-    assert.equal(plain(5, bytes(0, 0, 0, 0, 0, 0, 0, 128)), -0)
+    assert.equal(plain(5, bytes(0, 0, 0, 0, 0, 0, 0, 128)), '0')
   })
 })
 

@@ -120,9 +120,8 @@ describe('what a statement may define', () => {
     assert.deepEqual(defined('ALTER TABLE t RENAME TO `lines`'), ['lines'])
     assert.deepEqual(defined('INSERT INTO t VALUES (1); DROP TABLE orders, `lines`'), ['orders', 'lines'])
     assert.deepEqual(defined('DROP TABLE `odd ``name`'), ['odd `name'])
-    assert.deepEqual(defined(`SELECT 1 /* ${'x'.repeat(70_000)} */; CREATE TEMPORARY TABLE orders (a INT)`), [
-      'orders',
-    ])
+    const long = `SELECT 1 /* ${'x'.repeat(70_000)} */; DROP TABLE t`
+    assert.deepEqual(defined(long), ['orders', 'lines', 'odd `name'], 'to search it would take long')
   })
 
   it('is nothing where it only reads and writes rows', () => {

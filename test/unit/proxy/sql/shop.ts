@@ -51,14 +51,12 @@ export function filled(text: string, given: Given = {}): string {
   return atOnce(fillText(bytes(text), needing, drawn)).toString('latin1')
 }
 
-/** The statement with hidden parameters, and what its parameters are: the client's, `id 0` or `set 0` of a row. */
+/** The statement with hidden parameters, and what its parameters are: the client's, or `id 0` of a row. */
 export function prepared(text: string, given: Given = {}): readonly [string, ...(number | string)[]] {
   const { inserts, parametersAt } = read(text, { ...given, isPrepared: true })
   const [insert] = inserts
   if (insert === undefined || insert.rows.length === 0) return ['as it came']
   const fill = fillPrepared(bytes(text), insert, parametersAt, given.isText ?? false)
-  const parameters = fill.parameters.map((each) =>
-    'client' in each ? each.client : `${each.sets ? 'set' : 'id'} ${each.row}`,
-  )
+  const parameters = fill.parameters.map((each) => (each < 0 ? `id ${-1 - each}` : each))
   return [fill.sql.toString('latin1'), ...parameters]
 }
