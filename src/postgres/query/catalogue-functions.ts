@@ -205,17 +205,6 @@ export const catalogueFunctions: Functions = {
     keywordRows,
 }
 
-/** Functions whose calls are written as key words. */
-export const keywordFunctions: Readonly<Record<string, string>> = {
-  SVFOP_CURRENT_CATALOG: 'current_catalog',
-  SVFOP_CURRENT_ROLE: 'current_role',
-  SVFOP_CURRENT_SCHEMA: 'current_schema',
-  SVFOP_CURRENT_TIMESTAMP: 'current_timestamp',
-  SVFOP_CURRENT_USER: 'current_user',
-  SVFOP_SESSION_USER: 'session_user',
-  SVFOP_USER: 'user',
-}
-
 function drawing(name: string): Implementation {
   return (run, args) => {
     if (run.draw === undefined) throw refused(`${name} in a query of catalogues`)

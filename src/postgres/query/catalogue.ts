@@ -137,8 +137,6 @@ export const functionNames: ReadonlyMap<number, string> = new Map([
   ...'heap_tableam_handler bthandler hashhandler gisthandler ginhandler spghandler brinhandler'
     .split(' ')
     .map((name, index) => [index === 0 ? 3 : 329 + index, name] as const),
-  [3816, 'array_typanalyze'],
-  [3916, 'range_typanalyze'],
 ])
 
 const relations = ({ user, database }: SessionFacts) =>

@@ -117,16 +117,14 @@ export type Query = {
   readonly columns: readonly Column[]
   /** Whether it reads columns of a query around it. */
   readonly readsOuter: boolean
-  /** Whether it reads what a recursive query has found so far. */
-  readonly readsWorking: boolean
   run(outer: Frame | undefined, run: Run): readonly Row[]
   /** The same query with columns of other types. Throws 0A000. */
   retyped(types: readonly number[]): Query
 }
 
 /** Whether the rows of a query are the same in one run. */
-export function isConstant({ readsOuter, readsWorking }: Query): boolean {
-  return !readsOuter && !readsWorking
+export function isConstant({ readsOuter }: Query): boolean {
+  return !readsOuter
 }
 
 /** The rows of a query; of a constant one they are computed once for a run. */

@@ -18,7 +18,6 @@ import type {
 } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
 import { analyseCall, callOf } from './calls.ts'
-import { keywordFunctions } from './catalogue-functions.ts'
 import { cast, coerced, commonType, integers, settled, texts } from './coercion.ts'
 import { combined, constant, decided, type Expression } from './expression.ts'
 import { applied, appliedToEach, plainType, prefixed } from './operators.ts'
@@ -47,7 +46,8 @@ const analysers: Readonly<Record<string, Analyser>> = {
   FuncCall: analyseCall,
   NullTest: analyseNullTest,
   ParamRef: analyseParameter,
-  SQLValueFunction: ({ op }: SQLValueFunction, scope) => callOf(scope, keywordFunction(op ?? ''), []),
+  SQLValueFunction: ({ op }: SQLValueFunction, scope) =>
+    callOf(scope, (op ?? '').replace('SVFOP_', '').toLowerCase(), []),
   SubLink: analyseSubLink,
   TypeCast: analyseCast,
 }
@@ -104,9 +104,8 @@ function analyseOperator({ kind, name, lexpr, rexpr }: A_Expr, scope: Scope): Ex
   const operator = builtInName(name)
   switch (kind) {
     case 'AEXPR_OP':
-      if (lexpr === undefined) return prefixed(operator, analyse(rexpr, scope))
-      return applied(operator, analyse(lexpr, scope), analyse(rexpr, scope))
     case 'AEXPR_LIKE':
+      if (lexpr === undefined) return prefixed(operator, analyse(rexpr, scope))
       return applied(operator, analyse(lexpr, scope), analyse(rexpr, scope))
     case 'AEXPR_OP_ANY':
     case 'AEXPR_OP_ALL':
@@ -217,16 +216,12 @@ function ofLength(text: Expression, modifiers: readonly Node[]): Expression {
 }
 
 /** Expressions of one type. Throws 0A000 if they have none that is known here. */
-function unifiedAll(all: readonly Expression[]): {
+function unified(all: readonly Expression[]): {
   readonly items: readonly Expression[]
   readonly type: number
 } {
   const type = commonType(all.map((each) => each.type))
   return { items: all.map((each) => coerced(each, type)), type }
-}
-
-function unified(nodes: readonly Node[], scope: Scope) {
-  return unifiedAll(nodes.map((node) => analyse(node, scope)))
 }
 
 function analyseCase({ arg, args = [], defresult }: CaseExpr, scope: Scope): Expression {
@@ -242,7 +237,7 @@ function analyseCase({ arg, args = [], defresult }: CaseExpr, scope: Scope): Exp
   )
   const otherwise = defresult ? analyse(defresult, scope) : openNull
   // As in PostgreSQL, the type of ELSE counts first.
-  const { items, type } = unifiedAll([otherwise, ...whens.map(({ result }) => analyse(result, scope))])
+  const { items, type } = unified([otherwise, ...whens.map(({ result }) => analyse(result, scope))])
   return combined(type, [...tests, ...items], (frame) => {
     for (const [index, test] of tests.entries())
       if (test.run(frame) === true) return items[index + 1]!.run(frame)
@@ -258,7 +253,7 @@ function analyseNullTest({ arg, nulltesttype: kind }: NullTest, scope: Scope): E
 }
 
 function analyseCoalesce({ args = [] }: CoalesceExpr, scope: Scope): Expression {
-  const { items, type } = unified(args, scope)
+  const { items, type } = unified(args.map((each) => analyse(each, scope)))
   return combined(type, items, (frame) => {
     for (const item of items) {
       const value = item.run(frame)
@@ -276,15 +271,9 @@ function analyseCollation({ arg, collname }: CollateClause, scope: Scope): Expre
   return operand
 }
 
-function keywordFunction(op: string): string {
-  const name = keywordFunctions[op]
-  if (name === undefined) throw refused(op)
-  return name
-}
-
 function analyseArray({ elements = [] }: A_ArrayExpr, scope: Scope): Expression {
   if (elements.length === 0) throw new SqlError('42P18', 'cannot determine type of empty array')
-  const { items, type } = unified(elements, scope)
+  const { items, type } = unified(elements.map((each) => analyse(each, scope)))
   const array = arrayOf(type)
   if (array === 0 || itemType(type)) throw refused(`An array of ${formatType(type)}`)
   return combined(array, items, (frame) => items.map((item) => item.run(frame)))
@@ -302,7 +291,7 @@ function analyseIndirection({ arg, indirection = [] }: A_Indirection, scope: Sco
 }
 
 /** A field of a row. Throws 42703. */
-export function fieldOf(row: Expression, name: string): Expression {
+function fieldOf(row: Expression, name: string): Expression {
   const index = row.fields?.findIndex((field) => field.name === name) ?? -1
   if (index < 0)
     throw new SqlError('42703', `column "${name}" not found in data type ${formatType(row.type)}`)

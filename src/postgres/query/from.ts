@@ -122,7 +122,6 @@ function withQuery(item: number, { around }: Binding, query: Query, scope: Scope
     each = each.around.parent
   ) {
     each.readsOuter ||= query.readsOuter
-    each.readsWorking ||= query.readsWorking
     depth++
   }
   const rows = (frame: Frame) => {
@@ -141,7 +140,7 @@ function queryOf({ subquery, lateral, alias }: RangeSubselect, scope: Scope): Pa
   if (subquery === undefined || !('SelectStmt' in subquery)) throw refused('This query in FROM')
   if (alias === undefined) throw new SqlError('42601', 'subquery in FROM must have an alias')
   if (lateral) throw refused('A query of FROM with LATERAL')
-  const query = scope.around.query(subquery.SelectStmt, scope.around)
+  const query = scope.around.query(subquery.SelectStmt, { ...scope.around, working: undefined })
   if (!isConstant(query)) throw refused('A query of FROM that reads a query further out')
   const item = scope.add({ name: alias.aliasname ?? '', columns: renamed(query.columns, alias) })
   return constantPart(item, query)

@@ -49,7 +49,7 @@ function values(valuesLists: readonly Node[], around: Around): Query {
     return { name: `column${index + 1}`, type, modifier: -1 }
   })
   const typed = rows.map((row) => row.map((item, at) => coerced(item, columns[at]!.type)))
-  return madeQuery(columns, scope, (outer, run) => {
+  return madeQuery(columns, scope.readsOuter, (outer, run) => {
     const frame: Frame = { rows: [], outer, run, slots: [] }
     return typed.map((row) => row.map((item) => item.run(frame)))
   })
@@ -57,7 +57,7 @@ function values(valuesLists: readonly Node[], around: Around): Query {
 
 /** Adds the queries of WITH. */
 function withBindings(clause: WithClause, given: Around): Around {
-  let around = given
+  let around: Around = { ...given, working: undefined }
   for (const node of clause.ctes ?? []) {
     if (!('CommonTableExpr' in node)) throw refused('This form of WITH')
     const { ctename = '', ctequery, aliascolnames, search_clause, cycle_clause } = node.CommonTableExpr
@@ -92,15 +92,14 @@ function recursive(select: SelectStmt, name: string, names: readonly string[], a
     query: undefined,
     around: around.parent,
   }
-  const next = open(rarg, { ...around, bindings: [...around.bindings, working] })
+  const next = open(rarg, { ...around, bindings: [...around.bindings, working], working })
   for (const [index, column] of next.columns.entries())
     if (column.type !== types[index] && column.type !== oids.unknown)
       throw refused('WITH RECURSIVE of two types')
   const typed = next.retyped(types)
-  // What it has found itself so far is no concern of others; what a recursion around it has found is.
-  const readsWorking = around.bindings.some(({ query }) => query === undefined)
-  const reads = { readsOuter: first.readsOuter || next.readsOuter, readsWorking }
-  return madeQuery(columns, reads, (outer, run) => iterated(first, typed, working, all === true, outer, run))
+  return madeQuery(columns, first.readsOuter || next.readsOuter, (outer, run) =>
+    iterated(first, typed, working, all === true, outer, run),
+  )
 }
 
 function iterated(
@@ -116,7 +115,6 @@ function iterated(
     const key = row.map(keyOf).join()
     return keepsAll || (!seen.has(key) && seen.add(key))
   }
-  const before = run.memory.get(working)
   const found: Row[] = []
   const rowsAfter = (query: Query) => query.run(outer, run).filter(isFresh)
   for (let rows = rowsAfter(first); rows.length > 0; rows = rowsAfter(next)) {
@@ -124,7 +122,6 @@ function iterated(
     run.keep(rows.length)
     run.memory.set(working, rows)
   }
-  run.memory.set(working, before)
   return found
 }
 
@@ -141,27 +138,16 @@ function united(all: boolean, left: Query, right: Query): Query {
     const isSame = modifier === right.columns[index]!.modifier
     return { name, type: types[index]!, modifier: isSame ? modifier : -1 }
   })
-  const reads = {
-    readsOuter: a.readsOuter || b.readsOuter,
-    readsWorking: a.readsWorking || b.readsWorking,
-  }
-  return madeQuery(columns, reads, (outer, run) => {
+  return madeQuery(columns, a.readsOuter || b.readsOuter, (outer, run) => {
     const rows = [...a.run(outer, run), ...b.run(outer, run)]
     return all ? rows : distinct(rows)
   })
 }
 
-type Reads = Pick<Query, 'readsOuter' | 'readsWorking'>
-
-function madeQuery(
-  columns: readonly Column[],
-  { readsOuter, readsWorking }: Reads,
-  run: Query['run'],
-): Query {
+function madeQuery(columns: readonly Column[], readsOuter: boolean, run: Query['run']): Query {
   return {
     columns,
     readsOuter,
-    readsWorking,
     run,
     retyped(types) {
       if (types.some((type, index) => type !== columns[index]!.type))

@@ -62,6 +62,8 @@ export type Around = {
   /** The scope whose names it may use beside its own. */
   readonly parent: Scope | undefined
   readonly bindings: readonly Binding[]
+  /** The recursive query whose second query this is, and not one inside of that. */
+  readonly working?: Binding | undefined
 }
 
 const itemsMax = 30
@@ -77,8 +79,6 @@ export class Scope {
   readsOwn = false
   /** Whether it reads columns of a query around it. */
   readsOuter = false
-  /** Whether it reads what a recursive query has found so far. */
-  readsWorking = false
   /** How many slots its frames have. */
   slots = 0
   /** The clause that is analysed. */
@@ -205,12 +205,11 @@ export class Scope {
     return { ...rest, run: outer, uses: 0, isOpen: true }
   }
 
-  /** The query of WITH that has a name. */
+  /** The query of WITH that has a name. What a recursive query has found is read by its own second query alone. */
   binding(name: string): Binding | undefined {
     const found = this.around.bindings.findLast((each) => each.name === name)
-    if (found !== undefined && found.query === undefined)
-      for (let scope: Scope | undefined = this; scope !== found.around && scope; scope = scope.around.parent)
-        scope.readsWorking = true
+    if (found && found.query === undefined && this.around.working !== found)
+      throw refused('A recursive query that is read in a query inside of it')
     return found
   }
 }

@@ -211,13 +211,12 @@ function queryOf(
   targets: readonly Target[],
   runOf: (values: readonly Expression[]) => Query['run'],
 ): Query {
-  const { readsOuter, readsWorking } = scope
+  const { readsOuter } = scope
   return {
     columns: targets.map(({ name, value: { type, modifier, source, fields } }): Column => {
       return { name, type, modifier, source, fields }
     }),
     readsOuter,
-    readsWorking,
     run: runOf(targets.map(({ value }) => value)),
     retyped(types) {
       const typed = targets.map((each, at) => ({ ...each, value: cast(each.value, types[at]!) }))

@@ -22,7 +22,11 @@ export function analyseSubLink(
   scope: Scope,
 ): Expression {
   if (subselect === undefined || !('SelectStmt' in subselect)) throw refused('This query in an expression')
-  const query = scope.around.query(subselect.SelectStmt, { ...scope.around, parent: scope })
+  const query = scope.around.query(subselect.SelectStmt, {
+    ...scope.around,
+    parent: scope,
+    working: undefined,
+  })
   const [column, ...others] = query.columns
   const isOpen = !isConstant(query)
   // What it reads of this query's FROM is not known: it may be all.

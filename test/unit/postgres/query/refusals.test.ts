@@ -26,6 +26,9 @@ test('what PostgreSQL would answer in a way that is not known here is refused', 
     'select row(1, 2)',
     'select (select count(*) from (select 1 where o.x = 1) t) from generate_series(1, 2) o(x)',
     'select 1 from generate_series(1, 2) x, lateral (select x) y',
+    'with recursive r(n) as (select 1 union all select n + 1 from r where n < 3 and exists (select 1 from r)) select n from r',
+    'with recursive r(n) as (select 1 union all select n + 1 from (select n from r) s where n < 3) select n from r',
+    'with recursive r(n) as (select 1 union all (with s as (select n from r) select n + 1 from s where n < 3)) table r',
     'select 1 from pg_am a left join (pg_am b join generate_series(1, a.oid::int4) on true) on true',
   ])
     assert.equal(errorOf(text), '0A000', text)
