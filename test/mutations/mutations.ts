@@ -212,8 +212,8 @@ export const mutations: readonly Mutation[] = [
     fault: 'a query of the PostgreSQL door takes memory until V8 ends the thread, or the process',
     foundBy: 'test/unit/postgres/query-queue.test.ts',
     file: 'src/postgres/query-worker.ts',
-    from: 'used_heap_size > heapBytesMax',
-    to: 'used_heap_size > 64 * heapBytesMax',
+    from: 'used_heap_size <= heapBytesMax',
+    to: 'used_heap_size <= 64 * heapBytesMax',
   },
   {
     fault: 'a user of the PostgreSQL door that sends one query after another keeps others waiting',

@@ -58,7 +58,9 @@ test('a query that takes too much memory is refused before V8 ends the thread, o
   const distinct = hungry.replace('SELECT', 'SELECT DISTINCT')
   const grouped = 'SELECT array_agg(a) FROM generate_series(1, 1000) a, generate_series(1, 300) b GROUP BY b'
   for (const text of [hungry, distinct, grouped]) assert.equal(await outcome(queue, text), '53200', text)
-  assert.equal(await outcome(queue, 'SELECT relname FROM pg_class LIMIT 3'), 3)
+  // What is no longer in use does not count.
+  const large = hungry.replace('300', '60')
+  for (let time = 0; time < 6; time++) assert.equal(await outcome(queue, large), 60_000)
   assert.equal(queue.started, 1)
 })
 
