@@ -73,6 +73,7 @@ export class IdSupply {
     signal: AbortSignal,
     contiguous = true,
   ): DrawnIds | Promise<DrawnIds> {
+    if (signal.aborted) throw goneError()
     return (
       this.#maker.tryDraw(generator, count) ??
       this.#inTime(generator, signal, (ending) => this.#maker.draw(generator, count, ending, contiguous))

@@ -768,6 +768,13 @@ export const mutations: readonly Mutation[] = [
     to: 'if (third === bang) return -1',
   },
   {
+    fault: 'a long text is read in one part, in which other clients wait',
+    foundBy: 'test/unit/proxy/sql/long-texts.test.ts',
+    file: 'src/proxy/sql/lexer.ts',
+    from: 'if (this.#work < partWork) return false',
+    to: 'if (this.#work < partWork * 9) return false',
+  },
+  {
     fault: 'an INSERT behind a change of the SQL mode is read by the old mode',
     foundBy: 'test/unit/proxy/sql/statements.test.ts',
     file: 'src/proxy/sql/reader.ts',

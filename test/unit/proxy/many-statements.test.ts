@@ -82,6 +82,10 @@ describe('a text of many INSERTs', () => {
     const waiting = Promise.resolve(new IdSupply(ids.maker, 60_000).takeEach(draws, gone.signal))
     gone.abort()
     await assert.rejects(waiting, { code: 'ABORTED' })
+    // A long text is read in parts: its client may be gone before the first draw, with ids at hand.
+    assert.throws(() => new IdSupply(idsAtHand(), 60_000).take('a', 1, gone.signal), {
+      code: 'ABORTED',
+    })
     const failing = { ...ids.maker, draw: () => Promise.reject(new Error('no ids')) }
     await assert.rejects(
       async () => new IdSupply(failing, 60_000).takeEach(draws, new AbortController().signal),
