@@ -2,7 +2,7 @@
 import { SqlError } from './sql-error.ts'
 
 /** Longer texts are parsed in the thread of queries, in UTF-16 units. */
-const shortTextMax = 4096
+const shortTextMax = 1024
 /** Comments inside of each other take the parser the square of their number. */
 const commentsMax = 20
 
