@@ -80,25 +80,32 @@ export function writeExecution(head: Buffer, parameters: readonly Parameter[]): 
   const nulls = Buffer.alloc((parameters.length + 7) >> 3)
   const types = Buffer.alloc(1 + 2 * parameters.length)
   types[0] = 1
-  const values: Buffer[] = []
+  const values = [head, nulls, types]
   parameters.forEach(({ type, isUnsigned, value, isLong }, index) => {
     types[1 + 2 * index] = type
     types[2 + 2 * index] = isUnsigned ? unsignedBit : 0
     if (value !== undefined) values.push(value)
     else if (!isLong) nulls[index >> 3]! |= 1 << (index & 7)
   })
-  return Buffer.concat([head, nulls, types, ...values])
+  return Buffer.concat(values)
 }
 
-/** An id as a parameter. */
-export function idParameter(id: string, isText: boolean): Parameter {
-  if (isText) {
-    const text = Buffer.from(id)
-    return { type: varString, isUnsigned: false, value: withLength(text), isLong: false }
-  }
-  const value = Buffer.alloc(8)
-  value.writeBigUInt64LE(BigInt(id))
-  return { type: longlong, isUnsigned: true, value, isLong: false }
+/** Ids as parameters. They share a buffer: a statement may have tens of thousands, and each buffer takes long. */
+export function idParameters(ids: readonly string[], isText: boolean): Parameter[] {
+  if (isText)
+    return ids.map((id) => ({
+      type: varString,
+      isUnsigned: false,
+      value: withLength(Buffer.from(id)),
+      isLong: false,
+    }))
+  const all = Buffer.allocUnsafe(8 * ids.length)
+  const view = new DataView(all.buffer, all.byteOffset)
+  return ids.map((id, index) => {
+    view.setBigUint64(8 * index, BigInt(id), true)
+    const value = all.subarray(8 * index, 8 * index + 8)
+    return { type: longlong, isUnsigned: true, value, isLong: false }
+  })
 }
 
 /** NULL in an id's place. */
@@ -113,9 +120,7 @@ export function textOf({ type, isUnsigned, value, isLong }: Parameter): string |
   if (type === 5) return `${value.readDoubleLE()}`
   const bytes = fixedBytes[type]
   if (bytes === undefined) return value.toString('latin1', lengthOfInteger(value[0]!))
-  const whole = Buffer.alloc(8)
-  value.copy(whole)
-  const integer = whole.readBigUInt64LE()
+  const integer = bytes === 8 ? value.readBigUInt64LE() : BigInt(value.readUIntLE(0, bytes))
   return `${isUnsigned ? integer : BigInt.asIntN(8 * bytes, integer)}`
 }
 

@@ -90,9 +90,11 @@ export class PreparedFiller {
   prepare(command: HeldCommand, insert: Insert, parametersAt: readonly number[], { type }: Guard): void {
     const { statementsMax, statementsBytesMax, deprecatesEof } = this.#session
     const isText = type?.holds === 'texts'
-    const fill = fillPrepared(command.body, insert, parametersAt, isText)
+    const own = isText ? insert.rows.filter(({ parameter }) => parameter < 0) : insert.rows
+    const isTooLong = parametersAt.length + own.length > parametersMax
+    const fill = isTooLong ? undefined : fillPrepared(command.body, insert, parametersAt, isText)
     // More than servers accept: the guard judges its rows.
-    if (fill.parameters.length > parametersMax) {
+    if (fill === undefined || fill.parameters.length > parametersMax) {
       this.preparesOther()
       return this.#session.send(command, command.body)
     }

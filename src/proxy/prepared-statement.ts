@@ -7,7 +7,7 @@
  */
 import {
   type Execution,
-  idParameter,
+  idParameters,
   noId,
   type Parameter,
   type ParameterTypes,
@@ -118,14 +118,17 @@ export class PreparedStatement {
    * id of the first of `rows`, so that it sets the insert id; the others take the place of the client's.
    */
   parametersWith({ parameters }: Execution, rows: readonly number[], ids: readonly string[]): Parameter[] {
-    const idOf = new Map(rows.map((row, at) => [row, idParameter(ids[at]!, this.isText)]))
     const isBound = (this.#rows[0] ?? -1) >= 0
     const setting = isBound && !this.isText ? rows[0] : undefined
-    const replaced = new Map([...idOf].map(([row, id]) => [this.#rows[row]!, row === setting ? noId : id]))
-    return Array.from(this.#parameters, (source) => {
-      if (source >= 0) return replaced.get(source) ?? parameters[source]!
-      const row = -1 - source
-      return (isBound && row !== setting ? undefined : idOf.get(row)) ?? noId
-    })
+    const own = [...parameters]
+    const added = Array<Parameter>(this.#rows.length).fill(noId)
+    for (const [at, id] of idParameters(ids, this.isText).entries()) {
+      const row = rows[at]!
+      if (isBound) own[this.#rows[row]!] = row === setting ? noId : id
+      if (!isBound || row === setting) added[row] = id
+    }
+    const all: Parameter[] = []
+    for (const source of this.#parameters) all.push(source < 0 ? added[-1 - source]! : own[source]!)
+    return all
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { idParameter, readExecution, textOf, writeExecution } from '../../../src/proxy/execute-packet.ts'
+import { idParameters, readExecution, textOf, writeExecution } from '../../../src/proxy/execute-packet.ts'
 import { readOk, withInsertId } from '../../../src/proxy/insert-ids.ts'
 import { commandPackets, partBytesMax } from '../../../src/proxy/protocol.ts'
 
@@ -46,7 +46,7 @@ describe('an execution of a prepared statement', () => {
   })
 
   test('that is cut off or has no types is malformed, and no bytes throw', () => {
-    const body = writeExecution(head, [idParameter('5', false), idParameter('text', true)])
+    const body = writeExecution(head, [...idParameters(['5'], false), ...idParameters(['text'], true)])
     assert.equal(
       readExecution(body.subarray(0, -1), 2, undefined, () => false),
       undefined,
