@@ -47,7 +47,7 @@ const nothing: Reading = {
   unknown: undefined,
 }
 /** Rows of a text that may need ids; each statement but the first counts as some. */
-const [rowsMax, statementRows] = [100_000, 8]
+const [rowsMax, statementRows] = [100_000, 2]
 /** What a statement takes besides its tokens. */
 const statementWork = 32
 const { leftParen, rightParen, comma, dot, semicolon, equal, colon } = marks
