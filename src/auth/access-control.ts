@@ -1,8 +1,9 @@
 /** Who a caller is and what it may do: the users of a node, their tokens, and their logins. */
+
+import type { Audit } from '../audit/audit.ts'
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import { type Access, unauthenticated } from './access.ts'
-import type { Audit } from './audit.ts'
 import type { Subjects } from './command-rules.ts'
 import { Logins } from './logins.ts'
 import { isProofText, type NodeProof, type Proving, type Purpose, respPurpose } from './node-proof.ts'

@@ -1,5 +1,5 @@
 /** What the catalogue and its parts need from their node. */
-import type { Namespaces } from '../auth/namespaces.ts'
+
 import type { Clock, Random } from '../base/clock.ts'
 import type { CopyDetector } from '../base/copy-detector.ts'
 import type { Pace } from '../base/pace.ts'
@@ -8,6 +8,7 @@ import type { Cluster } from '../cluster/cluster.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Kind } from '../issuing/issuer.ts'
 import type { Worker } from '../issuing/worker.ts'
+import type { Namespaces } from '../quotas/namespaces.ts'
 import type { ForeignRows } from './foreign-rows.ts'
 
 /** A name of this pattern becomes a generator of this kind when it is first asked for. */

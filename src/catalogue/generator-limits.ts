@@ -3,11 +3,11 @@
  * this node are added to it at once, those of other nodes are seen by the next count.
  */
 import { Access } from '../auth/access.ts'
-import { includes, type Namespace, namespaceError } from '../auth/namespace.ts'
-import type { Namespaces } from '../auth/namespaces.ts'
 import type { Clock } from '../base/clock.ts'
 import type { FahaoError } from '../base/errors.ts'
 import type { Pace } from '../base/pace.ts'
+import { includes, type Namespace, namespaceError } from '../quotas/namespace.ts'
+import type { Namespaces } from '../quotas/namespaces.ts'
 import type { GeneratorRecords } from './generator-records.ts'
 import { listedParts } from './lists.ts'
 

@@ -7,11 +7,12 @@
  *  3. The ids of a leased range are charged before it is reserved, and stay charged when the caller gives the range back.
  *  4. Ids of a strict generator are charged by the node that issues them.
  */
-import type { Namespaces } from '../auth/namespaces.ts'
-import { type Meter, Quotas } from '../auth/quotas.ts'
+
 import type { IdText } from '../ids/id-text.ts'
 import type { Run } from '../ids/run.ts'
 import type { DrawOptions, IssuerStats, Kind } from '../issuing/issuer.ts'
+import type { Namespaces } from '../quotas/namespaces.ts'
+import { type Meter, Quotas } from '../quotas/quotas.ts'
 import type { Generator, IssuingMode, RangeLease } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import type { MoveOptions } from './floor.ts'

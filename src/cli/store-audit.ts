@@ -1,7 +1,7 @@
 /** The audit trail of commands that change a store without a server. */
 import { hostname, userInfo } from 'node:os'
-import { Audit } from '../auth/audit.ts'
-import type { ChangeEvent } from '../auth/audit-entry.ts'
+import { Audit } from '../audit/audit.ts'
+import type { ChangeEvent } from '../audit/audit-entry.ts'
 import { secretBytes, systemClock } from '../base/clock.ts'
 import type { Engine } from '../engine/engine.ts'
 

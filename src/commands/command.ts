@@ -3,7 +3,7 @@
  * handler uses no transport: it receives arguments and returns a reply as data. To add a command, write its record in the
  * file of its family (`strings.ts`, `generic.ts`, …) and list the family in `all.ts`.
  */
-import type { ChangeEvent } from '../auth/audit-entry.ts'
+import type { ChangeEvent } from '../audit/audit-entry.ts'
 import type { IdText } from '../ids/id-text.ts'
 import type { IdRun, Run } from '../ids/run.ts'
 import type { Arguments } from './arguments.ts'

@@ -1,8 +1,8 @@
 /** What a command's handler can reach: the client's session, the generators, and the server. */
 
+import type { Audit } from '../audit/audit.ts'
 import type { Access } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
-import type { Audit } from '../auth/audit.ts'
 import type { Pace } from '../base/pace.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'

@@ -1,8 +1,8 @@
 /** The description of a generator for ID.INFO and HTTP: with what callers hold of it. */
 import type { Access } from '../auth/access.ts'
-import { includes, titleOf } from '../auth/namespace.ts'
 import type { GeneratorInfo } from '../catalogue/catalogue.ts'
 import { layoutOf } from '../catalogue/definition.ts'
+import { includes, titleOf } from '../quotas/namespace.ts'
 import type { CommandContext, ServerView } from './context.ts'
 
 type Described = Pick<CommandContext, 'catalogue'> & {

@@ -1,7 +1,8 @@
 /** ID.NAMESPACE: the namespaces, and what they have counted on this node. */
-import { type NamespaceOptions, optionWords } from '../auth/namespace.ts'
-import type { Quota } from '../auth/quotas.ts'
+
 import { FahaoError } from '../base/errors.ts'
+import { type NamespaceOptions, optionWords } from '../quotas/namespace.ts'
+import type { Quota } from '../quotas/quotas.ts'
 import type { Arguments } from './arguments.ts'
 import { type Command, MapReply, ok, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'

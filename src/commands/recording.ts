@@ -1,7 +1,7 @@
 /** What commands and refusals leave in the audit trail and in ACL LOG. */
 import { isIP } from 'node:net'
+import type { Refusal } from '../audit/acl-log.ts'
 import type { Access } from '../auth/access.ts'
-import type { Refusal } from '../auth/acl-log.ts'
 import { addressOf } from '../base/address.ts'
 import { hasCode } from '../base/errors.ts'
 import { demandAccess, demandAccessInTurns, demandName, refusedName } from './access.ts'

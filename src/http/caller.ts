@@ -8,9 +8,9 @@
  */
 import { isIP } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Audit } from '../audit/audit.ts'
 import type { Access } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
-import type { Audit } from '../auth/audit.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { certificateName } from '../node/handshakes.ts'
 import { longCheck, turns } from '../node/turns.ts'

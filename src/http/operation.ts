@@ -4,7 +4,7 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import type { ChangeEvent } from '../auth/audit-entry.ts'
+import type { ChangeEvent } from '../audit/audit-entry.ts'
 import { type ErrorCode, FahaoError } from '../base/errors.ts'
 import type { Route } from './failures.ts'
 

@@ -1,6 +1,6 @@
 /** What operations leave in the audit trail: what they have changed, and what they have refused to do. */
 import type { FastifyRequest } from 'fastify'
-import type { Audit } from '../auth/audit.ts'
+import type { Audit } from '../audit/audit.ts'
 import { hasCode } from '../base/errors.ts'
 import { clientAddress, recordDenied } from './caller.ts'
 import type { Operation } from './operation.ts'

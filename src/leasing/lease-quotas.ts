@@ -13,8 +13,7 @@
  *  6. No worker id is leased or renewed for a generator whose ids a namespace counts (RATE, DAILY), unless the same namespace
  *     has LEASES: the service does not see the ids that its holder stamps.
  */
-import { type Namespace, namespaceError } from '../auth/namespace.ts'
-import type { Quota, Quotas } from '../auth/quotas.ts'
+
 import { assert } from '../base/assert.ts'
 import type { FahaoError } from '../base/errors.ts'
 import { globMatcher } from '../base/glob.ts'
@@ -22,6 +21,8 @@ import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
 import { plainIdOf } from '../issuing/plain-worker-records.ts'
 import type { WorkerRecord } from '../issuing/worker-records.ts'
+import { type Namespace, namespaceError } from '../quotas/namespace.ts'
+import type { Quota, Quotas } from '../quotas/quotas.ts'
 import { type Holding, holdingsOf } from './holdings.ts'
 
 /** What limits take from their node. */

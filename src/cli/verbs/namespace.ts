@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { namespaceOptions, optionWords } from '../../auth/namespace.ts'
 import type { NamespaceAnswer, NamespacesAnswer } from '../../http/native/namespaces.ts'
+import { namespaceOptions, optionWords } from '../../quotas/namespace.ts'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
 import { grouped, printAnswer, table } from '../terminal.ts'
 

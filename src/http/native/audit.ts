@@ -1,7 +1,7 @@
 /** `GET /v1/audit`: what was changed or refused, for which user, from where. */
 import { z } from 'zod'
-import { type AuditEntry, auditEvents } from '../../auth/audit-entry.ts'
-import { readAuditPage } from '../../auth/audit-reading.ts'
+import { type AuditEntry, auditEvents } from '../../audit/audit-entry.ts'
+import { readAuditPage } from '../../audit/audit-reading.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { parseDurationMs } from '../../base/units.ts'
 import { parseMomentUs } from '../../ids/moment.ts'

@@ -1,9 +1,9 @@
 /** The operations on namespaces: list, show, set, drop. */
 import { z } from 'zod'
 import { type Access, everything } from '../../auth/access.ts'
-import { namespaceOptions } from '../../auth/namespace.ts'
-import type { Quota } from '../../auth/quotas.ts'
 import type { FahaoNode } from '../../node/node.ts'
+import { namespaceOptions } from '../../quotas/namespace.ts'
+import type { Quota } from '../../quotas/quotas.ts'
 import { jsonAnswer, nameOf, type Operation, readBody, refuseBody } from '../operation.ts'
 import { HttpRefusal } from '../problem.ts'
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readRules } from '../../../src/auth/user.ts'
+import { Trail } from '../audit/trail.ts'
 import { openAccess } from './open-access.ts'
-import { Trail } from './trail.ts'
 
 async function start() {
   const trail = new Trail()

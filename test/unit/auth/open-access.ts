@@ -1,6 +1,7 @@
 /** Users of a store in memory, for tests. */
+
+import type { Audit } from '../../../src/audit/audit.ts'
 import { AccessControl } from '../../../src/auth/access-control.ts'
-import type { Audit } from '../../../src/auth/audit.ts'
 import { Subjects } from '../../../src/auth/command-rules.ts'
 import type { NodeProof } from '../../../src/auth/node-proof.ts'
 import { Passwords } from '../../../src/auth/passwords.ts'
@@ -10,7 +11,7 @@ import { subjectsOf } from '../../../src/commands/access.ts'
 import { createCommands } from '../../../src/commands/all.ts'
 import type { Engine } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
-import { Trail } from './trail.ts'
+import { Trail } from '../audit/trail.ts'
 
 /** What rules can name. */
 export const subjects = new Subjects(subjectsOf(createCommands().all()))

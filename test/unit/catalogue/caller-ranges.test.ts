@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { Namespaces } from '../../../src/auth/namespaces.ts'
 import type { RangeLease } from '../../../src/catalogue/catalogue.ts'
 import { MeteredCatalogue } from '../../../src/catalogue/metered-catalogue.ts'
 import { Meters } from '../../../src/catalogue/metered-generator.ts'
 import type { GeneratorInput } from '../../../src/catalogue/options.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { permutation } from '../../../src/ids/permutation.ts'
+import { Namespaces } from '../../../src/quotas/namespaces.ts'
 import { draw, type Node, SharedEngine, startNode } from './node.ts'
 
 const reach = (store: MemoryStore) => new SharedEngine(store)

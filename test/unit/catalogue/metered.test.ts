@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Namespaces } from '../../../src/auth/namespaces.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import type { Catalogue, Generator } from '../../../src/catalogue/catalogue.ts'
 import { MeteredCatalogue } from '../../../src/catalogue/metered-catalogue.ts'
 import { Meters } from '../../../src/catalogue/metered-generator.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { Run } from '../../../src/ids/run.ts'
+import { Namespaces } from '../../../src/quotas/namespaces.ts'
 import { settled } from '../fake-clock.ts'
 import { draw, type Node, type NodeOptions, startNode, tryNext } from './node.ts'
 

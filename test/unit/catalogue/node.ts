@@ -1,5 +1,5 @@
 /** A node's catalogue and worker id, on a memory store that several nodes may share. */
-import type { Namespaces } from '../../../src/auth/namespaces.ts'
+
 import { Timeline } from '../../../src/base/timeline.ts'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import type { AutoCreate } from '../../../src/catalogue/deps.ts'
@@ -10,6 +10,7 @@ import type { Engine, RecordChange, StoreOwnership, Watch } from '../../../src/e
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { Worker } from '../../../src/issuing/worker.ts'
+import type { Namespaces } from '../../../src/quotas/namespaces.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock } from '../fake-clock.ts'
 import '../invariants.ts'

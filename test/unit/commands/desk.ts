@@ -1,6 +1,5 @@
 /** A server without transport, for asking commands as a connection would. */
 import assert from 'node:assert/strict'
-import { Namespaces } from '../../../src/auth/namespaces.ts'
 import { secretBytes, systemClock, systemRandom } from '../../../src/base/clock.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
@@ -24,8 +23,9 @@ import { Pools } from '../../../src/leasing/pools.ts'
 import { RangeLeases } from '../../../src/leasing/range-leases.ts'
 import { WorkerLeases } from '../../../src/leasing/worker-leases.ts'
 import { turns } from '../../../src/node/turns.ts'
+import { Namespaces } from '../../../src/quotas/namespaces.ts'
+import { Trail } from '../audit/trail.ts'
 import { openAccess } from '../auth/open-access.ts'
-import { Trail } from '../auth/trail.ts'
 import { FakeCatalogue } from './fake-catalogue.ts'
 
 /** Users of a store of its own, shared by the desks of a file. */

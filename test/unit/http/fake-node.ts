@@ -1,5 +1,4 @@
 /** A node whose generators count up in memory, and whose every step a test can see and bend. */
-import { Namespaces } from '../../../src/auth/namespaces.ts'
 
 import { secretBytes, systemRandom } from '../../../src/base/clock.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
@@ -33,8 +32,9 @@ import type { EngineCall } from '../../../src/node/engine-calls.ts'
 import type { Health } from '../../../src/node/health.ts'
 import type { FahaoNode } from '../../../src/node/node.ts'
 import { turns } from '../../../src/node/turns.ts'
+import { Namespaces } from '../../../src/quotas/namespaces.ts'
+import { Trail } from '../audit/trail.ts'
 import { openAccess } from '../auth/open-access.ts'
-import { Trail } from '../auth/trail.ts'
 import { partOf } from '../catalogue/part-of.ts'
 
 const nowUs = Date.UTC(2026, 10, 1) * 1000

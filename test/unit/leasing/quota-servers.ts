@@ -1,12 +1,13 @@
 /** Two nodes that share a store and its namespaces, with three snowflakes. */
-import { Namespaces } from '../../../src/auth/namespaces.ts'
-import { Quotas } from '../../../src/auth/quotas.ts'
+
 import { secretBytes } from '../../../src/base/clock.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { LeaseQuotas } from '../../../src/leasing/lease-quotas.ts'
 import { Pools } from '../../../src/leasing/pools.ts'
 import { WorkerLeases } from '../../../src/leasing/worker-leases.ts'
+import { Namespaces } from '../../../src/quotas/namespaces.ts'
+import { Quotas } from '../../../src/quotas/quotas.ts'
 import { type Node, SharedEngine, startNode } from '../catalogue/node.ts'
 import { FakeClock } from '../fake-clock.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
-import type { Occurrence } from '../../../../src/auth/audit-entry.ts'
+import type { Occurrence } from '../../../../src/audit/audit-entry.ts'
 import { TokenGuesses } from '../../../../src/http/compat/tinyid-guesses.ts'
 import { FakeClock } from '../../fake-clock.ts'
 import { serve } from './serve.ts'

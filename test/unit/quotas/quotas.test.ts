@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { readNamespace } from '../../../src/auth/namespace.ts'
-import { Meter, Quota } from '../../../src/auth/quotas.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
+import { readNamespace } from '../../../src/quotas/namespace.ts'
+import { Meter, Quota } from '../../../src/quotas/quotas.ts'
 
 const secondUs = 1_000_000
 const midnightUs = Date.UTC(2026, 5, 1) * 1000

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { AclLog, type Refusal } from '../../../src/auth/acl-log.ts'
+import { AclLog, type Refusal } from '../../../src/audit/acl-log.ts'
 
 const refusal: Refusal = {
   reason: 'command',

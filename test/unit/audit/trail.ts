@@ -1,7 +1,7 @@
 /** An audit trail over an engine in memory, for tests that look at what was recorded. */
-import { Audit } from '../../../src/auth/audit.ts'
-import type { AuditEntry } from '../../../src/auth/audit-entry.ts'
-import { readAuditPage } from '../../../src/auth/audit-reading.ts'
+import { Audit } from '../../../src/audit/audit.ts'
+import type { AuditEntry } from '../../../src/audit/audit-entry.ts'
+import { readAuditPage } from '../../../src/audit/audit-reading.ts'
 import type { LogEvent } from '../../../src/base/events.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Namespaces } from '../../../src/auth/namespaces.ts'
 import { hasCode } from '../../../src/base/errors.ts'
 import type { LogEvent } from '../../../src/base/events.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { Namespaces } from '../../../src/quotas/namespaces.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { settled } from '../fake-clock.ts'
 

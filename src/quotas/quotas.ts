@@ -9,10 +9,11 @@
  *  3. A change of a namespace keeps what has been charged; a dropped one is forgotten.
  *  4. All arithmetic is on whole numbers below 2^53, so that a caller that waits as long as the error says is served.
  */
+
+import type { Access } from '../auth/access.ts'
 import type { FahaoError } from '../base/errors.ts'
 import { globMatcher, matchWork } from '../base/glob.ts'
 import type { Pace } from '../base/pace.ts'
-import type { Access } from './access.ts'
 import { type Namespace, namespaceError } from './namespace.ts'
 import type { Namespaces } from './namespaces.ts'
 

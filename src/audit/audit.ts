@@ -9,7 +9,7 @@
  *  3. While it does not, up to `waitingMax` entries of each part wait. The number of those beyond is written with the next.
  *  4. An entry of an administrator's change is displaced by no logins, no refusals and no changes of others: each part has a
  *     queue and a ring of its own. Changes of another user take at most a share of their part in a day (change-shares.ts).
- *  5. Logins, failed logins and denied requests each take a bounded number of entries in a span of time (tally.ts), so that
+ *  5. Logins, failed logins and denied requests each take a bounded number of entries in a span of time (repeat-counter.ts), so that
  *     no number of denied requests leaves a failed login without its user and address, and each user a share of them.
  *  6. An entry that was taken keeps its id and its content until it is stored: a write may be repeated.
  */
@@ -29,7 +29,7 @@ import {
 } from './audit-entry.ts'
 import { AuditRing, type AuditStore } from './audit-ring.ts'
 import { ChangeShares } from './change-shares.ts'
-import { keyOf, Tally } from './tally.ts'
+import { keyOf, RepeatCounter } from './repeat-counter.ts'
 
 /** How long entries wait for others before they are written together. */
 const batchMs = 500
@@ -91,7 +91,7 @@ export class Audit {
   readonly aclLog: AclLog
   readonly #options: AuditOptions
   readonly #queues: Readonly<Record<TrailPart, Queue>>
-  readonly #tallies: Readonly<Record<CountedEvent, Tally>>
+  readonly #counters: Readonly<Record<CountedEvent, RepeatCounter>>
   readonly #shares: ChangeShares
   readonly #sums = { written: 0, lost: 0 }
   #serial = 0
@@ -110,12 +110,12 @@ export class Audit {
       { part, ring: new AuditRing(engine, part, max), taken: [], waiting: new Map(), lost: 0 },
     ])
     this.#queues = Object.fromEntries(queues) as Record<TrailPart, Queue>
-    const tally = (event: CountedEvent) =>
-      new Tally(clock, spans[event], (occurrence, count) => this.#enter(occurrence, count))
-    this.#tallies = {
-      login: tally('login'),
-      'login-failed': tally('login-failed'),
-      denied: tally('denied'),
+    const counterOf = (event: CountedEvent) =>
+      new RepeatCounter(clock, spans[event], (occurrence, count) => this.#enter(occurrence, count))
+    this.#counters = {
+      login: counterOf('login'),
+      'login-failed': counterOf('login-failed'),
+      denied: counterOf('denied'),
     }
     const share = Math.floor((max ?? entriesDefault) / shares)
     this.#shares = new ChangeShares(clock, share, (occurrence, count) => this.#enter(occurrence, count))
@@ -130,14 +130,14 @@ export class Audit {
   /** Takes an occurrence: a change that was carried out, a login, or a refusal. */
   record(occurrence: Occurrence): void {
     if (this.#closed) return
-    if (isCounted(occurrence.event)) this.#tallies[occurrence.event].add(occurrence)
+    if (isCounted(occurrence.event)) this.#counters[occurrence.event].add(occurrence)
     else if (!occurrence.isOrdinary) this.#enter(occurrence, 1)
     else if (!this.#shares.add(occurrence)) this.#log('info', this.#entry(occurrence, 1))
   }
 
   /** Writes what waits. Entries that cannot be written now are lost. */
   async close(): Promise<void> {
-    for (const tally of Object.values(this.#tallies)) tally.flush()
+    for (const counter of Object.values(this.#counters)) counter.flush()
     this.#shares.close()
     this.#closed = true
     this.#timer?.cancel()

@@ -13,7 +13,7 @@ import type { Occurrence } from './audit-entry.ts'
 type Counted = { readonly occurrence: Occurrence; count: number }
 
 /** The occurrences of one span after the other; see the invariants above. */
-export class Tally {
+export class RepeatCounter {
   readonly #clock: Clock
   readonly #spanMs: number
   readonly #keysMax: number

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Occurrence, TrailPart } from '../../../src/auth/audit-entry.ts'
-import { readEntries } from '../../../src/auth/audit-ring.ts'
+import type { Occurrence, TrailPart } from '../../../src/audit/audit-entry.ts'
+import { readEntries } from '../../../src/audit/audit-ring.ts'
 import { Trail } from './trail.ts'
 
 const drop: Occurrence = { event: 'drop', user: 'alice', address: '10.0.0.1', door: 'resp', object: 'order' }
