@@ -34,8 +34,8 @@ export type CatalogueDeps = {
   /** Undefined: the engine works on no other system's table. */
   readonly rows?: ForeignRows | undefined
   readonly autoCreate: readonly AutoCreate[]
-  /** Limits how many generators clients create; undefined: there are no limits. */
-  readonly namespaces?: Namespaces | undefined
+  /** Limit how many generators clients create. */
+  readonly namespaces: Pick<Namespaces, 'all'>
   /** The turns of the event loop that long lists share with all requests; undefined: there are no others. */
   readonly pace?: Pace | undefined
   /** Receives events for the log. */

@@ -20,15 +20,14 @@ type Count = { readonly match: string; readonly most: number; readonly untilUs: 
 
 /** The limits of one catalogue. */
 export class GeneratorLimits {
-  readonly #namespaces: Namespaces | undefined
+  readonly #namespaces: Pick<Namespaces, 'all'>
   readonly #records: GeneratorRecords
   readonly #clock: Clock
   readonly #pace: Pace
   readonly #counts = new Map<string, Promise<Count>>()
 
-  /** @param namespaces undefined: there are no limits. */
   constructor(
-    namespaces: Namespaces | undefined,
+    namespaces: Pick<Namespaces, 'all'>,
     records: GeneratorRecords,
     { clock, pace = withoutOthers }: { readonly clock: Clock; readonly pace?: Pace | undefined },
   ) {
@@ -64,7 +63,7 @@ export class GeneratorLimits {
   }
 
   #limiting(name: string): Limited[] {
-    return (this.#namespaces?.all ?? []).filter(
+    return this.#namespaces.all.filter(
       (namespace): namespace is Limited => namespace.generators !== undefined && includes(namespace, name),
     )
   }

@@ -55,8 +55,8 @@ export type PoolDeps = {
   readonly timeline: Timeline
   /** Random bytes that are fit for secrets. */
   readonly secret: (length: number) => Uint8Array
-  /** How many worker ids callers may hold; undefined: any number. */
-  readonly quotas?: LeaseQuotas | undefined
+  /** How many worker ids callers may hold. */
+  readonly quotas: LeaseQuotas
 }
 
 type Pending = {

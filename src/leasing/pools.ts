@@ -105,8 +105,7 @@ export class Pools {
     const wanted = { owner, size, ttlMs, restMs, stable, user, seenMs }
     const claim = () => this.#claims.claim(pool, wanted)
     const request = { name: pool, user, owner, size }
-    const claimed = await (this.#deps.quotas?.admit(request, claim, ({ id }) => plainWorkerKey(pool, id)) ??
-      claim())
+    const claimed = await this.#deps.quotas.admit(request, claim, ({ id }) => plainWorkerKey(pool, id))
     this.#learn(pool, owner, claimed.id)
     return this.#leaseOf(claimed.id, claimed.record, claimed.lastSeenMs)
   }
@@ -135,7 +134,7 @@ export class Pools {
       extended,
       (key, { user, untilUs, stable }, write) => {
         const isCounted = stable || untilUs > timeline.nowUs()
-        return isCounted || quotas === undefined ? write() : quotas.admit({ name: pool, user, key }, write)
+        return isCounted ? write() : quotas.admit({ name: pool, user, key }, write)
       },
     )
     return this.#leaseOf(id, record, record.lastSeenMs)

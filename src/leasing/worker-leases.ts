@@ -56,8 +56,8 @@ export type WorkerLeasesDeps = FreeWorkersDeps & {
   readonly secret: (length: number) => Uint8Array
   /** The lead of the nodes, in µs, which limits how far ahead a span ends (issuing/ahead-limit.ts). Default 0. */
   readonly leadUs?: number
-  /** How many worker ids callers may hold; undefined: any number. */
-  readonly quotas?: LeaseQuotas | undefined
+  /** How many worker ids callers may hold. */
+  readonly quotas: LeaseQuotas
 }
 
 /** A claim, and the version of its record. */
@@ -88,7 +88,7 @@ export class WorkerLeases {
     { name, definition }: Pick<CurrentGenerator, 'definition'> & { readonly name: string },
     user: string,
   ): boolean {
-    return !hasLongUnits(definition) && this.#deps.quotas?.forbidding(name, user) === undefined
+    return !hasLongUnits(definition) && this.#deps.quotas.forbidding(name, user) === undefined
   }
 
   /**
@@ -96,12 +96,12 @@ export class WorkerLeases {
    * WRONGTYPE, also where `mayLease` is false, ERR, QUOTA, UNAVAILABLE, UNKNOWN, REGRESSED.
    */
   async lease(name: string, request: LeaseRequest): Promise<WorkerLease> {
-    this.#deps.quotas?.checkLeasable(name, request.user)
+    this.#deps.quotas.checkLeasable(name, request.user)
     checkHolderName('HOLDER', request.holder, holderNames)
     const ttlUs = ttlUsOf(request.ttlMs)
     const lease = () => this.#lease(name, request, ttlUs)
-    const { quotas } = this.#deps
-    return quotas?.admit({ name, user: request.user }, lease, ({ worker }) => recordKey(worker)) ?? lease()
+    const wanted = { name, user: request.user }
+    return this.#deps.quotas.admit(wanted, lease, ({ worker }) => recordKey(worker))
   }
 
   /**
@@ -115,7 +115,7 @@ export class WorkerLeases {
       const held = await this.#held(lease)
       if (held === undefined || held.record.returned) throw noLease()
       if (held.record.boundUs !== expectedUs) throw renewedElsewhere()
-      this.#deps.quotas?.checkLeasable(name, held.record.user)
+      this.#deps.quotas.checkLeasable(name, held.record.user)
       // If the bound suffices, this read is the one of invariant 5.
       const before = await this.#snowflake(name)
       const nowUs = this.#deps.timeline.nowUs()
@@ -123,12 +123,12 @@ export class WorkerLeases {
       const { boundUs, ahead } = await this.#spanOf(before, nowUs, startUs, ttlUs, known)
       const isLonger = boundUs > expectedUs
       checkFits(name, held.id, before, Math.max(boundUs, expectedUs))
-      const counted = this.#deps.quotas?.renewedFor(name, held.record)
+      const counted = this.#deps.quotas.renewedFor(name, held.record)
       if (!isLonger && counted === undefined) return this.#answer(name, held, before)
       const longer = isLonger ? { boundUs, ahead, leadUs: ttlUs } : {}
       const change = () => this.#change(held, { ...held.record, ...counted, ...longer })
       const request = { name, user: held.record.user ?? '', key: recordKey(held.id) }
-      const extended = await (counted ? this.#deps.quotas!.admit(request, change) : change())
+      const extended = await (counted ? this.#deps.quotas.admit(request, change) : change())
       if (extended === undefined) continue
       const given = await this.#confirmed(name, extended)
       if (given.fromUs < given.untilUs) return given

@@ -65,6 +65,7 @@ export class CatalogueProgram {
       worker: new Worker({ engine, timeline, ...ids }),
       waitersMax: 1000,
       cluster,
+      namespaces: { all: [] },
       autoCreate: [
         { pattern: 'g*', kind: kindOf('g') },
         { pattern: 's*', kind: kindOf('s') },

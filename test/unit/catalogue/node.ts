@@ -120,7 +120,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     onEvent: ({ message }) => events.push(message),
     autoCreate,
     nodeIndex,
-    namespaces: options.namespaces,
+    namespaces: options.namespaces ?? { all: [] },
     rows: options.rows?.(engine, timeline),
   })
   const stop = async () => {

@@ -1,6 +1,6 @@
 /** A server without transport, for asking commands as a connection would. */
 import assert from 'node:assert/strict'
-import { secretBytes, systemClock, systemRandom } from '../../../src/base/clock.ts'
+import { systemClock } from '../../../src/base/clock.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { Meters } from '../../../src/catalogue/metered-generator.ts'
@@ -19,13 +19,11 @@ import type { ClientSession, ClusterView, InfoSection, ServerView } from '../../
 import { TransactionQueue } from '../../../src/commands/transaction-queue.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { decimalText } from '../../../src/ids/id-text.ts'
-import { Pools } from '../../../src/leasing/pools.ts'
-import { RangeLeases } from '../../../src/leasing/range-leases.ts'
-import { WorkerLeases } from '../../../src/leasing/worker-leases.ts'
 import { turns } from '../../../src/node/turns.ts'
 import { Namespaces } from '../../../src/quotas/namespaces.ts'
 import { Trail } from '../audit/trail.ts'
 import { openAccess } from '../auth/open-access.ts'
+import { leasingOf } from '../leasing/leasing.ts'
 import { FakeCatalogue } from './fake-catalogue.ts'
 
 /** Users of a store of its own, shared by the desks of a file. */
@@ -44,19 +42,10 @@ export class Desk {
   /** Opened by the tests that need it. */
   readonly namespaces = new Namespaces(new MemoryEngine(new MemoryStore()))
   readonly meters = new Meters(this.namespaces, () => this.timeline.nowUs())
-  readonly pools = new Pools({
-    engine: new MemoryEngine(new MemoryStore()),
-    timeline: this.timeline,
-    secret: secretBytes,
-  })
-  readonly rangeLeases = new RangeLeases(secretBytes)
-  readonly workerLeases = new WorkerLeases({
-    engine: new MemoryEngine(new MemoryStore()),
-    timeline: this.timeline,
-    random: systemRandom,
-    catalogue: this.catalogue,
-    secret: secretBytes,
-  })
+  readonly #leasing = leasingOf(this.timeline, this.catalogue, { all: () => [] })
+  readonly pools = this.#leasing.pools
+  readonly rangeLeases = this.#leasing.rangeLeases
+  readonly workerLeases = this.#leasing.workerLeases
   readonly trail = new Trail()
   readonly sessions: TestSession[] = []
   readonly session: TestSession = this.connect()

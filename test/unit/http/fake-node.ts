@@ -1,6 +1,5 @@
 /** A node whose generators count up in memory, and whose every step a test can see and bend. */
 
-import { secretBytes, systemRandom } from '../../../src/base/clock.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
 import type { Timeline } from '../../../src/base/timeline.ts'
@@ -22,10 +21,7 @@ import { IdText } from '../../../src/ids/id-text.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { noCallers } from '../../../src/issuing/caller-ids.ts'
 import type { DrawOptions, IssuerStats } from '../../../src/issuing/issuer.ts'
-import { Pools } from '../../../src/leasing/pools.ts'
-import { RangeLeases } from '../../../src/leasing/range-leases.ts'
 import type { WorkerIdCount } from '../../../src/leasing/worker-id-usage.ts'
-import { WorkerLeases } from '../../../src/leasing/worker-leases.ts'
 import { loadConfig } from '../../../src/node/config.ts'
 import type { Config } from '../../../src/node/config-schema.ts'
 import type { EngineCall } from '../../../src/node/engine-calls.ts'
@@ -36,6 +32,7 @@ import { Namespaces } from '../../../src/quotas/namespaces.ts'
 import { Trail } from '../audit/trail.ts'
 import { openAccess } from '../auth/open-access.ts'
 import { partOf } from '../catalogue/part-of.ts'
+import { leasingOf } from '../leasing/leasing.ts'
 
 const nowUs = Date.UTC(2026, 10, 1) * 1000
 const noStats: IssuerStats = {
@@ -333,19 +330,7 @@ export function fakeNode(settings: Partial<Config> = {}): FakeNode {
       sessions: () => [],
       // Opened by the tests that need namespaces.
       meters: new Meters(new Namespaces(new MemoryEngine(new MemoryStore())), () => nowUs),
-      pools: new Pools({
-        engine: new MemoryEngine(new MemoryStore()),
-        timeline: timeline as unknown as Timeline,
-        secret: secretBytes,
-      }),
-      rangeLeases: new RangeLeases(secretBytes),
-      workerLeases: new WorkerLeases({
-        engine: new MemoryEngine(new MemoryStore()),
-        timeline: timeline as unknown as Timeline,
-        random: systemRandom,
-        catalogue,
-        secret: secretBytes,
-      }),
+      ...leasingOf(timeline as unknown as Timeline, catalogue, { all: () => [] }),
       audit: trail.audit,
     },
     access,
