@@ -1,6 +1,6 @@
 /** The arithmetic of `fahao advise --url`: how long generators in use can issue without the engine, and what to set. */
 import { parseDurationMs } from '../base/units.ts'
-import type { GeneratorAnswer } from '../http/native/shapes.ts'
+import type { GeneratorAnswer } from '../operations/shapes.ts'
 
 /** The advice for one generator in use on a node. */
 export type InUse = NonNullable<ReturnType<typeof adviseInUse>>

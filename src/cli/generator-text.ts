@@ -3,7 +3,7 @@ import { systemClock } from '../base/clock.ts'
 import { formatDuration } from '../base/units.ts'
 import { define, definitionText } from '../catalogue/definition.ts'
 import { parseOptions } from '../catalogue/options.ts'
-import type { GeneratorAnswer, ListedGenerator } from '../http/native/shapes.ts'
+import type { GeneratorAnswer, ListedGenerator } from '../operations/shapes.ts'
 import { fields, grouped } from './terminal.ts'
 
 /** The options that differ from the defaults of the kind: `step=5000 format=sms_{id}`. */

@@ -3,6 +3,7 @@ import type { Access } from '../auth/access.ts'
 import type { Subject } from '../auth/command-rules.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Pace } from '../base/pace.ts'
+import { scrambledLeases } from '../operations/leases.ts'
 import type { Command } from './command.ts'
 import { eachKey, type ResolvedRequest } from './table.ts'
 
@@ -24,14 +25,6 @@ export function subjectsOf(commands: readonly Command[]): Subject[] {
     ]),
     ...withoutCommand,
   ]
-}
-
-/** The permission to lease ranges of scrambled generators: the reply has the key by which their ids are unscrambled. */
-const scrambledLeases = 'lease|scrambled'
-
-/** Whether a caller may have the keys of scrambled generators that it may issue of. */
-export function mayUnscramble(access: Access): boolean {
-  return access.allows(scrambledLeases)
 }
 
 /** Operations and permissions that have no command. */

@@ -1,14 +1,15 @@
 /** The list of all Redis commands: a new command is added to the file of its family, and a new family here. */
+import { leaseOperations } from '../operations/leases.ts'
+import { workerOperations } from '../operations/worker-ids.ts'
 import { aclCommand } from './acl.ts'
 import { clientCommand } from './client.ts'
 import { clusterCommand } from './cluster.ts'
 import { connectionCommands } from './connection.ts'
 import { genericCommands } from './generic.ts'
+import { commandsOf } from './grammar.ts'
 import { issuingCommands } from './id-issue.ts'
-import { leaseCommands } from './id-lease.ts'
 import { managingCommands } from './id-manage.ts'
 import { namespaceCommand } from './id-namespace.ts'
-import { workerCommand } from './id-worker.ts'
 import { introspectionCommand } from './introspection.ts'
 import { recording } from './recording.ts'
 import { refusals } from './refused.ts'
@@ -18,7 +19,17 @@ import { stringCommands } from './strings.ts'
 import { CommandTable } from './table.ts'
 import { invalidating } from './tracking.ts'
 import { transactionCommands } from './transactions.ts'
-import { helpCommand, helpLines } from './usage.ts'
+import { container, helpCommand, helpLines } from './usage.ts'
+
+const leaseCommands = commandsOf(leaseOperations)
+const workerCommand = container({
+  group: 'id',
+  flags: [],
+  permission: 'issue',
+  name: 'id.worker',
+  summary: 'A container for commands about plain worker ids.',
+  subcommands: commandsOf(workerOperations),
+})
 
 /** A server's commands. Make one table for each server: SCAN's cursors are remembered in it. */
 export function createCommands(): CommandTable {

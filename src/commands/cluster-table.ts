@@ -13,7 +13,8 @@
 import { addressOf } from '../base/address.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { NodeStatus, ShardStatus } from '../cluster/status.ts'
-import type { ClusterView, CommandContext } from './context.ts'
+import type { ClusterView } from '../operations/context.ts'
+import type { CommandContext } from './context.ts'
 
 /** A node as Redis Cluster describes it. */
 export type TableNode = {

@@ -2,10 +2,11 @@
 import { FahaoError } from '../base/errors.ts'
 import { slotCount, slotOf } from '../cluster/slots.ts'
 import { refuseLoneDrain } from '../cluster/status.ts'
+import type { ClusterView } from '../operations/context.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type SlotRange, type TableNode, tableNodes } from './cluster-table.ts'
 import { type Command, MapReply, ok, oneOf, type Reply, VerbatimText } from './command.ts'
-import type { ClusterView, CommandContext } from './context.ts'
+import type { CommandContext } from './context.ts'
 import { container } from './usage.ts'
 import { everyGenerator } from './walk.ts'
 

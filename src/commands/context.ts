@@ -1,16 +1,8 @@
 /** What a command's handler can reach: the client's session, the generators, and the server. */
 
-import type { Audit } from '../audit/audit.ts'
 import type { Access } from '../auth/access.ts'
-import type { AccessControl } from '../auth/access-control.ts'
-import type { Pace } from '../base/pace.ts'
-import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import type { Meters } from '../catalogue/metered-generator.ts'
-import type { Cluster } from '../cluster/cluster.ts'
-import type { Pools } from '../leasing/pools.ts'
-import type { RangeLeases } from '../leasing/range-leases.ts'
-import type { WorkerLeases } from '../leasing/worker-leases.ts'
+import type { Services } from '../operations/context.ts'
 import type { TransactionQueue } from './transaction-queue.ts'
 
 /** One connection, as commands see and change it. Its transport keeps it up to date. */
@@ -67,22 +59,15 @@ export type Traffic = {
 }
 
 /** The running server, as INFO, CONFIG and CLIENT need it. */
-export interface ServerView {
+export interface ServerView extends Services {
   /** Fahao's version. */
   readonly version: string
   /** Random at each start: Redis's run_id and CLUSTER MYID. 40 hexadecimal digits. */
   readonly runId: string
-  readonly timeline: Timeline
   /** Monotonic time of the start, in µs. */
   readonly startedMonoUs: number
-  /** The turns of the event loop that long work shares with all requests. */
-  readonly turns: Pace
   /** Where RESP is served; undefined without. */
   readonly respPort: number | undefined
-  /** Largest `COUNT`. */
-  readonly countMax: number
-  /** Largest `INCRBY`. */
-  readonly incrByMax: bigint
   /** Every setting in one spelling, secrets left out: CONFIG GET. */
   settings(): readonly (readonly [name: string, value: string])[]
   /** The sections of INFO beyond what every server has: name, then lines of field and value. */
@@ -91,27 +76,7 @@ export interface ServerView {
   traffic(): Traffic
   /** Connections of all transports that have sessions. */
   sessions(): Iterable<ClientSession>
-  /** Namespaces, and what they have counted on this node. */
-  readonly meters: Meters
-  /** Plain worker ids. */
-  readonly pools: Pools
-  /** Worker ids for callers. */
-  readonly workerLeases: WorkerLeases
-  /** Ranges of segments for callers. */
-  readonly rangeLeases: RangeLeases
-  /** Takes what is changed and refused. */
-  readonly audit: Audit
-  /** Users, and the permissions that they give. */
-  readonly access: AccessControl
-  /** The cluster that this node takes part in; undefined: none. */
-  readonly cluster?: ClusterView | undefined
 }
-
-/** The part of a cluster that commands and transports read and change. */
-export type ClusterView = Pick<
-  Cluster,
-  'nodeId' | 'shards' | 'shardOf' | 'lead' | 'leadWithin' | 'listen' | 'status' | 'move' | 'drain'
->
 
 /** A section of INFO. */
 export type InfoSection = {

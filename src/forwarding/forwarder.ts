@@ -11,7 +11,7 @@
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { Moved, type MovedDetails, slotNotServed } from '../base/moved.ts'
 import { detailsOf } from '../catalogue/leadership/moved-error.ts'
-import type { ClusterView } from '../commands/context.ts'
+import type { ClusterView } from '../operations/context.ts'
 
 /**
  * The state of a request without a reply. `unsent`: the node has not received it. `lost`: the connection or the node

@@ -12,6 +12,8 @@ import type { MetricSet } from '../node/metric-set.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { createServer, METHODS } from '../node/plain-http.ts'
 import type { TransportSources } from '../node/transport-metrics.ts'
+import { leaseOperations } from '../operations/leases.ts'
+import { workerOperations } from '../operations/worker-ids.ts'
 import { Backlog, type BacklogLimits } from './backlog.ts'
 import { awaitIgnoredBodies, readJsonOnly } from './bodies.ts'
 import { makeGuard } from './browser-safety.ts'
@@ -29,9 +31,8 @@ import { clusterOperations } from './native/cluster.ts'
 import { decodeOperation } from './native/decode.ts'
 import { generatorOperations } from './native/generators.ts'
 import { nextOperation, rangeOperation, runsOperation } from './native/issue.ts'
-import { leaseOperations } from './native/leases.ts'
 import { namespaceOperations } from './native/namespaces.ts'
-import { poolOperations } from './native/pools.ts'
+import { routesOf } from './native/route.ts'
 import { tokenOperations } from './native/tokens.ts'
 import { userOperations } from './native/users.ts'
 import { nameOf, type Operation, poolOf, refuseParameters } from './operation.ts'
@@ -181,9 +182,9 @@ function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTr
     rangeOperation(node),
     runsOperation(node),
     decodeOperation(node),
-    ...leaseOperations(node),
+    ...routesOf(leaseOperations, node),
     ...generatorOperations(node),
-    ...poolOperations(node),
+    ...routesOf(workerOperations, node),
     ...namespaceOperations(node),
     ...userOperations(node),
     ...tokenOperations(node),

@@ -441,9 +441,9 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'a user that may only issue gets the key of scrambled ids',
     foundBy: 'test/unit/commands/lease.test.ts',
-    file: 'src/commands/id-lease.ts',
-    from: '(definition.scramble === true && !mayUnscramble(access))',
-    to: '(definition.scramble === true && mayUnscramble(access) === undefined)',
+    file: 'src/operations/leases.ts',
+    from: '(definition.scramble === true && !access.allows(scrambledLeases))',
+    to: '(definition.scramble === true && access.allows(scrambledLeases) === undefined)',
   },
   {
     fault: 'strict order is acknowledged before other nodes have received the change',

@@ -12,6 +12,7 @@ const storeys = [
   ['quotas'],
   ['catalogue'],
   ['recovery', 'legacy', 'leasing'],
+  ['operations'],
   ['commands'],
   ['forwarding'],
   ['node'],

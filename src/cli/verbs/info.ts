@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { GeneratorAnswer } from '../../http/native/shapes.ts'
+import type { GeneratorAnswer } from '../../operations/shapes.ts'
 import { generatorLines } from '../generator-text.ts'
 import { addServerOptions, ask, generatorPath, type ServerOptions } from '../server-api.ts'
 import { printAnswer } from '../terminal.ts'

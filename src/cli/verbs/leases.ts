@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { LeasesAnswer } from '../../http/native/leases.ts'
+import type { LeasesAnswer } from '../../operations/leases.ts'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
 import { printAnswer, table } from '../terminal.ts'
 

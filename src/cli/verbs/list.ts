@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { GeneratorPage, ListedGenerator } from '../../http/native/shapes.ts'
+import type { GeneratorPage, ListedGenerator } from '../../operations/shapes.ts'
 import { specialties } from '../generator-text.ts'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
 import { printAnswer, table } from '../terminal.ts'

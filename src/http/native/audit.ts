@@ -6,8 +6,8 @@ import { FahaoError } from '../../base/errors.ts'
 import { parseDurationMs } from '../../base/units.ts'
 import { parseMomentUs } from '../../ids/moment.ts'
 import type { FahaoNode } from '../../node/node.ts'
+import { wholeNumberSchema as wholeNumber } from '../../operations/argument.ts'
 import { jsonAnswer, type Operation, readQuery } from '../operation.ts'
-import { wholeNumber } from './shapes.ts'
 
 const query = z.strictObject({
   user: z.string().max(256).optional().meta({ description: 'only this user' }),

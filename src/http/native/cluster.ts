@@ -3,9 +3,9 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { FahaoError } from '../../base/errors.ts'
 import { type ClusterStatus, refuseLoneDrain } from '../../cluster/status.ts'
-import type { ClusterView } from '../../commands/context.ts'
 import type { EngineStatus } from '../../engine/engine.ts'
 import type { FahaoNode } from '../../node/node.ts'
+import type { ClusterView } from '../../operations/context.ts'
 import { jsonAnswer, type Operation, readBody } from '../operation.ts'
 
 const nodeId = z.string().meta({ description: 'new at each start of a node' })

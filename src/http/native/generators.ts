@@ -10,8 +10,9 @@ import { type GeneratorInput, generatorOptions } from '../../catalogue/options.t
 import { describedGenerator } from '../../commands/generator-info.ts'
 import { isStrict } from '../../issuing/issuer.ts'
 import type { FahaoNode } from '../../node/node.ts'
+import { wholeNumberSchema as wholeNumber } from '../../operations/argument.ts'
+import { generatorJson, generatorShape, pageShape } from '../../operations/shapes.ts'
 import { jsonAnswer, nameOf, type Operation, readBody, readQuery, refuseBody } from '../operation.ts'
-import { generatorJson, generatorShape, pageShape, wholeNumber } from './shapes.ts'
 
 type Served = Pick<FahaoNode, 'catalogue' | 'server'>
 

@@ -1,7 +1,7 @@
 /** `/healthz` and `/readyz`. */
 import { z } from 'zod'
 import type { FahaoNode } from '../../node/node.ts'
-import { finiteOrNull } from '../native/shapes.ts'
+import { finiteOrNull } from '../../operations/shapes.ts'
 import { jsonAnswer, type Operation } from '../operation.ts'
 
 const answer = z

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { adviseInUse } from '../../../src/cli/advice-in-use.ts'
-import type { GeneratorAnswer } from '../../../src/http/native/shapes.ts'
+import type { GeneratorAnswer } from '../../../src/operations/shapes.ts'
 
 type Stats = NonNullable<GeneratorAnswer['stats']>
 

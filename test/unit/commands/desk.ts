@@ -15,11 +15,12 @@ import {
   SimpleString,
   VerbatimText,
 } from '../../../src/commands/command.ts'
-import type { ClientSession, ClusterView, InfoSection, ServerView } from '../../../src/commands/context.ts'
+import type { ClientSession, InfoSection, ServerView } from '../../../src/commands/context.ts'
 import { TransactionQueue } from '../../../src/commands/transaction-queue.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { decimalText } from '../../../src/ids/id-text.ts'
 import { turns } from '../../../src/node/turns.ts'
+import type { ClusterView } from '../../../src/operations/context.ts'
 import { Namespaces } from '../../../src/quotas/namespaces.ts'
 import { Trail } from '../audit/trail.ts'
 import { openAccess } from '../auth/open-access.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { listedWork } from '../../../src/commands/id-worker.ts'
 import { turns } from '../../../src/node/turns.ts'
+import { listedWork } from '../../../src/operations/worker-ids.ts'
 import { Desk } from './desk.ts'
 
 const claim = ['ID.WORKER', 'CLAIM', 'payments', 'OWNER']

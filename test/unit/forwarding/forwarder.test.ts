@@ -4,8 +4,8 @@ import { hasCode } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
 import type { NodeRecord } from '../../../src/cluster/records.ts'
 import type { ClusterListener } from '../../../src/cluster/shell.ts'
-import type { ClusterView } from '../../../src/commands/context.ts'
 import { Forwarder, NoReply } from '../../../src/forwarding/forwarder.ts'
+import type { ClusterView } from '../../../src/operations/context.ts'
 
 const first = leaderAt('first')
 const lost = new NoReply('lost', 'first:1', 'read ECONNRESET')

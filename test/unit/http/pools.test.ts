@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { InjectOptions } from 'fastify'
-import { listedWork } from '../../../src/commands/id-worker.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { turns } from '../../../src/node/turns.ts'
+import { listedWork } from '../../../src/operations/worker-ids.ts'
 import { fakeNode } from './fake-node.ts'
 
 function start() {

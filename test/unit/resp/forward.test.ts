@@ -16,10 +16,11 @@ import {
   type Reply,
   VerbatimText,
 } from '../../../src/commands/command.ts'
-import type { ClientSession, ClusterView, CommandContext } from '../../../src/commands/context.ts'
+import type { ClientSession, CommandContext } from '../../../src/commands/context.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
 import { Forwarder } from '../../../src/forwarding/forwarder.ts'
 import { dialPlain } from '../../../src/node/dial.ts'
+import type { ClusterView } from '../../../src/operations/context.ts'
 import { clusterCommands, RespTransport } from '../../../src/resp/forward.ts'
 import { ReplySplitter } from '../../../src/resp/reply-splitter.ts'
 import type { RespServer } from '../../../src/resp/server.ts'

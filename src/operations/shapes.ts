@@ -1,42 +1,9 @@
-/** The schemas of native requests and answers: OpenAPI is made from these. */
+/** The shapes of answers about ids and generators. */
 import { z } from 'zod'
-import { FahaoError } from '../../base/errors.ts'
-import { parseDurationMs } from '../../base/units.ts'
-import type { GeneratorInfo } from '../../catalogue/catalogue.ts'
-import { type DefinitionJson, definitionJson } from '../../catalogue/definition.ts'
-import { generatorOptions } from '../../catalogue/options.ts'
-import { listedMax } from '../../commands/id-lease.ts'
-import { kinds } from '../../issuing/issuer.ts'
-
-/** A whole number in a query: no sign, no leading zero. */
-export function wholeNumber(minimum: number, maximum: number, meaning: string) {
-  const wanted = `must be a whole number from ${minimum} to ${maximum}`
-  return z
-    .string(wanted)
-    .refine(
-      (text) => /^(?:0|[1-9]\d{0,14})$/.test(text) && Number(text) >= minimum && Number(text) <= maximum,
-      wanted,
-    )
-    .meta({ type: 'integer', minimum, maximum, description: meaning })
-    .transform(Number)
-}
-
-/** A duration in a query: `250ms`, `3s`, `10m`. A number alone is milliseconds. */
-export function duration(meaning: string) {
-  const wanted = 'must be a duration such as 250ms, 3s, 10m, 1h or 1d'
-  return z
-    .string(wanted)
-    .meta({ description: meaning })
-    .transform((text, context) => {
-      try {
-        return parseDurationMs(text)
-      } catch (error) {
-        if (!(error instanceof FahaoError)) throw error
-        context.addIssue({ code: 'custom', message: wanted })
-        return z.NEVER
-      }
-    })
-}
+import type { GeneratorInfo } from '../catalogue/catalogue.ts'
+import { type DefinitionJson, definitionJson } from '../catalogue/definition.ts'
+import { generatorOptions } from '../catalogue/options.ts'
+import { kinds } from '../issuing/issuer.ts'
 
 const digits = z.string().regex(/^\d{1,19}$/)
 const id = digits.meta({
@@ -90,26 +57,6 @@ const listedShape = z.object({
 
 /** A generator in a list. */
 export type ListedGenerator = z.output<typeof listedShape>
-
-/** The query of a list of worker ids. */
-export const workersPageQuery = {
-  after: wholeNumber(0, 65_535, 'the `next` of the page before').optional(),
-  limit: wholeNumber(1, listedMax, `how many at most (default ${listedMax})`).optional(),
-}
-/** What a page of worker ids has beside them. */
-export const nextWorker = z
-  .number()
-  .nullable()
-  .meta({ description: 'give it as `after` for the next page; null on the last' })
-
-/** The page of at most `limit` worker ids, of one more that was `found` unless the page is the last. */
-export function workersPage<Listed extends { readonly worker: number }>(
-  found: readonly Listed[],
-  limit: number,
-): { readonly workers: readonly Listed[]; readonly next: number | null } {
-  const workers = found.slice(0, limit)
-  return { workers, next: found.length > limit ? workers.at(-1)!.worker : null }
-}
 
 /** A page of generators. */
 export const pageShape = z

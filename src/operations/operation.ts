@@ -1,0 +1,61 @@
+/**
+ * What can be asked: one declarative record for each operation, beside its use case. `commands/` makes a Redis command of it,
+ * `http/` a route; the reference pages, COMMAND DOCS, the OpenAPI document, the table of permissions and the audit trail come
+ * from these.
+ */
+import type { z } from 'zod'
+import type { ChangeEvent } from '../audit/audit-entry.ts'
+import type { ErrorCode } from '../base/errors.ts'
+import type { Arguments, ValuesOf } from './argument.ts'
+import type { OperationContext } from './context.ts'
+
+/** How HTTP serves an operation. */
+export type HttpForm = {
+  /** OpenAPI's operationId. */
+  readonly id: string
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Its parameters, `{name}`, are the arguments without a token. */
+  readonly path: string
+  readonly tag: 'ids' | 'generators' | 'workers' | 'namespaces' | 'users' | 'cluster' | 'engine' | 'server'
+  /** If it is not that of the record. */
+  readonly summary?: string
+  /** Details. */
+  readonly notes?: string
+  /** The answer in JSON: what it is, and its shape. */
+  readonly answer: readonly [description: string, shape: z.ZodType]
+  readonly errors: readonly ErrorCode[]
+  /** An example of a request; the name replaces the first parameter of the path. */
+  readonly example: { readonly name?: string; readonly query?: string }
+}
+
+/** One operation. */
+export type Operation<Args extends Arguments = Arguments, Answer = unknown> = {
+  /** As rules of users name it: `id.lease`, or `id.worker|claim`. */
+  readonly name: string
+  /** The permission that a user needs. */
+  readonly permission: 'issue' | 'read' | 'manage' | 'admin'
+  readonly effect: 'write' | 'readonly'
+  /** Every node answers it, whatever generator it names and whichever node leads that. Only for what draws no id. */
+  readonly anyNode?: true
+  /** What the audit trail records of a request that has succeeded, for its first argument. */
+  readonly change?: ChangeEvent
+  /** One sentence. */
+  readonly summary: string
+  readonly args: Args
+  /** The form of Redis's reply, for the reference page. */
+  readonly reply: string
+  /** Longer text for the reference page of the commands. */
+  readonly notes?: string
+  /** The part of the answer that Redis's reply is. Default: all of it. */
+  replied?(answer: Answer): unknown
+  readonly http: HttpForm
+  /** Carries it out, for a caller that may. Throws or rejects with the FahaoError that the caller receives. */
+  run(context: OperationContext, values: ValuesOf<Args>): Answer | Promise<Answer>
+}
+
+/** The record; this call finds out the types of the values and of the answer. */
+export function operation<Args extends Arguments, Answer>(
+  record: Operation<Args, Answer>,
+): Operation<Args, Answer> {
+  return record
+}
