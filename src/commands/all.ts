@@ -1,5 +1,6 @@
 /** The list of all Redis commands: a new command is added to the file of its family, and a new family here. */
 import { leaseOperations } from '../operations/leases.ts'
+import { namespaceOperations } from '../operations/namespaces.ts'
 import { workerOperations } from '../operations/worker-ids.ts'
 import { aclCommand } from './acl.ts'
 import { clientCommand } from './client.ts'
@@ -9,7 +10,6 @@ import { genericCommands } from './generic.ts'
 import { commandsOf } from './grammar.ts'
 import { issuingCommands } from './id-issue.ts'
 import { managingCommands } from './id-manage.ts'
-import { namespaceCommand } from './id-namespace.ts'
 import { introspectionCommand } from './introspection.ts'
 import { recording } from './recording.ts'
 import { refusals } from './refused.ts'
@@ -22,6 +22,14 @@ import { transactionCommands } from './transactions.ts'
 import { container, helpCommand, helpLines } from './usage.ts'
 
 const leaseCommands = commandsOf(leaseOperations)
+const namespaceCommand = container({
+  group: 'id',
+  flags: [],
+  permission: 'read',
+  name: 'id.namespace',
+  summary: 'A container for commands about namespaces.',
+  subcommands: commandsOf(namespaceOperations),
+})
 const workerCommand = container({
   group: 'id',
   flags: [],

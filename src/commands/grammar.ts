@@ -7,7 +7,7 @@ import { type Argument, mostOf } from '../operations/argument.ts'
 import type { Limits } from '../operations/context.ts'
 import type { Operation } from '../operations/operation.ts'
 import { type Arguments, givenTwice, notInteger, syntaxError } from './arguments.ts'
-import { type ArgumentDoc, type Command, MapReply, type Reply } from './command.ts'
+import { type ArgumentDoc, type Command, MapReply, ok, type Reply } from './command.ts'
 import { checkedCount } from './drawing.ts'
 
 /** The commands of these operations. */
@@ -45,15 +45,16 @@ export function commandOf(operation: Operation): Command {
   }
 
   function replied(answer: unknown): Reply {
-    return replyOf(operation.replied === undefined ? answer : operation.replied(answer))
+    const { replied: part } = operation
+    return part === 'OK' ? ok : replyOf(part === undefined ? answer : part(answer))
   }
 }
 
 const types = { key: 'key', text: 'string', pattern: 'pattern', flag: 'pure-token' } as const
 
-function argumentDoc({ word, reading: { as }, optional }: Argument): ArgumentDoc {
+function argumentDoc({ word, reading: { as }, optional, ...shown }: Argument): ArgumentDoc {
   const [token, name = token!.toLowerCase()] = wordsOf(word)
-  const type = as in types ? types[as as keyof typeof types] : 'integer'
+  const type = shown.type ?? (as in types ? types[as as keyof typeof types] : 'integer')
   return { name, type, ...(token !== undefined && { token }), ...(optional && { optional }) }
 }
 
@@ -64,36 +65,35 @@ function wordsOf(word: string): readonly [token: string | undefined, name?: stri
 }
 
 /** Reads the words of a request. The errors are Redis's. */
-function reader({ args }: Operation): (words: Arguments, limits: Limits) => Record<string, unknown> {
+function reader({ args, unknown }: Operation): (words: Arguments, limits: Limits) => Record<string, unknown> {
   const all = Object.entries(args).map(([name, argument]) => {
     return { name, argument, token: wordsOf(argument.word)[0] }
   })
   const positional = all.filter(({ token }) => token === undefined)
   const byToken = new Map(all.filter(({ token }) => token !== undefined).map((each) => [each.token, each]))
-  const required = [...byToken.values()].filter(({ argument }) => argument.optional === undefined)
+  const required = [...byToken.values()].filter(
+    ({ argument }) => argument.optional === undefined && argument.missing !== false,
+  )
   return (words, limits) => {
     const values: Record<string, unknown> = {}
     let index = 0
     for (const { name, argument } of positional) values[name] = valueAt(words, index++, argument, '', limits)
     while (index < words.length) {
       const token = words.token(index++)
-      const { name, argument } = byToken.get(token) ?? noArgument()
+      const { name, argument } = byToken.get(token) ?? refuse(unknown)
       const isFlag = argument.reading.as === 'flag'
       if (!isFlag && index === words.length) throw syntaxError()
       if (values[name] !== undefined) throw givenTwice(token)
       values[name] = isFlag || valueAt(words, index++, argument, token, limits)
     }
-    for (const { name, argument } of required) if (values[name] === undefined) throw missing(argument)
+    for (const { name, argument } of required)
+      if (values[name] === undefined) refuse(argument.missing || undefined)
     return values
   }
 }
 
-function noArgument(): never {
-  throw syntaxError()
-}
-
-function missing({ missing }: Argument): FahaoError {
-  return missing === undefined ? syntaxError() : new FahaoError('ERR', missing)
+function refuse(reason: string | undefined): never {
+  throw reason === undefined ? syntaxError() : new FahaoError('ERR', reason)
 }
 
 function valueAt(

@@ -13,6 +13,7 @@ import type { FahaoNode } from '../node/node.ts'
 import { createServer, METHODS } from '../node/plain-http.ts'
 import type { TransportSources } from '../node/transport-metrics.ts'
 import { leaseOperations } from '../operations/leases.ts'
+import { namespaceOperations } from '../operations/namespaces.ts'
 import { workerOperations } from '../operations/worker-ids.ts'
 import { Backlog, type BacklogLimits } from './backlog.ts'
 import { awaitIgnoredBodies, readJsonOnly } from './bodies.ts'
@@ -31,7 +32,6 @@ import { clusterOperations } from './native/cluster.ts'
 import { decodeOperation } from './native/decode.ts'
 import { generatorOperations } from './native/generators.ts'
 import { nextOperation, rangeOperation, runsOperation } from './native/issue.ts'
-import { namespaceOperations } from './native/namespaces.ts'
 import { routesOf } from './native/route.ts'
 import { tokenOperations } from './native/tokens.ts'
 import { userOperations } from './native/users.ts'
@@ -185,7 +185,7 @@ function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTr
     ...routesOf(leaseOperations, node),
     ...generatorOperations(node),
     ...routesOf(workerOperations, node),
-    ...namespaceOperations(node),
+    ...routesOf(namespaceOperations, node),
     ...userOperations(node),
     ...tokenOperations(node),
     ...clusterOperations(node),

@@ -24,9 +24,11 @@ export type Reading =
 export type Argument<Value = unknown> = {
   readonly word: string
   readonly reading: Reading
+  /** As COMMAND DOCS shows it. Default: as it is read. */
+  readonly type?: 'integer' | 'pattern'
   readonly optional?: true
-  /** Redis's error where it is missing; default: a syntax error. */
-  readonly missing?: string
+  /** Redis's error where it is missing; default: a syntax error. False: the use case refuses it. */
+  readonly missing?: string | false
   /** Reads the text of HTTP's query. Not asked for what stands in the path. */
   readonly schema: (limits: Limits) => z.ZodType<Value>
 }

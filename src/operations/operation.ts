@@ -21,11 +21,15 @@ export type HttpForm = {
   readonly summary?: string
   /** Details. */
   readonly notes?: string
-  /** The answer in JSON: what it is, and its shape. */
-  readonly answer: readonly [description: string, shape: z.ZodType]
+  /** The body, whose members are the arguments with a token; absent: they stand in the query. */
+  readonly body?: z.ZodType
+  /** The answer in JSON: what it is, and its shape. Without a shape the answer has no body. */
+  readonly answer: readonly [description: string, shape?: z.ZodType]
+  /** What status 404 says where the answer is false or undefined, from the first argument. */
+  readonly none?: (name: string) => string
   readonly errors: readonly ErrorCode[]
   /** An example of a request; the name replaces the first parameter of the path. */
-  readonly example: { readonly name?: string; readonly query?: string }
+  readonly example: { readonly name?: string; readonly query?: string; readonly body?: unknown }
 }
 
 /** One operation. */
@@ -46,12 +50,17 @@ export type Operation<Args extends Arguments = Arguments, Answer = unknown> = {
   readonly reply: string
   /** Longer text for the reference page of the commands. */
   readonly notes?: string
-  /** The part of the answer that Redis's reply is. Default: all of it. */
-  replied?(answer: Answer): unknown
+  /** Redis's error for a token that is none of its arguments. Default: a syntax error. */
+  readonly unknown?: string
   readonly http: HttpForm
   /** Carries it out, for a caller that may. Throws or rejects with the FahaoError that the caller receives. */
   run(context: OperationContext, values: ValuesOf<Args>): Answer | Promise<Answer>
+  /** The part of the answer that Redis's reply is. Default: all of it. */
+  readonly replied?: 'OK' | Part<Answer>
 }
+
+/** Declared as a method, so that a list can hold operations of different answers. */
+type Part<Answer> = { of(answer: Answer): unknown }['of']
 
 /** The record; this call finds out the types of the values and of the answer. */
 export function operation<Args extends Arguments, Answer>(

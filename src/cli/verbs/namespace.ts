@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { NamespaceAnswer, NamespacesAnswer } from '../../http/native/namespaces.ts'
+import type { NamespaceAnswer, NamespacesAnswer } from '../../operations/namespaces.ts'
 import { namespaceOptions, optionWords } from '../../quotas/namespace.ts'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
 import { grouped, printAnswer, table } from '../terminal.ts'

@@ -6,7 +6,8 @@ import type { OperationContext } from '../../operations/context.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { clientAddress } from '../caller.ts'
 import type { IssuingNode } from '../issuing-node.ts'
-import { jsonAnswer, type Operation as Route, readQuery, refuseBody } from '../operation.ts'
+import { jsonAnswer, type Operation as Route, readBody, readQuery, refuseBody } from '../operation.ts'
+import { HttpRefusal } from '../problem.ts'
 
 /** The routes of these operations, on a node. */
 export function routesOf(operations: readonly Operation[], node: Served): Route[] {
@@ -17,9 +18,11 @@ type Served = Pick<IssuingNode, 'catalogue' | 'server'>
 
 function routeOf(operation: Operation, node: Served): Route {
   const { name, summary, change, args, http } = operation
-  const { answer, ...form } = http
+  const { answer, none, body, ...form } = http
+  const [described, shape] = answer
   const inPath = [...http.path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter!)
-  const inQuery = Object.entries(args).filter(([argument]) => !inPath.includes(argument))
+  const inQuery =
+    body === undefined ? Object.entries(args).filter(([argument]) => !inPath.includes(argument)) : []
   const query = z.strictObject(
     Object.fromEntries(inQuery.map(([argument, { schema }]) => [argument, schema(node.server)])),
   )
@@ -28,12 +31,20 @@ function routeOf(operation: Operation, node: Served): Route {
     summary,
     ...form,
     ...(inQuery.length > 0 && { query }),
-    answers: { 200: jsonAnswer(...answer) },
+    ...(body && { body }),
+    answers:
+      shape === undefined ? { 204: { description: described } } : { 200: jsonAnswer(described, shape) },
     ...(change && { change: { event: change } }),
-    async handler(request) {
-      if (http.method !== 'GET') refuseBody(request)
-      const given = inQuery.length > 0 ? readQuery(query, request) : {}
-      return operation.run(contextOf(node, request), { ...(request.params as object), ...given })
+    async handler(request, reply) {
+      if (body !== undefined) readBody(body, request)
+      else if (http.method !== 'GET') refuseBody(request)
+      const given = inQuery.length > 0 ? readQuery(query, request) : request.body
+      const values = { ...(given as object | undefined), ...(request.params as Record<string, string>) }
+      const found = await operation.run(contextOf(node, request), values)
+      if (none !== undefined && (found === undefined || found === false))
+        throw new HttpRefusal(404, none(values[inPath[0]!]!))
+      if (shape !== undefined) return found
+      return reply.code(204).send()
     },
   }
 }
