@@ -5,39 +5,47 @@
  *  1. The records are kept in memory: namespaces work while the engine is away, and a change is in force on every node
  *     as soon as its watch has reported it.
  *  2. `revision` grows with each change, before any other code sees the change.
+ *  3. They are what the store has: one that the store has lost is not written again.
  */
 import { FahaoError } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
 import { refuseLookAlike } from '../base/look-alike.ts'
-import type { Engine, StoredRecord } from '../engine/engine.ts'
-import { RecordMirror } from '../engine/record-mirror.ts'
+import { type RecordsEngine, WatchedRecords } from '../engine/watched-records.ts'
 import { type Namespace, readNamespace } from './namespace.ts'
 
-const prefix = 'namespaces/'
 /** A request is matched against all of them, and each has series in the metrics. */
 const namespacesMax = 1000
-const changeTries = 20
 
 /** All namespaces. */
 export class Namespaces {
   /** Grows with each change. */
   revision = 0
-  readonly #engine: Engine
   readonly #onEvent: (event: LogEvent) => void
+  readonly #records: WatchedRecords<Namespace>
   readonly #listeners: (() => void)[] = []
-  #mirror: RecordMirror | undefined
-  #all: readonly Namespace[] = []
-  #users: ReadonlySet<string> = new Set()
+  /** Since the last change; undefined: not asked for since. */
+  #known: { readonly all: readonly Namespace[]; readonly users: ReadonlySet<string> } | undefined
 
-  constructor(engine: Engine, onEvent: (event: LogEvent) => void = () => {}) {
-    this.#engine = engine
+  constructor(engine: RecordsEngine, onEvent: (event: LogEvent) => void = () => {}) {
     this.#onEvent = onEvent
+    this.#records = new WatchedRecords(engine, {
+      prefix: 'namespaces/',
+      read: readStored,
+      write: writeStored,
+      revisionOf: () => 0,
+      isSame: (one, other) => writeStored(one) === writeStored(other),
+      hasToGo: () => true,
+      isKept: () => false,
+      unreadable: (name) => this.#unreadable(name),
+      changed: () => this.#changed(),
+      contended: (name) =>
+        `namespace '${name}' is being changed by other clients; look at it again and retry`,
+    })
   }
 
   /** Reads the namespaces, and watches them from then on; none are known before. Rejects with UNAVAILABLE. */
   async open(): Promise<this> {
-    this.#mirror = await RecordMirror.open(this.#engine, prefix, () => this.#read())
-    this.#read()
+    await this.#records.open()
     return this
   }
 
@@ -48,87 +56,77 @@ export class Namespaces {
 
   /** In the order of their names. */
   get all(): readonly Namespace[] {
-    return this.#all
+    return this.#present.all
   }
 
   /** The namespace of this name; ERR if there is none. */
   get(name: string): Namespace {
-    const found = this.#all.find((each) => each.name === name)
+    const found = this.#records.get(name)
     if (found === undefined) throw unknownNamespace(name)
     return found
   }
 
   /** Whether a namespace counts this user's requests apart from those of others. */
   hasUser(user: string): boolean {
-    return this.#users.has(user)
+    return this.#present.users.has(user)
   }
 
   /** Creates or replaces a namespace. ERR if an option is wrong, LIMIT if there are too many. */
   async set(name: string, input: unknown): Promise<Namespace> {
     const namespace = readNamespace(name, input)
-    const { name: _, ...options } = namespace
-    await this.#change(name, async (mirror, before) => {
-      if (before === undefined) refuseLookAlike(name, 'namespace')
-      if (before === undefined && this.#all.length >= namespacesMax)
+    await this.#records.change(name, (_, record) => {
+      if (record === undefined) refuseLookAlike(name, 'namespace')
+      if (record === undefined && this.#records.size >= namespacesMax)
         throw new FahaoError('LIMIT', `there are ${namespacesMax} namespaces already; drop one first`)
-      return (await mirror.write(prefix + name, JSON.stringify(options), before?.version)) !== undefined
+      return namespace
     })
     return namespace
   }
 
   /** Drops a namespace. Resolves to whether there was one. */
-  async drop(name: string): Promise<boolean> {
-    let existed = false
-    await this.#change(name, async (mirror, before) => {
-      existed = before !== undefined
-      return before === undefined || mirror.remove(prefix + name, before.version)
-    })
-    return existed
+  drop(name: string): Promise<boolean> {
+    return this.#records.remove(name)
   }
 
   /** Reads all namespaces again: the store may have lost some. */
-  reload(): Promise<void> {
-    return this.#mirror!.reload()
+  async reload(): Promise<void> {
+    await this.#records.reconcile()
   }
 
   /** Ends the watch. */
   close(): void {
-    this.#mirror?.close()
+    this.#records.close()
   }
 
-  /** Tries again while other writes come first. */
-  async #change(
-    name: string,
-    change: (mirror: RecordMirror, before: StoredRecord | undefined) => Promise<boolean>,
-  ): Promise<void> {
-    for (let tries = 0; tries < changeTries; tries++)
-      if (await change(this.#mirror!, await this.#engine.read(prefix + name))) return
-    throw new FahaoError(
-      'CONFLICT',
-      `namespace '${name}' is being changed by other clients; look at it again and retry`,
-    )
+  get #present(): { readonly all: readonly Namespace[]; readonly users: ReadonlySet<string> } {
+    if (this.#known === undefined) {
+      const all = [...this.#records.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+      this.#known = { all, users: new Set(all.flatMap(({ user }) => user ?? [])) }
+    }
+    return this.#known
   }
 
-  #read(): void {
-    // The first list is reported before the mirror is returned.
-    if (this.#mirror === undefined) return
+  #changed(): void {
     this.revision++
-    this.#all = [...this.#mirror.records.values()]
-      .flatMap((record) => this.#parsed(record))
-      .sort((a, b) => (a.name < b.name ? -1 : 1))
-    this.#users = new Set(this.#all.flatMap(({ user }) => user ?? []))
+    this.#known = undefined
     for (const listener of this.#listeners) listener()
   }
 
-  #parsed({ key, value }: StoredRecord): Namespace[] {
-    const name = key.slice(prefix.length)
-    try {
-      return [readNamespace(name, JSON.parse(value))]
-    } catch {
-      const message = `the record of namespace '${name}' cannot be read, so it limits nothing: set it again`
-      this.#onEvent({ level: 'error', message })
-      return []
-    }
+  #unreadable(name: string): undefined {
+    const message = `the record of namespace '${name}' cannot be read, so it limits nothing: set it again`
+    this.#onEvent({ level: 'error', message })
+  }
+}
+
+function writeStored({ name: _, ...options }: Namespace): string {
+  return JSON.stringify(options)
+}
+
+function readStored(name: string, text: string): Namespace | undefined {
+  try {
+    return readNamespace(name, JSON.parse(text))
+  } catch {
+    return undefined
   }
 }
 

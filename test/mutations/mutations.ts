@@ -97,6 +97,14 @@ export const mutations: readonly Mutation[] = [
     to: '',
   },
   {
+    fault:
+      'a removed user comes back with a store that has lost the removal and contains another change of that revision',
+    foundBy: 'test/unit/engine/watched-records.test.ts',
+    file: 'src/engine/watched-records.ts',
+    from: "=== undefined || !this.#form.isKept(known) ? 'later' : 'contradicting'",
+    to: "=== undefined || !this.#form.isKept(known) ? 'later' : 'later'",
+  },
+  {
     fault: 'changes of any user displace those of administrators in the audit trail',
     foundBy: 'test/unit/audit/audit.test.ts',
     file: 'src/audit/audit-entry.ts',

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { Access } from '../../../src/auth/access.ts'
 import type { AccessControl } from '../../../src/auth/access-control.ts'
 import { readNarrowing } from '../../../src/auth/token.ts'
-import { TokenRecords } from '../../../src/auth/token-records.ts'
+import { TokenBounds } from '../../../src/auth/token-bounds.ts'
 import { readRules } from '../../../src/auth/user.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { FakeClock } from '../fake-clock.ts'
@@ -316,22 +316,22 @@ describe('A token', () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     const users = { hasEnded: () => false }
-    const records = new TokenRecords(users, () => clock.wallUs())
+    const bounds = new TokenBounds(users, () => clock.wallUs())
     const { token } = await create(await withAlice(store, clock))
     const fill = (user: string) => {
       for (let count = 0; ; ) {
         try {
-          records.checkRoom(user)
+          bounds.checkRoom(user)
         } catch {
           return count
         }
         for (const end = count + 50; count < end; count++)
-          records.set({ token: { ...token, user, id: `${user} ${count}` }, version: 1n })
+          bounds.set({ ...token, user, id: `${user} ${count}` })
       }
     }
     const greedy = Array.from({ length: 40 }, (_, user) => fill(`user ${user}`))
     assert.deepEqual([greedy[0], greedy[19]], [500, 500])
-    assert.throws(() => records.checkRoom('user 39'), /left of 20000; revoke some first/)
+    assert.throws(() => bounds.checkRoom('user 39'), /left of 20000; revoke some first/)
     assert.ok(fill('late') > 100)
   })
 
@@ -342,15 +342,15 @@ describe('A token', () => {
     const step = fc.record({ user: fc.constantFrom(...names), id: fc.nat(5), isRemoval: fc.boolean() })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-        const records = new TokenRecords({ hasEnded: () => false }, () => clock.wallUs())
+        const bounds = new TokenBounds({ hasEnded: () => false }, () => clock.wallUs())
         for (const { user, id, isRemoval } of steps) {
-          if (isRemoval) records.delete(String(id))
-          else records.set({ token: { ...token, user, id: String(id) }, version: 1n })
+          bounds.delete(String(id))
+          if (!isRemoval) bounds.set({ ...token, user, id: String(id) })
         }
         for (const name of names) {
-          const own = records.all().filter((record) => record.token.user === name)
-          assert.deepEqual(new Set(records.all(name)), new Set(own))
-          assert.equal(records.count(name), own.length)
+          const own = bounds.all().filter((each) => each.user === name)
+          assert.deepEqual(new Set(bounds.all(name)), new Set(own))
+          assert.equal(bounds.count(name), own.length)
         }
       }),
     )

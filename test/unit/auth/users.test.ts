@@ -1,10 +1,8 @@
 /** Users: what rules make of them, and which changes are refused. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Access } from '../../../src/auth/access.ts'
 import type { AccessControl } from '../../../src/auth/access-control.ts'
-import { openDefault, readRules, rulesOf } from '../../../src/auth/user.ts'
-import { UserRecords } from '../../../src/auth/user-records.ts'
+import { openDefault, readRules, rulesOf, writeStored } from '../../../src/auth/user.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { FakeClock } from '../fake-clock.ts'
@@ -216,24 +214,22 @@ describe('Users', () => {
     assert.deepEqual([store.records.has('users/u1'), store.records.size], [false, 10_001])
   })
 
-  it('that were removed are forgotten with a record that had to go, and with no other that is gone', () => {
-    const records = new UserRecords(() => Date.now() * 1000)
-    const access = new Access('u', undefined, [])
+  it('that were removed are forgotten with a record that had to go, and with no other that is gone', async () => {
+    const store = new MemoryStore()
+    const { user, ...rest } = { user: openDefault, revision: 0, since: 0, change: '', removedMs: Date.now() }
     for (let revision = 1; revision <= 10_001; revision++) {
-      const stored = { revision, since: revision, change: '', removedMs: Date.now() }
-      records.set({
-        ...stored,
-        user: { ...openDefault, name: `u${revision}` },
-        version: 1n,
-        access,
-        sinceMonoUs: 0,
-      })
+      const key = `users/u${revision}`
+      const value = writeStored({ ...rest, user, revision, since: revision })
+      store.records.set(key, { key, value, version: 1n })
     }
-    const sizes = ['u10001', 'u1', 'u2'].map((name) => {
-      records.gone(name)
-      return records.size
+    const { users } = await openAccess(new MemoryEngine(store))
+    const other = new MemoryEngine(store)
+    const known = ['u10001', 'u1', 'u2'].map(async (name) => {
+      await other.remove(`users/${name}`, 1n)
+      await settled()
+      return users.revisionOf(name)
     })
-    assert.deepEqual(sizes, [10_001, 10_000, 10_000])
+    assert.deepEqual(await Promise.all(known), [10_001, 0, 2])
   })
 
   it('have patterns of 8192 bytes together', async () => {

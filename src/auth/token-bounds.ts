@@ -1,23 +1,14 @@
 /**
- * The records of tokens that a node has in memory: how many there are, and which go from the store.
+ * How many tokens there are, and whose records go from the store.
  *
  * Invariant
- *  1. `#recordsOf` has the same records by their users, and `#revoked` and `#revokedOf` count the revoked tokens among them: only
- *     `set` and `delete` change records.
+ *  1. `#tokensOf` has the same tokens by their users, and `#revoked` and `#revokedOf` count the revoked ones among them: only
+ *     `set` and `delete` change them.
  */
 import { FahaoError } from '../base/errors.ts'
-import type { Access } from './access.ts'
 import { type Ended, keptMs, surplus } from './retention.ts'
 import type { Token } from './token.ts'
 import type { Users } from './users.ts'
-
-/** A record. `base`: the permissions of the user from which `access` was made. */
-export type TokenRecord = {
-  readonly token: Token
-  readonly version: bigint
-  base?: Access
-  access?: Access
-}
 
 /** How many tokens there are at most, and as many records of tokens that have ended. */
 const tokensMax = 20_000
@@ -28,12 +19,12 @@ const shareOfRest = 20
 /** How long the record of an expired token stays, so that the reason of a refusal can be looked up. */
 const shownMs = 86_400_000
 
-/** The records by the ids of tokens. */
-export class TokenRecords {
+/** The tokens that a node knows. */
+export class TokenBounds {
   readonly #users: Pick<Users, 'hasEnded'>
   readonly #nowUs: () => number
-  readonly #records = new Map<string, TokenRecord>()
-  readonly #recordsOf = new Map<string, Map<string, TokenRecord>>()
+  readonly #tokens = new Map<string, Token>()
+  readonly #tokensOf = new Map<string, Map<string, Token>>()
   /** How many revoked tokens each user has, and all users together. */
   readonly #revokedOf = new Map<string, number>()
   #revoked = 0
@@ -48,56 +39,47 @@ export class TokenRecords {
     return Math.floor(this.#nowUs() / 1000)
   }
 
-  /** All records, or those of the tokens of a user. */
-  all(user?: string): TokenRecord[] {
-    return [...this.#tokensOf(user).values()]
+  /** All tokens, or those of a user. */
+  all(user?: string): Token[] {
+    return [...this.#of(user).values()]
   }
 
-  /** How many records there are, or how many of a user. */
+  /** How many tokens there are, or how many of a user. */
   count(user?: string): number {
-    return this.#tokensOf(user).size
+    return this.#of(user).size
   }
 
-  /** The record of the token with this id. */
-  get(id: string): TokenRecord | undefined {
-    return this.#records.get(id)
+  /** Adds a token that is not there. */
+  set(token: Token): void {
+    const { id, user } = token
+    const own = this.#tokensOf.get(user) ?? new Map<string, Token>()
+    this.#tokensOf.set(user, own.set(id, token))
+    this.#tokens.set(id, token)
+    this.#count(token, 1)
   }
 
-  /** Puts a record in the place of the one of its token. */
-  set(record: TokenRecord): void {
-    this.delete(record.token.id)
-    const { id, user } = record.token
-    const own = this.#recordsOf.get(user) ?? new Map<string, TokenRecord>()
-    this.#recordsOf.set(user, own.set(id, record))
-    this.#records.set(id, record)
-    this.#count(record, 1)
-  }
-
-  /** Forgets a record. */
+  /** Forgets a token. */
   delete(id: string): void {
-    const record = this.#records.get(id)
-    if (record === undefined) return
-    const { user } = record.token
-    const own = this.#recordsOf.get(user)
-    if (own?.delete(id) && own.size === 0) this.#recordsOf.delete(user)
-    this.#records.delete(id)
-    this.#count(record, -1)
+    const token = this.#tokens.get(id)
+    if (token === undefined) return
+    const own = this.#tokensOf.get(token.user)
+    if (own?.delete(id) && own.size === 0) this.#tokensOf.delete(token.user)
+    this.#tokens.delete(id)
+    this.#count(token, -1)
   }
 
-  /** The record of this token is gone from the store: forgets it if it had to go. Any other was lost by the store. */
-  gone(id: string): void {
-    const token = this.#records.get(id)?.token
-    if (token === undefined) return
-    const revoked = token.revokedMs === undefined ? 0 : this.#revokedOf.get(token.user)!
+  /** Whether the record of a token had to go if it is gone from the store. Any other was lost by the store. */
+  hasToGo(token: Token): boolean {
+    const revoked = token.revokedMs === undefined ? 0 : (this.#revokedOf.get(token.user) ?? 0)
     const isBeyond = revoked > tokensOfUserMax || (revoked > 0 && this.#revoked > tokensMax)
-    if (isBeyond || this.#isExpired(token) || this.isOver(token)) this.delete(id)
+    return isBeyond || this.#isExpired(token) || this.isOver(token)
   }
 
   /** Throws LIMIT if the user may have no further token. */
   checkRoom(user: string): void {
     let total = 0
     let count = 0
-    for (const { token } of this.#records.values()) {
+    for (const token of this.#tokens.values()) {
       if (this.#endOf(token) !== undefined || this.isOver(token)) continue
       total++
       if (token.user === user) count++
@@ -111,19 +93,19 @@ export class TokenRecords {
     throw new FahaoError('LIMIT', `user '${user}' has ${count} tokens, and ${reason}; revoke some first`)
   }
 
-  /** The records that have to go from the store. */
-  surplus(): TokenRecord[] {
-    const over: TokenRecord[] = []
-    const ended: (TokenRecord & Ended)[] = []
-    for (const record of this.#records.values()) {
-      const endedMs = this.#endOf(record.token)
-      if (this.isOver(record.token)) over.push(record)
-      else if (endedMs !== undefined) ended.push({ ...record, endedMs })
+  /** The tokens whose records have to go from the store. */
+  surplus(): Token[] {
+    const over: Token[] = []
+    const ended: (Token & Ended)[] = []
+    for (const token of this.#tokens.values()) {
+      const endedMs = this.#endOf(token)
+      if (this.isOver(token)) over.push(token)
+      else if (endedMs !== undefined) ended.push({ ...token, endedMs })
     }
     const { nowMs } = this
-    const ofUsers = [...Map.groupBy(ended, ({ token }) => token.user).values()]
-    const going = new Set(ofUsers.flatMap((records) => surplus(records, tokensOfUserMax, nowMs)))
-    const rest = ended.filter((record) => !going.has(record))
+    const ofUsers = [...Map.groupBy(ended, ({ user }) => user).values()]
+    const going = new Set(ofUsers.flatMap((tokens) => surplus(tokens, tokensOfUserMax, nowMs)))
+    const rest = ended.filter((token) => !going.has(token))
     return [...over, ...going, ...surplus(rest, tokensMax, nowMs)]
   }
 
@@ -140,15 +122,15 @@ export class TokenRecords {
     return token.revokedMs ?? (this.#isExpired(token) ? token.expiresMs : undefined)
   }
 
-  #tokensOf(user: string | undefined): ReadonlyMap<string, TokenRecord> {
-    return user === undefined ? this.#records : (this.#recordsOf.get(user) ?? new Map())
+  #of(user: string | undefined): ReadonlyMap<string, Token> {
+    return user === undefined ? this.#tokens : (this.#tokensOf.get(user) ?? new Map())
   }
 
   #isExpired({ expiresMs }: Token): boolean {
     return expiresMs !== undefined && expiresMs <= this.nowMs
   }
 
-  #count({ token: { user, revokedMs } }: TokenRecord, by: 1 | -1): void {
+  #count({ user, revokedMs }: Token, by: 1 | -1): void {
     if (revokedMs === undefined) return
     const count = (this.#revokedOf.get(user) ?? 0) + by
     if (count === 0) this.#revokedOf.delete(user)
