@@ -30,10 +30,10 @@
 import { createHmac } from 'node:crypto'
 import { networkOf, networksOf } from '../base/address.ts'
 import { type Clock, secretBytes } from '../base/clock.ts'
+import { LruMap } from '../base/lru-map.ts'
 import { type Bucket, FailureLimits, longestWaitMs } from './failure-limits.ts'
-import { Newest } from './newest.ts'
+import { LoginAddresses } from './login-addresses.ts'
 import { digestOf, type Passwords } from './passwords.ts'
-import { Places } from './places.ts'
 
 /** One attempt. */
 export type Attempt = {
@@ -74,8 +74,8 @@ export class Logins {
   readonly #ofUser: FailureLimits
   readonly #key = secretBytes(32)
   /** The stored hash that a password fits, by the HMAC of user and digest. */
-  readonly #remembered = new Newest<string>(rememberedMax)
-  readonly #places = new Places()
+  readonly #remembered = new LruMap<string>(rememberedMax)
+  readonly #addresses = new LoginAddresses()
   readonly #pending = new Map<string, Pending>()
 
   constructor(passwords: Passwords, clock: Clock) {
@@ -89,7 +89,7 @@ export class Logins {
   get sizes() {
     return {
       remembered: this.#remembered.size,
-      places: this.#places.size,
+      places: this.#addresses.size,
       limitedAddresses: this.#ofAddress.size,
       limitedUsers: this.#ofUser.size,
       pending: this.#pending.size,
@@ -110,7 +110,7 @@ export class Logins {
     const result = await pending.outcome
     // A limit of the other attempt's address is none of this one's.
     if (result.outcome === 'limited') return this.#check(attempt, asked, hashes)
-    if (result.outcome === 'ok') this.#places.add(asked.user, asked.network)
+    if (result.outcome === 'ok') this.#addresses.add(asked.user, asked.network)
     return result
   }
 
@@ -134,7 +134,7 @@ export class Logins {
 
   async #check(attempt: Attempt, asked: Asked, hashes: readonly string[]): Promise<Outcome> {
     const { digest, user, credential, network } = asked
-    const isFavoured = this.#places.has(user, network)
+    const isFavoured = this.#addresses.has(user, network)
     const buckets = this.#bucketsOf(asked, isFavoured)
     let retryAfterMs = longestWaitMs(buckets)
     if (retryAfterMs > 0) return { outcome: 'limited', retryAfterMs }
@@ -165,7 +165,7 @@ export class Logins {
   /** Whether the user has this hash now; if so, notes the address. */
   #admit({ hashes }: Attempt, { user, network }: Asked, fitting: string): boolean {
     if (!hashes()?.includes(fitting)) return false
-    this.#places.add(user, network)
+    this.#addresses.add(user, network)
     return true
   }
 

@@ -11,10 +11,10 @@
  *  4. Memory is bounded, and only right tokens can evict: 10,000 networks, and 10,000 tokens with their network.
  */
 import { type Bucket, FailureLimits, longestWaitMs } from '../../auth/failure-limits.ts'
-import { Newest } from '../../auth/newest.ts'
 import { networkOf, networksOf } from '../../base/address.ts'
 import type { Clock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
+import { LruMap } from '../../base/lru-map.ts'
 
 const [networkBurst, wideBurst, newBurst, refillMs] = [10, 50, 100, 1000]
 const rememberedMax = 10_000
@@ -26,8 +26,8 @@ export class TokenGuesses {
   readonly #ofNetwork: FailureLimits
   readonly #ofNewWithin: FailureLimits
   readonly #ofNewNetworks: FailureLimits
-  readonly #networks = new Newest<true>(rememberedMax)
-  readonly #tokens = new Newest<true>(rememberedMax)
+  readonly #networks = new LruMap<true>(rememberedMax)
+  readonly #tokens = new LruMap<true>(rememberedMax)
 
   constructor(clock: Clock) {
     this.#ofNetwork = new FailureLimits(clock, networkBurst, refillMs)

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { FailureLimits } from '../../../src/auth/failure-limits.ts'
-import { Newest } from '../../../src/auth/newest.ts'
-import { Places } from '../../../src/auth/places.ts'
+import { LoginAddresses } from '../../../src/auth/login-addresses.ts'
+import { LruMap } from '../../../src/base/lru-map.ts'
 import { FakeClock } from '../fake-clock.ts'
 
 const keysMax = 10_000
@@ -63,41 +63,43 @@ describe('a limit of failures', () => {
   })
 })
 
-describe('a map of the newest', () => {
+describe('an LRU map', () => {
   it('forgets what was used least recently', () => {
-    const newest = new Newest<number>(3)
-    for (const [value, key] of ['a', 'b', 'c'].entries()) newest.set(key, value)
-    newest.get('a')
-    newest.set('d', 3)
+    const map = new LruMap<number>(3)
+    for (const [value, key] of ['a', 'b', 'c'].entries()) map.set(key, value)
+    map.get('a')
+    map.set('d', 3)
     assert.deepEqual(
-      ['a', 'b', 'c', 'd'].map((key) => newest.get(key)),
+      ['a', 'b', 'c', 'd'].map((key) => map.get(key)),
       [0, undefined, 2, 3],
     )
-    newest.delete('a')
-    assert.deepEqual([newest.get('a'), newest.size], [undefined, 2])
+    map.delete('a')
+    assert.deepEqual([map.get('a'), map.size], [undefined, 2])
   })
 })
 
 describe('the addresses of users', () => {
   it('are the newest sixteen of each', () => {
-    const places = new Places()
-    places.add('bob', 'home')
+    const addresses = new LoginAddresses()
+    addresses.add('bob', 'home')
     for (let n = 0; n < 20; n++) {
-      places.add('alice', `${n}`)
-      places.add('alice', 'home')
+      addresses.add('alice', `${n}`)
+      addresses.add('alice', 'home')
     }
-    assert.ok(places.has('alice', 'home') && places.has('alice', '19') && places.has('alice', '5'))
-    assert.ok(!places.has('alice', '4'))
-    assert.ok(places.has('bob', 'home'))
-    assert.equal(places.size, 17)
+    assert.ok(addresses.has('alice', 'home') && addresses.has('alice', '19') && addresses.has('alice', '5'))
+    assert.ok(!addresses.has('alice', '4'))
+    assert.ok(addresses.has('bob', 'home'))
+    assert.equal(addresses.size, 17)
   })
 
   it('are those of the newest ten thousand users', () => {
-    const places = new Places()
-    for (let n = 0; n < 10_000; n++) places.add(`user ${n}`, 'home')
-    places.add('user 0', 'work')
-    places.add('one more', 'home')
-    assert.ok(places.has('user 0', 'home') && places.has('user 0', 'work') && !places.has('user 1', 'home'))
-    assert.equal(places.size, 10_001)
+    const addresses = new LoginAddresses()
+    for (let n = 0; n < 10_000; n++) addresses.add(`user ${n}`, 'home')
+    addresses.add('user 0', 'work')
+    addresses.add('one more', 'home')
+    assert.ok(
+      addresses.has('user 0', 'home') && addresses.has('user 0', 'work') && !addresses.has('user 1', 'home'),
+    )
+    assert.equal(addresses.size, 10_001)
   })
 })

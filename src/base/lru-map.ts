@@ -1,5 +1,5 @@
 /** A map of bounded size, which forgets the entry that was used least recently. */
-export class Newest<Value> {
+export class LruMap<Value> {
   readonly #sizeMax: number
   readonly #entries = new Map<string, Value>()
 

@@ -2,15 +2,15 @@
  * The addresses from which users have logged in.
  *
  * Invariants
- *  1. At most `placesMax` addresses of each of `usersMax` users are kept, those of the newest logins. A user's logins
- *     remove no address of other users until so many users have logged in.
+ *  1. At most `addressesMax` addresses of each of `usersMax` users are kept, those of the newest logins. A user's logins
+ *     remove no address of other users until `usersMax` users have logged in.
  *  2. `has` changes nothing, and takes the same time for every user.
  */
 const usersMax = 10_000
-const placesMax = 16
+const addressesMax = 16
 
 /** Pairs of a user and an address. */
-export class Places {
+export class LoginAddresses {
   readonly #pairs = new Set<string>()
   /** The addresses of each user; the newest user and address last. */
   readonly #ofUser = new Map<string, string[]>()
@@ -27,15 +27,15 @@ export class Places {
 
   /** The user has logged in from this address. */
   add(user: string, address: string): void {
-    const places = (this.#ofUser.get(user) ?? []).filter((place) => place !== address)
-    places.push(address)
+    const addresses = (this.#ofUser.get(user) ?? []).filter((other) => other !== address)
+    addresses.push(address)
     this.#pairs.add(`${user} ${address}`)
-    if (places.length > placesMax) this.#pairs.delete(`${user} ${places.shift()}`)
+    if (addresses.length > addressesMax) this.#pairs.delete(`${user} ${addresses.shift()}`)
     this.#ofUser.delete(user)
-    this.#ofUser.set(user, places)
+    this.#ofUser.set(user, addresses)
     if (this.#ofUser.size <= usersMax) return
     const [oldest] = this.#ofUser.keys()
-    for (const place of this.#ofUser.get(oldest!)!) this.#pairs.delete(`${oldest} ${place}`)
+    for (const each of this.#ofUser.get(oldest!)!) this.#pairs.delete(`${oldest} ${each}`)
     this.#ofUser.delete(oldest!)
   }
 }
