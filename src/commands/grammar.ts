@@ -5,7 +5,7 @@
 import { FahaoError } from '../base/errors.ts'
 import { type Argument, mostOf } from '../operations/argument.ts'
 import type { Limits } from '../operations/context.ts'
-import type { Operation } from '../operations/operation.ts'
+import { notesOf, type Operation } from '../operations/operation.ts'
 import { type Arguments, givenTwice, notInteger, syntaxError } from './arguments.ts'
 import { type ArgumentDoc, type Command, MapReply, ok, type Reply } from './command.ts'
 import { checkedCount } from './drawing.ts'
@@ -17,7 +17,8 @@ export function commandsOf(operations: readonly Operation[]): Command[] {
 
 /** The command of an operation, or the subcommand. */
 export function commandOf(operation: Operation): Command {
-  const { name, permission, effect, anyNode, change, summary, reply, notes } = operation
+  const { name, permission, effect, anyNode, change, summary, reply } = operation
+  const notes = notesOf(operation, (_, { word }) => wordsOf(word)[0] ?? word, 'nil')
   const documented = Object.values(operation.args).map(argumentDoc)
   const words = documented.map(({ optional, token, type }) =>
     optional ? 0 : token === undefined || type === 'pure-token' ? 1 : 2,

@@ -118,14 +118,12 @@ const lease = operation({
   reply:
     'A map: kind, incarnation, definition (JSON), nowUs, drawnMax, lease; of a `snowflake` also worker, fromUs, untilUs; of a `segment` ranges, ttlMs, key. Times in Unix µs.',
   notes:
-    'Any node answers. Of a `snowflake`: a worker id; the caller may stamp ids in whole units of time within `[fromUs, untilUs)`, and nothing else decides, no clock either. TTL, 1,000 to 900,000 ms (default 60,000), is the length of the span; HOLDER is a name for lists, at most 128 bytes without control and format characters (default: the address of the client). Of a `segment`: `ranges`, an array of `[start, end)` of raw values of its counter, with COUNT ids in all (default 1,000; fewer where its space ends). A raw value that is ≡ offset (mod increment) is an id; of a scrambled generator it becomes one by the permutation of `[0, max]` with `key`, in hexadecimal digits, by which ids can be unscrambled too; of a shuffled one, the caller chooses the order. The caller drops what is left `ttlMs` after it sent the request (TTL: 1,000 to 86,400,000 ms, default 600,000), so that a drop or an alteration reaches it. Of a `sequence` and a `timestamp` nothing is leased: `lease` is nil, and the caller asks for each id; so it is with a scrambled generator, unless the user has the permission `lease|scrambled`, and with a `snowflake` whose units of time are longer than 30 s, or in a namespace with LEASES 0, or with RATE or DAILY and no LEASES. `EXHAUSTED` says when a worker id is free again, or that the space of the segment is used up. DRAWN, here and with a renewal or a return: how many ids of the generator the caller has issued since it last reported; figures and metrics show them. A reply has `drawnMax`, the most ids of one report.',
+    'Any node answers. Of a `snowflake`: a worker id; the caller may stamp ids in whole units of time within `[fromUs, untilUs)`, and nothing else decides, no clock either. {ttl}, 1,000 to 900,000 ms (default 60,000), is the length of the span; {holder} is a name for lists, at most 128 bytes without control and format characters (default: the address of the client). Of a `segment`: `ranges`, an array of `[start, end)` of raw values of its counter, with {count} ids in all (default 1,000; fewer where its space ends). A raw value that is ≡ offset (mod increment) is an id; of a scrambled generator it becomes one by the permutation of `[0, max]` with `key`, in hexadecimal digits, by which ids can be unscrambled too; of a shuffled one, the caller chooses the order. The caller drops what is left `ttlMs` after it sent the request ({ttl}: 1,000 to 86,400,000 ms, default 600,000), so that a drop or an alteration reaches it. Of a `sequence` and a `timestamp` nothing is leased: `lease` is {nil}, and the caller asks for each id; so it is with a scrambled generator, unless the user has the permission `lease|scrambled`, and with a `snowflake` whose units of time are longer than 30 s, or in a namespace with LEASES 0, or with RATE or DAILY and no LEASES. `EXHAUSTED` says when a worker id is free again, or that the space of the segment is used up. {drawn}, here and with a renewal or a return: how many ids of the generator the caller has issued since it last reported; figures and metrics show them. A reply has `drawnMax`, the most ids of one report.',
   http: {
     id: 'lease',
     method: 'POST',
     path,
     tag: 'ids',
-    notes:
-      'Any node answers. Of a snowflake: a worker id, and the span of time in which the caller may stamp ids in whole units of time. Of a segment: ranges of raw values. Of a strict kind nothing is leased: `lease` is null, as it is of a scrambled generator unless the user has the permission `lease|scrambled`, and of a snowflake with units of time of more than 30 s, or in a namespace with LEASES 0, or with RATE or DAILY and no LEASES.',
     answer: ['The lease.', leaseShape],
     errors: leaseErrors,
     example: { name: 'event', query: 'ttl=60s&holder=mail' },
@@ -168,14 +166,12 @@ const renew = operation({
   },
   reply: 'A map as `ID.LEASE` replies it.',
   notes:
-    'UNTIL is the `untilUs` of the last reply for this lease. If the span ends at another moment, another process has renewed it (a copy of the memory of its holder), or a reply was lost: `NOLEASE`, and nothing is changed. The generator may be another `snowflake` than that of `ID.LEASE`: one lease serves all whose layouts have room for the worker id (`WORKERID` elsewhere; `WRONGTYPE` where nothing is leased). A reply permits time for the generator that it was asked for, and for no other.',
+    '{until} is the `untilUs` of the last reply for this lease. If the span ends at another moment, another process has renewed it (a copy of the memory of its holder), or a reply was lost: `NOLEASE`, and nothing is changed. The generator may be another `snowflake` than that of `ID.LEASE`: one lease serves all whose layouts have room for the worker id (`WORKERID` elsewhere; `WRONGTYPE` where nothing is leased). A reply permits time for the generator that it was asked for, and for no other.',
   http: {
     id: 'renewLease',
     method: 'PATCH',
     path: leasePath,
     tag: 'ids',
-    notes:
-      '`until` is the `untilUs` of the last answer for this lease; where the span ends at another moment, NOLEASE. An answer permits time for the generator in the path, and for no other.',
     answer: ['The lease.', leaseShape],
     errors: [...leaseErrors, 'NOLEASE', 'WORKERID'],
     example: { name: 'event', query: 'until=1793491220000000&ttl=60s' },
@@ -204,15 +200,12 @@ const giveBack = operation({
   reply:
     '1, or 0 if it stays unused: a worker id then rests until its span has passed, and raw values are a gap.',
   notes:
-    'FROM is the first unused moment of a worker lease, in Unix µs, for all generators that it served; of a range, its first unused raw value. UNTIL is the `untilUs` of the last reply for a worker lease, which needs it: if the span ends at another moment, another process has renewed it (a copy of the memory of its holder), or a reply was lost; the reply is 0, and nothing is changed. A range has no UNTIL. It goes back if all that was reserved of its generator after it has gone back as a whole, and if the node that is asked has leased it; so return the newest range first. What does not go back is a gap, and counts as given back all the same. A range ends at FROM then, and may be returned again from a lower value on. The caller has stopped before it sends this, and does not go on whatever the reply. A caller that may be a copy, or may have been copied, returns nothing. May be repeated.',
+    '{from} is the first unused moment of a worker lease, in Unix µs, for all generators that it served; of a range, its first unused raw value. {until} is the `untilUs` of the last reply for a worker lease, which needs it: if the span ends at another moment, another process has renewed it (a copy of the memory of its holder), or a reply was lost; it stays unused, and nothing is changed. A range has no {until}. It goes back if all that was reserved of its generator after it has gone back as a whole, and if the node that is asked has leased it; so return the newest range first. What does not go back is a gap, and counts as given back all the same. A range ends at {from} then, and may be returned again from a lower value on. The caller has stopped before it sends this, and does not go on whatever the reply. A caller that may be a copy, or may have been copied, returns nothing. May be repeated.',
   http: {
     id: 'returnLease',
     method: 'DELETE',
     path: leasePath,
     tag: 'ids',
-    summary: 'Gives back what a caller has not used of a lease, and does not use any more.',
-    notes:
-      'A worker lease needs `until`, the `untilUs` of the last answer for it: where the span ends at another moment, nothing is changed. A range has no `until`.',
     answer: ['Whether it was given back.', returnedShape],
     errors: writeErrors,
     example: { name: 'event', query: 'from=1793491200000000&until=1793491220000000' },
@@ -238,14 +231,12 @@ const list = operation({
   },
   reply:
     'An array of maps: worker, by (`node` or `caller`), holder, generator, user, fromUs, untilUs, state (`held` or `resting`). Times in Unix µs; nil where a node has none.',
-  notes: `In ascending order of worker ids. For the next page, give the last worker id as AFTER; a page with fewer than COUNT (default and maximum ${listedMax}) is the last. MATCH: only leases for generators whose names match. Leases for generators that the user may not name are left out, and those of nodes too, unless it may name every generator. Plain worker ids are not listed: ID.WORKER LIST has those of a pool.`,
+  notes: `In ascending order of worker ids. For the next page, give the last worker id as {after}; a page with fewer than {limit} (default and maximum ${listedMax}) is the last. {match}: only leases for generators whose names match. Leases for generators that the user may not name are left out, and those of nodes too, unless it may name every generator. Plain worker ids are not listed: ID.WORKER LIST and \`GET /v1/pools/{pool}/workers\` have those of a pool.`,
   http: {
     id: 'listLeases',
     method: 'GET',
     path: '/v1/leases',
     tag: 'ids',
-    notes:
-      'Leases for generators that the user may not name are left out, and those of nodes too, unless it may name every generator. With `match` only leases for generators whose names match. Plain worker ids are not listed: `GET /v1/pools/{pool}/workers` has those of a pool.',
     answer: ['The worker ids in ascending order.', listShape],
     errors: ['ERR', 'UNAVAILABLE', 'SHUTDOWN'],
     example: { query: 'match=ev*' },

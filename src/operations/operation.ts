@@ -6,7 +6,7 @@
 import type { z } from 'zod'
 import type { ChangeEvent } from '../audit/audit-entry.ts'
 import type { ErrorCode } from '../base/errors.ts'
-import type { Arguments, ValuesOf } from './argument.ts'
+import type { Argument, Arguments, ValuesOf } from './argument.ts'
 import type { OperationContext } from './context.ts'
 
 /** How HTTP serves an operation. */
@@ -17,10 +17,6 @@ export type HttpForm = {
   /** Its parameters, `{name}`, are the arguments without a token. */
   readonly path: string
   readonly tag: 'ids' | 'generators' | 'workers' | 'namespaces' | 'users' | 'cluster' | 'engine' | 'server'
-  /** If it is not that of the record. */
-  readonly summary?: string
-  /** Details. */
-  readonly notes?: string
   /** The body, whose members are the arguments with a token; absent: they stand in the query. */
   readonly body?: z.ZodType
   /** The answer in JSON: what it is, and its shape. Without a shape the answer has no body. */
@@ -48,7 +44,7 @@ export type Operation<Args extends Arguments = Arguments, Answer = unknown> = {
   readonly args: Args
   /** The form of Redis's reply, for the reference page. */
   readonly reply: string
-  /** Longer text for the reference page of the commands. */
+  /** Details. `{count}` is the argument of this name, and `{nil}` nothing, as each transport writes them: see `notesOf`. */
   readonly notes?: string
   /** Redis's error for a token that is none of its arguments. Default: a syntax error. */
   readonly unknown?: string
@@ -67,4 +63,16 @@ export function operation<Args extends Arguments, Answer>(
   record: Operation<Args, Answer>,
 ): Operation<Args, Answer> {
   return record
+}
+
+/** The notes as a transport writes the names of arguments, and nothing. */
+export function notesOf(
+  { notes, args }: Operation,
+  spell: (name: string, argument: Argument) => string,
+  nil: string,
+): string | undefined {
+  return notes?.replaceAll(/\{(\w+)\}/g, (whole, name) => {
+    const argument = args[name]
+    return argument === undefined ? (name === 'nil' ? nil : whole) : spell(name, argument)
+  })
 }

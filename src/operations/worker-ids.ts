@@ -92,15 +92,12 @@ const claim = operation({
     stable: flag('STABLE', 'keeps the id for this owner after the lease'),
   },
   notes:
-    'The holder may use the id for ttlMs from when it SENT the request, and longer if it renews. OWNER names the holder, in 1 to 256 bytes without control and format characters: a repeated claim, also on another node, gets the same id with a new lease, and ends the lease before. Ids are below SIZE (default 1024, at most 65536). TTL: default 60000, 1000 to 366 days. REST: for how long the id goes to no other owner after the lease (default: TTL). STABLE: the id is kept for this owner until it claims without STABLE. `EXHAUSTED` if no id is free; the message says when one is. A pool exists once an id of it was claimed.',
+    'The holder may use the id for ttlMs from when it SENT the request, and longer if it renews. {owner} names the holder, in 1 to 256 bytes without control and format characters: a repeated claim, also on another node, gets the same id with a new lease, and ends the lease before. Ids are below {size} (default 1024, at most 65536). {ttl}: default 60000, 1000 to 366 days. {rest}: for how long the id goes to no other owner after the lease (default: {ttl}). {stable}: the id is kept for this owner until it claims without {stable}. `EXHAUSTED` if no id is free; the message says when one is. A pool exists once an id of it was claimed.',
   http: {
     id: 'claimWorker',
     method: 'POST',
     path,
     tag: 'workers',
-    summary: 'Claims the lowest free plain worker id of a pool.',
-    notes:
-      'The same owner, on any node, gets the same id under a new lease. EXHAUSTED says when one is free.',
     answer: ['The lease.', leaseShape],
     errors: [...errors, 'EXHAUSTED', 'BUSY', 'LIMIT'],
     example: { name: 'payments', query: 'owner=host-1&ttl=60s' },
@@ -122,13 +119,12 @@ const renew = operation({
     seen,
   },
   notes:
-    'To now and TTL, by default as long as before; never shortens it. SEEN: the newest time that the holder has used, in Unix ms of its own clock, at most a day ahead of the clock of the service. `NOLEASE`: the id is not the holder’s any more.',
+    'To now and {ttl}, by default as long as before; never shortens it. {seen}: the newest time that the holder has used, in Unix ms of its own clock, at most a day ahead of the clock of the service. `NOLEASE`: the id is not the holder’s any more.',
   http: {
     id: 'renewWorker',
     method: 'PATCH',
     path: leasePath,
     tag: 'workers',
-    summary: 'Extends the lease of a plain worker id; never shortens it.',
     answer: ['The lease.', leaseShape],
     errors: [...errors, 'NOLEASE', 'LIMIT'],
     example: { name: 'payments', query: 'ttl=60s' },
@@ -166,13 +162,12 @@ const list = operation({
   args: { pool, ...pageArgs },
   reply:
     'An array of maps in the order of the ids: worker, state, owner, user, sinceUs, untilUs, stable (1 or 0), lastSeenMs.',
-  notes: `\`held\`: under a lease; \`resting\`: no owner but its own gets it yet; \`kept\`: only its own owner ever does (STABLE); \`free\`. An id that has been free for a day may be missing. For the next page, give the last worker id as AFTER; a page with fewer than COUNT (default and maximum ${listedMax}) is the last.`,
+  notes: `\`held\`: under a lease; \`resting\`: no owner but its own gets it yet; \`kept\`: only its own owner ever does (STABLE); \`free\`. An id that has been free for a day may be missing. For the next page, give the last worker id as {after}; a page with fewer than {limit} (default and maximum ${listedMax}) is the last.`,
   http: {
     id: 'listWorkers',
     method: 'GET',
     path,
     tag: 'workers',
-    summary: 'Lists the plain worker ids of a pool that were ever claimed.',
     answer: ['The ids in ascending order.', listShape],
     errors: ['ERR', 'UNAVAILABLE', 'SHUTDOWN'],
     example: { name: 'payments' },

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { MeteredCatalogue } from '../../catalogue/metered-catalogue.ts'
 import type { OperationContext } from '../../operations/context.ts'
-import type { Operation } from '../../operations/operation.ts'
+import { notesOf, type Operation } from '../../operations/operation.ts'
 import { clientAddress } from '../caller.ts'
 import type { IssuingNode } from '../issuing-node.ts'
 import { jsonAnswer, type Operation as Route, readBody, readQuery, refuseBody } from '../operation.ts'
@@ -20,6 +20,7 @@ function routeOf(operation: Operation, node: Served): Route {
   const { name, summary, change, args, http } = operation
   const { answer, none, body, ...form } = http
   const [described, shape] = answer
+  const notes = notesOf(operation, (argument) => `\`${argument}\``, 'null')
   const inPath = [...http.path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter!)
   const inQuery =
     body === undefined ? Object.entries(args).filter(([argument]) => !inPath.includes(argument)) : []
@@ -29,6 +30,7 @@ function routeOf(operation: Operation, node: Served): Route {
   return {
     command: name,
     summary,
+    ...(notes !== undefined && { notes }),
     ...form,
     ...(inQuery.length > 0 && { query }),
     ...(body && { body }),
