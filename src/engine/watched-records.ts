@@ -180,6 +180,7 @@ export class WatchedRecords<Value> {
   /** Ends the watch. */
   close(): void {
     this.#watch?.close()
+    this.#watch = undefined
   }
 
   /** Takes what the store has of a name, or writes what it has lost. Resolves to whether it was written. */
