@@ -1,4 +1,5 @@
 /** What the caller of a request may do: the commands of its user, and the generators that it may name. */
+import { FahaoError } from '../base/errors.ts'
 import { globMatcher, matchWork } from '../base/glob.ts'
 import type { Subjects } from './command-rules.ts'
 import { commonRanges, type NameRange, rangesOf } from './name-ranges.ts'
@@ -113,3 +114,17 @@ export const unauthenticated = new Access('', new Set(), [])
 
 /** The permissions where there are no users: everything. */
 export const everything = new Access('default', undefined, ['*'])
+
+/** Throws NOPERM in Redis's words, and the rule that is missing, unless the caller may run the command with the generator. */
+export function demandPermission(caller: Access, command: string, generator?: string): void {
+  const isAllowed = caller.allows(command)
+  if (isAllowed && (generator === undefined || caller.reaches(generator))) return
+  const [reason, rule] = isAllowed
+    ? ['No permissions to access a key', `~${generator}`]
+    : [`User ${caller.user} has no permissions to run the '${command}' command`, `+${command}`]
+  const remedy =
+    caller.token === undefined
+      ? `an administrator can permit it to ${caller.user} by the rule ${rule}`
+      : `the rules of the token and those of its user must both permit it: ${rule}`
+  throw new FahaoError('NOPERM', `${reason}; ${remedy}`)
+}

@@ -1,5 +1,5 @@
 /** The status of a cluster as text: a summary, the nodes, and a line for each problem. */
-import type { ClusterAnswer } from '../http/native/cluster.ts'
+import type { ClusterAnswer } from '../operations/cluster.ts'
 import { bold, table } from './terminal.ts'
 
 type ShardAnswer = ClusterAnswer['shards'][number]

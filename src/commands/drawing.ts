@@ -1,8 +1,6 @@
 /** How commands open a generator and draw ids from it. An id that the client may round is refused before it is drawn. */
 import { FahaoError, hasCode } from '../base/errors.ts'
-import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
-import { type Definition, isCounter, layoutOf } from '../catalogue/definition.ts'
-import { batchMax } from '../ids/clock-buffer.ts'
+import type { Generator } from '../catalogue/catalogue.ts'
 import { Run } from '../ids/run.ts'
 import type { Arguments } from './arguments.ts'
 import type { CommandContext } from './context.ts'
@@ -20,14 +18,6 @@ export const readExactlyMax = 2n ** 53n - 65n
  */
 export function drawsAtOnce({ catalogue }: CommandContext, args: Arguments): boolean {
   return catalogue.find(args.text(0)) !== undefined
-}
-
-/** Opens an existing generator: NOGENERATOR instead of an auto-create. */
-export async function existing(catalogue: Catalogue, name: string): Promise<Generator> {
-  const inUse = catalogue.find(name)
-  if (inUse !== undefined) return inUse
-  await catalogue.info(name)
-  return catalogue.open(name)
 }
 
 /** Draws one id. Waits only if the buffer of the generator is empty. */
@@ -59,46 +49,9 @@ export async function drawIntegers(
   }
 }
 
-/** What `runsMax` has computed. */
-const runsMaxOf = new WeakMap<Definition, number>()
-
-/**
- * Refuses a number of ids as runs: WRONGTYPE where the ids are in no order, with `instead` to point elsewhere; LIMIT where
- * the clock can never give so many at once.
- */
-export function checkRuns({ name, definition }: Generator, count: number, instead: string): void {
-  if (definition.within === 'shuffled' || definition.scramble === true) {
-    throw new FahaoError('WRONGTYPE', `'${name}' does not issue its ids in order; ${instead}`)
-  }
-  if (isCounter(definition.kind) || count === 1) return
-  const max = runsMax(definition)
-  if (count <= max) return
-  throw new FahaoError(
-    'LIMIT',
-    `${count} ids are above the limit of ${max} at once that the clock of '${name}' allows; ask for fewer at a time, or raise borrowMax`,
-  )
-}
-
-function runsMax(definition: Definition): number {
-  const known = runsMaxOf.get(definition)
-  if (known !== undefined) return known
-  const max = batchMax(layoutOf(definition), definition.borrowMax! * 1000)
-  runsMaxOf.set(definition, max)
-  return max
-}
-
 function rounded({ name }: Generator): FahaoError {
   return new FahaoError(
     'UNSAFE',
     `'${name}' issues ids past 2^53-1, and this client has not shown that it reads such integers exactly; use ID.NEXT ${name}, which replies a string, or send CLIENT SETINFO LIB-NAME with the name of your library, or see rounding-guard in the server documentation`,
   )
-}
-
-/** A number of ids, 1 to `max`. */
-export function checkedCount(value: bigint, max: number | bigint, what: string): number {
-  if (value < 1n) throw new FahaoError('ERR', `${what} must be at least 1`)
-  if (value > max) {
-    throw new FahaoError('LIMIT', `${what} ${value} is above the limit of ${max}; ask for fewer at a time`)
-  }
-  return Number(value)
 }

@@ -5,10 +5,10 @@
 import { FahaoError } from '../base/errors.ts'
 import { type Argument, mostOf } from '../operations/argument.ts'
 import type { Limits } from '../operations/context.ts'
+import { checkedCount } from '../operations/drawing.ts'
 import { notesOf, type Operation } from '../operations/operation.ts'
 import { type Arguments, givenTwice, notInteger, syntaxError } from './arguments.ts'
 import { type ArgumentDoc, type Command, MapReply, ok, type Reply } from './command.ts'
-import { checkedCount } from './drawing.ts'
 
 /** The commands of these operations. */
 export function commandsOf(operations: readonly Operation[]): Command[] {

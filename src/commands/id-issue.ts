@@ -6,10 +6,11 @@ import { decode } from '../ids/encoding.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import { mergedRuns, Run, rangesOf } from '../ids/run.ts'
+import { checkedCount, checkRuns, existing } from '../operations/drawing.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, IssuedRuns, IssuedTexts, MapReply, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
-import { checkedCount, checkRuns, drawOne, drawsAtOnce, existing } from './drawing.ts'
+import { drawOne, drawsAtOnce } from './drawing.ts'
 import { demandNameRecorded } from './recording.ts'
 
 const name = { name: 'name', type: 'key' } as const

@@ -4,11 +4,11 @@ import type { GeneratorInfo } from '../catalogue/catalogue.ts'
 import { definitionText } from '../catalogue/definition.ts'
 import { type GeneratorInput, optionName, optionNames } from '../catalogue/options.ts'
 import { kinds } from '../issuing/issuer.ts'
+import { checkedCount } from '../operations/drawing.ts'
+import { describedGenerator } from '../operations/generator-info.ts'
 import { type Arguments, givenTwice, syntaxError } from './arguments.ts'
 import { type Command, MapReply, ok, oneOf, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
-import { checkedCount } from './drawing.ts'
-import { describedGenerator } from './generator-info.ts'
 import { everyGenerator } from './walk.ts'
 
 const name = { name: 'name', type: 'key' } as const

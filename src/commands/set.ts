@@ -3,10 +3,10 @@ import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
 import { refuseJump } from '../catalogue/floor.ts'
 import { max63 } from '../ids/limits.ts'
+import { existing } from '../operations/drawing.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, ok, oneOf, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
-import { existing } from './drawing.ts'
 
 const key = { name: 'key', type: 'key' } as const
 const value = { name: 'value', type: 'integer' } as const

@@ -4,10 +4,11 @@
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
+import { checkedCount } from '../operations/drawing.ts'
 import type { Arguments } from './arguments.ts'
 import { type Command, type DirectIssuer, Issued, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
-import { checkedCount, drawIntegers, drawsAtOnce } from './drawing.ts'
+import { drawIntegers, drawsAtOnce } from './drawing.ts'
 import { namesInTurns } from './walk.ts'
 
 const key = { name: 'key', type: 'key' } as const

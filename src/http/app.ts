@@ -12,33 +12,33 @@ import type { MetricSet } from '../node/metric-set.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { createServer, METHODS } from '../node/plain-http.ts'
 import type { TransportSources } from '../node/transport-metrics.ts'
+import { advanceOperation } from '../operations/advance.ts'
+import { auditOperation } from '../operations/audit.ts'
+import { clusterOperations } from '../operations/cluster.ts'
+import { decodeOperation } from '../operations/decode.ts'
 import { leaseOperations } from '../operations/leases.ts'
 import { namespaceOperations } from '../operations/namespaces.ts'
+import { tokenOperations } from '../operations/tokens.ts'
+import { userOperations } from '../operations/users.ts'
 import { workerOperations } from '../operations/worker-ids.ts'
+import { type ApiRoute, nameOf, poolOf, refuseParameters } from './api-route.ts'
 import { Backlog, type BacklogLimits } from './backlog.ts'
 import { awaitIgnoredBodies, readJsonOnly } from './bodies.ts'
 import { makeGuard } from './browser-safety.ts'
 import { checkCallers } from './caller.ts'
 import { shortChunksRefusal } from './chunks.ts'
 import { answerFailuresAsSpring, mountCompatApis, mountForNodes } from './compat/mount.ts'
-import { docsOperation } from './console/docs-page.ts'
-import { landingOperation } from './console/landing.ts'
+import { docsRoute } from './console/docs-page.ts'
+import { landingRoute } from './console/landing.ts'
 import { allowOrigins } from './cors.ts'
 import { answerFailures, type HttpLog, sendProblem } from './failures.ts'
 import { forwardRequests } from './forward.ts'
-import { advanceOperation } from './native/advance.ts'
-import { auditOperation } from './native/audit.ts'
-import { clusterOperations } from './native/cluster.ts'
-import { decodeOperation } from './native/decode.ts'
-import { generatorOperations } from './native/generators.ts'
-import { nextOperation, rangeOperation, runsOperation } from './native/issue.ts'
+import { generatorRoutes } from './native/generators.ts'
+import { nextRoute, rangeRoute, runsRoute } from './native/issue.ts'
 import { routesOf } from './native/route.ts'
-import { tokenOperations } from './native/tokens.ts'
-import { userOperations } from './native/users.ts'
-import { nameOf, type Operation, poolOf, refuseParameters } from './operation.ts'
-import { healthOperations } from './ops/health.ts'
-import { Metrics, metricsOperation } from './ops/metrics.ts'
-import { openApiOperation } from './ops/openapi.ts'
+import { healthRoutes } from './ops/health.ts'
+import { Metrics, metricsRoute } from './ops/metrics.ts'
+import { openApiRoute } from './ops/openapi.ts'
 import { recording } from './recording.ts'
 import { answerRefused, restRefusedCallers } from './refused-callers.ts'
 import { countRequests, type HttpTraffic, noTraffic } from './traffic.ts'
@@ -171,37 +171,41 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
 }
 
 /** Everything but the compatible APIs: every operation, in the order of the documentation. */
-function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTraffic): Operation[] {
+function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTraffic): ApiRoute[] {
   const { node } = options
   const metrics = new Metrics(node, { ...options.figures, http: () => traffic })
   options.addMetrics?.(metrics.set)
   app.addHook('onClose', async () => metrics.close())
   const all = () => operations
-  const operations: Operation[] = [
-    nextOperation(node),
-    rangeOperation(node),
-    runsOperation(node),
-    decodeOperation(node),
-    ...routesOf(leaseOperations, node),
-    ...generatorOperations(node),
-    ...routesOf(workerOperations, node),
-    ...routesOf(namespaceOperations, node),
-    ...userOperations(node),
-    ...tokenOperations(node),
-    ...clusterOperations(node),
-    advanceOperation(node),
-    auditOperation(node),
-    ...healthOperations(node),
-    metricsOperation(metrics),
-    openApiOperation(node.server.version, all),
-    docsOperation(node, all),
-    landingOperation(node),
+  const operations: ApiRoute[] = [
+    nextRoute(node),
+    rangeRoute(node),
+    runsRoute(node),
+    ...routesOf([decodeOperation, ...leaseOperations], node),
+    ...generatorRoutes(node),
+    ...routesOf(
+      [
+        ...workerOperations,
+        ...namespaceOperations,
+        ...userOperations,
+        ...tokenOperations,
+        ...clusterOperations,
+        advanceOperation,
+        auditOperation,
+      ],
+      node,
+    ),
+    ...healthRoutes(node),
+    metricsRoute(metrics),
+    openApiRoute(node.server.version, all),
+    docsRoute(node, all),
+    landingRoute(node),
   ]
   for (const operation of operations) mount(app, operation, node)
   return operations
 }
 
-function mount(app: FastifyInstance, operation: Operation, node: FahaoNode): void {
+function mount(app: FastifyInstance, operation: ApiRoute, node: FahaoNode): void {
   const { method, path, tag, command, query } = operation
   const onlyDraws = tag === 'ids' && method === 'POST'
   const name = path.startsWith('/v1/generators/{name}')

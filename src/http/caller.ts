@@ -9,7 +9,7 @@
 import { isIP } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Audit } from '../audit/audit.ts'
-import type { Access } from '../auth/access.ts'
+import { type Access, demandPermission } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { certificateName } from '../node/handshakes.ts'
@@ -98,20 +98,6 @@ const noLoginOrToken = new FahaoError(
   'NOAUTH',
   `Authentication required: add a token to the query of the URL, as access_token, or ${header}`,
 )
-
-/** Throws NOPERM in Redis's words, and the rule that is missing, unless the caller may run the command with the generator. */
-export function demandPermission(caller: Access, command: string, generator?: string): void {
-  const isAllowed = caller.allows(command)
-  if (isAllowed && (generator === undefined || caller.reaches(generator))) return
-  const [reason, rule] = isAllowed
-    ? ['No permissions to access a key', `~${generator}`]
-    : [`User ${caller.user} has no permissions to run the '${command}' command`, `+${command}`]
-  const remedy =
-    caller.token === undefined
-      ? `an administrator can permit it to ${caller.user} by the rule ${rule}`
-      : `the rules of the token and those of its user must both permit it: ${rule}`
-  throw new FahaoError('NOPERM', `${reason}; ${remedy}`)
-}
 
 /** Records that the caller's permissions refuse a request. @param detail the name that is refused, or the reason. */
 export function recordDenied(

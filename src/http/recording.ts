@@ -2,11 +2,11 @@
 import type { FastifyRequest } from 'fastify'
 import type { Audit } from '../audit/audit.ts'
 import { hasCode } from '../base/errors.ts'
+import type { ApiRoute } from './api-route.ts'
 import { clientAddress, recordDenied } from './caller.ts'
-import type { Operation } from './operation.ts'
 
 /** The handler of an operation whose changes the audit trail records. A request that fails changes nothing. */
-export function recording(operation: Operation, audit: Audit): Operation['handler'] {
+export function recording(operation: ApiRoute, audit: Audit): ApiRoute['handler'] {
   const { change } = operation
   const handler = recordingDenials(operation, audit)
   if (change === undefined) return handler
@@ -29,7 +29,7 @@ export function recording(operation: Operation, audit: Audit): Operation['handle
 }
 
 /** A handler refuses what only the body or the query tells. `caller.ts` records all other refusals. */
-function recordingDenials({ command, handler }: Operation, audit: Audit): Operation['handler'] {
+function recordingDenials({ command, handler }: ApiRoute, audit: Audit): ApiRoute['handler'] {
   return (request, reply) =>
     handler(request, reply)?.catch((error) => {
       if (hasCode(error, 'NOPERM')) {

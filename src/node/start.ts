@@ -248,6 +248,15 @@ function wire(config: Config, parts: Parts): FahaoNode {
     rangeLeases: new RangeLeases(secretBytes),
     audit: parts.audit,
     access,
+    engine,
+    async advance(gap) {
+      const raised = await engine.advance(gap, repairFor(parts, gap))
+      // The advance has ended the claim of the worker id. If that cannot be read now, the worker reads it before it is
+      // used again.
+      await worker.confirm().catch(() => false)
+      await readAgain(parts)
+      return raised
+    },
     cluster: membership?.cluster,
   }
   return {
@@ -280,14 +289,7 @@ function wire(config: Config, parts: Parts): FahaoNode {
       return recovery.count
     },
     onEngineCall: (listener) => parts.listeners.push(listener),
-    async advance(gap) {
-      const raised = await engine.advance(gap, repairFor(parts, gap))
-      // The advance has ended the claim of the worker id. If that cannot be read now, the worker reads it before it is
-      // used again.
-      await worker.confirm().catch(() => false)
-      await readAgain(parts)
-      return raised
-    },
+    advance: server.advance,
     close() {
       closing ??= (async () => {
         looks.cancel()

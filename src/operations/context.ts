@@ -8,6 +8,7 @@ import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Meters } from '../catalogue/metered-generator.ts'
 import type { Cluster } from '../cluster/cluster.ts'
+import type { Engine } from '../engine/engine.ts'
 import type { Pools } from '../leasing/pools.ts'
 import type { RangeLeases } from '../leasing/range-leases.ts'
 import type { WorkerLeases } from '../leasing/worker-leases.ts'
@@ -37,6 +38,9 @@ export interface Services extends Limits {
   readonly audit: Audit
   /** Users, and the permissions that they give. */
   readonly access: AccessControl
+  readonly engine: Pick<Engine, 'status' | 'list'>
+  /** See `Engine.advance`. */
+  advance(gap: bigint): Promise<number>
   /** The cluster that this node takes part in; undefined: none. */
   readonly cluster?: ClusterView | undefined
 }

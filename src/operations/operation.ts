@@ -21,6 +21,8 @@ export type HttpForm = {
   readonly body?: z.ZodType
   /** The answer in JSON: what it is, and its shape. Without a shape the answer has no body. */
   readonly answer: readonly [description: string, shape?: z.ZodType]
+  /** The status of the answer. Default: 200, or 204 without a body. */
+  readonly status?: 201
   /** What status 404 says where the answer is false or undefined, from the first argument. */
   readonly none?: (name: string) => string
   readonly errors: readonly ErrorCode[]
@@ -58,7 +60,39 @@ export type Operation<Args extends Arguments = Arguments, Answer = unknown> = {
 /** Declared as a method, so that a list can hold operations of different answers. */
 type Part<Answer> = { of(answer: Answer): unknown }['of']
 
+/** An operation that only HTTP serves. Its values are the parameters of the path, and the members of the query or of the body. */
+export type HttpOperation<
+  Path extends string = string,
+  Query extends z.ZodObject = z.ZodObject<Record<never, never>>,
+  Body extends z.ZodType = z.ZodType,
+  Answer = unknown,
+> = Pick<Operation, 'name' | 'summary' | 'notes' | 'change'> & {
+  readonly query?: Query
+  readonly http: HttpForm & { readonly path: Path; readonly body?: Body }
+  /** What it has changed, for the audit trail. Default: the last parameter of the path. */
+  changed?(values: Given<Path, Query, Body>, answer: Answer): string
+  run(context: OperationContext, values: Given<Path, Query, Body>): Answer | Promise<Answer>
+}
+
+type Given<Path, Query extends z.ZodObject, Body extends z.ZodType> = InPath<Path> &
+  z.output<Query> &
+  z.input<Body>
+
+type InPath<Path> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? { readonly [Parameter in Name]: string } & InPath<Rest>
+  : unknown
+
 /** The record; this call finds out the types of the values and of the answer. */
+export function httpOperation<
+  const Path extends string,
+  Query extends z.ZodObject = z.ZodObject<Record<never, never>>,
+  Body extends z.ZodType = z.ZodType,
+  Answer = unknown,
+>(record: HttpOperation<Path, Query, Body, Answer>): HttpOperation {
+  return record as HttpOperation
+}
+
+/** As `httpOperation`, of an operation that Redis has too. */
 export function operation<Args extends Arguments, Answer>(
   record: Operation<Args, Answer>,
 ): Operation<Args, Answer> {
@@ -67,7 +101,7 @@ export function operation<Args extends Arguments, Answer>(
 
 /** The notes as a transport writes the names of arguments, and nothing. */
 export function notesOf(
-  { notes, args }: Operation,
+  { notes, args }: Pick<Operation, 'notes' | 'args'>,
   spell: (name: string, argument: Argument) => string,
   nil: string,
 ): string | undefined {

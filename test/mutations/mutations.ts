@@ -121,7 +121,7 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'a token lists and revokes the other tokens of its user',
     foundBy: 'test/unit/http/tokens.test.ts',
-    file: 'src/http/native/tokens.ts',
+    file: 'src/operations/tokens.ts',
     from: 'if (caller.token === undefined || caller.token === id) return true',
     to: 'return true',
   },

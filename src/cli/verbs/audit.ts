@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { AuditAnswer } from '../../http/native/audit.ts'
+import type { AuditAnswer } from '../../operations/audit.ts'
 import { wholeNumber } from '../exit-codes.ts'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
 import { printAnswer, table } from '../terminal.ts'

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { slotOf } from '../../cluster/slots.ts'
-import type { ClusterAnswer } from '../../http/native/cluster.ts'
+import type { ClusterAnswer } from '../../operations/cluster.ts'
 import { clusterLines } from '../cluster-text.ts'
 import { UsageError } from '../exit-codes.ts'
 import { addServerOptions, ask, generatorPath, type ServerOptions } from '../server-api.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { CreatedTokenAnswer, TokensAnswer } from '../../http/native/tokens.ts'
+import type { CreatedTokenAnswer, TokensAnswer } from '../../operations/tokens.ts'
 import { addRules } from '../rules.ts'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
 import { printAnswer, table } from '../terminal.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { UserAnswer, UsersAnswer } from '../../http/native/users.ts'
+import type { UserAnswer, UsersAnswer } from '../../operations/users.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
 import { askNewPassword, authorizationOf, passwordFromStdin } from '../credentials.ts'
 import { UsageError } from '../exit-codes.ts'

@@ -1,10 +1,11 @@
 /** Segments for CosId's clients: the ids `(max − step, max]` of the generator `NAMESPACE.NAME`. */
 import type { FastifyRequest } from 'fastify'
+import { demandPermission } from '../../auth/access.ts'
 import { FahaoError, hasCode } from '../../base/errors.ts'
 import { globMatches } from '../../base/glob.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import { max63 } from '../../ids/limits.ts'
-import { clientAddress, demandPermission } from '../caller.ts'
+import { clientAddress } from '../caller.ts'
 import { goneSignal } from '../gone-signal.ts'
 import { type IssuingNode, metered } from '../issuing-node.ts'
 import type { CompatRoute } from './api.ts'

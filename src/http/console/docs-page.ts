@@ -4,13 +4,13 @@ import type { Access } from '../../auth/access.ts'
 import type { AccessControl } from '../../auth/access-control.ts'
 import { errorRegistry } from '../../base/error-texts.ts'
 import type { ErrorCode } from '../../base/errors.ts'
-import { errorsOf, type Operation, pageAnswer } from '../operation.ts'
+import { type ApiRoute, errorsOf, pageAnswer } from '../api-route.ts'
 import { type Html, html, page, pageHeaders, prose } from './html.ts'
 import { KeptPages } from './kept-pages.ts'
 import { landingTexts } from './landing-text.ts'
 import { curlLine, originOf } from './snippets.ts'
 
-const headings: Readonly<Record<Operation['tag'], string>> = {
+const headings: Readonly<Record<ApiRoute['tag'], string>> = {
   ids: 'Ids',
   generators: 'Generators',
   workers: 'Plain worker ids',
@@ -22,10 +22,10 @@ const headings: Readonly<Record<Operation['tag'], string>> = {
 }
 
 /** `GET /docs`. `operations` is asked when the page is. Where requests need a login, the lines to copy have one. */
-export function docsOperation(
+export function docsRoute(
   { access }: { readonly access: AccessControl },
-  operations: () => readonly Operation[],
-): Operation {
+  operations: () => readonly ApiRoute[],
+): ApiRoute {
   const pages = new KeptPages()
   return {
     id: 'docs',
@@ -49,7 +49,7 @@ export function docsOperation(
 }
 
 /** `initial`: what a caller without credentials may do. */
-function docs(operations: readonly Operation[], origin: string, initial: Access): Html {
+function docs(operations: readonly ApiRoute[], origin: string, initial: Access): Html {
   const sections = [...Map.groupBy(operations, ({ tag }) => tag)].map(
     ([tag, group]) =>
       html`<h2 id="${tag}">${headings[tag]}</h2>
@@ -71,7 +71,7 @@ ${(Object.keys(errorRegistry) as ErrorCode[]).map(errorRow)}
 </table></div>`
 }
 
-function section(operation: Operation, origin: string, initial: Access): Html {
+function section(operation: ApiRoute, origin: string, initial: Access): Html {
   const { id, method, path, summary, notes, command } = operation
   const user = command === 'open' || initial.allows(command) ? undefined : 'NAME'
   return html`<section id="${id}">
@@ -85,16 +85,16 @@ ${errors(operation)}
 }
 
 /** The lists of parameters, by operation: schemas take long to read, and asking for the page needs no login. */
-const parameterLists = new WeakMap<Operation, Html>()
+const parameterLists = new WeakMap<ApiRoute, Html>()
 
 /** What the query and the body can hold. */
-function parameters(operation: Operation): Html {
+function parameters(operation: ApiRoute): Html {
   const known = parameterLists.get(operation) ?? parameterList(operation)
   parameterLists.set(operation, known)
   return known
 }
 
-function parameterList({ query, body }: Operation): Html {
+function parameterList({ query, body }: ApiRoute): Html {
   const shapes = [query, body].filter((each) => each instanceof z.ZodObject)
   const rows = shapes.flatMap(({ shape }) =>
     Object.entries(shape).map(
@@ -113,7 +113,7 @@ function meaningOf(shape: z.ZodType): string {
   return description ?? ''
 }
 
-function errors(operation: Operation): Html {
+function errors(operation: ApiRoute): Html {
   const errors = errorsOf(operation)
   if (errors.length === 0) return html``
   return html`<p class="soft">Errors: ${errors.map((code) => html`<a href="#${code}">${code}</a>`)}</p>`

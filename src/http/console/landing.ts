@@ -5,7 +5,7 @@ import { listedPart } from '../../catalogue/lists.ts'
 import { isStrict, type Kind } from '../../issuing/issuer.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { speaksTls } from '../../node/tls-settings.ts'
-import { type Operation, pageAnswer, readQuery } from '../operation.ts'
+import { type ApiRoute, pageAnswer, readQuery } from '../api-route.ts'
 import { type Html, html, page, pageHeaders } from './html.ts'
 import { KeptPages } from './kept-pages.ts'
 import { type LandingText, landingTexts } from './landing-text.ts'
@@ -20,7 +20,7 @@ const shownMax = 12
 const query = z.strictObject({ lang: z.enum(['en', 'zh']).optional().meta({ description: 'language' }) })
 
 /** `GET /`. A page is rendered once a second at most while the node's state and what callers without a login may do stay. */
-export function landingOperation(node: FahaoNode): Operation {
+export function landingRoute(node: FahaoNode): ApiRoute {
   const pages = new KeptPages()
   return {
     id: 'landing',

@@ -1,6 +1,6 @@
 /** Commands that people can copy, with the names and ports of this very server. */
 import type { FastifyRequest } from 'fastify'
-import type { Operation } from '../operation.ts'
+import type { ApiRoute } from '../api-route.ts'
 
 /** A word, quoted for a POSIX shell. */
 export function shellWord(text: string): string {
@@ -18,7 +18,7 @@ export function redisCliLogin(user: string | undefined): string {
 }
 
 /** The curl line of an operation's example. `origin`: such as http://127.0.0.1:7380; `user`: the one that logs in. */
-export function curlLine({ method, path, example }: Operation, origin: string, user?: string): string {
+export function curlLine({ method, path, example }: ApiRoute, origin: string, user?: string): string {
   const { name = '', query, body } = example
   const named = path.replace(/\{\w+\}/, encodeURIComponent(name)).replaceAll(/\{(\w+)\}/g, placeholder)
   const url = `${origin}${named}${query === undefined ? '' : `?${query}`}`

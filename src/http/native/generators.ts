@@ -7,12 +7,12 @@ import { definitionJson } from '../../catalogue/definition.ts'
 import { floorOf, stillOut } from '../../catalogue/floor.ts'
 import { type ListRequest, listedPart } from '../../catalogue/lists.ts'
 import { type GeneratorInput, generatorOptions } from '../../catalogue/options.ts'
-import { describedGenerator } from '../../commands/generator-info.ts'
 import { isStrict } from '../../issuing/issuer.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { wholeNumberSchema as wholeNumber } from '../../operations/argument.ts'
+import { describedGenerator } from '../../operations/generator-info.ts'
 import { generatorJson, generatorShape, pageShape } from '../../operations/shapes.ts'
-import { jsonAnswer, nameOf, type Operation, readBody, readQuery, refuseBody } from '../operation.ts'
+import { type ApiRoute, jsonAnswer, nameOf, readBody, readQuery, refuseBody } from '../api-route.ts'
 
 type Served = Pick<FahaoNode, 'catalogue' | 'server'>
 
@@ -47,12 +47,12 @@ const listQuery = z.strictObject({
 })
 
 /** `GET /v1/generators` and everything at `/v1/generators/{name}`. */
-export function generatorOperations(node: Served): Operation[] {
+export function generatorRoutes(node: Served): ApiRoute[] {
   const { catalogue } = node
   return [list(node), show(node), create(catalogue), alter(node), drop(catalogue)]
 }
 
-function list(node: Served): Operation {
+function list(node: Served): ApiRoute {
   return {
     id: 'listGenerators',
     method: 'GET',
@@ -79,7 +79,7 @@ function list(node: Served): Operation {
   }
 }
 
-function show(node: Served): Operation {
+function show(node: Served): ApiRoute {
   return {
     id: 'getGenerator',
     method: 'GET',
@@ -100,7 +100,7 @@ function show(node: Served): Operation {
   }
 }
 
-function create(catalogue: Catalogue): Operation {
+function create(catalogue: Catalogue): ApiRoute {
   return {
     id: 'createGenerator',
     change: { event: 'create' },
@@ -128,7 +128,7 @@ function create(catalogue: Catalogue): Operation {
   }
 }
 
-function alter(node: Served): Operation {
+function alter(node: Served): ApiRoute {
   return {
     id: 'alterGenerator',
     change: { event: 'alter' },
@@ -155,7 +155,7 @@ function alter(node: Served): Operation {
   }
 }
 
-function drop(catalogue: Catalogue): Operation {
+function drop(catalogue: Catalogue): ApiRoute {
   return {
     id: 'dropGenerator',
     change: { event: 'drop' },

@@ -3,13 +3,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { FahaoError } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
-import { checkedCount, checkRuns } from '../../commands/drawing.ts'
 import { mergedRuns, Run, rangesOf } from '../../ids/run.ts'
+import { checkedCount, checkRuns } from '../../operations/drawing.ts'
 import { idsShape, rangesShape, runsShape } from '../../operations/shapes.ts'
+import { type ApiRoute, jsonAnswer, nameOf, readQuery, refuseBody } from '../api-route.ts'
 import { type Body, batchBody, type Frame } from '../batch.ts'
 import { goneSignal } from '../gone-signal.ts'
 import { findFor, type IssuingNode, openFor } from '../issuing-node.ts'
-import { jsonAnswer, nameOf, type Operation, readQuery, refuseBody } from '../operation.ts'
 
 const jsonType = 'application/json; charset=utf-8'
 const textType = 'text/plain; charset=utf-8'
@@ -31,7 +31,7 @@ const errors = [
 ] as const
 
 /** `POST /v1/generators/{name}/next` */
-export function nextOperation(node: IssuingNode): Operation {
+export function nextRoute(node: IssuingNode): ApiRoute {
   const { server } = node
   const query = countQuery(server.countMax)
   // Shared by all requests: it is read before other code can run.
@@ -72,7 +72,7 @@ export function nextOperation(node: IssuingNode): Operation {
 }
 
 /** `POST /v1/generators/{name}/range` */
-export function rangeOperation(node: IssuingNode): Operation {
+export function rangeRoute(node: IssuingNode): ApiRoute {
   const { server } = node
   const countMax = Number(server.incrByMax)
   const query = countQuery(countMax)
@@ -106,7 +106,7 @@ export function rangeOperation(node: IssuingNode): Operation {
 }
 
 /** `POST /v1/generators/{name}/runs` */
-export function runsOperation(node: IssuingNode): Operation {
+export function runsRoute(node: IssuingNode): ApiRoute {
   const { server } = node
   const countMax = Number(server.incrByMax)
   const query = countQuery(countMax)

@@ -2,52 +2,73 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { MeteredCatalogue } from '../../catalogue/metered-catalogue.ts'
-import type { OperationContext } from '../../operations/context.ts'
-import { notesOf, type Operation } from '../../operations/operation.ts'
+import type { Limits, OperationContext } from '../../operations/context.ts'
+import { type HttpOperation, notesOf, type Operation } from '../../operations/operation.ts'
+import { type ApiRoute, jsonAnswer, readBody, readQuery, refuseBody } from '../api-route.ts'
 import { clientAddress } from '../caller.ts'
 import type { IssuingNode } from '../issuing-node.ts'
-import { jsonAnswer, type Operation as Route, readBody, readQuery, refuseBody } from '../operation.ts'
 import { HttpRefusal } from '../problem.ts'
 
 /** The routes of these operations, on a node. */
-export function routesOf(operations: readonly Operation[], node: Served): Route[] {
+export function routesOf(operations: readonly (Operation | HttpOperation)[], node: Served): ApiRoute[] {
   return operations.map((operation) => routeOf(operation, node))
 }
 
 type Served = Pick<IssuingNode, 'catalogue' | 'server'>
 
-function routeOf(operation: Operation, node: Served): Route {
-  const { name, summary, change, args, http } = operation
-  const { answer, none, body, ...form } = http
+function routeOf(operation: Operation | HttpOperation, node: Served): ApiRoute {
+  const { name, summary, change, http } = operation
+  const { answer, status, none, body, ...form } = http
   const [described, shape] = answer
-  const notes = notesOf(operation, (argument) => `\`${argument}\``, 'null')
-  const inPath = [...http.path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter!)
-  const inQuery =
-    body === undefined ? Object.entries(args).filter(([argument]) => !inPath.includes(argument)) : []
-  const query = z.strictObject(
-    Object.fromEntries(inQuery.map(([argument, { schema }]) => [argument, schema(node.server)])),
-  )
+  const { args, query, changed } = asHttp(operation, node.server)
+  const notes = notesOf({ notes: operation.notes, args }, (argument) => `\`${argument}\``, 'null')
+  const read = (request: FastifyRequest): Values => {
+    if (body !== undefined) readBody(body, request)
+    else if (http.method !== 'GET') refuseBody(request)
+    const given = query === undefined ? request.body : readQuery(query, request)
+    return { ...(given as object | undefined), ...(request.params as Record<string, string>) }
+  }
   return {
     command: name,
     summary,
     ...(notes !== undefined && { notes }),
     ...form,
-    ...(inQuery.length > 0 && { query }),
+    ...(query && { query }),
     ...(body && { body }),
     answers:
-      shape === undefined ? { 204: { description: described } } : { 200: jsonAnswer(described, shape) },
-    ...(change && { change: { event: change } }),
+      shape === undefined
+        ? { 204: { description: described } }
+        : { [status ?? 200]: jsonAnswer(described, shape) },
+    ...(change && {
+      change: {
+        event: change,
+        ...(changed && { object: (request, found) => changed(read(request) as never, found) }),
+      },
+    }),
     async handler(request, reply) {
-      if (body !== undefined) readBody(body, request)
-      else if (http.method !== 'GET') refuseBody(request)
-      const given = inQuery.length > 0 ? readQuery(query, request) : request.body
-      const values = { ...(given as object | undefined), ...(request.params as Record<string, string>) }
-      const found = await operation.run(contextOf(node, request), values)
+      const found = await operation.run(contextOf(node, request), read(request) as never)
       if (none !== undefined && (found === undefined || found === false))
-        throw new HttpRefusal(404, none(values[inPath[0]!]!))
-      if (shape !== undefined) return found
-      return reply.code(204).send()
+        throw new HttpRefusal(404, none(Object.values(request.params as Record<string, string>)[0]!))
+      if (shape === undefined) return reply.code(204).send()
+      if (status !== undefined) reply.code(status)
+      return found
     },
+  }
+}
+
+type Values = Readonly<Record<string, unknown>>
+
+/** Its query by zod: of an operation that Redis has too, made of the arguments that stand in none but the query. */
+function asHttp(operation: Operation | HttpOperation, limits: Limits) {
+  if (!('args' in operation)) return { args: {}, query: operation.query, changed: operation.changed }
+  const { args, http } = operation
+  const inQuery = Object.entries(args).filter(([name]) => !http.path.includes(`{${name}}`))
+  const isAsked = http.body === undefined && inQuery.length > 0
+  const schemas = inQuery.map(([name, { schema }]) => [name, schema(limits)])
+  return {
+    args,
+    query: isAsked ? z.strictObject(Object.fromEntries(schemas)) : undefined,
+    changed: undefined,
   }
 }
 

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { FahaoNode } from '../../node/node.ts'
 import { finiteOrNull } from '../../operations/shapes.ts'
-import { jsonAnswer, type Operation } from '../operation.ts'
+import { type ApiRoute, jsonAnswer } from '../api-route.ts'
 
 const answer = z
   .object({
@@ -17,7 +17,7 @@ const answer = z
   .meta({ id: 'Health' })
 
 /** `GET /healthz` (is the process alive) and `GET /readyz` (should it get requests). */
-export function healthOperations(node: FahaoNode): Operation[] {
+export function healthRoutes(node: FahaoNode): ApiRoute[] {
   return [
     {
       id: 'healthz',

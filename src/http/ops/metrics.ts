@@ -15,7 +15,7 @@ import type { FahaoNode } from '../../node/node.ts'
 import { addProcessMetrics } from '../../node/process-metrics.ts'
 import { addTransportMetrics, type TransportSources } from '../../node/transport-metrics.ts'
 import type { Quota } from '../../quotas/quotas.ts'
-import type { Operation } from '../operation.ts'
+import type { ApiRoute } from '../api-route.ts'
 import { generatorMetrics, type Selection, sampleGenerators, seriesOf } from './generator-series.ts'
 import { freeWorkers, layoutEnds, layoutWorkers } from './layout-series.ts'
 import { namespaceMetrics, namespaceSeries } from './namespace-series.ts'
@@ -231,7 +231,7 @@ export class Metrics {
 }
 
 /** `GET /metrics` */
-export function metricsOperation(metrics: Metrics): Operation {
+export function metricsRoute(metrics: Metrics): ApiRoute {
   return {
     id: 'metrics',
     method: 'GET',

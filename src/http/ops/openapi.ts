@@ -2,13 +2,13 @@
 import { z } from 'zod'
 import { errorRegistry } from '../../base/error-texts.ts'
 import type { ErrorCode } from '../../base/errors.ts'
-import { errorsOf, jsonAnswer, type Operation } from '../operation.ts'
+import { type ApiRoute, errorsOf, jsonAnswer } from '../api-route.ts'
 import { problemShape } from '../problem.ts'
 
 type Json = { [member: string]: unknown }
 
 /** `GET /openapi.json`. `operations` is asked when the document is. */
-export function openApiOperation(version: string, operations: () => readonly Operation[]): Operation {
+export function openApiRoute(version: string, operations: () => readonly ApiRoute[]): ApiRoute {
   /** Made once: the document is long, and asking for it needs no login. */
   let document: string | undefined
   return {
@@ -30,7 +30,7 @@ export function openApiOperation(version: string, operations: () => readonly Ope
 }
 
 /** The document that describes `operations`. */
-function openApiDocument(version: string, operations: readonly Operation[]): Json {
+function openApiDocument(version: string, operations: readonly ApiRoute[]): Json {
   const schemas: Json = {}
   const paths: Record<string, Json> = {}
   for (const operation of operations) {
@@ -56,7 +56,7 @@ function openApiDocument(version: string, operations: readonly Operation[]): Jso
   }
 }
 
-function describeOperation(operation: Operation, schemas: Json): Json {
+function describeOperation(operation: ApiRoute, schemas: Json): Json {
   const { id, tag, summary, notes, body, example, change, command } = operation
   return {
     operationId: id,
@@ -81,7 +81,7 @@ function describeOperation(operation: Operation, schemas: Json): Json {
 }
 
 /** The parameter `{name}`, and its most bytes. */
-const named: Partial<Record<Operation['tag'], readonly [what: string, maxLength: number]>> = {
+const named: Partial<Record<ApiRoute['tag'], readonly [what: string, maxLength: number]>> = {
   namespaces: ['namespace', 64],
   users: ['user', 128],
   workers: ['pool', 256],
@@ -89,7 +89,7 @@ const named: Partial<Record<Operation['tag'], readonly [what: string, maxLength:
 
 const generator = ['generator', 256] as const
 
-function pathParameters({ path, tag, example }: Operation): Json[] {
+function pathParameters({ path, tag, example }: ApiRoute): Json[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ''], index) => {
     const [what, maxLength] = index > 0 ? [name, 128] : name === 'id' ? ['id', 16] : (named[tag] ?? generator)
     const description = `the ${what}: 1–${maxLength} bytes of UTF-8 without white space, percent-encoded`
@@ -99,7 +99,7 @@ function pathParameters({ path, tag, example }: Operation): Json[] {
   })
 }
 
-function queryParameters({ query }: Operation, schemas: Json): Json[] {
+function queryParameters({ query }: ApiRoute, schemas: Json): Json[] {
   if (query === undefined) return []
   const { properties, required = [] } = jsonSchema(query, schemas) as {
     properties: Record<string, Json>
@@ -114,7 +114,7 @@ function queryParameters({ query }: Operation, schemas: Json): Json[] {
   }))
 }
 
-function answers(operation: Operation, schemas: Json): Json {
+function answers(operation: ApiRoute, schemas: Json): Json {
   const described = Object.entries(operation.answers).map(([status, { description, content }]) => {
     if (content === undefined) return [status, { description }]
     const types = Object.entries(content).map(([type, shape]) => [
@@ -126,7 +126,7 @@ function answers(operation: Operation, schemas: Json): Json {
   return Object.fromEntries(described)
 }
 
-function failures(operation: Operation, schemas: Json): Json {
+function failures(operation: ApiRoute, schemas: Json): Json {
   const { answers, path } = operation
   const byStatus = Map.groupBy(errorsOf(operation), (code) => String(errorRegistry[code].status))
   const content = { 'application/problem+json': { schema: jsonSchema(problemShape, schemas) } }

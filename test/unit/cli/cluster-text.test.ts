@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { clusterLines, rangesText } from '../../../src/cli/cluster-text.ts'
-import type { ClusterAnswer } from '../../../src/http/native/cluster.ts'
+import type { ClusterAnswer } from '../../../src/operations/cluster.ts'
 
 const [a, b] = ['a'.repeat(40), 'b'.repeat(40)] as const
 const joined = '2026-11-22T00:00:00.000Z'

@@ -115,6 +115,8 @@ export class Desk {
       rangeLeases: this.rangeLeases,
       audit: this.trail.audit,
       access,
+      engine: this.trail.engine,
+      advance: async () => 0,
       cluster: this.cluster,
     }
   }

@@ -1,5 +1,6 @@
 /** A node whose generators count up in memory, and whose every step a test can see and bend. */
 
+import type { AccessControl } from '../../../src/auth/access-control.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
 import type { Timeline } from '../../../src/base/timeline.ts'
@@ -332,6 +333,16 @@ export function fakeNode(settings: Partial<Config> = {}): FakeNode {
       meters: new Meters(new Namespaces(new MemoryEngine(new MemoryStore())), () => nowUs),
       ...leasingOf(timeline as unknown as Timeline, catalogue, { all: () => [] }),
       audit: trail.audit,
+      get access(): AccessControl {
+        return node.access
+      },
+      get engine(): object {
+        return node.engine
+      },
+      async advance(gap: bigint) {
+        advancedBy.push(gap)
+        return catalogue.generators.size
+      },
     },
     access,
     workerId: 7,
@@ -341,10 +352,6 @@ export function fakeNode(settings: Partial<Config> = {}): FakeNode {
     engineListeners,
     mayIssue: () => true,
     health: () => node.healthNow,
-    async advance(gap: bigint) {
-      advancedBy.push(gap)
-      return catalogue.generators.size
-    },
   }
   return node as unknown as FakeNode
 }

@@ -24,7 +24,6 @@ async function receiver() {
   const access = await openAccess(undefined, { audit: node.trail.audit, proof })
   await access.users.set('alice', readRules(['on', '>pw', '~*', '+@all'], access.subjects, access.passwords))
   Object.assign(node, { access, engine: new MemoryEngine(new MemoryStore()) })
-  Object.assign(node.server, { access })
   const app = buildHttpApp({ node, host: '127.0.0.1', compat: ['leaf', 'tinyid'] })
   const ask = async (method: string, path: string, headers: Record<string, string>, payload?: string) =>
     app.inject({ method: method as 'GET', url: path, headers, ...(payload !== undefined && { payload }) })

@@ -17,7 +17,6 @@ async function appWith(...patterns: string[]) {
   const rules = readRules(['on', '>pw', '+@all', ...patterns], access.subjects, access.passwords)
   await access.users.set('alice', rules)
   Object.assign(node, { access })
-  Object.assign(node.server, { access })
   const app = buildHttpApp({ node, host: '127.0.0.1' })
   await app.ready()
   const headers = { host: 'localhost', authorization: `Basic ${btoa('alice:pw')}` }

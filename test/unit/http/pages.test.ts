@@ -7,13 +7,13 @@ import type { FastifyReply, FastifyRequest, InjectOptions } from 'fastify'
 import { z } from 'zod'
 import type { AccessControl } from '../../../src/auth/access-control.ts'
 import { errorRegistry } from '../../../src/base/error-texts.ts'
+import type { ApiRoute } from '../../../src/http/api-route.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
-import { docsOperation } from '../../../src/http/console/docs-page.ts'
+import { docsRoute } from '../../../src/http/console/docs-page.ts'
 import { pageHeaders } from '../../../src/http/console/html.ts'
 import { KeptPages } from '../../../src/http/console/kept-pages.ts'
 import { curlLine, originOf, redisCli, shellWord } from '../../../src/http/console/snippets.ts'
-import type { Operation } from '../../../src/http/operation.ts'
-import { openApiOperation } from '../../../src/http/ops/openapi.ts'
+import { openApiRoute } from '../../../src/http/ops/openapi.ts'
 import { accessOf } from '../auth/open-access.ts'
 import { fakeNode } from './fake-node.ts'
 
@@ -128,8 +128,8 @@ describe('the page at /docs', () => {
 
   test('reads the schemas of the operations for the first page only, and the document is made once', async () => {
     let reads = 0
-    const operation: Operation = {
-      ...openApiOperation('1', () => []),
+    const operation: ApiRoute = {
+      ...openApiRoute('1', () => []),
       get query() {
         reads++
         return z.strictObject({ count: z.string().meta({ description: 'how many' }) })
@@ -142,12 +142,12 @@ describe('the page at /docs', () => {
       header: () => reply,
       send: (body: unknown) => body,
     } as unknown as FastifyReply
-    const docs = docsOperation({ access }, () => [operation])
+    const docs = docsRoute({ access }, () => [operation])
     assert.match(String(await docs.handler(request, reply)), /<code>count<\/code>: how many/)
     const before = reads
     assert.match(String(await docs.handler(request, reply)), /<code>count<\/code>: how many/)
     assert.equal(reads, before)
-    const document = openApiOperation('1', () => [operation])
+    const document = openApiRoute('1', () => [operation])
     const text = await document.handler(request, reply)
     assert.equal(typeof text, 'string')
     assert.equal(await document.handler(request, reply), text)
@@ -330,7 +330,7 @@ describe('a snippet', () => {
       method: 'PUT',
       path: '/v1/generators/{name}',
       example: { name: 'a b', body: { kind: 'sequence' } },
-    } as unknown as Operation
+    } as unknown as ApiRoute
     assert.equal(
       curlLine(operation, 'http://localhost:1'),
       `curl -X PUT http://localhost:1/v1/generators/a%20b -H 'content-type: application/json' -d '{"kind":"sequence"}'`,

@@ -1,9 +1,8 @@
 /** `POST /v1/engine/advance`: raises every counter of an engine that has lost writes. It ends the error REGRESSED. */
 import { z } from 'zod'
-import { FahaoError } from '../../base/errors.ts'
-import { jumpMax } from '../../catalogue/floor.ts'
-import type { FahaoNode } from '../../node/node.ts'
-import { jsonAnswer, type Operation, readBody } from '../operation.ts'
+import { FahaoError } from '../base/errors.ts'
+import { jumpMax } from '../catalogue/floor.ts'
+import { httpOperation } from './operation.ts'
 
 const wanted = 'must be a whole number from 1 to 10^18, as a string'
 const body = z
@@ -15,8 +14,7 @@ const body = z
         description:
           'more ids than any generator can have reserved since what the engine remembers: those issued, and one largest refill for each node and each crash',
         pattern: '^[1-9]\\d{0,18}$',
-      })
-      .transform(BigInt),
+      }),
     force: z
       .boolean('must be true or false')
       .optional()
@@ -29,29 +27,30 @@ const answer = z
   .meta({ id: 'Advanced' })
 
 /** `POST /v1/engine/advance` */
-export function advanceOperation(node: FahaoNode): Operation {
-  return {
+export const advanceOperation = httpOperation({
+  name: 'http|advance',
+  change: 'advance',
+  summary: 'Raises the bound of every counter, and accepts the engine’s present state as the truth.',
+  notes:
+    'For an engine that has forgotten acknowledged writes: a restored backup, a failover. See REGRESSED.',
+  http: {
     id: 'advanceEngine',
-    change: { event: 'advance', object: (request) => `by ${readBody(body, request).by}` },
     method: 'POST',
     path: '/v1/engine/advance',
     tag: 'engine',
-    command: 'http|advance',
-    summary: 'Raises the bound of every counter, and accepts the engine’s present state as the truth.',
-    notes:
-      'For an engine that has forgotten acknowledged writes: a restored backup, a failover. See REGRESSED.',
     body,
-    answers: { 200: jsonAnswer('Done, durably.', answer) },
+    answer: ['Done, durably.', answer],
     errors: ['ERR', 'CONFLICT', 'EXHAUSTED', 'NOTOWNER', 'UNAVAILABLE', 'UNKNOWN', 'LIMIT'],
     example: { body: { by: '1000000' } },
-    async handler(request) {
-      const { by, force = false } = readBody(body, request)
-      if (by > jumpMax && !force)
-        throw new FahaoError(
-          'ERR',
-          `every counter would give up ${by} ids for good, more than 2^40; if that is meant, repeat it with force`,
-        )
-      return { counters: await node.advance(by) }
-    },
-  }
-}
+  },
+  changed: ({ by }) => `by ${by}`,
+  async run({ server }, { by, force = false }) {
+    const gap = BigInt(by)
+    if (gap > jumpMax && !force)
+      throw new FahaoError(
+        'ERR',
+        `every counter would give up ${by} ids for good, more than 2^40; if that is meant, repeat it with force`,
+      )
+    return { counters: await server.advance(gap) }
+  },
+})

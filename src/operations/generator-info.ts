@@ -3,10 +3,10 @@ import type { Access } from '../auth/access.ts'
 import type { GeneratorInfo } from '../catalogue/catalogue.ts'
 import { layoutOf } from '../catalogue/definition.ts'
 import { includes, titleOf } from '../quotas/namespace.ts'
-import type { CommandContext, ServerView } from './context.ts'
+import type { OperationContext, Services } from './context.ts'
 
-type Described = Pick<CommandContext, 'catalogue'> & {
-  readonly server: Pick<ServerView, 'meters' | 'rangeLeases' | 'timeline' | 'workerLeases'>
+type Described = Pick<OperationContext, 'catalogue'> & {
+  readonly server: Pick<Services, 'meters' | 'rangeLeases' | 'timeline' | 'workerLeases'>
 }
 
 /** Describes a generator to a reader with these permissions. As `Catalogue.info`. */

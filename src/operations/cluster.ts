@@ -1,12 +1,10 @@
 /** The operations on the cluster: its state, pinning a shard, draining a node. */
-import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { FahaoError } from '../../base/errors.ts'
-import { type ClusterStatus, refuseLoneDrain } from '../../cluster/status.ts'
-import type { EngineStatus } from '../../engine/engine.ts'
-import type { FahaoNode } from '../../node/node.ts'
-import type { ClusterView } from '../../operations/context.ts'
-import { jsonAnswer, type Operation, readBody } from '../operation.ts'
+import { FahaoError } from '../base/errors.ts'
+import { type ClusterStatus, refuseLoneDrain } from '../cluster/status.ts'
+import type { EngineStatus } from '../engine/engine.ts'
+import type { ClusterView, Services } from './context.ts'
+import { httpOperation } from './operation.ts'
 
 const nodeId = z.string().meta({ description: 'new at each start of a node' })
 
@@ -73,85 +71,76 @@ const drainBody = z
   .strictObject({ draining: z.boolean().meta({ description: 'false: take part again' }) })
   .meta({ id: 'ClusterDrain' })
 
-/** Everything at `/v1/cluster`. */
-export function clusterOperations({ server, engine }: FahaoNode): Operation[] {
-  const cluster = () => {
-    if (server.cluster !== undefined) return server.cluster
-    throw new FahaoError('ERR', 'this node takes part in no cluster; start it with --cluster NAME')
-  }
-  return [status(cluster, () => engine.status()), move(cluster), drain(cluster)]
-}
+const tag = 'cluster'
 
-function status(cluster: () => ClusterView, engine: () => EngineStatus): Operation {
-  return {
+const status = httpOperation({
+  name: 'http|cluster',
+  summary: 'Shows the cluster as this node sees it: its nodes, and the leader of each slot.',
+  http: {
     id: 'getCluster',
     method: 'GET',
     path: '/v1/cluster',
-    tag: 'cluster',
-    command: 'http|cluster',
-    summary: 'Shows the cluster as this node sees it: its nodes, and the leader of each slot.',
-    answers: { 200: jsonAnswer('The cluster.', statusShape) },
+    tag,
+    answer: ['The cluster.', statusShape],
     errors: ['ERR'],
     example: {},
-    async handler() {
-      return statusJson(cluster().status(), engine())
-    },
-  }
-}
+  },
+  run: ({ server }) => statusJson(clusterOf(server).status(), server.engine.status()),
+})
 
-function move(cluster: () => ClusterView): Operation {
-  return {
+const move = httpOperation({
+  name: 'http|cluster-move',
+  change: 'cluster-move',
+  summary: 'Pins a shard to a node, until that node ends.',
+  notes: 'Answers when the pin is recorded; the shard is handed over a moment later.',
+  http: {
     id: 'moveShard',
-    change: { event: 'cluster-move', object: moveText },
     method: 'POST',
     path: '/v1/cluster/move',
-    tag: 'cluster',
-    command: 'http|cluster-move',
-    summary: 'Pins a shard to a node, until that node ends.',
-    notes: 'Answers when the pin is recorded; the shard is handed over a moment later.',
+    tag,
     body: moveBody,
-    answers: { 200: jsonAnswer('The pin, as it is recorded.', moveBody) },
+    answer: ['The pin, as it is recorded.', moveBody],
     errors: ['ERR', 'CONFLICT', 'UNAVAILABLE', 'UNKNOWN'],
     example: { body: { shard: 3, to: null } },
-    async handler(request) {
-      const pin = readBody(moveBody, request)
-      await cluster().move(pin.shard, pin.to ?? undefined)
-      return pin
-    },
-  }
-}
+  },
+  changed: ({ shard, to }) => `shard ${shard} to ${to ?? 'its assigned node'}`,
+  async run({ server }, pin) {
+    await clusterOf(server).move(pin.shard, pin.to ?? undefined)
+    return pin
+  },
+})
 
-function drain(cluster: () => ClusterView): Operation {
-  return {
+const drain = httpOperation({
+  name: 'cluster|failover',
+  change: 'cluster-drain',
+  summary: 'Makes this node hand over everything that it leads and take over nothing, or take part again.',
+  notes:
+    'Ids in order per node are issued here all the same. A restart ends it. Refused where no other node could take over.',
+  http: {
     id: 'drainNode',
-    change: { event: 'cluster-drain', object: drainText },
     method: 'POST',
     path: '/v1/cluster/drain',
-    tag: 'cluster',
-    command: 'cluster|failover',
-    summary: 'Makes this node hand over everything that it leads and take over nothing, or take part again.',
-    notes:
-      'Ids in order per node are issued here all the same. A restart ends it. Refused where no other node could take over.',
+    tag,
     body: drainBody,
-    answers: { 200: jsonAnswer('As it is now.', drainBody) },
+    answer: ['As it is now.', drainBody],
     errors: ['ERR', 'UNAVAILABLE', 'UNKNOWN'],
     example: { body: { draining: true } },
-    async handler(request) {
-      const { draining } = readBody(drainBody, request)
-      if (draining) refuseLoneDrain(cluster().status())
-      await cluster().drain(draining)
-      return { draining }
-    },
-  }
-}
+  },
+  changed: ({ draining }) => (draining ? 'on' : 'off'),
+  async run({ server }, { draining }) {
+    const cluster = clusterOf(server)
+    if (draining) refuseLoneDrain(cluster.status())
+    await cluster.drain(draining)
+    return { draining }
+  },
+})
 
-function moveText(request: FastifyRequest): string {
-  const { shard, to } = readBody(moveBody, request)
-  return `shard ${shard} to ${to ?? 'its assigned node'}`
-}
+/** Everything at `/v1/cluster`. */
+export const clusterOperations = [status, move, drain]
 
-function drainText(request: FastifyRequest): string {
-  return readBody(drainBody, request).draining ? 'on' : 'off'
+function clusterOf({ cluster }: Services): ClusterView {
+  if (cluster !== undefined) return cluster
+  throw new FahaoError('ERR', 'this node takes part in no cluster; start it with --cluster NAME')
 }
 
 function statusJson(

@@ -1,6 +1,6 @@
 /**
- * What an operation is: one declarative record. Its route, its part of the OpenAPI document, the page at /docs
- * and the check of `docs/reference/http-api.md` come from it.
+ * A route with its documentation: one declarative record. Its part of the OpenAPI document, the page at /docs and the check
+ * of `docs/reference/http-api.md` come from it.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
@@ -8,7 +8,7 @@ import type { ChangeEvent } from '../audit/audit-entry.ts'
 import { type ErrorCode, FahaoError } from '../base/errors.ts'
 import type { Route } from './failures.ts'
 
-/** One answer that an operation can give, errors excepted. */
+/** One answer that a route can give, errors excepted. */
 export type AnswerDoc = {
   readonly description: string
   /** By content type; absent: no body. */
@@ -23,8 +23,8 @@ export function jsonAnswer(description: string, shape: z.ZodType): AnswerDoc {
 /** A page for browsers. */
 export const pageAnswer: AnswerDoc = { description: 'The page.', content: { 'text/html': z.string() } }
 
-/** One operation. */
-export type Operation = Route & {
+/** One route. */
+export type ApiRoute = Route & {
   /** OpenAPI's operationId. */
   readonly id: string
   readonly tag: 'ids' | 'generators' | 'workers' | 'namespaces' | 'users' | 'cluster' | 'engine' | 'server'
@@ -52,8 +52,8 @@ export type Operation = Route & {
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> | undefined
 }
 
-/** The errors of an operation; every one that is not open has those of its caller. */
-export function errorsOf({ command, errors }: Operation): readonly ErrorCode[] {
+/** The errors of a route; every one that is not open has those of its caller. */
+export function errorsOf({ command, errors }: ApiRoute): readonly ErrorCode[] {
   return command === 'open' ? errors : [...new Set([...errors, ...callerErrors])]
 }
 

@@ -1,13 +1,12 @@
 /** `GET /v1/audit`: what was changed or refused, for which user, from where. */
 import { z } from 'zod'
-import { type AuditEntry, auditEvents } from '../../audit/audit-entry.ts'
-import { readAuditPage } from '../../audit/audit-reading.ts'
-import { FahaoError } from '../../base/errors.ts'
-import { parseDurationMs } from '../../base/units.ts'
-import { parseMomentUs } from '../../ids/moment.ts'
-import type { FahaoNode } from '../../node/node.ts'
-import { wholeNumberSchema as wholeNumber } from '../../operations/argument.ts'
-import { jsonAnswer, type Operation, readQuery } from '../operation.ts'
+import { type AuditEntry, auditEvents } from '../audit/audit-entry.ts'
+import { readAuditPage } from '../audit/audit-reading.ts'
+import { FahaoError } from '../base/errors.ts'
+import { parseDurationMs } from '../base/units.ts'
+import { parseMomentUs } from '../ids/moment.ts'
+import { wholeNumberSchema } from './argument.ts'
+import { httpOperation } from './operation.ts'
 
 const query = z.strictObject({
   user: z.string().max(256).optional().meta({ description: 'only this user' }),
@@ -20,7 +19,7 @@ const query = z.strictObject({
     description: 'only the time from this moment on, such as 2026-11-22T00:00:00Z, or the last 24h',
   }),
   after: z.string().max(80).optional().meta({ description: 'the `next` of the page before' }),
-  limit: wholeNumber(1, 1000, 'how many at most (default 100)').optional(),
+  limit: wholeNumberSchema(1, 1000, 'how many at most (default 100)').optional(),
 })
 
 const entryShape = z
@@ -53,28 +52,27 @@ const pageShape = z
 export type AuditAnswer = z.output<typeof pageShape>
 
 /** `GET /v1/audit` */
-export function auditOperation({ engine, timeline }: FahaoNode): Operation {
-  return {
+export const auditOperation = httpOperation({
+  name: 'http|audit',
+  summary: 'Shows the audit trail: changes, logins and refused requests, newest first, page by page.',
+  notes:
+    'An entry is written within a second. Logins and refused requests that are alike are counted in one entry.',
+  query,
+  http: {
     id: 'listAudit',
-    command: 'http|audit',
     method: 'GET',
     path: '/v1/audit',
     tag: 'server',
-    summary: 'Shows the audit trail: changes, logins and refused requests, newest first, page by page.',
-    notes:
-      'An entry is written within a second. Logins and refused requests that are alike are counted in one entry.',
-    query,
-    answers: { 200: jsonAnswer('A page.', pageShape) },
+    answer: ['A page.', pageShape],
     errors: ['ERR', 'UNAVAILABLE'],
     example: { query: 'event=drop&since=24h' },
-    async handler(request) {
-      const { since, limit = 100, ...filters } = readQuery(query, request)
-      const sinceUs = since === undefined ? undefined : sinceOf(since, timeline.nowUs())
-      const { entries, next } = await readAuditPage(engine, { ...filters, sinceUs, limit })
-      return { entries: entries.map(entryJson), next: next ?? null }
-    },
-  }
-}
+  },
+  async run({ server: { engine, timeline } }, { since, limit = 100, ...filters }) {
+    const sinceUs = since === undefined ? undefined : sinceOf(since, timeline.nowUs())
+    const { entries, next } = await readAuditPage(engine, { ...filters, sinceUs, limit })
+    return { entries: entries.map(entryJson), next: next ?? null }
+  },
+})
 
 /** A moment, or a duration before now. */
 function sinceOf(text: string, nowUs: number): number {
