@@ -6,9 +6,11 @@ import { type GeneratorInput, optionName, optionNames } from '../catalogue/optio
 import { kinds } from '../issuing/issuer.ts'
 import { checkedCount } from '../operations/drawing.ts'
 import { describedGenerator } from '../operations/generator-info.ts'
+import { dropOperation } from '../operations/generators.ts'
 import { type Arguments, givenTwice, syntaxError } from './arguments.ts'
 import { type Command, MapReply, ok, oneOf, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
+import { commandOf } from './grammar.ts'
 import { everyGenerator } from './walk.ts'
 
 const name = { name: 'name', type: 'key' } as const
@@ -67,17 +69,7 @@ export const managingCommands: readonly Command[] = [
       return ok
     },
   },
-  {
-    ...managing,
-    name: 'id.drop',
-    change: { event: 'drop' },
-    arity: 2,
-    summary: 'Drops a generator.',
-    reply: '1, or 0 where there was none.',
-    notes: 'The bound of the name is kept: created again, it continues above every id it has issued.',
-    arguments: [name],
-    handler: async ({ catalogue }, args) => ((await catalogue.drop(args.text(0))) ? 1 : 0),
-  },
+  commandOf(dropOperation),
   {
     name: 'id.info',
     arity: 2,

@@ -5,7 +5,7 @@
  */
 import type { z } from 'zod'
 import type { ChangeEvent } from '../audit/audit-entry.ts'
-import type { ErrorCode } from '../base/errors.ts'
+import type { ErrorCode, FahaoError } from '../base/errors.ts'
 import type { Argument, Arguments, ValuesOf } from './argument.ts'
 import type { OperationContext } from './context.ts'
 
@@ -23,8 +23,8 @@ export type HttpForm = {
   readonly answer: readonly [description: string, shape?: z.ZodType]
   /** The status of the answer. Default: 200, or 204 without a body. */
   readonly status?: 201
-  /** What status 404 says where the answer is false or undefined, from the first argument. */
-  readonly none?: (name: string) => string
+  /** What status 404 says where the answer is false or undefined, from the first argument; or the error instead. */
+  readonly none?: (name: string) => string | FahaoError
   readonly errors: readonly ErrorCode[]
   /** An example of a request; the name replaces the first parameter of the path. */
   readonly example: { readonly name?: string; readonly query?: string; readonly body?: unknown }

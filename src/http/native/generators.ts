@@ -1,6 +1,5 @@
 /** The operations on generators themselves: list, show, create, alter, drop. */
 import { z } from 'zod'
-import { FahaoError } from '../../base/errors.ts'
 import { Moved } from '../../base/moved.ts'
 import type { Catalogue, GeneratorChanges, ListedGenerator } from '../../catalogue/catalogue.ts'
 import { definitionJson } from '../../catalogue/definition.ts'
@@ -11,14 +10,14 @@ import { isStrict } from '../../issuing/issuer.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { wholeNumberSchema as wholeNumber } from '../../operations/argument.ts'
 import { describedGenerator } from '../../operations/generator-info.ts'
+import { dropOperation, readErrors, writeErrors } from '../../operations/generators.ts'
 import { generatorJson, generatorShape, pageShape } from '../../operations/shapes.ts'
-import { type ApiRoute, jsonAnswer, nameOf, readBody, readQuery, refuseBody } from '../api-route.ts'
+import { type ApiRoute, jsonAnswer, nameOf, readBody, readQuery } from '../api-route.ts'
+import { routesOf } from './route.ts'
 
 type Served = Pick<FahaoNode, 'catalogue' | 'server'>
 
 const path = '/v1/generators/{name}'
-const readErrors = ['ERR', 'NOGENERATOR', 'UNAVAILABLE', 'SHUTDOWN'] as const
-const writeErrors = [...readErrors, 'CONFLICT', 'UNKNOWN', 'NOTOWNER'] as const
 
 const changes = generatorOptions
   .partial()
@@ -49,7 +48,7 @@ const listQuery = z.strictObject({
 /** `GET /v1/generators` and everything at `/v1/generators/{name}`. */
 export function generatorRoutes(node: Served): ApiRoute[] {
   const { catalogue } = node
-  return [list(node), show(node), create(catalogue), alter(node), drop(catalogue)]
+  return [list(node), show(node), create(catalogue), alter(node), ...routesOf([dropOperation], node)]
 }
 
 function list(node: Served): ApiRoute {
@@ -151,30 +150,6 @@ function alter(node: Served): ApiRoute {
       const info = await describedGenerator(node, name, request.access)
       if (asked.floor === undefined || asked.now || isStrict(kind)) return generatorJson(info)
       return generatorJson({ ...info, notes: [...info.notes, stillOut(name, floorOf(asked.floor))] })
-    },
-  }
-}
-
-function drop(catalogue: Catalogue): ApiRoute {
-  return {
-    id: 'dropGenerator',
-    change: { event: 'drop' },
-    method: 'DELETE',
-    path,
-    tag: 'generators',
-    command: 'id.drop',
-    summary: 'Drops a generator. Its bound is kept: one of the same name continues above it.',
-    answers: { 204: { description: 'It is gone.' } },
-    errors: writeErrors,
-    example: { name: 'order' },
-    async handler(request, reply) {
-      refuseBody(request)
-      const name = nameOf(request)
-      if (!(await catalogue.drop(name))) {
-        throw new FahaoError('NOGENERATOR', `no generator '${name}'; GET /v1/generators lists what there is`)
-      }
-      reply.code(204)
-      return reply.send()
     },
   }
 }

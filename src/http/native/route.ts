@@ -47,8 +47,10 @@ function routeOf(operation: Operation | HttpOperation, node: Served): ApiRoute {
     }),
     async handler(request, reply) {
       const found = await operation.run(contextOf(node, request), read(request) as never)
-      if (none !== undefined && (found === undefined || found === false))
-        throw new HttpRefusal(404, none(Object.values(request.params as Record<string, string>)[0]!))
+      if (none !== undefined && (found === undefined || found === false)) {
+        const error = none(Object.values(request.params as Record<string, string>)[0]!)
+        throw typeof error === 'string' ? new HttpRefusal(404, error) : error
+      }
       if (shape === undefined) return reply.code(204).send()
       if (status !== undefined) reply.code(status)
       return found
