@@ -41,7 +41,7 @@ export class LegacyStatements extends Statements {
     return `UPDATE ${schema.table} AS c SET ${[`${schema.boundColumn} = ${next}`, ...schema.alsoSets].join(', ')}
       WHERE ${this.#table.is(key)} AND GREATEST(${last}, ${below}) <= ${put(limits.room)}
         AND EXISTS (SELECT 1 FROM fahao_about AS s WHERE s.one = 1 AND ${this.sound(known)}
-          AND (${last} >= ${put(held.end - 1n)} OR s.lineage <> ${put(held.history)}))`
+          AND (${last} >= ${put(held.end - 1n)} OR s.history <> ${put(held.history)}))`
   }
 
   override ownRaises({ raises }: AdvanceArguments): readonly Raise[] {

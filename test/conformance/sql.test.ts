@@ -418,7 +418,7 @@ for (const kind of kinds) {
     })
 
     test('writes nothing once its history has gone back in any respect, and marks it for all nodes', async (t) => {
-      for (const loss of ['pulse = 0', 'revision = 0', "lineage = 'another'", "server = 'another'"]) {
+      for (const loss of ['pulse = 0', 'revision = 0', "history = 'another'", "server = 'another'"]) {
         const url = await server.newDatabase()
         const [{ engine }, { engine: other }] = [await openAt(t, url), await openAt(t, url)]
         await other.write('k', 'x', undefined)
@@ -690,7 +690,7 @@ for (const kind of kinds) {
     test('refuses tables that a newer version has created', async (t) => {
       const url = await server.newDatabase()
       await (await openAt(t, url)).engine.close()
-      await server.admin('UPDATE fahao_about SET schema_version = 2', nameIn(url))
+      await server.admin('UPDATE fahao_about SET schema_version = 3', nameIn(url))
       await assert.rejects(openAt(t, url), { code: 'ENGINE', message: /newer Fahao.*upgrade this one/ })
     })
   })

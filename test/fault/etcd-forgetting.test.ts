@@ -212,7 +212,7 @@ describe('keys that were removed', { timeout }, () => {
 
 describe('a state that is suspect, or of another store', { timeout }, () => {
   it('stops a process that has the store open', async (t) => {
-    for (const change of [{ phase: 'suspect', note: 'found by another process' }, { store: 'another' }]) {
+    for (const change of [{ status: 'suspect', note: 'found by another process' }, { store: 'another' }]) {
       const { cluster, open } = await setUp(t)
       const engine = await openStore(t, cluster.url('ids'), { callTimeoutMs: 1000 })
       await engine.reserve('a', mine)
@@ -249,7 +249,7 @@ describe('an advance', { timeout }, () => {
     assert.deepEqual(await advanceAll(), [0, 0, 0])
     assert.equal((await engines[0]!.counter('a')).bound, 30n)
     const state = JSON.parse(await cluster.ctl('get', '--print-value-only', 'ids/state'))
-    await cluster.ctl('put', 'ids/state', JSON.stringify({ ...state, phase: 'suspect', note: 'a loss' }))
+    await cluster.ctl('put', 'ids/state', JSON.stringify({ ...state, status: 'suspect', note: 'a loss' }))
     assert.deepEqual((await advanceAll()).sort(), [0, 0, 1])
     assert.equal((await engines[0]!.counter('a')).bound, 130n)
     for (const engine of engines) await engine.reserve('a', mine)
@@ -282,7 +282,7 @@ describe('an advance', { timeout }, () => {
     await cluster.ctl(
       'put',
       'ids/state',
-      JSON.stringify({ ...state, phase: 'advancing', note: 'a process that has ended' }),
+      JSON.stringify({ ...state, status: 'advancing', note: 'a process that has ended' }),
     )
     const engine = await openStore(t, cluster.url('ids'), { callTimeoutMs: 300 })
     // UNKNOWN when the deadline comes while one more try is under way.

@@ -23,11 +23,11 @@ import { newStore } from '../store-creation.ts'
 import { Advance } from './advance.ts'
 import { endOf, methods, unchanged } from './api.ts'
 import { Counters } from './counters.ts'
-import { History } from './history.ts'
+import { History, type Known } from './history.ts'
 import { Keys } from './keys.ts'
 import { Members } from './members.ts'
 import { Records } from './records.ts'
-import { encodeState, type State } from './state.ts'
+import { encodeState, isEarlierState, type State } from './state.ts'
 import { knownOf, rangesOf, Store } from './store.ts'
 import { Transactions } from './transactions.ts'
 import { addressOf, type EtcdAddress } from './url.ts'
@@ -75,6 +75,11 @@ async function opened(
     const response = await members.call(methods.txn, { compare: [], success, failure: [] })
     const [state, written, any] = rangesOf(response)
     const known = knownOf(state!)
+    if (known !== undefined && isEarlierState(state!.kvs[0]!.value.toString())) {
+      // A process of the earlier version reads the state before its next write, which it does not send then.
+      await convert(members, keys, known, address, options)
+      continue
+    }
     if (known !== undefined) {
       const [time] = written!.kvs
       const lastWriteUs = time && Number(time.value.toString())
@@ -94,6 +99,20 @@ async function opened(
     'ENGINE',
     `${address.location} does not keep the state that is written to it; look at it`,
   )
+}
+
+/** Writes a state of the earlier version in the present form, unless another process was first: the next read shows it. */
+async function convert(
+  members: Members,
+  keys: Keys,
+  { state, revision }: Known,
+  { location }: EtcdAddress,
+  { onEvent }: EngineOptions,
+): Promise<void> {
+  const put = { put: { key: keys.state, value: Buffer.from(encodeState(state)) } }
+  const request = { compare: [unchanged(keys.state, revision)], success: [put], failure: [] }
+  const { succeeded } = await members.call(methods.txn, request, members.newCall(true))
+  if (succeeded) onEvent({ level: 'info', message: `converted the state at ${location} to its present form` })
 }
 
 function newState(cluster: string, isLost: boolean, { clock }: EngineOptions): State {

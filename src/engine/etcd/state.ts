@@ -26,7 +26,7 @@ export type State = {
   readonly histories: readonly NumberedHistory[]
 }
 
-const format = 1
+const format = 2
 const revisionBits = 40n
 
 /** The history of what is written now. */
@@ -48,17 +48,24 @@ export function revisionOf(state: State, version: bigint): bigint | undefined {
 
 /** The state as its key holds it. */
 export function encodeState({ store, cluster, status, note, histories }: State): string {
-  const eras = histories.map(({ id, after }) => [String(id), String(after)])
-  return JSON.stringify({ format, store, cluster, phase: status, note, eras })
+  const texts = histories.map(({ id, after }) => [String(id), String(after)])
+  return JSON.stringify({ format, store, cluster, status, note, histories: texts })
 }
 
-/** Throws ENGINE for a state that this version cannot read. */
+/** The state in a key of this version or the earlier one. Throws ENGINE for any other. */
 export function decodeState(text: string): State {
   try {
-    const { format: found, store, cluster, phase, note, eras } = JSON.parse(text)
-    if (found === format && Array.isArray(eras) && eras.length > 0) {
-      const histories = eras.map(([id, after]) => ({ id: BigInt(id), after: BigInt(after) }))
-      return { store, cluster, status: phase, note, histories }
+    const { format: found, phase, eras, ...stored } = JSON.parse(text)
+    const {
+      store,
+      cluster,
+      note,
+      status,
+      histories: texts,
+    } = found === 1 ? { ...stored, status: phase, histories: eras } : stored
+    if (found >= 1 && found <= format && Array.isArray(texts) && texts.length > 0) {
+      const histories = texts.map(([id, after]) => ({ id: BigInt(id), after: BigInt(after) }))
+      return { store, cluster, status, note, histories }
     }
   } catch {
     // Reported below.
@@ -66,4 +73,9 @@ export function decodeState(text: string): State {
   const message =
     'the state of this store was written by a newer Fahao, or by another program; upgrade this one'
   throw new FahaoError('ENGINE', message)
+}
+
+/** Whether the earlier version has written a state that `decodeState` reads. */
+export function isEarlierState(text: string): boolean {
+  return JSON.parse(text).format < format
 }

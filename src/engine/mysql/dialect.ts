@@ -20,6 +20,7 @@ import {
   type RecordArguments,
   Statements,
   schemaVersion,
+  versionConverted,
 } from '../sql/statements.ts'
 
 /** A quarter of the smallest `max_allowed_packet` in use. */
@@ -46,7 +47,7 @@ CREATE TABLE IF NOT EXISTS fahao_records (
 CREATE TABLE IF NOT EXISTS fahao_about (
   one            TINYINT NOT NULL PRIMARY KEY,
   schema_version INT NOT NULL,
-  lineage        VARBINARY(36) NOT NULL,
+  history        VARBINARY(36) NOT NULL,
   pulse          BIGINT NOT NULL,
   revision       BIGINT NOT NULL,
   last_write_us  BIGINT NOT NULL,
@@ -103,9 +104,14 @@ export function mysqlDialect(
 
     create: (history) =>
       single(`${mysqlTables}
-        INSERT IGNORE INTO fahao_about (one, schema_version, lineage, pulse, revision, last_write_us, server)
+        INSERT IGNORE INTO fahao_about (one, schema_version, history, pulse, revision, last_write_us, server)
         SELECT 1, ${schemaVersion}, ${put(history)}, 0, 0, 0, ${identity} FROM DUAL
         WHERE NOT EXISTS (SELECT 1 FROM fahao_counters) AND NOT EXISTS (SELECT 1 FROM fahao_records)`),
+
+    conversion: [
+      single('ALTER TABLE fahao_about CHANGE COLUMN lineage history VARBINARY(36) NOT NULL'),
+      single(versionConverted),
+    ],
 
     command: (write) => single(write(s)),
 
@@ -235,7 +241,7 @@ function advancing(s: Statements, put: PutValue, advance: AdvanceArguments): Sql
     ...prepared.map(({ text, variable }) => single(`SET ${variable} = '${text.replaceAll("'", "''")}'`)),
     transaction(
       s.advance(advance),
-      `SET @done = (SELECT COUNT(*) FROM fahao_about AS s WHERE s.one = 1 AND s.lineage = ${put(history)})`,
+      `SET @done = (SELECT COUNT(*) FROM fahao_about AS s WHERE s.one = 1 AND s.history = ${put(history)})`,
       ...prepared.flatMap(carryOut),
       `UPDATE fahao_counters SET last = LEAST(last, ${put(lastMaxBelow(gap))}) + ${put(gap)},
         version = version + ${historyJump} WHERE @done = 1 AND version > 0`,

@@ -19,6 +19,7 @@ import {
   type RecordArguments,
   Statements,
   schemaVersion,
+  versionConverted,
 } from '../sql/statements.ts'
 
 const cluster = '(SELECT system_identifier FROM pg_control_system())::text'
@@ -83,7 +84,7 @@ CREATE TABLE IF NOT EXISTS fahao_records (
 CREATE TABLE IF NOT EXISTS fahao_about (
   one            smallint PRIMARY KEY CHECK (one = 1),
   schema_version integer NOT NULL,
-  lineage        text NOT NULL,
+  history        text NOT NULL,
   pulse          bigint NOT NULL,
   revision       bigint NOT NULL,
   last_write_us  bigint NOT NULL,
@@ -127,11 +128,14 @@ export function postgresDialect(
 
     create: (history) => ({ text: creation(history, identity) }),
 
+    // The statements of one message are one transaction.
+    conversion: [{ text: `ALTER TABLE fahao_about RENAME COLUMN lineage TO history; ${versionConverted}` }],
+
     command: (write) => command(write),
 
     pulse: (known, nowUs) =>
       command(
-        (s) => `WITH done AS (${s.pulse(known, nowUs)} RETURNING s.lineage, s.pulse, s.revision)
+        (s) => `WITH done AS (${s.pulse(known, nowUs)} RETURNING s.history, s.pulse, s.revision)
         SELECT ${s.stateColumns}, ${doneStateColumns((column) => `done.${column}`)}
         FROM fahao_about AS s LEFT JOIN done ON true WHERE s.one = 1`,
       ),
@@ -158,7 +162,7 @@ function updating(s: Statements, put: PutValue, { known, rows, set, where }: Cou
   const columns = Object.entries(rows[0]!).map(([column, value]) => `${column} ${typeOf(value)}`)
   const asked = put(JSON.stringify(rows.map(texts)))
   return `WITH about AS (SELECT ${s.stateColumns} FROM fahao_about AS s WHERE s.one = 1),
-    sound AS (SELECT s.lineage FROM fahao_about AS s WHERE s.one = 1 AND ${s.sound(known)}),
+    sound AS (SELECT s.history FROM fahao_about AS s WHERE s.one = 1 AND ${s.sound(known)}),
     asked AS (SELECT * FROM json_to_recordset(${asked}::json) AS a (${columns.join(', ')})),
     free AS (SELECT c.name FROM fahao_counters AS c WHERE c.name IN (SELECT a.name FROM asked AS a)
       FOR NO KEY UPDATE SKIP LOCKED),
@@ -192,7 +196,7 @@ function revision(s: Statements, put: PutValue, record: RecordArguments): string
           WHERE ${there} AND r.version = ${put(expected)} RETURNING r.version`
   return `WITH next AS (
       UPDATE fahao_about AS s SET revision = revision + 1, last_write_us = ${put(BigInt(nowUs))}
-      WHERE s.one = 1 AND ${s.sound(known)} AND ${fits} RETURNING s.lineage, s.pulse, s.revision
+      WHERE s.one = 1 AND ${s.sound(known)} AND ${fits} RETURNING s.history, s.pulse, s.revision
     ), done AS (${change})
     SELECT ${s.stateColumns}, ${doneStateColumns((column) => `next.${column}`)}, done.version AS done_version
     FROM fahao_about AS s LEFT JOIN next ON true LEFT JOIN done ON true WHERE s.one = 1`
@@ -210,7 +214,7 @@ function advancing(s: Statements, put: PutValue, advance: AdvanceArguments): str
   const further =
     'GREATEST(LEAST(c.last, COALESCE(x.lastmax, c.last)) + COALESCE(x.extra, 0), COALESCE(x.last, -1))'
   const byGap = (last: string) => `LEAST(${last}, ${put(lastMaxBelow(gap))}) + ${put(gap)}`
-  return `WITH next AS (${s.advance(advance)} RETURNING s.lineage, s.revision, s.pulse),
+  return `WITH next AS (${s.advance(advance)} RETURNING s.history, s.revision, s.pulse),
     named AS (SELECT name, extra, last, "lastMax" AS lastmax, incarnation
       FROM json_to_recordset(${put(JSON.stringify(raises))}::json)
         AS n (name text, extra bigint, last bigint, "lastMax" bigint, incarnation bigint)),
@@ -254,7 +258,7 @@ function creation(history: string, identity: string): string {
   return `BEGIN;
     SELECT pg_advisory_xact_lock(${createLock});
     ${postgresTables}
-    INSERT INTO fahao_about (one, schema_version, lineage, pulse, revision, last_write_us, server)
+    INSERT INTO fahao_about (one, schema_version, history, pulse, revision, last_write_us, server)
       SELECT 1, ${schemaVersion}, '${history}', 0, 0, 0, ${identity}
       WHERE NOT EXISTS (SELECT 1 FROM fahao_counters) AND NOT EXISTS (SELECT 1 FROM fahao_records)
       ON CONFLICT (one) DO NOTHING;

@@ -49,7 +49,7 @@ export function reserving(requests: readonly ReserveArguments[]): CounterUpdate 
       fence: request.fence,
       incarnation: request.incarnation,
       held: request.held.end - 1n,
-      lineage: request.held.history,
+      history: request.held.history,
     })),
     // `last` is the bound − 1 and `more` the size − 1. The 1 is added last, so that a size or a bound of 2^63 does
     // not overflow.
@@ -59,7 +59,7 @@ export function reserving(requests: readonly ReserveArguments[]): CounterUpdate 
       incarnation: a('incarnation'),
     }),
     where: (a) => `${current(a)} AND GREATEST(c.last, ${a('below')}) <= ${a('room')}
-      AND (c.last >= ${a('held')} OR s.lineage <> ${a('lineage')})`,
+      AND (c.last >= ${a('held')} OR s.history <> ${a('history')})`,
   }
 }
 
@@ -68,10 +68,10 @@ export function releasing(releases: readonly ReleaseArguments[]): CounterUpdate 
   return {
     known: releases[0]!.known,
     rows: releases.map(({ counter, from, version, fence, incarnation, history }) => {
-      return { name: counter, version, last: from - 1n, fence, incarnation, lineage: history }
+      return { name: counter, version, last: from - 1n, fence, incarnation, history }
     }),
     set: (a) => ({ last: a('last') }),
-    where: (a) => `${current(a)} AND c.version = ${a('version')} AND s.lineage = ${a('lineage')}`,
+    where: (a) => `${current(a)} AND c.version = ${a('version')} AND s.history = ${a('history')}`,
   }
 }
 

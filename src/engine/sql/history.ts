@@ -59,7 +59,7 @@ export function stateOf(row: Row | undefined): State {
   if (row === undefined)
     throw new FahaoError('UNAVAILABLE', 'fahao_about has no row: is a dump being restored?')
   return {
-    position: positionOf(row.lineage, row.pulse, row.revision),
+    position: positionOf(row.history, row.pulse, row.revision),
     lastWriteUs: Number(textOf(row.last_write_us)),
     suspect: optionalTextOf(row.suspect),
     server: textOf(row.server),
@@ -69,12 +69,12 @@ export function stateOf(row: Row | undefined): State {
 
 /** The position after a change of the state row; undefined if the change was not carried out. */
 export function changedPositionOf(row: Row | undefined): StorePosition | undefined {
-  if (optionalTextOf(row?.done_lineage) === undefined) return undefined
-  return positionOf(row!.done_lineage, row!.done_pulse, row!.done_revision)
+  if (optionalTextOf(row?.done_history) === undefined) return undefined
+  return positionOf(row!.done_history, row!.done_pulse, row!.done_revision)
 }
 
-function positionOf(lineage: unknown, pulse: unknown, revision: unknown): StorePosition {
-  return { history: textOf(lineage), progress: { pulse: integerOf(pulse), revision: integerOf(revision) } }
+function positionOf(history: unknown, pulse: unknown, revision: unknown): StorePosition {
+  return { history: textOf(history), progress: { pulse: integerOf(pulse), revision: integerOf(revision) } }
 }
 
 const settleUs = 1_000_000
@@ -148,7 +148,7 @@ export class History {
     const [row] = await ask(command(known))
     const state = stateOf(row)
     // A conditional write may change the state and then not the record: the version decides where there is one.
-    const done = 'done_version' in row! ? row.done_version : row!.done_lineage
+    const done = 'done_version' in row! ? row.done_version : row!.done_history
     if (optionalTextOf(done) === undefined) {
       await this.check(ask, state, known)
       return undefined

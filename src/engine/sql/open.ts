@@ -6,7 +6,7 @@ import { CallsInFlight } from '../calls-in-flight.ts'
 import type { EngineOptions } from '../engine.ts'
 import { newStore } from '../store-creation.ts'
 import { ConnectionPool } from './connection-pool.ts'
-import { type Ask, type Driver, integerOf, isFailure, type Row } from './driver.ts'
+import { type Ask, type Driver, isFailure, type Row, textOf } from './driver.ts'
 import { possibleLossBy } from './durability.ts'
 import { type OpenedStore, SqlEngine } from './engine.ts'
 import { EngineHealth } from './health.ts'
@@ -93,6 +93,7 @@ async function look(
   let dialect = await dialectOf(ask)
   // Before any table is created: a database that is refused stays as it was.
   await heedConditions(ask, dialect, location, options)
+  await convert(ask, dialect, options, location)
   let row = await stateRow(ask, dialect)
   if (row === undefined) {
     await create(ask, dialect, location, options)
@@ -100,14 +101,45 @@ async function look(
     dialect = await dialectOf(ask)
     row = (await stateRow(ask, dialect))!
   }
-  const version = integerOf(row.schema_version)
-  if (version !== BigInt(schemaVersion)) {
-    const made = `was written by a newer Fahao (its schema is ${version}, this one knows ${schemaVersion})`
-    throw new FahaoError('ENGINE', `${location} ${made}; upgrade this one`)
-  }
   if (dialect.unnoticed !== undefined)
     options.onEvent({ level: 'warn', message: `${location}: ${dialect.unnoticed}` })
   return { dialect, state: await written(ask, dialect, stateOf(row), location) }
+}
+
+/**
+ * Converts tables of an earlier version, once. Nodes of that version fail at their next statement and change nothing.
+ * Rejects with ENGINE for a later version, or where this user may not convert the tables.
+ */
+async function convert(ask: Ask, dialect: Dialect, options: EngineOptions, location: string): Promise<void> {
+  const found = await versionIn(ask)
+  if (found > schemaVersion) {
+    const made = `was written by a newer Fahao (its schema is ${found}, this one knows 1 to ${schemaVersion})`
+    throw new FahaoError('ENGINE', `${location} ${made}; upgrade this one`)
+  }
+  if (found === schemaVersion) return
+  let failure: unknown
+  for (const command of dialect.conversion)
+    await ask(command).catch((error) => {
+      failure ??= error
+    })
+  if ((await versionIn(ask)) === schemaVersion) {
+    const message = `converted the tables in ${location} from schema ${found} to ${schemaVersion}`
+    options.onEvent({ level: 'info', message })
+  } else if (isFailure(failure, 'denied')) {
+    const why = `this user may not convert the table fahao_about (${failure.message})`
+    throw new FahaoError('ENGINE', `${location}: ${why}; grant ALTER on it for the first start`)
+  } else throw failure
+}
+
+/** The version of the tables; that of this program where there are none. */
+async function versionIn(ask: Ask): Promise<number> {
+  try {
+    const [row] = await ask({ text: 'SELECT schema_version FROM fahao_about WHERE one = 1' })
+    return row === undefined ? schemaVersion : Number(textOf(row.schema_version))
+  } catch (error) {
+    if (isFailure(error, 'missing')) return schemaVersion
+    throw error
+  }
 }
 
 /** Rejects with ENGINE if the server cannot be used, or may lose acknowledged writes. */

@@ -20,7 +20,9 @@ import type { Row, SqlCommand } from './driver.ts'
 import { historyJump, type Known, type StorePosition } from './history.ts'
 
 /** The version of the tables. A newer Fahao may have created tables with a higher one. */
-export const schemaVersion = 1
+export const schemaVersion = 2
+/** Ends a conversion of the tables. Fails where they still have their earlier columns. */
+export const versionConverted = `UPDATE fahao_about SET schema_version = ${schemaVersion}, history = history WHERE one = 1`
 
 /** Returns the text that stands for a value in a statement: a literal or a parameter. */
 export type PutValue = (value: bigint | string) => string
@@ -92,6 +94,11 @@ export interface Dialect {
   readonly whyUnusable: (row: Row) => string | undefined
   /** Creates missing tables and the state row; not the state row if there are counters or records: a half restored dump. */
   create(history: string): SqlCommand
+  /**
+   * Converts the tables of an earlier version, in this order. Several nodes may do so at once, and one may end in between: the
+   * last command names what the others have made.
+   */
+  readonly conversion: readonly SqlCommand[]
   /** The command of a statement that all dialects share. */
   command(write: (s: Statements) => string): SqlCommand
   /** One row: the state, and `done_…` of it if the pulse was raised, for which the history must be sound. */
@@ -126,7 +133,7 @@ export class Statements {
 
   /** The columns of the state row `s`. */
   get stateColumns(): string {
-    return `s.schema_version, s.lineage, s.pulse, s.revision, s.last_write_us, s.suspect, s.server,
+    return `s.schema_version, s.history, s.pulse, s.revision, s.last_write_us, s.suspect, s.server,
       ${this.#identity} AS identity`
   }
 
@@ -135,9 +142,9 @@ export class Statements {
     const put = this.#put
     const { pulse, revision } = progress
     // While a regression is suspected, only a later history is sound. No history has an empty id.
-    const lineage = suspected === undefined ? history : ''
+    const expected = suspected === undefined ? history : ''
     return `s.suspect IS NULL AND s.server = ${this.#identity}
-      AND ((s.lineage = ${put(lineage)} AND s.pulse >= ${put(pulse)} AND s.revision >= ${put(revision)})
+      AND ((s.history = ${put(expected)} AND s.pulse >= ${put(pulse)} AND s.revision >= ${put(revision)})
         OR s.pulse >= ${put(pulse + historyJump / 2n)})`
   }
 
@@ -166,7 +173,7 @@ export class Statements {
   suspect(reason: string, history: string): string {
     const put = this.#put
     return `UPDATE fahao_about AS s SET suspect = ${put(reason)}
-      WHERE s.one = 1 AND s.suspect IS NULL AND s.lineage = ${put(history)}`
+      WHERE s.one = 1 AND s.suspect IS NULL AND s.history = ${put(history)}`
   }
 
   /** The columns `last` and `version` of a changed counter `c`, for statements that can return them. */
@@ -227,11 +234,11 @@ export class Statements {
   advance({ known, ifRegressed, at, history, nowUs, repaired }: AdvanceArguments): string {
     const put = this.#put
     const { pulse, revision } = known.accepted.progress
-    return `UPDATE fahao_about AS s SET lineage = ${put(history)}, suspect = NULL, server = ${this.#identity},
+    return `UPDATE fahao_about AS s SET history = ${put(history)}, suspect = NULL, server = ${this.#identity},
         pulse = GREATEST(pulse, ${put(pulse)}) + ${historyJump},
         revision = GREATEST(revision, ${put(revision)}) + ${historyJump + BigInt(repaired.length)},
         last_write_us = ${put(BigInt(nowUs))}
-      WHERE s.one = 1 AND s.lineage = ${put(at.history)} AND s.revision = ${put(at.progress.revision)}
+      WHERE s.one = 1 AND s.history = ${put(at.history)} AND s.revision = ${put(at.progress.revision)}
         ${ifRegressed ? `AND NOT (${this.sound(known)})` : ''}`
   }
 
@@ -262,7 +269,7 @@ export const counterColumns = 'c.last, c.fence, c.incarnation, c.version'
 
 /** The changed columns of the state, as `done_…`. @param whenDone returns an expression: the column, or NULL if the change was not carried out. */
 export function doneStateColumns(whenDone: (column: string) => string): string {
-  return ['lineage', 'pulse', 'revision'].map((column) => `${whenDone(column)} AS done_${column}`).join(', ')
+  return ['history', 'pulse', 'revision'].map((column) => `${whenDone(column)} AS done_${column}`).join(', ')
 }
 
 /** The highest `last` above which the gap still fits. */

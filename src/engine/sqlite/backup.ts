@@ -20,7 +20,7 @@ import { DatabaseSync } from './driver.ts'
 import { OwnerLock } from './owner-lock.ts'
 import { PositionFile, type StorePosition } from './position-file.ts'
 import { Records } from './records.ts'
-import { checkTables, prepare } from './schema.ts'
+import { checkTables, convertTables, prepare } from './schema.ts'
 import { makePrivateFile, realPlace, refuseSecondPath } from './store-file.ts'
 
 /** The contents of a copy. */
@@ -133,6 +133,7 @@ function copy(from: string, draft: string): void {
 function renew(file: string, skip: bigint, repair: Repair = repairNothing): StorePosition {
   return using(file, (database) => {
     const history = randomUUID()
+    convertTables(database)
     database.exec('BEGIN IMMEDIATE')
     const records = new Records(database)
     const repaired = atOnce(repair(records.list('')))
@@ -141,7 +142,7 @@ function renew(file: string, skip: bigint, repair: Repair = repairNothing): Stor
     const commits = state.commits! + 1n
     let revision = state.revision! + versionJump
     for (const [key, value] of repaired.records) records.put({ key, value, version: ++revision })
-    prepare(database, 'UPDATE state SET lineage = ?, commits = ?, revision = ?, owner = NULL').run(
+    prepare(database, 'UPDATE state SET history = ?, commits = ?, revision = ?, owner = NULL').run(
       history,
       commits,
       revision,

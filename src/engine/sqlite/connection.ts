@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { DatabaseSync } from './driver.ts'
-import { checkTables, createTables } from './schema.ts'
+import { checkTables, convertTables, createTables } from './schema.ts'
 import { makePrivateFile } from './store-file.ts'
 
 /** SQLite's primary result codes that have a case of their own; https://sqlite.org/rescode.html */
@@ -43,6 +43,7 @@ export function openDatabase(file: string, { create, busyTimeoutMs }: Connection
     database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
     if (create) createTables(database)
     checkTables(database, file)
+    convertTables(database)
     enterWal(database, file)
     // A file that cannot be written fails here rather than at the first id.
     database.exec('BEGIN IMMEDIATE; ROLLBACK')

@@ -16,6 +16,8 @@ import { type Position, regressionOf } from '../regression.ts'
 export type StorePosition = Position<'commits'>
 
 const intervalMs = 1000
+/** The version of the file; before the first, it had none, and `lineage` for the history id. */
+const positionFormat = 2
 
 /** Reads and writes one position file. */
 export class PositionFile {
@@ -33,8 +35,9 @@ export class PositionFile {
   /** The position in the file; undefined when there is no file, or none that can be read. */
   read(): StorePosition | undefined {
     try {
-      const { lineage, commits } = JSON.parse(readFileSync(this.#file, 'utf8'))
-      if (typeof lineage === 'string') return { history: lineage, progress: { commits: BigInt(commits) } }
+      const { format, lineage, history = lineage, commits } = JSON.parse(readFileSync(this.#file, 'utf8'))
+      const isKnown = format === positionFormat || lineage !== undefined
+      if (isKnown && typeof history === 'string') return { history, progress: { commits: BigInt(commits) } }
     } catch {
       // As if there were no file.
     }
@@ -75,7 +78,8 @@ export class PositionFile {
     if (newest === undefined) return
     const draft = `${this.#file}.${process.pid}.${threadId}`
     try {
-      const note = { lineage: newest.history, commits: String(newest.progress.commits) }
+      const { history, progress } = newest
+      const note = { format: positionFormat, history, commits: String(progress.commits) }
       writeFileSync(draft, `${JSON.stringify(note)}\n`)
       renameSync(draft, this.#file)
     } catch {

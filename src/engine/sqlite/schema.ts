@@ -5,12 +5,12 @@ import { FahaoError } from '../../base/errors.ts'
 
 /** "Faha" in ASCII: distinguishes a store from other SQLite files. */
 const applicationId = 0x46_61_68_61
-const schemaVersion = 1
+const schemaVersion = 2
 
 /*
  * `last` is bound − 1, the largest value that can have been issued: a bound of 2^63 does not fit a signed 64-bit
  * integer. A removed record stays as a row without a value, so that other processes find the removal. `revision`
- * is the newest version given to a record; `lineage` is the history id.
+ * is the newest version given to a record; `history` is the history id.
  */
 const tables = `
 CREATE TABLE counters (
@@ -28,7 +28,7 @@ CREATE TABLE records (
 CREATE UNIQUE INDEX records_by_version ON records (version);
 CREATE TABLE state (
   one INTEGER PRIMARY KEY CHECK (one = 1),
-  lineage TEXT NOT NULL,
+  history TEXT NOT NULL,
   commits INTEGER NOT NULL,
   revision INTEGER NOT NULL,
   last_write_us INTEGER NOT NULL,
@@ -56,7 +56,7 @@ export function createTables(database: DatabaseSync): void {
     if (isEmpty(database)) {
       database.exec(tables)
       database
-        .prepare('INSERT INTO state (one, lineage, commits, revision, last_write_us) VALUES (1, ?, 0, 0, 0)')
+        .prepare('INSERT INTO state (one, history, commits, revision, last_write_us) VALUES (1, ?, 0, 0, 0)')
         .run(randomUUID())
       database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${schemaVersion}`)
     }
@@ -67,7 +67,30 @@ export function createTables(database: DatabaseSync): void {
   }
 }
 
-/** Throws ENGINE, with the remedy, unless the file is an undamaged store that this version can read. */
+/**
+ * Converts the tables of an earlier version, once, in a file that `checkTables` has found sound. A process of that version
+ * fails at its next statement and changes nothing.
+ */
+export function convertTables(database: DatabaseSync): void {
+  if (!isEarlier(database)) return
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    if (isEarlier(database))
+      database.exec(
+        `ALTER TABLE state RENAME COLUMN lineage TO history; PRAGMA user_version = ${schemaVersion}`,
+      )
+    database.exec('COMMIT')
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function isEarlier(database: DatabaseSync): boolean {
+  return pragma(database, 'user_version') < BigInt(schemaVersion)
+}
+
+/** Throws ENGINE, with the remedy, unless the file is an undamaged store of this version or an earlier one. */
 export function checkTables(database: DatabaseSync, file: string): void {
   if (pragma(database, 'application_id') !== BigInt(applicationId)) {
     throw new FahaoError(
@@ -76,10 +99,10 @@ export function checkTables(database: DatabaseSync, file: string): void {
     )
   }
   const version = pragma(database, 'user_version')
-  if (version !== BigInt(schemaVersion)) {
+  if (version < 1n || version > BigInt(schemaVersion)) {
     throw new FahaoError(
       'ENGINE',
-      `${file} was written by a newer Fahao (its schema is ${version}, this one knows ${schemaVersion}); upgrade this one`,
+      `${file} was written by a newer Fahao (its schema is ${version}, this one knows 1 to ${schemaVersion}); upgrade this one`,
     )
   }
   const found = Object.values(database.prepare('PRAGMA quick_check(1)').get()!)[0]

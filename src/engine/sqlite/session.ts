@@ -20,7 +20,7 @@ import { Records } from './records.ts'
 import { prepare } from './schema.ts'
 
 type State = {
-  readonly lineage: string
+  readonly history: string
   readonly commits: bigint
   readonly revision: bigint
   readonly last_write_us: bigint
@@ -60,10 +60,10 @@ export class Session {
     this.#inode = inodeOf(file)
     this.counters = new Counters(database, held)
     this.#records = new Records(database)
-    this.#select = prepare(database, 'SELECT lineage, commits, revision, last_write_us, owner FROM state')
+    this.#select = prepare(database, 'SELECT history, commits, revision, last_write_us, owner FROM state')
     this.#stamp = prepare(
       database,
-      'UPDATE state SET lineage = ?, commits = commits + 1, revision = ?, last_write_us = ?',
+      'UPDATE state SET history = ?, commits = commits + 1, revision = ?, last_write_us = ?',
     )
     this.#own = prepare(database, 'UPDATE state SET owner = ?')
     this.#dataVersion = prepare(database, 'PRAGMA data_version')
@@ -74,8 +74,8 @@ export class Session {
 
   /** The position that the last transaction for writing read, or left. */
   get position(): StorePosition {
-    const { lineage, commits } = this.#state
-    return { history: lineage, progress: { commits } }
+    const { history, commits } = this.#state
+    return { history, progress: { commits } }
   }
 
   /** The time of its newest write, in µs since 1970; undefined before the first. */
@@ -100,7 +100,7 @@ export class Session {
     this.#written = []
     if (!writing) return
     this.#state = this.#readState()
-    this.#history = this.#state.lineage
+    this.#history = this.#state.history
     this.#owner = this.#state.owner
     this.#revision = this.#state.revision
   }

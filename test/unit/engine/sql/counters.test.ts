@@ -17,7 +17,7 @@ const state: State = {
   identity: 's',
 }
 const stateRow: Row = {
-  lineage: 'one',
+  history: 'one',
   pulse: '1',
   revision: '1',
   last_write_us: '0',

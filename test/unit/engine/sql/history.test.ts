@@ -123,14 +123,14 @@ describe('the history of a database', () => {
     const { history } = setUp()
     const { position, server, identity } = begun
     const state = {
-      lineage: position.history,
+      history: position.history,
       pulse: '100',
       revision: '50',
       last_write_us: '0',
       server,
       identity,
     }
-    const changed = { done_lineage: position.history, done_pulse: '100', done_revision: '51' }
+    const changed = { done_history: position.history, done_pulse: '100', done_revision: '51' }
     const change = (version: string | null) =>
       history.change(
         async () => [{ ...state, ...changed, done_version: version }],

@@ -44,7 +44,7 @@ describe('opening a file', () => {
   it('of a newer version is refused', async (t) => {
     const file = join(temporaryFolder(t), 'x.db')
     await (await openSqlite(file, engineOptions())).close()
-    sql(file, 'PRAGMA user_version = 2')
+    sql(file, 'PRAGMA user_version = 3')
     await refused(file, /newer Fahao.*upgrade/)
   })
 
