@@ -150,7 +150,7 @@ export class ClusterCore {
       ...self,
       joinedMs: lease.joinedMs,
       draining: intent !== 'lead',
-      beat: lease.heartbeat,
+      heartbeat: lease.heartbeat,
       sentUs: now.monoUs,
     }
     this.#write(record, expected, { of: 'renewal', id: lease.id })
@@ -190,7 +190,7 @@ export class ClusterCore {
     const { lease } = this.state
     const record = readNode(stored).value
     if (!lease.isOwn(record)) return this.#die(record.deadBy, now, lease.isOfCopy(record))
-    const lapsedMs = lease.confirm(record.beat, stored, now)
+    const lapsedMs = lease.confirm(record.heartbeat, stored, now)
     this.#noticeLapse(now)
     if (lapsedMs !== undefined) this.#resumed(lapsedMs, now)
   }

@@ -21,8 +21,8 @@ import type { Timing } from './timing.ts'
  */
 type Silence = {
   readonly version: bigint
-  readonly beat: number
-  readonly beatUs: number
+  readonly heartbeat: number
+  readonly heartbeatUs: number
   readonly renewals: number
   silentUs: number
   lastUs: number
@@ -71,7 +71,7 @@ export class FailureDetector {
 
   /** When the newest heartbeat of a node was first observed, on the monotonic clock in µs; undefined: none was. */
   heardUs(id: string): number | undefined {
-    return this.#silences.get(id)?.beatUs
+    return this.#silences.get(id)?.heartbeatUs
   }
 
   /** How often a node has been observed to renew since its record was first seen. */
@@ -106,11 +106,11 @@ export class FailureDetector {
 
 /** What a record says about its node's heartbeats, after what was known. */
 function heardOf(
-  { beat }: NodeRecord,
+  { heartbeat }: NodeRecord,
   known: Silence | undefined,
   nowUs: number,
-): Pick<Silence, 'beat' | 'beatUs' | 'renewals'> {
-  if (known === undefined) return { beat, beatUs: nowUs, renewals: 0 }
-  const isRenewal = beat > known.beat
-  return isRenewal ? { beat, beatUs: nowUs, renewals: known.renewals + 1 } : known
+): Pick<Silence, 'heartbeat' | 'heartbeatUs' | 'renewals'> {
+  if (known === undefined) return { heartbeat, heartbeatUs: nowUs, renewals: 0 }
+  const isRenewal = heartbeat > known.heartbeat
+  return isRenewal ? { heartbeat, heartbeatUs: nowUs, renewals: known.renewals + 1 } : known
 }

@@ -176,7 +176,7 @@ export class Handover {
       return this.#write(change, { holder: '', epoch, from, rests: true })
     }
     const to = this.#balance.successor(shard, change.target)
-    const next = { holder: to, epoch: value.epoch + 1, from, tails: leftovers }
+    const next = { holder: to, epoch: value.epoch + 1, from, leftovers }
     this.#write(change, to === '' ? { holder: to, epoch: value.epoch, from } : next)
   }
 

@@ -126,11 +126,11 @@ export class Leaderships {
     return resp === undefined ? http !== undefined && http === self.http : resp === self.resp
   }
 
-  #lead(shard: number, { epoch, from, tails = [] }: Leadership, nowUs: number): void {
+  #lead(shard: number, { epoch, from, leftovers = [] }: Leadership, nowUs: number): void {
     const isNew = epoch > this.#ledUpTo[shard]!
     this.#ledUpTo[shard] = Math.max(epoch, this.#ledUpTo[shard]!)
     const fence = BigInt(epoch)
-    const term: LeaderTerm = Object.freeze({ state: 'here', shard, fence, leftovers: isNew ? tails : [] })
+    const term: LeaderTerm = Object.freeze({ state: 'here', shard, fence, leftovers: isNew ? leftovers : [] })
     const vacantMs = (nowUs - (this.#vacantUs[shard] ?? nowUs)) / 1000
     this.#led[shard] = { term, epoch, losingUs: undefined }
     this.#state.effects.push(

@@ -130,16 +130,17 @@ export class Lease {
 
   /** Whether the record may be as this process has left it. */
   isOwn(record: NodeRecord): boolean {
-    return record.deadBy === undefined && record.beat >= this.confirmed && !this.isOfCopy(record)
+    return record.deadBy === undefined && record.heartbeat >= this.confirmed && !this.isOfCopy(record)
   }
 
   /**
    * Whether only a copy of this memory can have sent the heartbeat in the record: its number is above all that this process
    * has sent, or this process has sent it at another moment.
    */
-  isOfCopy({ beat, sentUs }: NodeRecord): boolean {
-    if (beat > this.heartbeat) return true
-    const ownUs = this.#sent.get(beat)?.monoUs ?? (beat === this.confirmed ? this.#confirmedUs : undefined)
+  isOfCopy({ heartbeat, sentUs }: NodeRecord): boolean {
+    if (heartbeat > this.heartbeat) return true
+    const ownUs =
+      this.#sent.get(heartbeat)?.monoUs ?? (heartbeat === this.confirmed ? this.#confirmedUs : undefined)
     return ownUs !== undefined && ownUs !== sentUs
   }
 

@@ -1,4 +1,4 @@
-/** The records of a cluster: their keys and their values. Stored names keep their old form. */
+/** The records of a cluster: their keys and their values. */
 import { describe, FahaoError } from '../base/errors.ts'
 import type { StoredRecord } from '../engine/engine.ts'
 
@@ -11,7 +11,7 @@ export const nodePrefix = `${clusterPrefix}nodes/`
 /** Prefix of the records of shards. */
 export const shardPrefix = `${clusterPrefix}shards/`
 /** Prefix of the pins. */
-export const pinPrefix = `${clusterPrefix}wishes/`
+export const pinPrefix = `${clusterPrefix}pins/`
 
 /** The settings of an installation: written once. */
 export type SettingsRecord = {
@@ -39,7 +39,7 @@ export type NodeRecord = {
   /** When it joined, in Unix ms by its own wall clock. For people only. */
   readonly joinedMs: number
   /** Number of the heartbeat: grows with each renewal. */
-  readonly beat: number
+  readonly heartbeat: number
   /** When this heartbeat was sent, on the monotonic clock of the process, in µs. Only the process itself compares it. */
   readonly sentUs?: number
   /** Whether it hands over all its shards, and takes none. */
@@ -71,7 +71,7 @@ export type Leadership = {
   /** Node id of the leader before; empty at first. */
   readonly from: string
   /** Leftover ranges that only this holder may continue; undefined: none. */
-  readonly tails?: readonly LeftoverRange[]
+  readonly leftovers?: readonly LeftoverRange[]
   /**
    * Set with no holder, by an advance, and by a leader whose fence a counter has refused: a leader that no record names may
    * lead until its lease lapses.
@@ -102,7 +102,7 @@ export function pinKey(shard: number): string {
 
 /** Number of the shard in a key under `shardPrefix` or `pinPrefix`; −1 for any other key. */
 export function shardOfKey(key: string): number {
-  const digits = /^cluster\/(?:shards|wishes)\/(\d{5})$/.exec(key)?.[1]
+  const digits = /^cluster\/(?:shards|pins)\/(\d{5})$/.exec(key)?.[1]
   return digits === undefined ? -1 : Number(digits)
 }
 
@@ -116,14 +116,15 @@ export function readSettings(stored: StoredRecord): Known<SettingsRecord> {
 
 /** A node's record; ENGINE when it cannot be read. */
 export function readNode(stored: StoredRecord): Known<NodeRecord> {
-  const isSound = ({ id, beat }: NodeRecord) => stored.key === nodeKey(id) && Number.isSafeInteger(beat)
+  const isSound = ({ id, heartbeat }: NodeRecord) =>
+    stored.key === nodeKey(id) && Number.isSafeInteger(heartbeat)
   return parsed(stored, isSound)
 }
 
 /** A shard's leadership; ENGINE when it cannot be read. */
 export function readLeadership(stored: StoredRecord): Known<Leadership> {
-  return parsed(stored, ({ holder, epoch, tails = [] }: Leadership) => {
-    return typeof holder === 'string' && Number.isSafeInteger(epoch) && Array.isArray(tails)
+  return parsed(stored, ({ holder, epoch, leftovers = [] }: Leadership) => {
+    return typeof holder === 'string' && Number.isSafeInteger(epoch) && Array.isArray(leftovers)
   })
 }
 
@@ -139,10 +140,32 @@ export function readRecord(stored: StoredRecord): Known<NodeRecord | Leadership 
   return stored.key.startsWith(shardPrefix) ? readLeadership(stored) : readPin(stored)
 }
 
+/** Where version 1 of the records had the pins. */
+const earlierPinPrefix = `${clusterPrefix}wishes/`
+
+/** The key and the value that a record of version 1 has now; undefined: it is in its present form. */
+export function presentForm({ key, value }: StoredRecord): Pick<StoredRecord, 'key' | 'value'> | undefined {
+  if (key.startsWith(earlierPinPrefix)) return { key: pinPrefix + key.slice(earlierPinPrefix.length), value }
+  if (key.startsWith(nodePrefix) && value.includes('"beat"')) return renamed(key, value, 'beat', 'heartbeat')
+  if (key.startsWith(shardPrefix) && value.includes('"tails"'))
+    return renamed(key, value, 'tails', 'leftovers')
+  return undefined
+}
+
+function renamed(key: string, text: string, from: string, to: string) {
+  try {
+    const { [from]: value, ...others } = JSON.parse(text)
+    return value === undefined ? undefined : { key, value: JSON.stringify({ ...others, [to]: value }) }
+  } catch {
+    // Who reads it says what is wrong.
+    return undefined
+  }
+}
+
 function parsed<Value>(stored: StoredRecord, isSound: (value: Value) => boolean): Known<Value> {
   const { key, version } = stored
   try {
-    const value = JSON.parse(stored.value) as Value
+    const value = JSON.parse(presentForm(stored)?.value ?? stored.value) as Value
     if (isSound(value)) return { key, version, value }
     throw new TypeError('a field is missing or of another type')
   } catch (error) {

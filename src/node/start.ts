@@ -25,6 +25,7 @@ import { WorkerLeases } from '../leasing/worker-leases.ts'
 import { legacyRows, openAnyEngine } from '../legacy/open.ts'
 import { Namespaces } from '../quotas/namespaces.ts'
 import { HeldBounds } from '../recovery/held-bounds.ts'
+import { convertRecords } from '../recovery/record-versions.ts'
 import { Recovery } from '../recovery/recovery.ts'
 import { repairsOf } from '../recovery/repairs.ts'
 import { stepEvent } from './clock-step-text.ts'
@@ -140,6 +141,7 @@ async function openParts(
       max: config.auditMax,
       onEvent,
     })
+    await convertRecords(engine, onEvent)
     const membership = await Membership.of({ config, engine, clock, newNodeId: newId, onEvent, onCopy })
     const namespaces = await new Namespaces(engine, onEvent).open()
     const catalogue = await EngineCatalogue.open({

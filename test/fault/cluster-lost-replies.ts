@@ -27,7 +27,7 @@ type Loss = (cluster: TestCluster) => Promise<DroppedReplies[]>
 const losses: Readonly<Record<string, Loss>> = {
   'a renewal': async (cluster) => {
     const leader = await cluster.untilLed('order')
-    const dropped = drop([leader], 'beat')
+    const dropped = drop([leader], 'heartbeat')
     await one(dropped)
     return dropped
   },

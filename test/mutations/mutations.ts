@@ -346,11 +346,11 @@ export const mutations: readonly Mutation[] = [
     scenario: 'takeovers',
     file: 'src/recovery/repair-shards.ts',
     from: 'deadBy: node.deadBy ?? byAdvance',
-    to: 'beat: 0',
+    to: 'heartbeat: 0',
     also: [
       {
         file: 'src/cluster/failure-detector.ts',
-        from: 'const isRenewal = beat > known.beat',
+        from: 'const isRenewal = heartbeat > known.heartbeat',
         to: 'const isRenewal = known !== undefined',
       },
     ],

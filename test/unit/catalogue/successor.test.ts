@@ -146,7 +146,7 @@ describe('a successor', () => {
     await draw(await leader.catalogue.open('g'))
     const write = leader.clusterEngine.write.bind(leader.clusterEngine)
     leader.clusterEngine.write = (key, value, expected) =>
-      write(key, value.replace('"tails":[', '"tails":[null,{"name":7},'), expected)
+      write(key, value.replace('"leftovers":[', '"leftovers":[null,{"name":7},'), expected)
     await handOver(all)
     assert.equal(tryNext(successor.catalogue.find('g')!), 2n)
   })

@@ -338,7 +338,7 @@ describe('a shard', () => {
   it('is not taken from a node that is not dead, though its record has not been seen here', async () => {
     const nodes = new Nodes(1)
     const { store, clock } = nodes
-    const unseen: NodeRecord = { id: 's', beat: 1, joinedMs: 0, draining: false, version: '1' }
+    const unseen: NodeRecord = { id: 's', heartbeat: 1, joinedMs: 0, draining: false, version: '1' }
     const led: Leadership = { holder: 's', epoch: 7, from: '' }
     const a = nodes.make('a:1')
     await a.engine.write(nodeKey('s'), JSON.stringify(unseen), undefined)
@@ -379,7 +379,7 @@ describe('a shard', () => {
     const slot = slotLedBy(a)
     const shard = a.cluster.shardOf(slot)
     const tail: LeftoverRange = { name: 'order', record: '1', start: '10', end: '20', version: '3' }
-    a.cluster.listen({ onLosing: async (_, tails) => void tails?.push(tail) })
+    a.cluster.listen({ onLosing: async (_, leftovers) => void leftovers?.push(tail) })
     const offered: (readonly LeftoverRange[])[] = []
     b.cluster.listen({ onWon: ({ leftovers }) => void offered.push(leftovers) })
     await a.cluster.move(shard, b.cluster.nodeId)
@@ -403,10 +403,10 @@ describe('a shard', () => {
     const late = Promise.withResolvers<void>()
     const toSomebody: boolean[] = []
     a.cluster.listen({
-      onLosing: async (_, tails) => {
-        toSomebody.push(tails !== undefined)
+      onLosing: async (_, leftovers) => {
+        toSomebody.push(leftovers !== undefined)
         await late.promise
-        tails?.push(tail)
+        leftovers?.push(tail)
       },
     })
     await a.cluster.move(shard, b.cluster.nodeId)
@@ -418,8 +418,8 @@ describe('a shard', () => {
     await clock.pass(10)
     a.engine.heal()
     await clock.pass(400)
-    const { holder, tails } = JSON.parse(nodes.store.records.get(shardKey(shard))!.value) as Leadership
-    assert.deepEqual([holder, tails], [b.cluster.nodeId, []])
+    const { holder, leftovers } = JSON.parse(nodes.store.records.get(shardKey(shard))!.value) as Leadership
+    assert.deepEqual([holder, leftovers], [b.cluster.nodeId, []])
     const leaving = b.cluster.close()
     await clock.pass(2000)
     await leaving

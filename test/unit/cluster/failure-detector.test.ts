@@ -8,8 +8,15 @@ import { timing } from '../../../src/cluster/timing.ts'
 function observing() {
   const detector = new FailureDetector(timing({ leaseTtlMs: 3000 }))
   const time = { nowUs: 0 }
-  const at = (version: bigint, deadBy?: string, beat = 1): Known<NodeRecord>[] => {
-    const value = { id: 'n1', beat, joinedMs: 0, draining: false, version: '1', ...(deadBy && { deadBy }) }
+  const at = (version: bigint, deadBy?: string, heartbeat = 1): Known<NodeRecord>[] => {
+    const value = {
+      id: 'n1',
+      heartbeat,
+      joinedMs: 0,
+      draining: false,
+      version: '1',
+      ...(deadBy && { deadBy }),
+    }
     return [{ key: nodeKey('n1'), version, value }]
   }
   /** Observes these records every half second for so long, and once more than before the first. */
@@ -54,13 +61,13 @@ describe('a failure detector', () => {
 
   it('takes nothing but a higher heartbeat for a renewal: others write the record too', () => {
     const { detector, at } = observing()
-    for (const [version, beat] of [
+    for (const [version, heartbeat] of [
       [1n, 5],
       [2n, 6],
       [3n, 6],
       [4n, 0],
     ] as const)
-      detector.observe(at(version, undefined, beat), Number(version))
+      detector.observe(at(version, undefined, heartbeat), Number(version))
     assert.equal(detector.renewals('n1'), 1)
   })
 

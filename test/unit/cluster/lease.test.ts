@@ -70,7 +70,7 @@ describe('a lease', () => {
     await clock.pass(60_000)
     assert.equal(check(), true)
     assert.deepEqual(told, ['joined'])
-    assert.ok((await record()).value.beat >= 60)
+    assert.ok((await record()).value.heartbeat >= 60)
   })
 
   it('remembers the renewals of one ttl only, however long the engine is away', async (t) => {
@@ -197,13 +197,13 @@ describe('a lease', () => {
     assert.equal(fresh.held.isOver, true)
   })
 
-  it('is over when its record holds a beat that it has not sent, or one from before the last', async () => {
-    for (const beat of [0, 2]) {
+  it('is over when its record holds a heartbeat that it has not sent, or one from before the last', async () => {
+    for (const heartbeat of [0, 2]) {
       const { held, clock, engine, told, record } = await started()
       await clock.pass(5000)
       const { key, value, version } = await record()
-      assert.ok(value.beat > 2)
-      await engine.write(key, JSON.stringify({ ...value, beat }), version)
+      assert.ok(value.heartbeat > 2)
+      await engine.write(key, JSON.stringify({ ...value, heartbeat }), version)
       await clock.pass(1100)
       assert.equal(held.isOver, true)
       assert.equal(told.at(-1), 'died by ')
@@ -259,7 +259,7 @@ describe('a lease', () => {
     await clock.pass(1000)
     await write.arrived
     const { key, value, version } = await record()
-    const others = { ...value, beat: 2, sentUs: clock.monoUs() + 1 }
+    const others = { ...value, heartbeat: 2, sentUs: clock.monoUs() + 1 }
     await engine.write(key, JSON.stringify(others), version)
     write.letGo()
     await settled()
@@ -273,9 +273,9 @@ describe('a lease', () => {
     const write = engine.hold('write')
     await clock.pass(1000)
     await write.arrived
-    await show({ beat: 2, sentUs: clock.monoUs() })
+    await show({ heartbeat: 2, sentUs: clock.monoUs() })
     assert.equal(check(), true)
-    await show({ beat: 0 })
+    await show({ heartbeat: 0 })
     assert.equal(check(), false)
     assert.deepEqual(told, ['joined', 'died by '])
     write.letGo()

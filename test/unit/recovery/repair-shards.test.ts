@@ -18,9 +18,9 @@ describe('the records of a cluster in a store that has forgotten writes', () => 
   })
 
   it('drop leftover ranges whose ids may have been issued in forgotten writes', () => {
-    const tails = [{ name: 'order', record: '1', start: '10', end: '20', version: '3' }]
+    const leftovers = [{ name: 'order', record: '1', start: '10', end: '20', version: '3' }]
     const led = { holder: 'n1', epoch: 5, from: 'n2' }
-    assert.deepEqual(repaired(shardKey(3), { ...led, tails }), rested)
+    assert.deepEqual(repaired(shardKey(3), { ...led, leftovers }), rested)
   })
 
   it('are added for shards whose first leader is forgotten: of the settings, or else of the node that advances', () => {
@@ -36,7 +36,7 @@ describe('the records of a cluster in a store that has forgotten writes', () => 
   })
 
   it('declare every node dead', () => {
-    const node = { id: 'n1', resp: 'a:1', beat: 77, joinedMs: 1, draining: true, version: '1' }
+    const node = { id: 'n1', resp: 'a:1', heartbeat: 77, joinedMs: 1, draining: true, version: '1' }
     assert.deepEqual(repaired(nodeKey('n1'), node), { ...node, deadBy: 'advance' })
     assert.deepEqual(repaired(nodeKey('n1'), { ...node, deadBy: 'n2' }), { ...node, deadBy: 'n2' })
   })

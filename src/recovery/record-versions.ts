@@ -1,0 +1,51 @@
+/**
+ * The version of the records of a store, which is a record of its own. Records of an earlier version are converted, once, when
+ * a node starts. (An engine does the same for the form in which it keeps them.)
+ *
+ * Invariants
+ *  1. A record is converted by a conditional write: one of several nodes does it, and a later change stays.
+ *  2. The version is written after all records: a node that ends before leaves the rest to the next.
+ */
+import { FahaoError, hasCode } from '../base/errors.ts'
+import type { LogEvent } from '../base/events.ts'
+import { clusterPrefix, presentForm } from '../cluster/records.ts'
+import type { Engine, StoredRecord } from '../engine/engine.ts'
+
+/** Where the version is. */
+export const versionKey = 'format'
+/** Version 2 has `heartbeat`, `leftovers` and `cluster/pins/` for what version 1 called `beat`, `tails` and `cluster/wishes/`. */
+export const recordsVersion = 2
+
+/**
+ * Converts the records of an earlier version. Rejects with ENGINE for a later one. In a store that has lost writes nothing can
+ * be written: the records are read as they are, and converted at the next start.
+ */
+export async function convertRecords(engine: Engine, onEvent: (event: LogEvent) => void): Promise<void> {
+  const stored = await engine.read(versionKey)
+  const version = stored === undefined ? 1 : Number(stored.value)
+  if (version > recordsVersion) {
+    const made = `were written by a newer Fahao (their version is ${version}, this one knows 1 to ${recordsVersion})`
+    throw new FahaoError('ENGINE', `the records of this store ${made}; upgrade this one`)
+  }
+  if (version === recordsVersion) return
+  try {
+    let converted = 0
+    for (const record of await engine.list(clusterPrefix)) if (await convert(engine, record)) converted++
+    await engine.write(versionKey, String(recordsVersion), stored?.version)
+    const message = `converted ${converted} records of this store to version ${recordsVersion}`
+    if (converted > 0) onEvent({ level: 'info', message })
+  } catch (error) {
+    if (!hasCode(error, 'REGRESSED')) throw error
+  }
+}
+
+async function convert(engine: Engine, record: StoredRecord): Promise<boolean> {
+  const next = presentForm(record)
+  if (next === undefined) return false
+  const { key, version } = record
+  if (next.key === key) return (await engine.write(key, next.value, version)) !== undefined
+  // Removed first: of several nodes, the one that removes it writes it.
+  return (
+    (await engine.remove(key, version)) && (await engine.write(next.key, next.value, undefined)) !== undefined
+  )
+}
