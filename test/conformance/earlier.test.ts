@@ -102,6 +102,7 @@ for (const { name, store } of kinds) {
       assert.ok(await engines[1]!.write('k', 'y', record!.version))
       assert.deepEqual(engines[2]!.status(), { state: 'up' })
       const said = events.length
+      assert.match(events.map(({ message }) => message).join(), /converted/)
       assert.equal((await (await openStore(t, url, {}, events)).counter('a')).bound, end)
       assert.deepEqual(events.slice(said), [], 'nothing is left to convert')
     })

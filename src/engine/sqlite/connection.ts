@@ -26,13 +26,18 @@ export type ConnectionOptions = {
   readonly create: boolean
   /** The time to wait for another process's transaction. */
   readonly busyTimeoutMs: number
+  /** Is told that the tables of an earlier version were converted. */
+  readonly onConverted?: ((message: string) => void) | undefined
 }
 
 /**
  * Opens a store's file for durable commits: with synchronous=FULL every COMMIT in WAL mode waits for an fsync.
  * Throws ENGINE with the remedy.
  */
-export function openDatabase(file: string, { create, busyTimeoutMs }: ConnectionOptions): DatabaseSync {
+export function openDatabase(
+  file: string,
+  { create, busyTimeoutMs, onConverted }: ConnectionOptions,
+): DatabaseSync {
   if (!create && !existsSync(file)) {
     throw new FahaoError('ENGINE', `${file} is gone; put it back, or restore a backup with 'fahao restore'`)
   }
@@ -43,7 +48,8 @@ export function openDatabase(file: string, { create, busyTimeoutMs }: Connection
     database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
     if (create) createTables(database)
     checkTables(database, file)
-    convertTables(database)
+    const converted = convertTables(database)
+    if (converted !== undefined) onConverted?.(converted)
     enterWal(database, file)
     // A file that cannot be written fails here rather than at the first id.
     database.exec('BEGIN IMMEDIATE; ROLLBACK')

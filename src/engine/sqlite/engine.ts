@@ -123,6 +123,7 @@ export class SqliteEngine implements Engine {
     worker.on('error', (error) => this.#workerLost(describe(error)))
     worker.on('exit', () => this.#workerLost('its thread has ended'))
     worker.unref()
+    if (opened.converted !== undefined) this.#log('info', opened.converted)
     this.#setTrouble(opened.trouble)
     this.#checkPeriodically()
   }

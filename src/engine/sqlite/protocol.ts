@@ -75,6 +75,8 @@ export type OpenedReply = {
   readonly type: 'opened'
   readonly lastWriteUs: number | undefined
   readonly trouble: string | undefined
+  /** What the log should say if the tables were of an earlier version. */
+  readonly converted: string | undefined
 }
 
 /** From the worker: first `opened`, then one `done` for each batch, in order. */

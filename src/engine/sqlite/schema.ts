@@ -69,10 +69,10 @@ export function createTables(database: DatabaseSync): void {
 
 /**
  * Converts the tables of an earlier version, once, in a file that `checkTables` has found sound. A process of that version
- * fails at its next statement and changes nothing.
+ * fails at its next statement and changes nothing. Returns what the log should say; undefined: nothing was to be converted.
  */
-export function convertTables(database: DatabaseSync): void {
-  if (!isEarlier(database)) return
+export function convertTables(database: DatabaseSync): string | undefined {
+  if (!isEarlier(database)) return undefined
   database.exec('BEGIN IMMEDIATE')
   try {
     if (isEarlier(database))
@@ -80,6 +80,7 @@ export function convertTables(database: DatabaseSync): void {
         `ALTER TABLE state RENAME COLUMN lineage TO history; PRAGMA user_version = ${schemaVersion}`,
       )
     database.exec('COMMIT')
+    return `converted the tables of this store to schema ${schemaVersion}`
   } catch (error) {
     if (database.isTransaction) database.exec('ROLLBACK')
     throw error

@@ -39,6 +39,8 @@ export type StoreOptions = {
   /** The time to wait for other processes' transactions. */
   readonly busyTimeoutMs: number
   readonly clock: Clock
+  /** Is told that the tables of an earlier version were converted. */
+  readonly onConverted?: (message: string) => void
 }
 
 /** One store, which is opened again after failures. */
@@ -58,8 +60,8 @@ export class Store {
   constructor(options: StoreOptions) {
     this.#options = options
     this.#positionFile = new PositionFile(options.file, options.clock)
-    const { file, busyTimeoutMs } = options
-    const session = new Session(file, this.#held, { create: true, busyTimeoutMs })
+    const { file, busyTimeoutMs, onConverted } = options
+    const session = new Session(file, this.#held, { create: true, busyTimeoutMs, onConverted })
     this.#session = session
     session.begin(true)
     this.#check = { accepted: session.position, advances: 0 }

@@ -10,8 +10,12 @@ assert(port !== null, 'this file is a worker')
 
 const { file, busyTimeoutMs } = workerData as WorkerInput
 // An error of the opening ends the thread, and the engine receives it.
-const store = new Store({ file, busyTimeoutMs, clock: systemClock })
-reply({ type: 'opened', lastWriteUs: store.lastWriteUs, trouble: store.trouble })
+let converted: string | undefined
+const onConverted = (message: string) => {
+  converted = message
+}
+const store = new Store({ file, busyTimeoutMs, clock: systemClock, onConverted })
+reply({ type: 'opened', lastWriteUs: store.lastWriteUs, trouble: store.trouble, converted })
 
 port.on('message', (request: WorkerRequest) => {
   if (request.type === 'close') {
