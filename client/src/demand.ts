@@ -110,7 +110,7 @@ export class Demand {
     this.#undo?.()
   }
 
-  /** So many ids are worth keeping when a refill is due because time has passed. */
+  /** How many ids are worth keeping when a refill is due because time has passed. */
   keep(issued: number, monoUs: number): number {
     this.observe(issued, monoUs)
     return Math.max(Math.ceil(2 * this.#perSecond * this.#horizonSeconds), this.#usualAt(issued, monoUs))

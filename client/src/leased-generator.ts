@@ -26,9 +26,9 @@ import {
 import { RequestSource } from './request-source.ts'
 import { nextRequest } from './requests.ts'
 
-/** The most ids of one call: an array of so many takes a tenth of a second and 50 MB. */
+/** The most ids of one call: their array takes a tenth of a second and 50 MB. */
 const countMax = 1_000_000
-/** A call follows so many alterations in a row. */
+/** The most alterations in a row that one call follows. */
 const changesMax = 10
 
 /** Opens a generator: asks the service for its definition, and for its first ids where it is issued here. */

@@ -4,7 +4,7 @@
  *
  * Invariants
  *  1. An id of a reply goes to one caller. A reply without exactly the ids of its callers goes to none of them.
- *  2. Requests overlap up to `inFlightMax`. Calls that come while so many are under way wait, and share the next one.
+ *  2. Requests overlap up to `inFlightMax`. Further calls wait, and share the next one.
  *  3. A caller whose call began after another caller's id had arrived gets a larger id of a strict kind: a request is sent
  *     after the calls that it serves.
  *  4. No call waits longer than `timeoutMs`: a batch has what is left to its oldest call, and contains no call that is
@@ -25,7 +25,7 @@ import type { GeneratorStats } from './generator.ts'
 import type { DrawOptions, IdSource } from './id-source.ts'
 import { aborted } from './within.ts'
 
-/** Asks the service for exactly so many ids; rejects after `timeoutMs`. */
+/** Asks the service for exactly `count` ids; rejects after `timeoutMs`. */
 export type AskIds = (count: number, timeoutMs: number) => Promise<Run[]>
 
 /** The parts of a request source. */

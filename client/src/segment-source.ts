@@ -31,7 +31,7 @@ export type Answer = { readonly grant: Grant; readonly sentUs: number }
 /** The parts of a segment source. */
 export type SegmentSourceOptions = BufferedSourceOptions & {
   readonly definition: Definition
-  /** Leases so many ids. Rejects with QUOTA without a retry. */
+  /** Leases `count` ids. Rejects with QUOTA without a retry. */
   readonly lease: (count: number) => Promise<Answer>
   /** Gives back what is unused of a lease. */
   readonly returnLease: (lease: string, from: bigint) => Promise<boolean>
@@ -208,7 +208,7 @@ export class SegmentSource extends BufferedSource {
     }
   }
 
-  /** Leases so many ids, or fewer as long as a quota refuses them: `least` is what the first caller needs, 0 without one. */
+  /** Leases `size` ids, or fewer as long as a quota refuses them: `least` is what the first caller needs, 0 without one. */
   async #lease(size: number, least: number): Promise<Answer> {
     const { clock, lease } = this.#options
     const { cap } = this.#demand

@@ -30,7 +30,7 @@ export class SizeCap {
     return Math.min(this.#ever, this.#now)
   }
 
-  /** A refill of so many ids was refused: `error` has the code LIMIT or QUOTA. */
+  /** A refill of `count` ids was refused: `error` has the code LIMIT or QUOTA. */
   refused(error: FahaoError, count: number, monoUs: number): void {
     const half = Math.max(1, Math.floor(count / 2))
     if (hasCode(error, 'QUOTA')) this.#now = half
@@ -40,7 +40,7 @@ export class SizeCap {
     }
   }
 
-  /** A refill of so many ids was granted. */
+  /** A refill of `count` ids was granted. */
   granted(count: number): void {
     if (count * 2 > this.#now) this.#now = count * 2
   }

@@ -71,7 +71,7 @@ export type AuditEntry = {
   readonly user: string
   readonly address: string
   readonly door: string
-  /** An `AuditEvent`; `lost`: so many entries could not be kept; or an event of a later version. */
+  /** An `AuditEvent`; `lost`: entries that could not be kept, as many as it counts; or an event of a later version. */
   readonly event: string
   readonly object: string
   readonly detail?: string
@@ -132,7 +132,7 @@ export function partsOf(event: string): readonly TrailPart[] {
   return event === 'login-failed' || event === 'denied' ? ['refusals'] : ['changes', 'user-changes']
 }
 
-/** The text with escapes for what cannot be printed, cut to so many bytes of JSON. */
+/** The text with escapes for what cannot be printed, cut to `bytes` bytes of JSON. */
 export function bounded(text: string, bytes: number): string {
   // A character takes at least one byte: what lies beyond is cut without a look at it.
   const printable = text.slice(0, bytes + 1).replace(unprintable, escaped)

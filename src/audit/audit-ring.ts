@@ -37,7 +37,7 @@ type Slot = {
   readonly version: bigint | undefined
 }
 
-/** The number of records that hold so many entries: at least one that is extended, and one that was before. */
+/** The number of records that hold `max` entries: at least one that is extended, and one that was before. */
 export function recordsOf(max: number): number {
   return Math.max(2, Math.ceil(max / entriesPerRecord))
 }

@@ -46,9 +46,9 @@ import {
   writeStored,
 } from './stored.ts'
 
-/** An incarnation of a clock kind may start so far in the future. */
+/** How far in the future an incarnation of a clock kind may start. */
 const farAheadUs = 24 * 3_600_000_000
-/** A seal is repeated for so many new leaders in a row. */
+/** The most new leaders in a row for which a seal is repeated. */
 const sealTries = 10
 
 /** What a change asks for. */

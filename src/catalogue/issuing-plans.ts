@@ -32,7 +32,7 @@ export type IssuingPlan = {
 }
 
 const plansMax = 1000
-/** So far ahead a leader reserves at most, in ms, unless leases are longer. */
+/** How far ahead a leader reserves at most, in ms, unless leases are longer. */
 const ledSequenceMs = 60_000
 const ledTimestampMs = 10_000
 

@@ -24,7 +24,7 @@ export type OpenGeneratorDeps = CatalogueDeps & {
   readonly reopen: (stale: OpenGenerator) => Promise<OpenGenerator>
 }
 
-/** A waiting call follows so many alterations in a row. */
+/** The most alterations in a row that a waiting call follows. */
 const reopensMax = 10
 
 /** One incarnation of a generator, with one definition. An alteration replaces it by another object. */

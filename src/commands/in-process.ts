@@ -97,7 +97,7 @@ export class Caller {
     return this.#plain(await command.handler!(this.#context, args))
   }
 
-  /** Issues so many ids, all or none, as ID.NEXT does. Each becomes a text when it is read. Rejects as `run` does. */
+  /** Issues `count` ids, all or none, as ID.NEXT does. Each becomes a text when it is read. Rejects as `run` does. */
   async issue(name: string, count: number): Promise<IssuedIds> {
     const { command, args } = this.#permitted([
       issuing,
@@ -111,7 +111,7 @@ export class Caller {
   }
 
   /**
-   * Issues so many ids that follow one another, all or none, as INCRBY does; returns the first. WRONGTYPE unless the
+   * Issues `count` ids that follow one another, all or none, as INCRBY does; returns the first. WRONGTYPE unless the
    * generator is `contiguous`. Rejects as `run` does.
    */
   async issueBlock(name: string, count: number): Promise<bigint> {

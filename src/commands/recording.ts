@@ -12,7 +12,7 @@ import type { ClientSession, CommandContext } from './context.ts'
 import { checkOneSlot } from './one-slot.ts'
 import { keysIn, type ResolvedRequest } from './table.ts'
 
-/** A request may name a thousand generators; so many have an entry of their own. */
+/** How many of the generators that a request names have an entry of their own: it may name thousands. */
 const namedMax = 64
 
 /** How many names a request had gone through before its error. */

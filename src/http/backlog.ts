@@ -29,7 +29,7 @@ export type BacklogLimits = UnreadLimits & {
 const waitingBytes = 8192
 /** As long as a body without a stated length is while nothing reads it: Node's `highWaterMark`. */
 const chunkedBytes = 65_536
-/** A body of so many bytes costs nothing here. */
+/** The length of a body, in bytes, up to which it costs nothing here. */
 const shortBodyMax = 16_384
 /** Below this a connection is read, so that its end is noticed. */
 const queuedBytesMax = 64 * waitingBytes

@@ -16,7 +16,7 @@ export type Body = string | Readable
 
 /** How many bytes are written at a time: less than 48 KiB of text, which a socket writes faster than bytes. */
 const partBytesMax = 47_104
-/** Of which the separators take at most so many each. */
+/** The most bytes of a separator. */
 const separatorBytesMax = 3
 /** Shared by all parts: it is read before other code can run. */
 const scratch = Buffer.allocUnsafeSlow(partBytesMax)

@@ -4,7 +4,7 @@ import { IncomingMessage } from '../node/plain-http.ts'
 import { turns } from '../node/turns.ts'
 import { HttpRefusal } from './problem.ts'
 
-/** To parse a byte of JSON takes as long as so many bytes of a reply: its values may be nested, or small and many. */
+/** The time to parse a byte of JSON, as the bytes of a reply that take as long: its values may be nested, or small and many. */
 const workBytes = 16
 
 const encoded = 'a body must not be compressed or encoded; send the JSON as it is'

@@ -23,7 +23,7 @@ const chunksPerRequest = 4
 /** A client that has sent more than this before it reads the refusal of its request may lose the refusal. */
 const droppedBytesMax = 65_536
 const secondUs = 1_000_000
-/** To receive a piece of a body takes as long as so many bytes of a reply, and as many more for each byte. */
+/** The time to receive a piece of a body, and each byte of it, as the bytes of a reply that take as long. */
 const pieceWork = 256
 const byteWork = 1 / 16
 

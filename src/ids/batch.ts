@@ -2,7 +2,7 @@
 import { decimalText, type IdText } from './id-text.ts'
 import type { Run } from './run.ts'
 
-/** An id out of order takes as long as so many ids whose digits are counted on in place. */
+/** The time of an id out of order, in ids whose digits are counted on in place. */
 const scatteredUnits = 4
 /** The cost of such an id beyond its own bytes, as bytes of decimal replies. */
 const scatteredBytes = 128

@@ -6,7 +6,7 @@ import type { IdSource } from './id-source.ts'
 import type { Incarnation } from './incarnation.ts'
 import { dry } from './issuer.ts'
 
-/** At least so much time is buffered beyond the newest id. */
+/** How much time is buffered beyond the newest id at least. */
 const spareUs = 1_000_000
 
 /** All of a source except its reserves. */

@@ -33,10 +33,10 @@ export type FreeWorkersDeps = {
 
 /** A read is used for this long. */
 const listMaxAgeUs = 1_000_000
-/** Ids are offered in random order, so many at a time from the lowest: several nodes rarely take one id at once. */
+/** How many ids, from the lowest, are offered at a time, in random order: several nodes rarely take one id at once. */
 const windowSize = 256
 
-/** The ids that callers may claim of a layout with so many node bits: from `first` on, below `end`. */
+/** The ids that callers may claim of a layout with `nodeBits` node bits: from `first` on, below `end`. */
 export function callersShare(nodeBits: number): { readonly first: number; readonly end: number } {
   const end = Math.min(2 ** nodeBits, poolMax)
   return { first: Math.max(1, Math.floor(end / 64)), end }
@@ -60,7 +60,7 @@ export class FreeWorkers {
     this.#deps = deps
   }
 
-  /** An id for a layout with so many node bits. Rejects with EXHAUSTED, UNAVAILABLE, ENGINE. */
+  /** An id for a layout with `nodeBits` node bits. Rejects with EXHAUSTED, UNAVAILABLE, ENGINE. */
   async take(nodeBits: number): Promise<FreeId> {
     const first = this.#newest()
     const offered = await this.#offer(first, nodeBits)

@@ -44,7 +44,7 @@ export type ClaimOptions = {
 export type PlainLease = {
   readonly worker: number
   readonly lease: string
-  /** The holder may use the id for so long from when it sent the request. */
+  /** How long the holder may use the id, from when it sent the request. */
   readonly ttlMs: number
   readonly restMs: number
   /** The newest time that a holder before has reported, in Unix ms of its clock; −1 if none did. */

@@ -34,7 +34,7 @@ export type RangeRequest = {
 export type LeasedRange = RangeLease & {
   /** The token that gives it back. */
   readonly lease: string
-  /** The holder drops what is left so long after it sent its request, so that changes of the generator reach it. */
+  /** How long after its request the holder drops what is left, so that changes of the generator reach it. */
   readonly ttlMs: number
 }
 
@@ -94,7 +94,7 @@ export class RangeLeases {
     this.#rememberedMax = rememberedMax
   }
 
-  /** Reserves a range of so many ids, or of all that are left, for one caller. ERR, and as `Generator.leaseRange`. */
+  /** Reserves a range of the wanted number of ids, or of all that are left, for one caller. ERR, and as `Generator.leaseRange`. */
   async lease(
     generator: Generator,
     { ids = rangeLimits.idsDefault, ttlMs = rangeLimits.ttlDefaultMs, nowUs = 0 }: RangeRequest = {},

@@ -65,9 +65,9 @@ type Claim = { readonly id: number; readonly record: WorkerRecord; readonly vers
 
 const claimTries = 100
 const changeTries = 20
-/** A claim goes on after so many writes with an unknown outcome, each of which leaves an id that rests. */
+/** The writes with an unknown outcome at which a claim is given up. Each leaves an id that rests. */
 const unknownMax = 2
-/** A generator is altered between a claim and its confirmation so often at most. */
+/** How often a generator may be altered between a claim and its confirmation. */
 const alterationsMax = 3
 const holderNames = { bytesMin: 0, bytesMax: 128 }
 

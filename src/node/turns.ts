@@ -19,7 +19,7 @@ export const shareBytes = 65_536
 /** Bytes that all connections together may produce in a turn. */
 export const turnBytesMax = 131_072
 
-/** A connection that has produced so much has had a share. */
+/** The bytes after which a connection has had its share. */
 const lightBytesMax = 8192
 /** What it may produce in each turn besides: short requests, one after another, never add up to a share. */
 const lightBytesOfTurn = 1024
@@ -104,7 +104,7 @@ export class Turns {
   }
 
   /**
-   * Resolves when a part of long work may begin: now, or in a later turn. `bytes`: it takes as long as a reply of so many.
+   * Resolves when a part of long work may begin: now, or in a later turn. `bytes`: the length of a reply that takes as long.
    * Work that asks before each of its parts never keeps others waiting for more than a turn.
    */
   async take(bytes: number): Promise<void> {
@@ -186,7 +186,7 @@ export class Share {
   #bytes = 0
   /** The turn in which it has produced something last. */
   #turn = 0
-  /** This connection has had its share until so many connections have continued. */
+  /** The connection has a share again when this many connections have continued. */
   #until = 0
 
   constructor(turns: Turns) {

@@ -3,8 +3,9 @@ import { FahaoError } from '../base/errors.ts'
 import { key } from './argument.ts'
 import { operation } from './operation.ts'
 
-/** The errors of what reads a generator, and of what changes one. */
+/** The errors of what reads a generator. */
 export const readErrors = ['ERR', 'NOGENERATOR', 'UNAVAILABLE', 'SHUTDOWN'] as const
+/** The errors of what changes one. */
 export const writeErrors = [...readErrors, 'CONFLICT', 'UNKNOWN', 'NOTOWNER'] as const
 
 /** ID.DROP, and `DELETE /v1/generators/{name}`. */

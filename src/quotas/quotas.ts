@@ -107,7 +107,7 @@ export class Quota {
     return { issued: this.issued, refused: this.refused, waiting: this.waiting, shareOfDay }
   }
 
-  /** How long a request for so many ids has to wait, in ms: 0 if it is allowed, Infinity if it never is. */
+  /** How long a request for `count` ids has to wait, in ms: 0 if it is allowed, Infinity if it never is. */
   waitMs(count: number, nowUs: number): number {
     if (count > this.#most) return Number.POSITIVE_INFINITY
     if (count <= this.available(nowUs)) return 0

@@ -36,7 +36,7 @@ export type RespLimits = {
   readonly unreadTimeoutMs: number
   /** Requests received while a command of the same connection waits, in bytes, before reading pauses. */
   readonly queuedBytesMax: number
-  /** Closes connections that have sent nothing for so long, in ms; 0: never. */
+  /** How long a connection may send nothing before it is closed, in ms; 0: for ever. */
   readonly idleTimeoutMs: number
   /** How long the client may take to close its end after this server has closed its own, in ms. */
   readonly lingerMs: number

@@ -58,7 +58,7 @@ export class Standby implements Issuer {
   }
 
   assertInvariants(): void {
-    assert(this.#waiting >= 0 && this.#waiting <= this.#waitersMax, 'so many callers may wait')
+    assert(this.#waiting >= 0 && this.#waiting <= this.#waitersMax, 'at most waitersMax callers wait')
   }
 
   moveTo(): Promise<void> {

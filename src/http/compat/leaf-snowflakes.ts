@@ -17,7 +17,7 @@ const shared = 'snowflake'
 /** Leaf's bits and epoch, and its fresh start of each millisecond, so that ids do not all end alike. */
 const sharedOptions = { kind: 'snowflake', layout: 'leaf', sequenceStart: 'random' } as const
 
-/** Beyond so many keys, a new key is looked up each time. */
+/** The number of keys beyond which a new key is looked up each time. */
 const keysMax = 100_000
 
 /** The snowflakes of Leaf's keys on one node. */
