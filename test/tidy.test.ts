@@ -15,7 +15,7 @@ import {
   unwantedSyntax,
   vagueNames,
 } from './tidy/code.ts'
-import { circles, forbiddenImports } from './tidy/layers.ts'
+import { circles, forbiddenImports, misdrawnRooms } from './tidy/layers.ts'
 import {
   bannedWordsUsed,
   brokenLinks,
@@ -48,6 +48,11 @@ const [later, skip, hidden, pronoun, figure] = [
 ].map((halves) => halves.join(''))
 
 const rules: readonly Rule[] = [
+  {
+    name: 'architecture.md draws every room in its storey, and says what each imports',
+    findings: misdrawnRooms,
+    breaking: [{ 'docs/internals/architecture.md': '```\nids/\n```\n' }],
+  },
   {
     name: 'each layer imports only what stands above it, and the client only what is pure',
     findings: forbiddenImports,

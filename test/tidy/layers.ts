@@ -85,6 +85,51 @@ function refusalBetweenEngines(path: string, target: string): string | undefined
   return engineMayImport[from]?.includes(to) ? undefined : 'engines do not import each other'
 }
 
+const drawn = 'docs/internals/architecture.md'
+
+/** Where the picture and the table of architecture.md differ from the layers and from the imports. */
+export function misdrawnRooms(tree: Tree): string[] {
+  const text = tree.get(drawn)
+  if (text === undefined) return []
+  const picture = /^```\n([\s\S]*?)^```/m.exec(text)?.[1] ?? ''
+  const lines = picture
+    .split('\n')
+    .map((line) => [...line.matchAll(/([a-z]+)\/(?= |$)/g)].map(([, room]) => room))
+  const shown = lines.filter((line) => line.length > 0).reverse()
+  const findings =
+    JSON.stringify(shown) === JSON.stringify(storeys) ? [] : [`${drawn}: the picture has other storeys`]
+  const rows = [...text.matchAll(/^\| `(\w+)\/` \|.*\| ([^|]*) \|$/gm)]
+  const said = new Map(
+    rows.map(([, room, list]) => [
+      room!,
+      [...list!.replace('nothing', '').matchAll(/\w+/g)].map(([word]) => word),
+    ]),
+  )
+  const imports = importedRooms(tree)
+  for (const room of storeys.flat()) {
+    const [found, wanted] = [
+      said.get(room),
+      [...(imports.get(room) ?? [])].sort((a, b) => heightOf(b) - heightOf(a)),
+    ]
+    if (found === undefined) findings.push(`${drawn}: the table lacks ${room}/`)
+    else if (found.toSorted().join() !== wanted.toSorted().join())
+      findings.push(`${drawn}: ${room}/ imports ${wanted.join(', ') || 'nothing'}`)
+  }
+  return findings
+}
+
+/** The rooms of src, each with those that its files import. */
+function importedRooms(tree: Tree): Map<string, Set<string>> {
+  const rooms = new Map<string, Set<string>>()
+  for (const [path, targets] of importsInside(tree)) {
+    const from = layerOf(path)
+    const known = rooms.get(from) ?? new Set()
+    rooms.set(from, known)
+    for (const to of targets.map(layerOf)) if (to !== from && to !== '') known.add(to)
+  }
+  return rooms
+}
+
 function layerOf(path: string): string {
   return /^src\/([^/]+)\//.exec(path)?.[1] ?? ''
 }
