@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
+import { systemClock } from '../../src/base/clock.ts'
 import type { LogEvent } from '../../src/base/events.ts'
+import { backupSqlite, restoreSqlite } from '../../src/engine/sqlite/backup.ts'
 import { startEtcd } from '../launch/etcd.ts'
 import type { Lifetime } from '../launch/lifetime.ts'
 import { startMariaDb } from '../launch/mariadb.ts'
@@ -21,20 +23,25 @@ type Kind = {
   }>
 }
 
+function runSql(file: string, sql: string): void {
+  const database = new DatabaseSync(file)
+  database.exec(sql)
+  database.close()
+}
+
+function sqliteToEarlier(file: string): void {
+  runSql(file, 'ALTER TABLE state RENAME COLUMN history TO lineage; PRAGMA user_version = 1')
+}
+
 const kinds: readonly Kind[] = [
   {
     name: 'SQLite',
     async store(lifetime) {
       const file = join(temporaryFolder(lifetime), 'ids.db')
-      const run = async (sql: string) => {
-        const database = new DatabaseSync(file)
-        database.exec(sql)
-        database.close()
-      }
       return {
         url: `sqlite:${file}`,
-        toEarlier: () => run('ALTER TABLE state RENAME COLUMN history TO lineage; PRAGMA user_version = 1'),
-        toLater: () => run('PRAGMA user_version = 3'),
+        toEarlier: async () => sqliteToEarlier(file),
+        toLater: async () => runSql(file, 'PRAGMA user_version = 3'),
       }
     },
   },
@@ -115,3 +122,15 @@ for (const { name, store } of kinds) {
     })
   })
 }
+
+test('a backup that the version before has made is restored', async (t) => {
+  const folder = temporaryFolder(t)
+  const [file, copy, restored] = ['ids.db', 'copy.db', 'restored.db'].map((name) => join(folder, name))
+  const before = await openStore(t, `sqlite:${file}`)
+  const { end } = await before.reserve('a', mine)
+  await before.close()
+  sqliteToEarlier(file!)
+  backupSqlite(file!, copy!)
+  restoreSqlite(copy!, restored!, { skip: 100n, clock: systemClock })
+  assert.equal((await (await openStore(t, `sqlite:${restored}`)).reserve('a', mine)).start, end + 100n)
+})
