@@ -5,7 +5,7 @@
 import { systemClock, systemRandom } from './base/clock.ts'
 import { FahaoError } from './base/errors.ts'
 import { Timeline } from './base/timeline.ts'
-import { ClockBuffer } from './ids/clock-buffer.ts'
+import { ClockBuffer } from './buffers/clock-buffer.ts'
 import type { FastRun } from './ids/fast-run.ts'
 import type { Layout } from './ids/layout.ts'
 import { parseLayout } from './ids/layout-text.ts'

@@ -14,13 +14,13 @@ import { assert } from '../../src/base/assert.ts'
 import type { Clock, Timer } from '../../src/base/clock.ts'
 import type { CopyDetector } from '../../src/base/copy-detector.ts'
 import { describe, FahaoError, hasCode } from '../../src/base/errors.ts'
+import { type DrawRequest, WaitQueue } from '../../src/buffers/wait-queue.ts'
 import type { FastRun } from '../../src/ids/fast-run.ts'
 import type { Run } from '../../src/ids/run.ts'
 import type { ClientEvent } from './events.ts'
 import type { GeneratorStats } from './generator.ts'
 import type { DrawOptions, IdSource } from './id-source.ts'
 import { isOfSize } from './size-cap.ts'
-import { type Waiter, WaitQueue } from './wait-queue.ts'
 
 /** What every source with a buffer is given. */
 export type BufferedSourceOptions = {
@@ -60,12 +60,13 @@ export abstract class BufferedSource implements IdSource {
 
   constructor(options: BufferedSourceOptions) {
     this.options = options
-    this.#queue = new WaitQueue(
-      options.clock,
-      options.timeoutMs,
-      () => this.#dry(),
-      () => this.#serve(),
-    )
+    this.#queue = new WaitQueue({
+      clock: options.clock,
+      timeoutMs: options.timeoutMs,
+      lengthMax: Number.POSITIVE_INFINITY,
+      onTimeout: () => this.#dry(),
+      onLeave: () => this.#serve(),
+    })
   }
 
   /** Ids that could be taken at this moment. */
@@ -76,15 +77,15 @@ export abstract class BufferedSource implements IdSource {
   protected abstract lastsMs(): number
   /** Takes up to `count` buffered ids into `run`. */
   protected abstract takeNow(count: number, run: Run): number
-  /** Takes exactly `count` ids, or none. Throws UNSAFE for a caller that takes numbers. */
-  protected abstract collect(waiter: Waiter): Run[] | undefined
+  /** The requested ids, the error that forbids them, or undefined while too few are buffered. */
+  protected abstract collect(request: DrawRequest): Run[] | Error | undefined
   /** Whether a refill is due. */
   protected abstract isLow(): boolean
   /**
    * Asks the service for more; `waiting`: the ids that callers wait for, `first`: the first of them. Rejects as the service
    * does.
    */
-  protected abstract refill(waiting: number, first: Waiter | undefined): Promise<void>
+  protected abstract refill(waiting: number, first: DrawRequest | undefined): Promise<void>
   /** How long the next refill waits after one that has succeeded. */
   protected pauseAfterMs(): number {
     return 0
@@ -112,7 +113,7 @@ export abstract class BufferedSource implements IdSource {
 
   draw(count: number, { safe = false, contiguous = false, signal }: DrawOptions): Promise<Run[]> {
     if (this.closed !== undefined) return Promise.reject(this.closed)
-    const ids = this.#queue.wait({ count, safe, contiguous }, signal)
+    const ids = this.#queue.join({ count, safe, contiguous }, signal)
     this.#serve()
     if (this.#queue.length > 0 && !this.#isFirm) this.#endPause()
     this.refillIfLow()
@@ -126,7 +127,7 @@ export abstract class BufferedSource implements IdSource {
       lastsMs: this.closed === undefined ? this.lastsMs() : 0,
       requests: this.#requests,
       failures: this.#failures,
-      waits: this.#queue.waits,
+      waits: this.#queue.joined,
       waiting: this.#queue.length,
     }
   }
@@ -135,7 +136,7 @@ export abstract class BufferedSource implements IdSource {
     if (this.closed !== undefined) return
     this.closed = reason
     this.#endPause()
-    this.#queue.refuse(reason)
+    this.#queue.refuse(() => reason)
     this.#countDrawn()
     await this.giveBack()
   }
@@ -170,11 +171,7 @@ export abstract class BufferedSource implements IdSource {
   #serve(refusal?: FahaoError, refused = 0): void {
     if (this.closed !== undefined || this.#queue.length === 0) return
     this.options.copies.check()
-    this.#queue.serve((waiter) => {
-      const ids = this.collect(waiter)
-      if (ids === undefined && refusal !== undefined && waiter.count >= refused) throw refusal
-      return ids
-    })
+    this.#queue.serve((waiter) => this.collect(waiter) ?? (waiter.count >= refused ? refusal : undefined))
     const laterMs = this.moreAfterMs()
     if (this.#queue.length > 0 && laterMs !== undefined && this.#pause === undefined) this.#wait(laterMs)
   }

@@ -1,3 +1,3 @@
 /** What issues ids of leased time. It is loaded with the first lease of a worker id: other clients do without. */
-export { ClockBuffer } from '../../src/ids/clock-buffer.ts'
+export { ClockBuffer } from '../../src/buffers/clock-buffer.ts'
 export { parseLayout } from '../../src/ids/layout-text.ts'

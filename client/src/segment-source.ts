@@ -13,6 +13,7 @@
  *  5. A refill whose ids end within the horizon, or before they are here, is followed by a pause.
  */
 import { FahaoError } from '../../src/base/errors.ts'
+import type { DrawRequest } from '../../src/buffers/wait-queue.ts'
 import type { FastRun } from '../../src/ids/fast-run.ts'
 import type { Run } from '../../src/ids/run.ts'
 import { BufferedSource, type BufferedSourceOptions } from './buffered-source.ts'
@@ -22,7 +23,6 @@ import { unsafe } from './request-source.ts'
 import type { Grant } from './requests.ts'
 import { type Leftover, SegmentChain } from './segment-chain.ts'
 import { isOfSize } from './size-cap.ts'
-import type { Waiter } from './wait-queue.ts'
 import { within } from './within.ts'
 
 /** An answer of the service, and when its request was sent, on the monotonic clock in µs. */
@@ -113,9 +113,9 @@ export class SegmentSource extends BufferedSource {
     return this.#chain.take(count, run)
   }
 
-  protected override collect({ count, safe, contiguous }: Waiter): Run[] | undefined {
+  protected override collect({ count, safe, contiguous }: DrawRequest): Run[] | Error | undefined {
     if (this.available() < count || (contiguous && !this.#chain.align(count))) return undefined
-    if (safe && !this.#chain.areSafe(count)) throw unsafe()
+    if (safe && !this.#chain.areSafe(count)) return unsafe()
     return this.#chain.collect(count)
   }
 
@@ -134,13 +134,13 @@ export class SegmentSource extends BufferedSource {
     return Math.max(this.#isCut ? quotaPauseMs : 0, this.#shortMs)
   }
 
-  protected override async refill(waiting: number, first: Waiter | undefined): Promise<void> {
+  protected override async refill(waiting: number, first: DrawRequest | undefined): Promise<void> {
     const refill = this.#refill(waiting, first)
     this.#refilled = refill.catch(() => {})
     await refill
   }
 
-  async #refill(waiting: number, first: Waiter | undefined): Promise<void> {
+  async #refill(waiting: number, first: DrawRequest | undefined): Promise<void> {
     const { onChange, definition, clock } = this.#options
     await this.#returnSpare(waiting)
     if (this.closed !== undefined) return

@@ -17,7 +17,8 @@
 import type { Random } from '../../src/base/clock.ts'
 import { FahaoError, hasCode } from '../../src/base/errors.ts'
 import type { Timeline } from '../../src/base/timeline.ts'
-import type { ClockBuffer } from '../../src/ids/clock-buffer.ts'
+import type { ClockBuffer } from '../../src/buffers/clock-buffer.ts'
+import type { DrawRequest } from '../../src/buffers/wait-queue.ts'
 import type { FastRun } from '../../src/ids/fast-run.ts'
 import type { Layout } from '../../src/ids/layout.ts'
 import { max53 } from '../../src/ids/limits.ts'
@@ -27,7 +28,6 @@ import { type Definition, definitionOf } from './definition.ts'
 import type { DrawOptions } from './id-source.ts'
 import { unsafe } from './request-source.ts'
 import type { ServiceTime } from './service-time.ts'
-import type { Waiter } from './wait-queue.ts'
 import type { Span } from './worker-lease.ts'
 import type { WorkerLeases } from './worker-leases.ts'
 
@@ -130,12 +130,12 @@ export class SnowflakeSource extends BufferedSource {
     return this.#buffer.take(count, run)
   }
 
-  protected override collect({ count, safe }: Waiter): Run[] | undefined {
+  protected override collect({ count, safe }: DrawRequest): Run[] | Error | undefined {
     this.#expire()
-    if (safe && this.#buffer.available() >= count && !this.#buffer.areSafe(count)) throw unsafe()
+    if (safe && this.#buffer.available() >= count && !this.#buffer.areSafe(count)) return unsafe()
     const runs = this.#buffer.collect(count)
     // The clock may have gone on since, to the very unit of time in which 2^53 lies.
-    if (safe && runs?.some((run) => run.at(run.count - 1) > max53)) throw unsafe()
+    if (safe && runs?.some((run) => run.at(run.count - 1) > max53)) return unsafe()
     return runs
   }
 

@@ -13,7 +13,7 @@
 import { assert } from '../../src/base/assert.ts'
 import type { Clock } from '../../src/base/clock.ts'
 import { FahaoError, hasCode } from '../../src/base/errors.ts'
-import type { UsedTime } from '../../src/ids/used-time.ts'
+import type { UsedTime } from '../../src/buffers/used-time.ts'
 import type { DrawnIds } from './drawn-ids.ts'
 import type { Nodes } from './nodes.ts'
 import { type Grant, leaseRequest, renewRequest, returnRequest } from './requests.ts'

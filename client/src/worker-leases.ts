@@ -9,7 +9,7 @@
  *     worker id: WORKERID can come with every answer, because layouts are altered.
  */
 import { hasCode } from '../../src/base/errors.ts'
-import { UsedTime } from '../../src/ids/used-time.ts'
+import { UsedTime } from '../../src/buffers/used-time.ts'
 import type { Grant } from './requests.ts'
 import { type Span, WorkerLease, type WorkerLeaseOptions } from './worker-lease.ts'
 

@@ -1,6 +1,6 @@
 /** The base of the sources of `timestamp` and `snowflake`: a buffer of time. Where the time comes from is left to them. */
 import { FahaoError } from '../base/errors.ts'
-import type { ClockBuffer } from '../ids/clock-buffer.ts'
+import type { ClockBuffer } from '../buffers/clock-buffer.ts'
 import type { Layout } from '../ids/layout.ts'
 import type { IdSource } from './id-source.ts'
 import type { Incarnation } from './incarnation.ts'

@@ -7,11 +7,11 @@
  *  3. The buffer is emptied before its range is released or transferred.
  */
 import type { FahaoError } from '../base/errors.ts'
+import type { RangeBuffer } from '../buffers/range-buffer.ts'
 import type { Reservation } from '../engine/engine.ts'
 import type { IdSource } from './id-source.ts'
 import type { Incarnation } from './incarnation.ts'
 import { dry } from './issuer.ts'
-import type { RangeBuffer } from './range-buffer.ts'
 import {
   lowMark,
   type RefillNeed,

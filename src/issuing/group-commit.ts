@@ -13,6 +13,8 @@
  */
 import type { Timer } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
+import { RateMeter } from '../buffers/rate-meter.ts'
+import { aborted, WaitQueue } from '../buffers/wait-queue.ts'
 import type { Engine, Range } from '../engine/engine.ts'
 import { max53 } from '../ids/limits.ts'
 import { countBelow, firstFrom, Run } from '../ids/run.ts'
@@ -26,11 +28,9 @@ import {
   idleStats,
   unsafe,
 } from './issuer.ts'
-import { RateMeter } from './rate-meter.ts'
 import { Refills } from './refills.ts'
 import { ReservedCounter } from './reserved-counter.ts'
 import type { ReservoirOptions } from './reservoir.ts'
-import { aborted, type Waiter, WaitQueue } from './wait-queue.ts'
 
 /** What sequences with one definition share. */
 export type GroupCommitOptions = ReservoirOptions & {
@@ -72,12 +72,13 @@ export class GroupCommit implements Issuer {
     this.#counter = new ReservedCounter(incarnation, bound > floor ? bound : floor, { engine })
     this.#meter = new RateMeter(options.clock.monoUs())
     this.#refills = new Refills(name, options, () => this.#commit())
-    this.#queue = new WaitQueue(
-      options.clock,
-      options.waitersMax,
-      () => dry(`generator '${name}' asks the engine for each request,`, this.#refills.failure),
-      () => {},
-    )
+    this.#queue = new WaitQueue({
+      clock: options.clock,
+      timeoutMs: options.issueTimeoutMs,
+      lengthMax: options.waitersMax,
+      onTimeout: () => dry(`generator '${name}' asks the engine for each request,`, this.#refills.failure),
+      onLeave: () => {},
+    })
   }
 
   /** Always 0: no id is buffered. */
@@ -98,7 +99,7 @@ export class GroupCommit implements Issuer {
     const request = { count, contiguous: true, safe: options.safe === true }
     if (request.safe && !this.nextIsSafe()) return Promise.reject(unsafe())
     this.#waits++
-    const drawn = this.#queue.join(request, this.#options.issueTimeoutMs, options)
+    const drawn = this.#queue.join(request, options.signal, options.onWait)
     this.#commitSoon()
     return drawn
   }
@@ -146,7 +147,7 @@ export class GroupCommit implements Issuer {
     this.#closed ??= reason
     this.#refills.stop(reason)
     this.#gathering?.cancel()
-    this.#queue.rejectEach(() => reason)
+    this.#queue.refuse(() => reason)
     await this.#refills.idle()
   }
 
@@ -174,7 +175,7 @@ export class GroupCommit implements Issuer {
 
   #continue(): void {
     const { refusal } = this.#refills
-    if (refusal !== undefined) this.#queue.rejectEach(() => refusal)
+    if (refusal !== undefined) this.#queue.refuse(() => refusal)
     this.#gather()
   }
 
@@ -215,24 +216,17 @@ export class GroupCommit implements Issuer {
     const { increment } = this.#options
     let next = this.#firstFrom(range.start)
     let left = countBelow(next, range.end, increment)
-    const fits = (waiter: Waiter) => waiter.place < joined && waiter.count <= left
-    for (
-      let waiter = this.#queue.first();
-      waiter !== undefined && fits(waiter);
-      waiter = this.#queue.first()
-    ) {
-      if (waiter.safe && next > max53) {
-        this.#queue.settleFirst(unsafe())
-        continue
-      }
+    this.#queue.serve(({ place, count, safe }) => {
+      if (place >= joined || count > left) return undefined
+      if (safe && next > max53) return unsafe()
       const run = new Run()
-      run.set(next, waiter.count, increment)
-      next += BigInt(waiter.count) * BigInt(increment)
-      left -= waiter.count
-      this.#issued += waiter.count
+      run.set(next, count, increment)
+      next += BigInt(count) * BigInt(increment)
+      left -= count
+      this.#issued += count
       this.#served++
-      this.#queue.settleFirst([run])
-    }
+      return [run]
+    })
   }
 
   /** Rejects the callers that ask for more ids than are left. */
@@ -240,7 +234,7 @@ export class GroupCommit implements Issuer {
     const { increment, max } = this.#options
     let left = countBelow(this.#firstFrom(this.#counter.bound), max + 1n, increment)
     if (this.#queue.demand <= left) return
-    this.#queue.rejectEach(({ count }) => {
+    this.#queue.refuse(({ count }) => {
       if (count > left) return exhausted(this.#incarnation.name, max)
       left -= count
       return undefined

@@ -2,7 +2,7 @@
  * The mechanism behind every kind: a source with buffered ids, a background refill, and a queue of callers that wait
  * while the buffer is empty.
  *
- * `take` issues from the fast run, then from the buffer, and never waits. `draw` waits in the queue (wait-queue.ts) for
+ * `take` issues from the fast run, then from the buffer, and never waits. `draw` waits in the queue (buffers/wait-queue.ts) for
  * a refill. `refills.ts` runs one refill at a time and repeats failed ones, `limiter.ts` limits the refills of all
  * generators, and the source decides their size: for counters by refill-size.ts.
  *
@@ -22,16 +22,16 @@ import { assert } from '../base/assert.ts'
 import type { Timer } from '../base/clock.ts'
 import { hasCode } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
+import { RateMeter } from '../buffers/rate-meter.ts'
+import { aborted, type DrawRequest, type Waiter, WaitQueue } from '../buffers/wait-queue.ts'
 import type { Reservation } from '../engine/engine.ts'
 import type { FastRun } from '../ids/fast-run.ts'
 import { Run, safeHi } from '../ids/run.ts'
 import { noCallers } from './caller-ids.ts'
 import type { IdBuffer, IdSource } from './id-source.ts'
 import { type DrawOptions, type Issuer, type IssuerStats, unsafe } from './issuer.ts'
-import { RateMeter } from './rate-meter.ts'
 import type { RefillSizes } from './refill-size.ts'
 import { Refills, type RefillsOptions } from './refills.ts'
-import { aborted, type DrawRequest, type Waiter, WaitQueue } from './wait-queue.ts'
 
 /** What the reservoirs of all generators with one definition share. */
 export type ReservoirOptions = RefillsOptions & {
@@ -119,7 +119,7 @@ export class Reservoir implements Issuer {
     if (refusal !== undefined) return Promise.reject(refusal)
     this.#waits++
     this.#queue ??= this.#newQueue()
-    const drawn = this.#queue.join(request, this.#options.issueTimeoutMs, options)
+    const drawn = this.#queue.join(request, options.signal, options.onWait)
     this.#dropEmptyQueue()
     this.#refills.hurry()
     this.#refill()
@@ -194,7 +194,8 @@ export class Reservoir implements Issuer {
     this.#refills.stop(reason)
     this.#wake?.cancel()
     this.#observation?.cancel()
-    while (this.#queue !== undefined) this.#settleFirst(reason)
+    this.#queue?.refuse(() => reason)
+    this.#dropEmptyQueue()
   }
 
   /** Resolves when no task that reserves is under way. */
@@ -250,16 +251,17 @@ export class Reservoir implements Issuer {
   }
 
   #newQueue(): WaitQueue {
-    const { clock, waitersMax } = this.#options
-    return new WaitQueue(
+    const { clock, waitersMax, issueTimeoutMs } = this.#options
+    return new WaitQueue({
       clock,
-      waitersMax,
-      () => (this.#suspended ? slotNotServed() : this.#source.whyDry(this.#refills.failure)),
-      () => {
+      timeoutMs: issueTimeoutMs,
+      lengthMax: waitersMax,
+      onTimeout: () => (this.#suspended ? slotNotServed() : this.#source.whyDry(this.#refills.failure)),
+      onLeave: () => {
         this.#dropEmptyQueue()
         this.#serve()
       },
-    )
+    })
   }
 
   /**
@@ -269,22 +271,16 @@ export class Reservoir implements Issuer {
   #serve(error?: Error): boolean {
     if (this.#queue === undefined || !this.#mayIssue()) return true
     let served = 0
-    for (let waiter = this.#queue?.first(); waiter !== undefined; waiter = this.#queue?.first()) {
-      if (served >= servedMax) {
-        this.#wakeIn(0)
-        return false
-      }
+    this.#queue.serve((waiter) => {
+      if (served >= servedMax) return undefined
       const outcome = this.#collect(waiter) ?? error
-      if (outcome === undefined) return true
-      served += outcome instanceof Error ? 1 : outcome.length
-      this.#settleFirst(outcome)
-    }
-    return true
-  }
-
-  #settleFirst(outcome: Run[] | Error): void {
-    this.#queue?.settleFirst(outcome)
+      served += outcome instanceof Error ? 1 : (outcome?.length ?? 0)
+      return outcome
+    })
     this.#dropEmptyQueue()
+    if (this.#queue === undefined || served < servedMax) return true
+    this.#wakeIn(0)
+    return false
   }
 
   #dropEmptyQueue(): void {
@@ -309,7 +305,7 @@ export class Reservoir implements Issuer {
     this.#refills.start(
       this.#queue !== undefined,
       () => {
-        first = this.#queue?.first()
+        first = this.#queue?.first
         const contiguous = first?.contiguous ? first.count : 0
         return this.#source.refill(this.#queue?.demand ?? 0, contiguous, this.#rate())
       },
@@ -360,7 +356,7 @@ export class Reservoir implements Issuer {
     const served = this.#serve(this.#refills.refusal)
     this.#observeLater()
     if (!served) return
-    const first = this.#queue?.first()
+    const first = this.#queue?.first
     if (first === undefined || this.#refills.pausing) return
     // A refill that did not serve its first caller is not repeated at once: it might never.
     const waitMs = this.#source.waitMs?.() ?? (first === refilledFor ? uselessMs : undefined)

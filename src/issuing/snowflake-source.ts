@@ -10,7 +10,7 @@
  *     incarnation with another layout starts above every worker id's reserved time.
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
-import type { ClockBuffer } from '../ids/clock-buffer.ts'
+import type { ClockBuffer } from '../buffers/clock-buffer.ts'
 import type { Layout } from '../ids/layout.ts'
 import { leadAbove } from './ahead-limit.ts'
 import { ClockSource } from './clock-source.ts'

@@ -8,8 +8,8 @@
  *     which another process was at the counter. That process may have raised the floor into the buffered stretch.
  */
 import { FahaoError } from '../base/errors.ts'
+import type { ClockBuffer } from '../buffers/clock-buffer.ts'
 import type { Reservation } from '../engine/engine.ts'
-import type { ClockBuffer } from '../ids/clock-buffer.ts'
 import { encode } from '../ids/encoding.ts'
 import type { Layout } from '../ids/layout.ts'
 import { ClockSource } from './clock-source.ts'

@@ -25,8 +25,8 @@
 import { assert } from '../base/assert.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
+import { UsedTime } from '../buffers/used-time.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
-import { UsedTime } from '../ids/used-time.ts'
 import {
   aheadLeads,
   boundOfOthers,

@@ -305,8 +305,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a buffer of time issues on although another one has followed it',
-    foundBy: 'test/unit/ids/clock-buffer.test.ts',
-    file: 'src/ids/clock-buffer.ts',
+    foundBy: 'test/unit/buffers/clock-buffer.test.ts',
+    file: 'src/buffers/clock-buffer.ts',
     from: '|| this.#time > this.#limit || !this.#used.isOf(this)) return 0',
     to: '|| this.#time > this.#limit) return 0',
   },
@@ -379,10 +379,10 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a program that uses the library ends while its call waits for ids',
-    foundBy: 'test/unit/issuing/wait-queue.test.ts',
-    file: 'src/issuing/wait-queue.ts',
-    from: 'this.#clock.timer(delayMs, refuseLate, true)',
-    to: 'this.#clock.timer(delayMs, refuseLate, false)',
+    foundBy: 'test/unit/buffers/wait-queue.test.ts',
+    file: 'src/buffers/wait-queue.ts',
+    from: 'clock.timer(delayMs, refuseLate, true)',
+    to: 'clock.timer(delayMs, refuseLate, false)',
   },
   {
     fault: 'a claim of a worker id outlives an advance',

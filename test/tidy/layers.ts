@@ -5,6 +5,7 @@ import { importsOf, readSource, resolve, type Tree } from './source.ts'
 const storeys = [
   ['base'],
   ['ids'],
+  ['buffers'],
   ['engine'],
   ['issuing'],
   ['cluster', 'audit'],
@@ -21,7 +22,7 @@ const storeys = [
 ]
 /** Engines share nothing but SQL's statements. */
 const engineMayImport: Readonly<Record<string, readonly string[]>> = { mysql: ['sql'], postgres: ['sql'] }
-const workInBrowsers = ['base', 'ids']
+const workInBrowsers = ['base', 'ids', 'buffers']
 /** The only file of the client that imports a package, and only when it is called. */
 const clientPackages: Readonly<Record<string, readonly string[]>> = { 'client/src/resp-link.ts': ['redis'] }
 

@@ -9,11 +9,11 @@
 import { assert } from '../../base/assert.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { slotNotServed } from '../../base/moved.ts'
+import { aborted } from '../../buffers/wait-queue.ts'
 import type { Cluster } from '../../cluster/cluster.ts'
 import { slotOf } from '../../cluster/slots.ts'
 import type { Run } from '../../ids/run.ts'
 import { type DrawOptions, type Issuer, type IssuerStats, idleStats } from '../../issuing/issuer.ts'
-import { aborted } from '../../issuing/wait-queue.ts'
 import { moved } from './moved-error.ts'
 
 /** Waits for the leader of one generator. */

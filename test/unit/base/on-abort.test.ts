@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { RequestSource } from '../../../client/src/request-source.ts'
-import { WaitQueue as ClientQueue } from '../../../client/src/wait-queue.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { onAbort } from '../../../src/base/on-abort.ts'
-import { WaitQueue } from '../../../src/issuing/wait-queue.ts'
+import { WaitQueue } from '../../../src/buffers/wait-queue.ts'
 import { FakeClock } from '../fake-clock.ts'
 
 /** A signal that counts the calls for its listeners, and those that it has. */
@@ -30,18 +29,19 @@ function counted() {
 }
 
 const many = 10_000
-const late = () => new FahaoError('DRY', 'too late')
 
 /** Has a caller wait with a signal, in each of the ways that there are. */
 const ways: Readonly<Record<string, () => (signal: AbortSignal) => Promise<unknown>>> = {
-  'of the service': () => {
-    const queue = new WaitQueue(new FakeClock(), many, late, () => {})
-    return (signal) => queue.join({ count: 1, contiguous: false, safe: false }, 1000, { signal })
-  },
-  'of a buffer of the client': () => {
-    const queue = new ClientQueue(new FakeClock(), 1000, late, () => void queue.first)
+  'of a buffer': () => {
+    const queue: WaitQueue = new WaitQueue({
+      clock: new FakeClock(),
+      timeoutMs: 1000,
+      lengthMax: many,
+      onTimeout: () => new FahaoError('DRY', 'too late'),
+      onLeave: () => void queue.first,
+    })
     return (signal) =>
-      queue.wait({ count: 1, safe: false }, signal).finally(() => {
+      queue.join({ count: 1, contiguous: false, safe: false }, signal).finally(() => {
         if (queue.length % 1000 === 0) queue.assertInvariants()
       })
   },

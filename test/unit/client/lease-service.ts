@@ -4,7 +4,7 @@ import type { ClientOptions } from '../../../client/src/index.ts'
 import { parseUrls, settingsOf } from '../../../client/src/options.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
-import { ClockBuffer } from '../../../src/ids/clock-buffer.ts'
+import { ClockBuffer } from '../../../src/buffers/clock-buffer.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import type { FakeClock } from '../fake-clock.ts'
 

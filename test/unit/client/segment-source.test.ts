@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { settled } from '../fake-clock.ts'
-import { deferred } from './fake-service.ts'
+import { deferred, stateOf } from './fake-service.ts'
 import { horizonMs, Leasing } from './leasing.ts'
 
 describe('a segment lasts the horizon when the service goes away', () => {
@@ -202,4 +202,28 @@ test('what is dropped in front of ids that follow one another is returned, thoug
   await leasing.source.draw(20, { contiguous: true })
   await leasing.source.draw(2000, {})
   assert.deepEqual(leasing.returns[0], { lease: 'lease-1', from: 1n })
+})
+
+test('callers behind one that gives up are served at once, if the buffer has enough for them', async () => {
+  const leasing = new Leasing()
+  leasing.isAway = true
+  const stop = new AbortController()
+  const large = leasing.source.draw(5000, { signal: stop.signal })
+  const small = leasing.source.draw(10, {})
+  await settled()
+  assert.equal(await stateOf(small), undefined)
+  stop.abort()
+  await assert.rejects(large, { code: 'ABORTED' })
+  assert.equal((await small)[0]!.count, 10)
+})
+
+test('callers behind one whose time is over are served at once, if the buffer has enough for them', async () => {
+  const leasing = new Leasing()
+  leasing.isAway = true
+  const large = assert.rejects(leasing.source.draw(5000, {}), { code: 'UNAVAILABLE' })
+  await leasing.clock.pass(1)
+  const small = leasing.source.draw(10, {})
+  await leasing.clock.pass(9999)
+  await large
+  assert.equal((await small)[0]!.count, 10)
 })

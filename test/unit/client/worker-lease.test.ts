@@ -5,7 +5,7 @@ import * as clock from '../../../client/src/clock-code.ts'
 import { DrawnIds } from '../../../client/src/drawn-ids.ts'
 import { WorkerLease } from '../../../client/src/worker-lease.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
-import { UsedTime } from '../../../src/ids/used-time.ts'
+import { UsedTime } from '../../../src/buffers/used-time.ts'
 import { settled } from '../fake-clock.ts'
 import { deferred, FakeService, stateOf } from './fake-service.ts'
 

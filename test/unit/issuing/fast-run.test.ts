@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Timeline } from '../../../src/base/timeline.ts'
-import { ClockBuffer } from '../../../src/ids/clock-buffer.ts'
+import { ClockBuffer } from '../../../src/buffers/clock-buffer.ts'
+import { RangeBuffer } from '../../../src/buffers/range-buffer.ts'
 import { FastRun } from '../../../src/ids/fast-run.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { Run, safeHi, two32 } from '../../../src/ids/run.ts'
-import { RangeBuffer } from '../../../src/issuing/range-buffer.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
 
 const run = new Run()

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { ShuffledBuffer } from '../../../src/buffers/permuted-buffers.ts'
+import { RangeBuffer } from '../../../src/buffers/range-buffer.ts'
 import type { Reservation } from '../../../src/engine/engine.ts'
 import { blockPermutation } from '../../../src/ids/permutation.ts'
-import { ShuffledBuffer } from '../../../src/issuing/permuted-buffers.ts'
-import { RangeBuffer } from '../../../src/issuing/range-buffer.ts'
 import { settled } from '../fake-clock.ts'
 import { counter, idsOf, type Process, startCounter } from './counter-process.ts'
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { ScrambledBuffer, ShuffledBuffer } from '../../../src/buffers/permuted-buffers.ts'
+import { RangeBuffer } from '../../../src/buffers/range-buffer.ts'
 import { blockPermutation, permutation } from '../../../src/ids/permutation.ts'
 import { Run } from '../../../src/ids/run.ts'
-import { ScrambledBuffer, ShuffledBuffer } from '../../../src/issuing/permuted-buffers.ts'
-import { RangeBuffer } from '../../../src/issuing/range-buffer.ts'
 
 const key = Uint8Array.from({ length: 16 }, (_, index) => index * 7)
 const safeEnd = 2n ** 53n

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { RateMeter } from '../../../src/issuing/rate-meter.ts'
+import { RateMeter } from '../../../src/buffers/rate-meter.ts'
 import {
   lowMark,
   type RefillNeed,

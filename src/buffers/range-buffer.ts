@@ -11,7 +11,7 @@ import type { Range } from '../engine/engine.ts'
 import { FastRun } from '../ids/fast-run.ts'
 import { max53 } from '../ids/limits.ts'
 import { countBelow, firstFrom, Run, two32 } from '../ids/run.ts'
-import type { IdBuffer } from './id-source.ts'
+import type { IdBuffer } from '../issuing/id-source.ts'
 
 /** A buffered range: its next id, and how many ids are left. A range without ids is not kept. */
 type BufferedRange = { next: bigint; left: number }

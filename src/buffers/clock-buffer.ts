@@ -14,9 +14,9 @@
 import { assert } from '../base/assert.ts'
 import type { Random } from '../base/clock.ts'
 import type { Timeline } from '../base/timeline.ts'
-import { FastRun } from './fast-run.ts'
-import type { Layout } from './layout.ts'
-import { Run, safeHi } from './run.ts'
+import { FastRun } from '../ids/fast-run.ts'
+import type { Layout } from '../ids/layout.ts'
+import { Run, safeHi } from '../ids/run.ts'
 import { UsedTime } from './used-time.ts'
 
 /** The parts of a clock buffer. */
