@@ -1,7 +1,7 @@
 /** The requests of a client, each as it goes over RESP and over HTTP, and the reading of its replies. */
 import { FahaoError } from '../../src/base/errors.ts'
 import type { Format } from '../../src/ids/format.ts'
-import { Run } from '../../src/ids/run.ts'
+import { type Range, Run } from '../../src/ids/run.ts'
 import type * as clockCode from './clock-code.ts'
 import type { Kind } from './generator.ts'
 import type * as idOrder from './id-order.ts'
@@ -50,9 +50,6 @@ export type Grant = Description & {
   /** The most ids of one report; undefined: the service takes none. */
   readonly drawnMax: number | undefined
 }
-
-/** Half-open: `[start, end)`. */
-export type Range = { readonly start: bigint; readonly end: bigint }
 
 /** What to lease: `count` ids of a segment, a span of `ttlMs`. */
 export type LeaseTerms = {

@@ -31,7 +31,6 @@ abstract class PermutedBuffer extends RangeBuffer {
 /** Permutes the ids of each block. */
 export class ShuffledBuffer extends PermutedBuffer {
   readonly #permutation: BlockPermutation
-  readonly #stride: bigint
   /** The current block: its first id, its size, and how many of its ids are taken. */
   #first = 0n
   #size = 0
@@ -41,7 +40,6 @@ export class ShuffledBuffer extends PermutedBuffer {
   constructor(permutation: BlockPermutation, increment: number, offset: bigint) {
     super(increment, offset)
     this.#permutation = permutation
-    this.#stride = BigInt(increment)
   }
 
   override available(): number {
@@ -92,12 +90,12 @@ export class ShuffledBuffer extends PermutedBuffer {
   }
 
   #idAt(first: bigint, size: number, index: number): bigint {
-    return first + BigInt(this.#permutation.forward(first, index, size)) * this.#stride
+    return first + BigInt(this.#permutation.forward(first, index, size)) * this.stride
   }
 
   /** The largest id of the current block while some of its ids are left. */
   get #top(): bigint | undefined {
-    return this.#used < this.#size ? this.#first + BigInt(this.#size - 1) * this.#stride : undefined
+    return this.#used < this.#size ? this.#first + BigInt(this.#size - 1) * this.stride : undefined
   }
 
   /** Whether ids are left in the current block, or in a next one that becomes the current one. */

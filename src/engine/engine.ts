@@ -20,15 +20,12 @@
 import type { Clock } from '../base/clock.ts'
 import type { LogEvent } from '../base/events.ts'
 import { max63 } from '../ids/limits.ts'
+import type { Range } from '../ids/run.ts'
 
 /** The largest bound of a counter: ids are below 2^63. */
 export const boundMax = max63 + 1n
 
-/** A half-open range of raw values `[start, end)`. */
-export type Range = {
-  readonly start: bigint
-  readonly end: bigint
-}
+export type { Range }
 
 /**
  * A range that a reserve opened, and the counter's version that this reserve made. A release names it; or the version that the

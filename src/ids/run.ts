@@ -10,6 +10,12 @@ const words = new Uint32Array(2)
 const wide = new BigUint64Array(words.buffer)
 const [lowWord, highWord] = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? [0, 1] : [1, 0]
 
+/** The raw values of a counter from `start` up to below `end`. */
+export type Range = {
+  readonly start: bigint
+  readonly end: bigint
+}
+
 /** 2^32. */
 export const two32 = 0x1_0000_0000
 const two31 = 0x8000_0000
