@@ -290,7 +290,7 @@ const rules: readonly Rule[] = [
     name: 'files that the internals name exist',
     findings: missingFiles,
     breaking: [
-      { 'docs/internals/a.md': 'The queue (`issuing/wait-queue.ts`) is first in, first out.' },
+      { 'docs/internals/a.md': 'The queue (`buffers/wait-queue.ts`) is first in, first out.' },
       { 'CONTRIBUTING.md': '| a.ts | b |', 'src/ba.ts': '' },
     ],
     keeping: [

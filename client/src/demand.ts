@@ -12,6 +12,7 @@
  */
 
 import { assert } from '../../src/base/assert.ts'
+import { RateMeter } from '../../src/buffers/rate-meter.ts'
 import { SizeCap } from './size-cap.ts'
 
 /** What a refill asks for before the use is known; after times with little use, and at most. */
@@ -24,11 +25,6 @@ const growthMax = 8
 const earlyPart = 1 / 8
 /** After this part of the horizon, what was used since the last refill shows how much is needed. */
 const calmPart = 1 / 2
-/** The rate follows a rise within seconds and a fall within a minute. */
-const riseSeconds = 5
-const fallSeconds = 60
-/** A shorter time shows a burst and not a rate. */
-const spanMinSeconds = 0.05
 
 /** A refill that is due. */
 export type RefillNeed = {
@@ -47,9 +43,7 @@ export class Demand {
   /** What quotas have refused. */
   readonly cap = new SizeCap()
   readonly #horizonSeconds: number
-  #perSecond = 0
-  #lastCount = 0
-  #lastUs: number
+  readonly #meter: RateMeter
   #step = stepUsual
   /** What a refill asks for where neither the rate nor a burst needs more. */
   #usual = stepUsual
@@ -61,35 +55,29 @@ export class Demand {
 
   constructor(horizonMs: number, monoUs: number) {
     this.#horizonSeconds = horizonMs / 1000
-    this.#lastUs = monoUs
+    this.#meter = new RateMeter(monoUs)
     this.#refilledUs = monoUs
   }
 
   /** Ids per second, smoothed. */
   get perSecond(): number {
-    return this.#perSecond
+    return this.#meter.perSecond
   }
 
   /** Records the running total of issued ids. */
   observe(count: number, monoUs: number): void {
-    const seconds = (monoUs - this.#lastUs) / 1_000_000
-    if (seconds < spanMinSeconds) return
-    const latest = (count - this.#lastCount) / seconds
-    const smoothing = latest > this.#perSecond ? riseSeconds : fallSeconds
-    this.#perSecond += (latest - this.#perSecond) * (1 - Math.exp(-seconds / smoothing))
-    this.#lastCount = count
-    this.#lastUs = monoUs
+    this.#meter.observe(count, monoUs)
   }
 
   /** A refill is due when fewer ids are buffered: the horizon at the present rate, half a step at least. */
   get lowMark(): number {
-    return Math.max(this.#perSecond * this.#horizonSeconds, this.#step / 2)
+    return Math.max(this.perSecond * this.#horizonSeconds, this.#step / 2)
   }
 
   /** The size of the refill that is due. */
   size({ buffered, waiting, least, issued, monoUs }: RefillNeed): number {
     this.observe(issued, monoUs)
-    const wanted = 2 * this.#perSecond * this.#horizonSeconds - buffered
+    const wanted = 2 * this.perSecond * this.#horizonSeconds - buffered
     this.#undo = this.#restored()
     this.#usual = this.#usualAt(issued, monoUs)
     const isShort = waiting > 0 && !this.#isCalm(monoUs)
@@ -113,12 +101,12 @@ export class Demand {
   /** How many ids are worth keeping when a refill is due because time has passed. */
   keep(issued: number, monoUs: number): number {
     this.observe(issued, monoUs)
-    return Math.max(Math.ceil(2 * this.#perSecond * this.#horizonSeconds), this.#usualAt(issued, monoUs))
+    return Math.max(Math.ceil(2 * this.perSecond * this.#horizonSeconds), this.#usualAt(issued, monoUs))
   }
 
   /** Throws where an invariant is broken. */
   assertInvariants(): void {
-    assert(this.#perSecond >= 0 && Number.isFinite(this.#perSecond), 'a rate is no less than 0')
+    assert(this.perSecond >= 0 && Number.isFinite(this.perSecond), 'a rate is no less than 0')
     assert(this.#step >= 1 && this.#step <= stepMax, 'a refill has ids')
   }
 

@@ -7,7 +7,8 @@ const spanMinUs = 100_000
 
 /** An exponentially smoothed rate. */
 export class RateMeter {
-  #perSecond = 0
+  /** The rate as of the last observation. */
+  perSecond = 0
   #peakPerSecond = 0
   #lastCount = 0
   #lastUs: number
@@ -19,15 +20,15 @@ export class RateMeter {
   /** Records the running total `count` at `monoUs` and returns the rate in counts per second. */
   observe(count: number, monoUs: number): number {
     const spanUs = monoUs - this.#lastUs
-    if (spanUs < spanMinUs) return this.#perSecond
+    if (spanUs < spanMinUs) return this.perSecond
     const seconds = spanUs / 1_000_000
     const latest = (count - this.#lastCount) / seconds
-    const smoothing = latest > this.#perSecond ? riseSeconds : fallSeconds
-    this.#perSecond += (latest - this.#perSecond) * (1 - Math.exp(-seconds / smoothing))
-    this.#peakPerSecond = Math.max(this.#peakPerSecond, this.#perSecond)
+    const smoothing = latest > this.perSecond ? riseSeconds : fallSeconds
+    this.perSecond += (latest - this.perSecond) * (1 - Math.exp(-seconds / smoothing))
+    this.#peakPerSecond = Math.max(this.#peakPerSecond, this.perSecond)
     this.#lastCount = count
     this.#lastUs = monoUs
-    return this.#perSecond
+    return this.perSecond
   }
 
   /** The highest rate that was observed. */

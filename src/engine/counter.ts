@@ -5,10 +5,10 @@
  */
 import { assert } from '../base/assert.ts'
 import { FahaoError } from '../base/errors.ts'
+import type { Range } from '../ids/run.ts'
 import {
   boundMax,
   type Counter,
-  type Range,
   type Reservation,
   type ReserveRequest,
   type WriterIdentity,

@@ -25,8 +25,6 @@ import type { Range } from '../ids/run.ts'
 /** The largest bound of a counter: ids are below 2^63. */
 export const boundMax = max63 + 1n
 
-export type { Range }
-
 /**
  * A range that a reserve opened, and the counter's version that this reserve made. A release names it; or the version that the
  * release of everything above the range has made.

@@ -10,7 +10,7 @@ const words = new Uint32Array(2)
 const wide = new BigUint64Array(words.buffer)
 const [lowWord, highWord] = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? [0, 1] : [1, 0]
 
-/** The raw values of a counter from `start` up to below `end`. */
+/** The values, or ids one apart, from `start` up to below `end`. */
 export type Range = {
   readonly start: bigint
   readonly end: bigint
@@ -102,14 +102,11 @@ export class ScatteredRun extends Run {
   }
 }
 
-/** Half-open runs of ids one apart. */
-export type IdRange = { readonly start: bigint; readonly end: bigint }
-
 /**
  * The ids of runs as few half-open ranges: runs that touch become one. Ids that are further apart, as a generator
  * that was altered while its caller waited may give, are a range each.
  */
-export function rangesOf(runs: readonly Run[]): IdRange[] {
+export function rangesOf(runs: readonly Run[]): Range[] {
   const ranges: { start: bigint; end: bigint }[] = []
   for (const run of runs) {
     const whole = run.stride === 1 ? run.count : 1

@@ -2,7 +2,7 @@
 import { FahaoError } from '../base/errors.ts'
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
 import { type Definition, isCounter, layoutOf } from '../catalogue/definition.ts'
-import { batchMax } from '../ids/clock-buffer.ts'
+import { batchMax } from '../buffers/clock-buffer.ts'
 
 /** Opens an existing generator: NOGENERATOR instead of an auto-create. */
 export async function existing(catalogue: Catalogue, name: string): Promise<Generator> {

@@ -1,6 +1,7 @@
 /** Counters: ranges never overlap, bounds never fall but by a release, old holders are refused. */
 import assert from 'node:assert/strict'
-import { boundMax, type Engine, type Range, type ReserveRequest } from '../../src/engine/engine.ts'
+import { boundMax, type Engine, type ReserveRequest } from '../../src/engine/engine.ts'
+import type { Range } from '../../src/ids/run.ts'
 import type { Declare } from './describeEngine.ts'
 import { FaultyEngine } from './faulty-engine.ts'
 

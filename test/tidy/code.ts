@@ -62,13 +62,14 @@ export function machineClocks(tree: Tree): string[] {
 
 /** What a browser has not, in the layers that work in one, and in the client. */
 export function nodeGlobals(tree: Tree): string[] {
-  return sources(tree, /^src\/(?:base|ids)\/|^src\/ids\.ts$|^client\/src\//).flatMap(([path, { code }]) =>
-    matches(
-      path,
-      code,
-      /(?<![.\w])(?:process|Buffer|setImmediate|__dirname|require)\b(?!\s*:)/g,
-      'a browser has no',
-    ),
+  return sources(tree, /^src\/(?:base|ids|buffers)\/|^src\/ids\.ts$|^client\/src\//).flatMap(
+    ([path, { code }]) =>
+      matches(
+        path,
+        code,
+        /(?<![.\w])(?:process|Buffer|setImmediate|__dirname|require)\b(?!\s*:)/g,
+        'a browser has no',
+      ),
   )
 }
 

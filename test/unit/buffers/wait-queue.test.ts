@@ -169,7 +169,7 @@ describe('a wait queue', () => {
     assert.equal(queue.drySeconds, 1.5)
   })
 
-  it('serves in order as far as the ids suffice, and passes nobody over', async () => {
+  it('serves in order as far as the ids suffice, and passes over no caller', async () => {
     const { queue } = opened()
     const places = [2, 5, 1].map((count) => watched(queue.join({ ...one, count })))
     let left = 3

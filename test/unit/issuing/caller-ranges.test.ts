@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { Range } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { max63 } from '../../../src/ids/limits.ts'
+import type { Range } from '../../../src/ids/run.ts'
 import {
   type CallerRange,
   CallerRanges,
