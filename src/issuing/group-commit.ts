@@ -72,7 +72,11 @@ export class GroupCommit implements Issuer {
     const { engine } = options
     this.#counter = new ReservedCounter(incarnation, bound > floor ? bound : floor, { engine })
     this.#meter = new RateMeter(options.clock.monoUs())
-    this.#refills = new Refills(name, options, () => this.#commit())
+    this.#refills = new Refills(name, options, {
+      reserve: () => this.#reserve(),
+      ended: () => this.#continue(),
+      paused: () => this.#commit(),
+    })
     this.#queue = new WaitQueue({
       clock: options.clock,
       timeoutMs: options.issueTimeoutMs,
@@ -125,7 +129,7 @@ export class GroupCommit implements Issuer {
       await this.#counter.raise(newest + 1n)
       this.#refuseMoveBack(newest)
     }
-    return this.#refills.alone(move, () => this.#continue())
+    return this.#refills.alone(move)
   }
 
   stats(): IssuerStats {
@@ -167,11 +171,7 @@ export class GroupCommit implements Issuer {
     this.#gathering?.cancel()
     this.#gathering = undefined
     if (this.#refills.busy || this.#queue.length === 0) return
-    this.#refills.start(
-      true,
-      () => this.#reserve(),
-      () => this.#continue(),
-    )
+    this.#refills.start(true)
   }
 
   #continue(): void {

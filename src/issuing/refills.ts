@@ -28,6 +28,16 @@ export type RefillsOptions = {
   readonly onStale?: ((name: string) => void) | undefined
 }
 
+/** What refills do for their issuer. Refills call it, and it starts them. */
+export type RefillJob = {
+  /** Reserves what is wanted when it is called, and serves callers. Rejects as the engine does. */
+  reserve(): Promise<void>
+  /** Called when a reserve, or another task, has ended, whether it succeeded or failed. */
+  ended(): void
+  /** Called when the pause after a failure is over. */
+  paused(): void
+}
+
 /** The refills of one generator. */
 export class Refills {
   /** How long the newest successful refill took. */
@@ -39,7 +49,7 @@ export class Refills {
   #failed = 0
   readonly #name: string
   readonly #options: RefillsOptions
-  readonly #again: () => void
+  readonly #job: RefillJob
   #running: Promise<void> | undefined
   readonly #ticket = new Ticket()
   /** A caller waits for the refill under way, or has waited for the newest. */
@@ -48,11 +58,10 @@ export class Refills {
   #pause: Timer | undefined
   #stopped: Error | undefined
 
-  /** @param again called when the pause after a failure is over. */
-  constructor(name: string, options: RefillsOptions, again: () => void) {
+  constructor(name: string, options: RefillsOptions, job: RefillJob) {
     this.#name = name
     this.#options = options
-    this.#again = again
+    this.#job = job
   }
 
   stats(): Pick<IssuerStats, 'refills' | 'refillFailures' | 'refillSeconds'> {
@@ -74,10 +83,10 @@ export class Refills {
     return this.#pause !== undefined && !waitingHelps(this.failure) ? this.failure : undefined
   }
 
-  /** Starts a refill once the limiter admits it; not while busy. `after` runs when it has succeeded or failed. */
-  start(urgent: boolean, refill: () => Promise<void>, after: () => void): void {
+  /** Starts a refill once the limiter admits it; not while busy. */
+  start(urgent: boolean): void {
     this.#urgent = urgent
-    this.#occupy(this.#inTurn(refill), after)
+    this.#occupy(this.#inTurn())
   }
 
   /** A caller has begun to wait: the refill under way becomes urgent, or a pause without waiting callers ends. */
@@ -92,15 +101,12 @@ export class Refills {
   }
 
   /** Runs another task that reserves, once nothing is under way. Rejects as `task` does, or with the reason of `stop`. */
-  async alone(task: () => Promise<void>, after: () => void): Promise<void> {
+  async alone(task: () => Promise<void>): Promise<void> {
     // Several tasks may wait for one refill, and the first of them may run when this one continues.
     while (this.#running !== undefined) await this.#running
     if (this.#stopped !== undefined) throw this.#stopped
     const running = task()
-    this.#occupy(
-      running.catch(() => {}),
-      after,
-    )
+    this.#occupy(running.catch(() => {}))
     await running
   }
 
@@ -116,27 +122,27 @@ export class Refills {
     while (this.#running !== undefined) await this.#running
   }
 
-  #occupy(running: Promise<void>, after: () => void): void {
+  #occupy(running: Promise<void>): void {
     this.#running = running.then(() => {
       this.#running = undefined
-      after()
+      this.#job.ended()
     })
   }
 
-  async #inTurn(refill: () => Promise<void>): Promise<void> {
+  async #inTurn(): Promise<void> {
     const { limiter } = this.#options
     const turn = limiter.acquire(this.#ticket, this.#urgent)
     if (turn !== true && !(await turn)) return
     const failed = this.#failed
-    await this.#attempt(refill)
+    await this.#attempt()
     limiter.release(this.#failed > failed && isOfEngine(this.failure))
   }
 
-  async #attempt(refill: () => Promise<void>): Promise<void> {
+  async #attempt(): Promise<void> {
     const { clock, onRefillOutcome } = this.#options
     const startedUs = clock.monoUs()
     try {
-      await refill()
+      await this.#job.reserve()
     } catch (error) {
       return this.#fail(error instanceof Error ? error : new Error(String(error)))
     }
@@ -162,7 +168,7 @@ export class Refills {
     const jitter = 0.5 + random() / 2
     this.#pause = clock.timer(this.#pauseMs * jitter, () => {
       this.#pause = undefined
-      this.#again()
+      this.#job.paused()
     })
     const calm = !this.#urgent && waitingHelps(error)
     this.#pauseMs = Math.min(calm ? calmPauseMaxMs : pauseMaxMs, this.#pauseMs * 2)

@@ -70,6 +70,8 @@ export class Reservoir implements Issuer {
   #drySeconds = 0
   readonly #meter: RateMeter
   readonly #refills: Refills
+  /** The caller that was first in the queue when the refill under way began. */
+  #refilledFor: Waiter | undefined
   #waits = 0
   #wake: Timer | undefined
   #observation: Timer | undefined
@@ -86,8 +88,16 @@ export class Reservoir implements Issuer {
     this.#fastRun = source.buffer.fastRun
     this.#options = options
     this.#meter = new RateMeter(options.clock.monoUs())
-    this.#refills = new Refills(source.name, options, () => {
-      if (this.#queue !== undefined || this.#buffer.low) this.#refill()
+    this.#refills = new Refills(source.name, options, {
+      reserve: () => this.#reserve(),
+      ended: () => {
+        const refilledFor = this.#refilledFor
+        this.#refilledFor = undefined
+        this.#serveThenRefill(refilledFor)
+      },
+      paused: () => {
+        if (this.#queue !== undefined || this.#buffer.low) this.#refill()
+      },
     })
     if (this.#buffer.low) this.#refill()
   }
@@ -164,10 +174,7 @@ export class Reservoir implements Issuer {
   }
 
   moveTo(newest: bigint): Promise<void> {
-    return this.#refills.alone(
-      () => this.#source.moveTo(newest),
-      () => this.#serveThenRefill(),
-    )
+    return this.#refills.alone(() => this.#source.moveTo(newest))
   }
 
   /** See `IdSource.resize`. */
@@ -302,16 +309,14 @@ export class Reservoir implements Issuer {
   /** Starts a refill, unless one is under way or pauses after a failure. The source decides its size. */
   #refill(): void {
     if (this.#refills.busy || this.#suspended) return
-    let first: Waiter | undefined
-    this.#refills.start(
-      this.#queue !== undefined,
-      () => {
-        first = this.#queue?.first
-        const contiguous = first?.contiguous ? first.count : 0
-        return this.#source.refill(this.#queue?.demand ?? 0, contiguous, this.#rate())
-      },
-      () => this.#serveThenRefill(first),
-    )
+    this.#refills.start(this.#queue !== undefined)
+  }
+
+  #reserve(): Promise<void> {
+    const first = this.#queue?.first
+    this.#refilledFor = first
+    const contiguous = first?.contiguous ? first.count : 0
+    return this.#source.refill(this.#queue?.demand ?? 0, contiguous, this.#rate())
   }
 
   /** Traffic may have grown since the buffer was sized: observes the rate now and then while ids are issued. */

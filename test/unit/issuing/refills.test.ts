@@ -17,13 +17,13 @@ async function stoppedAndFailed(error: Error): Promise<{ admitted: number; calls
     onRefillOutcome: () => void calls.push('outcome'),
     onStale: () => void calls.push('stale'),
   }
-  const refills = new Refills('order', options, () => calls.push('again'))
   const answer = Promise.withResolvers<void>()
-  refills.start(
-    false,
-    () => answer.promise,
-    () => calls.push('after'),
-  )
+  const refills = new Refills('order', options, {
+    reserve: () => answer.promise,
+    ended: () => void calls.push('ended'),
+    paused: () => void calls.push('paused'),
+  })
+  refills.start(false)
   refills.stop(new Error('the shard was lost'))
   answer.reject(error)
   await settled()
@@ -36,11 +36,11 @@ async function stoppedAndFailed(error: Error): Promise<{ admitted: number; calls
 describe('a refill that fails after it was stopped', () => {
   it('reports the failure of the engine to the limiter, and the failure of the generator to no listener', async () => {
     const away = await stoppedAndFailed(new FahaoError('UNAVAILABLE', 'the engine is away'))
-    assert.deepEqual(away, { admitted: 4, calls: ['after'] })
+    assert.deepEqual(away, { admitted: 4, calls: ['ended'] })
   })
 
   it('reports no failure of the engine where that has rejected the reserve', async () => {
     const refused = await stoppedAndFailed(new FahaoError('STALE', 'another one leads'))
-    assert.deepEqual(refused, { admitted: 64, calls: ['after'] })
+    assert.deepEqual(refused, { admitted: 64, calls: ['ended'] })
   })
 })
