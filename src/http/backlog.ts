@@ -15,8 +15,8 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import { systemClock, type Timer } from '../base/clock.ts'
+import { type Sender, UnreadBudget, type UnreadLimits } from '../listening/unread-budget.ts'
 import { ServerResponse } from '../node/plain-http.ts'
-import { type Sender, UnreadBudget, type UnreadLimits } from '../node/unread-budget.ts'
 import { isRefused, MeteredRequest } from './chunks.ts'
 
 /** What clients may leave unread, how long they may take to send a request, in ms, and how long its body may be. */

@@ -1,7 +1,7 @@
 /** The bodies of requests: JSON where a body is read, and nothing where none is. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { turns } from '../listening/turns.ts'
 import { IncomingMessage } from '../node/plain-http.ts'
-import { turns } from '../node/turns.ts'
 import { HttpRefusal } from './problem.ts'
 
 /** The time to parse a byte of JSON, as the bytes of a reply that take as long: its values may be nested, or small and many. */

@@ -12,8 +12,8 @@ import type { Audit } from '../audit/audit.ts'
 import { type Access, demandPermission } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
-import { certificateName } from '../node/handshakes.ts'
-import { longCheck, turns } from '../node/turns.ts'
+import { certificateName } from '../listening/handshakes.ts'
+import { longCheck, turns } from '../listening/turns.ts'
 import { checkForwardedBody, forwardedCaller, forwardedHeader } from './forwarded.ts'
 
 declare module 'fastify' {

@@ -13,7 +13,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { systemClock } from '../base/clock.ts'
-import { turns } from '../node/turns.ts'
+import { turns } from '../listening/turns.ts'
 import { JoinedRequest } from './bodies.ts'
 import { HttpRefusal } from './problem.ts'
 

@@ -14,8 +14,8 @@
 import { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Clock, systemClock, type Timer } from '../base/clock.ts'
-import { Refusals } from '../node/refusals.ts'
-import { restMs, restsAfter, unauthenticatedRestMs } from '../node/turns.ts'
+import { Refusals } from '../listening/refusals.ts'
+import { restMs, restsAfter, unauthenticatedRestMs } from '../listening/turns.ts'
 import { dropBody } from './chunks.ts'
 import { endGently } from './unreadable.ts'
 

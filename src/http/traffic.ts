@@ -2,8 +2,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import { type ErrorCode, FahaoError } from '../base/errors.ts'
-import { type ConnectionCounts, noConnections } from '../node/admission.ts'
-import { RequestFigures } from '../node/request-figures.ts'
+import { type ConnectionCounts, noConnections } from '../listening/admission.ts'
+import { RequestFigures } from '../listening/request-figures.ts'
 
 /** Counters. */
 export type HttpTraffic = ConnectionCounts & { commands: number; readonly requests: RequestFigures }

@@ -15,9 +15,9 @@ import type { Address } from '../base/address.ts'
 import { type Clock, repeat, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
+import { Handshakes } from '../listening/handshakes.ts'
 import { configError } from './config-values.ts'
 import type { Dial } from './dial.ts'
-import { Handshakes } from './handshakes.ts'
 import { suiteOptions, type TlsSuites } from './tls-suites.ts'
 
 /** Whether clients present certificates: `optional`: those that have one. */

@@ -1,8 +1,8 @@
 /** What all that draw ids check: which generator, and how many. */
 import { FahaoError } from '../base/errors.ts'
+import { batchMax } from '../buffers/clock-buffer.ts'
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
 import { type Definition, isCounter, layoutOf } from '../catalogue/definition.ts'
-import { batchMax } from '../buffers/clock-buffer.ts'
 
 /** Opens an existing generator: NOGENERATOR instead of an auto-create. */
 export async function existing(catalogue: Catalogue, name: string): Promise<Generator> {

@@ -11,7 +11,7 @@
  */
 import { systemClock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
-import { restsAfter } from '../node/turns.ts'
+import { restsAfter } from '../listening/turns.ts'
 import { takeOne } from './drawing.ts'
 import { FatalError, notSupported, protocolViolation } from './errors.ts'
 import { type Frames, MessageReader } from './frames.ts'

@@ -1,8 +1,8 @@
 /** What all connections of a server share. */
 import type { ClientSession } from '../commands/context.ts'
-import type { Totals } from '../node/door.ts'
-import type { RequestFigures } from '../node/request-figures.ts'
-import type { Turns } from '../node/turns.ts'
+import type { Totals } from '../listening/listener.ts'
+import type { RequestFigures } from '../listening/request-figures.ts'
+import type { Turns } from '../listening/turns.ts'
 import type { PostgresLimits } from './limits.ts'
 import type { Output } from './output.ts'
 import type { QueryQueue } from './query-queue.ts'

@@ -1,8 +1,8 @@
 /** What one connection of the PostgreSQL protocol, and all of them together, may use. Most are settings. */
-import type { DoorLimits } from '../node/door.ts'
+import type { ListenerLimits } from '../listening/listener.ts'
 
 /** Limits of the server. */
-export type PostgresLimits = DoorLimits & {
+export type PostgresLimits = ListenerLimits & {
   /** Longest message, in bytes. */
   readonly messageBytesMax: number
   /** Prepared statements of a connection. */

@@ -4,9 +4,16 @@ import { createServer as createTlsServer, type TLSSocket, type Server as TlsServ
 import { unauthenticated } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
 import type { InProcess } from '../commands/in-process.ts'
+import { certificateName, transportOf } from '../listening/handshakes.ts'
+import {
+  endsOf,
+  type ListenerOptions,
+  type ListenerStats,
+  listen,
+  socketOptions,
+  UserListener,
+} from '../listening/listener.ts'
 import type { Certificates } from '../node/certificates.ts'
-import { type DoorOptions, type DoorStats, endsOf, listen, socketOptions, UserDoor } from '../node/door.ts'
-import { certificateName, transportOf } from '../node/handshakes.ts'
 import { CancelKeys } from './cancel-keys.ts'
 import { Connection, type ConnectionHost } from './connection.ts'
 import { defaultLimits, type PostgresLimits } from './limits.ts'
@@ -18,7 +25,7 @@ import { SqlError } from './sql-error.ts'
 import { StatementCache } from './statement-cache.ts'
 
 /** How to serve. */
-export type PostgresServerOptions = DoorOptions & {
+export type PostgresServerOptions = ListenerOptions & {
   readonly inProcess: InProcess
   readonly access: AccessControl
   /** Fahao's version. */
@@ -33,7 +40,7 @@ export type PostgresServerOptions = DoorOptions & {
 }
 
 /** Figures of a server, since it started, and its open connections. */
-export type PostgresStats = DoorStats
+export type PostgresStats = ListenerStats
 
 /** What clients of PostgreSQL offer in the handshake. https://www.postgresql.org/docs/17/protocol-flow.html */
 const alpn = 'postgresql'
@@ -49,7 +56,7 @@ export async function startPostgresServer(options: PostgresServerOptions): Promi
 }
 
 /** A server that listens. */
-export class PostgresServer extends UserDoor<Connection> {
+export class PostgresServer extends UserListener<Connection> {
   /** Listens nowhere: sockets come to it when their clients ask for TLS. */
   readonly #tls: TlsServer | undefined
   /** Connections whose sockets are in `#tls` until their handshakes are finished. */

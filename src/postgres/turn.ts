@@ -1,5 +1,5 @@
 /** Long work of one statement lets others run. */
-import { turnBytesMax, turns } from '../node/turns.ts'
+import { turnBytesMax, turns } from '../listening/turns.ts'
 import type { Session } from './session.ts'
 import { SqlError } from './sql-error.ts'
 

@@ -1,9 +1,15 @@
 /** The MySQL proxy: accepts connections, and stops after the last transaction. */
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
+import { type Handshakes, transportOf } from '../listening/handshakes.ts'
+import {
+  Listener,
+  type ListenerOptions,
+  type ListenerStats,
+  listen,
+  socketOptions,
+} from '../listening/listener.ts'
 import type { Certificates } from '../node/certificates.ts'
-import { Door, type DoorOptions, type DoorStats, listen, socketOptions } from '../node/door.ts'
-import { type Handshakes, transportOf } from '../node/handshakes.ts'
 import { Connection, type ConnectionHost } from './connection.ts'
 import { type GuardEvents, Guards, type Look, lookThrough } from './guards.ts'
 import { type FillingTotals, type IdMaker, IdSupply } from './id-supply.ts'
@@ -15,7 +21,7 @@ import type { Filling } from './statement-filler.ts'
 
 /** How to serve. */
 export type ProxyOptions = GuardEvents &
-  DoorOptions & {
+  ListenerOptions & {
     readonly upstream: Upstream
     /** The columns that are filled in, and their ids; undefined: none. */
     readonly filled?: { readonly columns: readonly FilledColumn[]; readonly maker: IdMaker } | undefined
@@ -33,7 +39,7 @@ export type ProxyOptions = GuardEvents &
   }
 
 /** Figures of a proxy, since it started, and its open connections. */
-export type ProxyStats = DoorStats & {
+export type ProxyStats = ListenerStats & {
   readonly upstreamFailures: number
   /** Undefined: no table is filled in. */
   readonly filling: Readonly<FillingTotals> | undefined
@@ -60,7 +66,7 @@ function fillingOf(options: ProxyOptions, { idTimeoutMs }: ProxyLimits): Filling
 }
 
 /** A proxy that listens. */
-export class ProxyServer extends Door<Connection> {
+export class ProxyServer extends Listener<Connection> {
   /** Does not listen: connections are given to it when their clients ask for TLS. */
   readonly #tlsServer: TlsServer | undefined
   readonly #handshakes: Handshakes | undefined

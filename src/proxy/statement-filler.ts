@@ -10,7 +10,7 @@
  */
 import assert from 'node:assert/strict'
 import { describe, FahaoError } from '../base/errors.ts'
-import { turnBytesMax, turns } from '../node/turns.ts'
+import { turnBytesMax, turns } from '../listening/turns.ts'
 import {
   errorOfMissingId,
   executionTooLong,

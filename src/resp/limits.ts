@@ -1,6 +1,6 @@
 /**
  * What one RESP connection, and all of them together, may use. `connection.ts` bounds the unread replies of one connection,
- * `node/unread-budget.ts` those of all.
+ * `listening/unread-budget.ts` those of all.
  */
 
 /** Limits of the RESP server. Each is a config key. */

@@ -1,9 +1,9 @@
 /** What the requests of all connections of a server share. */
 import type { ClientSession, CommandContext } from '../commands/context.ts'
 import type { CommandTable } from '../commands/table.ts'
-import type { Totals } from '../node/door.ts'
-import type { RequestFigures } from '../node/request-figures.ts'
-import type { Turns } from '../node/turns.ts'
+import type { Totals } from '../listening/listener.ts'
+import type { RequestFigures } from '../listening/request-figures.ts'
+import type { Turns } from '../listening/turns.ts'
 import type { DecoderLimits } from './decoder.ts'
 import type { Output } from './output.ts'
 import type { RequestCache } from './request-cache.ts'

@@ -4,9 +4,16 @@ import { createServer as createTlsServer, type TLSSocket } from 'node:tls'
 import { type Access, everything } from '../auth/access.ts'
 import type { ClientSession, CommandContext } from '../commands/context.ts'
 import type { CommandTable } from '../commands/table.ts'
+import { certificateName, type Handshakes, transportOf } from '../listening/handshakes.ts'
+import {
+  endsOf,
+  type ListenerOptions,
+  type ListenerStats,
+  listen,
+  socketOptions,
+  UserListener,
+} from '../listening/listener.ts'
 import type { Certificates } from '../node/certificates.ts'
-import { type DoorOptions, type DoorStats, endsOf, listen, socketOptions, UserDoor } from '../node/door.ts'
-import { certificateName, type Handshakes, transportOf } from '../node/handshakes.ts'
 import { Connection, type ConnectionHost } from './connection.ts'
 import { defaultLimits, type RespLimits } from './limits.ts'
 import { Output } from './output.ts'
@@ -14,7 +21,7 @@ import { RequestCache } from './request-cache.ts'
 import type { RoundingGuard } from './rounding.ts'
 
 /** How to serve. */
-export type RespServerOptions = DoorOptions & {
+export type RespServerOptions = ListenerOptions & {
   readonly table: CommandTable
   /** The context of a connection's commands; called once for each connection. */
   readonly context: (session: ClientSession) => CommandContext
@@ -30,7 +37,7 @@ export type RespServerOptions = DoorOptions & {
 }
 
 /** Figures of a server, since it started, and its open connections. */
-export type RespStats = DoorStats
+export type RespStats = ListenerStats
 
 /** Listens. Rejects with CONFIG when it cannot. */
 export async function startRespServer(options: RespServerOptions): Promise<RespServer> {
@@ -47,7 +54,7 @@ export async function startRespServer(options: RespServerOptions): Promise<RespS
 }
 
 /** A server that listens. */
-export class RespServer extends UserDoor<Connection> {
+export class RespServer extends UserListener<Connection> {
   /** Undefined without TLS. */
   readonly #handshakes: Handshakes | undefined
   readonly #host: ConnectionHost

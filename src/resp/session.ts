@@ -2,8 +2,8 @@
 import type { Access } from '../auth/access.ts'
 import type { ClientSession } from '../commands/context.ts'
 import { type TransactionLimits, TransactionQueue } from '../commands/transaction-queue.ts'
-import { Refusals } from '../node/refusals.ts'
-import { restMs } from '../node/turns.ts'
+import { Refusals } from '../listening/refusals.ts'
+import { restMs } from '../listening/turns.ts'
 import { type RoundingGuard, type WideIds, wideIdsFor } from './rounding.ts'
 
 /** What a session needs of its connection. */

@@ -1,6 +1,6 @@
 /** A session of the MySQL proxy without sockets: bytes of a client and of a server in, cut anywhere, bytes for both out. */
 import assert from 'node:assert/strict'
-import { turnBytesMax, turns } from '../../src/node/turns.ts'
+import { turnBytesMax, turns } from '../../src/listening/turns.ts'
 import { Guards } from '../../src/proxy/guards.ts'
 import { type IdMaker, IdSupply } from '../../src/proxy/id-supply.ts'
 import { Relay } from '../../src/proxy/relay.ts'

@@ -15,6 +15,7 @@ const storeys = [
   ['recovery', 'legacy', 'leasing'],
   ['operations'],
   ['commands'],
+  ['listening'],
   ['forwarding'],
   ['node'],
   ['resp', 'http', 'postgres', 'proxy'],

@@ -19,7 +19,7 @@ import type { ClientSession, InfoSection, ServerView } from '../../../src/comman
 import { TransactionQueue } from '../../../src/commands/transaction-queue.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { decimalText } from '../../../src/ids/id-text.ts'
-import { turns } from '../../../src/node/turns.ts'
+import { turns } from '../../../src/listening/turns.ts'
 import type { ClusterView } from '../../../src/operations/context.ts'
 import { Namespaces } from '../../../src/quotas/namespaces.ts'
 import { Trail } from '../audit/trail.ts'

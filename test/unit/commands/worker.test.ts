@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { turns } from '../../../src/node/turns.ts'
+import { turns } from '../../../src/listening/turns.ts'
 import { listedWork } from '../../../src/operations/worker-ids.ts'
 import { Desk } from './desk.ts'
 

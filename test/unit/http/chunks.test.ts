@@ -6,7 +6,7 @@ import { type AddressInfo, connect, Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { MeteredRequest } from '../../../src/http/chunks.ts'
 import { startHttpServer } from '../../../src/http/server.ts'
-import { turnBytesMax, turns } from '../../../src/node/turns.ts'
+import { turnBytesMax, turns } from '../../../src/listening/turns.ts'
 import { fakeNode } from './fake-node.ts'
 
 const path = '/v1/generators/order/next'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readRules } from '../../../src/auth/user.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
-import { turns } from '../../../src/node/turns.ts'
+import { turns } from '../../../src/listening/turns.ts'
 import { openAccess } from '../auth/open-access.ts'
 import { fakeNode } from './fake-node.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { InjectOptions } from 'fastify'
 import { buildHttpApp } from '../../../src/http/app.ts'
-import { turns } from '../../../src/node/turns.ts'
+import { turns } from '../../../src/listening/turns.ts'
 import { listedWork } from '../../../src/operations/worker-ids.ts'
 import { fakeNode } from './fake-node.ts'
 

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { startHttpServer } from '../../../src/http/server.ts'
 import { noTraffic } from '../../../src/http/traffic.ts'
-import { requestBuckets } from '../../../src/node/request-figures.ts'
+import { requestBuckets } from '../../../src/listening/request-figures.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { fakeNode } from './fake-node.ts'
 

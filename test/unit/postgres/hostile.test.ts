@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { turns } from '../../../src/node/turns.ts'
+import { turns } from '../../../src/listening/turns.ts'
 import {
   bind,
   describeOf,

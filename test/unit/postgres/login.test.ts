@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RequestFigures } from '../../../src/node/request-figures.ts'
+import { RequestFigures } from '../../../src/listening/request-figures.ts'
 import { Dialogue } from '../../../src/postgres/dialogue.ts'
 import { Output } from '../../../src/postgres/output.ts'
 import { message, startup } from './serve.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
-import { requestBuckets } from '../../../src/node/request-figures.ts'
+import { requestBuckets } from '../../../src/listening/request-figures.ts'
 import type { IdMaker } from '../../../src/proxy/id-supply.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { idsAtHand, startScene } from './obedient-server.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { requestBuckets } from '../../../src/node/request-figures.ts'
+import { requestBuckets } from '../../../src/listening/request-figures.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { frame, Peer, serve } from './peer.ts'
 

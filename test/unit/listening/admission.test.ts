@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Admission, type AdmissionLimits, noConnections } from '../../../src/node/admission.ts'
+import { Admission, type AdmissionLimits, noConnections } from '../../../src/listening/admission.ts'
 
 const none = Number.POSITIVE_INFINITY
 

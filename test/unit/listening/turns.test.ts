@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Share, type Taker, Turns, turnBytesMax } from '../../../src/node/turns.ts'
+import { Share, type Taker, Turns, turnBytesMax } from '../../../src/listening/turns.ts'
 
 test('bytes of earlier turns do not end a turn', async () => {
   const turns = new Turns()

@@ -13,7 +13,7 @@ import { RequestFigures } from './request-figures.ts'
 import { turns } from './turns.ts'
 import { UnreadBudget, type UnreadLimits } from './unread-budget.ts'
 
-/** A connection through a door. */
+/** A connection through a listener. */
 export interface Passing {
   /** Ends the connection once what has been received is answered: the server stops. */
   shutDown(): void
@@ -32,8 +32,8 @@ export interface Served extends Passing {
   uncork(): void
 }
 
-/** Limits of a door. */
-export type DoorLimits = AdmissionLimits &
+/** Limits of a listener. */
+export type ListenerLimits = AdmissionLimits &
   UnreadLimits & {
     /** How long a connection may take to log in, in ms. */
     readonly unauthenticatedTimeoutMs: number
@@ -43,8 +43,8 @@ export type DoorLimits = AdmissionLimits &
     readonly lingerMs: number
   }
 
-/** How a door is opened. */
-export type DoorOptions = {
+/** How a listener is opened. */
+export type ListenerOptions = {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
@@ -65,8 +65,8 @@ export type Totals = {
   bytesOut: number
 }
 
-/** Figures of a door, since it was opened, and its open connections. */
-export type DoorStats = Traffic & Readonly<ConnectionCounts> & { readonly requests: RequestFigures }
+/** Figures of a listener, since it was opened, and its open connections. */
+export type ListenerStats = Traffic & Readonly<ConnectionCounts> & { readonly requests: RequestFigures }
 
 const keepAliveMs = 60_000
 const sweepMsMax = 1000
@@ -82,7 +82,7 @@ export const socketOptions = Object.freeze({
 /** Listens. Rejects with CONFIG when it cannot. @param refusal the sentence about an address, and what to do. */
 export function listen(
   server: Server,
-  { host, port, backlog }: DoorOptions,
+  { host, port, backlog }: ListenerOptions,
   refusal: (address: string, reason: string) => string,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -96,8 +96,8 @@ export function listen(
   })
 }
 
-/** A door that is open. */
-export abstract class Door<Connection extends Passing> {
+/** A listener that is open. */
+export abstract class Listener<Connection extends Passing> {
   /** The port that it listens on. */
   readonly port: number
   /** `host:port`. */
@@ -106,19 +106,19 @@ export abstract class Door<Connection extends Passing> {
   /** Connections without a finished handshake may be in it as sockets. They are pending. */
   protected readonly admission: Admission<Connection | Socket>
   readonly #server: Server
-  readonly #limits: DoorLimits
-  readonly #options: DoorOptions
+  readonly #limits: ListenerLimits
+  readonly #options: ListenerOptions
   readonly #totals: Totals = { commands: 0, bytesIn: 0, bytesOut: 0 }
   readonly #figures = new RequestFigures()
   readonly #counts = noConnections()
   readonly #unread: UnreadBudget
   readonly #corked: Pick<Served, 'uncork'>[] = []
   #sweep: Timer | undefined
-  /** Called when a connection has ended while the door closes. */
+  /** Called when a connection has ended while the listener closes. */
   #onGone = () => {}
   #closed: Promise<void> | undefined
 
-  constructor(server: Server, options: DoorOptions, limits: DoorLimits) {
+  constructor(server: Server, options: ListenerOptions, limits: ListenerLimits) {
     const bound = server.address()
     if (bound === null || typeof bound === 'string') throw new Error('a listening TCP server has a port')
     this.port = bound.port
@@ -138,7 +138,7 @@ export abstract class Door<Connection extends Passing> {
   }
 
   /** Figures as they are now. */
-  get stats(): DoorStats {
+  get stats(): ListenerStats {
     const { limit, address } = this.#counts.rejected
     return {
       ...this.#counts,
@@ -183,7 +183,7 @@ export abstract class Door<Connection extends Passing> {
     return [...this.admission.connections].filter((each): each is Connection => !(each instanceof Socket))
   }
 
-  /** What the connections of every door share. */
+  /** What the connections of every listener share. */
   protected get shared() {
     const { onError, mayIssue } = this.#options
     return {
@@ -227,8 +227,8 @@ export abstract class Door<Connection extends Passing> {
   }
 }
 
-/** A door whose connections have users. */
-export abstract class UserDoor<Connection extends Served> extends Door<Connection> {
+/** A listener whose connections have users. */
+export abstract class UserListener<Connection extends Served> extends Listener<Connection> {
   /** The sessions of the open connections. */
   *sessions(): Iterable<ClientSession> {
     for (const connection of this.connections) yield connection.session

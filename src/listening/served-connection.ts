@@ -13,11 +13,11 @@ import type { Socket } from 'node:net'
 import type { Access } from '../auth/access.ts'
 import type { Clock } from '../base/clock.ts'
 import type { ClientSession } from '../commands/context.ts'
-import type { Served, Totals } from './door.ts'
+import type { Served, Totals } from './listener.ts'
 import { Share, type Taker, type Turns } from './turns.ts'
 import type { Sender, UnreadBudget } from './unread-budget.ts'
 
-/** What the connections of a door share. */
+/** What the connections of a listener share. */
 export type ServedHost = {
   readonly clock: Clock
   readonly turns: Turns

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Arrivals } from '../../../src/node/arrivals.ts'
-import { RequestFigures, requestBuckets } from '../../../src/node/request-figures.ts'
+import { RequestFigures, requestBuckets } from '../../../src/listening/request-figures.ts'
+import { Arrivals } from '../../../src/postgres/arrivals.ts'
 
 describe('the figures of requests', () => {
   test('have each request in the first bucket whose bound it does not exceed', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Sender, UnreadBudget } from '../../../src/node/unread-budget.ts'
+import { type Sender, UnreadBudget } from '../../../src/listening/unread-budget.ts'
 import { FakeClock } from '../fake-clock.ts'
 
 /** A connection whose client reads when a test has it do so. */
