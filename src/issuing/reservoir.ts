@@ -279,7 +279,8 @@ export class Reservoir implements Issuer {
   #serve(error?: Error): boolean {
     if (this.#queue === undefined || !this.#mayIssue()) return true
     let served = 0
-    this.#queue.serve((waiter) => {
+    // A copy may have been noticed above, and the queue have been rejected.
+    this.#queue?.serve((waiter) => {
       if (served >= servedMax) return undefined
       const outcome = this.#collect(waiter) ?? error
       served += outcome instanceof Error ? 1 : (outcome?.length ?? 0)
