@@ -537,8 +537,8 @@ export const mutations: readonly Mutation[] = [
     foundBy: 'test/unit/issuing/group-commit-order.test.ts',
     scenario: 'fleet',
     file: 'src/issuing/group-commit.ts',
-    from: 'waiter.place < joined && waiter.count <= left',
-    to: 'joined >= 0 && waiter.count <= left',
+    from: 'place >= joined || count > left',
+    to: 'joined < 0 || count > left',
   },
   {
     fault: 'a worker id is claimed from now on, whatever its bound was',
