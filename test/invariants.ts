@@ -3,15 +3,16 @@
  * its invariants hold at the next; those that a unit test has used hold after the test (unit/invariants.ts). The hooks are
  * here: production code knows nothing of them.
  */
+
+import { ClockBuffer } from '../src/buffers/clock-buffer.ts'
+import { ScrambledBuffer, ShuffledBuffer } from '../src/buffers/permuted-buffers.ts'
+import { RangeBuffer } from '../src/buffers/range-buffer.ts'
+import { WaitQueue } from '../src/buffers/wait-queue.ts'
 import { GeneratorsInUse } from '../src/catalogue/generators-in-use.ts'
 import { Standby } from '../src/catalogue/leadership/standby.ts'
 import { Lease } from '../src/cluster/lease.ts'
-import { ClockBuffer } from '../src/buffers/clock-buffer.ts'
 import { GroupCommit } from '../src/issuing/group-commit.ts'
-import { ScrambledBuffer, ShuffledBuffer } from '../src/buffers/permuted-buffers.ts'
-import { RangeBuffer } from '../src/buffers/range-buffer.ts'
 import { Reservoir } from '../src/issuing/reservoir.ts'
-import { WaitQueue } from '../src/buffers/wait-queue.ts'
 import { Worker } from '../src/issuing/worker.ts'
 import { FreeList } from '../src/leasing/free-workers.ts'
 import { LeaseQuotas } from '../src/leasing/lease-quotas.ts'
