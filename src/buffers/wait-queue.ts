@@ -4,7 +4,7 @@
  * Invariants
  *  1. First come, first served: no caller is served before an earlier one that still waits.
  *  2. A caller gets all its ids in one step, or none: one that gave up or timed out got none.
- *  3. The queue is bounded in length, and each caller waits for a bounded time.
+ *  3. The queue is bounded by `lengthMax`, and each caller waits for a bounded time.
  *  4. Memory is bounded by the callers that wait now, not by all that have waited.
  *  5. The process stays alive while a caller waits: a program that uses the library would end without its answer.
  */
@@ -166,7 +166,7 @@ export class WaitQueue {
       'no caller that waits is passed over',
     )
     assert(this.#entries.length <= 2 * this.length + slack + 1, 'memory is bounded by those that wait')
-    assert(this.length === 0 || this.#timer !== undefined, 'each caller waits for a bounded time')
+    assert((this.#timer !== undefined) === this.length > 0, 'a timer runs while a caller waits')
   }
 
   #first(): Entry | undefined {
@@ -208,8 +208,8 @@ export class WaitQueue {
       const nowUs = clock.monoUs()
       for (let head = this.#first(); head !== undefined && head.deadlineUs <= nowUs; head = this.#first()) {
         this.#settle(head, onTimeout())
+        onLeave()
       }
-      onLeave()
       this.#watchHead()
     }
     this.#timer = clock.timer(delayMs, refuseLate, true)

@@ -19,8 +19,7 @@
  */
 import { assert } from '../base/assert.ts'
 import type { Clock } from '../base/clock.ts'
-import type { Range } from '../ids/run.ts'
-import { countBelow, firstFrom } from '../ids/run.ts'
+import { countBelow, firstFrom, type Range } from '../ids/run.ts'
 import { CallerIds } from './caller-ids.ts'
 import type { Incarnation } from './incarnation.ts'
 import { exhausted } from './issuer.ts'

@@ -17,8 +17,7 @@ import { RateMeter } from '../buffers/rate-meter.ts'
 import { aborted, WaitQueue } from '../buffers/wait-queue.ts'
 import type { Engine } from '../engine/engine.ts'
 import { max53 } from '../ids/limits.ts'
-import type { Range } from '../ids/run.ts'
-import { countBelow, firstFrom, Run } from '../ids/run.ts'
+import { countBelow, firstFrom, type Range, Run } from '../ids/run.ts'
 import type { Incarnation } from './incarnation.ts'
 import {
   type DrawOptions,

@@ -1,6 +1,6 @@
 /**
  * What a reservoir asks of a kind: a buffer of ids, and a way to refill it. `counter-source.ts`, `timestamp-source.ts` and
- * `snowflake-source.ts` implement it; `range-buffer.ts`, `permuted-buffers.ts` and `buffers/clock-buffer.ts` are the buffers.
+ * `snowflake-source.ts` implement it.
  */
 import type { FahaoError } from '../base/errors.ts'
 import type { IdBuffer } from '../buffers/id-buffer.ts'

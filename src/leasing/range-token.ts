@@ -3,8 +3,7 @@
  * know the range needs to count what is given back of it.
  */
 import type { RangeLease } from '../catalogue/catalogue.ts'
-import type { Range } from '../ids/run.ts'
-import { countBelow, firstFrom } from '../ids/run.ts'
+import { countBelow, firstFrom, type Range } from '../ids/run.ts'
 
 /** Raw values that a caller says it has not used, of an incarnation that it names. */
 export type UnknownRange = Range & { readonly incarnation: bigint }

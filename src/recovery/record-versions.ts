@@ -17,8 +17,8 @@ export const versionKey = 'format'
 export const recordsVersion = 2
 
 /**
- * Converts the records of an earlier version. Rejects with ENGINE for a later one. In a store that has lost writes nothing can
- * be written: the records are read as they are, and converted at the next start.
+ * Converts the records of an earlier version. Rejects with ENGINE for a later one. Where nothing can be written now, because the
+ * store has lost writes or an advance is not finished, the records are read as they are, and converted at the next start.
  */
 export async function convertRecords(engine: Engine, onEvent: (event: LogEvent) => void): Promise<void> {
   const stored = await engine.read(versionKey)
@@ -35,17 +35,19 @@ export async function convertRecords(engine: Engine, onEvent: (event: LogEvent) 
     const message = `converted ${converted} records of this store to version ${recordsVersion}`
     if (converted > 0) onEvent({ level: 'info', message })
   } catch (error) {
-    if (!hasCode(error, 'REGRESSED')) throw error
+    if (!waits.some((code) => hasCode(error, code))) throw error
   }
 }
+
+/** The errors of a store in which nothing can be written now. */
+const waits = ['REGRESSED', 'UNAVAILABLE', 'UNKNOWN'] as const
 
 async function convert(engine: Engine, record: StoredRecord): Promise<boolean> {
   const next = presentForm(record)
   if (next === undefined) return false
   const { key, version } = record
   if (next.key === key) return (await engine.write(key, next.value, version)) !== undefined
-  // Removed first: of several nodes, the one that removes it writes it.
-  return (
-    (await engine.remove(key, version)) && (await engine.write(next.key, next.value, undefined)) !== undefined
-  )
+  // Written first: a node that ends in between leaves the removal to the next. A pin of today stays as it is.
+  await engine.write(next.key, next.value, undefined)
+  return engine.remove(key, version)
 }

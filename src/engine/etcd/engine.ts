@@ -111,8 +111,9 @@ async function convert(
 ): Promise<void> {
   const put = { put: { key: keys.state, value: Buffer.from(encodeState(state)) } }
   const request = { compare: [unchanged(keys.state, revision)], success: [put], failure: [] }
-  const { succeeded } = await members.call(methods.txn, request, members.newCall(true))
-  if (succeeded) onEvent({ level: 'info', message: `converted the state at ${location} to its present form` })
+  const converted = await members.call(methods.txn, request, members.newCall(true)).catch(() => undefined)
+  if (converted?.succeeded)
+    onEvent({ level: 'info', message: `converted the state at ${location} to its present form` })
 }
 
 function newState(cluster: string, isLost: boolean, { clock }: EngineOptions): State {

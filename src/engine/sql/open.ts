@@ -127,8 +127,12 @@ async function convert(ask: Ask, dialect: Dialect, options: EngineOptions, locat
     options.onEvent({ level: 'info', message })
   } else if (isFailure(failure, 'denied')) {
     const why = `this user may not convert the table fahao_about (${failure.message})`
-    throw new FahaoError('ENGINE', `${location}: ${why}; grant ALTER on it for the first start`)
-  } else throw failure
+    const remedy = 'start once as the owner of the table, or on MySQL with ALTER on it'
+    throw new FahaoError('ENGINE', `${location}: ${why}; ${remedy}`)
+  } else
+    throw (
+      failure ?? new FahaoError('UNAVAILABLE', `${location} does not show its converted tables yet; retry`)
+    )
 }
 
 /** The version of the tables; that of this program where there are none. */
