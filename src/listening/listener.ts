@@ -37,7 +37,7 @@ export type ListenerLimits = AdmissionLimits &
   UnreadLimits & {
     /** How long a connection may take to log in, in ms. */
     readonly unauthenticatedTimeoutMs: number
-    /** Closes connections that have sent nothing for so long, in ms; 0: never. */
+    /** After how many ms without a byte from its client a connection is closed; 0: never. */
     readonly idleTimeoutMs: number
     /** How long the client may take to close its end after this server has closed its own, in ms. */
     readonly lingerMs: number

@@ -26,7 +26,7 @@ const runsMaxOf = new WeakMap<Definition, number>()
 
 /**
  * Refuses a number of ids as runs: WRONGTYPE where the ids are in no order, with `instead` to point elsewhere; LIMIT where
- * the clock can never give so many at once.
+ * the number is above what the clock gives at one moment.
  */
 export function checkRuns({ name, definition }: Generator, count: number, instead: string): void {
   if (definition.within === 'shuffled' || definition.scramble === true) {

@@ -38,7 +38,7 @@ export type Filling = { readonly guards: Guards; readonly supply: IdSupply }
 
 /** What a question in front of a statement would change. */
 const diagnostics = /row_count|found_rows|(?:warning|error)_count/i
-/** A part of the reading takes as long as a reply of so many bytes. */
+/** A part of the reading counts as a reply of a whole turn: it takes about as long. */
 const partBytes = turnBytesMax
 /** About how much memory the ids of a row take, with what is known of the row. */
 const rowBytes = 150

@@ -3,7 +3,8 @@
  * a node starts. (An engine does the same for the form in which it keeps them.)
  *
  * Invariants
- *  1. A record is converted by a conditional write: one of several nodes does it, and a later change stays.
+ *  1. A record is converted by a conditional write: one of several nodes does it, and a later change stays. One exception
+ *     is harmless: a pin that is taken off while another node converts it can come back.
  *  2. The version is written after all records: a node that ends before leaves the rest to the next.
  */
 import { FahaoError, hasCode } from '../base/errors.ts'

@@ -9,7 +9,7 @@ import type { Output } from './output.ts'
 import type { RequestCache } from './request-cache.ts'
 
 /**
- * How long work takes that is no reply: as long as a reply of so many bytes. `drawn`: an id of many, at most. `awaited`: an
+ * How long work takes that is no reply, as the bytes of a reply that takes as long. `drawn`: an id of many, at most. `awaited`: an
  * argument of a command that returns a promise. `command`: any command, at least. `error`: an error besides. `inline`: a
  * byte of an inline command, whose words are one letter each at worst.
  */
