@@ -62,7 +62,10 @@ const leaseShape = z
       .array(z.tuple([z.string(), z.string()]))
       .optional()
       .meta({ description: 'half-open, in raw values of the counter' }),
-    ttlMs: z.number().optional().meta({ description: 'how long after its request the caller drops the rest, in ms' }),
+    ttlMs: z
+      .number()
+      .optional()
+      .meta({ description: 'how long after its request the caller drops the rest, in ms' }),
     key: z.string().nullable().optional().meta({ description: 'of a scrambled generator' }),
     untilUs: microseconds
       .optional()
