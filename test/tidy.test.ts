@@ -9,6 +9,7 @@ import {
   longFiles,
   machineClocks,
   nodeGlobals,
+  otherTestNames,
   undocumentedExports,
   unrunTests,
   unusedFiles,
@@ -220,6 +221,15 @@ const rules: readonly Rule[] = [
       { 'test/a.test.ts': `test('x', (t) => t${skip}())` },
     ],
     keeping: [{ 'test/a.test.ts': "test('--skip moves on', () => restore({ skip: 1n }))" }],
+  },
+  {
+    name: 'a test is `test`, and a group of tests `describe`',
+    findings: otherTestNames,
+    breaking: [
+      { 'test/a.test.ts': "import { describe, it } from 'node:test'" },
+      { 'test/a.ts': "import { suite } from 'node:test'" },
+    ],
+    keeping: [{ 'test/a.test.ts': "import { after, describe, type TestContext, test } from 'node:test'" }],
   },
   {
     name: 'text uses the words of the glossary, and names its subjects',

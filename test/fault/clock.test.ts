@@ -1,13 +1,13 @@
 /** A wall clock that jumps or stands still, while the server runs and across its crashes. */
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { roundsOf } from './campaign.ts'
 import { jumpsAtRestart, liveJumps } from './clock-jumps.ts'
 
 describe('a server whose clock is wrong', () => {
   for (const workerId of ['pool', 'static:7']) {
-    it(`issues in order while its clock jumps, worker id ${workerId}`, (t) =>
+    test(`issues in order while its clock jumps, worker id ${workerId}`, (t) =>
       liveJumps(t, workerId, roundsOf(3, 0.25)))
-    it(`repeats nothing when it crashes while its clock is wrong, worker id ${workerId}`, (t) =>
+    test(`repeats nothing when it crashes while its clock is wrong, worker id ${workerId}`, (t) =>
       jumpsAtRestart(t, workerId, roundsOf(4, 0.25)))
   }
 })

@@ -1,6 +1,6 @@
 /** A cluster whose etcd goes away: one member after another, all of them, slow, or out of reach of one node. */
 import assert from 'node:assert/strict'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { after, before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type EtcdCluster, startEtcd } from '../launch/etcd.ts'
 import { Scope } from '../launch/lifetime.ts'
@@ -71,7 +71,7 @@ describe('a cluster of three nodes on three members of etcd', { timeout }, () =>
   })
   after(() => scope.end())
 
-  it('goes on while each member is frozen, killed and restarted in turn', { timeout }, async (t) => {
+  test('goes on while each member is frozen, killed and restarted in turn', { timeout }, async (t) => {
     const awayMs = secondsOf(1500, 6000)
     const cluster = await startCluster(t, onEtcd(etcd))
     const loads = await loaded(t, cluster)
@@ -99,7 +99,7 @@ describe('a cluster of three nodes on three members of etcd', { timeout }, () =>
     assert.ok(Math.max(...silencesMs) <= cluster.vacancyMs * 2, `${silencesMs}`)
   })
 
-  it('parks strict ids and refuses them clearly while all of etcd is down, and issues the others', {
+  test('parks strict ids and refuses them clearly while all of etcd is down, and issues the others', {
     timeout,
   }, async (t) => {
     const downMs = secondsOf(defaultLeaseMs + 3500, 30_000)
@@ -135,7 +135,7 @@ describe('a cluster of three nodes on three members of etcd', { timeout }, () =>
     assert.ok(backMs <= cluster.vacancyMs, `${backMs}`)
   })
 
-  it('keeps order while syncs of etcd’s leader are slow', { timeout }, async (t) => {
+  test('keeps order while syncs of etcd’s leader are slow', { timeout }, async (t) => {
     const cluster = await startCluster(t, onEtcd(etcd))
     const loads = await loaded(t, cluster)
     const leader = await etcd.leader()
@@ -155,7 +155,7 @@ describe('a cluster of three nodes on three members of etcd', { timeout }, () =>
     await judgeBoth(t, loads, 'slow syncs of etcd’s leader', [slowMs])
   })
 
-  it('leads on elsewhere when a leader is cut off from etcd, by silence or by resets', {
+  test('leads on elsewhere when a leader is cut off from etcd, by silence or by resets', {
     timeout,
   }, async (t) => {
     const cluster = await startCluster(t, onEtcd(etcd), { proxied: true })

@@ -3,7 +3,7 @@
  * altered on one node while all issue.
  */
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { movableClock } from '../launch/faketime.ts'
 import { Scope } from '../launch/lifetime.ts'
@@ -43,7 +43,7 @@ describe('a cluster of three nodes', { timeout }, () => {
   })
   after(() => scope.end())
 
-  it('issues in order and nothing twice while the clocks of its nodes jump', { timeout }, async (t) => {
+  test('issues in order and nothing twice while the clocks of its nodes jump', { timeout }, async (t) => {
     const rounds = roundsOf(6, 0.2)
     const clocks = [0, 1, 2].map(() => movableClock(t))
     const cluster = await startCluster(t, engine, { env: (index) => clocks[index]!.env })
@@ -73,7 +73,7 @@ describe('a cluster of three nodes', { timeout }, () => {
     assertRetryable(load, retryable)
   })
 
-  it('answers for what it leads though nodes do not reach each other, and changes no leader', {
+  test('answers for what it leads though nodes do not reach each other, and changes no leader', {
     timeout,
   }, async (t) => {
     // What nodes announce is a proxy, so that what one sends to another can be cut off.
@@ -116,7 +116,7 @@ describe('a cluster of three nodes', { timeout }, () => {
     assertRetryable(load, retryable)
   })
 
-  it('repeats nothing where generators are dropped, recreated and altered on one node', {
+  test('repeats nothing where generators are dropped, recreated and altered on one node', {
     timeout,
   }, async (t) => {
     const rounds = roundsOf(4, 0.5)

@@ -2,7 +2,7 @@
  * A cluster of three nodes on each engine that can carry one, and what becomes of strict order in it: handed over,
  * killed, stopped, and left without answers.
  */
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { Scope } from '../launch/lifetime.ts'
 import { type ClusterEngine, clusterEngines } from './cluster-engines.ts'
 import { handOvers } from './cluster-handover.ts'
@@ -23,19 +23,19 @@ for (const [name, start] of Object.entries(clusterEngines)) {
     })
     after(() => scope.end())
 
-    it('hand shards over without an error, in order, with what is left of their ids', { timeout }, (t) =>
+    test('hand shards over without an error, in order, with what is left of their ids', { timeout }, (t) =>
       handOvers(t, name, engine, rounds(3, 1)),
     )
 
-    it('lead on where a leader is killed, above all that it has issued', { timeout }, (t) =>
+    test('lead on where a leader is killed, above all that it has issued', { timeout }, (t) =>
       kills(t, name, engine, rounds(2, 1)),
     )
 
-    it('believe nothing of a leader that was stopped past its lease', { timeout }, (t) =>
+    test('believe nothing of a leader that was stopped past its lease', { timeout }, (t) =>
       zombies(t, name, engine, rounds(2, 1)),
     )
 
-    it('have never two leaders, nor none for long, where answers to writes are lost', { timeout }, (t) =>
+    test('have never two leaders, nor none for long, where answers to writes are lost', { timeout }, (t) =>
       lostReplies(t, name, engine, 1),
     )
   })

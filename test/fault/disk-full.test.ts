@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { appendFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { it, type TestContext } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { atEnd } from '../launch/lifetime.ts'
 import { temporaryFolder } from '../launch/places.ts'
 import { diskFault, startWithSmallBuffers } from './disk-fault.ts'
@@ -42,7 +42,7 @@ function fill(t: TestContext, folder: string): Fault {
   return { end }
 }
 
-it('a server on a full disk issues what it has buffered, then gives the reason of its errors, then comes back', {
+test('a server on a full disk issues what it has buffered, then gives the reason of its errors, then comes back', {
   timeout: 1_200_000,
 }, async (t) => {
   const folder = tinyDisk(t)

@@ -1,6 +1,6 @@
 /** A disk whose syncs are slow, or fail. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startFahao } from '../launch/fahao.ts'
 import { create, judge } from './campaign.ts'
@@ -9,7 +9,7 @@ import { Load, nowUs } from './load.ts'
 import { breakSyncs } from './trace.ts'
 
 describe('a server on a bad disk', () => {
-  it('delays no client while syncs take a second and ids are buffered', async (t) => {
+  test('delays no client while syncs take a second and ids are buffered', async (t) => {
     const server = await startFahao(t, { args: ['--log-level', 'warn'] })
     const client = await server.connect()
     for (const kind of kinds) await create(client, kind, kind)
@@ -41,7 +41,7 @@ describe('a server on a bad disk', () => {
     judge(t, load, strict, { name: 'syncs of a second', rounds: 1 })
   })
 
-  it('goes on, then says why not, then comes back, when syncs fail', { timeout: 1_200_000 }, async (t) => {
+  test('goes on, then says why not, then comes back, when syncs fail', { timeout: 1_200_000 }, async (t) => {
     const server = await startWithSmallBuffers(t)
     const begin = () => breakSyncs(t, server.pid, 'error=EIO')
     await diskFault(t, 'syncs fail (EIO)', server, begin, /met an I\/O error: look at the disk/)

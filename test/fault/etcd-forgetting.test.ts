@@ -1,7 +1,7 @@
 /** Stores that have lost writes: noticed where that is possible, and recovered by `advance`. */
 
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import type { LogEvent } from '../../src/base/events.ts'
 import { repairEach } from '../../src/engine/advance.ts'
 import type { Engine } from '../../src/engine/engine.ts'
@@ -24,7 +24,7 @@ async function setUp(t: TestContext) {
 }
 
 describe('a snapshot restored, as etcd does it by default', { timeout }, () => {
-  it('is noticed by a process that opens it: nothing is written until it has been advanced', async (t) => {
+  test('is noticed by a process that opens it: nothing is written until it has been advanced', async (t) => {
     const { cluster, open, events, reasons } = await setUp(t)
     const before = await open()
     await before.reserve('a', mine)
@@ -55,7 +55,7 @@ describe('a snapshot restored, as etcd does it by default', { timeout }, () => {
     assert.deepEqual((await open()).status(), { state: 'up' })
   })
 
-  it('is noticed by a process that has it open, before an id is issued twice', async (t) => {
+  test('is noticed by a process that has it open, before an id is issued twice', async (t) => {
     const { cluster, open } = await setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -69,7 +69,7 @@ describe('a snapshot restored, as etcd does it by default', { timeout }, () => {
     assert.ok(start >= lost.end, `${start} was given out before`)
   })
 
-  it('repeats nothing that was reserved above an advance, when it is restored again and another node advances', async (t) => {
+  test('repeats nothing that was reserved above an advance, when it is restored again and another node advances', async (t) => {
     const { cluster, open } = await setUp(t)
     const [one, two] = [await open(), await open()]
     await one.reserve('a', mine)
@@ -87,7 +87,7 @@ describe('a snapshot restored, as etcd does it by default', { timeout }, () => {
     assertDisjoint(given)
   })
 
-  it('is not advanced without an operator where it is from before the latest advance, which lacks all since', async (t) => {
+  test('is not advanced without an operator where it is from before the latest advance, which lacks all since', async (t) => {
     const { cluster, open } = await setUp(t)
     const [one, two] = [await open(), await open()]
     const byItself = (engine: Engine) => engine.advance(100n, undefined, { ifRegressed: true })
@@ -112,7 +112,7 @@ describe('a snapshot restored, as etcd does it by default', { timeout }, () => {
 })
 
 describe('a snapshot restored under the identity of the cluster', { timeout }, () => {
-  it('is noticed by a process that has accepted a later revision, and marked for all others', async (t) => {
+  test('is noticed by a process that has accepted a later revision, and marked for all others', async (t) => {
     const { cluster, open, reasons } = await setUp(t)
     const [one, other] = [await open(), await open()]
     await one.reserve('a', mine)
@@ -137,7 +137,7 @@ describe('a snapshot restored under the identity of the cluster', { timeout }, (
     }
   })
 
-  it('brings no version back: a write prepared in what was lost meets nothing', async (t) => {
+  test('brings no version back: a write prepared in what was lost meets nothing', async (t) => {
     const { cluster, open } = await setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -160,7 +160,7 @@ describe('a snapshot restored under the identity of the cluster', { timeout }, (
     }
   })
 
-  it('from before an earlier advance is no advance', async (t) => {
+  test('from before an earlier advance is no advance', async (t) => {
     const { cluster, open } = await setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -173,7 +173,7 @@ describe('a snapshot restored under the identity of the cluster', { timeout }, (
 })
 
 describe('keys that were removed', { timeout }, () => {
-  it('all of them: noticed by a process that has the store open, and an advance restores the bounds that it held', async (t) => {
+  test('all of them: noticed by a process that has the store open, and an advance restores the bounds that it held', async (t) => {
     const { cluster, open } = await setUp(t)
     const engine = await open()
     const held = await engine.reserve('a', mine)
@@ -184,7 +184,7 @@ describe('keys that were removed', { timeout }, () => {
     assert.equal((await engine.reserve('a', mine)).start, held.end + 7n)
   })
 
-  it('the state alone: noticed by a process that opens the store, because counters without a state are no new store', async (t) => {
+  test('the state alone: noticed by a process that opens the store, because counters without a state are no new store', async (t) => {
     const { cluster, open } = await setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -193,7 +193,7 @@ describe('keys that were removed', { timeout }, () => {
     await assert.rejects((await open()).reserve('b', mine), regressed)
   })
 
-  it('a counter alone: noticed by a process that holds ranges of it', async (t) => {
+  test('a counter alone: noticed by a process that holds ranges of it', async (t) => {
     const { cluster, open } = await setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -201,7 +201,7 @@ describe('keys that were removed', { timeout }, () => {
     await assert.rejects(engine.reserve('a', mine), regressed)
   })
 
-  it('a damaged counter is refused, and does not begin again', async (t) => {
+  test('a damaged counter is refused, and does not begin again', async (t) => {
     const { cluster, open } = await setUp(t)
     const engine = await open()
     await cluster.ctl('put', 'ids/counters/a', '12')
@@ -211,7 +211,7 @@ describe('keys that were removed', { timeout }, () => {
 })
 
 describe('a state that is suspect, or of another store', { timeout }, () => {
-  it('stops a process that has the store open', async (t) => {
+  test('stops a process that has the store open', async (t) => {
     for (const change of [{ status: 'suspect', note: 'found by another process' }, { store: 'another' }]) {
       const { cluster, open } = await setUp(t)
       const engine = await openStore(t, cluster.url('ids'), { callTimeoutMs: 1000 })
@@ -226,7 +226,7 @@ describe('a state that is suspect, or of another store', { timeout }, () => {
 })
 
 describe('an advance', { timeout }, () => {
-  it('of many counters and records changes all of them, and so does each of several at once', async (t) => {
+  test('of many counters and records changes all of them, and so does each of several at once', async (t) => {
     const { open } = await setUp(t)
     const [one, other] = [await open(), await open()]
     const names = Array.from({ length: 250 }, (_, index) => `c${index}`)
@@ -240,7 +240,7 @@ describe('an advance', { timeout }, () => {
     assert.ok(records.length === 50 && records.every(({ value }) => value.endsWith('xy')))
   })
 
-  it('of many nodes at once, because the store has lost writes, raises bounds on one of them', async (t) => {
+  test('of many nodes at once, because the store has lost writes, raises bounds on one of them', async (t) => {
     const { cluster, open } = await setUp(t)
     const engines = [await open(), await open(), await open()]
     for (const engine of engines) await engine.reserve('a', mine)
@@ -255,7 +255,7 @@ describe('an advance', { timeout }, () => {
     for (const engine of engines) await engine.reserve('a', mine)
   })
 
-  it('is reported to processes that have noticed no loss, once each', async (t) => {
+  test('is reported to processes that have noticed no loss, once each', async (t) => {
     const { cluster, open } = await setUp(t)
     const engine = await open()
     const advances: string[] = []
@@ -273,7 +273,7 @@ describe('an advance', { timeout }, () => {
     assert.equal(advances.length, 2)
   })
 
-  it('that was never finished is finished by the next, and until then no other process writes', async (t) => {
+  test('that was never finished is finished by the next, and until then no other process writes', async (t) => {
     const { cluster } = await setUp(t)
     const old = await openStore(t, cluster.url('ids'), { callTimeoutMs: 300 })
     for (const name of ['a', 'b']) await old.reserve(name, mine)
@@ -298,7 +298,7 @@ describe('an advance', { timeout }, () => {
     assert.equal((await old.reserve('b', mine)).start, 110n)
   })
 
-  it('delays the reserves that are made meanwhile, and none of them falls below it', async (t) => {
+  test('delays the reserves that are made meanwhile, and none of them falls below it', async (t) => {
     const { open } = await setUp(t)
     const [one, other] = [await open(), await open()]
     await one.reserve('a', mine)

@@ -1,6 +1,6 @@
 /** Members that freeze, are killed or restart, and replies that are lost. */
 import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import type { Range } from '../../src/ids/run.ts'
@@ -92,16 +92,16 @@ describe('one of three members', { timeout }, () => {
     restarted: (member) => member.restart(),
   }
   for (const [name, fault] of Object.entries(faults)) {
-    it(`${name} while two nodes reserve: no ranges overlap, every call settles, and both nodes continue`, async (t) => {
+    test(`${name} while two nodes reserve: no ranges overlap, every call settles, and both nodes continue`, async (t) => {
       await under(t, newUrl(), () => fault(cluster.members[0]!))
     })
 
-    it(`the leader, ${name}, as well`, async (t) => {
+    test(`the leader, ${name}, as well`, async (t) => {
       await under(t, newUrl(), async () => fault(await cluster.leader()))
     })
   }
 
-  it('frozen: reads and later writes go to another one, before the deadline of the first call', async (t) => {
+  test('frozen: reads and later writes go to another one, before the deadline of the first call', async (t) => {
     const engine = await openStore(t, newUrl(), { callTimeoutMs: 8000 })
     await engine.reserve('a', mine)
     const leader = await cluster.leader()
@@ -127,7 +127,7 @@ describe('one of three members', { timeout }, () => {
     assert.match(await stuck, /^(done|UNKNOWN)$/)
   })
 
-  it('frozen: a watch continues through another one, and misses no change', async (t) => {
+  test('frozen: a watch continues through another one, and misses no change', async (t) => {
     const url = newUrl()
     const [mine, other] = [await openStore(t, url), await openStore(t, url)]
     const told = new Map<string, string | undefined>()
@@ -146,7 +146,7 @@ describe('one of three members', { timeout }, () => {
 })
 
 describe('events that never arrive', { timeout }, () => {
-  it('are found by the list once a minute', async (t) => {
+  test('are found by the list once a minute', async (t) => {
     const cluster = await startEtcd(t, { members: 3 })
     const [first, ...others] = cluster.members
     // A minute passes at once here, and the stream gets no progress requests.
@@ -183,7 +183,7 @@ describe('replies that are lost', { timeout }, () => {
     return { proxy, engine, other: await openStore(t, cluster.url(prefix)) }
   }
 
-  it('leave writes unknown: carried out once at most, and never sent again', async (t) => {
+  test('leave writes unknown: carried out once at most, and never sent again', async (t) => {
     const { proxy, engine, other } = await setUp(t, 'lost')
     const before = await engine.reserve('a', mine)
     const record = await engine.write('k', 'one', undefined)
@@ -203,7 +203,7 @@ describe('replies that are lost', { timeout }, () => {
     assert.equal(await engine.release('a', before, before.start, mine), false)
   })
 
-  it('leave a release unknown, and the bound that it lowered is no sign of lost writes', async (t) => {
+  test('leave a release unknown, and the bound that it lowered is no sign of lost writes', async (t) => {
     const { proxy, engine, other } = await setUp(t, 'released')
     const given = await engine.reserve('a', mine)
     proxy.stallReplies()
@@ -213,7 +213,7 @@ describe('replies that are lost', { timeout }, () => {
     assert.equal((await untilItWorks(() => engine.reserve('a', mine))).start, 4n)
   })
 
-  it('are not assumed for a request that was never sent', async (t) => {
+  test('are not assumed for a request that was never sent', async (t) => {
     const { proxy, engine, other } = await setUp(t, 'cut')
     await engine.reserve('a', mine)
     await proxy.cut()
@@ -245,7 +245,7 @@ describe('replies that are lost', { timeout }, () => {
 })
 
 describe('a history that etcd has compacted', { timeout }, () => {
-  it('loses no change for a watch that was cut off meanwhile', async (t) => {
+  test('loses no change for a watch that was cut off meanwhile', async (t) => {
     const cluster = await startEtcd(t)
     const proxy = await startTcpProxy(t, cluster.members[0]!.clientPort)
     const engine = await openStore(t, `etcd://127.0.0.1:${proxy.port}/ids`)

@@ -1,6 +1,6 @@
 /** A fleet on one database behind a load balancer: nodes come, go and die, and no id is issued twice. */
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { startMariaDb } from '../launch/mariadb.ts'
@@ -25,7 +25,7 @@ const unordered = ['shuffled', 'scrambled']
 
 for (const [database, start] of Object.entries(databases)) {
   describe(`a fleet on ${database}`, () => {
-    it('issues every kind without a repeat while its nodes are killed, stopped and added', {
+    test('issues every kind without a repeat while its nodes are killed, stopped and added', {
       timeout: 600_000,
     }, async (t) => {
       const server = await start(t)

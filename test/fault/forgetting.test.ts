@@ -1,6 +1,6 @@
 /** Databases that lose acknowledged writes, and lost replies: a node notices, leaves a gap, and repeats no id. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startTcpProxy } from '../launch/tcp-proxy.ts'
 import { judge, roundsOf, until } from './campaign.ts'
@@ -19,7 +19,7 @@ import { Load } from './load.ts'
 
 for (const [name, start] of Object.entries(databases)) {
   describe(`three nodes on a ${name} that forgets`, () => {
-    it('leave a gap, and repeat nothing, where the reply of a commit is lost', {
+    test('leave a gap, and repeat nothing, where the reply of a commit is lost', {
       timeout: 900_000,
     }, async (t) => {
       const rounds = roundsOf(6)
@@ -41,7 +41,7 @@ for (const [name, start] of Object.entries(databases)) {
       judge(t, load, ['sequence'], { name: `lost replies of ${name}`, rounds })
     })
 
-    it(
+    test(
       'notice an older dump that is restored under them, and skip what it may have forgotten',
       {
         timeout: 900_000,
@@ -49,7 +49,7 @@ for (const [name, start] of Object.entries(databases)) {
       (t) => restoredDump(t, name, start, roundsOf(1, 0.05)),
     )
 
-    it('notice a replica that was promoted without the last writes, and skip those', {
+    test('notice a replica that was promoted without the last writes, and skip those', {
       timeout: 900_000,
     }, async (t) => {
       const primary = await start(t)
@@ -77,7 +77,7 @@ for (const [name, start] of Object.entries(databases)) {
       judge(t, load, ['sequence'], { name: `a replica of ${name} promoted`, rounds: 1 })
     })
 
-    it('reserve nothing without a gap to skip, until an operator advances the store', {
+    test('reserve nothing without a gap to skip, until an operator advances the store', {
       timeout: 900_000,
     }, async (t) => {
       const { database, engine, proxy, nodes } = await startBehindProxy(t, start)

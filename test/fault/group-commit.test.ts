@@ -1,5 +1,5 @@
 /** A sequence on several nodes and one database, without a cluster: strict in real time, whichever node is asked. */
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startFahao } from '../launch/fahao.ts'
 import { create, judge } from './campaign.ts'
@@ -10,7 +10,7 @@ const idsWanted = process.env.FAULT_ROUNDS === undefined ? 30_000 : 5_000_000
 
 for (const [name, start] of Object.entries(databases)) {
   describe(`three nodes on ${name}`, () => {
-    it('issue one sequence in the order of real time to clients that ask them in turn', {
+    test('issue one sequence in the order of real time to clients that ask them in turn', {
       timeout: 900_000,
     }, async (t) => {
       const database = await start(t)

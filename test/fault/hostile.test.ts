@@ -3,7 +3,7 @@
  * FAULT_ROUNDS makes it longer.
  */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { startEtcd } from '../launch/etcd.ts'
 import { startFahao } from '../launch/fahao.ts'
 import { roundsOf, secondsOf } from './campaign.ts'
@@ -15,7 +15,7 @@ import { endure, seed } from './hostile-waits.ts'
 const frames = roundsOf(2) * 5000
 
 describe('hostile clients', () => {
-  it('keep no others waiting with large batches, read or not, and no lease lapses', {
+  test('keep no others waiting with large batches, read or not, and no lease lapses', {
     timeout: 600_000,
   }, async (t) => {
     const etcd = await startEtcd(t, { members: 1 })
@@ -48,7 +48,7 @@ describe('hostile clients', () => {
     assert.deepEqual(await leaders(), before)
   })
 
-  it(`cannot end the process with ${frames} frames from seed ${seed}`, { timeout: 3_600_000 }, async (t) => {
+  test(`cannot end the process with ${frames} frames from seed ${seed}`, { timeout: 3_600_000 }, async (t) => {
     const server = await startFahao(t)
     await endure(t, server, { frames: { what: 'frames', port: server.resp, frames, seed } })
   })

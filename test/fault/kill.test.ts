@@ -3,7 +3,7 @@
  * (`npm run test:fault`: 200).
  */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startFahao } from '../launch/fahao.ts'
 import { judge, roundsOf } from './campaign.ts'
@@ -14,11 +14,11 @@ const rounds = roundsOf(8)
 const crowdRounds = roundsOf(3, 0.1)
 
 describe('a server that is killed', () => {
-  it(`repeats nothing and keeps order over ${rounds} kills`, { timeout: 1_800_000 }, (t) =>
+  test(`repeats nothing and keeps order over ${rounds} kills`, { timeout: 1_800_000 }, (t) =>
     repeatedKills(t, rounds),
   )
 
-  it('issues again within two seconds, with fifty clients that wait for it', async (t) => {
+  test('issues again within two seconds, with fifty clients that wait for it', async (t) => {
     const server = await startFahao(t, { args: ['--auto-create', '*=sequence', '--log-level', 'warn'] })
     const load = new Load()
     const crowd: Ask[] = Array.from({ length: 50 }, () => ({

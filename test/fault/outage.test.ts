@@ -1,5 +1,5 @@
 /** A database that goes away in every way that it can. */
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { secondsOf } from './campaign.ts'
 import { databases } from './databases.ts'
 import { outage, outagesOf } from './outage-database.ts'
@@ -12,7 +12,7 @@ const outages = [
 
 for (const [name, start] of Object.entries(databases)) {
   describe(`a node whose ${name} goes away`, () => {
-    it(
+    test(
       'goes on with segments and snowflakes, refuses strict ids clearly, and recovers by itself',
       {
         timeout: 900_000,

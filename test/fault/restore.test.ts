@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { temporaryFolder } from '../launch/places.ts'
 import { ReplyError } from '../launch/raw-reply.ts'
@@ -27,11 +27,11 @@ import {
 import { integrity } from './stored.ts'
 
 describe('a store that has forgotten', () => {
-  it('is noticed at the start, and repaired by advance', { timeout: 600_000 }, (t) =>
+  test('is noticed at the start, and repaired by advance', { timeout: 600_000 }, (t) =>
     olderCopyAtStart(t, roundsOf(1, 0.1)),
   )
 
-  it('is noticed when it takes the place of the open one, and repaired by advance', async (t) => {
+  test('is noticed when it takes the place of the open one, and repaired by advance', async (t) => {
     const server = await startWithKinds(t)
     const load = new Load()
     await pull(load, server, 200)
@@ -68,7 +68,7 @@ describe('a store that has forgotten', () => {
     })
   })
 
-  it('is safe after restore --skip, from a backup made under load', { timeout: 600_000 }, async (t) => {
+  test('is safe after restore --skip, from a backup made under load', { timeout: 600_000 }, async (t) => {
     const rounds = roundsOf(2, 0.1)
     const server = await startWithKinds(t)
     const load = new Load()

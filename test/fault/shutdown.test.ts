@@ -3,7 +3,7 @@
  * same id. A second signal ends the process in the middle of that, and costs a gap at most.
  */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startFahao } from '../launch/fahao.ts'
 import { accepts } from '../launch/process.ts'
@@ -17,7 +17,7 @@ const crowd = (generator: string): Ask[] =>
   Array.from({ length: 8 }, () => ({ generator, command: ['INCR', generator] }))
 
 describe('a server that is told to stop', () => {
-  it('exits with 0 under load, and the next life goes on without a gap', {
+  test('exits with 0 under load, and the next life goes on without a gap', {
     timeout: 1_200_000,
   }, async (t) => {
     const rounds = roundsOf(4, 0.25)
@@ -38,7 +38,7 @@ describe('a server that is told to stop', () => {
     judge(t, load, ['order'], { name: 'SIGTERM under load', rounds, recoveriesMs })
   })
 
-  it('answers everything that it had received, also what waits for the store', async (t) => {
+  test('answers everything that it had received, also what waits for the store', async (t) => {
     const server = await startFahao(t, { args: [...quiet, '--auto-create', '*=sequence'] })
     const clients = await Promise.all(Array.from({ length: 20 }, () => server.connect()))
     // The store answers in half a second: these requests all wait when the signal comes.
@@ -54,7 +54,7 @@ describe('a server that is told to stop', () => {
     assert.deepEqual(await server.exited, { code: 0, signal: null })
   })
 
-  it('ends at once at a second signal, in the middle of giving back, and repeats nothing', async (t) => {
+  test('ends at once at a second signal, in the middle of giving back, and repeats nothing', async (t) => {
     const rounds = roundsOf(1, 0.05)
     const server = await startFahao(t, { args: quiet })
     const client = await server.connect()

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { appendFileSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { openEngine } from '../../src/engine/open.ts'
 import { assertDisjoint } from '../conformance/counters.ts'
@@ -68,7 +68,7 @@ async function assertKept(url: string, ranges: readonly Acknowledged[]): Promise
 }
 
 describe('a SQLite store', () => {
-  it('goes on after a sync has failed, again and again, without a restart', limits, async (t) => {
+  test('goes on after a sync has failed, again and again, without a restart', limits, async (t) => {
     const url = `sqlite:${temporaryFolder(t)}/fahao.db`
     const running = await startReserving(t, url, 'fsync,fdatasync:error=EIO:when=20+9')
     await until(running, () => printed(running).errors.length >= 8)
@@ -80,7 +80,7 @@ describe('a SQLite store', () => {
     await assertKept(url, ranges)
   })
 
-  it('goes on after writes have failed', limits, async (t) => {
+  test('goes on after writes have failed', limits, async (t) => {
     const url = `sqlite:${temporaryFolder(t)}/fahao.db`
     const running = await startReserving(t, url, 'pwrite64:error=EIO:when=80..120')
     await until(running, () => printed(running).errors.length > 0)
@@ -90,7 +90,7 @@ describe('a SQLite store', () => {
     await assertKept(url, printed(running).ranges)
   })
 
-  it('acknowledges nothing that it could not sync, and keeps the rest through kill -9', limits, async (t) => {
+  test('acknowledges nothing that it could not sync, and keeps the rest through kill -9', limits, async (t) => {
     const url = `sqlite:${temporaryFolder(t)}/fahao.db`
     const running = await startReserving(t, url, 'fsync,fdatasync:error=EIO:when=40+')
     await until(running, () => printed(running).errors.length >= 5)
@@ -104,7 +104,7 @@ describe('a SQLite store', () => {
     await assertKept(url, ranges)
   })
 
-  it('says that its disk is full, and goes on once it is not', mounting, async (t) => {
+  test('says that its disk is full, and goes on once it is not', mounting, async (t) => {
     const disk = mountSmallDisk(t)
     const url = `sqlite:${disk}/data/fahao.db`
     mkdirSync(join(disk, 'data'))
@@ -127,7 +127,7 @@ describe('a SQLite store', () => {
     await assertKept(url, ranges)
   })
 
-  it('on a read-only disk is refused with what to do', mounting, async (t) => {
+  test('on a read-only disk is refused with what to do', mounting, async (t) => {
     const disk = mountSmallDisk(t)
     const url = `sqlite:${disk}/fahao.db`
     await (await openEngine(url, engineOptions())).close()
@@ -138,7 +138,7 @@ describe('a SQLite store', () => {
     })
   })
 
-  it('stops no event loop while a sync takes a second', limits, async (t) => {
+  test('stops no event loop while a sync takes a second', limits, async (t) => {
     const url = `sqlite:${temporaryFolder(t)}/fahao.db`
     const running = await startReserving(t, url, 'fsync,fdatasync:delay_enter=1000000:when=30+')
     await until(running, () => printed(running).ranges.length > 15)

@@ -1,7 +1,7 @@
 /** Two processes on one SQLite file: who may issue what, and what each sees of the other. */
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { decode, layouts } from '../../src/ids.ts'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
@@ -32,7 +32,7 @@ function isError(reply: RawReply, code: string): reply is ReplyError {
 }
 
 describe('two processes on one file', () => {
-  it('issue per-node kinds side by side, unique over both', { timeout: 600_000 }, async (t) => {
+  test('issue per-node kinds side by side, unique over both', { timeout: 600_000 }, async (t) => {
     const rounds = roundsOf(1, 0.1)
     const { owner, second, atOwner } = await startPair(t)
     await create(atOwner, 'segment', 'segment', 'STEP', '50', 'HORIZON', '20ms')
@@ -64,7 +64,7 @@ describe('two processes on one file', () => {
     judge(t, ordered, [], { name: 'two processes on one file', rounds })
   })
 
-  it('leave strict kinds to the owner, and say who that is', async (t) => {
+  test('leave strict kinds to the owner, and say who that is', async (t) => {
     const { owner, atOwner, atSecond } = await startPair(t)
     for (const kind of ['sequence', 'timestamp']) {
       await create(atOwner, kind, kind)
@@ -77,7 +77,7 @@ describe('two processes on one file', () => {
     assert.equal(await atOwner.command('ID.NEXT', 'sequence'), '2')
   })
 
-  it('see what the other has created, altered and dropped', async (t) => {
+  test('see what the other has created, altered and dropped', async (t) => {
     const { atOwner, atSecond } = await startPair(t)
     // A name that was missing a moment ago is not missing for long.
     assert.ok(isError(await atSecond.command('ID.NEXT', 'user'), 'NOGENERATOR'))
@@ -98,7 +98,7 @@ describe('two processes on one file', () => {
     )
   })
 
-  it('change owners when the owner is killed, and strict ids go on above', {
+  test('change owners when the owner is killed, and strict ids go on above', {
     timeout: 600_000,
   }, async (t) => {
     const rounds = roundsOf(2, 0.25)
@@ -133,7 +133,7 @@ describe('two processes on one file', () => {
     judge(t, load, ['sequence', 'timestamp'], { name: 'the owner is killed', rounds, recoveriesMs })
   })
 
-  it('keep strict order when the lock file is deleted under the owner, running or paused', {
+  test('keep strict order when the lock file is deleted under the owner, running or paused', {
     timeout: 600_000,
   }, async (t) => {
     const rounds = roundsOf(2, 0.1)

@@ -3,7 +3,7 @@
  * although it was carried out. Each such range stays unused, and ids come again without help.
  */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startFahao } from '../launch/fahao.ts'
 import { create, judge, roundsOf, until } from './campaign.ts'
@@ -16,7 +16,7 @@ const asks = kinds.map((generator) => ({ generator, command: ['ID.NEXT', generat
 const short = ['HORIZON', '200ms', 'ISSUETIMEOUT', '300ms']
 
 describe('a store that answers too late', () => {
-  it('costs gaps, never an id', { timeout: 1_200_000 }, async (t) => {
+  test('costs gaps, never an id', { timeout: 1_200_000 }, async (t) => {
     const rounds = roundsOf(2, 0.1)
     const args = ['--lead', '1s', '--log-level', 'warn']
     const server = await startFahao(t, { args })

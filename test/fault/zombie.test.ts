@@ -3,7 +3,7 @@
  * had happened, beside one that worked meanwhile.
  */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startFahao } from '../launch/fahao.ts'
 import { ReplyError } from '../launch/raw-reply.ts'
@@ -22,7 +22,7 @@ const asksOf = (generators: readonly string[]): Ask[] =>
 const frozen = /^(UNAVAILABLE|DRY) .*(did not answer|is locked by another process)/
 
 describe('a process that is paused', () => {
-  it('goes on in order, and remains the owner all the while', { timeout: 1_200_000 }, async (t) => {
+  test('goes on in order, and remains the owner all the while', { timeout: 1_200_000 }, async (t) => {
     const rounds = roundsOf(2, 0.15)
     const args = ['--lead', '1s', '--log-level', 'warn']
     const owner = await startFahao(t, { args })

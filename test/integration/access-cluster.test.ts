@@ -3,7 +3,7 @@
  * token may do less than its user holds for forwarded requests too.
  */
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FahaoServer } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
@@ -106,7 +106,7 @@ before(async () => {
 after(() => scope.end())
 
 describe('a quota on generators of a strict kind', () => {
-  it('is counted at each leader, whichever node is asked, over RESP and HTTP together', async () => {
+  test('is counted at each leader, whichever node is asked, over RESP and HTTP together', async () => {
     const led = await ledByEach('team')
     await namespace('team', 'MATCH', 'team:*', 'OWNER', 'team-a', 'DAILY', '5')
     const refusal =
@@ -159,7 +159,7 @@ describe('a quota on generators of a strict kind', () => {
     assert.equal(textOf(await forwarding.command('INCR', led[0])), '7')
   })
 
-  it('of a user counts what other nodes forward of that user, and of no other', async () => {
+  test('of a user counts what other nodes forward of that user, and of no other', async () => {
     const [, name] = await ledByEach('personal')
     await namespace('alice', 'MATCH', '*', 'USER', 'alice', 'DAILY', '3')
     const [alice, bob] = [await as(nodes[0]!, 'alice'), await as(nodes[0]!, 'bob')]
@@ -173,7 +173,7 @@ describe('a quota on generators of a strict kind', () => {
     await namespace('alice')
   })
 
-  it('of one generator leaves the others of its leader alone, and its time to wait is true', async () => {
+  test('of one generator leaves the others of its leader alone, and its time to wait is true', async () => {
     const [, name] = await ledByEach('busy')
     const [, neighbour] = await ledByEach('quiet')
     const client = await as(nodes[0]!, 'alice')
@@ -202,7 +202,7 @@ describe('a token in a cluster', () => {
     return JSON.parse(created.text)
   }
 
-  it('opens on every node what its rules permit, from every leader, and nothing else', async () => {
+  test('opens on every node what its rules permit, from every leader, and nothing else', async () => {
     const [own, foreign] = [await ledByEach('own'), await ledByEach('foreign')]
     const { token: text } = await token(['~own:*', '+id.next'])
     const bearer = `Bearer ${text}`
@@ -230,7 +230,7 @@ describe('a token in a cluster', () => {
     }
   })
 
-  it('keeps its rules as the password of a RESP connection whose requests are forwarded', async () => {
+  test('keeps its rules as the password of a RESP connection whose requests are forwarded', async () => {
     const [own, foreign] = [await ledByEach('kept'), await ledByEach('alien')]
     const { token: text } = await token(['~kept:*', '+incr'])
     const client = await nodes[0]!.connect()
@@ -248,7 +248,7 @@ describe('a token in a cluster', () => {
     }
   })
 
-  it('is refused on all nodes once it has expired, or was revoked on one', async () => {
+  test('is refused on all nodes once it has expired, or was revoked on one', async () => {
     const led = await ledByEach('over')
     const [short, revoked] = [await token([], '2s'), await token([])]
     await everywhere(async (node) => (await next(node, led[0], `Bearer ${revoked.token}`)).status === 200)
@@ -278,7 +278,7 @@ describe('a token in a cluster', () => {
 })
 
 describe('an API with an address and a user of its own', () => {
-  it('issues from every leader what that user may name, and no more at the leader', async () => {
+  test('issues from every leader what that user may name, and no more at the leader', async () => {
     const [own, foreign] = [await ledByEach('bound'), await ledByEach('unbound')]
     for (const [index, node] of nodes.entries()) {
       for (const name of own) {

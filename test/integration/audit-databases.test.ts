@@ -1,6 +1,6 @@
 /** The audit trail of two servers on one store of each kind: each reads what the other has written, within the bound. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startEtcd } from '../launch/etcd.ts'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
@@ -36,7 +36,7 @@ async function shown(servers: readonly FahaoServer[], object: string): Promise<E
 
 for (const [title, open] of Object.entries(stores)) {
   describe(`the audit trail on ${title}`, { timeout: 120_000 }, () => {
-    it('is one of all servers, bounded, and is there after a crash and a restart', async (t) => {
+    test('is one of all servers, bounded, and is there after a crash and a restart', async (t) => {
       const engine = await open(t)
       const start = () =>
         startFahao(t, { engine, args: ['--audit-max', String(bound)], readyWithinMs: 60_000 })

@@ -1,6 +1,6 @@
 /** What a node shows of the ids that fahao-client leases and issues by itself. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { connect } from '../../client/src/index.ts'
 import { startFahao } from '../launch/fahao.ts'
 
@@ -8,7 +8,7 @@ const million = 1_000_000
 
 describe('a million ids that a client issues by itself', { timeout: 120_000 }, () => {
   for (const kind of ['segment', 'snowflake'])
-    it(`are in the figures, the metrics and the advice of a ${kind}, and its end is in sight`, async (t) => {
+    test(`are in the figures, the metrics and the advice of a ${kind}, and its end is in sight`, async (t) => {
       const server = await startFahao(t, { engine: 'memory:' })
       const admin = await server.connect()
       const max = kind === 'segment' ? ['MAX', String(40 * million)] : []
@@ -78,7 +78,7 @@ describe('the ids of callers that stand in each other’s way', { timeout: 120_0
     return info.stats
   }
 
-  it('are leased less returned when all have closed, also what cannot be issued again, and a killed one has lost the rest', async (t) => {
+  test('are leased less returned when all have closed, also what cannot be issued again, and a killed one has lost the rest', async (t) => {
     const server = await startFahao(t, { engine: 'memory:' })
     const admin = await server.connect()
     assert.equal(await admin.command('ID.CREATE', 'order', 'KIND', 'segment'), 'OK')
@@ -98,7 +98,7 @@ describe('the ids of callers that stand in each other’s way', { timeout: 120_0
     assert.equal(leased - returned - reported, 700)
   })
 
-  it('are those that were issued here, of a strict kind', async (t) => {
+  test('are those that were issued here, of a strict kind', async (t) => {
     const server = await startFahao(t, { engine: 'memory:' })
     const admin = await server.connect()
     assert.equal(await admin.command('ID.CREATE', 'order', 'KIND', 'sequence'), 'OK')

@@ -1,6 +1,6 @@
 /** Snowflakes of fahao-client in namespaces that count ids: on a real server. */
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import type { ClientEvent } from '../../client/src/events.ts'
 import { type ClientOptions, connect } from '../../client/src/index.ts'
 import { startFahao } from '../launch/fahao.ts'
@@ -25,7 +25,7 @@ async function started(t: TestContext, options: ClientOptions = {}) {
 }
 
 describe('a client in a namespace that counts ids', { timeout: 60_000 }, () => {
-  it('asks for each id of a snowflake, which is counted, over RESP and HTTP', async (t) => {
+  test('asks for each id of a snowflake, which is counted, over RESP and HTTP', async (t) => {
     const { server, admin, set, issued, open, resp } = await started(t)
     assert.equal(await set('DAILY', '30'), 'OK')
     for (const url of [resp, server.http]) {
@@ -42,7 +42,7 @@ describe('a client in a namespace that counts ids', { timeout: 60_000 }, () => {
     assert.deepEqual(await admin.command('ID.LEASES', 'MATCH', 'shop:*'), [])
   })
 
-  it('follows its namespace from leased time to requests and back, by one renewal', async (t) => {
+  test('follows its namespace from leased time to requests and back, by one renewal', async (t) => {
     const changes: ClientEvent[] = []
     let changed = () => {}
     const onEvent = (event: ClientEvent) => {

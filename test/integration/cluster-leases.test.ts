@@ -1,6 +1,6 @@
 /** Leases of callers in a cluster of three nodes: no lease hangs on the node that gave it, or on a leader. */
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { connect } from '../../client/src/index.ts'
 import { startEtcd } from '../launch/etcd.ts'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
@@ -68,7 +68,7 @@ describe('leases of callers in a cluster', { timeout: 120_000 }, () => {
   })
   after(() => scope.end())
 
-  it('are given by every node, and no request for one is sent to a leader', async () => {
+  test('are given by every node, and no request for one is sent to a leader', async () => {
     for (const client of clients) {
       const strict = leaseOf(await client.command('ID.LEASE', 'order'))
       assert.deepEqual([strict.kind, strict.lease], ['sequence', null])
@@ -85,7 +85,7 @@ describe('leases of callers in a cluster', { timeout: 120_000 }, () => {
     assert.equal(new Set(leases.flat().map(({ worker }) => worker)).size, 9)
   })
 
-  it('stay their holders’ when the leader, which gave them, is killed: the others renew and return them at once', async () => {
+  test('stay their holders’ when the leader, which gave them, is killed: the others renew and return them at once', async () => {
     const range = await rangeFrom(clients[leader]!)
     await servers[leader]!.kill()
     const others = clients.filter((_, index) => index !== leader)
@@ -107,7 +107,7 @@ describe('leases of callers in a cluster', { timeout: 120_000 }, () => {
     for (const client of others) await rangeFrom(client)
   })
 
-  it('go on through the change of the leader and the restart of the node, without a repeated id', async (t) => {
+  test('go on through the change of the leader and the restart of the node, without a repeated id', async (t) => {
     const urls = servers.map(({ resp }) => `redis://127.0.0.1:${resp}`)
     const client = await connect(urls, { horizonMs: 500, timeoutMs: 60_000 })
     t.after(() => client.close())

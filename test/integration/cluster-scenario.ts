@@ -1,6 +1,6 @@
 /** Tests of a cluster of three servers on one engine: which server answers, in which order, and what happens when one stops. */
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { type Lifetime, Scope } from '../launch/lifetime.ts'
@@ -106,7 +106,7 @@ export function describeCluster(kind: string, engine: (lifetime: Lifetime) => Pr
 
     after(() => scope.end())
 
-    it('send clients of strict kinds to the leader, and answer for the others anywhere', async () => {
+    test('send clients of strict kinds to the leader, and answer for the others anywhere', async () => {
       const leader = await three.leaderOf('order')
       const there = new RegExp(`^MOVED \\d+ 127\\.0\\.0\\.1:${leader.resp}$`)
       for (const server of three.servers) {
@@ -120,7 +120,7 @@ export function describeCluster(kind: string, engine: (lifetime: Lifetime) => Pr
       }
     })
 
-    it('issue in strict order through kill -9 of the leader, whose successor is there within a lease', async () => {
+    test('issue in strict order through kill -9 of the leader, whose successor is there within a lease', async () => {
       await ids.issue(100)
       const leader = await three.leaderOf('order')
       const killedAt = performance.now()
@@ -135,7 +135,7 @@ export function describeCluster(kind: string, engine: (lifetime: Lifetime) => Pr
       await ids.issue(50)
     })
 
-    it('lose no id when a leader is stopped: its successor goes on with the next', async () => {
+    test('lose no id when a leader is stopped: its successor goes on with the next', async () => {
       const leader = await three.leaderOf('order')
       const newest = String(await three.ask(leader.resp, 'GET', 'order'))
       await leader.kill('SIGTERM')
@@ -144,7 +144,7 @@ export function describeCluster(kind: string, engine: (lifetime: Lifetime) => Pr
       await settled(three.servers)
     })
 
-    it('take changes of a generator on any node', async () => {
+    test('take changes of a generator on any node', async () => {
       const [one] = three.servers
       const { resp } = one!
       assert.equal(await three.ask(resp, 'ID.ALTER', 'order', 'INCREMENT', '10'), 'OK')
@@ -162,7 +162,7 @@ export function describeCluster(kind: string, engine: (lifetime: Lifetime) => Pr
       assert.ok(first > newest && second > first)
     })
 
-    it('refuse to be joined by a node that was not told of the cluster', async () => {
+    test('refuse to be joined by a node that was not told of the cluster', async () => {
       const alone = startFahao(scope, { engine: three.servers[0]!.engine })
       await assert.rejects(alone, /start this node with --cluster ids --shards 4/)
     })

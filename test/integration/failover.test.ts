@@ -1,6 +1,6 @@
 /** A fleet on one database: it starts all at once, and goes on when the database forgets. */
 import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { FahaoError } from '../../src/base/errors.ts'
 import { loadConfig } from '../../src/node/config.ts'
@@ -113,7 +113,7 @@ function describeFailover(
       return fleet
     }
 
-    it('starts ten nodes at once on an empty database, with one set of generators', async () => {
+    test('starts ten nodes at once on an empty database, with one set of generators', async () => {
       const fleet = new Fleet(await server.newDatabase(), {})
       await Promise.all(Array.from({ length: 10 }, () => fleet.start()))
       await fleet.issue(20)
@@ -123,7 +123,7 @@ function describeFailover(
       await fleet.close()
     })
 
-    it('is refused where the server may lose commits in a crash, unless it is told otherwise', async () => {
+    test('is refused where the server may lose commits in a crash, unless it is told otherwise', async () => {
       const url = await server.newDatabase()
       await server.admin(relax)
       await assert.rejects(new Fleet(url, {}).start(), { code: 'ENGINE' })
@@ -134,7 +134,7 @@ function describeFailover(
       await server.admin(restore)
     })
 
-    it('goes on by itself with a gap when an older dump is restored: not each node raises the bounds, and no id repeats', async (t) => {
+    test('goes on by itself with a gap when an older dump is restored: not each node raises the bounds, and no id repeats', async (t) => {
       const fleet = await forgetful(t, { 'failover-gap': '1000000' })
       await fleet.issueEventually(2000)
       const raised = fleet.said.filter((line) => /^raised \d+ counters by 1000000 and accepted/.test(line))
@@ -147,7 +147,7 @@ function describeFailover(
       await fleet.close()
     })
 
-    it('looks at everything anew in a node that has noticed nothing, when another has raised the bounds', async (t) => {
+    test('looks at everything anew in a node that has noticed nothing, when another has raised the bounds', async (t) => {
       const { dump, restore: restoreFrom, way } = await aDatabase(t)
       const [ones, idles] = [await way(), await way()]
       const fleet = new Fleet(ones.url, {})
@@ -182,7 +182,7 @@ function describeFailover(
       await fleet.close()
     })
 
-    it('stops without a gap then, says why, and goes on in all nodes when any one is told to advance', async (t) => {
+    test('stops without a gap then, says why, and goes on in all nodes when any one is told to advance', async (t) => {
       const fleet = await forgetful(t, {})
       for (const node of fleet.nodes) {
         await assert.rejects(

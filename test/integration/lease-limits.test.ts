@@ -1,6 +1,6 @@
 /** Runs and leases under the quotas of namespaces, and in transactions, on a real server. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { RawClient } from '../launch/raw-client.ts'
 import { type RawReply, ReplyError } from '../launch/raw-reply.ts'
@@ -31,7 +31,7 @@ async function post(server: FahaoServer, path: string): Promise<number> {
 }
 
 describe('the quotas of a namespace', { timeout: 60_000 }, () => {
-  it('count the ids of runs and of leased ranges as those of ID.NEXT', async (t) => {
+  test('count the ids of runs and of leased ranges as those of ID.NEXT', async (t) => {
     const { server, client, outcome } = await started(t)
     await client.command('ID.NAMESPACE', 'SET', 'shop', 'MATCH', 'shop:*', 'DAILY', '100')
     assert.equal(await outcome('ID.RUNS', 'shop:order', '30'), 'ok')
@@ -74,7 +74,7 @@ describe('the quotas of a namespace', { timeout: 60_000 }, () => {
     )
   })
 
-  it('limit worker ids, not the ids that their holders stamp', async (t) => {
+  test('limit worker ids, not the ids that their holders stamp', async (t) => {
     const { client, outcome } = await started(t)
     await client.command('ID.NAMESPACE', 'SET', 'shop', 'MATCH', 'shop:*', 'DAILY', '1', 'LEASES', '2')
     const lease = ['ID.LEASE', 'shop:event', 'TTL', '900000']
@@ -97,7 +97,7 @@ describe('in a transaction', { timeout: 60_000 }, () => {
     return queued
   }
 
-  it('runs and leases are queued, and EXEC replies to each', async (t) => {
+  test('runs and leases are queued, and EXEC replies to each', async (t) => {
     const { client } = await started(t)
     const queued = await queue(
       client,
@@ -116,7 +116,7 @@ describe('in a transaction', { timeout: 60_000 }, () => {
     assert.equal(await client.command('INCR', 'shop:order'), 6n)
   })
 
-  it('a refusal by a quota stands in its place, and the other requests run', async (t) => {
+  test('a refusal by a quota stands in its place, and the other requests run', async (t) => {
     const { client, outcome } = await started(t)
     await client.command('ID.NAMESPACE', 'SET', 'shop', 'MATCH', 'shop:*', 'DAILY', '10', 'LEASES', '1')
     await queue(
@@ -130,7 +130,7 @@ describe('in a transaction', { timeout: 60_000 }, () => {
     assert.equal(await outcome('INCR', 'shop:order'), 'QUOTA')
   })
 
-  it('a malformed request ends it, and nothing is issued or leased', async (t) => {
+  test('a malformed request ends it, and nothing is issued or leased', async (t) => {
     const { client } = await started(t)
     assert.deepEqual(await queue(client, 'ID.RUNS shop:order 5', 'ID.LEASE shop:event', 'ID.LEASE'), [
       'ok',

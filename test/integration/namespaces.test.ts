@@ -1,6 +1,6 @@
 /** Namespaces on a real server: over RESP, HTTP and the command line, on open connections, for users. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { encodeCommand, RawClient } from '../launch/raw-client.ts'
@@ -24,7 +24,7 @@ async function outcome(client: RawClient, ...words: string[]): Promise<string> {
 }
 
 describe('namespaces', { timeout: 60_000 }, () => {
-  it('limit pipelines on open connections from the moment of their change, and a refused connection rests', async (t) => {
+  test('limit pipelines on open connections from the moment of their change, and a refused connection rests', async (t) => {
     const server = await startFahao(t, { engine: 'memory:' })
     const [client, admin] = [await RawClient.connect(server.resp, t), await RawClient.connect(server.resp, t)]
     await admin.command('ID.CREATE', 'shop:order', 'KIND', 'sequence')
@@ -59,7 +59,7 @@ describe('namespaces', { timeout: 60_000 }, () => {
     assert.equal(await client.command('INCR', 'shop:order'), 9n, 'no refused request has used up an id')
   })
 
-  it('count the requests of a user, over RESP and HTTP together', async (t) => {
+  test('count the requests of a user, over RESP and HTTP together', async (t) => {
     const server = await startFahao(t, { engine: 'memory:' })
     const first = await RawClient.connect(server.resp, t)
     await first.command('ID.CREATE', 'order', 'KIND', 'segment')
@@ -81,7 +81,7 @@ describe('namespaces', { timeout: 60_000 }, () => {
     assert.equal(await outcome(admin, 'INCR', 'order'), 'ok')
   })
 
-  it('hold on another node of the store once it shows them, while each node counts by itself', async (t) => {
+  test('hold on another node of the store once it shows them, while each node counts by itself', async (t) => {
     const first = await startFahao(t)
     const second = await startFahao(t, { engine: first.engine })
     const [here, there] = [await RawClient.connect(first.resp, t), await RawClient.connect(second.resp, t)]

@@ -3,7 +3,7 @@
  * with the permissions of the user.
  */
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
 import type { FahaoServer } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
@@ -61,7 +61,7 @@ before(async () => {
 after(() => scope.end())
 
 describe('the PostgreSQL door of a cluster', () => {
-  it('draws from generators of both leaders, on both nodes, each id once and in order', async () => {
+  test('draws from generators of both leaders, on both nodes, each id once and in order', async () => {
     const clients = [await connect(0, 'app'), await connect(1, 'app')]
     for (const name of led) {
       const ids: bigint[] = []
@@ -79,7 +79,7 @@ describe('the PostgreSQL door of a cluster', () => {
     }
   })
 
-  it('moves and drops a generator of another leader', async () => {
+  test('moves and drops a generator of another leader', async () => {
     const clients = [await connect(0, 'admin'), await connect(1, 'admin')]
     for (const [index, name] of led.entries()) {
       const away = clients[1 - index]!
@@ -90,7 +90,7 @@ describe('the PostgreSQL door of a cluster', () => {
     }
   })
 
-  it('refuses what the user may not do, wherever it is led', async () => {
+  test('refuses what the user may not do, wherever it is led', async () => {
     const clients = [await connect(0, 'app'), await connect(1, 'app')]
     for (const client of clients)
       for (const name of led) {
@@ -100,7 +100,7 @@ describe('the PostgreSQL door of a cluster', () => {
       }
   })
 
-  it('goes on with the other node when a leader ends', async () => {
+  test('goes on with the other node when a leader ends', async () => {
     const name = led[0]!
     const client = await connect(1, 'app')
     const before = BigInt((await valuesOf(client, `SELECT nextval('${name}')`))[0]!)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
 import { owner } from '../launch/database.ts'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
@@ -52,7 +52,7 @@ after(async () => {
 })
 
 describe('foreign tables of postgres_fdw', () => {
-  it('show the newest id and the sequences', async () => {
+  test('show the newest id and the sequences', async () => {
     const resp = await server.connect()
     assert.equal(await resp.command('AUTH', 'admin', 'secret'), 'OK')
     for (const name of ['newest', 'invoice'])
@@ -76,7 +76,7 @@ describe('foreign tables of postgres_fdw', () => {
 })
 
 describe('a column whose DEFAULT asks this service through dblink', () => {
-  it('gets an id for each row, and each id once', async () => {
+  test('gets an id for each row, and each id once', async () => {
     assert.deepEqual(await idsOf("INSERT INTO orders (item) VALUES ('a'), ('b') RETURNING id"), ['1', '2'])
     const many = await idsOf("INSERT INTO orders (item) SELECT 'x' FROM generate_series(1, 50) RETURNING id")
     assert.deepEqual(
@@ -86,14 +86,14 @@ describe('a column whose DEFAULT asks this service through dblink', () => {
     assert.deepEqual(await idsOf("INSERT INTO orders (id, item) VALUES (1000, 'own') RETURNING id"), ['1000'])
   })
 
-  it('leaves gaps where a transaction rolls back, as a sequence does', async () => {
+  test('leaves gaps where a transaction rolls back, as a sequence does', async () => {
     await client!.query('BEGIN')
     assert.deepEqual(await idsOf("INSERT INTO orders (item) VALUES ('c') RETURNING id"), ['53'])
     await client!.query('ROLLBACK')
     assert.deepEqual(await idsOf("INSERT INTO orders (item) VALUES ('d') RETURNING id"), ['54'])
   })
 
-  it('refuses the row while the service is away, and goes on after it', async () => {
+  test('refuses the row while the service is away, and goes on after it', async () => {
     await server.kill()
     const insert = "INSERT INTO orders (item) VALUES ('e') RETURNING id"
     await assert.rejects(client!.query(insert))

@@ -1,6 +1,6 @@
 /** The PostgreSQL door of a server that users start: psql, what INFO and metrics show, protected mode, stop, restart. */
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
@@ -34,7 +34,7 @@ function psql(statements: string, ...options: readonly string[]): Promise<string
 }
 
 describe('the PostgreSQL door', () => {
-  it('serves psql', async () => {
+  test('serves psql', async () => {
     assert.equal(await psql('CREATE SEQUENCE order_id START 100;'), 'CREATE SEQUENCE')
     assert.equal(await psql("SELECT nextval('order_id');"), '100')
     assert.equal(await psql("SELECT nextval('order_id') FROM generate_series(1, 3);"), '101\n102\n103')
@@ -50,12 +50,12 @@ describe('the PostgreSQL door', () => {
     await assert.rejects(psql('SELECT * FROM;'), /syntax error|not supported/)
   })
 
-  it('gives psql a result in parts', async () => {
+  test('gives psql a result in parts', async () => {
     const parts = await psql('SELECT generate_series FROM generate_series(1, 5);', '--set=FETCH_COUNT=2')
     assert.equal(parts, '1\n2\n3\n4\n5')
   })
 
-  it('draws from the same generators as RESP and HTTP', async () => {
+  test('draws from the same generators as RESP and HTTP', async () => {
     const client = await server.connect()
     assert.equal(await client.command('ID.CREATE', 'shared', 'KIND', 'sequence'), 'OK')
     assert.equal(await client.command('INCR', 'shared'), 1n)
@@ -64,7 +64,7 @@ describe('the PostgreSQL door', () => {
     assert.deepEqual(await answer.json(), { ids: ['3'] })
   })
 
-  it('is in CLIENT LIST and in the metrics', async () => {
+  test('is in CLIENT LIST and in the metrics', async () => {
     const client = await server.connect()
     const connected = new Client({ host: '127.0.0.1', port, user: 'app', application_name: 'a b\nc=d' })
     await connected.connect()
@@ -76,14 +76,14 @@ describe('the PostgreSQL door', () => {
     assert.match(metrics, /^fahao_requests_total\{protocol="postgres"\} [1-9]\d*$/m)
   })
 
-  it('keeps its ids through a kill', async () => {
+  test('keeps its ids through a kill', async () => {
     const before = Number(await psql("SELECT nextval('order_id');"))
     await server.kill()
     await server.restart()
     assert.ok(Number(await psql("SELECT nextval('order_id');")) > before)
   })
 
-  it('refuses an address that other machines reach while there are no users', async () => {
+  test('refuses an address that other machines reach while there are no users', async () => {
     const open = await freePort()
     await assert.rejects(
       startFahao(scope, { args: ['--postgres', `0.0.0.0:${open}`] }),

@@ -1,6 +1,6 @@
 /** Users of a cluster: a request that a node forwards is checked where it arrives, and is of its user at the leader. */
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import type { FahaoServer } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
 import { RawClient } from '../launch/raw-client.ts'
@@ -41,14 +41,14 @@ describe('users of a cluster', () => {
   })
   after(() => scope.end())
 
-  it('draw over RESP from every leader through a node that forwards', async () => {
+  test('draw over RESP from every leader through a node that forwards', async () => {
     const alice = await as(nodes[0]!, 'alice')
     for (const id of ['1', '2']) {
       for (const name of names) assert.equal(textOf(await alice.command('INCR', name)), id)
     }
   })
 
-  it('are sent to the leader by a node that does not forward', async () => {
+  test('are sent to the leader by a node that does not forward', async () => {
     const alice = await as(nodes[1]!, 'alice')
     const replies: string[] = []
     for (const name of names) replies.push(textOf(await alice.command('INCR', name)))
@@ -59,7 +59,7 @@ describe('users of a cluster', () => {
     )
   })
 
-  it('draw over HTTP from every leader through any node', async () => {
+  test('draw over HTTP from every leader through any node', async () => {
     for (const node of nodes) {
       for (const name of names) {
         const url = `${node.http}/v1/generators/${name}/next`
@@ -68,7 +68,7 @@ describe('users of a cluster', () => {
     }
   })
 
-  it('are refused where the request arrives, and use up no id', async () => {
+  test('are refused where the request arrives, and use up no id', async () => {
     const bob = await as(nodes[0]!, 'bob')
     const unknown = await RawClient.connect(nodes[0]!.resp, scope)
     const admin = await as(nodes[0]!, 'admin')
@@ -88,7 +88,7 @@ describe('users of a cluster', () => {
     assert.deepEqual(await issued(admin), before)
   })
 
-  it('are counted by a namespace that is set while their requests are forwarded', async () => {
+  test('are counted by a namespace that is set while their requests are forwarded', async () => {
     const [here, there] = [await as(nodes[0]!, 'alice'), await as(nodes[1]!, 'alice')]
     const led: string[] = []
     for (const name of names) if (!textOf(await there.command('INCR', name)).startsWith('M')) led.push(name)
@@ -103,7 +103,7 @@ describe('users of a cluster', () => {
     await admin.command('ID.NAMESPACE', 'DROP', 'few')
   })
 
-  it('are gone from connections between nodes when they are removed', async () => {
+  test('are gone from connections between nodes when they are removed', async () => {
     const alice = await as(nodes[0]!, 'alice')
     for (const name of names) assert.match(textOf(await alice.command('INCR', name)), /^\d+$/)
     const admin = await as(nodes[0]!, 'admin')

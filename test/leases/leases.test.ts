@@ -1,14 +1,14 @@
 /** The short form of the campaign of leases, and the proof that its check finds a repeat. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { temporaryFolder } from '../launch/places.ts'
 import { leaseCampaign } from './campaign.ts'
 import { crowdCampaign } from './crowd.ts'
 import { checkRuns, RunLog, readRuns } from './run-log.ts'
 
 describe('the check of logged runs', () => {
-  it('counts ids, and finds no repeat where runs only touch', (t) => {
+  test('counts ids, and finds no repeat where runs only touch', (t) => {
     const path = join(temporaryFolder(t), 'a.log')
     const log = new RunLog(path)
     for (const id of [5n, 6n, 7n, 20n, 8n]) log.add(id)
@@ -17,7 +17,7 @@ describe('the check of logged runs', () => {
     assert.deepEqual(checked, { ids: 5n, runs: 3, overlaps: [] })
   })
 
-  it('finds one repeated id in another log, also behind a longer run', () => {
+  test('finds one repeated id in another log, also behind a longer run', () => {
     const long = { first: 10n, count: 100n }
     const { overlaps } = checkRuns([
       ['a', [long]],
@@ -32,7 +32,7 @@ describe('the check of logged runs', () => {
 })
 
 describe('processes that issue ids by themselves', () => {
-  it('repeat no id when they are killed, stopped for longer than their leases, and moved in time', async (t) => {
+  test('repeat no id when they are killed, stopped for longer than their leases, and moved in time', async (t) => {
     const { checked, faults } = await leaseCampaign(
       t,
       {
@@ -56,7 +56,7 @@ describe('processes that issue ids by themselves', () => {
 })
 
 describe('a crowd of clients, each with a worker id', () => {
-  it('shares no moment of id time, and is told when no worker id is left', async (t) => {
+  test('shares no moment of id time, and is told when no worker id is left', async (t) => {
     const { checked, waitsMs, exhausted } = await crowdCampaign(t, {
       layout: 'time:41,node:6,sequence:12;epoch=2020-01-01T00:00:00Z',
       room: 63,

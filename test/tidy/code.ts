@@ -102,12 +102,19 @@ export function leftOpen(tree: Tree): string[] {
 
 /** Tests that do not run. */
 export function unrunTests(tree: Tree): string[] {
-  const marked = /\b(?:test|it|describe|suite|t|context)\s*\.\s*(?:skip|only|todo)\b/g
-  const optioned = /\b(?:test|it|describe|suite)\(\s*(?:\s+,\s*)?\{[^{}]*\b(?:skip|only|todo)\b/g
+  const marked = /\b(?:test|describe|t|context)\s*\.\s*(?:skip|only|todo)\b/g
+  const optioned = /\b(?:test|describe)\(\s*(?:\s+,\s*)?\{[^{}]*\b(?:skip|only|todo)\b/g
   return sources(tree, /^(?:test|bench)\//).flatMap(([path, { code }]) => [
     ...matches(path, code, marked, 'a test that does not run:'),
     ...matches(path, code, optioned, 'a test that does not run:'),
   ])
+}
+
+/** Tests by the other names that node:test has for the same thing. */
+export function otherTestNames(tree: Tree): string[] {
+  return sources(tree, /^(?:test|bench)\//).flatMap(([path, { uncommented }]) =>
+    matches(path, uncommented, /^import \{[^}]*\b(?:it|suite)\b[^}]*\} from 'node:test'/gm, 'test and describe:'),
+  )
 }
 
 function sources(tree: Tree, where: RegExp): [path: string, source: Source][] {

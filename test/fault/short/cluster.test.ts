@@ -1,5 +1,5 @@
 /** A cluster on etcd whose leader is killed, or stopped past its lease. */
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { startEtcd } from '../../launch/etcd.ts'
 import { Scope } from '../../launch/lifetime.ts'
 import { type ClusterEngine, onEtcd } from '../cluster-engines.ts'
@@ -17,8 +17,8 @@ describe('three nodes on etcd, with a short lease', () => {
   })
   after(() => scope.end())
 
-  it('issue on where a leader is killed, above all that it has issued', (t) =>
+  test('issue on where a leader is killed, above all that it has issued', (t) =>
     kills(t, 'etcd', etcd, 1, short))
 
-  it('take no id from a leader that was stopped past its lease', (t) => zombies(t, 'etcd', etcd, 1, short))
+  test('take no id from a leader that was stopped past its lease', (t) => zombies(t, 'etcd', etcd, 1, short))
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { AclLog, type Refusal } from '../../../src/audit/acl-log.ts'
 
 const refusal: Refusal = {
@@ -16,7 +16,7 @@ function logAt(startUs: number) {
 }
 
 describe('ACL LOG', () => {
-  it('counts a refusal with one like it within 60 s, and moves it to the front', () => {
+  test('counts a refusal with one like it within 60 s, and moves it to the front', () => {
     const { clock, log } = logAt(1_000_000)
     log.add(refusal)
     log.add({ ...refusal, object: 'order', reason: 'key' })
@@ -38,14 +38,14 @@ describe('ACL LOG', () => {
     )
   })
 
-  it('tells reasons, contexts, objects and users apart', () => {
+  test('tells reasons, contexts, objects and users apart', () => {
     const { log } = logAt(0)
     const others = [{ reason: 'auth' }, { context: 'multi' }, { object: 'get' }, { username: 'bob' }] as const
     for (const other of [{}, ...others]) log.add({ ...refusal, ...other })
     assert.equal(log.entries(10).length, 5)
   })
 
-  it('compares with the ten newest entries only, keeps 128, and can be emptied', () => {
+  test('compares with the ten newest entries only, keeps 128, and can be emptied', () => {
     const { log } = logAt(0)
     for (let each = 0; each < 200; each++) log.add({ ...refusal, object: `key${each}` })
     assert.equal(log.entries(1000).length, 128)
@@ -60,7 +60,7 @@ describe('ACL LOG', () => {
     assert.ok(log.entries(1)[0]!.id > 200)
   })
 
-  it('keeps a bounded part of long texts', () => {
+  test('keeps a bounded part of long texts', () => {
     const { log } = logAt(0)
     log.add({ ...refusal, username: 'x'.repeat(1e6), object: 'y'.repeat(1e6) })
     const [entry] = log.entries(1)

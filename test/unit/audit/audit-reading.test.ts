@@ -3,7 +3,7 @@ import { mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import type { AuditEntry } from '../../../src/audit/audit-entry.ts'
 import { type AuditQuery, readAuditPage } from '../../../src/audit/audit-reading.ts'
 import { AuditRing } from '../../../src/audit/audit-ring.ts'
@@ -32,7 +32,7 @@ const engines = { memory: () => 'memory:', sqlite: sqliteFile }
 
 for (const [name, urlOf] of Object.entries(engines)) {
   describe(`the audit trail on ${name}`, () => {
-    it('is read newest first over all its parts, and by user, event, object and time', async (t) => {
+    test('is read newest first over all its parts, and by user, event, object and time', async (t) => {
       const engine = await opened(t, urlOf(t))
       const changes = [
         entry(1, 'create', 'order'),
@@ -54,7 +54,7 @@ for (const [name, urlOf] of Object.entries(engines)) {
       assert.deepEqual(await read({ sinceUs: 4, event: 'denied' }), [4])
     })
 
-    it('is read page by page, each entry once, while more come', async (t) => {
+    test('is read page by page, each entry once, while more come', async (t) => {
       const engine = await opened(t, urlOf(t))
       const ring = new AuditRing(engine, 'changes', 1000)
       const expected = Array.from({ length: 150 }, (_, index) =>
@@ -75,7 +75,7 @@ for (const [name, urlOf] of Object.entries(engines)) {
 }
 
 describe('the audit trail of two processes on one SQLite store', () => {
-  it('has the entries of both', async (t) => {
+  test('has the entries of both', async (t) => {
     const url = sqliteFile(t)
     const [one, two] = [await opened(t, url), await opened(t, url)]
     const rings = [one, two].map((engine) => new AuditRing(engine, 'changes', 1000))

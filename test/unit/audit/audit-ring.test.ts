@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { type AuditEntry, entryBytesMax, entryOf } from '../../../src/audit/audit-entry.ts'
 import { AuditRing, entriesPerRecord, readEntries, recordsOf } from '../../../src/audit/audit-ring.ts'
 import { hasCode } from '../../../src/base/errors.ts'
@@ -29,7 +29,7 @@ function idsOf(all: readonly AuditEntry[]): string[] {
 }
 
 describe('the ring of the audit trail', () => {
-  it('keeps every entry until its bound is reached, and then the newest, in a fixed set of keys', async () => {
+  test('keeps every entry until its bound is reached, and then the newest, in a fixed set of keys', async () => {
     const engine = new MemoryEngine(new MemoryStore())
     const ring = new AuditRing(engine, 'changes', max)
     const all: AuditEntry[] = []
@@ -44,14 +44,14 @@ describe('the ring of the audit trail', () => {
     assert.equal((await listAll(engine, 'audit/')).length, recordsOf(max))
   })
 
-  it('takes a batch that is larger than a record', async () => {
+  test('takes a batch that is larger than a record', async () => {
     const engine = new MemoryEngine(new MemoryStore())
     const added = entries(3 * entriesPerRecord)
     await new AuditRing(engine, 'changes', max).append(added)
     assert.deepEqual(await idsIn(engine), idsOf(added))
   })
 
-  it('keeps the entries of several nodes that write at the same time', async () => {
+  test('keeps the entries of several nodes that write at the same time', async () => {
     const store = new MemoryStore()
     const all: AuditEntry[] = []
     const nodes = Array.from({ length: 5 }, () => new AuditRing(new MemoryEngine(store), 'changes', 1000))
@@ -63,7 +63,7 @@ describe('the ring of the audit trail', () => {
     assert.deepEqual(await idsIn(new MemoryEngine(store)), idsOf(all))
   })
 
-  it('is followed by a node that wrote nothing while others filled it more than once', async () => {
+  test('is followed by a node that wrote nothing while others filled it more than once', async () => {
     const store = new MemoryStore()
     const [silent, busy] = [0, 1].map(() => new AuditRing(new MemoryEngine(store), 'changes', max))
     await silent!.append(entries(1))
@@ -73,7 +73,7 @@ describe('the ring of the audit trail', () => {
     assert.deepEqual((await idsIn(new MemoryEngine(store))).slice(-2), idsOf(last))
   })
 
-  it('stores an entry once, whether the reply of its write was lost or the write comes late', {
+  test('stores an entry once, whether the reply of its write was lost or the write comes late', {
     timeout: 10_000,
   }, async () => {
     for (const fault of ['lose-reply', 'lose-request', 'late', 'unavailable'] as const) {
@@ -98,7 +98,7 @@ describe('the ring of the audit trail', () => {
     }
   })
 
-  it('gives up when other nodes are always faster', async () => {
+  test('gives up when other nodes are always faster', async () => {
     class Overtaken extends MemoryEngine {
       override write() {
         return Promise.resolve(undefined)
@@ -108,7 +108,7 @@ describe('the ring of the audit trail', () => {
     await assert.rejects(ring.append(entries(1)), (error) => hasCode(error, 'CONFLICT'))
   })
 
-  it('goes on in a store that went back to an earlier state', async () => {
+  test('goes on in a store that went back to an earlier state', async () => {
     const store = new MemoryStore()
     const engine = new MemoryEngine(store)
     const ring = new AuditRing(engine, 'changes', max)
@@ -128,7 +128,7 @@ describe('the ring of the audit trail', () => {
     )
   })
 
-  it('overwrites a record that cannot be read, in its turn', async () => {
+  test('overwrites a record that cannot be read, in its turn', async () => {
     const engine = new MemoryEngine(new MemoryStore())
     await engine.write('audit/changes/00001', '{', undefined)
     const added = entries(2 * entriesPerRecord)
@@ -136,14 +136,14 @@ describe('the ring of the audit trail', () => {
     assert.deepEqual(await idsIn(engine), idsOf(added))
   })
 
-  it('removes the records of a larger bound, except the newest', async () => {
+  test('removes the records of a larger bound, except the newest', async () => {
     const engine = new MemoryEngine(new MemoryStore())
     await new AuditRing(engine, 'changes', max).append(entries(4 * entriesPerRecord))
     await new AuditRing(engine, 'changes', 1).append(entries(1))
     assert.ok((await listAll(engine, 'audit/')).length <= 3)
   })
 
-  it('is written by a command without a bound of its own, which removes nothing but the oldest record', async () => {
+  test('is written by a command without a bound of its own, which removes nothing but the oldest record', async () => {
     const engine = new MemoryEngine(new MemoryStore())
     const [kept, added] = [entries(max), entries(entriesPerRecord + 1)]
     await new AuditRing(engine, 'changes', max).append(kept)
@@ -152,7 +152,7 @@ describe('the ring of the audit trail', () => {
     assert.deepEqual(await idsIn(engine), idsOf([...left, ...added]))
   })
 
-  it('has values below the bound of engines, whatever texts the entries have', async () => {
+  test('has values below the bound of engines, whatever texts the entries have', async () => {
     const texts = ['x', '"', '\\', '\u0000', '\u202e', '\ud800', '发', '😀', '\u2028\n'].map((part) =>
       part.repeat(300),
     )

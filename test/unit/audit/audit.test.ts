@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import type { Occurrence, TrailPart } from '../../../src/audit/audit-entry.ts'
 import { readEntries } from '../../../src/audit/audit-ring.ts'
 import { Trail } from './trail.ts'
@@ -17,7 +17,7 @@ function started(max?: number) {
 }
 
 describe('the audit trail of a node', () => {
-  it('writes a change within a second, with its time, node, user, address and object', async () => {
+  test('writes a change within a second, with its time, node, user, address and object', async () => {
     const { audit, clock, stored, events } = started()
     const timeUs = clock.wallUs()
     audit.record(drop)
@@ -30,7 +30,7 @@ describe('the audit trail of a node', () => {
     assert.deepEqual(audit.figures, { written: 1, lost: 0, waiting: 0 })
   })
 
-  it('writes a burst of changes in few writes, and the same change once with its count', async () => {
+  test('writes a burst of changes in few writes, and the same change once with its count', async () => {
     const { audit, clock, engine, counts } = started()
     for (let each = 0; each < 100; each++) audit.record({ ...drop, object: `order${each % 20}` })
     await clock.pass(1000)
@@ -39,7 +39,7 @@ describe('the audit trail of a node', () => {
     assert.deepEqual(await counts('changes'), expected)
   })
 
-  it('writes one entry for the first of many failed logins, and one at the end of the minute', async () => {
+  test('writes one entry for the first of many failed logins, and one at the end of the minute', async () => {
     const { audit, clock, counts, events } = started()
     for (let each = 0; each < 10_000; each++) audit.record(failed)
     await clock.pass(1000)
@@ -53,7 +53,7 @@ describe('the audit trail of a node', () => {
     assert.equal(events.length, 2)
   })
 
-  it('takes a bounded number of entries a minute from refusals of any users and addresses, and counts them all', async () => {
+  test('takes a bounded number of entries a minute from refusals of any users and addresses, and counts them all', async () => {
     const { audit, clock, stored } = started()
     for (let each = 0; each < 5000; each++)
       audit.record({ ...failed, user: `user${each}`, address: `${each}` })
@@ -67,7 +67,7 @@ describe('the audit trail of a node', () => {
     )
   })
 
-  it('names the user and address of a failed login, however many denied requests come', async () => {
+  test('names the user and address of a failed login, however many denied requests come', async () => {
     const { audit, clock, stored, events } = started()
     for (let each = 0; each < 100; each++) audit.record({ ...drop, event: 'denied', detail: `order${each}` })
     audit.record({ ...failed, user: 'admin', address: '10.0.0.9' })
@@ -77,7 +77,7 @@ describe('the audit trail of a node', () => {
     assert.match(events.at(-1)!.message, /login-failed .*'admin' from 10\.0\.0\.9/)
   })
 
-  it('keeps every change, however many refusals and logins come', async () => {
+  test('keeps every change, however many refusals and logins come', async () => {
     const { audit, clock, counts } = started(64)
     audit.record(drop)
     for (let minute = 0; minute < 30; minute++) {
@@ -91,7 +91,7 @@ describe('the audit trail of a node', () => {
     assert.ok((await counts('logins')).length <= 64)
   })
 
-  it('keeps the changes of administrators, and those of other users, however many changes one user makes', async () => {
+  test('keeps the changes of administrators, and those of other users, however many changes one user makes', async () => {
     const { audit, clock, counts, stored, events } = started(64)
     const others: Occurrence = { ...drop, user: 'bob', object: 'theirs', isOrdinary: true }
     audit.record(drop)
@@ -121,7 +121,7 @@ describe('the audit trail of a node', () => {
     )
   })
 
-  it('gives a user a new share each day', async () => {
+  test('gives a user a new share each day', async () => {
     const { audit, clock, stored } = started(64)
     for (let day = 0; day < 2; day++) {
       for (let each = 0; each < 9; each++)
@@ -135,7 +135,7 @@ describe('the audit trail of a node', () => {
     )
   })
 
-  it('loses no change of an administrator while changes of users find no room', async () => {
+  test('loses no change of an administrator while changes of users find no room', async () => {
     const { audit, clock, engine, counts } = started()
     engine.always('any', 'unavailable')
     for (let user = 0; user < 100; user++)
@@ -153,7 +153,7 @@ describe('the audit trail of a node', () => {
     )
   })
 
-  it('gives each user a share of the failed logins and refusals that are named in a minute', async () => {
+  test('gives each user a share of the failed logins and refusals that are named in a minute', async () => {
     const { audit, clock, stored } = started()
     for (let each = 0; each < 100; each++) audit.record({ ...failed, user: undefined, address: `${each}` })
     for (let each = 0; each < 100; each++) audit.record({ ...failed, user: 'eve', address: `${each}` })
@@ -171,7 +171,7 @@ describe('the audit trail of a node', () => {
     )
   })
 
-  it('records the logins of a user from an address once an hour, with their number', async () => {
+  test('records the logins of a user from an address once an hour, with their number', async () => {
     const { audit, clock, counts } = started()
     const login: Occurrence = { ...drop, event: 'login', object: '' }
     for (let minute = 0; minute < 90; minute++) {
@@ -185,7 +185,7 @@ describe('the audit trail of a node', () => {
     )
   })
 
-  it('does not write a name that no user has: it may be a password', async () => {
+  test('does not write a name that no user has: it may be a password', async () => {
     const { audit, clock, stored } = started()
     audit.record({ ...failed, user: undefined })
     await clock.pass(1000)
@@ -193,7 +193,7 @@ describe('the audit trail of a node', () => {
     assert.deepEqual([user, detail], ['', 'unknown user'])
   })
 
-  it('keeps changes while the engine is away, and writes each once afterwards', async () => {
+  test('keeps changes while the engine is away, and writes each once afterwards', async () => {
     const { audit, clock, engine, counts, events } = started()
     engine.always('any', 'unavailable')
     for (let each = 0; each < 50; each++) {
@@ -210,7 +210,7 @@ describe('the audit trail of a node', () => {
     assert.deepEqual(said, ['warn', 'info', 'warn', 'info'].slice(0, said.length))
   })
 
-  it('holds a bounded number of entries while the engine is away, and then says how many are missing', async () => {
+  test('holds a bounded number of entries while the engine is away, and then says how many are missing', async () => {
     const { audit, clock, engine, stored } = started(10_000)
     engine.always('any', 'unavailable')
     for (let each = 0; each < 5000; each++) audit.record({ ...drop, object: `order${each}` })
@@ -227,7 +227,7 @@ describe('the audit trail of a node', () => {
     assert.equal(audit.figures.waiting, 0)
   })
 
-  it('writes what waits when the node stops, the counts of this minute too', async () => {
+  test('writes what waits when the node stops, the counts of this minute too', async () => {
     const { audit, counts, clock } = started()
     audit.record(drop)
     audit.record(failed)
@@ -239,7 +239,7 @@ describe('the audit trail of a node', () => {
     assert.equal(clock.timers, 0)
   })
 
-  it('says at the stop how many entries an engine that is away does not get', async () => {
+  test('says at the stop how many entries an engine that is away does not get', async () => {
     const { audit, engine, events } = started()
     engine.always('any', 'unavailable')
     audit.record(drop)
@@ -248,7 +248,7 @@ describe('the audit trail of a node', () => {
     assert.equal(events.at(-1)!.level, 'error')
   })
 
-  it('loses no change and writes none twice, whatever faults the engine has', async () => {
+  test('loses no change and writes none twice, whatever faults the engine has', async () => {
     for (let seed = 1; seed <= 25; seed++) {
       const { audit, clock, engine, stored } = started()
       let state = seed

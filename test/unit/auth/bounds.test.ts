@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { FailureLimits } from '../../../src/auth/failure-limits.ts'
 import { LoginAddresses } from '../../../src/auth/login-addresses.ts'
@@ -9,7 +9,7 @@ import { FakeClock } from '../fake-clock.ts'
 const keysMax = 10_000
 
 describe('a limit of failures', () => {
-  it('allows the burst, and one more for each interval, at any times', async () => {
+  test('allows the burst, and one more for each interval, at any times', async () => {
     const pauses = fc.array(fc.integer({ min: 0, max: 3000 }), { minLength: 1, maxLength: 50 })
     await fc.assert(
       fc.asyncProperty(pauses, async (pausesMs) => {
@@ -33,7 +33,7 @@ describe('a limit of failures', () => {
     )
   })
 
-  it('is as before after a failure that was given back', () => {
+  test('is as before after a failure that was given back', () => {
     const clock = new FakeClock()
     const limits = new FailureLimits(clock, 2, 1000)
     limits.take('key')
@@ -48,7 +48,7 @@ describe('a limit of failures', () => {
     assert.equal(limits.size, 0)
   })
 
-  it('limits a new key rather than forget one, and has room as soon as one has no failures left', () => {
+  test('limits a new key rather than forget one, and has room as soon as one has no failures left', () => {
     const clock = new FakeClock()
     const limits = new FailureLimits(clock, 1, 1000)
     limits.take('first')
@@ -64,7 +64,7 @@ describe('a limit of failures', () => {
 })
 
 describe('an LRU map', () => {
-  it('forgets what was used least recently', () => {
+  test('forgets what was used least recently', () => {
     const map = new LruMap<number>(3)
     for (const [value, key] of ['a', 'b', 'c'].entries()) map.set(key, value)
     map.get('a')
@@ -79,7 +79,7 @@ describe('an LRU map', () => {
 })
 
 describe('the addresses of users', () => {
-  it('are the newest sixteen of each', () => {
+  test('are the newest sixteen of each', () => {
     const addresses = new LoginAddresses()
     addresses.add('bob', 'home')
     for (let n = 0; n < 20; n++) {
@@ -92,7 +92,7 @@ describe('the addresses of users', () => {
     assert.equal(addresses.size, 17)
   })
 
-  it('are those of the newest ten thousand users', () => {
+  test('are those of the newest ten thousand users', () => {
     const addresses = new LoginAddresses()
     for (let n = 0; n < 10_000; n++) addresses.add(`user ${n}`, 'home')
     addresses.add('user 0', 'work')

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { beforeEach, describe, it } from 'node:test'
+import { beforeEach, describe, test } from 'node:test'
 import { Logins, type Outcome } from '../../../src/auth/logins.ts'
 import { Passwords } from '../../../src/auth/passwords.ts'
 import { FakeClock } from '../fake-clock.ts'
@@ -61,7 +61,7 @@ function counted(outcomes: readonly string[]): Record<string, number> {
 }
 
 describe('a login', () => {
-  it('is right with each password of the user, and with no other', async () => {
+  test('is right with each password of the user, and with no other', async () => {
     assert.equal(await outcome('alice', 'secret'), 'ok')
     assert.equal(await outcome('bob', 'first'), 'ok')
     assert.equal(await outcome('bob', 'second'), 'ok')
@@ -76,7 +76,7 @@ describe('a login', () => {
     }
   })
 
-  it('costs one derivation for an unknown user, and for one with one or two passwords', async () => {
+  test('costs one derivation for an unknown user, and for one with one or two passwords', async () => {
     for (const user of ['nosuch', 'alice', 'bob']) {
       passwords.derivations = 0
       assert.equal(await outcome(user, 'wrong'), 'wrong')
@@ -84,14 +84,14 @@ describe('a login', () => {
     }
   })
 
-  it('that was right before costs no derivation, from any address', async () => {
+  test('that was right before costs no derivation, from any address', async () => {
     await login('alice', 'secret')
     passwords.derivations = 0
     for (let n = 0; n < 100; n++) assert.equal(await outcome('alice', 'secret', `192.0.2.${n}`), 'ok')
     assert.equal(passwords.derivations, 0)
   })
 
-  it('is remembered for each of two users with the same password', async () => {
+  test('is remembered for each of two users with the same password', async () => {
     users.set('carol', [await passwords.hashPassword('secret')])
     for (const user of ['alice', 'carol']) await login(user, 'secret')
     passwords.derivations = 0
@@ -99,7 +99,7 @@ describe('a login', () => {
     assert.equal(passwords.derivations, 0)
   })
 
-  it('is not refused because an equal one at the same moment comes from an address that is limited', async () => {
+  test('is not refused because an equal one at the same moment comes from an address that is limited', async () => {
     const attack = Array.from({ length: 12 }, (_, n) => outcome('nosuch', `guess ${n}`, '203.0.113.9'))
     const equal = outcome('alice', 'secret', '203.0.113.9')
     const own = outcome('alice', 'secret', '192.0.2.1')
@@ -107,14 +107,14 @@ describe('a login', () => {
     assert.deepEqual(await Promise.all([equal, own]), ['limited', 'ok'])
   })
 
-  it('that was wrong costs a derivation each time', async () => {
+  test('that was wrong costs a derivation each time', async () => {
     await login('alice', 'wrong')
     passwords.derivations = 0
     for (let n = 0; n < 5; n++) await login('alice', 'wrong')
     assert.equal(passwords.derivations, 5)
   })
 
-  it('shares the derivation of equal ones at the same moment, right or wrong', async () => {
+  test('shares the derivation of equal ones at the same moment, right or wrong', async () => {
     const storm = await Promise.all(
       Array.from({ length: 1000 }, (_, n) => outcome('alice', 'secret', `10.0.0.${n % 250}`)),
     )
@@ -126,7 +126,7 @@ describe('a login', () => {
     assert.equal(logins.sizes.pending, 0)
   })
 
-  it('of fifty users behind one address at one moment is right for all', async () => {
+  test('of fifty users behind one address at one moment is right for all', async () => {
     for (let n = 0; n < 50; n++) users.set(`user ${n}`, [await passwords.hashPassword(`password ${n}`)])
     const all = await Promise.all(Array.from({ length: 50 }, (_, n) => outcome(`user ${n}`, `password ${n}`)))
     assert.deepEqual(counted(all), { ok: 50 })
@@ -135,7 +135,7 @@ describe('a login', () => {
 })
 
 describe('a change of a user', () => {
-  it('makes a remembered password wrong at once, and leaves the others as they are', async () => {
+  test('makes a remembered password wrong at once, and leaves the others as they are', async () => {
     await login('bob', 'first')
     await login('bob', 'second')
     users.set('bob', [users.get('bob')![1]!])
@@ -148,14 +148,14 @@ describe('a change of a user', () => {
     assert.equal(logins.sizes.remembered, 0)
   })
 
-  it('does not carry a remembered password over to a new user of the name', async () => {
+  test('does not carry a remembered password over to a new user of the name', async () => {
     await login('alice', 'secret')
     users.set('alice', [await passwords.hashPassword('other')])
     assert.equal(await outcome('alice', 'secret'), 'wrong')
     assert.equal(await outcome('alice', 'other'), 'ok')
   })
 
-  it('during the derivation decides', async () => {
+  test('during the derivation decides', async () => {
     const revoked = login('alice', 'secret')
     users.delete('alice')
     assert.deepEqual(await revoked, { outcome: 'wrong' })
@@ -169,7 +169,7 @@ describe('a change of a user', () => {
 })
 
 describe('guessing', () => {
-  it('is limited to ten failures of an address, then one a second, without a derivation', async () => {
+  test('is limited to ten failures of an address, then one a second, without a derivation', async () => {
     assert.deepEqual(counted(await guess('alice', 30)), { wrong: 10, limited: 20 })
     assert.equal(passwords.derivations, 10)
     assert.deepEqual(await login('nosuch', 'x', '203.0.113.9'), { outcome: 'limited', retryAfterMs: 1000 })
@@ -181,19 +181,19 @@ describe('guessing', () => {
     assert.deepEqual(counted(await guess('nosuch', 30)), { wrong: 10, limited: 20 })
   })
 
-  it('is limited alike at one moment and in turn', async () => {
+  test('is limited alike at one moment and in turn', async () => {
     const attempts = Array.from({ length: 100 }, (_, n) => outcome('alice', `guess ${n}`))
     assert.deepEqual(counted(await Promise.all(attempts)), { wrong: 10, limited: 90 })
     assert.equal(passwords.derivations, 10)
   })
 
-  it('is limited for all addresses of one IPv6 network together', async () => {
+  test('is limited for all addresses of one IPv6 network together', async () => {
     const within = await guess('alice', 30, (n) => `2001:db8:1:2::${n}`)
     assert.deepEqual(counted(within), { wrong: 10, limited: 20 })
     assert.equal(await outcome('alice', 'x', '2001:db8:1:3::1'), 'wrong')
   })
 
-  it('is not restored by logins of the guesser', async () => {
+  test('is not restored by logins of the guesser', async () => {
     await login('bob', 'first', '203.0.113.9')
     const outcomes: string[] = []
     for (let n = 0; n < 30; n++) {
@@ -204,7 +204,7 @@ describe('guessing', () => {
     assert.deepEqual(counted(outcomes), { wrong: 10, limited: 20 })
   })
 
-  it('from many addresses is limited to a hundred failures of a user, then one a second, alike for no user', async () => {
+  test('from many addresses is limited to a hundred failures of a user, then one a second, alike for no user', async () => {
     const addressOf = (n: number) => `198.${n & 15}.${n >> 8}.${n & 255}`
     for (const user of ['alice', 'nosuch']) {
       assert.deepEqual(counted(await guess(user, 300, addressOf)), { wrong: 100, limited: 200 }, user)
@@ -217,7 +217,7 @@ describe('guessing', () => {
     }
   })
 
-  it('does not lock out a user: a known address and a remembered password are accepted throughout', async () => {
+  test('does not lock out a user: a known address and a remembered password are accepted throughout', async () => {
     await login('alice', 'secret', '192.0.2.1')
     const attack = (round: number) => guess('alice', 200, (n) => `198.${n & 15}.${round}.${n}`)
     await attack(0)
@@ -234,7 +234,7 @@ describe('guessing', () => {
     assert.equal(await outcome('alice', 'second', '192.0.2.2'), 'ok')
   })
 
-  it('from behind the address of a user does not lock the user out there', async () => {
+  test('from behind the address of a user does not lock the user out there', async () => {
     await login('alice', 'secret', '192.0.2.1')
     assert.deepEqual(counted(await guess('nosuch', 30, () => '192.0.2.1')), { wrong: 10, limited: 20 })
     users.set('alice', [await passwords.hashPassword('second')])
@@ -242,7 +242,7 @@ describe('guessing', () => {
     assert.equal(await outcome('bob', 'first', '192.0.2.1'), 'limited')
   })
 
-  it('from one address, however long, leaves the user open to new addresses', async () => {
+  test('from one address, however long, leaves the user open to new addresses', async () => {
     for (let second = 0; second < 200; second++) {
       await guess('alice', 15)
       await clock.pass(1000)
@@ -254,7 +254,7 @@ describe('guessing', () => {
     ['a /48 of IPv6', (n: number) => `2001:db8:1:${n.toString(16)}::1`, '2001:db8:2::1'],
     ['a /16 of IPv4', (n: number) => `198.51.${n >> 8}.${n & 255}`, '198.52.0.1'],
   ] as const)
-    it(`from all addresses of ${network}, however long, leaves the user open to addresses elsewhere`, async () => {
+    test(`from all addresses of ${network}, however long, leaves the user open to addresses elsewhere`, async () => {
       assert.deepEqual(counted(await guess('alice', 300, addressOf)), { wrong: 50, limited: 250 })
       for (let second = 0; second < 200; second++) {
         await clock.pass(1000)
@@ -264,7 +264,7 @@ describe('guessing', () => {
       assert.equal(await outcome('alice', 'secret', elsewhere), 'ok')
     })
 
-  it('cannot be made free by other addresses, and leaves nothing in memory once it has ended', async () => {
+  test('cannot be made free by other addresses, and leaves nothing in memory once it has ended', async () => {
     await guess('alice', 10)
     await guess('nosuch', 1000, (n) => `2001:db8:0:${n.toString(16)}::1`)
     for (let n = 0; n < 500; n++) await login(`user ${n}`, 'x', `2001:db8:1:${n.toString(16)}::1`)
@@ -275,7 +275,7 @@ describe('guessing', () => {
 })
 
 describe('memory', () => {
-  it('keeps the newest sixteen addresses of a user, and none of an attacker', async () => {
+  test('keeps the newest sixteen addresses of a user, and none of an attacker', async () => {
     for (let n = 0; n < 1000; n++) await login('alice', 'secret', `10.0.${n >> 8}.${n & 255}`)
     await login('bob', 'first', '192.0.2.1')
     assert.equal(logins.sizes.places, 17)

@@ -1,6 +1,6 @@
 /** Where the names that match patterns lie. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { commonRanges, isBefore, type NameRange, rangesOf } from '../../../src/auth/name-ranges.ts'
 import { compareBytes } from '../../../src/base/byte-order.ts'
@@ -15,7 +15,7 @@ function isIn(ranges: readonly NameRange[], text: string): boolean {
 }
 
 describe('ranges of names', () => {
-  it('hold every name that matches one of the patterns', () => {
+  test('hold every name that matches one of the patterns', () => {
     fc.assert(
       fc.property(patterns, name, (some, text) => {
         if (some.some((each) => globMatches(each, text))) assert.ok(isIn(rangesOf(some), text))
@@ -23,7 +23,7 @@ describe('ranges of names', () => {
     )
   })
 
-  it('hold together what both of two lists of patterns admit', () => {
+  test('hold together what both of two lists of patterns admit', () => {
     fc.assert(
       fc.property(patterns, patterns, name, (some, others, text) => {
         const common = commonRanges(rangesOf(some), rangesOf(others))
@@ -32,7 +32,7 @@ describe('ranges of names', () => {
     )
   })
 
-  it('are in byte order, and none overlaps another', () => {
+  test('are in byte order, and none overlaps another', () => {
     fc.assert(
       fc.property(patterns, (some) => {
         const ranges = rangesOf(some)
@@ -46,7 +46,7 @@ describe('ranges of names', () => {
     )
   })
 
-  it('are before a name when none of their names is behind it', () => {
+  test('are before a name when none of their names is behind it', () => {
     fc.assert(
       fc.property(pattern, name, name, (each, text, other) => {
         for (const range of rangesOf([each]))

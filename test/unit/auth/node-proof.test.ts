@@ -1,6 +1,6 @@
 /** What a proof of a node is worth, also to a reader of the connection between nodes. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import type { AccessControl } from '../../../src/auth/access-control.ts'
 import { NodeProof, type Purpose, purposeOfHttp, respPurpose } from '../../../src/auth/node-proof.ts'
 import { UsedNumbers } from '../../../src/auth/used-numbers.ts'
@@ -36,7 +36,7 @@ const take = (node: AccessControl, user: string, proof: string, purpose: Purpose
   node.loginByProof(user, proof, purpose, '10.0.0.1')
 
 describe('a proof of a node', () => {
-  it('permits what its user may do, as far as nodes forward it', async () => {
+  test('permits what its user may do, as far as nodes forward it', async () => {
     const { a, b } = await nodes()
     const alice = await login(b, 'alice', a.proofFor('alice', 'b', respPurpose))
     assert.deepEqual(
@@ -67,7 +67,7 @@ describe('a proof of a node', () => {
     assert.equal(admin.unrestricted, false)
   })
 
-  it('is taken once', async () => {
+  test('is taken once', async () => {
     const { a, b } = await nodes()
     const [connection, request] = [a.proofFor('admin', 'b', respPurpose), a.proofFor('admin', 'b', drawing)]
     assert.equal((await login(b, 'admin', connection)).user, 'admin')
@@ -76,7 +76,7 @@ describe('a proof of a node', () => {
     await assert.rejects(take(b, 'admin', request, drawing), refused)
   })
 
-  it('is for one user, one door and one request', async () => {
+  test('is for one user, one door and one request', async () => {
     const { a, b, open } = await nodes()
     const connection = a.proofFor('alice', 'b', respPurpose)
     const request = a.proofFor('alice', 'b', drawing)
@@ -100,7 +100,7 @@ describe('a proof of a node', () => {
     assert.equal((await take(b, 'alice', request, drawing)).user, 'alice')
   })
 
-  it('is no password: not as Basic credentials, and not for PostgreSQL', async () => {
+  test('is no password: not as Basic credentials, and not for PostgreSQL', async () => {
     const { a, b } = await nodes()
     for (const door of ['http', 'postgres'])
       for (const purpose of [respPurpose, drawing]) {
@@ -109,14 +109,14 @@ describe('a proof of a node', () => {
       }
   })
 
-  it('makes the sender look up the leader again if it is for another node', async () => {
+  test('makes the sender look up the leader again if it is for another node', async () => {
     const { a, b } = await nodes()
     await assert.rejects(login(b, 'alice', a.proofFor('alice', 'b-before', respPurpose)), {
       code: 'CLUSTERDOWN',
     })
   })
 
-  it('is void once its user has changed or was removed, except for the moment that a change takes to spread', async () => {
+  test('is void once its user has changed or was removed, except for the moment that a change takes to spread', async () => {
     for (const change of [['resetpass', '>another'], ['-@issue'], undefined]) {
       const { a, b, clock, set } = await nodes()
       const late = () => login(b, 'alice', before.pop() ?? '')
@@ -135,7 +135,7 @@ describe('a proof of a node', () => {
     }
   })
 
-  it('has a user that the receiver does not know yet looked up', async () => {
+  test('has a user that the receiver does not know yet looked up', async () => {
     const { store, open, a, set } = await nodes()
     const engine = new MemoryEngine(store)
     Object.assign(engine, { watch: async () => ({ close() {} }) })
@@ -148,13 +148,13 @@ describe('a proof of a node', () => {
     assert.deepEqual([carol.user, alice.reaches('other')], ['carol', true])
   })
 
-  it('permits nothing to a user that is off', async () => {
+  test('permits nothing to a user that is off', async () => {
     const { a, b, set } = await nodes()
     await set('alice', 'off')
     await assert.rejects(login(b, 'alice', a.proofFor('alice', 'b', respPurpose)), refused)
   })
 
-  it('follows its user on connections that are open: to fewer permissions, and to the end', async () => {
+  test('follows its user on connections that are open: to fewer permissions, and to the end', async () => {
     const { a, b, set } = await nodes()
     const access = await login(b, 'alice', a.proofFor('alice', 'b', respPurpose))
     await set('alice', 'resetkeys', '~other')
@@ -167,7 +167,7 @@ describe('a proof of a node', () => {
     assert.equal(b.present(access), undefined)
   })
 
-  it('of nodes that start at once is made from one secret', async () => {
+  test('of nodes that start at once is made from one secret', async () => {
     const store = new MemoryStore()
     const proofs = await Promise.all(
       ['a', 'b', 'c'].map((id) => NodeProof.open(new MemoryEngine(store), () => id)),
@@ -178,7 +178,7 @@ describe('a proof of a node', () => {
 })
 
 describe('the numbers of a sender', () => {
-  it('are taken once, in any order, within the newest 65,536', () => {
+  test('are taken once, in any order, within the newest 65,536', () => {
     const used = new UsedNumbers()
     for (const number of [3, 1, 70_000, 2, 69_999, 4465]) {
       assert.equal(used.take('a', number), number !== 2, String(number))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { scryptSync } from 'node:crypto'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { HashQueue } from '../../../src/auth/hash-queue.ts'
 import { digestOf, Passwords, passwordBytesMax } from '../../../src/auth/passwords.ts'
@@ -30,7 +30,7 @@ function check(
 }
 
 describe('a stored password', () => {
-  it('is a PHC string of scrypt over the SHA-256 in hexadecimal, at the stated cost', async () => {
+  test('is a PHC string of scrypt over the SHA-256 in hexadecimal, at the stated cost', async () => {
     const text = await new Passwords().hashPassword('sécret')
     assert.match(text, /^\$scrypt\$ln=15,r=8,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
     const [, , , salt, hash] = text.split('$')
@@ -44,7 +44,7 @@ describe('a stored password', () => {
     assert.equal(digestOf('sécret'), digestOf(Buffer.from('sécret')))
   })
 
-  it('fits itself alone, whatever bytes it has', async () => {
+  test('fits itself alone, whatever bytes it has', async () => {
     const passwords = new Passwords(cheap)
     const bytes = fc.uint8Array({ minLength: 1, maxLength: passwordBytesMax })
     await fc.assert(
@@ -57,7 +57,7 @@ describe('a stored password', () => {
     )
   })
 
-  it('may be given by its SHA-256, in either case', async () => {
+  test('may be given by its SHA-256, in either case', async () => {
     const passwords = new Passwords(cheap)
     const hash = await passwords.hashDigest(digestOf('secret').toUpperCase())
     assert.equal(await passwords.find([hash], digestOf('secret')), hash)
@@ -66,7 +66,7 @@ describe('a stored password', () => {
     }
   })
 
-  it('has 1 to 512 bytes', async () => {
+  test('has 1 to 512 bytes', async () => {
     const passwords = new Passwords(cheap)
     for (const wrong of ['', 'x'.repeat(513), 'é'.repeat(257)]) {
       await assert.rejects(passwords.hashPassword(wrong), { code: 'ERR' })
@@ -77,7 +77,7 @@ describe('a stored password', () => {
     }
   })
 
-  it('takes the salt of those beside it, and a new one otherwise', async () => {
+  test('takes the salt of those beside it, and a new one otherwise', async () => {
     const passwords = new Passwords(cheap)
     const one = await passwords.hashPassword('one')
     const salt = (text: string) => text.split('$')[3]
@@ -86,7 +86,7 @@ describe('a stored password', () => {
     assert.equal(await passwords.hashPassword('one', ['broken', one]), one)
   })
 
-  it('is found among several, also if a foreign writer gave them salts of their own', async () => {
+  test('is found among several, also if a foreign writer gave them salts of their own', async () => {
     const passwords = new Passwords(cheap)
     const hashes = [await passwords.hashPassword('one')]
     hashes.push(await passwords.hashPassword('two', hashes), await passwords.hashPassword('three'))
@@ -98,7 +98,7 @@ describe('a stored password', () => {
 })
 
 describe('a PHC string', () => {
-  it('is read as it was written', () => {
+  test('is read as it was written', () => {
     const bytes = (minLength: number, maxLength: number) => fc.uint8Array({ minLength, maxLength })
     const numbers = {
       ln: fc.integer({ min: 1, max: 10 }),
@@ -141,7 +141,7 @@ describe('a PHC string', () => {
     `$scrypt$ln=15,r=8,p=1$${'A'.repeat(100_000)}$${hash}`,
   ]
 
-  it('that is malformed or too dear fits nothing, and costs no derivation of its own', async () => {
+  test('that is malformed or too dear fits nothing, and costs no derivation of its own', async () => {
     const passwords = new Passwords(cheap)
     for (const text of malformed) {
       assert.equal(readPhc(text), undefined, text)
@@ -151,7 +151,7 @@ describe('a PHC string', () => {
     assert.equal(await passwords.find([...malformed, good], digestOf('secret')), good)
   })
 
-  it("may have any of OWASP's costs", () => {
+  test("may have any of OWASP's costs", () => {
     for (const cost of ['ln=17,r=8,p=1', 'ln=16,r=8,p=2', 'ln=15,r=8,p=3', 'ln=14,r=8,p=5']) {
       assert.notEqual(readPhc(`$scrypt$${cost}$${salt}$${hash}`), undefined, cost)
     }
@@ -159,7 +159,7 @@ describe('a PHC string', () => {
 })
 
 describe('the queue before scrypt', () => {
-  it('runs two derivations at once', async () => {
+  test('runs two derivations at once', async () => {
     const passwords = new Passwords(cheap)
     const seen: number[] = []
     const begin = () => {
@@ -174,7 +174,7 @@ describe('the queue before scrypt', () => {
     assert.deepEqual(passwords.load, { running: 0, waiting: 0 })
   })
 
-  it('refuses with BUSY beyond 128 that wait', async () => {
+  test('refuses with BUSY beyond 128 that wait', async () => {
     const passwords = new Passwords(cheap)
     const checks = Array.from({ length: 200 }, () => check(passwords, 'a', []))
     assert.deepEqual(passwords.load, { running: 2, waiting: 128 })
@@ -183,7 +183,7 @@ describe('the queue before scrypt', () => {
     assert.equal(await check(passwords, 'a', []), 'checked')
   })
 
-  it('lets addresses take turns, and favoured ones go first', async () => {
+  test('lets addresses take turns, and favoured ones go first', async () => {
     const passwords = new Passwords(cheap)
     const entered: string[] = []
     const checks = ['a', 'a', 'a', 'a', 'a', 'b', 'b', 'c'].map((address) =>
@@ -194,7 +194,7 @@ describe('the queue before scrypt', () => {
     assert.deepEqual(entered, ['a', 'a', 'known', 'a', 'b', 'c', 'a', 'b', 'a'])
   })
 
-  it('makes room for another address, and for favoured ones, when one address has filled it', async () => {
+  test('makes room for another address, and for favoured ones, when one address has filled it', async () => {
     const passwords = new Passwords(cheap)
     const attack = Array.from({ length: 130 }, () => check(passwords, 'attacker', []))
     const others = [check(passwords, 'b', []), check(passwords, 'c', []), check(passwords, 'd', [], true)]
@@ -202,14 +202,14 @@ describe('the queue before scrypt', () => {
     assert.equal((await Promise.all(attack)).filter((outcome) => outcome === 'BUSY').length, 3)
   })
 
-  it('makes room for a favoured address when as many others wait as may', async () => {
+  test('makes room for a favoured address when as many others wait as may', async () => {
     const passwords = new Passwords(cheap)
     const attack = Array.from({ length: 130 }, (_, n) => check(passwords, `attacker ${n}`, []))
     assert.equal(await check(passwords, 'known', [], true), 'checked')
     assert.equal((await Promise.all(attack)).filter((outcome) => outcome === 'BUSY').length, 1)
   })
 
-  it('makes room for another network when the addresses of one have filled it', async () => {
+  test('makes room for another network when the addresses of one have filled it', async () => {
     for (const [attacker, other] of [
       [(n: number) => `2001:db8:7:${n.toString(16)}::1`, '2001:db8:8:1::1'],
       [(n: number) => `10.9.${n >> 4}.${n & 15}`, '10.8.0.1'],
@@ -225,7 +225,7 @@ describe('the queue before scrypt', () => {
     }
   })
 
-  it('gives addresses of as many networks as wait the same chance, the newest too', async () => {
+  test('gives addresses of as many networks as wait the same chance, the newest too', async () => {
     let seed = 1
     const random = () => {
       seed = (seed * 16_807) % 2_147_483_647
@@ -249,7 +249,7 @@ describe('the queue before scrypt', () => {
     assert.ok(late! > 40, `${late} of the later half were served`)
   })
 
-  it('refuses what waits and what comes once it is stopped', async () => {
+  test('refuses what waits and what comes once it is stopped', async () => {
     const passwords = new Passwords(cheap)
     const checks = Array.from({ length: 100 }, (_, n) => check(passwords, `${n}`, [], n % 2 === 0))
     passwords.stop()
@@ -265,7 +265,7 @@ describe('the queue before scrypt', () => {
     )
   })
 
-  it('goes on after a check that was withdrawn or failed', async () => {
+  test('goes on after a check that was withdrawn or failed', async () => {
     const passwords = new Passwords(cheap)
     const asker = { address: 'a', isFavoured: false }
     const failing = () => {

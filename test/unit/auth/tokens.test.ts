@@ -1,6 +1,6 @@
 /** Tokens: what they permit, when they end, and what a store that went back brings of them. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { Access } from '../../../src/auth/access.ts'
 import type { AccessControl } from '../../../src/auth/access-control.ts'
@@ -37,7 +37,7 @@ async function create(access: AccessControl, rules: string[] = [], lifetimeMs: n
 const refused = /the token is unknown, expired or revoked/
 
 describe('A token', () => {
-  it('permits what its user may do, over HTTP and as the password of its user', async () => {
+  test('permits what its user may do, over HTTP and as the password of its user', async () => {
     const access = await withAlice()
     const { token, text } = await create(access)
     const caller = access.loginWithToken(text, '10.0.0.1')
@@ -48,7 +48,7 @@ describe('A token', () => {
     await assert.rejects(access.login('admin', text, '10.0.0.1'), /invalid username-password pair/)
   })
 
-  it('has few patterns, and short ones: each name is compared with all of them', async () => {
+  test('has few patterns, and short ones: each name is compared with all of them', async () => {
     const access = await withAlice()
     const many = Array.from({ length: 33 }, (_, index) => `~order${index}`)
     await create(access, many.slice(1))
@@ -61,7 +61,7 @@ describe('A token', () => {
     )
   })
 
-  it('keeps the patterns of a record of an earlier version', async () => {
+  test('keeps the patterns of a record of an earlier version', async () => {
     const store = new MemoryStore()
     const { token, text } = await create(await withAlice(store), ['~order*'])
     const record = store.records.get(`tokens/${token.id}`)!
@@ -72,7 +72,7 @@ describe('A token', () => {
     assert.equal(caller.reaches('order:1'), true)
   })
 
-  it('is narrowed by its rules', async () => {
+  test('is narrowed by its rules', async () => {
     const access = await withAlice()
     const { text } = await create(access, ['~*:1', '+incr'])
     const caller = access.loginWithToken(text, '10.0.0.1')
@@ -88,7 +88,7 @@ describe('A token', () => {
     for (const rules of withoutRules) await assert.rejects(create(access, rules))
   })
 
-  it('never permits more than its user', () => {
+  test('never permits more than its user', () => {
     const rule = fc.oneof(
       fc
         .constantFrom('+', '-')
@@ -123,7 +123,7 @@ describe('A token', () => {
     )
   })
 
-  it('is refused with a wrong secret, an unknown id, or another form', async () => {
+  test('is refused with a wrong secret, an unknown id, or another form', async () => {
     const access = await withAlice()
     const { token, text } = await create(access)
     const wrong = text.replace(/.$/, (last) => (last === 'A' ? 'E' : 'A'))
@@ -133,7 +133,7 @@ describe('A token', () => {
     }
   })
 
-  it('stores no secret, only its hash', async () => {
+  test('stores no secret, only its hash', async () => {
     const store = new MemoryStore()
     const access = await withAlice(store)
     const { token, text } = await create(access)
@@ -142,7 +142,7 @@ describe('A token', () => {
     assert.match(JSON.parse(value).hash, /^[0-9a-f]{64}$/)
   })
 
-  it('follows its user: less, off, and removed for good', async () => {
+  test('follows its user: less, off, and removed for good', async () => {
     const access = await withAlice()
     const { text } = await create(access)
     const before = access.loginWithToken(text, '10.0.0.1')
@@ -161,7 +161,7 @@ describe('A token', () => {
     assert.equal(access.present(before), undefined)
   })
 
-  it('ends with its expiry, and reports that to the connections that it has opened', async () => {
+  test('ends with its expiry, and reports that to the connections that it has opened', async () => {
     const clock = new FakeClock()
     const access = await withAlice(undefined, clock)
     const { text } = await create(access)
@@ -178,7 +178,7 @@ describe('A token', () => {
     assert.equal(access.loginWithToken(forever.text, '10.0.0.1').user, 'alice')
   })
 
-  it('is the same on another node, and revoked there', async () => {
+  test('is the same on another node, and revoked there', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     const [one, other] = [await withAlice(store, clock), await withAlice(store, clock)]
@@ -197,7 +197,7 @@ describe('A token', () => {
     assert.throws(() => later.loginWithToken(text, '10.0.0.1'), refused)
   })
 
-  it('that was revoked does not come back with a store that went back', async () => {
+  test('that was revoked does not come back with a store that went back', async () => {
     const store = new MemoryStore()
     const events: string[] = []
     const access = await withAlice(store, undefined, events)
@@ -215,7 +215,7 @@ describe('A token', () => {
     assert.ok(events.at(-1)?.endsWith(`as this node knew them: ${token.id} (revoked), ${newer.token.id}`))
   })
 
-  it('that was revoked does not come back when another node writes it first as it was', async () => {
+  test('that was revoked does not come back when another node writes it first as it was', async () => {
     const store = new MemoryStore()
     const access = await withAlice(store)
     const { token, text } = await create(access)
@@ -232,7 +232,7 @@ describe('A token', () => {
     assert.throws(() => later.loginWithToken(text, '10.0.0.1'), refused)
   })
 
-  it('leaves no record a day after its expiry', async () => {
+  test('leaves no record a day after its expiry', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     const access = await withAlice(store, clock)
@@ -245,7 +245,7 @@ describe('A token', () => {
     assert.equal([...store.records.keys()].filter((key) => key.startsWith('tokens/')).length, 1)
   })
 
-  it('leaves no record where a store that went back has an earlier version of it', async () => {
+  test('leaves no record where a store that went back has an earlier version of it', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     const access = await withAlice(store, clock)
@@ -261,7 +261,7 @@ describe('A token', () => {
     assert.equal(store.records.has(key), false)
   })
 
-  it('is limited in number for each user; of revoked ones the latest are on record', async () => {
+  test('is limited in number for each user; of revoked ones the latest are on record', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     const access = await withAlice(store, clock)
@@ -281,7 +281,7 @@ describe('A token', () => {
     )
   })
 
-  it('of a removed user leaves no record, whether or not the user is created again', async () => {
+  test('of a removed user leaves no record, whether or not the user is created again', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     const [access, other] = [await withAlice(store, clock), await withAlice(store, clock)]
@@ -301,7 +301,7 @@ describe('A token', () => {
     }
   })
 
-  it('that this node knows before its user is not taken for one of a removed user', async () => {
+  test('that this node knows before its user is not taken for one of a removed user', async () => {
     const store = new MemoryStore()
     const access = await withAlice(store)
     const { token } = await create(access)
@@ -312,7 +312,7 @@ describe('A token', () => {
     assert.equal(store.records.has('tokens/0123456789abcdef'), true)
   })
 
-  it('of a few users leaves room for those of others', async () => {
+  test('of a few users leaves room for those of others', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     const users = { hasEnded: () => false }
@@ -335,7 +335,7 @@ describe('A token', () => {
     assert.ok(fill('late') > 100)
   })
 
-  it('is found by its user, whatever came and went', async () => {
+  test('is found by its user, whatever came and went', async () => {
     const clock = new FakeClock()
     const { token } = await create(await withAlice(new MemoryStore(), clock))
     const names = ['alice', 'bob', 'carol']
@@ -356,7 +356,7 @@ describe('A token', () => {
     )
   })
 
-  it('is not made for a user that is not stored or needs no password', async () => {
+  test('is not made for a user that is not stored or needs no password', async () => {
     const access = await openAccess()
     const request = { label: '', lifetimeMs: lifeMs, by: 'default' }
     await assert.rejects(access.tokens.create({ ...request, user: 'default' }), /no user 'default'/)

@@ -1,6 +1,6 @@
 /** Users: what rules make of them, and which changes are refused. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import type { AccessControl } from '../../../src/auth/access-control.ts'
 import { openDefault, readRules, rulesOf, writeStored } from '../../../src/auth/user.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
@@ -18,7 +18,7 @@ const yearUs = 366 * 86_400_000_000
 const settled = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 
 describe('Users', () => {
-  it('are none at first: a connection may do everything as default', async () => {
+  test('are none at first: a connection may do everything as default', async () => {
     const access = await openAccess()
     assert.equal(access.users.areStored, false)
     assert.equal(access.initial.unrestricted, true)
@@ -28,7 +28,7 @@ describe('Users', () => {
     )
   })
 
-  it('end the open default with the first of them', async () => {
+  test('end the open default with the first of them', async () => {
     const access = await openAccess()
     await set(access, 'admin', ...admin)
     assert.equal(access.initial.user, '')
@@ -39,7 +39,7 @@ describe('Users', () => {
     assert.equal(access.initial.reaches('order'), false)
   })
 
-  it('log in with their passwords, and with no others', async () => {
+  test('log in with their passwords, and with no others', async () => {
     const access = await openAccess()
     await set(access, 'admin', ...admin)
     assert.equal((await access.login('admin', 'secret', '127.0.0.1')).user, 'admin')
@@ -50,7 +50,7 @@ describe('Users', () => {
     await assert.rejects(access.login('alice', 'pw', '127.0.0.1'), refused)
   })
 
-  it('cannot be changed so that none of them could change users', async () => {
+  test('cannot be changed so that none of them could change users', async () => {
     const access = await openAccess()
     const locked = /no user could change users/
     await assert.rejects(set(access, 'alice', 'on', '>pw', '~*', '+@issue'), locked)
@@ -65,7 +65,7 @@ describe('Users', () => {
     assert.equal(await access.users.remove('admin'), false)
   })
 
-  it('keep an administrator when two nodes remove the last two at once', async () => {
+  test('keep an administrator when two nodes remove the last two at once', async () => {
     const store = new MemoryStore()
     const nodes = [
       await openAccess(new MemoryEngine(store)),
@@ -87,7 +87,7 @@ describe('Users', () => {
     }
   })
 
-  it('open nothing to default when all of them are removed', async () => {
+  test('open nothing to default when all of them are removed', async () => {
     const store = new MemoryStore()
     const before = await openAccess(new MemoryEngine(store))
     await set(before, 'admin', ...admin)
@@ -101,7 +101,7 @@ describe('Users', () => {
     assert.equal((await access.login('admin', 'secret', '127.0.0.1')).user, 'admin')
   })
 
-  it('are the same on another node of the store, and end there', async () => {
+  test('are the same on another node of the store, and end there', async () => {
     const store = new MemoryStore()
     const [one, other] = [
       await openAccess(new MemoryEngine(store)),
@@ -122,7 +122,7 @@ describe('Users', () => {
     assert.equal(third.users.get('alice'), undefined)
   })
 
-  it('that were removed do not come back with a store that went back', async () => {
+  test('that were removed do not come back with a store that went back', async () => {
     const store = new MemoryStore()
     const events: string[] = []
     const access = await openAccess(new MemoryEngine(store), { events })
@@ -141,7 +141,7 @@ describe('Users', () => {
     assert.match(events.join(), /written again as this node knew them: alice \(removed\), bob/)
   })
 
-  it('that were removed do not come back when another node writes an older record first', async () => {
+  test('that were removed do not come back when another node writes an older record first', async () => {
     const store = new MemoryStore()
     const engine = new MemoryEngine(store)
     const access = await openAccess(engine)
@@ -161,7 +161,7 @@ describe('Users', () => {
     assert.equal(later.users.access('alice'), undefined)
   })
 
-  it('that were removed free their places, and their records go after a year', async () => {
+  test('that were removed free their places, and their records go after a year', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     const [one, other] = [
@@ -187,7 +187,7 @@ describe('Users', () => {
     assert.equal(store.records.size, 1 + 13)
   })
 
-  it('that were removed do not count, and the latest ten thousand are on record', async () => {
+  test('that were removed do not count, and the latest ten thousand are on record', async () => {
     const store = new MemoryStore()
     const removed = {
       passwords: [],
@@ -214,7 +214,7 @@ describe('Users', () => {
     assert.deepEqual([store.records.has('users/u1'), store.records.size], [false, 10_001])
   })
 
-  it('that were removed are forgotten with a record that had to go, and with no other that is gone', async () => {
+  test('that were removed are forgotten with a record that had to go, and with no other that is gone', async () => {
     const store = new MemoryStore()
     const { user, ...rest } = { user: openDefault, revision: 0, since: 0, change: '', removedMs: Date.now() }
     for (let revision = 1; revision <= 10_001; revision++) {
@@ -232,7 +232,7 @@ describe('Users', () => {
     assert.deepEqual(await Promise.all(known), [10_001, 0, 2])
   })
 
-  it('have patterns of 8192 bytes together', async () => {
+  test('have patterns of 8192 bytes together', async () => {
     const access = await openAccess(new MemoryEngine(new MemoryStore()))
     await set(access, 'admin', ...admin)
     const patterns = Array.from(
@@ -247,7 +247,7 @@ describe('Users', () => {
     await set(access, 'alice', 'resetkeys', patterns[0]!)
   })
 
-  it('are at most ten thousand', async () => {
+  test('are at most ten thousand', async () => {
     const store = new MemoryStore()
     const user = { passwords: [], patterns: [], commands: [], nopass: true, enabled: true }
     for (let n = 1; n <= 10_000; n++) {
@@ -260,7 +260,7 @@ describe('Users', () => {
     await set(access, 'alice', 'on')
   })
 
-  it('leave the record with the highest revision, however old it is', async () => {
+  test('leave the record with the highest revision, however old it is', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     const access = await openAccess(new MemoryEngine(store), { clock })
@@ -276,7 +276,7 @@ describe('Users', () => {
     assert.ok(later.users.createdAt('alice')! > since + 1)
   })
 
-  it('stay as this node knows them where a store that went back has another change of the same revision', async () => {
+  test('stay as this node knows them where a store that went back has another change of the same revision', async () => {
     const store = new MemoryStore()
     const events: string[] = []
     const access = await openAccess(new MemoryEngine(store), { events })
@@ -302,7 +302,7 @@ describe('Users', () => {
     assert.equal(later.users.access('alice'), undefined)
   })
 
-  it('have rules of Redis', async () => {
+  test('have rules of Redis', async () => {
     const access = await openAccess()
     await set(access, 'admin', ...admin)
     assert.equal(
@@ -319,7 +319,7 @@ describe('Users', () => {
     assert.doesNotMatch(await set(access, 'a', `!${hash}`), /#/)
   })
 
-  it('refuse wrong rules in Redis’s words, and change nothing', async () => {
+  test('refuse wrong rules in Redis’s words, and change nothing', async () => {
     const access = await openAccess()
     await set(access, 'admin', ...admin)
     const cases: [string, RegExp][] = [
@@ -348,7 +348,7 @@ describe('Users', () => {
   })
 
   for (const name of ['ad\u200bmin', 'admin\u202e', 'jose\u0301']) {
-    it(`get no new name ${JSON.stringify(name)}, which looks like another, and keep one that exists`, async () => {
+    test(`get no new name ${JSON.stringify(name)}, which looks like another, and keep one that exists`, async () => {
       const store = new MemoryStore()
       const before = await openAccess(new MemoryEngine(store))
       await set(before, 'admin', ...admin)
@@ -364,7 +364,7 @@ describe('Users', () => {
     })
   }
 
-  it('log in while the engine is away, for the stated time, and cannot be changed then', async () => {
+  test('log in while the engine is away, for the stated time, and cannot be changed then', async () => {
     const engine = new MemoryEngine(new MemoryStore())
     const clock = new FakeClock()
     const access = await openAccess(engine, { clock })
@@ -387,7 +387,7 @@ describe('Users', () => {
     assert.equal((await access.login('admin', 'secret', '127.0.0.1')).user, 'admin')
   })
 
-  it('are changed once when the reply to the write is lost', async () => {
+  test('are changed once when the reply to the write is lost', async () => {
     const engine = new MemoryEngine(new MemoryStore())
     const access = await openAccess(engine)
     await set(access, 'admin', ...admin)
@@ -404,7 +404,7 @@ describe('Users', () => {
     assert.equal(access.users.get('alice')?.enabled, true)
   })
 
-  it('whose records cannot be read are off, and open nothing to default', async () => {
+  test('whose records cannot be read are off, and open nothing to default', async () => {
     const store = new MemoryStore()
     store.records.set('users/admin', { key: 'users/admin', value: '{"of":"a later version"}', version: 1n })
     const access = await openAccess(new MemoryEngine(store))

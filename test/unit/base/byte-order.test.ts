@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { compareBytes } from '../../../src/base/byte-order.ts'
 
 describe('the order of names', () => {
-  it('is the order of their UTF-8 bytes', () => {
+  test('is the order of their UTF-8 bytes', () => {
     const text = fc.string({ unit: 'binary' })
     fc.assert(
       fc.property(text, text, (a, b) => {

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { sleep, systemClock, systemRandom } from '../../../src/base/clock.ts'
 import { FakeClock } from '../fake-clock.ts'
 
 describe('the machine’s clock', () => {
-  it('reads wall time and monotonic time in microseconds', () => {
+  test('reads wall time and monotonic time in microseconds', () => {
     const before = Date.now()
     assert.ok(systemClock.wallUs() >= before * 1000 && systemClock.wallUs() <= (Date.now() + 1) * 1000)
     const mono = performance.now() * 1000
     assert.ok(systemClock.monoUs() >= mono && systemClock.monoUs() < mono + 10_000_000)
   })
 
-  it('fires a timer once, unless it is cancelled', async () => {
+  test('fires a timer once, unless it is cancelled', async () => {
     const fired: string[] = []
     systemClock.timer(0, () => fired.push('cancelled')).cancel()
     systemClock.timer(1, () => fired.push('kept'))
@@ -20,7 +20,7 @@ describe('the machine’s clock', () => {
     assert.deepEqual(fired, ['kept'])
   })
 
-  it('fires a timer of a month later, not at once', async () => {
+  test('fires a timer of a month later, not at once', async () => {
     let fired = false
     const timer = systemClock.timer(31 * 86_400_000, () => {
       fired = true
@@ -30,7 +30,7 @@ describe('the machine’s clock', () => {
     assert.equal(fired, false)
   })
 
-  it('sleeps on the given clock', async () => {
+  test('sleeps on the given clock', async () => {
     const clock = new FakeClock()
     let awake = false
     const sleeping = sleep(clock, 1000).then(() => {
@@ -43,7 +43,7 @@ describe('the machine’s clock', () => {
     assert.equal(awake, true)
   })
 
-  it('has random numbers from 0 up to 1', () => {
+  test('has random numbers from 0 up to 1', () => {
     const number = systemRandom()
     assert.ok(number >= 0 && number < 1)
   })

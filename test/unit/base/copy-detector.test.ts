@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { CopyDetector, type CopyDetectorOptions, copyMarginMs } from '../../../src/base/copy-detector.ts'
 import { FakeClock } from '../fake-clock.ts'
@@ -21,7 +21,7 @@ function elapse(clock: FakeClock, us: number): void {
 }
 
 describe('a copy detector', () => {
-  it('notices nothing while both clocks advance together', () => {
+  test('notices nothing while both clocks advance together', () => {
     const { clock, reasons, detector } = watched()
     for (const us of [0, 1, second, 3600 * second]) {
       elapse(clock, us)
@@ -31,7 +31,7 @@ describe('a copy detector', () => {
     assert.equal(detector.count, 0)
   })
 
-  it('notices wall time that ran ahead by more than the margin since the last look, once', () => {
+  test('notices wall time that ran ahead by more than the margin since the last look, once', () => {
     const { clock, reasons, detector } = watched()
     clock.wall += marginUs
     assert.equal(detector.check(), false)
@@ -42,7 +42,7 @@ describe('a copy detector', () => {
     assert.equal(detector.count, 1)
   })
 
-  it('has dropped everything before the check returns', () => {
+  test('has dropped everything before the check returns', () => {
     let buffered = 1000
     const { clock, detector } = watched({ onCopy: () => (buffered = 0) })
     clock.wall += 60 * second
@@ -50,7 +50,7 @@ describe('a copy detector', () => {
     assert.equal(buffered, 0)
   })
 
-  it('ignores a wall clock that is set back, and notices one that comes back from there by more than the margin', () => {
+  test('ignores a wall clock that is set back, and notices one that comes back from there by more than the margin', () => {
     const { clock, detector } = watched()
     clock.wall -= 3600 * second
     assert.equal(detector.check(), false)
@@ -58,7 +58,7 @@ describe('a copy detector', () => {
     assert.equal(detector.check(), true)
   })
 
-  it('notices a process that runs on where the monotonic clock is younger', () => {
+  test('notices a process that runs on where the monotonic clock is younger', () => {
     const { clock, detector } = watched()
     elapse(clock, 5000 * second)
     detector.check()
@@ -66,7 +66,7 @@ describe('a copy detector', () => {
     assert.equal(detector.check(), true)
   })
 
-  it('notices a changed mark, with its name, also while both clocks stand still', () => {
+  test('notices a changed mark, with its name, also while both clocks stand still', () => {
     let pid = 100
     let generation: bigint | undefined = 7n
     const { reasons, detector } = watched({
@@ -90,7 +90,7 @@ describe('a copy detector', () => {
     ])
   })
 
-  it('looks by itself every second, so that slewing while a process is idle adds up to nothing', async () => {
+  test('looks by itself every second, so that slewing while a process is idle adds up to nothing', async () => {
     const { clock, reasons, detector } = watched()
     const timer = detector.watch()
     for (let passed = 0; passed < 100; passed++) {
@@ -102,7 +102,7 @@ describe('a copy detector', () => {
     timer.cancel()
   })
 
-  it('notices every resumed snapshot whose wall clock has come right, and no step within the margin', () => {
+  test('notices every resumed snapshot whose wall clock has come right, and no step within the margin', () => {
     const step = fc.record({
       elapsedUs: fc.integer({ min: 0, max: 3600 * second }),
       steppedUs: fc.integer({ min: -3600 * second, max: 3600 * second }),

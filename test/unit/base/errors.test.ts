@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import { AssertionError, assert as invariant, unreachable } from '../../../src/base/assert.ts'
 import { errorRegistry } from '../../../src/base/error-texts.ts'
 import { describe as described, FahaoError, hasCode } from '../../../src/base/errors.ts'
 
 describe('errors', () => {
-  it('carry their code, status and retryability', () => {
+  test('carry their code, status and retryability', () => {
     const cause = new Error('why')
     const error = new FahaoError('DRY', 'nothing is buffered; retry', { cause })
     assert.equal(error.code, 'DRY')
@@ -17,13 +17,13 @@ describe('errors', () => {
     assert.equal(new FahaoError('EXHAUSTED', 'full').retryable, false)
   })
 
-  it('are distinguished by their code', () => {
+  test('are distinguished by their code', () => {
     assert.equal(hasCode(new FahaoError('DRY', 'x'), 'DRY'), true)
     assert.equal(hasCode(new FahaoError('DRY', 'x'), 'STALE'), false)
     assert.equal(hasCode(Object.assign(new Error('x'), { code: 'DRY' }), 'DRY'), false)
   })
 
-  it('do not show the message for other readers where they are printed whole', () => {
+  test('do not show the message for other readers where they are printed whole', () => {
     const error = new FahaoError('QUOTA', 'a namespace is full', {
       fuller: { pattern: 'order*', message: "namespace 'secret' is full" },
     })
@@ -35,7 +35,7 @@ describe('errors', () => {
       assert.doesNotMatch(printed, /secret|order|fuller/)
   })
 
-  it('have the message for their reader, and are the same otherwise', () => {
+  test('have the message for their reader, and are the same otherwise', () => {
     const error = new FahaoError('QUOTA', 'a namespace is full', {
       fuller: { pattern: 'order*', message: "namespace 'shop' is full" },
       retryAfterMs: 5,
@@ -46,13 +46,13 @@ describe('errors', () => {
     assert.equal(refused, error)
   })
 
-  it('are described in one line, for any thrown value', () => {
+  test('are described in one line, for any thrown value', () => {
     assert.equal(described(new FahaoError('DRY', 'retry')), 'DRY retry')
     assert.equal(described(new Error('plain')), 'plain')
     assert.equal(described('text'), 'text')
   })
 
-  it('have a code in capitals, a status, a meaning and a remedy', () => {
+  test('have a code in capitals, a status, a meaning and a remedy', () => {
     for (const [code, { status, meaning, remedy }] of Object.entries(errorRegistry)) {
       assert.match(code, /^[A-Z]+$/)
       assert.ok(status >= 400 && status < 600)
@@ -61,7 +61,7 @@ describe('errors', () => {
     }
   })
 
-  it('differ from broken invariants, which only a bug causes', () => {
+  test('differ from broken invariants, which only a bug causes', () => {
     assert.doesNotThrow(() => invariant(true, 'holds'))
     assert.throws(() => invariant(false, 'broken'), AssertionError)
     assert.throws(() => unreachable('x' as never), /unreachable: x/)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { globMatcher, globMatches, matchWork } from '../../../src/base/glob.ts'
 
@@ -41,12 +41,12 @@ const table: [pattern: string, text: string, matches: boolean][] = [
 
 describe('glob patterns', () => {
   for (const [pattern, text, matches] of table) {
-    it(`'${pattern}' ${matches ? 'matches' : 'does not match'} '${text}'`, () => {
+    test(`'${pattern}' ${matches ? 'matches' : 'does not match'} '${text}'`, () => {
       assert.equal(globMatches(pattern, text), matches)
     })
   }
 
-  it('agree with the regular expression of the same meaning', () => {
+  test('agree with the regular expression of the same meaning', () => {
     const pattern = fc.string({ unit: fc.constantFrom('a', 'b', '*', '?'), maxLength: 8 })
     const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 8 })
     fc.assert(
@@ -57,7 +57,7 @@ describe('glob patterns', () => {
     )
   })
 
-  it('agree with it too when they have more items than a word has bits', () => {
+  test('agree with it too when they have more items than a word has bits', () => {
     const piece = fc.constantFrom('?', '[ab]', '[^a]', '[^c]')
     const items = fc.array(piece, { minLength: 14, maxLength: 36 }).map((pieces) => pieces.join(''))
     const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength: 20, maxLength: 99 })
@@ -69,7 +69,7 @@ describe('glob patterns', () => {
     )
   })
 
-  it('match at either end of a word of items, and not beyond', () => {
+  test('match at either end of a word of items, and not beyond', () => {
     for (const count of [31, 32, 33, 63, 64, 65]) {
       const pattern = `?${'[ab]'.repeat(count - 1)}`
       assert.equal(globMatches(pattern, 'a'.repeat(count)), true)
@@ -79,7 +79,7 @@ describe('glob patterns', () => {
     }
   })
 
-  it('take little time, whatever the pattern is', () => {
+  test('take little time, whatever the pattern is', () => {
     const name = 'a'.repeat(256)
     const startedUs = process.cpuUsage().user
     for (const pattern of [
@@ -94,7 +94,7 @@ describe('glob patterns', () => {
     assert.ok(process.cpuUsage().user - startedUs < 10_000_000)
   })
 
-  it('is the same for a matcher of one pattern', () => {
+  test('is the same for a matcher of one pattern', () => {
     for (const [pattern, text, matches] of table) assert.equal(globMatcher(pattern)(text), matches, pattern)
     const piece = fc.string({ unit: fc.constantFrom('a', 'b', '*', '?', '[', ']', '\\', '^', '-') })
     fc.assert(
@@ -102,14 +102,14 @@ describe('glob patterns', () => {
     )
   })
 
-  it('count the work of every range of a class, wherever an escaped bracket stands in it', () => {
+  test('count the work of every range of a class, wherever an escaped bracket stands in it', () => {
     const letters = 'abcdefghijklmnopqrstuvwxyz'
     assert.equal(matchWork(`*[\\]${letters}]`), matchWork(`*[${letters}\\]]`))
     assert.equal(matchWork(`*[a-b${letters}]`), matchWork(`*[${letters}a-b]`))
     assert.ok(matchWork(`*[\\]${letters}${letters}]`) > matchWork(`*[\\]${letters}]`))
   })
 
-  it('count the work of every character of the text, also for a short pattern', () => {
+  test('count the work of every character of the text, also for a short pattern', () => {
     for (const pattern of ['*a', '?', 'a*b', '[a]']) assert.ok(matchWork(pattern) > 256, pattern)
   })
 })

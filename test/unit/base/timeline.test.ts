@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { type ClockStep, Timeline } from '../../../src/base/timeline.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
@@ -21,7 +21,7 @@ function elapse(clock: FakeClock, us: number): void {
 }
 
 describe('a timeline', () => {
-  it('starts at the wall clock and follows it', () => {
+  test('starts at the wall clock and follows it', () => {
     const { clock, timeline } = opened()
     assert.equal(timeline.nowUs(), clock.wall)
     elapse(clock, 1234)
@@ -29,7 +29,7 @@ describe('a timeline', () => {
     assert.equal(timeline.monoUs(), 1234)
   })
 
-  it('advances with the monotonic clock when the wall clock is set back or frozen', () => {
+  test('advances with the monotonic clock when the wall clock is set back or frozen', () => {
     const { clock, timeline, steps } = opened()
     const start = timeline.nowUs()
     clock.wall -= hour
@@ -40,14 +40,14 @@ describe('a timeline', () => {
     assert.deepEqual(steps, [])
   })
 
-  it('follows a wall clock ahead by at most leadMax at once', () => {
+  test('follows a wall clock ahead by at most leadMax at once', () => {
     const { clock, timeline, steps } = opened({ leadMaxUs: hour })
     clock.wall += hour
     assert.equal(timeline.nowUs(), clock.wall)
     assert.deepEqual(steps, [])
   })
 
-  it('holds a larger step until it has persisted', () => {
+  test('holds a larger step until it has persisted', () => {
     const { clock, timeline, steps } = opened()
     const start = timeline.nowUs()
     clock.wall += year
@@ -62,7 +62,7 @@ describe('a timeline', () => {
     ])
   })
 
-  it('ignores a step that reverts by itself, and measures the next one from its start', () => {
+  test('ignores a step that reverts by itself, and measures the next one from its start', () => {
     const { clock, timeline, steps } = opened()
     const start = timeline.nowUs()
     clock.wall += year
@@ -81,7 +81,7 @@ describe('a timeline', () => {
     )
   })
 
-  it('follows a step only as far as it has persisted', () => {
+  test('follows a step only as far as it has persisted', () => {
     const { clock, timeline } = opened()
     const start = timeline.nowUs()
     clock.wall += 2 * hour
@@ -91,7 +91,7 @@ describe('a timeline', () => {
     assert.equal(timeline.nowUs(), start + 2 * hour + 6 * second)
   })
 
-  it('starts at the last recorded write when the wall clock is far past it', () => {
+  test('starts at the last recorded write when the wall clock is far past it', () => {
     const clock = new FakeClock()
     const lastWriteUs = clock.wall - year
     const timeline = new Timeline(clock, { lastWriteUs })
@@ -103,7 +103,7 @@ describe('a timeline', () => {
     assert.equal(new Timeline(clock, { lastWriteUs: clock.wall + year }).nowUs(), clock.wall)
   })
 
-  it('reads the time once per burst of 64, and again in the next callback', async () => {
+  test('reads the time once per burst of 64, and again in the next callback', async () => {
     const { clock, timeline } = opened()
     const start = timeline.burstUs()
     elapse(clock, second)
@@ -118,7 +118,7 @@ describe('a timeline', () => {
     assert.equal(timeline.burstUs(), start + 3 * second)
   })
 
-  it('never decreases, for any changes of the wall clock', () => {
+  test('never decreases, for any changes of the wall clock', () => {
     const step = fc.record({
       mono: fc.double({ min: 0, max: 10 * second, noNaN: true }),
       wall: fc.integer({ min: -2 * year, max: 2 * year }),

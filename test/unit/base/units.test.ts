@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { hasCode } from '../../../src/base/errors.ts'
 import { formatDuration, formatSize, parseDurationMs, parseSizeBytes } from '../../../src/base/units.ts'
@@ -17,7 +17,7 @@ describe('durations and sizes', () => {
     [' 5 s ', 5000],
   ]
   for (const [text, ms] of durations) {
-    it(`reads '${text}' as ${ms} ms`, () => assert.equal(parseDurationMs(text), ms))
+    test(`reads '${text}' as ${ms} ms`, () => assert.equal(parseDurationMs(text), ms))
   }
 
   const sizes: [text: string, bytes: number][] = [
@@ -28,11 +28,11 @@ describe('durations and sizes', () => {
     ['7', 7],
   ]
   for (const [text, bytes] of sizes) {
-    it(`reads '${text}' as ${bytes} bytes`, () => assert.equal(parseSizeBytes(text), bytes))
+    test(`reads '${text}' as ${bytes} bytes`, () => assert.equal(parseSizeBytes(text), bytes))
   }
 
   for (const text of ['', '-1s', '1e3', '3 parsecs', 's', '1.s', '1S', '0x10', '1s2', '1'.repeat(16)]) {
-    it(`refuses '${text}'`, () => {
+    test(`refuses '${text}'`, () => {
       assert.throws(
         () => parseDurationMs(text),
         (error) => hasCode(error, 'ERR'),
@@ -40,12 +40,12 @@ describe('durations and sizes', () => {
     })
   }
 
-  it('reads no size as a duration, and no duration as a size', () => {
+  test('reads no size as a duration, and no duration as a size', () => {
     assert.throws(() => parseDurationMs('1KiB'), /is not a duration/)
     assert.throws(() => parseSizeBytes('1s'), /is not a size/)
   })
 
-  it('writes the largest unit without a fraction', () => {
+  test('writes the largest unit without a fraction', () => {
     assert.equal(formatDuration(600_000), '10m')
     assert.equal(formatDuration(90_000), '90s')
     assert.equal(formatDuration(1500), '1500ms')
@@ -54,7 +54,7 @@ describe('durations and sizes', () => {
     assert.equal(formatSize(1000), '1000B')
   })
 
-  it('reads back what it writes', () => {
+  test('reads back what it writes', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 10 ** 14 }), (value) => {
         assert.equal(parseDurationMs(formatDuration(value)), value)

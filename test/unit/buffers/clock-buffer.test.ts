@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { batchMax, ClockBuffer, type ClockBufferOptions } from '../../../src/buffers/clock-buffer.ts'
@@ -49,7 +49,7 @@ async function pass(clock: FakeClock, us: number): Promise<void> {
 }
 
 describe('a clock buffer', () => {
-  it('issues no id before time is granted, nor after it is dropped', () => {
+  test('issues no id before time is granted, nor after it is dropped', () => {
     const { buffer, unit } = opened()
     assert.deepEqual(take(buffer, 1), [])
     buffer.grant(5, unit(), unit() + 1)
@@ -58,7 +58,7 @@ describe('a clock buffer', () => {
     assert.deepEqual(take(buffer, 1), [])
   })
 
-  it('makes ids of the time, the node and a sequence', () => {
+  test('makes ids of the time, the node and a sequence', () => {
     const { clock, buffer } = opened()
     buffer.grant(5, 0, forever)
     const ids = take(buffer, 2)
@@ -68,7 +68,7 @@ describe('a clock buffer', () => {
     }
   })
 
-  it('says beforehand whether the next ids are at most 2^53−1, to one unit of time', () => {
+  test('says beforehand whether the next ids are at most 2^53−1, to one unit of time', () => {
     const wide = parseLayout('time:41,node:14,sequence:2;epoch=2025-01-01T00:00:00Z')
     /** The first unit of time whose ids are above 2^53−1. */
     const above = 2 ** 37
@@ -92,7 +92,7 @@ describe('a clock buffer', () => {
     )
   })
 
-  it('carries a full sequence into time, up to borrowMax, and waits then', async () => {
+  test('carries a full sequence into time, up to borrowMax, and waits then', async () => {
     const { clock, buffer } = opened()
     buffer.grant(0, 0, forever)
     const burst = take(buffer, 1000)
@@ -104,7 +104,7 @@ describe('a clock buffer', () => {
     assert.equal(take(buffer, 1000).length, 4)
   })
 
-  it('issues only inside of the granted time', async () => {
+  test('issues only inside of the granted time', async () => {
     const { clock, buffer, unit } = opened()
     buffer.grant(0, unit(), unit() + 2)
     assert.equal(take(buffer, 1000).length, 8)
@@ -113,7 +113,7 @@ describe('a clock buffer', () => {
     assert.deepEqual(take(buffer, 1), [])
   })
 
-  it('starts at a grant in the future, and borrows from there', async () => {
+  test('starts at a grant in the future, and borrows from there', async () => {
     const { clock, buffer, unit } = opened()
     const start = unit() + 500
     buffer.grant(0, start, forever)
@@ -126,7 +126,7 @@ describe('a clock buffer', () => {
     assert.equal(take(buffer, 1)[0]! >> BigInt(small.timeShift), BigInt(unit()))
   })
 
-  it('goes on where it was when a grant in the future is extended', async () => {
+  test('goes on where it was when a grant in the future is extended', async () => {
     const { clock, buffer, unit } = opened()
     const start = unit() + 60_000
     buffer.grant(5, start, start + 100)
@@ -136,7 +136,7 @@ describe('a clock buffer', () => {
     assert.equal(take(buffer, 4 * 55).length, 4 * 6)
   })
 
-  it('continues above its newest id under another node', () => {
+  test('continues above its newest id under another node', () => {
     const { buffer, unit } = opened()
     buffer.grant(1, 0, forever)
     const [first] = take(buffer, 1)
@@ -146,7 +146,7 @@ describe('a clock buffer', () => {
     assert.ok(second! > first!)
   })
 
-  it('continues above its newest id under a smaller node, in the next unit of time only where it has to', () => {
+  test('continues above its newest id under a smaller node, in the next unit of time only where it has to', () => {
     const { buffer } = opened()
     const sequenceFirst = opened(parseLayout('time:41,sequence:2,node:10;epoch=2025-01-01T00:00:00Z')).buffer
     const units = [buffer, sequenceFirst].map((each) => {
@@ -166,7 +166,7 @@ describe('a clock buffer', () => {
     assert.deepEqual(units, [2, 1])
   })
 
-  it('never issues with a stale time after an idle moment', async () => {
+  test('never issues with a stale time after an idle moment', async () => {
     const { clock, buffer } = opened()
     buffer.grant(0, 0, forever)
     take(buffer, 1)
@@ -174,7 +174,7 @@ describe('a clock buffer', () => {
     assert.equal(Number(decode(small, take(buffer, 1)[0]!).unixUs), clock.wall)
   })
 
-  it('returns the newest id when time has moved on', async () => {
+  test('returns the newest id when time has moved on', async () => {
     const { clock, buffer } = opened(small, { sequenceStart: 'random' })
     buffer.grant(0, 0, forever)
     assert.equal(buffer.lastIssued(), undefined)
@@ -186,7 +186,7 @@ describe('a clock buffer', () => {
     assert.equal(buffer.lastIssued(), id)
   })
 
-  it('returns the first unit of which no id has been issued', () => {
+  test('returns the first unit of which no id has been issued', () => {
     const { buffer, unit } = opened()
     buffer.grant(0, 0, forever)
     assert.equal(buffer.position, unit())
@@ -199,7 +199,7 @@ describe('a clock buffer', () => {
     assert.equal(buffer.untouched, unit() + 2)
   })
 
-  it('collects all or nothing', () => {
+  test('collects all or nothing', () => {
     const { buffer, unit } = opened()
     buffer.grant(0, unit(), unit() + 3)
     take(buffer, 1)
@@ -228,7 +228,7 @@ describe('a clock buffer', () => {
     fc.record({ wallUs: fc.integer({ min: -3_600_000 * ms, max: 3_600_000 * ms }) }),
   )
   for (const text of layouts) {
-    it(`issues increasing ids of '${text}', in bounds, whatever the clock does`, () => {
+    test(`issues increasing ids of '${text}', in bounds, whatever the clock does`, () => {
       const layout = parseLayout(text)
       const node = layout.nodeBits > 0 ? 2 ** layout.nodeBits - 1 : 0
       fc.assert(
@@ -274,7 +274,7 @@ describe('a batch of a clock buffer', () => {
       5,
     ],
   ] as const) {
-    it(`has ${max} ids at most: ${name}`, () => {
+    test(`has ${max} ids at most: ${name}`, () => {
       const layout = parseLayout(text)
       const { buffer } = opened(layout, { borrowMaxUs: borrowMaxMs * ms })
       assert.equal(batchMax(layout, borrowMaxMs * ms), max)
@@ -283,7 +283,7 @@ describe('a batch of a clock buffer', () => {
     })
   }
 
-  it('is one run where full units of time continue one another', () => {
+  test('is one run where full units of time continue one another', () => {
     const layout = parseLayout('node:10,time:41,sequence:2;epoch=2025-01-01T00:00:00Z')
     const { buffer } = opened(layout)
     buffer.grant(5, 0, forever)
@@ -295,7 +295,7 @@ describe('a batch of a clock buffer', () => {
 })
 
 describe('buffers of one right', () => {
-  it('issue each id once, in order, although one follows another in the middle of a unit of time', () => {
+  test('issue each id once, in order, although one follows another in the middle of a unit of time', () => {
     const { clock, buffer, unit } = opened()
     const used = new UsedTime()
     const timeline = new Timeline(clock)
@@ -321,7 +321,7 @@ describe('buffers of one right', () => {
     for (const each of [buffer, following]) each.assertInvariants()
   })
 
-  it('count a unit of time as used before its first id, and none that they have only reached', () => {
+  test('count a unit of time as used before its first id, and none that they have only reached', () => {
     const { buffer, unit } = opened()
     const used = new UsedTime()
     buffer.grant(5, unit() + 3, forever, used)

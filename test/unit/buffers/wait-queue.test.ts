@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { afterEach, describe, it } from 'node:test'
+import { afterEach, describe, test } from 'node:test'
 import { systemClock } from '../../../src/base/clock.ts'
 import { FahaoError, hasCode } from '../../../src/base/errors.ts'
 import { WaitQueue } from '../../../src/buffers/wait-queue.ts'
@@ -45,7 +45,7 @@ function watched(place: Promise<unknown>): { outcome: string } {
 }
 
 describe('a wait queue', () => {
-  it('serves in the order of arrival and counts the requested ids', async () => {
+  test('serves in the order of arrival and counts the requested ids', async () => {
     const { clock, queue } = opened()
     const places = [1, 2, 3].map((count) => watched(queue.join({ ...one, count })))
     assert.equal(queue.length, 3)
@@ -66,7 +66,7 @@ describe('a wait queue', () => {
     serveOne(queue)
   })
 
-  it('rejects each caller at its own deadline, and reports that one has left', async () => {
+  test('rejects each caller at its own deadline, and reports that one has left', async () => {
     const { clock, left, queue } = opened()
     const first = watched(queue.join(one))
     await clock.pass(400)
@@ -82,7 +82,7 @@ describe('a wait queue', () => {
     assert.equal(clock.timers, 0)
   })
 
-  it('lets callers give up at any place', async () => {
+  test('lets callers give up at any place', async () => {
     const { left, queue } = opened()
     const aborter = new AbortController()
     const first = watched(queue.join(one))
@@ -99,7 +99,7 @@ describe('a wait queue', () => {
     assert.equal(queue.length, 0)
   })
 
-  it('ignores a caller that gives up when it has been served', async () => {
+  test('ignores a caller that gives up when it has been served', async () => {
     const { left, queue } = opened()
     const aborter = new AbortController()
     const place = queue.join(one, aborter.signal)
@@ -110,7 +110,7 @@ describe('a wait queue', () => {
     assert.deepEqual(left, [])
   })
 
-  it('is bounded', async () => {
+  test('is bounded', async () => {
     const { queue } = opened({ lengthMax: 2 })
     watched(queue.join(one))
     watched(queue.join(one))
@@ -120,7 +120,7 @@ describe('a wait queue', () => {
     assert.equal(queue.length, 2)
   })
 
-  it('keeps no entry of callers that have left, however long another waits', () => {
+  test('keeps no entry of callers that have left, however long another waits', () => {
     const { queue } = opened({ lengthMax: 1000 })
     watched(queue.join(one))
     for (let each = 0; each < 1000; each++) {
@@ -133,7 +133,7 @@ describe('a wait queue', () => {
     assert.ok(queue.places < 100, `${queue.places} places are kept`)
   })
 
-  it('keeps the process alive while a caller waits, and no longer', async () => {
+  test('keeps the process alive while a caller waits, and no longer', async () => {
     const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
     const queueOf = (timeoutMs: number) =>
       new WaitQueue({
@@ -159,7 +159,7 @@ describe('a wait queue', () => {
     assert.equal(timers(), before)
   })
 
-  it('measures how long callers were waiting', async () => {
+  test('measures how long callers were waiting', async () => {
     const { clock, queue } = opened({ timeoutMs: 5000 })
     watched(queue.join(one))
     await clock.pass(1500)
@@ -169,7 +169,7 @@ describe('a wait queue', () => {
     assert.equal(queue.drySeconds, 1.5)
   })
 
-  it('serves in order as far as the ids suffice, and passes over no caller', async () => {
+  test('serves in order as far as the ids suffice, and passes over no caller', async () => {
     const { queue } = opened()
     const places = [2, 5, 1].map((count) => watched(queue.join({ ...one, count })))
     let left = 3
@@ -186,7 +186,7 @@ describe('a wait queue', () => {
     assert.deepEqual([queue.length, queue.demand, queue.joined], [2, 6, 3])
   })
 
-  it('rejects a caller alone when the ids are not for it', async () => {
+  test('rejects a caller alone when the ids are not for it', async () => {
     const { queue } = opened()
     const first = watched(queue.join({ ...one, safe: true }))
     const second = watched(queue.join(one))
@@ -195,7 +195,7 @@ describe('a wait queue', () => {
     assert.deepEqual([first.outcome, second.outcome], ['UNSAFE', 'served'])
   })
 
-  it('rejects the callers that it refuses, and later ones wait again', async () => {
+  test('rejects the callers that it refuses, and later ones wait again', async () => {
     const { clock, queue } = opened()
     const places = [1, 5].map((count) => watched(queue.join({ ...one, count })))
     queue.refuse(({ count }) => (count > 1 ? new FahaoError('EXHAUSTED', 'full') : undefined))
@@ -211,7 +211,7 @@ describe('a wait queue', () => {
     assert.equal(later.outcome, 'waits')
   })
 
-  it('keeps no listener at a signal once the caller is served, and takes no caller that has given up', async () => {
+  test('keeps no listener at a signal once the caller is served, and takes no caller that has given up', async () => {
     const { queue } = opened()
     const aborter = new AbortController()
     let listeners = 0

@@ -1,6 +1,6 @@
 /** A store forgets a whole generator, and is advanced: what nodes still have open under the name issues nothing of it. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { hasCode } from '../../../src/base/errors.ts'
 import type { Reservation, StoredRecord } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
@@ -80,7 +80,7 @@ describe('a generator that the store has lost', () => {
     for (const kind of kinds) {
       if (kind === 'snowflake' || (kind === 'timestamp' && Reach !== MemoryEngine)) continue
 
-      it(`begins anew in no reserve after an advance: ${kind} in ${where}`, async () => {
+      test(`begins anew in no reserve after an advance: ${kind} in ${where}`, async () => {
         const { node, generator, forgetAndAdvance } = await start(kind, Reach)
         await forgetAndAdvance()
         const sent = node.engine.count('reserve')
@@ -90,7 +90,7 @@ describe('a generator that the store has lost', () => {
         await node.stop()
       })
 
-      it(`issues no id of a reserve that was under way in an advance: ${kind} in ${where}`, async () => {
+      test(`issues no id of a reserve that was under way in an advance: ${kind} in ${where}`, async () => {
         const { node, generator, forgetAndAdvance } = await start(kind, Reach)
         const held = node.engine.hold('reserve')
         const waiting = assert.rejects(generator.draw(many), gone)
@@ -102,7 +102,7 @@ describe('a generator that the store has lost', () => {
       })
     }
 
-  it('issues no id to a caller that opens it while its record is being read', async () => {
+  test('issues no id to a caller that opens it while its record is being read', async () => {
     const { node, forgetAndAdvance } = await start('segment', SharedEngine)
     const gate = Promise.withResolvers<void>()
     let reads: LateReads | undefined
@@ -118,7 +118,7 @@ describe('a generator that the store has lost', () => {
     await Promise.all([node.stop(), other.stop()])
   })
 
-  it('is created anew, and issues then', async () => {
+  test('is created anew, and issues then', async () => {
     const { node, generator, forgetAndAdvance } = await start('segment', SharedEngine)
     await forgetAndAdvance()
     await assert.rejects(generator.draw(many), gone)
@@ -127,7 +127,7 @@ describe('a generator that the store has lost', () => {
     await node.stop()
   })
 
-  it('is created anew above the incarnation that its counter has from a reserve after the advance', async () => {
+  test('is created anew above the incarnation that its counter has from a reserve after the advance', async () => {
     const { node, forgetAndAdvance } = await start('segment', IdleEngine)
     const altered = await node.catalogue.alter('a', { increment: 2 })
     await altered.draw(1)
@@ -141,7 +141,7 @@ describe('a generator that the store has lost', () => {
 
 describe('a generator that the store has kept', () => {
   for (const kind of ['sequence', 'segment'] as const) {
-    it(`goes on after an advance for callers that wait: ${kind}`, async () => {
+    test(`goes on after an advance for callers that wait: ${kind}`, async () => {
       const { node, generator } = await start(kind, MemoryEngine)
       const held = node.engine.hold('reserve')
       const waiting = generator.draw(many)
@@ -165,7 +165,7 @@ describe('a generator that the store has kept', () => {
       }),
     }
     for (const [order, carryOut] of Object.entries(orders))
-      it(`is ready for ${order} as the first call of an idle node after an advance: ${kind}`, async () => {
+      test(`is ready for ${order} as the first call of an idle node after an advance: ${kind}`, async () => {
         const { node } = await start(kind, IdleEngine)
         await new SharedEngine(node.store).advance(100n)
         await carryOut(node)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import type { GeneratorInput } from '../../../src/catalogue/options.ts'
 import { draw, startNode } from './node.ts'
 
@@ -12,7 +12,7 @@ async function changed(first: GeneratorInput, changes: Partial<GeneratorInput>) 
 }
 
 describe('a generator that becomes another kind', () => {
-  it('keeps every option that the other kind takes', async () => {
+  test('keeps every option that the other kind takes', async () => {
     const counter = {
       increment: 7,
       start: 500,
@@ -35,7 +35,7 @@ describe('a generator that becomes another kind', () => {
     assert.equal(segment.definition.format, 's{id}')
   })
 
-  it('is refused if the other kind cannot keep a property of its ids, and the error names what to alter first', async () => {
+  test('is refused if the other kind cannot keep a property of its ids, and the error names what to alter first', async () => {
     const refused: [GeneratorInput, Partial<GeneratorInput>, RegExp][] = [
       [
         { kind: 'sequence', increment: 7 },
@@ -63,7 +63,7 @@ describe('a generator that becomes another kind', () => {
       await assert.rejects(changed(first, changes), { code: 'ERR', message })
   })
 
-  it('takes options that are given together with the kind', async () => {
+  test('takes options that are given together with the kind', async () => {
     const ordered = await changed(
       { kind: 'segment', within: 'shuffled' },
       { kind: 'sequence', within: 'ordered' },

@@ -1,6 +1,6 @@
 /** Ranges that callers lease of a generator, beside the ids that nodes issue of it. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { RangeLease } from '../../../src/catalogue/catalogue.ts'
 import { MeteredCatalogue } from '../../../src/catalogue/metered-catalogue.ts'
@@ -14,7 +14,7 @@ import { draw, type Node, SharedEngine, startNode } from './node.ts'
 const reach = (store: MemoryStore) => new SharedEngine(store)
 
 describe('a range that a caller leases', () => {
-  it('lies beside what the node has buffered, and names what its ids are made by', async () => {
+  test('lies beside what the node has buffered, and names what its ids are made by', async () => {
     const node = await startNode()
     const order = await node.catalogue.create('order', { kind: 'segment', step: 100 })
     assert.deepEqual(await draw(order, 2), [1n, 2n])
@@ -26,7 +26,7 @@ describe('a range that a caller leases', () => {
     await node.stop()
   })
 
-  it('keeps the node from releasing a buffer below it', async () => {
+  test('keeps the node from releasing a buffer below it', async () => {
     const store = new MemoryStore()
     const node = await startNode({ store })
     const order = await node.catalogue.create('order', { kind: 'segment', step: 100 })
@@ -38,7 +38,7 @@ describe('a range that a caller leases', () => {
     await next.stop()
   })
 
-  it('is of raw values where ids are scrambled, and comes with the key that makes ids of them', async () => {
+  test('is of raw values where ids are scrambled, and comes with the key that makes ids of them', async () => {
     const node = await startNode()
     const coupon = await node.catalogue.create('coupon', {
       kind: 'segment',
@@ -56,7 +56,7 @@ describe('a range that a caller leases', () => {
     await node.stop()
   })
 
-  it('is leased of no other kind', async () => {
+  test('is leased of no other kind', async () => {
     const node = await startNode()
     for (const kind of ['sequence', 'timestamp', 'snowflake'] as const) {
       const generator = await node.catalogue.create(kind, { kind })
@@ -65,7 +65,7 @@ describe('a range that a caller leases', () => {
     await node.stop()
   })
 
-  it('follows an alteration, and goes to no earlier incarnation', async () => {
+  test('follows an alteration, and goes to no earlier incarnation', async () => {
     const node = await startNode()
     const order = await node.catalogue.create('order', { kind: 'segment', step: 100 })
     const before = await order.leaseRange(10)
@@ -79,7 +79,7 @@ describe('a range that a caller leases', () => {
     await node.stop()
   })
 
-  it('goes back after its generator has been tuned', async () => {
+  test('goes back after its generator has been tuned', async () => {
     const node = await startNode()
     const order = await node.catalogue.create('order', { kind: 'segment' })
     const range = await order.leaseRange(10)
@@ -93,7 +93,7 @@ describe('a range that a caller leases', () => {
     await node.stop()
   })
 
-  it('is charged to the namespaces that count it, as far as there are ids', async () => {
+  test('is charged to the namespaces that count it, as far as there are ids', async () => {
     const store = new MemoryStore()
     const namespaces = await new Namespaces(new MemoryEngine(store)).open()
     await namespaces.set('shop', { match: 'order', idsPerDay: 100 })
@@ -148,7 +148,7 @@ const definitions: Record<string, GeneratorInput> = {
 
 describe('callers that lease ranges and give them back, beside nodes that draw', () => {
   for (const [name, definition] of Object.entries(definitions)) {
-    it(`use no raw value twice, whatever is lost or killed (${name})`, async () => {
+    test(`use no raw value twice, whatever is lost or killed (${name})`, async () => {
       await fc.assert(
         fc.asyncProperty(steps, (sequence) => issuesOnce(definition, sequence)),
         { numRuns: 60 },

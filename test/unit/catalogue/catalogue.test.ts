@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import { hasCode } from '../../../src/base/errors.ts'
 import { exhaustionUs } from '../../../src/catalogue/info.ts'
@@ -17,7 +17,7 @@ const refused =
     hasCode(error, code)
 
 describe('a catalogue', () => {
-  it('opens a generator once for all requests of the same moment', async () => {
+  test('opens a generator once for all requests of the same moment', async () => {
     const node = await startNode()
     await node.catalogue.define('g', { kind: 'segment' })
     assert.equal(node.catalogue.find('g'), undefined)
@@ -29,7 +29,7 @@ describe('a catalogue', () => {
     assert.deepEqual([...node.catalogue.inUse()], [opened[0]])
   })
 
-  it('reads an absent name once a second, and serves it as soon as it is created', async () => {
+  test('reads an absent name once a second, and serves it as soon as it is created', async () => {
     const node = await startNode()
     const other = await startNode({ store: node.store })
     const attempt = () =>
@@ -49,7 +49,7 @@ describe('a catalogue', () => {
     await node.catalogue.create('h', { kind: 'segment' })
   })
 
-  it('serves its own creation at once, also if the name was looked up a moment before', async () => {
+  test('serves its own creation at once, also if the name was looked up a moment before', async () => {
     const node = await startNode()
     const held = node.engine.hold('read')
     const looking = assert.rejects(node.catalogue.open('g'), refused('NOGENERATOR'))
@@ -61,7 +61,7 @@ describe('a catalogue', () => {
     assert.equal((await creating).name, 'g')
   })
 
-  it('creates names that autoCreate matches, and no others', async () => {
+  test('creates names that autoCreate matches, and no others', async () => {
     const autoCreate = [
       { pattern: 'order:*', kind: 'sequence' as const },
       { pattern: 'order:*', kind: 'segment' as const },
@@ -73,7 +73,7 @@ describe('a catalogue', () => {
     await assert.rejects(node.catalogue.info('order:us'), refused('NOGENERATOR'))
   })
 
-  it('agrees with another that creates the same name at the same moment', async () => {
+  test('agrees with another that creates the same name at the same moment', async () => {
     const autoCreate = (kind: 'segment' | 'snowflake') => [{ pattern: '*', kind }]
     const node = await startNode({ autoCreate: autoCreate('segment') })
     const same = await startNode({ store: node.store, autoCreate: autoCreate('segment') })
@@ -86,7 +86,7 @@ describe('a catalogue', () => {
     )
   })
 
-  it('returns the existing generator if its definition agrees, and names the difference otherwise', async () => {
+  test('returns the existing generator if its definition agrees, and names the difference otherwise', async () => {
     const node = await startNode()
     const generator = await node.catalogue.create('g', { kind: 'segment', step: '500', start: 5n })
     assert.equal(await node.catalogue.create('g', { kind: 'segment' }), generator)
@@ -104,7 +104,7 @@ describe('a catalogue', () => {
     )
   })
 
-  it('distinguishes names by their bytes, also hostile ones', async () => {
+  test('distinguishes names by their bytes, also hostile ones', async () => {
     const node = await startNode()
     const names = [
       'Order',
@@ -155,7 +155,7 @@ describe('a catalogue', () => {
     'x'.repeat(257),
     '发'.repeat(86),
   ]) {
-    it(`refuses the name ${JSON.stringify(name.slice(0, 8))} of ${name.length}`, async () => {
+    test(`refuses the name ${JSON.stringify(name.slice(0, 8))} of ${name.length}`, async () => {
       const node = await startNode({ autoCreate: [{ pattern: '*', kind: 'segment' }] })
       assert.throws(() => checkName(name), refused('ERR'))
       await assert.rejects(node.catalogue.open(name), refused('ERR'))
@@ -172,7 +172,7 @@ describe('a catalogue', () => {
     ['\u{e0041}', /without width or marks of direction/],
     ['e\u0301', /form NFC/],
   ] as const) {
-    it(`creates none with the name ${JSON.stringify(name)}, which looks like another, and keeps one that exists`, async () => {
+    test(`creates none with the name ${JSON.stringify(name)}, which looks like another, and keeps one that exists`, async () => {
       const node = await startNode()
       await assert.rejects(node.catalogue.create(name, { kind: 'segment' }), reason)
       await node.catalogue.create('old', { kind: 'segment' })
@@ -183,7 +183,7 @@ describe('a catalogue', () => {
     })
   }
 
-  it('lists only live generators, over any number of dropped ones', async () => {
+  test('lists only live generators, over any number of dropped ones', async () => {
     const node = await startNode()
     for (const name of ['a', 'b', 'c', 'd']) await node.catalogue.define(name, { kind: 'segment' })
     for (const name of ['a', 'b', 'c']) await node.catalogue.drop(name)
@@ -195,7 +195,7 @@ describe('a catalogue', () => {
     assert.equal(await node.catalogue.exists('d'), true)
   })
 
-  it('shows the key of a permutation nowhere', async () => {
+  test('shows the key of a permutation nowhere', async () => {
     const node = await startNode()
     for (const [name, input] of [
       ['scrambled', { kind: 'segment', scramble: true, max: 9999 }],
@@ -221,7 +221,7 @@ describe('a catalogue', () => {
     assert.notEqual(scrambled.lastIssued, 1n)
   })
 
-  it('does not open a permuted generator without its key', async () => {
+  test('does not open a permuted generator without its key', async () => {
     const node = await startNode()
     await node.catalogue.define('g', { kind: 'segment', within: 'shuffled' })
     const record = node.store.records.get('generators/g')!
@@ -229,7 +229,7 @@ describe('a catalogue', () => {
     await assert.rejects(node.catalogue.open('g'), refused('ENGINE'))
   })
 
-  it('passes on errors of the engine, and caches no absence then', async () => {
+  test('passes on errors of the engine, and caches no absence then', async () => {
     const node = await startNode()
     await node.catalogue.define('g', { kind: 'segment' })
     node.engine.next('read', 'unavailable')
@@ -237,7 +237,7 @@ describe('a catalogue', () => {
     assert.equal((await node.catalogue.open('g')).name, 'g')
   })
 
-  it('stops: closes and releases every generator, also one that is being opened', async () => {
+  test('stops: closes and releases every generator, also one that is being opened', async () => {
     const node = await startNode()
     const generator = await node.catalogue.create('g', { kind: 'segment', step: 10 })
     await draw(generator, 3)
@@ -257,7 +257,7 @@ describe('a catalogue', () => {
     assert.equal(node.store.counters.get('generators/g')?.bound, 4n)
   })
 
-  it('reports once that refills fail, and once that they work again', async () => {
+  test('reports once that refills fail, and once that they work again', async () => {
     const node = await startNode()
     const generator = await node.catalogue.create('g', { kind: 'segment', step: 10 })
     node.engine.always('reserve', 'unavailable')
@@ -275,7 +275,7 @@ describe('a catalogue', () => {
 })
 
 describe('a generator', () => {
-  it('formats ids, and parses them back', async () => {
+  test('formats ids, and parses them back', async () => {
     const node = await startNode({ nodeIndex: { value: 3, width: 2 } })
     const plain = await node.catalogue.create('p', { kind: 'segment' })
     assert.equal(plain.text(42n), '42')
@@ -288,13 +288,13 @@ describe('a generator', () => {
     assert.equal(formatted.definition.max, 999_999n)
   })
 
-  it('whose format shows the node needs a node index', async () => {
+  test('whose format shows the node needs a node index', async () => {
     const node = await startNode()
     await node.catalogue.define('g', { kind: 'segment', format: '{node}-{id}' })
     await assert.rejects(node.catalogue.open('g'), refused('CONFIG'))
   })
 
-  it('shows its mode', async () => {
+  test('shows its mode', async () => {
     const node = await startNode()
     const modes: [string, Parameters<typeof node.catalogue.create>[1], string, boolean][] = [
       ['a', { kind: 'sequence' }, 'local', true],
@@ -312,7 +312,7 @@ describe('a generator', () => {
     }
   })
 
-  it('is described whether it is open or not', async () => {
+  test('is described whether it is open or not', async () => {
     const node = await startNode()
     await node.catalogue.define('g', { kind: 'segment', step: 10, max: 1000 })
     const unused = await node.catalogue.info('g')
@@ -343,7 +343,7 @@ describe('a generator', () => {
     assert.equal((await next.catalogue.info('g')).lastIssued, 3n)
   })
 
-  it('computes when its ids run out', () => {
+  test('computes when its ids run out', () => {
     const counter = { kind: 'segment', issueTimeout: 1, max: 1000n, increment: 10 } as const
     assert.equal(exhaustionUs(counter, 501n, 5, 0), 10_000_000)
     assert.equal(exhaustionUs(counter, 501n, 0, 0), undefined)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import type { FahaoError } from '../../../src/base/errors.ts'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import { generatorKey } from '../../../src/catalogue/stored.ts'
@@ -33,7 +33,7 @@ function code(promise: Promise<unknown>): Promise<string> {
 
 for (const kind of strict) {
   describe(`a ${kind} in a cluster`, () => {
-    it('is issued by its leader, with the fence on every reserve, and nowhere else', async () => {
+    test('is issued by its leader, with the fence on every reserve, and nowhere else', async () => {
       const { g, leader, other, store } = await created(kind)
       const [first] = await draw(g)
       assert.equal(g.mode, 'leader')
@@ -45,7 +45,7 @@ for (const kind of strict) {
       await assert.rejects(there.ledHere(), { code: 'MOVED' })
     })
 
-    it('continues at once on the next leader in a hand-over, with the next id, without an error', async () => {
+    test('continues at once on the next leader in a hand-over, with the next id, without an error', async () => {
       const { g, leader, other, clock } = await created(kind)
       const [first] = await draw(g)
       const there = await other.catalogue.open('g')
@@ -57,7 +57,7 @@ for (const kind of strict) {
       await assert.rejects(draw(g), { code: 'MOVED', message: `${slotOf('g')} ${other.address}` })
     })
 
-    it('waits while the lease has lapsed, and continues with its buffer when the lease is renewed', async () => {
+    test('waits while the lease has lapsed, and continues with its buffer when the lease is renewed', async () => {
       const { g, leader, clock } = await created(kind)
       const [first] = await draw(g)
       leader.clusterEngine.always('write', 'unavailable')
@@ -73,7 +73,7 @@ for (const kind of strict) {
       assert.ok((await parked)[0]! > first!)
     })
 
-    it('issues no buffered id after the lease has lapsed, before the lapse was noticed', async () => {
+    test('issues no buffered id after the lease has lapsed, before the lapse was noticed', async () => {
       const { g, leader, clock } = await created(kind, 10_000)
       await draw(g, 3)
       leader.clusterEngine.always('write', 'unavailable')
@@ -90,7 +90,7 @@ for (const kind of strict) {
       await parked
     })
 
-    it('rejects a waiting call after the longest take-over, because no node leads', async () => {
+    test('rejects a waiting call after the longest take-over, because no node leads', async () => {
       const { g, leader, other, clock } = await created(kind)
       await draw(g)
       for (const { clusterEngine } of [leader, other]) clusterEngine.always('any', 'unavailable')
@@ -101,7 +101,7 @@ for (const kind of strict) {
       assert.deepEqual(await Promise.all(parked), ['CLUSTERDOWN', 'CLUSTERDOWN', 'CLUSTERDOWN'])
     })
 
-    it('sends waiting calls to the successor when the leader was declared dead, and issues no buffered id', async () => {
+    test('sends waiting calls to the successor when the leader was declared dead, and issues no buffered id', async () => {
       const { g, leader, other, clock } = await created(kind)
       const [first] = await draw(g)
       leader.clusterEngine.always('write', 'unavailable')
@@ -118,7 +118,7 @@ for (const kind of strict) {
       assert.equal(await code(draw(g)), 'MOVED')
     })
 
-    it('issues no id of a reserve that is answered after the lease has lapsed, until the lease is resumed', async () => {
+    test('issues no id of a reserve that is answered after the lease has lapsed, until the lease is resumed', async () => {
       const { g, leader, clock } = await created(kind, 10_000)
       const held = leader.engine.hold('reserve')
       let answered = false
@@ -139,7 +139,7 @@ for (const kind of strict) {
       assert.equal((await parked).length, 1)
     })
 
-    it('is not opened under a leadership that has ended before its counter is read', async () => {
+    test('is not opened under a leadership that has ended before its counter is read', async () => {
       const { leader, other, clock } = await created(kind)
       await leader.catalogue.create('h', { kind })
       await leader.catalogue.reopenAll()
@@ -152,7 +152,7 @@ for (const kind of strict) {
       assert.equal(await asked, 'MOVED')
     })
 
-    it('issues no id of a reserve that was made while it was opened in a lapse', async () => {
+    test('issues no id of a reserve that was made while it was opened in a lapse', async () => {
       const { leader, clock } = await created(kind, 100)
       await leader.catalogue.reopenAll()
       const held = leader.engine.hold('counter')
@@ -172,7 +172,7 @@ for (const kind of strict) {
       assert.equal((await draw(g)).length, 1)
     })
 
-    it('stops at once when a reserve is refused because of a newer leader', async () => {
+    test('stops at once when a reserve is refused because of a newer leader', async () => {
       const { g, leader, other, store, clock } = await created(kind)
       await draw(g)
       const key = generatorKey('g')
@@ -194,7 +194,7 @@ for (const kind of strict) {
       assert.equal(store.counters.get(key)!.fence, counter.fence + 6n)
     })
 
-    it('is moved forward by its leader alone', async () => {
+    test('is moved forward by its leader alone', async () => {
       const { g, other } = await created(kind)
       const there = await other.catalogue.open('g')
       const [first] = await draw(g)
@@ -205,7 +205,7 @@ for (const kind of strict) {
       assert.deepEqual(await draw(g), [newest + 1n])
     })
 
-    it('can be dropped, created anew and altered on a node that does not lead it', async () => {
+    test('can be dropped, created anew and altered on a node that does not lead it', async () => {
       const { g, leader, other, clock } = await created(kind)
       const [first] = await draw(g)
       assert.equal(await other.catalogue.drop('g'), true)
@@ -225,7 +225,7 @@ for (const kind of strict) {
 }
 
 describe('a cluster', () => {
-  it('answers for kinds in order per node on each node, also if a generator was strict before', async () => {
+  test('answers for kinds in order per node on each node, also if a generator was strict before', async () => {
     const { g, leader, other, clock } = await created('sequence')
     const ids = await draw(g, 10)
     await other.catalogue.alter('g', { kind: 'segment' })
@@ -239,7 +239,7 @@ describe('a cluster', () => {
     assert.ok(ids.every((id) => id < again!))
   })
 
-  it('shows the leader, and the last id if it is certain', async () => {
+  test('shows the leader, and the last id if it is certain', async () => {
     const { g, leader, other, clock } = await created('sequence')
     await draw(g, 37)
     const here = await leader.catalogue.info('g')
@@ -266,7 +266,7 @@ describe('a cluster', () => {
     assert.deepEqual(leaderless.notes, ['led by no node at this moment'])
   })
 
-  it('releases the range of each generator when a node leaves', async () => {
+  test('releases the range of each generator when a node leaves', async () => {
     const { leader, other, clock } = await created('sequence')
     const names = Array.from({ length: 40 }, (_, at) => `g${at}`)
     for (const name of names) {
@@ -284,7 +284,7 @@ describe('a cluster', () => {
     for (const name of names) assert.deepEqual(await draw(await other.catalogue.open(name)), [2n])
   })
 
-  it('stops all generators of a shard before the first range is released', async () => {
+  test('stops all generators of a shard before the first range is released', async () => {
     const { leader, other, clock } = await created('sequence')
     const names = Array.from({ length: 40 }, (_, at) => `g${at}`)
     const all: Generator[] = []
@@ -305,7 +305,7 @@ describe('a cluster', () => {
     assert.ok(leader.engine.count('release') < names.length, 'not all of them at once')
   })
 
-  it('leaves the buffered range to the successor, which issues it without a call of the engine', async () => {
+  test('leaves the buffered range to the successor, which issues it without a call of the engine', async () => {
     for (const kind of ['sequence', 'timestamp'] as const) {
       const { g, leader, other, clock } = await created(kind)
       const [last] = await draw(g)
@@ -338,7 +338,7 @@ describe('a cluster', () => {
     }
   })
 
-  it('leaves it also to a node that had no request for the generator', async () => {
+  test('leaves it also to a node that had no request for the generator', async () => {
     const { g, leader, other, clock } = await created('sequence')
     await draw(g)
     await handOver(leader, other, clock)
@@ -346,7 +346,7 @@ describe('a cluster', () => {
     assert.equal(tryNext(other.catalogue.find('g')!), 2n)
   })
 
-  it('leaves no range of an altered generator, which continues above', async () => {
+  test('leaves no range of an altered generator, which continues above', async () => {
     const { g, leader, other, clock } = await created('sequence')
     await draw(g)
     await code(draw(await other.catalogue.open('g')))
@@ -357,7 +357,7 @@ describe('a cluster', () => {
     assert.ok((await draw(altered))[0]! > 1n)
   })
 
-  it('returns to the node that keeps the shard after all, with its leftover range', async () => {
+  test('returns to the node that keeps the shard after all, with its leftover range', async () => {
     const { g, leader, other, clock } = await created('sequence')
     await draw(g)
     const here = leader.cluster.here(0)!
@@ -372,7 +372,7 @@ describe('a cluster', () => {
     assert.equal(tryNext(leader.catalogue.find('g')!), 2n)
   })
 
-  it('reads record and counter in parallel at the first request to a leader', async () => {
+  test('reads record and counter in parallel at the first request to a leader', async () => {
     const { leader, other, clock } = await created('sequence')
     await handOver(leader, other, clock)
     const before = other.engine.count('counter')
@@ -385,7 +385,7 @@ describe('a cluster', () => {
     assert.equal(other.engine.count('counter'), before + 1)
   })
 
-  it('releases idle ranges though a reserve of another generator takes too long', async () => {
+  test('releases idle ranges though a reserve of another generator takes too long', async () => {
     const { leader, other, clock } = await created('sequence')
     const busy = await leader.catalogue.create('busy', { kind: 'sequence' })
     const names = Array.from({ length: 40 }, (_, at) => `g${at}`)
@@ -408,7 +408,7 @@ describe('a cluster', () => {
       )
   })
 
-  it('issues no id from the moment at which another node removes its record', async () => {
+  test('issues no id from the moment at which another node removes its record', async () => {
     const { g, leader, clock } = await created('sequence', 10_000)
     await draw(g)
     // The renewal that announces the leave comes so late that there is no time left for hand-overs.
@@ -428,7 +428,7 @@ describe('a cluster', () => {
     await closing
   })
 
-  it('resigns beside the releases, not after them, and loses ranges that are not released in time', async () => {
+  test('resigns beside the releases, not after them, and loses ranges that are not released in time', async () => {
     const { leader, other, clock } = await created('sequence')
     // More than are left to a successor.
     const names = Array.from({ length: 17 }, (_, at) => `g${at}`)

@@ -1,6 +1,6 @@
 /** Floors that an operator names: for every node at once, and for the sites of a generator. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { draw, LateEngine, type Node, SharedEngine, startNode, tryNext } from './node.ts'
@@ -23,7 +23,7 @@ async function use({ catalogue }: Node, count: number): Promise<bigint[]> {
 }
 
 describe('FLOOR with NOW', () => {
-  it('leaves no id below it on any node that reaches the store, however late that receives the change', async () => {
+  test('leaves no id below it on any node that reaches the store, however late that receives the change', async () => {
     const { clock, one, two, late } = await fleet()
     await one.catalogue.create('g', { kind: 'segment' })
     const before = [...(await use(one, 3)), ...(await use(two, 3))]
@@ -46,7 +46,7 @@ describe('FLOOR with NOW', () => {
     assert.deepEqual([after[0], moved.incarnation], [5001n, 2n])
   })
 
-  it('drops what nodes have buffered, which without NOW they still issue', async () => {
+  test('drops what nodes have buffered, which without NOW they still issue', async () => {
     for (const now of [false, true]) {
       const { clock, one, two } = await fleet()
       await one.catalogue.create('g', { kind: 'segment' })
@@ -61,7 +61,7 @@ describe('FLOOR with NOW', () => {
     }
   })
 
-  it('ends ranges of callers with their incarnation: the next one lies above', async () => {
+  test('ends ranges of callers with their incarnation: the next one lies above', async () => {
     const { clock, one, two } = await fleet()
     const generator = await one.catalogue.create('g', { kind: 'segment', increment: 3 })
     const before = await generator.leaseRange(100)
@@ -73,7 +73,7 @@ describe('FLOOR with NOW', () => {
     assert.equal(after.definition.offset, before.definition.offset)
   })
 
-  it('lies above what is buffered also where the floor does not', async () => {
+  test('lies above what is buffered also where the floor does not', async () => {
     const { clock, one, two } = await fleet()
     await one.catalogue.create('g', { kind: 'segment' })
     const before = [...(await use(one, 3)), ...(await use(two, 3))]
@@ -85,7 +85,7 @@ describe('FLOOR with NOW', () => {
     assert.equal(new Set([...before, ...after]).size, 1206)
   })
 
-  it('keeps the permutation of scrambled ids', async () => {
+  test('keeps the permutation of scrambled ids', async () => {
     const node = await startNode()
     const generator = await node.catalogue.create('g', { kind: 'segment', scramble: true, max: 9999 })
     const { key } = await generator.leaseRange(1)
@@ -96,7 +96,7 @@ describe('FLOOR with NOW', () => {
     assert.equal(new Set([...before, ...after]).size, 5050)
   })
 
-  it('moves a sequence as without it', async () => {
+  test('moves a sequence as without it', async () => {
     const node = await startNode({ reach: (store) => new SharedEngine(store) })
     await node.catalogue.create('g', { kind: 'sequence' })
     await use(node, 3)
@@ -104,7 +104,7 @@ describe('FLOOR with NOW', () => {
     assert.deepEqual([incarnation, await use(node, 1)], [1n, [50n]])
   })
 
-  it('is completed by another node with its floor', async () => {
+  test('is completed by another node with its floor', async () => {
     const { store, clock, one } = await fleet()
     await one.catalogue.create('g', { kind: 'segment' })
     await use(one, 3)
@@ -124,7 +124,7 @@ describe('FLOOR with NOW', () => {
     assert.deepEqual([(await opening).incarnation, await use(two, 1)], [2n, [5001n]])
   })
 
-  it('is refused where it means nothing', async () => {
+  test('is refused where it means nothing', async () => {
     const node = await startNode()
     await node.catalogue.create('g', { kind: 'segment' })
     await node.catalogue.create('event', { kind: 'snowflake' })
@@ -149,7 +149,7 @@ describe('a generator with an OFFSET, which is one of several sites', () => {
     return node
   }
 
-  it('takes another increment or offset only with a floor above its own ids', async () => {
+  test('takes another increment or offset only with a floor above its own ids', async () => {
     const node = await site(1, 2, 500)
     const move = /name a FLOOR above the ids of every site, here \d+ or above/
     for (const changes of [
@@ -167,7 +167,7 @@ describe('a generator with an OFFSET, which is one of several sites', () => {
     await assert.rejects(node.catalogue.alter('g', { increment: 4 }), { code: 'ERR', message: move })
   })
 
-  it('repeats no id of the others when a site is added with one floor for all', async () => {
+  test('repeats no id of the others when a site is added with one floor for all', async () => {
     const sites = [await site(0, 2, 40), await site(1, 2, 4000)]
     const seen: bigint[] = []
     for (const each of sites) seen.push(...(await use(each, 700)))
@@ -182,7 +182,7 @@ describe('a generator with an OFFSET, which is one of several sites', () => {
     assert.equal(new Set(seen).size, seen.length)
   })
 
-  it('gets its floor also from a node that completes the change of another', async () => {
+  test('gets its floor also from a node that completes the change of another', async () => {
     const [store, clock] = [new MemoryStore(), new FakeClock()]
     const one = await startNode({ store, clock })
     await one.catalogue.create('g', { kind: 'segment', increment: 2, offset: 1 })

@@ -1,6 +1,6 @@
 /** Formats that a generator is warned of, and those that it may keep but not be given. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import type { GeneratorInput } from '../../../src/catalogue/options.ts'
 import { type Node, startNode } from './node.ts'
 
@@ -21,7 +21,7 @@ async function store({ engine }: Node, format: string): Promise<void> {
 }
 
 describe('a format whose texts differ in case alone', () => {
-  it('is warned of when the generator is created or gets it, and in its description', async () => {
+  test('is warned of when the generator is created or gets it, and in its description', async () => {
     const node = await withFormat({ kind: 'segment', format: '{id::base62}' })
     await node.catalogue.create('g', { kind: 'segment', format: '{id::base62}' })
     assert.equal(node.events.filter((text) => case62.test(text)).length, 1)
@@ -36,7 +36,7 @@ describe('a format whose texts differ in case alone', () => {
 })
 
 describe('a format with an ambiguous zone', () => {
-  it('is refused to a new generator, and to one that gets another format', async () => {
+  test('is refused to a new generator, and to one that gets another format', async () => {
     const refused = { code: 'ERR', message: /zone 'CST' .* write a place like Asia\/Shanghai/ }
     const node = await withFormat({ kind: 'segment', format: 'a{id}' })
     await assert.rejects(
@@ -47,7 +47,7 @@ describe('a format with an ambiguous zone', () => {
     assert.equal((await node.catalogue.info('g')).definition.format, 'a{id}')
   })
 
-  it('stays with a generator that has it, which says so', async () => {
+  test('stays with a generator that has it, which says so', async () => {
     const node = await withFormat({ kind: 'segment', format: 'a{id}' })
     await store(node, '{date:HH:CST}{id}')
     const { clock } = node

@@ -1,6 +1,6 @@
 /** Alterations of what is fixed, while other nodes go on and writes are held, lost or late. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import type { Kind } from '../../../src/issuing/issuer.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
@@ -39,7 +39,7 @@ class PolledEngine extends LateEngine {
 }
 
 describe('a creation', () => {
-  it('begins a new incarnation at once also on a node that has not received the end of the last', async () => {
+  test('begins a new incarnation at once also on a node that has not received the end of the last', async () => {
     const { one, two } = await twoNodes()
     await one.catalogue.create('g', { kind: 'segment', step: 10 })
     const old = await two.catalogue.open('g')
@@ -60,7 +60,7 @@ describe('an alteration', () => {
       ['segment', 'sequence'],
       ['snowflake', 'sequence'],
     ] as const) {
-      it(`to strict order is done once every node has stopped issuing: ${from}, ${way} as ${to}`, async () => {
+      test(`to strict order is done once every node has stopped issuing: ${from}, ${way} as ${to}`, async () => {
         const [store, clock] = [new MemoryStore(), new FakeClock()]
         const reached = new PolledEngine(store)
         const one = await startNode({ store, clock, reach: (other) => new PolledEngine(other) })
@@ -95,7 +95,7 @@ describe('an alteration', () => {
     }
   }
 
-  it('to strict order stops a node that receives it also while that node creates the same name', async () => {
+  test('to strict order stops a node that receives it also while that node creates the same name', async () => {
     const [store, clock] = [new MemoryStore(), new FakeClock()]
     const reached = new PolledEngine(store)
     const one = await startNode({ store, clock, reach: (other) => new PolledEngine(other) })
@@ -121,7 +121,7 @@ describe('an alteration', () => {
     await Promise.all([altering, creating])
   })
 
-  it('of a layout starts above what a node has that claims its first time in that moment', async () => {
+  test('of a layout starts above what a node has that claims its first time in that moment', async () => {
     const { clock, one, two } = await twoNodes()
     await one.catalogue.create('event', { kind: 'snowflake' })
     const old = await two.catalogue.open('event')
@@ -146,7 +146,7 @@ describe('an alteration', () => {
     )
   })
 
-  it('keeps a node from using more time of the old layout from its first write on', async () => {
+  test('keeps a node from using more time of the old layout from its first write on', async () => {
     const { one, two } = await twoNodes()
     await one.catalogue.create('event', { kind: 'snowflake' })
     await two.catalogue.open('event')
@@ -168,7 +168,7 @@ describe('an alteration', () => {
   })
 
   for (const kind of ['snowflake', 'sequence'] as const) {
-    it(`whose second write is lost is completed by the next node: ${kind}`, async () => {
+    test(`whose second write is lost is completed by the next node: ${kind}`, async () => {
       const { store, clock, one } = await twoNodes()
       const generator = await one.catalogue.create('event', { kind })
       const before = await draw(generator, 5)
@@ -189,7 +189,7 @@ describe('an alteration', () => {
     ['behind', 4, 1],
     ['ahead', 1, 4],
   ] as const) {
-    it(`to a kind of the clock is completed also by a node whose clock is days ${where}`, async () => {
+    test(`to a kind of the clock is completed also by a node whose clock is days ${where}`, async () => {
       const store = new MemoryStore()
       const one = await startNode({ store, clock: new FakeClock(Date.UTC(2026, 5, begunDay) * 1000) })
       const before = await draw(await one.catalogue.create('event', { kind: 'snowflake' }), 5)
@@ -202,7 +202,7 @@ describe('an alteration', () => {
     })
   }
 
-  it('that finds no room any more leaves the definition as it was', async () => {
+  test('that finds no room any more leaves the definition as it was', async () => {
     const { one, two } = await twoNodes()
     await one.catalogue.create('user', { kind: 'segment', step: 10 })
     const other = await two.catalogue.open('user')
@@ -218,7 +218,7 @@ describe('an alteration', () => {
     assert.equal(new Set(ids).size, 300)
   })
 
-  it('keeps waiting calls waiting, on every node', async () => {
+  test('keeps waiting calls waiting, on every node', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     const one = await startNode({ store, clock })

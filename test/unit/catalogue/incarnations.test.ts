@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { hasCode } from '../../../src/base/errors.ts'
 import { layoutOf } from '../../../src/catalogue/definition.ts'
 import type { GeneratorInput } from '../../../src/catalogue/options.ts'
@@ -43,7 +43,7 @@ describe('the next incarnation of a generator', () => {
   ]
   for (const first of kinds) {
     for (const second of kinds) {
-      it(`repeats no id: ${JSON.stringify(first)} dropped, then ${JSON.stringify(second)}`, async () => {
+      test(`repeats no id: ${JSON.stringify(first)} dropped, then ${JSON.stringify(second)}`, async () => {
         const node = await startNode()
         await node.catalogue.create('g', first)
         const before = await use(node)
@@ -66,7 +66,7 @@ describe('the next incarnation of a generator', () => {
     }
   }
 
-  it('is above every earlier one, not only the last', async () => {
+  test('is above every earlier one, not only the last', async () => {
     const node = await startNode()
     await node.catalogue.create('g', { kind: 'timestamp' })
     const [id] = await use(node, 'g', 1)
@@ -86,7 +86,7 @@ describe('the next incarnation of a generator', () => {
     assert.ok((await draw(later))[0]! > early!)
   })
 
-  it('is above them also after an incarnation that issued no id', async () => {
+  test('is above them also after an incarnation that issued no id', async () => {
     const node = await startNode()
     await node.catalogue.create('g', { kind: 'snowflake' })
     const [id] = await use(node, 'g', 1)
@@ -95,7 +95,7 @@ describe('the next incarnation of a generator', () => {
     assert.ok((await use(node, 'g', 1))[0]! > id!)
   })
 
-  it('counts the bits above time in', async () => {
+  test('counts the bits above time in', async () => {
     const node = await startNode()
     const layout = (value: number) => `fixed:2=${value},time:41,node:8,sequence:12;epoch=2026-01-01T00:00:00Z`
     await node.catalogue.create('g', { kind: 'timestamp', layout: layout(3) })
@@ -105,7 +105,7 @@ describe('the next incarnation of a generator', () => {
     assert.ok(id! > 2n ** 62n)
   })
 
-  it('starts in altered steps above the earlier ids', async () => {
+  test('starts in altered steps above the earlier ids', async () => {
     const node = await startNode()
     await node.catalogue.create('g', { kind: 'sequence', step: 10 })
     const before = await use(node, 'g', 25)
@@ -119,7 +119,7 @@ describe('the next incarnation of a generator', () => {
     )
   })
 
-  it('is refused if no id of its steps is left below max', async () => {
+  test('is refused if no id of its steps is left below max', async () => {
     const node = await startNode()
     await node.catalogue.create('g', { kind: 'segment', step: 1, max: 10 })
     const before = await use(node, 'g', 8)
@@ -130,7 +130,7 @@ describe('the next incarnation of a generator', () => {
     assert.ok((await use(node, 'g', 1))[0]! > before.at(-1)!)
   })
 
-  it('is not scrambled if ids have been issued, because it could repeat them', async () => {
+  test('is not scrambled if ids have been issued, because it could repeat them', async () => {
     const node = await startNode()
     await node.catalogue.create('g', { kind: 'segment', max: 9999 })
     await use(node, 'g', 1)
@@ -149,7 +149,7 @@ describe('the next incarnation of a generator', () => {
     assert.deepEqual(await use(node, 'fresh', 1), [10_000n])
   })
 
-  it('refuses the reserves of a node that has not received the change', async () => {
+  test('refuses the reserves of a node that has not received the change', async () => {
     const node = await startNode()
     const other = await startNode({ store: node.store })
     await node.catalogue.create('g', { kind: 'segment', step: 10 })
@@ -165,7 +165,7 @@ describe('the next incarnation of a generator', () => {
     assert.equal((await other.catalogue.open('g')).incarnation, 2n)
   })
 
-  it('refuses the reserves of the one before from the first moment', async () => {
+  test('refuses the reserves of the one before from the first moment', async () => {
     const node = await startNode()
     const other = await startNode({ store: node.store })
     await node.catalogue.create('g', { kind: 'segment', step: 10 })
@@ -179,7 +179,7 @@ describe('the next incarnation of a generator', () => {
     assert.equal(other.engine.count('counter'), opened + 1, 'it is opened once for all waiting calls')
   })
 
-  it('keeps the incarnation and the buffer when only tunable options change', async () => {
+  test('keeps the incarnation and the buffer when only tunable options change', async () => {
     const node = await startNode()
     await node.catalogue.create('g', { kind: 'sequence', step: 10 })
     assert.deepEqual(await use(node, 'g', 3), [1n, 2n, 3n])
@@ -194,7 +194,7 @@ describe('the next incarnation of a generator', () => {
 })
 
 describe('raising the floor', () => {
-  it('moves a sequence, also together with a change that starts a new incarnation', async () => {
+  test('moves a sequence, also together with a change that starts a new incarnation', async () => {
     const node = await startNode()
     await node.catalogue.create('g', { kind: 'sequence', step: 10 })
     await use(node, 'g', 3)
@@ -205,7 +205,7 @@ describe('raising the floor', () => {
     await assert.rejects(node.catalogue.alter('g', { floor: 50 as never }), /moves forward only/)
   })
 
-  it('keeps every node from reserving below', async () => {
+  test('keeps every node from reserving below', async () => {
     const node = await startNode()
     const other = await startNode({ store: node.store })
     await node.catalogue.create('g', { kind: 'segment', step: 10 })
@@ -218,7 +218,7 @@ describe('raising the floor', () => {
     assert.ok((await use(node, 'g', 1))[0]! > 5000n)
   })
 
-  it('moves also above ids that are reserved while it is raised', async () => {
+  test('moves also above ids that are reserved while it is raised', async () => {
     const node = await startNode()
     await node.catalogue.create('g', { kind: 'segment', step: 10 })
     await use(node, 'g', 3)
@@ -230,7 +230,7 @@ describe('raising the floor', () => {
     assert.deepEqual(await draw(await raising), [5000n])
   })
 
-  it('refuses an impossible floor, and changes nothing then', async () => {
+  test('refuses an impossible floor, and changes nothing then', async () => {
     const node = await startNode()
     await node.catalogue.create('g', { kind: 'segment', max: 1000 })
     await node.catalogue.create('s', { kind: 'snowflake' })
@@ -244,7 +244,7 @@ describe('raising the floor', () => {
 
 describe('a move that is probably a mistake', () => {
   for (const kind of ['sequence', 'segment'] as const) {
-    it(`is refused unless it is forced: ${kind}`, async () => {
+    test(`is refused unless it is forced: ${kind}`, async () => {
       const { catalogue } = await startNode()
       await catalogue.create('g', { kind, step: 10 })
       await draw(await catalogue.open('g'), 5)
@@ -258,7 +258,7 @@ describe('a move that is probably a mistake', () => {
       assert.deepEqual(await draw(await catalogue.open('g')), [2n ** 61n])
     })
 
-    it(`is one that skips most ids that are left below max: ${kind}`, async () => {
+    test(`is one that skips most ids that are left below max: ${kind}`, async () => {
       const { catalogue } = await startNode()
       await catalogue.create('g', { kind, step: 1, max: 1000 })
       await assert.rejects(catalogue.alter('g', { floor: 600n }), /gives up 599 of its 1000 ids/)
@@ -270,7 +270,7 @@ describe('a move that is probably a mistake', () => {
 })
 
 describe('moving a strict generator', () => {
-  it('continues above the given id, and never below', async () => {
+  test('continues above the given id, and never below', async () => {
     const node = await startNode()
     const sequence = await node.catalogue.create('g', { kind: 'sequence', max: 5000 })
     await sequence.moveTo(499n)
@@ -280,7 +280,7 @@ describe('moving a strict generator', () => {
     await assert.rejects(sequence.moveTo(5001n), refused('ERR'))
   })
 
-  it('computes the unit of time of a timestamp from the id', async () => {
+  test('computes the unit of time of a timestamp from the id', async () => {
     const node = await startNode()
     const timestamp = await node.catalogue.create('t', { kind: 'timestamp', node: 7 })
     const [id] = await draw(timestamp)
@@ -296,7 +296,7 @@ describe('moving a strict generator', () => {
   })
 })
 
-it('a sequence is not moved to below where it starts', async () => {
+test('a sequence is not moved to below where it starts', async () => {
   const node = await startNode()
   const generator = await node.catalogue.create('g', { kind: 'sequence', start: 1000n })
   await assert.rejects(generator.moveTo(5n), /starts at 1000; it moves forward only/)
@@ -305,7 +305,7 @@ it('a sequence is not moved to below where it starts', async () => {
 })
 
 describe('callers of a generator that is altered', () => {
-  it('are served by its next incarnation if they wait', async () => {
+  test('are served by its next incarnation if they wait', async () => {
     const node = await startNode()
     const old = await node.catalogue.create('g', { kind: 'sequence', step: 10 })
     await draw(old, 10)
@@ -323,7 +323,7 @@ describe('callers of a generator that is altered', () => {
     assert.equal((await draw(old)).length, 1)
   })
 
-  it('get no contiguous block after it has become shuffled', async () => {
+  test('get no contiguous block after it has become shuffled', async () => {
     const node = await startNode()
     const old = await node.catalogue.create('g', { kind: 'segment', step: 10 })
     await draw(old)
@@ -331,7 +331,7 @@ describe('callers of a generator that is altered', () => {
     await assert.rejects(old.draw(5, { contiguous: true }), refused('WRONGTYPE'))
   })
 
-  it('get NOGENERATOR after a drop', async () => {
+  test('get NOGENERATOR after a drop', async () => {
     const node = await startNode()
     const old = await node.catalogue.create('g', { kind: 'segment' })
     await draw(old)
@@ -340,7 +340,7 @@ describe('callers of a generator that is altered', () => {
     assert.equal(await node.catalogue.drop('g'), false)
   })
 
-  it('are rejected after some attempts if the counter is ahead of the record', async () => {
+  test('are rejected after some attempts if the counter is ahead of the record', async () => {
     const node = await startNode()
     await node.catalogue.create('g', { kind: 'segment' })
     await node.engine.reserve('generators/g', { size: 0n, incarnation: 9n })
@@ -351,7 +351,7 @@ describe('callers of a generator that is altered', () => {
 })
 
 describe('what another node changes', () => {
-  it('is followed as soon as the watch reports it', async () => {
+  test('is followed as soon as the watch reports it', async () => {
     const node = await startNode()
     const other = await startNode({ store: node.store })
     await node.catalogue.create('g', { kind: 'segment', step: 10 })
@@ -367,7 +367,7 @@ describe('what another node changes', () => {
     await assert.rejects(draw(there), refused('NOGENERATOR'))
   })
 
-  it('is followed also if it is reported while the generator is being opened', async () => {
+  test('is followed also if it is reported while the generator is being opened', async () => {
     const node = await startNode()
     const other = await startNode({ store: node.store })
     await node.catalogue.create('g', { kind: 'segment', step: 10 })
@@ -388,7 +388,7 @@ describe('what another node changes', () => {
     await reopening
   })
 
-  it('does not close the successor that has been opened in the meantime', async () => {
+  test('does not close the successor that has been opened in the meantime', async () => {
     const node = await startNode()
     await node.catalogue.create('g', { kind: 'segment', step: 10 })
     await draw(await node.catalogue.open('g'))
@@ -401,7 +401,7 @@ describe('what another node changes', () => {
     assert.equal(node.catalogue.find('g'), again)
   })
 
-  it('closes a generator whose record cannot be read, and the next request is rejected', async () => {
+  test('closes a generator whose record cannot be read, and the next request is rejected', async () => {
     const node = await startNode()
     await node.catalogue.create('g', { kind: 'segment' })
     const { version } = node.store.records.get('generators/g')!
@@ -411,7 +411,7 @@ describe('what another node changes', () => {
     await assert.rejects(node.catalogue.open('g'), /generators\/g cannot be read/)
   })
 
-  it('ends a snowflake’s old incarnation before it uses more time', async () => {
+  test('ends a snowflake’s old incarnation before it uses more time', async () => {
     const node = await startNode({ leadUs: 10_000_000 })
     const other = await startNode({ store: node.store, clock: node.clock, leadUs: 10_000_000 })
     await node.catalogue.create('g', { kind: 'snowflake' })
@@ -425,7 +425,7 @@ describe('what another node changes', () => {
 })
 
 describe('writes with an unknown outcome', () => {
-  it('are rejected, and a repetition finds the stored state', async () => {
+  test('are rejected, and a repetition finds the stored state', async () => {
     for (const fault of ['lose-reply', 'lose-request'] as const) {
       const node = await startNode()
       node.engine.next('write', fault)
@@ -446,7 +446,7 @@ describe('writes with an unknown outcome', () => {
     }
   })
 
-  it('seal out the old incarnation before the next begins, although the drop could not', async () => {
+  test('seal out the old incarnation before the next begins, although the drop could not', async () => {
     const node = await startNode()
     const other = await startNode({ store: node.store })
     await node.catalogue.create('g', { kind: 'segment', step: 10 })
@@ -462,7 +462,7 @@ describe('writes with an unknown outcome', () => {
 })
 
 describe('a strict generator', () => {
-  it('is served by the store’s owner alone, and by the next owner in order', async () => {
+  test('is served by the store’s owner alone, and by the next owner in order', async () => {
     const node = await startNode()
     const other = await startNode({ store: node.store })
     const sequence = await node.catalogue.create('g', { kind: 'sequence', step: 10 })

@@ -3,7 +3,7 @@
  * takes V for the last id of its block, `pooled-lo` and the hi-lo of EF Core take it for the first.
  */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { GeneratorInput } from '../../../src/catalogue/options.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
@@ -60,7 +60,7 @@ async function use({ catalogue }: Node, count: number, increment: number): Promi
 
 describe('a change of the increment', () => {
   for (const [title, definition, isShared] of modes) {
-    it(`repeats no id of a block, for all pairs of increments: ${title}`, async () => {
+    test(`repeats no id of a block, for all pairs of increments: ${title}`, async () => {
       for (const before of increments)
         for (const after of increments)
           for (const used of [0, 1, 3]) {
@@ -80,7 +80,7 @@ describe('a change of the increment', () => {
     })
   }
 
-  it('repeats none in a row of alterations, drops and moves, on two nodes', async () => {
+  test('repeats none in a row of alterations, drops and moves, on two nodes', async () => {
     const step = fc.record({
       increment: fc.constantFrom(...increments),
       used: fc.integer({ min: 0, max: 4 }),
@@ -122,7 +122,7 @@ describe('a change of the increment', () => {
     )
   })
 
-  it('works on a record from before records said whether the offset was given', async () => {
+  test('works on a record from before records said whether the offset was given', async () => {
     for (const [options, after] of [
       [{ increment: 50 }, [2n, 3n]],
       [{ increment: 50, start: 7 }, [8n, 9n]],
@@ -142,7 +142,7 @@ describe('a change of the increment', () => {
     }
   })
 
-  it('may be taken back', async () => {
+  test('may be taken back', async () => {
     const node = await startNode()
     await node.catalogue.create('g', { kind: 'sequence', increment: 50 })
     await use(node, 2, 50)

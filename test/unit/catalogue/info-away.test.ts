@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { draw, startNode } from './node.ts'
 
 describe('the information about a generator', () => {
-  it('shows the buffer while the engine cannot be reached, and rejects for a generator that is not open here', async () => {
+  test('shows the buffer while the engine cannot be reached, and rejects for a generator that is not open here', async () => {
     const { catalogue, engine } = await startNode()
     await draw(await catalogue.create('user', { kind: 'segment' }))
     await catalogue.define('idle', { kind: 'segment' })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { startNode } from './node.ts'
 
 describe('generators with equal definitions', () => {
-  it('share one frozen definition, whether created or found', async () => {
+  test('share one frozen definition, whether created or found', async () => {
     const node = await startNode()
     const { definition } = await node.catalogue.create('a', { kind: 'segment', start: 1n })
     await node.catalogue.define('b', { kind: 'segment' })
@@ -13,7 +13,7 @@ describe('generators with equal definitions', () => {
     assert.deepEqual([other.definition.start, definition.start], [2n, 1n])
   })
 
-  it('keep what is theirs: name, ids, and the format’s node', async () => {
+  test('keep what is theirs: name, ids, and the format’s node', async () => {
     const node = await startNode({ nodeIndex: { value: 7, width: 1 } })
     const input = { kind: 'segment', format: '{node}-{id}' } as const
     const [a, b] = [await node.catalogue.create('a', input), await node.catalogue.create('b', input)]
@@ -23,7 +23,7 @@ describe('generators with equal definitions', () => {
     assert.deepEqual([b.name, b.lastIssued(), b.text(1n)], ['b', 1n, '7-1'])
   })
 
-  it('are cached up to a number of definitions', async () => {
+  test('are cached up to a number of definitions', async () => {
     const node = await startNode()
     const first = await node.catalogue.create('first', { kind: 'segment', step: 10_000 })
     for (let step = 1; step <= 1000; step++)

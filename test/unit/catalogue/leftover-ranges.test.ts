@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { LeftoverRanges, leftoverOf } from '../../../src/catalogue/leadership/leftover-ranges.ts'
 import type { LeftoverRange } from '../../../src/cluster/records.ts'
 
@@ -11,7 +11,7 @@ function stored(...ranges: LeftoverRange[]): LeftoverRanges {
 }
 
 describe('a leftover range', () => {
-  it('reaches the successor unchanged, whatever its name, and is given out once', () => {
+  test('reaches the successor unchanged, whatever its name, and is given out once', () => {
     for (const name of ['order', '__proto__', '订单 "1"']) {
       const leftovers = stored(leftoverOf(name, 3n, range))
       assert.deepEqual(leftovers.names(), [name])
@@ -20,7 +20,7 @@ describe('a leftover range', () => {
     }
   })
 
-  it('is a gap after a change of its generator, also later; and belongs to no other generator', () => {
+  test('is a gap after a change of its generator, also later; and belongs to no other generator', () => {
     const leftovers = stored(leftoverOf('order', 3n, range), leftoverOf('third', 3n, range))
     assert.deepEqual([leftovers.has('order', 4n), leftovers.has('order', 3n)], [false, true])
     assert.equal(leftovers.take('order', 4n), undefined)
@@ -30,7 +30,7 @@ describe('a leftover range', () => {
     assert.deepEqual(leftovers.take('third', 3n), range)
   })
 
-  it('is a gap if it cannot be read', () => {
+  test('is a gap if it cannot be read', () => {
     const sound = leftoverOf('order', 3n, range)
     for (const broken of [{ start: '-1' }, { end: '1e9' }, { version: '' }, { end: sound.start }]) {
       assert.equal(stored({ ...sound, ...broken }).take('order', 3n), undefined)

@@ -1,6 +1,6 @@
 /** Lists of what a caller may name: which generators they have, what they read of the store, and in which parts. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { Access } from '../../../src/auth/access.ts'
 import { compareBytes } from '../../../src/base/byte-order.ts'
@@ -54,7 +54,7 @@ function numbered(count: number, prefix: string): string[] {
 }
 
 describe('a list of generators', () => {
-  it('has the live ones that the caller may name and the pattern matches, each once, in byte order', async () => {
+  test('has the live ones that the caller may name and the pattern matches, each once, in byte order', async () => {
     const name = fc.stringMatching(/^[ab:é😀]{1,4}$/u)
     const pattern = fc.stringMatching(/^[ab:é😀]{0,2}[*?]?[ab]?$/u)
     await fc.assert(
@@ -80,7 +80,7 @@ describe('a list of generators', () => {
     )
   })
 
-  it('is the same in parts of any size', async () => {
+  test('is the same in parts of any size', async () => {
     const { catalogue } = await nodeWith(['a', 'ab', 'b', 'b:1', 'b:2', 'c', 'd:1', 'd:2', 'e'])
     const access = new Access('reader', new Set(), ['b*', 'd:2', 'a', 'zz'])
     for (let looks = 1; looks < 8; looks++) {
@@ -95,14 +95,14 @@ describe('a list of generators', () => {
     }
   })
 
-  it('reads no name that begins as none of the caller’s names', async () => {
+  test('reads no name that begins as none of the caller’s names', async () => {
     const { catalogue, engine } = await nodeWith([...numbered(500, 'g'), ...numbered(3, 'n:'), 'nearby', 'z'])
     const access = new Access('reader', new Set(), ['n:*', 'z'])
     assert.deepEqual(await namesOf(catalogue, { access }), [...numbered(3, 'n:'), 'z'])
     assert.equal(engine.listed.length, 4)
   })
 
-  it('is read in parts, whose work grows neither with the names nor with the patterns', async () => {
+  test('is read in parts, whose work grows neither with the names nor with the patterns', async () => {
     const { catalogue, engine } = await nodeWith(numbered(1000, 'n'))
     const long = Array.from({ length: 200 }, (_, index) => `n${'*0'.repeat(200)}${index}`)
     for (const patterns of [['*'], [...long, 'n*']]) {
@@ -115,7 +115,7 @@ describe('a list of generators', () => {
     }
   })
 
-  it('ends with the connection of its client', async () => {
+  test('ends with the connection of its client', async () => {
     const { catalogue } = await nodeWith(['a'])
     const access = new Access('reader', new Set(), ['*'])
     await assert.rejects(namesOf(catalogue, { access, signal: AbortSignal.abort() }), { code: 'ABORTED' })

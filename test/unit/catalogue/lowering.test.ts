@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { lower, planLowering } from '../../../src/catalogue/lowering.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { draw, SharedEngine, startNode } from './node.ts'
@@ -8,7 +8,7 @@ const top = 2n ** 63n - 1n
 
 describe('a lowered generator', () => {
   for (const kind of ['sequence', 'segment'] as const) {
-    it(`continues at the given id, in a new incarnation: ${kind}`, async () => {
+    test(`continues at the given id, in a new incarnation: ${kind}`, async () => {
       const { catalogue, engine } = await startNode()
       await catalogue.create('g', { kind })
       await draw(await catalogue.open('g'), 5)
@@ -23,7 +23,7 @@ describe('a lowered generator', () => {
     })
   }
 
-  it('begins lower than it was created to, also when its name was dropped', async () => {
+  test('begins lower than it was created to, also when its name was dropped', async () => {
     const { catalogue, engine } = await startNode()
     await catalogue.create('g', { kind: 'sequence', start: top })
     await draw(await catalogue.open('g'))
@@ -37,7 +37,7 @@ describe('a lowered generator', () => {
     assert.deepEqual(await draw(await other.catalogue.open('g')), [7n])
   })
 
-  it('refuses the reserves of nodes that continue the incarnation before', async () => {
+  test('refuses the reserves of nodes that continue the incarnation before', async () => {
     const store = new MemoryStore()
     const reach = (reached: MemoryStore) => new SharedEngine(reached)
     const [one, two] = [await startNode({ store, reach }), await startNode({ store, reach })]
@@ -57,7 +57,7 @@ describe('a lowered generator', () => {
     assert.ok(ids.at(-1)! < 10n ** 6n)
   })
 
-  it('is refused if it is impossible, and changes nothing then', async () => {
+  test('is refused if it is impossible, and changes nothing then', async () => {
     const { catalogue, engine, store } = await startNode()
     await catalogue.create('clock', { kind: 'timestamp' })
     await catalogue.create('hidden', { kind: 'segment', scramble: true })

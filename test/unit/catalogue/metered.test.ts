@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
 import type { Catalogue, Generator } from '../../../src/catalogue/catalogue.ts'
 import { MeteredCatalogue } from '../../../src/catalogue/metered-catalogue.ts'
@@ -41,7 +41,7 @@ function take(generator: Generator, count: number): number | string {
 }
 
 describe('a metered catalogue', () => {
-  it('returns a generator that no namespace counts as it is', async () => {
+  test('returns a generator that no namespace counts as it is', async () => {
     const { node, namespaces, as } = await started()
     await node.catalogue.create('order', counter)
     assert.equal(as('alice').find('order'), node.catalogue.find('order'))
@@ -53,7 +53,7 @@ describe('a metered catalogue', () => {
     await node.stop()
   })
 
-  it('issues what the namespace allows, and no id is used up by a refused request', async () => {
+  test('issues what the namespace allows, and no id is used up by a refused request', async () => {
     const { node, namespaces, as } = await started()
     await namespaces.set('shop', { match: 'shop:*', idsPerSecond: 10 })
     const order = await as('alice').create('shop:order', counter)
@@ -72,7 +72,7 @@ describe('a metered catalogue', () => {
     await node.stop()
   })
 
-  it('counts the requests of each user apart', async () => {
+  test('counts the requests of each user apart', async () => {
     const { node, namespaces, as } = await started()
     await namespaces.set('alice', { match: '*', user: 'alice', idsPerSecond: 1 })
     await node.catalogue.create('order', counter)
@@ -82,7 +82,7 @@ describe('a metered catalogue', () => {
     await node.stop()
   })
 
-  it('applies a change of a namespace to the next request', async () => {
+  test('applies a change of a namespace to the next request', async () => {
     const { node, namespaces, as } = await started()
     const order = await as('alice').create('order', counter)
     await draw(order)
@@ -96,7 +96,7 @@ describe('a metered catalogue', () => {
     await node.stop()
   })
 
-  it('charges nothing for a draw that fails, and counts callers while they wait', async () => {
+  test('charges nothing for a draw that fails, and counts callers while they wait', async () => {
     const { node, namespaces, as } = await started()
     await namespaces.set('all', { match: '*', idsPerDay: 30, waiting: 1 })
     const held = node.engine.hold('reserve')
@@ -115,7 +115,7 @@ describe('a metered catalogue', () => {
     await node.stop()
   })
 
-  it('refuses a generator beyond those that its namespace may have', async () => {
+  test('refuses a generator beyond those that its namespace may have', async () => {
     const { node, namespaces, as } = await started({ autoCreate: [{ pattern: 'shop:*', kind: 'segment' }] })
     await node.catalogue.create('shop:old', counter)
     await node.catalogue.create('shopping', counter)
@@ -133,7 +133,7 @@ describe('a metered catalogue', () => {
     await node.stop()
   })
 
-  it('counts generators of other nodes again after a while, and reads no list for each refusal', async () => {
+  test('counts generators of other nodes again after a while, and reads no list for each refusal', async () => {
     const store = new MemoryStore()
     const { node, namespaces, as } = await started({ store })
     await namespaces.set('all', { match: '*', generators: 1 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { DeafEngine, draw, type Node, startNode } from './node.ts'
@@ -12,7 +12,7 @@ async function twoNodes(): Promise<{ clock: FakeClock; one: Node; two: Node }> {
 }
 
 describe('an absent name, on a shared store', () => {
-  it('is found 10 ms after a request for it, even if the watch reports nothing', async () => {
+  test('is found 10 ms after a request for it, even if the watch reports nothing', async () => {
     const { clock, one, two } = await twoNodes()
     await assert.rejects(two.catalogue.open('user'), { code: 'NOGENERATOR' })
     await one.catalogue.create('user', { kind: 'segment' })
@@ -20,20 +20,20 @@ describe('an absent name, on a shared store', () => {
     assert.equal((await draw(await two.catalogue.open('user'))).length, 1)
   })
 
-  it('is served at once by a node that had no request for it', async () => {
+  test('is served at once by a node that had no request for it', async () => {
     const { one, two } = await twoNodes()
     await one.catalogue.create('user', { kind: 'segment' })
     assert.equal((await draw(await two.catalogue.open('user'))).length, 1)
   })
 
-  it('is altered and served at once by a node that has just not found it', async () => {
+  test('is altered and served at once by a node that has just not found it', async () => {
     const { one, two } = await twoNodes()
     await assert.rejects(two.catalogue.open('user'), { code: 'NOGENERATOR' })
     await one.catalogue.create('user', { kind: 'segment' })
     assert.equal((await two.catalogue.alter('user', { kind: 'snowflake' })).kind, 'snowflake')
   })
 
-  it('costs one read at a time, and at most a hundred a second, at any rate of requests', async () => {
+  test('costs one read at a time, and at most a hundred a second, at any rate of requests', async () => {
     const { clock, two } = await twoNodes()
     const reads = () => two.engine.count('read')
     const before = reads()

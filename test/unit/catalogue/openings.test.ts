@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import type { Clock } from '../../../src/base/clock.ts'
 import { openInTurn } from '../../../src/catalogue/open-issuer.ts'
 import { Limiter } from '../../../src/issuing/limiter.ts'
@@ -23,7 +23,7 @@ function opening(log: number[], index: number) {
 }
 
 describe('openings', () => {
-  it('run 64 at once, in the order of the requests', async () => {
+  test('run 64 at once, in the order of the requests', async () => {
     const openings = newOpenings()
     const begun: number[] = []
     const all = Array.from({ length: 100 }, (_, index) => opening(begun, index))
@@ -43,7 +43,7 @@ describe('openings', () => {
     assert.equal(begun.length, 100)
   })
 
-  it('make room when they succeed and when they fail', async () => {
+  test('make room when they succeed and when they fail', async () => {
     const openings = newOpenings()
     const fail = () => Promise.reject(new Error('no'))
     const outcomes = await Promise.allSettled(Array.from({ length: 100 }, () => openings.run(fail)))
@@ -51,7 +51,7 @@ describe('openings', () => {
     assert.equal(await openings.run(async () => 'yes'), 'yes')
   })
 
-  it('are rejected when their turn does not come in time, and take no other turn', async () => {
+  test('are rejected when their turn does not come in time, and take no other turn', async () => {
     const clock = new FakeClock()
     const openings = newOpenings(clock)
     const begun: number[] = []
@@ -66,7 +66,7 @@ describe('openings', () => {
     assert.equal(begun.length, 64)
   })
 
-  it('of a catalogue take all their steps before others begin, so that many at once do not wait for each other', async () => {
+  test('of a catalogue take all their steps before others begin, so that many at once do not wait for each other', async () => {
     const node = await startNode({ autoCreate: [{ pattern: '*', kind: 'segment' }] })
     const before = node.engine.count('read')
     const first = node.engine.hold('read')

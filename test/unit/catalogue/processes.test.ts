@@ -3,7 +3,7 @@
  * callers give up. Whatever the schedule: the promises hold.
  */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { FahaoError } from '../../../src/base/errors.ts'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
@@ -263,7 +263,7 @@ const generators: GeneratorInput[] = [
 
 describe('processes that share a store', () => {
   for (const input of generators) {
-    it(`issue each id once, durable first, in order, whatever happens: ${JSON.stringify(input, (_, value) => (typeof value === 'bigint' ? String(value) : value))}`, async () => {
+    test(`issue each id once, durable first, in order, whatever happens: ${JSON.stringify(input, (_, value) => (typeof value === 'bigint' ? String(value) : value))}`, async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
           const world = new World(input)
@@ -283,7 +283,7 @@ describe('processes that share a store', () => {
     })
   }
 
-  it('go on without a gap after a clean stop, in any number of them', async () => {
+  test('go on without a gap after a clean stop, in any number of them', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(fc.nat(2), fc.integer({ min: 1, max: 50 })), { maxLength: 20 }),

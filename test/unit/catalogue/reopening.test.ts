@@ -1,6 +1,6 @@
 /** Many generators that are closed because what was read or reserved before must not be used any more. */
 import assert from 'node:assert/strict'
-import { it, type TestContext } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { untilOthersHaveRun } from '../../../src/engine/rounds.ts'
 import type { Kind } from '../../../src/issuing/issuer.ts'
 import { draw, startNode, tryNext } from './node.ts'
@@ -23,7 +23,7 @@ async function nodeWith(t: TestContext, kind: Kind) {
 
 const isIssuing = (generator: Parameters<typeof tryNext>[0]) => tryNext(generator) !== undefined
 
-it('all generators are closed in parts, between which others run', async (t) => {
+test('all generators are closed in parts, between which others run', async (t) => {
   const { catalogue, generators } = await nodeWith(t, 'sequence')
   const left = () => [...catalogue.inUse()].length
   assert.equal(left(), many)
@@ -38,7 +38,7 @@ it('all generators are closed in parts, between which others run', async (t) => 
   assert.ok(!generators.some(isIssuing))
 })
 
-it('generators that issue time of the worker id are stopped before the first part ends', async (t) => {
+test('generators that issue time of the worker id are stopped before the first part ends', async (t) => {
   const { catalogue, generators } = await nodeWith(t, 'snowflake')
   assert.ok(generators.every(isIssuing))
   const closed = catalogue.reopenAll()
@@ -46,7 +46,7 @@ it('generators that issue time of the worker id are stopped before the first par
   await closed
 })
 
-it('all generators are stopped at once when another process may have a copy of their ids', async (t) => {
+test('all generators are stopped at once when another process may have a copy of their ids', async (t) => {
   const { catalogue, generators } = await nodeWith(t, 'sequence')
   assert.ok(generators.every(isIssuing))
   catalogue.abandonAll()

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { hasCode } from '../../../src/base/errors.ts'
 import { type Definition, layoutOf } from '../../../src/catalogue/definition.ts'
 import type { GeneratorInput } from '../../../src/catalogue/options.ts'
@@ -100,7 +100,7 @@ class Generation {
 describe('a generator that changes its definition and changes it back', () => {
   for (const way of ways) {
     for (const first of definitions) {
-      it(`continues above all its ids, or keeps its definition: ${JSON.stringify(first)}, ${way}`, async () => {
+      test(`continues above all its ids, or keeps its definition: ${JSON.stringify(first)}, ${way}`, async () => {
         for (const second of definitions) {
           if (first === second) continue
           const node = await startNode({ clock: new FakeClock() })

@@ -1,6 +1,6 @@
 /** What a successor does with leftover ranges when it receives changes late, or finds unreadable ones. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { generatorKey } from '../../../src/catalogue/stored.ts'
 import { Nodes } from '../cluster/nodes.ts'
@@ -46,7 +46,7 @@ async function handOver({ leader, successor, clock }: Two): Promise<void> {
 }
 
 describe('a successor', () => {
-  it('does not issue a leftover range after it has issued ids above', async () => {
+  test('does not issue a leftover range after it has issued ids above', async () => {
     const all = await two()
     const { leader, successor } = all
     await leader.catalogue.create('g', { kind: 'sequence' })
@@ -76,7 +76,7 @@ describe('a successor', () => {
     assert.ok((await draw(altered))[0]! > next!)
   })
 
-  it('alone continues the leftover range, also if its catalogue could not be opened before', async () => {
+  test('alone continues the leftover range, also if its catalogue could not be opened before', async () => {
     const all = await two({ inVain: true })
     const { leader, successor } = all
     await leader.catalogue.create('g', { kind: 'sequence' })
@@ -91,7 +91,7 @@ describe('a successor', () => {
     assert.deepEqual([id, next! > id!], [6n, true])
   })
 
-  it('does not create a generator because it has a leftover range', async () => {
+  test('does not create a generator because it has a leftover range', async () => {
     const all = await two()
     const { leader, successor, clock, store } = all
     await draw(await leader.catalogue.open('auto'))
@@ -104,7 +104,7 @@ describe('a successor', () => {
     assert.ok((await draw(await successor.catalogue.open('auto')))[0]! > 1n, 'a request for it creates it')
   })
 
-  it('discards an issuer that was opened in vain, without harm to the one that replaces it', async () => {
+  test('discards an issuer that was opened in vain, without harm to the one that replaces it', async () => {
     const all = await two()
     const { leader, successor, clock, store } = all
     await leader.catalogue.create('g', { kind: 'sequence' })
@@ -125,7 +125,7 @@ describe('a successor', () => {
     assert.deepEqual(successor.events, [], 'nothing has failed')
   })
 
-  it('does not create a generator that is dropped while it is opened', async () => {
+  test('does not create a generator that is dropped while it is opened', async () => {
     const all = await two()
     const { leader, successor, clock, store } = all
     await draw(await leader.catalogue.open('auto'))
@@ -139,7 +139,7 @@ describe('a successor', () => {
     assert.equal(JSON.parse(store.records.get(generatorKey('auto'))!.value).state, 'dropped')
   })
 
-  it('continues the leftover ranges that it can read', async () => {
+  test('continues the leftover ranges that it can read', async () => {
     const all = await two()
     const { leader, successor } = all
     await leader.catalogue.create('g', { kind: 'sequence' })

@@ -1,6 +1,6 @@
 /** Protected mode: when a server may listen, and how the first administrator comes to be. */
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { missingUsers, protect } from '../../../src/cli/protected-mode.ts'
 import { loadConfig } from '../../../src/node/config.ts'
 import { startNode } from '../../../src/node/start.ts'
@@ -22,7 +22,7 @@ describe('protected mode', () => {
     ['resp', '127.0.0.1.example.org:1'],
     ['compat-http', 'leaf=0.0.0.0:1'],
   ] as const) {
-    it(`refuses ${setting} ${address} without users, and says what to do`, async (test) => {
+    test(`refuses ${setting} ${address} without users, and says what to do`, async (test) => {
       const node = await nodeWith(test, { [setting]: address })
       await assert.rejects(
         protect(node, {}, false),
@@ -32,7 +32,7 @@ describe('protected mode', () => {
     })
   }
 
-  it('permits loopback, --insecure, and any address once there are users', async (test) => {
+  test('permits loopback, --insecure, and any address once there are users', async (test) => {
     for (const address of ['127.0.0.1:1', '127.9.9.9:1', '[::1]:1', 'localhost:1', 'LOCALHOST:1']) {
       await protect(await nodeWith(test, { resp: address, http: address }), {}, false)
     }
@@ -46,7 +46,7 @@ describe('protected mode', () => {
     await assert.rejects(login('second'), /WRONGPASS|invalid username-password/)
   })
 
-  it('names FAHAO_ADMIN_PASSWORD where its password is too long', async (test) => {
+  test('names FAHAO_ADMIN_PASSWORD where its password is too long', async (test) => {
     const env = { FAHAO_ADMIN_PASSWORD: 'x'.repeat(513) }
     await assert.rejects(
       protect(await nodeWith(test, {}), env, false),
@@ -54,7 +54,7 @@ describe('protected mode', () => {
     )
   })
 
-  it('names the users of compat-user that do not exist, once there are users', async (test) => {
+  test('names the users of compat-user that do not exist, once there are users', async (test) => {
     const node = await nodeWith(test, {
       compat: 'leaf idbuilder',
       'compat-user': 'leaf=ghost idbuilder=admin',
@@ -69,7 +69,7 @@ describe('protected mode', () => {
     assert.deepEqual(others, [])
   })
 
-  it('makes an administrator again where all users were removed', async (test) => {
+  test('makes an administrator again where all users were removed', async (test) => {
     const node = await nodeWith(test, { resp: '0.0.0.0:1' })
     await protect(node, { FAHAO_ADMIN_PASSWORD: 'first' }, false)
     const stored = (await node.engine.read('users/admin'))!
@@ -81,7 +81,7 @@ describe('protected mode', () => {
     assert.equal((await node.access.login('admin', 'second', '10.0.0.1')).user, 'admin')
   })
 
-  it('makes an administrator with a password that is printed once, on a terminal', async (test) => {
+  test('makes an administrator with a password that is printed once, on a terminal', async (test) => {
     const node = await nodeWith(test, { http: '0.0.0.0:1' })
     const { write } = process.stdout
     let printed = ''

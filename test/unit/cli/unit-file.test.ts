@@ -1,7 +1,7 @@
 /** The systemd unit that running.md shows. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 
 const page = readFileSync(new URL('../../../docs/operating/running.md', import.meta.url), 'utf8')
 const unit = /```ini\n(\[Unit\]\n[^`]*)```/.exec(page)?.[1] ?? ''
@@ -28,12 +28,12 @@ const restrictions: readonly (readonly [name: string, value: string])[] = [
 ]
 
 describe('the systemd unit in the documentation', () => {
-  it('takes from the process what a node does not use', () => {
+  test('takes from the process what a node does not use', () => {
     for (const [name, value] of restrictions) assert.deepEqual(valuesOf(name), [value], name)
     assert.deepEqual(valuesOf('SystemCallFilter'), ['@system-service', '~@privileged @resources'])
   })
 
-  it('leaves it what a node uses', () => {
+  test('leaves it what a node uses', () => {
     assert.deepEqual(valuesOf('MemoryDenyWriteExecute'), [], 'Node.js compiles at run time')
     assert.deepEqual(valuesOf('PrivateDevices'), [], 'the clock of the virtual machine is a device')
     assert.deepEqual(valuesOf('DeviceAllow'), ['/dev/vmclock0 r'])

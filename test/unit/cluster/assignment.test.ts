@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { assign, type Candidate } from '../../../src/cluster/assignment.ts'
 
@@ -15,7 +15,7 @@ function moved(before: readonly string[], after: readonly string[]): number {
 }
 
 describe('the assignment of shards', () => {
-  it('gives every shard to one of the nodes, in shares that differ by one at most', () => {
+  test('gives every shard to one of the nodes, in shares that differ by one at most', () => {
     fc.assert(
       fc.property(shards, places, (count, all) => {
         const leaders = assign(count, all)
@@ -29,7 +29,7 @@ describe('the assignment of shards', () => {
     )
   })
 
-  it('does not depend on the order in which nodes are known', () => {
+  test('does not depend on the order in which nodes are known', () => {
     fc.assert(
       fc.property(shards, places, (count, all) => {
         assert.deepEqual(assign(count, all.toReversed()), assign(count, all))
@@ -37,14 +37,14 @@ describe('the assignment of shards', () => {
     )
   })
 
-  it('depends on addresses, not on ids: a node that comes back gets back what it led', () => {
+  test('depends on addresses, not on ids: a node that comes back gets back what it led', () => {
     const all = ['a:1', 'b:1', 'c:1'].map(place)
     const again = all.map((each, at) => (at === 1 ? { ...each, id: 'fresh' } : each))
     const renamed = assign(64, all).map((id) => (id === all[1]!.id ? 'fresh' : id))
     assert.deepEqual(assign(64, again), renamed)
   })
 
-  it('leaves most shards where they are when a node comes or goes', () => {
+  test('leaves most shards where they are when a node comes or goes', () => {
     for (let nodes = 2; nodes <= 10; nodes++) {
       const all = Array.from({ length: nodes }, (_, at) => place(`10.0.0.${at}:7379`))
       const [count, share] = [256, Math.ceil(256 / nodes)]
@@ -53,7 +53,7 @@ describe('the assignment of shards', () => {
     }
   })
 
-  it('gives shards to no node where there are none', () => {
+  test('gives shards to no node where there are none', () => {
     assert.deepEqual(assign(2, []), ['', ''])
   })
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { FahaoError, hasCode } from '../../../src/base/errors.ts'
 import type { ClusterEvent, LeaderTerm } from '../../../src/cluster/events.ts'
 import {
@@ -45,7 +45,7 @@ function told<Type extends string>(type: Type, ...nodes: Node[]) {
 }
 
 describe('joining a cluster', () => {
-  it('is refused with other settings than those recorded, naming both', async () => {
+  test('is refused with other settings than those recorded, naming both', async () => {
     const nodes = new Nodes(6)
     await nodes.start('a:1')
     await assert.rejects(nodes.make('b:1', { shards: 7 }).cluster.start(), (error: Error) => {
@@ -58,7 +58,7 @@ describe('joining a cluster', () => {
     await assert.rejects(nodes.make('b:1', { marginMs: 30 }).cluster.start(), /is 300 ms, not 30 ms/)
   })
 
-  it('leads everything at once when it is the first, and shares once others have stayed for a while', async () => {
+  test('leads everything at once when it is the first, and shares once others have stayed for a while', async () => {
     const nodes = new Nodes(6)
     const a = await nodes.start('a:1')
     assert.deepEqual(shares(a), [6])
@@ -71,7 +71,7 @@ describe('joining a cluster', () => {
     assert.equal(told('lost', a, b).length, 0)
   })
 
-  it('goes on when the engine is away at first, and when every first answer is lost', async () => {
+  test('goes on when the engine is away at first, and when every first answer is lost', async () => {
     const nodes = new Nodes(2)
     const node = nodes.make('a:1')
     node.engine.always('any', 'unavailable')
@@ -86,7 +86,7 @@ describe('joining a cluster', () => {
 })
 
 describe('an address that two nodes announce', () => {
-  it('keeps out the second node, and names the first', async () => {
+  test('keeps out the second node, and names the first', async () => {
     const { nodes, clock, a, b } = await two()
     const events: ClusterEvent[] = []
     const onEvent = (event: ClusterEvent) => events.push(event)
@@ -96,7 +96,7 @@ describe('an address that two nodes announce', () => {
     assert.deepEqual(shares(a, b), [3, 3])
   })
 
-  it('may be that of a predecessor that is silent', async () => {
+  test('may be that of a predecessor that is silent', async () => {
     const { nodes, clock, a, b } = await two()
     b.engine.always('any', 'unavailable')
     const again = await nodes.start('b:1')
@@ -104,7 +104,7 @@ describe('an address that two nodes announce', () => {
     assert.deepEqual(shares(a, again), [3, 3])
   })
 
-  it('may be that of a predecessor whose last renewal is carried out after its death', async () => {
+  test('may be that of a predecessor whose last renewal is carried out after its death', async () => {
     const { nodes, clock, b } = await two()
     const renewal = b.engine.hold('write')
     await clock.pass(1000)
@@ -118,7 +118,7 @@ describe('an address that two nodes announce', () => {
     await joined
   })
 
-  it('is told of once by each of two that have joined at the same time', async () => {
+  test('is told of once by each of two that have joined at the same time', async () => {
     const nodes = new Nodes(2)
     const both = [nodes.make('a:1'), nodes.make('a:1')]
     for (const { cluster } of both) void cluster.start()
@@ -133,7 +133,7 @@ describe('an address that two nodes announce', () => {
 })
 
 describe('a cluster whose engine reads and does not write', () => {
-  it('reads its records no more often than one whose engine does both', async () => {
+  test('reads its records no more often than one whose engine does both', async () => {
     const { clock, a, b } = await two()
     await clock.pass(3000)
     const readsOf = async (ms: number) => {
@@ -149,7 +149,7 @@ describe('a cluster whose engine reads and does not write', () => {
 })
 
 describe('a node that dies', () => {
-  it('is declared dead a lease and a margin after its last renewal, and not before; others lead at once', async () => {
+  test('is declared dead a lease and a margin after its last renewal, and not before; others lead at once', async () => {
     const { clock, a, b } = await two()
     b.engine.always('any', 'unavailable')
     await clock.pass(leaseMs + marginMs - 1200)
@@ -159,7 +159,7 @@ describe('a node that dies', () => {
     assert.deepEqual(shares(a, b), [6, 0])
   })
 
-  it('comes back under a fresh id, having dropped everything', async () => {
+  test('comes back under a fresh id, having dropped everything', async () => {
     const { clock, a, b } = await two()
     const before = b.cluster.nodeId
     const lost: LeaderTerm[] = []
@@ -175,7 +175,7 @@ describe('a node that dies', () => {
     assert.deepEqual(shares(a, b), [3, 3])
   })
 
-  it('is not taken for dead when the engine was away from all nodes', async () => {
+  test('is not taken for dead when the engine was away from all nodes', async () => {
     const { clock, a, b } = await two()
     for (const { engine } of [a, b]) engine.always('any', 'unavailable')
     await clock.pass(60_000)
@@ -186,7 +186,7 @@ describe('a node that dies', () => {
     assert.deepEqual(shares(a, b), [3, 3])
   })
 
-  it('is not redirected to by the process that was started in its place', async () => {
+  test('is not redirected to by the process that was started in its place', async () => {
     const nodes = new Nodes(1)
     const old = await nodes.start('a:1')
     old.engine.always('any', 'unavailable')
@@ -199,7 +199,7 @@ describe('a node that dies', () => {
 })
 
 describe('an engine that has forgotten', () => {
-  it('has every leader begin anew, above all forgotten epochs, and after the old one has stopped', async () => {
+  test('has every leader begin anew, above all forgotten epochs, and after the old one has stopped', async () => {
     const { nodes, clock, a, b } = await two()
     const { store } = nodes
     const before = [...store.records.values()]
@@ -226,7 +226,7 @@ describe('an engine that has forgotten', () => {
     assert.ok(here!.fence > 2n ** 20n)
   })
 
-  it('ends the leadership of a node that has not noticed, before another node follows it', async () => {
+  test('ends the leadership of a node that has not noticed, before another node follows it', async () => {
     const { nodes, clock, a, b } = await two()
     const slot = slotLedBy(a)
     const id = a.cluster.nodeId
@@ -241,7 +241,7 @@ describe('an engine that has forgotten', () => {
     assert.equal(shares(a, b)[0]! + shares(a, b)[1]!, 6)
   })
 
-  it('has no leader while one whose take-over it has forgotten, and who has not noticed, may issue', async () => {
+  test('has no leader while one whose take-over it has forgotten, and who has not noticed, may issue', async () => {
     const nodes = new Nodes(1)
     const { clock, store } = nodes
     const first = await nodes.start('a:1')
@@ -276,7 +276,7 @@ describe('an engine that has forgotten', () => {
     assert.ok(withoutMs >= leaseMs + marginMs && withoutMs < leaseMs + marginMs + 1500, `${withoutMs} ms`)
   })
 
-  it('has no leader at once of a shard whose first leader it has forgotten', async () => {
+  test('has no leader at once of a shard whose first leader it has forgotten', async () => {
     const nodes = new Nodes(2)
     const { clock, store } = nodes
     const node = await nodes.start('a:1')
@@ -292,7 +292,7 @@ describe('an engine that has forgotten', () => {
     assert.deepEqual(shares(node), [2])
   })
 
-  it('lets a node that has just been started join, however often its bounds are raised meanwhile', async () => {
+  test('lets a node that has just been started join, however often its bounds are raised meanwhile', async () => {
     const { nodes, clock, b } = await two()
     b.engine.always('any', 'unavailable')
     const again = nodes.make('b:1')
@@ -319,7 +319,7 @@ function nodeIdOf(records: ReadonlyMap<string, { readonly value: string }>, addr
 }
 
 describe('a shard', () => {
-  it('gets a higher epoch with each new leader', async () => {
+  test('gets a higher epoch with each new leader', async () => {
     const { nodes, clock, a, b } = await two()
     const epochs = async () => {
       const records = Array.from({ length: 6 }, (_, shard) => nodes.store.records.get(shardKey(shard))!)
@@ -335,7 +335,7 @@ describe('a shard', () => {
     }
   })
 
-  it('is not taken from a node that is not dead, though its record has not been seen here', async () => {
+  test('is not taken from a node that is not dead, though its record has not been seen here', async () => {
     const nodes = new Nodes(1)
     const { store, clock } = nodes
     const unseen: NodeRecord = { id: 's', heartbeat: 1, joinedMs: 0, draining: false, version: '1' }
@@ -355,7 +355,7 @@ describe('a shard', () => {
     assert.equal(JSON.parse(store.records.get(shardKey(0))!.value).epoch, 8)
   })
 
-  it('is handed over: stopped first, then given back, then given away with a new epoch', async () => {
+  test('is handed over: stopped first, then given back, then given away with a new epoch', async () => {
     const { clock, a, b } = await two()
     const slot = slotLedBy(a)
     const shard = a.cluster.shardOf(slot)
@@ -374,7 +374,7 @@ describe('a shard', () => {
     assert.equal(lead.state === 'elsewhere' && lead.node.id, b.cluster.nodeId)
   })
 
-  it('comes with what is left of it, which is offered once, also by a record that comes back', async () => {
+  test('comes with what is left of it, which is offered once, also by a record that comes back', async () => {
     const { nodes, clock, a, b } = await two()
     const slot = slotLedBy(a)
     const shard = a.cluster.shardOf(slot)
@@ -396,7 +396,7 @@ describe('a shard', () => {
     assert.deepEqual(offered, [[tail], []])
   })
 
-  it('loses what is put aside for a successor too late, or where there is none', async () => {
+  test('loses what is put aside for a successor too late, or where there is none', async () => {
     const { nodes, clock, a, b } = await two()
     const shard = a.leads()[0]!
     const tail: LeftoverRange = { name: 'order', record: '1', start: '10', end: '20', version: '3' }
@@ -429,7 +429,7 @@ describe('a shard', () => {
     assert.deepEqual([toSomebody[0], toSomebody.at(-1)], [true, false])
   })
 
-  it('is given away though giving back takes too long, or fails', async () => {
+  test('is given away though giving back takes too long, or fails', async () => {
     const { clock, a, b } = await two()
     const [first, second] = a.leads()
     a.cluster.listen({
@@ -441,7 +441,7 @@ describe('a shard', () => {
     assert.deepEqual(shares(a, b), [1, 5])
   })
 
-  it('is issued by no node while it is not known whether it was handed over', async () => {
+  test('is issued by no node while it is not known whether it was handed over', async () => {
     const { clock, a, b } = await two()
     const slot = slotLedBy(a)
     await a.cluster.move(a.cluster.shardOf(slot), b.cluster.nodeId)
@@ -455,7 +455,7 @@ describe('a shard', () => {
     assert.equal(a.cluster.here(slot), undefined)
   })
 
-  it('goes back to the node that it is assigned to when the pin is removed', async () => {
+  test('goes back to the node that it is assigned to when the pin is removed', async () => {
     const { clock, a, b } = await two()
     const [shard] = a.leads()
     await b.cluster.move(shard!, b.cluster.nodeId)
@@ -466,7 +466,7 @@ describe('a shard', () => {
     assert.deepEqual(shares(a, b), [3, 3])
   })
 
-  it('is pinned to a node only until that one is dead', async () => {
+  test('is pinned to a node only until that one is dead', async () => {
     const { nodes, clock, a, b } = await two()
     const [shard] = a.leads()
     await a.cluster.move(shard!, b.cluster.nodeId)
@@ -477,7 +477,7 @@ describe('a shard', () => {
     assert.equal(nodes.store.records.has(pinKey(shard!)), false)
   })
 
-  it('goes to no node that cannot know yet: also an old pin counts only from when it can be carried out', async () => {
+  test('goes to no node that cannot know yet: also an old pin counts only from when it can be carried out', async () => {
     const { clock, a, b } = await two()
     const [shard] = a.leads()
     await a.cluster.move(shard!, b.cluster.nodeId)
@@ -493,7 +493,7 @@ describe('a shard', () => {
     assert.ok(b.leads().includes(shard!))
   })
 
-  it('goes to the node that it was stopped for, though another one is wanted by then', async () => {
+  test('goes to the node that it was stopped for, though another one is wanted by then', async () => {
     const { clock, a, b, nodes } = await two()
     const c = await nodes.start('c:1')
     await clock.pass(10_000)
@@ -517,7 +517,7 @@ describe('a shard', () => {
     assert.ok(c.leads().includes(shard!))
   })
 
-  it('cannot be moved to a node that is not there, nor to one that drains', async () => {
+  test('cannot be moved to a node that is not there, nor to one that drains', async () => {
     const { clock, a, b } = await two()
     await assert.rejects(a.cluster.move(0, 'absent'), /no living node absent/)
     await assert.rejects(a.cluster.move(6, b.cluster.nodeId), /no shard 6; the last one is 5/)
@@ -529,7 +529,7 @@ describe('a shard', () => {
 })
 
 describe('leaving', () => {
-  it('gives everything away and leaves no record, so that no node waits for a lease', async () => {
+  test('gives everything away and leaves no record, so that no node waits for a lease', async () => {
     const { nodes, clock, a, b } = await two()
     const id = b.cluster.nodeId
     b.engine.next('remove', 'lose-reply')
@@ -541,7 +541,7 @@ describe('leaving', () => {
     assert.equal(told('handedOver', a, b).length, 6, 'three to join, three to leave, and none back')
   })
 
-  it('ends within a lease or so when the engine is away', async () => {
+  test('ends within a lease or so when the engine is away', async () => {
     const { clock, b } = await two()
     b.engine.always('any', 'unavailable')
     const closed = b.cluster.close()
@@ -550,7 +550,7 @@ describe('leaving', () => {
     assert.deepEqual(b.leads(), [])
   })
 
-  it('of the last one leaves its shards free for the next', async () => {
+  test('of the last one leaves its shards free for the next', async () => {
     const nodes = new Nodes(3)
     const a = await nodes.start('a:1')
     const closed = a.cluster.close()
@@ -561,7 +561,7 @@ describe('leaving', () => {
     assert.equal(nodes.clock.timers < 20, true)
   })
 
-  it('is not needed to lead nothing: draining does, and can be taken back', async () => {
+  test('is not needed to lead nothing: draining does, and can be taken back', async () => {
     const { clock, a, b } = await two()
     const drained = b.cluster.drain()
     await clock.pass(500)
@@ -576,7 +576,7 @@ describe('leaving', () => {
     assert.deepEqual(shares(a, b), [3, 3])
   })
 
-  it('says that the other nodes do not know yet when the engine is away, and stands', async () => {
+  test('says that the other nodes do not know yet when the engine is away, and stands', async () => {
     const { clock, a, b } = await two()
     b.engine.always('any', 'unavailable')
     const drained = assert.rejects(b.cluster.drain(), { code: 'UNKNOWN' })
@@ -587,7 +587,7 @@ describe('leaving', () => {
     assert.deepEqual(shares(a, b), [6, 0])
   })
 
-  it('keeps shards led where all nodes drain', async () => {
+  test('keeps shards led where all nodes drain', async () => {
     const { clock, a, b } = await two()
     for (const { cluster } of [a, b]) void cluster.drain()
     await clock.pass(10_000)
@@ -596,7 +596,7 @@ describe('leaving', () => {
 })
 
 describe('a lookup of the leader', () => {
-  it('waits for a leader, and gives up when it takes too long', async () => {
+  test('waits for a leader, and gives up when it takes too long', async () => {
     const { clock, a, b } = await two()
     const slot = slotLedBy(b)
     b.engine.always('any', 'unavailable')
@@ -611,7 +611,7 @@ describe('a lookup of the leader', () => {
     assert.equal((await patient).state, 'here', 'from the dead')
   })
 
-  it('is answered from the engine by the node that should lead: it never sends a client back', async () => {
+  test('is answered from the engine by the node that should lead: it never sends a client back', async () => {
     const { clock, a, b } = await two()
     const slot = slotLedBy(a)
     const shard = a.cluster.shardOf(slot)
@@ -626,7 +626,7 @@ describe('a lookup of the leader', () => {
     assert.equal(known.state, 'elsewhere')
   })
 
-  it('is so too for a while after that node should have led: the leader that stopped for it finishes that', async () => {
+  test('is so too for a while after that node should have led: the leader that stopped for it finishes that', async () => {
     const { clock, a, b } = await two()
     const slot = slotLedBy(a)
     const shard = a.cluster.shardOf(slot)
@@ -643,7 +643,7 @@ describe('a lookup of the leader', () => {
     assert.equal(reads(), before + 1, 'longer ago than a hand-over can last')
   })
 
-  it('names another node after a lapse only if the engine says so, and waits while it is away', async () => {
+  test('names another node after a lapse only if the engine says so, and waits while it is away', async () => {
     const { clock, a, b } = await two()
     const slot = slotLedBy(b)
     a.engine.always('any', 'unavailable')
@@ -659,7 +659,7 @@ describe('a lookup of the leader', () => {
     assert.equal((await patient).state, 'elsewhere')
   })
 
-  it('never sends to the own address, under which a predecessor is on record, not even before it has joined', async () => {
+  test('never sends to the own address, under which a predecessor is on record, not even before it has joined', async () => {
     const nodes = new Nodes(1)
     const before = await nodes.start('a:1')
     before.engine.always('any', 'unavailable')
@@ -670,7 +670,7 @@ describe('a lookup of the leader', () => {
     assert.equal(fresh.cluster.lead(0).state, 'none')
   })
 
-  it('does not name a leader that has missed a renewal, but waits for another one', async () => {
+  test('does not name a leader that has missed a renewal, but waits for another one', async () => {
     const { clock, a, b } = await two()
     const slot = slotLedBy(b)
     b.engine.always('any', 'unavailable')
@@ -680,7 +680,7 @@ describe('a lookup of the leader', () => {
     assert.equal((await lead).state, 'here')
   })
 
-  it('names one that was late as soon as it has renewed, and one that stays away in the end', async () => {
+  test('names one that was late as soon as it has renewed, and one that stays away in the end', async () => {
     const { clock, a, b } = await two()
     const slot = slotLedBy(b)
     b.engine.always('any', 'unavailable')
@@ -694,7 +694,7 @@ describe('a lookup of the leader', () => {
     assert.equal((await soon).state, 'elsewhere')
   })
 
-  it('wakes lookups when a lease that lapsed is resumed', async () => {
+  test('wakes lookups when a lease that lapsed is resumed', async () => {
     const { clock, a } = await two()
     const slot = slotLedBy(a)
     a.engine.always('any', 'unavailable')
@@ -708,7 +708,7 @@ describe('a lookup of the leader', () => {
 })
 
 describe('listeners', () => {
-  it('are called at a lapse and a resumption, before anything else happens', async () => {
+  test('are called at a lapse and a resumption, before anything else happens', async () => {
     const { clock, a } = await two()
     const calls: string[] = []
     const unlisten = a.cluster.listen({
@@ -728,7 +728,7 @@ describe('listeners', () => {
     assert.equal(calls.length, 2)
   })
 
-  it('are not needed to report a leader that was sealed out', async () => {
+  test('are not needed to report a leader that was sealed out', async () => {
     const { a } = await two()
     const here = a.cluster.here(slotLedBy(a))!
     const reads = a.engine.count('read')
@@ -740,7 +740,7 @@ describe('listeners', () => {
 })
 
 describe('a leader whose fence a counter has refused', () => {
-  it('gives its shard up, which rests, and is led again above the fence that the counter has seen', async () => {
+  test('gives its shard up, which rests, and is led again above the fence that the counter has seen', async () => {
     const { clock, a, b } = await two()
     const slot = slotLedBy(a)
     const here = a.cluster.here(slot)!
@@ -758,7 +758,7 @@ describe('a leader whose fence a counter has refused', () => {
     assert.equal(ofShard().restsForMs, undefined)
   })
 
-  it('keeps its shard where the fence is none above its own', async () => {
+  test('keeps its shard where the fence is none above its own', async () => {
     const { clock, a, b } = await two()
     const here = a.cluster.here(slotLedBy(a))!
     a.cluster.sealedOut(here, here.fence)
@@ -766,7 +766,7 @@ describe('a leader whose fence a counter has refused', () => {
     assert.deepEqual(shares(a, b), [3, 3])
   })
 
-  it('finds out whether another node leads before it gives anything up', async () => {
+  test('finds out whether another node leads before it gives anything up', async () => {
     const { clock, a, b } = await two()
     const here = a.cluster.here(slotLedBy(a))!
     a.engine.next('read', 'unavailable')

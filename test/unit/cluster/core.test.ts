@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { ClusterCore } from '../../../src/cluster/core.ts'
 import type { Effect } from '../../../src/cluster/events.ts'
@@ -75,19 +75,19 @@ function namesOf(effects: readonly Effect[]): string[] {
 }
 
 describe('the effects of a core', () => {
-  it('begin with the lapse of the lease, whatever event shows it', () => {
+  test('begin with the lapse of the lease, whatever event shows it', () => {
     const { core, now } = leading()
     const effects = core.step({ type: 'renew' }, { ...now, monoUs: 2_700_000 })
     assert.deepEqual(namesOf(effects), ['onLapse', 'lapsed', 'wake'])
   })
 
-  it('end every term before the end of the lease is told', () => {
+  test('end every term before the end of the lease is told', () => {
     const { core, declareDead } = leading()
     assert.deepEqual(namesOf(declareDead()), ['onLost', 'lost', 'wake', 'died', 'wake', 'onDead'])
     assert.equal(core.leaderships.held(0), undefined)
   })
 
-  it('release a shard before the write that names its successor', () => {
+  test('release a shard before the write that names its successor', () => {
     const { core, now } = leading()
     core.step({ type: 'intend', intent: 'giveAllAway' }, now)
     const [release] = core.step({ type: 'tick' }, now)
@@ -100,7 +100,7 @@ describe('the effects of a core', () => {
 })
 
 describe('cores of a cluster', () => {
-  it('lead a shard one at a time at every instant, whatever is late, lost or stopped, and recover', () => {
+  test('lead a shard one at a time at every instant, whatever is late, lost or stopped, and recover', () => {
     const seen: string[] = []
     const property = fc.property(fc.array(rate, { minLength: 3, maxLength: 3 }), events, (rates, all) => {
       const model = new Model(2, rates)
@@ -120,7 +120,7 @@ describe('cores of a cluster', () => {
       assert.ok(seen.includes(type), `no event ${type}`)
   })
 
-  it('consist of files that have no engine, no clock, no timer and no promise', () => {
+  test('consist of files that have no engine, no clock, no timer and no promise', () => {
     const files =
       'address-conflicts assignment balance core events failure-detector handover leaderships lease records slots timing view'
     for (const file of files.split(' ')) {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { FailureDetector } from '../../../src/cluster/failure-detector.ts'
 import { type Known, type NodeRecord, nodeKey } from '../../../src/cluster/records.ts'
 import { timing } from '../../../src/cluster/timing.ts'
@@ -32,7 +32,7 @@ function observing() {
 }
 
 describe('a failure detector', () => {
-  it('finds a node overdue that has been seen unchanged for a lease and a margin, not before', () => {
+  test('finds a node overdue that has been seen unchanged for a lease and a margin, not before', () => {
     const { detector, at, observe, overdue } = observing()
     detector.observe(at(1n), 0)
     observe(at(1n), 3000)
@@ -43,14 +43,14 @@ describe('a failure detector', () => {
     assert.equal(detector.silentMs('n1'), 3500)
   })
 
-  it('does not find a node overdue under a version that it has not observed', () => {
+  test('does not find a node overdue under a version that it has not observed', () => {
     const { detector, at, observe, overdue } = observing()
     detector.observe(at(1n), 0)
     observe(at(1n), 3500)
     assert.deepEqual(overdue(at(2n)), [])
   })
 
-  it('begins anew with each renewal', () => {
+  test('begins anew with each renewal', () => {
     const { detector, at, observe, overdue } = observing()
     detector.observe(at(1n), 0)
     observe(at(1n), 3000)
@@ -59,7 +59,7 @@ describe('a failure detector', () => {
     assert.equal(detector.silentMs('n1'), 3000)
   })
 
-  it('takes nothing but a higher heartbeat for a renewal: others write the record too', () => {
+  test('takes nothing but a higher heartbeat for a renewal: others write the record too', () => {
     const { detector, at } = observing()
     for (const [version, heartbeat] of [
       [1n, 5],
@@ -71,7 +71,7 @@ describe('a failure detector', () => {
     assert.equal(detector.renewals('n1'), 1)
   })
 
-  it('counts no time in which it saw nothing, but for the length of a renewal', () => {
+  test('counts no time in which it saw nothing, but for the length of a renewal', () => {
     const { detector, at, overdue } = observing()
     detector.observe(at(1n), 0)
     detector.observe(at(1n), 3_600_000_000)
@@ -79,7 +79,7 @@ describe('a failure detector', () => {
     assert.deepEqual(overdue(at(1n)), [])
   })
 
-  it('finds the record of a dead node overdue for removal much later', () => {
+  test('finds the record of a dead node overdue for removal much later', () => {
     const { detector, at, observe, overdue } = observing()
     detector.observe(at(2n, 'n2'), 0)
     observe(at(2n, 'n2'), 59_000)
@@ -88,7 +88,7 @@ describe('a failure detector', () => {
     assert.deepEqual(overdue(at(2n, 'n2')), ['n1'])
   })
 
-  it('never finds its own node overdue', () => {
+  test('never finds its own node overdue', () => {
     const { detector, at, observe } = observing()
     detector.observe(at(1n), 0)
     observe(at(1n), 10_000)

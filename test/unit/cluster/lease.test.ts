@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { ClusterCore } from '../../../src/cluster/core.ts'
 import { type NodeRecord, nodeKey, readNode } from '../../../src/cluster/records.ts'
@@ -62,7 +62,7 @@ async function started() {
 }
 
 describe('a lease', () => {
-  it('holds from its first record on, and as long as it is renewed', async () => {
+  test('holds from its first record on, and as long as it is renewed', async () => {
     const { check, start, clock, told, record } = lease()
     assert.equal(check(), false)
     await start()
@@ -73,7 +73,7 @@ describe('a lease', () => {
     assert.ok((await record()).value.heartbeat >= 60)
   })
 
-  it('remembers the renewals of one ttl only, however long the engine is away', async (t) => {
+  test('remembers the renewals of one ttl only, however long the engine is away', async (t) => {
     const { check, clock, engine } = await started()
     let largest = 0
     const set = Map.prototype.set
@@ -90,7 +90,7 @@ describe('a lease', () => {
     assert.equal(check(), true)
   })
 
-  it('ends ttl − margin after the moment before the last renewal was sent, however late its answer came', async () => {
+  test('ends ttl − margin after the moment before the last renewal was sent, however late its answer came', async () => {
     const { check, clock, engine } = await started()
     const write = engine.hold('write')
     await clock.pass(1000)
@@ -105,7 +105,7 @@ describe('a lease', () => {
     assert.equal(check(), false)
   })
 
-  it('tells of its lapse within the check that finds it', async () => {
+  test('tells of its lapse within the check that finds it', async () => {
     const { check, clock, engine, told } = await started()
     engine.always('any', 'unavailable')
     // A process that was stopped: time has passed, and no timer has fired.
@@ -115,14 +115,14 @@ describe('a lease', () => {
     assert.deepEqual(told, ['joined', 'lapsed: it was not renewed in time'])
   })
 
-  it('tells of its lapse also without a check', async () => {
+  test('tells of its lapse also without a check', async () => {
     const { clock, engine, told } = await started()
     engine.always('any', 'unavailable')
     await clock.pass(2800)
     assert.equal(told.length, 2)
   })
 
-  it('resumes when no node declared it dead in the meantime', async () => {
+  test('resumes when no node declared it dead in the meantime', async () => {
     const { check, clock, engine, told } = await started()
     engine.always('any', 'unavailable')
     await clock.pass(20_000)
@@ -132,7 +132,7 @@ describe('a lease', () => {
     assert.equal(told.at(-1), 'resumed')
   })
 
-  it('is over when it was declared dead, and never writes again', async () => {
+  test('is over when it was declared dead, and never writes again', async () => {
     const { held, check, clock, told, record, declareDead } = await started()
     await declareDead()
     const { version } = await record()
@@ -143,7 +143,7 @@ describe('a lease', () => {
     assert.equal((await record()).version, version)
   })
 
-  it('is not over because the answer of a renewal was lost', async () => {
+  test('is not over because the answer of a renewal was lost', async () => {
     const { check, clock, engine, told } = await started()
     engine.next('write', 'lose-reply', 3)
     engine.next('write', 'lose-request', 3)
@@ -152,7 +152,7 @@ describe('a lease', () => {
     assert.deepEqual(told, ['joined'])
   })
 
-  it('is not over because a renewal that was given up arrives later', async () => {
+  test('is not over because a renewal that was given up arrives later', async () => {
     const { check, clock, engine, told } = await started()
     engine.next('write', 'late')
     await clock.pass(1050)
@@ -162,7 +162,7 @@ describe('a lease', () => {
     assert.deepEqual(told, ['joined'])
   })
 
-  it('joins also when the answer to its first record is lost', async () => {
+  test('joins also when the answer to its first record is lost', async () => {
     const { check, start, clock, engine } = lease()
     engine.next('write', 'lose-reply')
     await start()
@@ -171,7 +171,7 @@ describe('a lease', () => {
     assert.equal(check(), true)
   })
 
-  it('is over when its first record was not found after an unknown outcome: it may still come', async () => {
+  test('is over when its first record was not found after an unknown outcome: it may still come', async () => {
     const { held, check, start, clock, engine, told } = lease()
     engine.next('write', 'late')
     await start()
@@ -182,7 +182,7 @@ describe('a lease', () => {
     assert.deepEqual(told, ['died by '])
   })
 
-  it('waits with its first record for an engine that has forgotten, and is over if it had one', async () => {
+  test('waits with its first record for an engine that has forgotten, and is over if it had one', async () => {
     const fresh = lease()
     const { write } = fresh.engine
     fresh.engine.write = () => Promise.reject(new FahaoError('REGRESSED', 'it has forgotten'))
@@ -197,7 +197,7 @@ describe('a lease', () => {
     assert.equal(fresh.held.isOver, true)
   })
 
-  it('is over when its record holds a heartbeat that it has not sent, or one from before the last', async () => {
+  test('is over when its record holds a heartbeat that it has not sent, or one from before the last', async () => {
     for (const heartbeat of [0, 2]) {
       const { held, clock, engine, told, record } = await started()
       await clock.pass(5000)
@@ -210,7 +210,7 @@ describe('a lease', () => {
     }
   })
 
-  it('counts nothing that was sent before the machine was suspended', async () => {
+  test('counts nothing that was sent before the machine was suspended', async () => {
     const { check, clock, engine, told } = await started()
     const write = engine.hold('write')
     await clock.pass(1000)
@@ -228,7 +228,7 @@ describe('a lease', () => {
     assert.equal(check(), true)
   })
 
-  it('goes on when the wall clock is set back', async () => {
+  test('goes on when the wall clock is set back', async () => {
     const { check, clock, told } = await started()
     clock.wall -= 3_600_000_000
     assert.equal(check(), true)
@@ -236,7 +236,7 @@ describe('a lease', () => {
     assert.deepEqual(told, ['joined'])
   })
 
-  it('lapses when its memory may exist twice, and counts nothing that was sent before', async () => {
+  test('lapses when its memory may exist twice, and counts nothing that was sent before', async () => {
     const { check, clock, engine, told, shell } = await started()
     const write = engine.hold('write')
     await clock.pass(1000)
@@ -253,7 +253,7 @@ describe('a lease', () => {
     assert.deepEqual(told, ['joined', 'lapsed: the memory of this node may exist twice', 'resumed'])
   })
 
-  it('is over where a copy of its memory has sent the heartbeat of the same number', async () => {
+  test('is over where a copy of its memory has sent the heartbeat of the same number', async () => {
     const { check, clock, engine, told, record } = await started()
     const write = engine.hold('write')
     await clock.pass(1000)
@@ -267,7 +267,7 @@ describe('a lease', () => {
     assert.deepEqual(told, ['joined', 'died by '])
   })
 
-  it('is over at once when its record is seen as this process has not left it, and not for what is under way', async () => {
+  test('is over at once when its record is seen as this process has not left it, and not for what is under way', async () => {
     const { check, clock, engine, told, show } = await started()
     await show({})
     const write = engine.hold('write')

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { hasCode } from '../../../src/base/errors.ts'
 import { settingsKey } from '../../../src/cluster/records.ts'
 import { agreeOnSettings, clusterSettings, type WantedSettings } from '../../../src/cluster/settings.ts'
@@ -20,7 +20,7 @@ async function refused(engine: FaultyEngine, wanted: WantedSettings): Promise<st
 }
 
 describe('the settings of a cluster', () => {
-  it('are those of its first node, the lease and its margin too', async () => {
+  test('are those of its first node, the lease and its margin too', async () => {
     const engine = empty()
     assert.equal(await clusterSettings(engine), undefined)
     const agreed = await agreeOnSettings(engine, { ...ids, leaseTtlMs: 5000 })
@@ -28,18 +28,18 @@ describe('the settings of a cluster', () => {
     assert.deepEqual(await clusterSettings(engine), agreed)
   })
 
-  it('are taken over by a node that was given neither a number of shards nor a lease', async () => {
+  test('are taken over by a node that was given neither a number of shards nor a lease', async () => {
     const engine = empty()
     const first = { cluster: 'ids', shards: 4, leaseTtlMs: 5000, marginMs: 700 }
     await agreeOnSettings(engine, first)
     assert.deepEqual(await agreeOnSettings(engine, { cluster: 'ids' }), first)
   })
 
-  it('have 16 shards where the first node was not given a number', async () => {
+  test('have 16 shards where the first node was not given a number', async () => {
     assert.equal((await agreeOnSettings(empty(), { cluster: 'ids' })).shards, 16)
   })
 
-  it('refuse a node with another lease or margin, naming both', async () => {
+  test('refuse a node with another lease or margin, naming both', async () => {
     const engine = empty()
     await agreeOnSettings(engine, ids)
     const message = await refused(engine, { ...ids, leaseTtlMs: 1500 })
@@ -48,14 +48,14 @@ describe('the settings of a cluster', () => {
     await agreeOnSettings(engine, { ...ids, leaseTtlMs: 3000, marginMs: 300 })
   })
 
-  it('are not written where they cannot work', async () => {
+  test('are not written where they cannot work', async () => {
     const engine = empty()
     assert.match(await refused(engine, { ...ids, leaseTtlMs: 50 }), /too short/)
     assert.match(await refused(engine, { ...ids, shards: 0 }), /--shards must be/)
     assert.equal(await clusterSettings(engine), undefined)
   })
 
-  it('count for both of two first nodes, whichever was faster', async () => {
+  test('count for both of two first nodes, whichever was faster', async () => {
     const engine = empty()
     const held = engine.hold('write')
     const slow = agreeOnSettings(engine, { ...ids, leaseTtlMs: 1000 })
@@ -66,13 +66,13 @@ describe('the settings of a cluster', () => {
     assert.equal(fast.leaseTtlMs, 2000)
   })
 
-  it('are found when the answer to their write is lost', async () => {
+  test('are found when the answer to their write is lost', async () => {
     const engine = empty()
     engine.next('write', 'lose-reply')
     assert.equal((await agreeOnSettings(engine, ids)).leaseTtlMs, 3000)
   })
 
-  it('that say nothing of the lease cannot be read', async () => {
+  test('that say nothing of the lease cannot be read', async () => {
     const engine = empty()
     await engine.write(settingsKey, JSON.stringify(ids), undefined)
     await assert.rejects(agreeOnSettings(engine, ids), (error: Error) => hasCode(error, 'ENGINE'))

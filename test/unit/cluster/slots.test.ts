@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { shardTable, slotCount, slotOf, slotsOf } from '../../../src/cluster/slots.ts'
 
 describe('slots', () => {
-  it("are those of Redis Cluster's specification", () => {
+  test("are those of Redis Cluster's specification", () => {
     assert.equal(slotOf('123456789'), 0x31c3)
     assert.equal(slotOf('foo'), 12_182)
     assert.equal(slotOf(''), 0)
     assert.equal(slotOf('订单'), slotOf('{订单}.7'))
   })
 
-  it('look at the first hash tag alone, if it is not empty', () => {
+  test('look at the first hash tag alone, if it is not empty', () => {
     assert.equal(slotOf('{user1000}.following'), slotOf('user1000'))
     assert.equal(slotOf('foo{{bar}}zap'), slotOf('{bar'))
     assert.equal(slotOf('foo{bar}{zap}'), slotOf('bar'))
@@ -18,7 +18,7 @@ describe('slots', () => {
     assert.notEqual(slotOf('foo{bar'), slotOf('bar'))
   })
 
-  it('belong to one shard each, in runs that differ by one slot at most', () => {
+  test('belong to one shard each, in runs that differ by one slot at most', () => {
     for (const shards of [1, 2, 3, 7, 16, 1000, 1024]) {
       const table = shardTable(shards)
       let next = 0

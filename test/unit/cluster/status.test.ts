@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { refuseLoneDrain } from '../../../src/cluster/status.ts'
 import { Nodes } from './nodes.ts'
 
@@ -15,7 +15,7 @@ async function two() {
 }
 
 describe('the status of a cluster whose engine is gone', () => {
-  it('tells how old its news are, of the node itself too', async () => {
+  test('tells how old its news are, of the node itself too', async () => {
     const { clock, a, b } = await two()
     const before = a.cluster.status().nodes.map(({ silentMs }) => silentMs)
     assert.ok(before.every((silentMs) => silentMs < leaseMs / 2))
@@ -25,7 +25,7 @@ describe('the status of a cluster whose engine is gone', () => {
       assert.equal(Math.round(silentMs - before[at]!), 20_000)
   })
 
-  it('counts nothing as led once a lease has passed, and sends requests where they went', async () => {
+  test('counts nothing as led once a lease has passed, and sends requests where they went', async () => {
     const { clock, a, b } = await two()
     for (const { engine } of [a, b]) engine.always('any', 'unavailable')
     await clock.pass(leaseMs + 10)
@@ -41,7 +41,7 @@ describe('the status of a cluster whose engine is gone', () => {
   })
 })
 
-it('at every moment of a join, nodes lead together as many shards as are led', async () => {
+test('at every moment of a join, nodes lead together as many shards as are led', async () => {
   const nodes = new Nodes(6)
   const a = await nodes.start('a:1')
   const b = await nodes.start('b:1')
@@ -61,7 +61,7 @@ it('at every moment of a join, nodes lead together as many shards as are led', a
   assert.ok(sharedAt > 0)
 })
 
-it('a drain is refused where every other node drains', async () => {
+test('a drain is refused where every other node drains', async () => {
   const { a, b, clock } = await two()
   refuseLoneDrain(a.cluster.status())
   const drained = b.cluster.drain()

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { settled } from '../fake-clock.ts'
 import { Nodes } from './nodes.ts'
 
@@ -13,7 +13,7 @@ async function two() {
 }
 
 describe('a node that cannot reach the leader', () => {
-  it('waits until another node leads', async () => {
+  test('waits until another node leads', async () => {
     const { clock, leader, other } = await two()
     leader.engine.always('any', 'unavailable')
     const { nodeId } = leader.cluster
@@ -27,7 +27,7 @@ describe('a node that cannot reach the leader', () => {
     assert.equal(found, 'here')
   })
 
-  it('is told of the same leader when the time is up, and of any other at once', async () => {
+  test('is told of the same leader when the time is up, and of any other at once', async () => {
     const { clock, leader, other } = await two()
     const late = other.cluster.leadWithin(0, 2000, true, leader.cluster.nodeId)
     await clock.pass(2000)
@@ -37,7 +37,7 @@ describe('a node that cannot reach the leader', () => {
     assert.equal((await known).state, 'elsewhere')
   })
 
-  it('is told when it is declared dead, by whichever node', async () => {
+  test('is told when it is declared dead, by whichever node', async () => {
     const { clock, leader, other } = await two()
     const dead: string[] = []
     other.cluster.listen({ onDead: ({ id, resp }) => dead.push(`${id} ${resp}`) })

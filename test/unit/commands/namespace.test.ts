@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { Access } from '../../../src/auth/access.ts'
 import { Desk } from './desk.ts'
 
@@ -10,7 +10,7 @@ async function opened(): Promise<Desk> {
 }
 
 describe('ID.NAMESPACE', () => {
-  it('sets, shows, lists and drops namespaces', async () => {
+  test('sets, shows, lists and drops namespaces', async () => {
     const desk = await opened()
     const words =
       'ID.NAMESPACE SET shop MATCH shop:* OWNER team-a RATE 1000 daily 5000 GENERATORS 50 WAITING 7'
@@ -29,7 +29,7 @@ describe('ID.NAMESPACE', () => {
     assert.equal(await desk.ask('ID.NAMESPACE', 'DROP', 'shop'), 0)
   })
 
-  it('is named in ID.INFO to readers that may name all of its pattern, and to no other', async () => {
+  test('is named in ID.INFO to readers that may name all of its pattern, and to no other', async () => {
     const desk = await opened()
     desk.catalogue.make('shop:order', { kind: 'segment' })
     await desk.ask('ID.NAMESPACE', 'SET', 'everything', 'MATCH', '*', 'OWNER', 'boss')
@@ -51,7 +51,7 @@ describe('ID.NAMESPACE', () => {
     ])
   })
 
-  it('shows what was counted', async () => {
+  test('shows what was counted', async () => {
     const desk = await opened()
     await desk.ask('ID.NAMESPACE', 'SET', 'shop', 'MATCH', '*', 'DAILY', '10')
     const order = desk.meters.meter(desk.catalogue.make('order', { kind: 'segment' }), 'default')
@@ -61,7 +61,7 @@ describe('ID.NAMESPACE', () => {
     assert.deepEqual([shown.issued, shown.refused, shown.shareOfDay], [4, 1, '0.4'])
   })
 
-  it('refuses what is wrong', async () => {
+  test('refuses what is wrong', async () => {
     const desk = await opened()
     const set = 'ID.NAMESPACE SET shop'
     const words =

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { turns } from '../../../src/listening/turns.ts'
 import { listedWork } from '../../../src/operations/worker-ids.ts'
 import { Desk } from './desk.ts'
@@ -8,7 +8,7 @@ const claim = ['ID.WORKER', 'CLAIM', 'payments', 'OWNER']
 type Lease = { readonly lease: string } & Readonly<Record<string, unknown>>
 
 describe('ID.WORKER', () => {
-  it('claims, renews, lists and returns ids of a pool', async () => {
+  test('claims, renews, lists and returns ids of a pool', async () => {
     const desk = new Desk()
     const options = ['SIZE', '2', 'TTL', '5000', 'REST', '0', 'SEEN', '99', 'STABLE']
     const { lease, nowUs, ttlMs, ...first } = (await desk.ask(...claim, 'host-1', ...options)) as Lease
@@ -29,7 +29,7 @@ describe('ID.WORKER', () => {
     assert.equal(((await desk.ask(...claim, 'host-1')) as Lease).lastSeenMs, 2000)
   })
 
-  it('lists page by page', async () => {
+  test('lists page by page', async () => {
     const desk = new Desk()
     for (const owner of ['a', 'b', 'c']) await desk.ask(...claim, owner)
     const page = async (...words: string[]) =>
@@ -47,7 +47,7 @@ describe('ID.WORKER', () => {
     ])
   })
 
-  it('lists in a turn that has room for every id', async (t) => {
+  test('lists in a turn that has room for every id', async (t) => {
     const desk = new Desk()
     for (const owner of ['a', 'b', 'c']) await desk.ask(...claim, owner)
     const take = t.mock.method(turns, 'take')
@@ -58,7 +58,7 @@ describe('ID.WORKER', () => {
     )
   })
 
-  it('refuses what is malformed, and claims nothing', async () => {
+  test('refuses what is malformed, and claims nothing', async () => {
     const desk = new Desk()
     await desk.refuses([
       [[...claim, 'a', 'SIZE'], 'ERR syntax error'],
@@ -83,7 +83,7 @@ describe('ID.WORKER', () => {
     assert.deepEqual(await desk.ask('ID.WORKER', 'LIST', 'payments'), [])
   })
 
-  it('names its pool as a key, counted from the container', async () => {
+  test('names its pool as a key, counted from the container', async () => {
     const desk = new Desk()
     assert.deepEqual(await desk.ask('COMMAND', 'GETKEYS', ...claim, 'a'), ['payments'])
     const [entry] = (await desk.ask('COMMAND', 'INFO', 'id.worker|claim')) as [unknown[]]

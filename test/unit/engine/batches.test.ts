@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { Batches, type BatchesOptions } from '../../../src/engine/batches.ts'
 import { settled } from '../fake-clock.ts'
 
@@ -30,13 +30,13 @@ function setUp(options: Partial<BatchesOptions<string>> = {}) {
 }
 
 describe('batches', () => {
-  it('include every call of the same turn, and are sent at once', async () => {
+  test('include every call of the same turn, and are sent at once', async () => {
     const { sent, add } = setUp()
     await add('a', 'b')
     assert.deepEqual(sent, ['a b'])
   })
 
-  it('collect the calls that arrive while one is in flight, in order, up to their maximum size', async () => {
+  test('collect the calls that arrive while one is in flight, in order, up to their maximum size', async () => {
     const { sent, add, answer } = setUp()
     await add('a')
     await add('b')
@@ -47,7 +47,7 @@ describe('batches', () => {
     assert.deepEqual(sent, ['a', 'b c d', 'e'])
   })
 
-  it('are up to the maximum in flight with one call each, and two in flight with many calls', async () => {
+  test('are up to the maximum in flight with one call each, and two in flight with many calls', async () => {
     const { sent, add, answer } = setUp({ widthMax: 3 })
     await add('a')
     await add('b')
@@ -66,7 +66,7 @@ describe('batches', () => {
     assert.deepEqual(sent.slice(5), ['h'])
   })
 
-  it('contain one call of a key at a time: the next waits for it, and calls of other keys overtake it', async () => {
+  test('contain one call of a key at a time: the next waits for it, and calls of other keys overtake it', async () => {
     const { sent, add, answer } = setUp({ widthMax: 2 })
     await add('a1', 'a2', 'b')
     assert.deepEqual(sent, ['a1 b'])
@@ -76,14 +76,14 @@ describe('batches', () => {
     assert.deepEqual(sent, ['a1 b', 'c', 'a2'])
   })
 
-  it('contain one call only if it needs a batch of its own', async () => {
+  test('contain one call only if it needs a batch of its own', async () => {
     const { sent, add, answer } = setUp()
     await add('a', 'B', 'c')
     await answer()
     assert.deepEqual(sent, ['a c', 'B'])
   })
 
-  it('do not carry out a removed call, and are idle when no call is left', async () => {
+  test('do not carry out a removed call, and are idle when no call is left', async () => {
     const { batches, sent, add, answer } = setUp()
     await add('a')
     await add('b')

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { release, reserve, unused } from '../../../src/engine/counter.ts'
 import { boundMax, type Counter, type ReserveRequest } from '../../../src/engine/engine.ts'
 
@@ -15,7 +15,7 @@ function refusal(request: ReserveRequest): string | undefined {
 }
 
 describe('a reserve', () => {
-  it('starts at the bound or the floor, and stores its fence, its incarnation and the next version', () => {
+  test('starts at the bound or the floor, and stores its fence, its incarnation and the next version', () => {
     const request = { ...current, fence: 6n, incarnation: 3n }
     assert.deepEqual(reserve('c', counter, request), {
       counter: { bound: 110n, fence: 6n, incarnation: 3n, version: 8n },
@@ -29,14 +29,14 @@ describe('a reserve', () => {
     assert.deepEqual(reserve('c', unused, current).answer, { start: 0n, end: 10n, version: 1n })
   })
 
-  it('is stale under a lower fence, none, or a lower incarnation', () => {
+  test('is stale under a lower fence, none, or a lower incarnation', () => {
     assert.equal(refusal({ ...current, fence: 4n }), 'STALE')
     assert.equal(refusal({ size: 10n, incarnation: 2n }), 'STALE')
     assert.equal(refusal({ ...current, incarnation: 1n }), 'STALE')
     assert.equal(refusal(current), undefined)
   })
 
-  it('ends at its maximum or below, 2^63 by default', () => {
+  test('ends at its maximum or below, 2^63 by default', () => {
     assert.equal(refusal({ ...current, max: 110n }), undefined)
     assert.equal(refusal({ ...current, max: 109n }), 'EXHAUSTED')
     assert.equal(refusal({ ...current, size: boundMax - 100n }), undefined)
@@ -47,14 +47,14 @@ describe('a reserve', () => {
 describe('a release', () => {
   const newest = { version: 7n, from: 40n, fence: 5n, incarnation: 2n }
 
-  it('lowers the bound under the version of the newest reservation, and makes another version', () => {
+  test('lowers the bound under the version of the newest reservation, and makes another version', () => {
     assert.deepEqual(release(counter, newest), {
       counter: { ...counter, bound: 40n, version: 8n },
       answer: true,
     })
   })
 
-  it('changes nothing under another version, a lower fence or a lower incarnation', () => {
+  test('changes nothing under another version, a lower fence or a lower incarnation', () => {
     for (const change of [{ version: 6n }, { version: 8n }, { fence: 4n }, { incarnation: 1n }]) {
       const { counter: after, answer } = release(counter, { ...newest, ...change })
       assert.equal(answer, false)

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { openEngine } from '../../../src/engine/open.ts'
 import { engineOptions } from '../../conformance/store-under-test.ts'
 import { temporaryFolder } from '../../launch/places.ts'
 
 describe('an engine URL', () => {
-  it('with an unknown scheme is refused with a list of the known ones', async () => {
+  test('with an unknown scheme is refused with a list of the known ones', async () => {
     for (const url of ['redis://x', 'sqlite', 'toString:', ':', '']) {
       await assert.rejects(openEngine(url, engineOptions()), {
         code: 'CONFIG',
@@ -16,12 +16,12 @@ describe('an engine URL', () => {
     }
   })
 
-  it('without a file is refused with an example', async () => {
+  test('without a file is refused with an example', async () => {
     for (const url of ['sqlite:', 'sqlite::memory:', 'sqlite://host/file.db'])
       await assert.rejects(openEngine(url, engineOptions()), { code: 'CONFIG', message: /sqlite:\.\/data/ })
   })
 
-  it('names a file relative to the working directory or absolutely, whose folder is created', async (t) => {
+  test('names a file relative to the working directory or absolutely, whose folder is created', async (t) => {
     const folder = temporaryFolder(t)
     const urls = [
       `sqlite:${relative(process.cwd(), folder)}/a/b/x.db`,
@@ -37,7 +37,7 @@ describe('an engine URL', () => {
     assert.ok(existsSync(join(folder, 'a/b/x.db')))
   })
 
-  it('opens memory', async () => {
+  test('opens memory', async () => {
     const engine = await openEngine('memory:', engineOptions())
     assert.equal(engine.name, 'memory')
     await engine.close()

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
+import { test } from 'node:test'
 import type { Page } from '../../../src/engine/engine.ts'
 import { everyPage, listAll } from '../../../src/engine/pages.ts'
 
-it('pages are read after the last item of the page before, up to the first that is not full', async () => {
+test('pages are read after the last item of the page before, up to the first that is not full', async () => {
   const asked: (number | undefined)[] = []
   const read = async (last = 0) => {
     asked.push(last)
@@ -15,7 +15,7 @@ it('pages are read after the last item of the page before, up to the first that 
   assert.deepEqual(asked, [0, 2, 4])
 })
 
-it('a list of all records contains the records of every page', async () => {
+test('a list of all records contains the records of every page', async () => {
   const keys = Array.from({ length: 2500 }, (_, index) => `k${String(index).padStart(4, '0')}`)
   const list = async (_prefix: string, { after = '', limit }: Page = {}) => {
     const page = keys.filter((key) => key > after).slice(0, limit)

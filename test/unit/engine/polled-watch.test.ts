@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { type ChangePage, PolledWatches, type RecordState } from '../../../src/engine/polled-watch.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
 
@@ -28,7 +28,7 @@ function written(value: string | null, version: bigint): RecordState {
 }
 
 describe('a polled watch', () => {
-  it('reports own writes at once, and the writes of other processes by the next poll, in pages', async () => {
+  test('reports own writes at once, and the writes of other processes by the next poll, in pages', async () => {
     const { clock, polls, watches, reported, add } = setUp()
     add(5n)
     watches.wrote(written('own', 6n))
@@ -41,7 +41,7 @@ describe('a polled watch', () => {
     assert.deepEqual(reported, ['k=own', 'k=other', 'k=undefined'])
   })
 
-  it('reports no older state of a key after a newer one', async () => {
+  test('reports no older state of a key after a newer one', async () => {
     const { clock, polls, watches, reported, add } = setUp()
     add(5n)
     await clock.pass(pollMs)
@@ -52,7 +52,7 @@ describe('a polled watch', () => {
     assert.deepEqual(reported, ['k=newer'])
   })
 
-  it('reports all records of a store whose revision has fallen', async () => {
+  test('reports all records of a store whose revision has fallen', async () => {
     const { clock, polls, reported, add } = setUp()
     add(50n)
     await clock.pass(pollMs)
@@ -63,7 +63,7 @@ describe('a polled watch', () => {
     assert.deepEqual(reported, ['k=restored'])
   })
 
-  it('polls once at a time, also after the last watch was closed and another one added during a poll', async () => {
+  test('polls once at a time, also after the last watch was closed and another one added during a poll', async () => {
     const { clock, polls, add } = setUp()
     const first = add(5n)
     await clock.pass(pollMs)

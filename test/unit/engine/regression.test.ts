@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import {
   accept,
   observe,
@@ -21,7 +21,7 @@ function replied(check: Check, position: ReturnType<typeof at>, sent = check): C
 }
 
 describe('a position', () => {
-  it('comes after a position of the same history if no number is lower', () => {
+  test('comes after a position of the same history if no number is lower', () => {
     const of = (pulse: bigint, revision: bigint) => ({ history: 'one', progress: { pulse, revision } })
     assert.equal(regressionOf(of(5n, 6n), of(5n, 6n)), undefined)
     assert.equal(regressionOf(of(5n, 7n), of(5n, 6n)), undefined)
@@ -29,27 +29,27 @@ describe('a position', () => {
     assert.equal(regressionOf(of(9n, 5n), of(5n, 6n)), behind)
   })
 
-  it('does not come after a position of another history', () => {
+  test('does not come after a position of another history', () => {
     assert.equal(regressionOf(at(11n, 'two'), at(10n)), otherHistory)
   })
 })
 
 describe('a regression check', () => {
-  it('accepts progress, and never a lower position', () => {
+  test('accepts progress, and never a lower position', () => {
     const further = replied(begun, at(12n))
     assert.deepEqual(further.accepted, at(12n))
     // A reply that was overtaken.
     assert.deepEqual(replied(further, at(11n), begun), further)
   })
 
-  it('suspects a regression if a reply is behind the position that was accepted when its request was sent', () => {
+  test('suspects a regression if a reply is behind the position that was accepted when its request was sent', () => {
     const { suspected, accepted } = replied(begun, at(9n))
     assert.match(suspected!.reason, /commits 9, after 10/)
     assert.deepEqual(suspected!.position, at(9n))
     assert.deepEqual(accepted, at(10n))
   })
 
-  it('keeps its suspicion and the first reason until a later history is accepted', () => {
+  test('keeps its suspicion and the first reason until a later history is accepted', () => {
     let check = suspect(begun, 'first')
     check = replied(check, at(11n))
     check = suspect(check, 'second')
@@ -57,25 +57,25 @@ describe('a regression check', () => {
     assert.deepEqual(observe(check, advanced, check), { accepted: at(3n, 'two'), advances: 1 })
   })
 
-  it('does not accept a later history of a store that is wrong in another way', () => {
+  test('does not accept a later history of a store that is wrong in another way', () => {
     const { accepted, suspected, advances } = observe(begun, { ...advanced, wrong: 'a mark' }, begun)
     assert.deepEqual([accepted, suspected!.reason, advances], [at(10n), 'a mark', 0])
   })
 
-  it('ignores replies to requests from before the present history was accepted', () => {
+  test('ignores replies to requests from before the present history was accepted', () => {
     const check = observe(begun, advanced, begun)
     assert.equal(replied(check, at(9n), begun), check)
     assert.equal(replied(check, at(2n, 'two'), begun), check)
     assert.equal(observe(check, { position: at(9n), isLater: false, wrong: 'a mark' }, begun), check)
   })
 
-  it('accepts a still later history also from such a reply', () => {
+  test('accepts a still later history also from such a reply', () => {
     const check = observe(begun, advanced, begun)
     const later = observe(check, { position: at(1n, 'three'), isLater: true, wrong: undefined }, begun)
     assert.deepEqual(later, { accepted: at(1n, 'three'), advances: 2 })
   })
 
-  it('counts advances of its own process too', () => {
+  test('counts advances of its own process too', () => {
     assert.equal(accept(suspect(begun, 'a loss'), at(1n, 'two')).advances, 1)
   })
 })

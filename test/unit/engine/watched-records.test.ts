@@ -1,6 +1,6 @@
 /** Watched records under lost replies, with a store that goes back, two writers, and one whose watch reports late. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { FahaoError } from '../../../src/base/errors.ts'
 import type { StoredRecord } from '../../../src/engine/engine.ts'
@@ -188,14 +188,14 @@ describe('watched records', () => {
     ['that outlive what a store forgets', kept],
     ['that are what the store has', asStored],
   ] as const)
-    it(`${what} lose no acknowledged change, repeat none, and agree on every node in the end`, async () => {
+    test(`${what} lose no acknowledged change, repeat none, and agree on every node in the end`, async () => {
       await fc.assert(
         fc.asyncProperty(steps, (history) => live(history, form)),
         { numRuns: 100 },
       )
     })
 
-  it('are changed although requests and replies of the write were lost, and are not changed twice', async () => {
+  test('are changed although requests and replies of the write were lost, and are not changed twice', async () => {
     for (const faults of [
       ['lose-reply'],
       ['lose-request'],
@@ -213,7 +213,7 @@ describe('watched records', () => {
     }
   })
 
-  it('that were removed are gone on other nodes, and what the store has lost is not', async () => {
+  test('that were removed are gone on other nodes, and what the store has lost is not', async () => {
     const store = new MemoryStore()
     for (const [form, key, count] of [
       [asStored, 'stored/a', undefined],
@@ -230,7 +230,7 @@ describe('watched records', () => {
     }
   })
 
-  it('are as reported where a list or a read was begun before', async () => {
+  test('are as reported where a list or a read was begun before', async () => {
     const store = new MemoryStore()
     const one = new Process(store, asStored)
     await one.records.open()
@@ -248,7 +248,7 @@ describe('watched records', () => {
     assert.equal(one.records.get('a'), undefined)
   })
 
-  it('that cannot be read are reported, and are not in force', async () => {
+  test('that cannot be read are reported, and are not in force', async () => {
     const engine = new MemoryEngine(new MemoryStore())
     await engine.write('stored/a', 'unreadable', undefined)
     const reported: string[] = []

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
+import { test } from 'node:test'
 import { untilOthersHaveRun } from '../../../src/engine/rounds.ts'
 import { Watchers } from '../../../src/engine/watchers.ts'
 import { settled } from '../fake-clock.ts'
 
-it('a watcher is notified of the keys under its prefix, in a later turn, and not after its watch was closed', async () => {
+test('a watcher is notified of the keys under its prefix, in a later turn, and not after its watch was closed', async () => {
   let emptied = 0
   const watchers = new Watchers(() => emptied++)
   const notified: string[] = []
@@ -21,7 +21,7 @@ it('a watcher is notified of the keys under its prefix, in a later turn, and not
   assert.equal(emptied, 1)
 })
 
-it('a watcher is told of many changes that are known at once in several rounds of the event loop, in order', async () => {
+test('a watcher is told of many changes that are known at once in several rounds of the event loop, in order', async () => {
   const watchers = new Watchers()
   const told: number[] = []
   watchers.add('a/', ({ key }) => told.push(Number(key.slice(2))))

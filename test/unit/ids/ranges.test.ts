@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { type IdRun, mergedRuns, Run, rangesOf, ScatteredRun } from '../../../src/ids/run.ts'
 
@@ -10,7 +10,7 @@ function run(first: bigint, count: number, stride = 1): Run {
 }
 
 describe('ranges of runs', () => {
-  it('join runs that touch, across 2^32 and 2^53 as well', () => {
+  test('join runs that touch, across 2^32 and 2^53 as well', () => {
     assert.deepEqual(rangesOf([run(1n, 3), run(4n, 2), run(9n, 1)]), [
       { start: 1n, end: 6n },
       { start: 9n, end: 10n },
@@ -20,7 +20,7 @@ describe('ranges of runs', () => {
     }
   })
 
-  it('never hold an id that is not in the runs, however far apart these are', () => {
+  test('never hold an id that is not in the runs, however far apart these are', () => {
     assert.deepEqual(rangesOf([run(10n, 3, 5)]), [
       { start: 10n, end: 11n },
       { start: 15n, end: 16n },
@@ -28,7 +28,7 @@ describe('ranges of runs', () => {
     ])
   })
 
-  it('are none without runs', () => {
+  test('are none without runs', () => {
     assert.deepEqual(rangesOf([]), [])
   })
 })
@@ -40,7 +40,7 @@ function idsOf(runs: readonly IdRun[]): bigint[] {
 }
 
 describe('merged runs', () => {
-  it('join a run to the one that it continues, across 2^32 and 2^53 as well', () => {
+  test('join a run to the one that it continues, across 2^32 and 2^53 as well', () => {
     for (const edge of [100n, 2n ** 32n, 2n ** 53n]) {
       assert.deepEqual(mergedRuns([run(edge - 8n, 2, 4), run(edge, 3, 4), run(edge + 12n, 1, 4)]), [
         { first: edge - 8n, stride: 4, count: 6 },
@@ -48,12 +48,12 @@ describe('merged runs', () => {
     }
   })
 
-  it('keep runs apart that only touch, or count in other steps', () => {
+  test('keep runs apart that only touch, or count in other steps', () => {
     const apart = [run(1n, 3, 2), run(6n, 2, 2), run(20n, 2, 1), run(22n, 2, 2)]
     assert.equal(mergedRuns(apart).length, 4)
   })
 
-  it('give ids in no order one by one', () => {
+  test('give ids in no order one by one', () => {
     const scattered = new ScatteredRun(3, (index) => [50n, 7n, 8n][index]!)
     assert.deepEqual(mergedRuns([scattered]), [
       { first: 50n, stride: 1, count: 1 },
@@ -61,11 +61,11 @@ describe('merged runs', () => {
     ])
   })
 
-  it('are none without runs', () => {
+  test('are none without runs', () => {
     assert.deepEqual(mergedRuns([]), [])
   })
 
-  it('hold exactly the ids of the runs, in their order', () => {
+  test('hold exactly the ids of the runs, in their order', () => {
     const some = fc.record({
       first: fc.oneof(fc.bigInt(0n, 60n), fc.bigInt(2n ** 53n - 60n, 2n ** 53n + 60n)),
       count: fc.integer({ min: 1, max: 6 }),

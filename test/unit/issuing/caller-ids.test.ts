@@ -1,6 +1,6 @@
 /** What a node knows of the ids that callers issue themselves. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { CallerIds } from '../../../src/issuing/caller-ids.ts'
 import { FakeClock } from '../fake-clock.ts'
 
@@ -11,7 +11,7 @@ describe('ids that callers issue themselves', () => {
     [100, 1],
     [60, 40],
   ] as const)
-    it(`have the rate at which ${clients} callers lease every ${every} s, within a minute, and whenever it is read`, async () => {
+    test(`have the rate at which ${clients} callers lease every ${every} s, within a minute, and whenever it is read`, async () => {
       const clock = new FakeClock()
       const callers = new CallerIds(clock)
       const perSecond = 10_000
@@ -30,7 +30,7 @@ describe('ids that callers issue themselves', () => {
       assert.ok(callers.stats().callersPerSecond < perSecond / 10, 'an hour later they have stopped')
     })
 
-  it('are those that were leased and cannot be issued again, or more if callers report more', () => {
+  test('are those that were leased and cannot be issued again, or more if callers report more', () => {
     const clock = new FakeClock()
     const callers = new CallerIds(clock)
     callers.leased(6000)

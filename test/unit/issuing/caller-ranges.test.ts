@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { max63 } from '../../../src/ids/limits.ts'
@@ -51,13 +51,13 @@ function back(ids: number): GivenBack {
 }
 
 describe('ranges for callers', () => {
-  it('begin at the floor, and follow each other', async () => {
+  test('begin at the floor, and follow each other', async () => {
     const { ranges } = started(new MemoryStore())
     assert.deepEqual(ends(await ranges.reserve(100)), [1n, 101n, 100])
     assert.deepEqual(ends(await ranges.reserve(10)), [101n, 111n, 10])
   })
 
-  it('span the increment times as many raw values as ids', async () => {
+  test('span the increment times as many raw values as ids', async () => {
     const { ranges } = started(new MemoryStore(), { increment: 16, offset: 3n })
     const range = await ranges.reserve(100)
     assert.deepEqual(ends(range), [1n, 1601n, 100])
@@ -66,21 +66,21 @@ describe('ranges for callers', () => {
     assert.equal(ranges.ids.stats().returned, 40)
   })
 
-  it('end with the space, and then there is none', async () => {
+  test('end with the space, and then there is none', async () => {
     const { ranges } = started(new MemoryStore(), { max: 25n, increment: 10, offset: 5n })
     assert.deepEqual(ends(await ranges.reserve(1)), [1n, 11n, 1])
     assert.deepEqual(ends(await ranges.reserve(1000)), [11n, 26n, 2])
     await assert.rejects(ranges.reserve(1), { code: 'EXHAUSTED' })
   })
 
-  it('are none if no id is among the raw values that are left', async () => {
+  test('are none if no id is among the raw values that are left', async () => {
     const { ranges } = started(new MemoryStore(), { max: 25n, increment: 10, offset: 5n }, { floor: 17n })
     assert.deepEqual(ends(await ranges.reserve(1000)), [17n, 26n, 1])
     const past = started(new MemoryStore(), { max: 24n, increment: 10, offset: 5n }, { floor: 17n })
     await assert.rejects(past.ranges.reserve(1), { code: 'EXHAUSTED' })
   })
 
-  it('are the rest of the space also if other processes take from it meanwhile', async () => {
+  test('are the rest of the space also if other processes take from it meanwhile', async () => {
     const store = new MemoryStore()
     const one = started(store, { max: 100n })
     const other = started(store, { max: 100n })
@@ -89,14 +89,14 @@ describe('ranges for callers', () => {
     assert.deepEqual(ends(await one.ranges.reserve(90)), [71n, 101n, 30])
   })
 
-  it('go back if they are on top of the bound, and are given out again', async () => {
+  test('go back if they are on top of the bound, and are given out again', async () => {
     const { ranges } = started(new MemoryStore())
     const range = await ranges.reserve(100)
     assert.deepEqual(await range.release(41n), back(60))
     assert.deepEqual(ends(await ranges.reserve(10)), [41n, 51n, 10])
   })
 
-  it('go back one after the other, the newest first, also if their first value is no id', async () => {
+  test('go back one after the other, the newest first, also if their first value is no id', async () => {
     const { ranges } = started(new MemoryStore(), { increment: 10, offset: 5n })
     const [first, second, third] = [await ranges.reserve(9), await ranges.reserve(9), await ranges.reserve(9)]
     assert.deepEqual(await third.release(third.start + 4n), back(9))
@@ -107,7 +107,7 @@ describe('ranges for callers', () => {
     assert.deepEqual(stated(ranges), { leased: 29, returned: 25, gap: 0 })
   })
 
-  it('go back in parts, each below the one before, and a repetition gives nothing back', async () => {
+  test('go back in parts, each below the one before, and a repetition gives nothing back', async () => {
     const { ranges } = started(new MemoryStore())
     const older = await ranges.reserve(100)
     const newer = await ranges.reserve(100)
@@ -123,7 +123,7 @@ describe('ranges for callers', () => {
     ranges.assertInvariants()
   })
 
-  it('are gaps below a range of which a part was used, and count as given back', async () => {
+  test('are gaps below a range of which a part was used, and count as given back', async () => {
     const { ranges } = started(new MemoryStore())
     const older = await ranges.reserve(100)
     const newer = await ranges.reserve(100)
@@ -133,7 +133,7 @@ describe('ranges for callers', () => {
     assert.deepEqual(stated(ranges), { leased: 210, returned: 159, gap: 60 })
   })
 
-  it('are gaps below a range whose release got no reply, whether it was carried out or not', async () => {
+  test('are gaps below a range whose release got no reply, whether it was carried out or not', async () => {
     for (const fault of ['lose-reply', 'lose-request', 'late'] as const) {
       const { engine, ranges } = started(new MemoryStore())
       const older = await ranges.reserve(100)
@@ -150,7 +150,7 @@ describe('ranges for callers', () => {
     }
   })
 
-  it('are gaps if another process reserved, or raised the floor, between them or above', async () => {
+  test('are gaps if another process reserved, or raised the floor, between them or above', async () => {
     const others = {
       reserves: (ranges: CallerRanges) => ranges.reserve(1),
       'reserves and gives back': async (ranges: CallerRanges) => {
@@ -173,7 +173,7 @@ describe('ranges for callers', () => {
       }
   })
 
-  it('are gaps below a range whose release was under way while another one was reserved', async () => {
+  test('are gaps below a range whose release was under way while another one was reserved', async () => {
     for (const isFirst of [true, false]) {
       const { engine, ranges } = started(new MemoryStore())
       const older = await ranges.reserve(100)
@@ -191,7 +191,7 @@ describe('ranges for callers', () => {
     }
   })
 
-  it('go back as far as the newest sixteen', async () => {
+  test('go back as far as the newest sixteen', async () => {
     const { ranges } = started(new MemoryStore())
     const all: CallerRange[] = []
     for (let each = 0; each < 20; each++) all.push(await ranges.reserve(10))
@@ -201,7 +201,7 @@ describe('ranges for callers', () => {
     assert.deepEqual(stated(ranges), { leased: 200, returned: 200, gap: 40 })
   })
 
-  it('are a gap if the reply to the reserve is lost', async () => {
+  test('are a gap if the reply to the reserve is lost', async () => {
     const { engine, ranges } = started(new MemoryStore())
     engine.next('reserve', 'lose-reply')
     await assert.rejects(ranges.reserve(100), { code: 'UNKNOWN' })
@@ -209,7 +209,7 @@ describe('ranges for callers', () => {
     assert.equal(ranges.ids.stats().leased, 10)
   })
 
-  it('are a gap if the reply to the release is lost, and a late release takes nothing back', async () => {
+  test('are a gap if the reply to the release is lost, and a late release takes nothing back', async () => {
     for (const fault of ['lose-reply', 'lose-request', 'late'] as const) {
       const { engine, ranges } = started(new MemoryStore())
       const range = await ranges.reserve(100)
@@ -223,7 +223,7 @@ describe('ranges for callers', () => {
     }
   })
 
-  it('are refused to an earlier incarnation, and after the store has been advanced', async () => {
+  test('are refused to an earlier incarnation, and after the store has been advanced', async () => {
     const store = new MemoryStore()
     const { ranges } = started(store)
     const range = await ranges.reserve(10)
@@ -234,7 +234,7 @@ describe('ranges for callers', () => {
     await assert.rejects(outdated.ranges.reserve(1), { code: 'STALE' })
   })
 
-  it('are gaps if the generator was closed while they were reserved', async () => {
+  test('are gaps if the generator was closed while they were reserved', async () => {
     const store = new MemoryStore()
     const { engine, ranges } = started(store)
     const held = engine.hold('reserve')
@@ -246,7 +246,7 @@ describe('ranges for callers', () => {
     assert.equal((await started(store).ranges.reserve(1)).start, 11n)
   })
 
-  it('are gaps if a copy of the memory was noticed while they were reserved', async () => {
+  test('are gaps if a copy of the memory was noticed while they were reserved', async () => {
     const ranges: CallerRanges[] = []
     let isCopied = false
     const copies = {
@@ -266,7 +266,7 @@ describe('ranges for callers', () => {
     await assert.rejects(reserving, /copied/)
   })
 
-  it('are none after the generator was closed, with the reason', async () => {
+  test('are none after the generator was closed, with the reason', async () => {
     const { ranges } = started(new MemoryStore())
     const range = await ranges.reserve(10)
     ranges.close(new Error('over'))
@@ -331,7 +331,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 )
 
 describe('ranges for callers, beside the buffers of two processes', () => {
-  it('share no id, with each other or with a buffer, in any order of steps', async () => {
+  test('share no id, with each other or with a buffer, in any order of steps', async () => {
     await fc.assert(
       fc.asyncProperty(steps, fc.constantFrom(1, 3), (sequence, increment) =>
         sharesNothing(sequence, increment),

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { FahaoError, hasCode } from '../../../src/base/errors.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { ClockBuffer } from '../../../src/buffers/clock-buffer.ts'
@@ -121,7 +121,7 @@ async function openTimestamp(options: Options = {}): Promise<Process> {
 const openSnowflake = (options: Options = {}) => open('snowflake', options)
 
 describe('a timestamp', () => {
-  it('issues the time that it has reserved, and nothing above the bound', async () => {
+  test('issues the time that it has reserved, and nothing above the bound', async () => {
     const process = await openTimestamp()
     const [first] = await process.draw()
     assert.equal(process.timeOf(first!), process.unit())
@@ -131,7 +131,7 @@ describe('a timestamp', () => {
     assert.equal(process.reservoir.lastIssued(), first)
   })
 
-  it('reserves a few times in an hour, before the horizon is reached', async () => {
+  test('reserves a few times in an hour, before the horizon is reached', async () => {
     const process = await openTimestamp()
     await process.draw()
     for (let second = 0; second < 3600; second++) {
@@ -142,7 +142,7 @@ describe('a timestamp', () => {
     assert.ok(process.engine.count('reserve') < 30)
   })
 
-  it('issues for the horizon without the engine, then rejects with the reason', async () => {
+  test('issues for the horizon without the engine, then rejects with the reason', async () => {
     const process = await openTimestamp()
     await process.draw()
     process.engine.always('any', 'unavailable')
@@ -156,7 +156,7 @@ describe('a timestamp', () => {
     await waiting
   })
 
-  it('starts above the bound after a crash, and skips a second each time', async () => {
+  test('starts above the bound after a crash, and skips a second each time', async () => {
     const { store, clock, ...first } = await openTimestamp()
     let [last] = await first.draw()
     const start = first.timeOf(last!)
@@ -169,7 +169,7 @@ describe('a timestamp', () => {
     assert.ok(first.timeOf(last!) - start < 1.25 * horizonMs + 20 * 2100)
   })
 
-  it('releases the rest, and the next process starts within a unit of time', async () => {
+  test('releases the rest, and the next process starts within a unit of time', async () => {
     const process = await openTimestamp()
     const [last] = await process.draw(5)
     await process.close()
@@ -179,7 +179,7 @@ describe('a timestamp', () => {
     assert.ok(id! > last! && next.timeOf(id!) <= next.unit() + 1)
   })
 
-  it('is not affected by a clock that is set back, and only briefly by a clock far ahead', async () => {
+  test('is not affected by a clock that is set back, and only briefly by a clock far ahead', async () => {
     const process = await openTimestamp()
     let [last] = await process.draw()
     const check = async (ms: number) => {
@@ -200,7 +200,7 @@ describe('a timestamp', () => {
     assert.equal(process.timeOf(last!), process.unit())
   })
 
-  it('skips to the unit of a move, releases the rest, and stays there', async () => {
+  test('skips to the unit of a move, releases the rest, and stays there', async () => {
     const process = await openTimestamp()
     await process.draw()
     const floor = process.unit() + 5000
@@ -217,7 +217,7 @@ describe('a timestamp', () => {
     assert.equal(next.timeOf((await next.draw())[0]!), far)
   })
 
-  it('releases no time twice after a move in the same unit of time', async () => {
+  test('releases no time twice after a move in the same unit of time', async () => {
     const process = await openTimestamp()
     const [last] = await process.draw(3)
     await process.moveTo(process.unit())
@@ -226,7 +226,7 @@ describe('a timestamp', () => {
     assert.ok((await next.draw())[0]! > last!)
   })
 
-  it('releases no time below a move to the very end of the buffered time', async () => {
+  test('releases no time below a move to the very end of the buffered time', async () => {
     const process = await openTimestamp()
     await process.draw()
     const { bound } = await process.engine.counter('generators/t')
@@ -235,7 +235,7 @@ describe('a timestamp', () => {
     assert.equal((await process.engine.counter('generators/t')).bound, bound)
   })
 
-  it('continues above a floor that another process has raised into its buffer, and releases no time below', async () => {
+  test('continues above a floor that another process has raised into its buffer, and releases no time below', async () => {
     const process = await openTimestamp()
     await process.draw()
     const { bound } = await process.engine.counter('generators/t')
@@ -253,7 +253,7 @@ describe('a timestamp', () => {
     assert.ok(process.timestamp.counter.released > 0)
   })
 
-  it('releases no time below a move of its own, when another process moved before', async () => {
+  test('releases no time below a move of its own, when another process moved before', async () => {
     const process = await openTimestamp()
     await process.draw()
     const { bound } = await process.engine.counter('generators/t')
@@ -263,7 +263,7 @@ describe('a timestamp', () => {
     assert.equal((await process.engine.counter('generators/t')).bound, bound)
   })
 
-  it('continues when another process has reserved part of a unit', async () => {
+  test('continues when another process has reserved part of a unit', async () => {
     const process = await openTimestamp({
       horizonMs: 0,
       layout: 'time:32,sequence:21;unit=s;epoch=2025-01-01T00:00:00Z',
@@ -278,7 +278,7 @@ describe('a timestamp', () => {
     }
   })
 
-  it('issues large counts at once, and rejects with CLOCK when borrowMax does not allow them', async () => {
+  test('issues large counts at once, and rejects with CLOCK when borrowMax does not allow them', async () => {
     const process = await openTimestamp({ layout: 'time:41,sequence:2;epoch=2025-01-01T00:00:00Z' })
     const ids = await process.draw(40_000)
     assert.equal(new Set(ids).size, 40_000)
@@ -291,12 +291,12 @@ describe('a timestamp', () => {
     assert.ok(process.engine.count('reserve') < 10)
   })
 
-  it('returns the largest id of the layout as the newest, if an advance has raised the bound beyond the time field', () => {
+  test('returns the largest id of the layout as the newest, if an advance has raised the bound beyond the time field', () => {
     const { reservoir } = open('timestamp', {}, 2n ** 53n + 5000n)
     assert.equal(reservoir.lastIssued(), (((2n ** 41n - 1n) << 10n) << 12n) | 4095n)
   })
 
-  it('returns the newest id, of a predecessor too', async () => {
+  test('returns the newest id, of a predecessor too', async () => {
     const process = await openTimestamp()
     assert.equal(process.reservoir.lastIssued(), undefined)
     const [id] = await process.draw()
@@ -308,7 +308,7 @@ describe('a timestamp', () => {
 })
 
 describe('a snowflake', () => {
-  it('carries its worker id, and a time below the worker’s bound', async () => {
+  test('carries its worker id, and a time below the worker’s bound', async () => {
     const process = openSnowflake({ fixedId: 9 })
     const [id] = await process.draw()
     assert.equal(decode(process.parsed, id!).node, 9)
@@ -316,7 +316,7 @@ describe('a snowflake', () => {
     assert.ok(process.worker.boundUs > Number(decode(process.parsed, id!).unixUs))
   })
 
-  it('makes a write in two minutes while idle, so that an outage meets a whole lead, and few in use', async () => {
+  test('makes a write in two minutes while idle, so that an outage meets a whole lead, and few in use', async () => {
     const process = openSnowflake()
     await process.draw()
     const begun = process.engine.count('write')
@@ -339,7 +339,7 @@ describe('a snowflake', () => {
     }
   })
 
-  it('makes no writes while it has issued nothing', async () => {
+  test('makes no writes while it has issued nothing', async () => {
     const process = openSnowflake()
     await process.clock.pass(1000)
     const begun = process.engine.count('write')
@@ -347,7 +347,7 @@ describe('a snowflake', () => {
     assert.equal(process.engine.count('write'), begun)
   })
 
-  it('issues for the lead without the engine, then rejects with the reason', async () => {
+  test('issues for the lead without the engine, then rejects with the reason', async () => {
     const process = openSnowflake()
     await process.draw()
     process.engine.always('any', 'unavailable')
@@ -362,7 +362,7 @@ describe('a snowflake', () => {
     assert.equal((await process.draw()).length, 1)
   })
 
-  it('starts a generator’s next incarnation above the time that the previous one used', async () => {
+  test('starts a generator’s next incarnation above the time that the previous one used', async () => {
     const first = openSnowflake()
     const ids = await first.draw(10)
     const again = (process: Process, floorUnit = 0) => {
@@ -401,7 +401,7 @@ describe('a snowflake', () => {
     assert.equal(first.timeOf(idsOf(await third.draw(1))[0]!), first.unit() + 100)
   })
 
-  it('skips little time of a fixed worker id after repeated crashes', async () => {
+  test('skips little time of a fixed worker id after repeated crashes', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     let last = 0n
@@ -415,7 +415,7 @@ describe('a snowflake', () => {
     }
   })
 
-  it('claims another worker id when its own is lost, and continues in order', async () => {
+  test('claims another worker id when its own is lost, and continues in order', async () => {
     const process = openSnowflake()
     const [before] = await process.draw()
     const thief = openSnowflake({
@@ -431,7 +431,7 @@ describe('a snowflake', () => {
     assert.ok(after! > before!)
   })
 
-  it('uses reserved time only if its incarnation is confirmed after the reserve', async () => {
+  test('uses reserved time only if its incarnation is confirmed after the reserve', async () => {
     let current = true
     let calls = 0
     const process = openSnowflake({
@@ -452,7 +452,7 @@ describe('a snowflake', () => {
     await assert.rejects(process.draw(), (error) => hasCode(error, 'STALE'))
   })
 
-  it('rejects a worker id that does not fit, and one that another process holds', async () => {
+  test('rejects a worker id that does not fit, and one that another process holds', async () => {
     const narrow = openSnowflake({
       fixedId: 40,
       layout: 'time:41,node:5,sequence:12;epoch=2025-01-01T00:00:00Z',
@@ -468,7 +468,7 @@ describe('a snowflake', () => {
     await second
   })
 
-  it('keeps up with a saturated generator, with few writes', async () => {
+  test('keeps up with a saturated generator, with few writes', async () => {
     const process = openSnowflake({
       layout: 'time:41,node:10,sequence:1;epoch=2025-01-01T00:00:00Z',
       horizonMs: 1000,
@@ -485,7 +485,7 @@ describe('a snowflake', () => {
     assert.ok(process.engine.count('write') < 100)
   })
 
-  it('works in units of a day', async () => {
+  test('works in units of a day', async () => {
     const process = openSnowflake({
       layout: 'time:20,node:10,sequence:20;unit=24h;epoch=2020-01-01T00:00:00Z',
     })
@@ -512,7 +512,7 @@ for (const kind of ['timestamp', 'snowflake'] as const) {
       })
     }
 
-    it('is used up to the last id, then rejects with EXHAUSTED', async () => {
+    test('is used up to the last id, then rejects with EXHAUSTED', async () => {
       const process = near()
       const ids: bigint[] = []
       for (let second = 0; second < 10; second++) {
@@ -525,7 +525,7 @@ for (const kind of ['timestamp', 'snowflake'] as const) {
       assert.deepEqual(process.take(), [])
     })
 
-    it('causes no busy loop when a caller asks for more ids than are left', async () => {
+    test('causes no busy loop when a caller asks for more ids than are left', async () => {
       const process = near()
       await process.clock.pass(8000)
       const small = process.draw(1)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { ClockBuffer } from '../../../src/buffers/clock-buffer.ts'
 import { RangeBuffer } from '../../../src/buffers/range-buffer.ts'
@@ -11,7 +11,7 @@ import { FakeClock, settled } from '../fake-clock.ts'
 const run = new Run()
 
 describe('a fast run', () => {
-  it('gives its ids in order, all that are asked for or none', () => {
+  test('gives its ids in order, all that are asked for or none', () => {
     const fastRun = new FastRun()
     assert.equal(fastRun.take(1, run), 0)
     fastRun.fill(1, 10, 5, 3)
@@ -28,7 +28,7 @@ describe('a fast run', () => {
 })
 
 describe('the fast run of a range buffer', () => {
-  it('leaves out the ids below the low mark, and stops where the low half would overflow', () => {
+  test('leaves out the ids below the low mark, and stops where the low half would overflow', () => {
     const buffer = new RangeBuffer(1, 0n)
     buffer.add({ start: 2n ** 32n - 10n, end: 2n ** 32n + 10n })
     buffer.lowMark = 15
@@ -44,7 +44,7 @@ describe('the fast run of a range buffer', () => {
     assert.deepEqual([buffer.issued, buffer.available(), buffer.low], [11, 9, false])
   })
 
-  it('holds the ids below the low mark too once a refill is due', () => {
+  test('holds the ids below the low mark too once a refill is due', () => {
     const buffer = new RangeBuffer(1, 0n)
     buffer.add({ start: 0n, end: 10n })
     buffer.lowMark = 10
@@ -64,7 +64,7 @@ describe('the fast run of a range buffer', () => {
     ['nextIsSafe', (buffer) => buffer.nextIsSafe(0n), 7],
   ]
   for (const [name, read, left] of readers) {
-    it(`is taken back before ${name}, less the ids that are taken`, () => {
+    test(`is taken back before ${name}, less the ids that are taken`, () => {
       const buffer = new RangeBuffer(1, 0n)
       buffer.add({ start: 0n, end: 10n })
       buffer.take(1, run)
@@ -92,7 +92,7 @@ describe('the fast run of a clock buffer', () => {
     return { clock, buffer }
   }
 
-  it('holds 63 ids after one reading of the clock, and 64 are issued by it', () => {
+  test('holds 63 ids after one reading of the clock, and 64 are issued by it', () => {
     const { clock, buffer } = open('time:41,node:10,sequence:12;epoch=2026-01-01T00:00:00Z')
     buffer.take(1, run)
     const { first } = run
@@ -105,7 +105,7 @@ describe('the fast run of a clock buffer', () => {
     assert.equal(buffer.issued, 65)
   })
 
-  it('is empty after the end of the callback, and after the unit of time', async () => {
+  test('is empty after the end of the callback, and after the unit of time', async () => {
     const { clock, buffer } = open('time:41,node:10,sequence:2;epoch=2026-01-01T00:00:00Z')
     buffer.take(1, run)
     assert.equal(buffer.fastRun.count, 3)
@@ -119,7 +119,7 @@ describe('the fast run of a clock buffer', () => {
     assert.equal(buffer.fastRun.count, 0)
   })
 
-  it('is empty where ids lie too far apart, and stops where the low half would overflow', () => {
+  test('is empty where ids lie too far apart, and stops where the low half would overflow', () => {
     const far = open('time:31,sequence:8,node:24;unit=s;epoch=2026-01-01T00:00:00Z')
     far.buffer.take(1, run)
     assert.equal(far.buffer.fastRun.count, 0)
@@ -143,7 +143,7 @@ describe('the fast run of a clock buffer', () => {
     'position',
     'grant',
   ] as const) {
-    it(`is taken back before ${look}`, () => {
+    test(`is taken back before ${look}`, () => {
       const { buffer } = open('time:41,node:10,sequence:12;epoch=2026-01-01T00:00:00Z')
       buffer.take(1, run)
       buffer.fastRun.take(5, run)
@@ -159,7 +159,7 @@ describe('the fast run of a clock buffer', () => {
 })
 
 describe('one id of a fast run as a number', () => {
-  it('is the one that a run would have held, up to 2^53−1', () => {
+  test('is the one that a run would have held, up to 2^53−1', () => {
     const fastRun = new FastRun()
     fastRun.fill(safeHi - 1, two32 - 2, 2, 1)
     assert.equal(fastRun.takeNumber(), Number.MAX_SAFE_INTEGER - 1)
@@ -167,7 +167,7 @@ describe('one id of a fast run as a number', () => {
     assert.equal(fastRun.takeNumber(), -1)
   })
 
-  it('is refused past 2^53−1, and none is taken', () => {
+  test('is refused past 2^53−1, and none is taken', () => {
     const fastRun = new FastRun()
     fastRun.fill(safeHi, 0, 3, 1)
     assert.equal(fastRun.takeNumber(), -1)

@@ -1,6 +1,6 @@
 /** A floor that one process has raised with an acknowledgement holds whatever another process releases. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { ShuffledBuffer } from '../../../src/buffers/permuted-buffers.ts'
 import { RangeBuffer } from '../../../src/buffers/range-buffer.ts'
@@ -47,7 +47,7 @@ function boundOf({ store }: Process): bigint {
 
 describe('two processes that draw from one counter and raise its floor', () => {
   for (const [order, newBuffer] of Object.entries(buffers)) {
-    it(`undo no floor, and issue no id twice, in any order of steps (${order})`, async () => {
+    test(`undo no floor, and issue no id twice, in any order of steps (${order})`, async () => {
       await fc.assert(
         fc.asyncProperty(steps, (sequence) => keepsFloors(newBuffer, sequence)),
         { numRuns: 300 },
@@ -55,7 +55,7 @@ describe('two processes that draw from one counter and raise its floor', () => {
     })
   }
 
-  it('release ids above the floor, and none below', async () => {
+  test('release ids above the floor, and none below', async () => {
     const process = await startCounter({ step: 1000 })
     const other = await startCounter({}, process)
     await process.reservoir.draw(1)
@@ -70,7 +70,7 @@ describe('two processes that draw from one counter and raise its floor', () => {
     assert.equal((await other.reservoir.draw(1))[0]!.first, bound)
   })
 
-  it('release nothing from below a move of their own, when another process moved before', async () => {
+  test('release nothing from below a move of their own, when another process moved before', async () => {
     const process = await startCounter({ step: 1000 })
     const other = await startCounter({}, process)
     await process.reservoir.draw(1)

@@ -1,6 +1,6 @@
 /** Nodes on one store, in any interleaving of requests, reserves, replies and faults: what P1 and P3 say of it. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { Reservation, ReserveRequest } from '../../../src/engine/engine.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
@@ -208,7 +208,7 @@ function positiveRemainder(value: bigint, divisor: bigint): bigint {
 }
 
 describe('group commit on several nodes', () => {
-  it('issues no id twice and keeps real-time order, whatever is lost, late or given up', async () => {
+  test('issues no id twice and keeps real-time order, whatever is lost, late or given up', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(actions, fc.boolean()), { minLength: 50, maxLength: 150, size: 'max' }),

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
 import type { GeneratorInput } from '../../../src/catalogue/options.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
@@ -28,7 +28,7 @@ function watched(request: Promise<bigint[]>): { outcome: unknown } {
 }
 
 describe('group commit', () => {
-  it('reserves exactly the requested ids, and buffers none', async () => {
+  test('reserves exactly the requested ids, and buffers none', async () => {
     const { generator, store } = await open()
     assert.deepEqual(await draw(generator), [1n])
     assert.deepEqual(await draw(generator, 3), [2n, 3n, 4n])
@@ -40,7 +40,7 @@ describe('group commit', () => {
     )
   })
 
-  it('gathers the requests of one callback, and those that arrive while a reserve is under way', async () => {
+  test('gathers the requests of one callback, and those that arrive while a reserve is under way', async () => {
     const { generator, engine } = await open()
     const held = engine.hold('reserve')
     const first = [draw(generator), draw(generator, 2), draw(generator)]
@@ -55,7 +55,7 @@ describe('group commit', () => {
     assert.equal(engine.count('reserve'), 2)
   })
 
-  it('gives no caller ids that were reserved before its request', async () => {
+  test('gives no caller ids that were reserved before its request', async () => {
     const { generator, engine } = await open()
     const giveUp = new AbortController()
     const held = engine.hold('reserve')
@@ -69,7 +69,7 @@ describe('group commit', () => {
     assert.equal(engine.count('reserve'), 2)
   })
 
-  it('drops the ids of callers that give up while their reserve is under way', async () => {
+  test('drops the ids of callers that give up while their reserve is under way', async () => {
     const { generator, engine } = await open()
     const giveUp = new AbortController()
     const held = engine.hold('reserve')
@@ -83,7 +83,7 @@ describe('group commit', () => {
     assert.deepEqual(await draw(generator), [7n])
   })
 
-  it('serves the callers of a reserve without a reply from the next one', async () => {
+  test('serves the callers of a reserve without a reply from the next one', async () => {
     for (const fault of ['lose-reply', 'lose-request', 'late', 'unavailable'] as const) {
       const { generator, engine, clock } = await open()
       engine.next('reserve', fault)
@@ -98,7 +98,7 @@ describe('group commit', () => {
     }
   })
 
-  it('rejects callers that wait too long with the error of the engine, and drops their ids', async () => {
+  test('rejects callers that wait too long with the error of the engine, and drops their ids', async () => {
     const { generator, engine, clock } = await open()
     engine.always('reserve', 'lose-reply')
     const waiting = watched(draw(generator))
@@ -111,7 +111,7 @@ describe('group commit', () => {
     assert.ok(id! > 2n, `${id}`)
   })
 
-  it('rejects at once with an error that waiting does not end, and retries a second later', async () => {
+  test('rejects at once with an error that waiting does not end, and retries a second later', async () => {
     const { generator, engine, clock } = await open()
     engine.next('reserve', new FahaoError('REGRESSED', 'forgot'))
     await assert.rejects(draw(generator), { code: 'REGRESSED' })
@@ -121,7 +121,7 @@ describe('group commit', () => {
     assert.deepEqual(await draw(generator), [1n])
   })
 
-  it('keeps increment and offset, and skips no id for them', async () => {
+  test('keeps increment and offset, and skips no id for them', async () => {
     const { generator, store } = await open({ start: 5n, increment: 10, offset: 3n })
     assert.deepEqual(await draw(generator, 3), [13n, 23n, 33n])
     assert.deepEqual(await draw(generator), [43n])
@@ -129,7 +129,7 @@ describe('group commit', () => {
     assert.equal(generator.lastIssued(), 43n)
   })
 
-  it('issues up to the last id, and rejects requests for more than is left', async () => {
+  test('issues up to the last id, and rejects requests for more than is left', async () => {
     const { generator } = await open({ max: 10n })
     assert.deepEqual((await draw(generator, 6)).at(-1), 6n)
     const outcomes = [3, 5, 1, 1].map((count) => watched(draw(generator, count)))
@@ -140,7 +140,7 @@ describe('group commit', () => {
     )
   })
 
-  it('reads from the engine that others have come close to the end', async () => {
+  test('reads from the engine that others have come close to the end', async () => {
     const store = new MemoryStore()
     const one = await open({ max: 25n, increment: 10, offset: 5n, start: 1n }, { store })
     const two = await open({}, { store })
@@ -155,7 +155,7 @@ describe('group commit', () => {
     await assert.rejects(draw(two.generator), { code: 'EXHAUSTED' })
   })
 
-  it('moves forward for all nodes, and never below ids that another node has issued', async () => {
+  test('moves forward for all nodes, and never below ids that another node has issued', async () => {
     const store = new MemoryStore()
     const one = await open({}, { store })
     const two = await open({}, { store })
@@ -166,7 +166,7 @@ describe('group commit', () => {
     assert.deepEqual(await draw(one.generator), [103n])
   })
 
-  it('returns the newest id of all nodes through the catalogue', async () => {
+  test('returns the newest id of all nodes through the catalogue', async () => {
     const store = new MemoryStore()
     const one = await open({}, { store })
     const two = await open({}, { store })
@@ -176,7 +176,7 @@ describe('group commit', () => {
     assert.deepEqual({ lastIssued, mode }, { lastIssued: 7n, mode: 'group commit' })
   })
 
-  it('issues no id past 2^53−1 to a client that would round it, and skips none', async () => {
+  test('issues no id past 2^53−1 to a client that would round it, and skips none', async () => {
     const { generator, store } = await open({ start: 2n ** 53n - 2n })
     const outcomes = [true, true, false].map((safe) =>
       generator.draw(1, { safe }).then(
@@ -189,7 +189,7 @@ describe('group commit', () => {
     assert.equal(store.counters.get('generators/order')?.bound, 2n ** 53n + 1n)
   })
 
-  it('does not go below the highest bound that this process has seen, on an engine that forgot writes', async () => {
+  test('does not go below the highest bound that this process has seen, on an engine that forgot writes', async () => {
     const { generator, store } = await open()
     await draw(generator, 10)
     store.counters.clear()
@@ -197,7 +197,7 @@ describe('group commit', () => {
     assert.equal(generator.lastIssued(), 11n)
   })
 
-  it('rejects waiting callers when it closes, and leaves no task under way', async () => {
+  test('rejects waiting callers when it closes, and leaves no task under way', async () => {
     const { generator, engine, catalogue } = await open()
     const held = engine.hold('reserve')
     const waiting = watched(draw(generator))
@@ -210,7 +210,7 @@ describe('group commit', () => {
     await assert.rejects(draw(generator), { code: 'SHUTDOWN' })
   })
 
-  it('continues with the next incarnation when it is altered meanwhile', async () => {
+  test('continues with the next incarnation when it is altered meanwhile', async () => {
     const store = new MemoryStore()
     const one = await open({}, { store })
     const two = await open({}, { store })
@@ -223,7 +223,7 @@ describe('group commit', () => {
     assert.deepEqual(await waiting, [20n])
   })
 
-  it('waits for the callers that it has just served, but only for a quarter of the time of a reserve', async () => {
+  test('waits for the callers that it has just served, but only for a quarter of the time of a reserve', async () => {
     const clock = new FakeClock()
     const { generator, engine } = await open({}, { clock })
     const served = async (count: number) => {
@@ -250,7 +250,7 @@ describe('group commit', () => {
     assert.deepEqual(one.outcome, [8n + 2n], 'the others did not come')
   })
 
-  it('reserves once for each batch, however the batches arrive', async () => {
+  test('reserves once for each batch, however the batches arrive', async () => {
     const clock = new FakeClock()
     const node = await open({}, { clock })
     for (let round = 0; round < 5; round++) {
@@ -261,7 +261,7 @@ describe('group commit', () => {
 })
 
 describe('a shared store', () => {
-  it('rejects timestamps, and names the alternatives', async () => {
+  test('rejects timestamps, and names the alternatives', async () => {
     const { catalogue } = await open()
     await assert.rejects(catalogue.create('txn', { kind: 'timestamp' }), {
       code: 'NOTOWNER',
@@ -269,7 +269,7 @@ describe('a shared store', () => {
     })
   })
 
-  it('serves the kinds in order per node as before', async () => {
+  test('serves the kinds in order per node as before', async () => {
     const { catalogue } = await open()
     const user = await catalogue.create('user', { kind: 'segment' })
     assert.deepEqual(await draw(user), [1n])

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { Limiter, Ticket } from '../../../src/issuing/limiter.ts'
 import { settled } from '../fake-clock.ts'
 
@@ -31,7 +31,7 @@ function full(): Limiter {
 }
 
 describe('a limiter', () => {
-  it('grants 64 permits at once, and the others as these are released, in the order of the requests', async () => {
+  test('grants 64 permits at once, and the others as these are released, in the order of the requests', async () => {
     const limiter = new Limiter()
     const entered: string[] = []
     queue(limiter, names('g', 100), entered)
@@ -42,7 +42,7 @@ describe('a limiter', () => {
     assert.deepEqual(entered, names('g', 66))
   })
 
-  it('grants urgent requests first, those that become urgent later too', async () => {
+  test('grants urgent requests first, those that become urgent later too', async () => {
     const limiter = full()
     const entered: string[] = []
     const tickets = queue(limiter, ['calm', 'hurried', 'calm too'], entered)
@@ -53,7 +53,7 @@ describe('a limiter', () => {
     assert.deepEqual(entered, ['urgent', 'hurried', 'calm', 'calm too'])
   })
 
-  it('grants four permits after a failure, and with each success twice as many', async () => {
+  test('grants four permits after a failure, and with each success twice as many', async () => {
     const limiter = full()
     const entered: string[] = []
     queue(limiter, names('g', 200), entered)
@@ -68,7 +68,7 @@ describe('a limiter', () => {
     assert.equal(entered.length, 4 + 5 + 9)
   })
 
-  it('rejects a cancelled request, and counts it once', async () => {
+  test('rejects a cancelled request, and counts it once', async () => {
     const limiter = full()
     const entered: string[] = []
     const tickets = queue(limiter, ['a', 'b'], entered)

@@ -1,6 +1,6 @@
 /** Reservoirs under load: surges, a slow engine, an engine that fails for a time. The tests move the clock. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { Run } from '../../../src/ids/run.ts'
 import { Limiter } from '../../../src/issuing/limiter.ts'
 import { settled } from '../fake-clock.ts'
@@ -43,7 +43,7 @@ async function load({ clock, reservoir }: Process, rate: number, seconds: number
 
 describe('a reservoir under load', () => {
   for (const rate of [8, 300, 433, 5000, 1_000_000]) {
-    it(`issues for 70 s without its engine after a minute at ${rate} ids a second`, async () => {
+    test(`issues for 70 s without its engine after a minute at ${rate} ids a second`, async () => {
       const process = await startCounter(defaults)
       await load(process, rate, 60)
       process.engine.always('any', 'unavailable')
@@ -52,7 +52,7 @@ describe('a reservoir under load', () => {
     })
   }
 
-  it('fails no caller when its engine stops for 5 s, 0.3 s after the first of 1,000 ids a second', async () => {
+  test('fails no caller when its engine stops for 5 s, 0.3 s after the first of 1,000 ids a second', async () => {
     const process = await startCounter(defaults)
     await load(process, 1000, 0.3)
     process.engine.always('any', 'unavailable')
@@ -60,14 +60,14 @@ describe('a reservoir under load', () => {
     assert.equal(failed, 0)
   })
 
-  it('reserves for a burst no more than a few tens of times what the burst used', async () => {
+  test('reserves for a burst no more than a few tens of times what the burst used', async () => {
     const process = await startCounter(defaults)
     await load(process, 100_000, 2.5)
     await process.clock.pass(60_000)
     assert.ok(process.reservoir.stats().reserved < 40 * 250_000)
   })
 
-  it('has buffered the horizon 20 s after a surge, however much was buffered before it', async () => {
+  test('has buffered the horizon 20 s after a surge, however much was buffered before it', async () => {
     const process = await startCounter(defaults)
     await load(process, 100, 120)
     await load(process, 1000, 20)
@@ -80,7 +80,7 @@ describe('a reservoir under load', () => {
     [1000, 100_000],
     [0.01, 100_000],
   ] as const) {
-    it(`makes callers wait milliseconds in a surge from ${usual} to ${surge} ids a second, and has adapted within seconds`, async () => {
+    test(`makes callers wait milliseconds in a surge from ${usual} to ${surge} ids a second, and has adapted within seconds`, async () => {
       const process = await startCounter(defaults)
       process.engine.slow('any', 5, process.clock)
       await load(process, usual, 300)
@@ -92,7 +92,7 @@ describe('a reservoir under load', () => {
     })
   }
 
-  it('hides an engine that takes half a second for each call, while ids are buffered', async () => {
+  test('hides an engine that takes half a second for each call, while ids are buffered', async () => {
     const process = await startCounter({ ...defaults, horizonSeconds: 30 })
     await load(process, 5000, 30)
     process.engine.slow('any', 500, process.clock)
@@ -102,7 +102,7 @@ describe('a reservoir under load', () => {
     assert.ok(process.reservoir.stats().refills > refills)
   })
 
-  it('makes no engine calls while idle, and sets no endless timers', async () => {
+  test('makes no engine calls while idle, and sets no endless timers', async () => {
     const process = await startCounter(defaults)
     await load(process, 5000, 60)
     await process.clock.pass(60_000)
@@ -112,14 +112,14 @@ describe('a reservoir under load', () => {
     assert.equal(process.clock.timers, 0)
   })
 
-  it('reserves at most once per step of ids', async () => {
+  test('reserves at most once per step of ids', async () => {
     const process = await startCounter({ ...defaults, horizonSeconds: 0 })
     await load(process, 5000, 60)
     const { issued } = process.reservoir.stats()
     assert.ok(process.engine.count('reserve') <= issued / 1000 + 1)
   })
 
-  it('refills by itself once the engine is back, with or without waiting callers', async () => {
+  test('refills by itself once the engine is back, with or without waiting callers', async () => {
     const process = await startCounter({ ...defaults, horizonSeconds: 1 })
     await load(process, 1000, 30)
     process.engine.always('any', 'unavailable')
@@ -157,7 +157,7 @@ describe('many reservoirs', () => {
 
   const calls = (all: readonly Process[]) => all.reduce((sum, { engine }) => sum + engine.count('reserve'), 0)
 
-  it('call an unavailable engine seldom, as long as no caller waits', async () => {
+  test('call an unavailable engine seldom, as long as no caller waits', async () => {
     const { all, go } = await runLowTogether()
     await go(20)
     const before = calls(all)
@@ -166,7 +166,7 @@ describe('many reservoirs', () => {
     assert.ok(perSecond > 100 && perSecond < 350, `${perSecond} calls per second`)
   })
 
-  it('have all refilled within seconds once the engine is back', async () => {
+  test('have all refilled within seconds once the engine is back', async () => {
     const { all, go } = await runLowTogether()
     await go(20)
     for (const { engine } of all) engine.heal()
@@ -174,7 +174,7 @@ describe('many reservoirs', () => {
     assert.equal(all.filter(({ reservoir }) => reservoir.stats().inHand < 1000).length, 0)
   })
 
-  it('wait for the limiter, and a refill that a caller waits for goes first', async () => {
+  test('wait for the limiter, and a refill that a caller waits for goes first', async () => {
     const limiter = new Limiter()
     const first = await startCounter({ limiter })
     const all = [first]

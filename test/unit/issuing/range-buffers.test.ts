@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { ScrambledBuffer, ShuffledBuffer } from '../../../src/buffers/permuted-buffers.ts'
 import { RangeBuffer } from '../../../src/buffers/range-buffer.ts'
@@ -45,7 +45,7 @@ function ordered(increment = 1, offset = 0n): RangeBuffer {
 }
 
 describe('a range buffer', () => {
-  it('issues the added ranges, in order and in runs', () => {
+  test('issues the added ranges, in order and in runs', () => {
     const buffer = holding(ordered(), [10n, 13n], [20n, 22n])
     assert.equal(buffer.available(), 5)
     assert.deepEqual(take(buffer, 2), [10n, 11n])
@@ -54,13 +54,13 @@ describe('a range buffer', () => {
     assert.deepEqual(take(buffer, 1), [])
   })
 
-  it('makes one run of adjacent ranges, also across one without ids', () => {
+  test('makes one run of adjacent ranges, also across one without ids', () => {
     const buffer = holding(ordered(10, 5n), [1n, 20n], [20n, 24n], [24n, 50n])
     assert.deepEqual(take(buffer, 9), [5n, 15n, 25n, 35n, 45n])
     assert.equal(buffer.untouchedUpTo(50n), undefined)
   })
 
-  it('crosses 2^32, 2^53 and ends at 2^63−1', () => {
+  test('crosses 2^32, 2^53 and ends at 2^63−1', () => {
     for (const start of [2n ** 32n - 2n, 2n ** 53n - 2n, 2n ** 63n - 4n]) {
       const buffer = holding(ordered(), [start, start + 4n])
       assert.deepEqual(take(buffer, 1), [start])
@@ -69,14 +69,14 @@ describe('a range buffer', () => {
     }
   })
 
-  it('stays exact with large increments and counts', () => {
+  test('stays exact with large increments and counts', () => {
     const increment = 10 ** 12
     const buffer = holding(ordered(increment, 7n), [0n, 2n ** 62n])
     take(buffer, 1_234_567)
     assert.deepEqual(take(buffer, 1), [1_234_567n * 10n ** 12n + 7n])
   })
 
-  it('drops the ids before a contiguous run, and only if there is one', () => {
+  test('drops the ids before a contiguous run, and only if there is one', () => {
     const buffer = holding(ordered(), [0n, 3n], [10n, 12n], [20n, 30n])
     assert.equal(buffer.collect(11, true), undefined)
     assert.equal(buffer.available(), 15)
@@ -86,7 +86,7 @@ describe('a range buffer', () => {
     assert.equal(buffer.available(), 5)
   })
 
-  it('drops everything below a floor', () => {
+  test('drops everything below a floor', () => {
     const buffer = holding(ordered(10, 5n), [0n, 100n], [200n, 300n])
     buffer.dropBelow(46n)
     assert.deepEqual(take(buffer, 1), [55n])
@@ -99,7 +99,7 @@ describe('a range buffer', () => {
     assert.equal(buffer.available(), 0)
   })
 
-  it('returns the value from which on everything is untouched', () => {
+  test('returns the value from which on everything is untouched', () => {
     const buffer = holding(ordered(), [0n, 5n], [10n, 15n], [15n, 20n])
     take(buffer, 2)
     assert.equal(buffer.untouchedUpTo(20n), 10n)
@@ -111,7 +111,7 @@ describe('a range buffer', () => {
     assert.equal(buffer.untouchedUpTo(20n), undefined)
   })
 
-  it('returns the newest id, and undefined when there is none', () => {
+  test('returns the newest id, and undefined when there is none', () => {
     const buffer = ordered(10, 5n)
     assert.equal(buffer.newest(1n, 1n), undefined)
     assert.equal(buffer.newest(100n, 1n), 95n)
@@ -123,7 +123,7 @@ describe('a range buffer', () => {
     assert.equal(buffer.newest(200n, 1n), 195n)
   })
 
-  it('returns whether the next id is exact as a number', () => {
+  test('returns whether the next id is exact as a number', () => {
     const buffer = holding(ordered(), [safeEnd - 1n, safeEnd + 1n])
     assert.equal(buffer.nextIsSafe(0n), true)
     take(buffer, 1)
@@ -132,7 +132,7 @@ describe('a range buffer', () => {
     assert.equal(ordered().nextIsSafe(safeEnd), false)
   })
 
-  it('rejects ranges that go back, and drops all', () => {
+  test('rejects ranges that go back, and drops all', () => {
     const buffer = holding(ordered(), [10n, 20n], [30n, 40n])
     assert.throws(() => buffer.add({ start: 39n, end: 50n }), /increasing order/)
     buffer.clear()
@@ -141,7 +141,7 @@ describe('a range buffer', () => {
     assert.equal(buffer.untouchedUpTo(40n), undefined)
   })
 
-  it('issues exactly the ids ≡ offset of the added ranges, whatever is asked for', () => {
+  test('issues exactly the ids ≡ offset of the added ranges, whatever is asked for', () => {
     const gaps = fc.array(fc.tuple(fc.bigInt(0n, 30n), fc.bigInt(0n, 60n)), { maxLength: 8 })
     const start = fc.oneof(
       fc.bigInt(0n, 100n),
@@ -176,7 +176,7 @@ describe('a range buffer', () => {
 })
 
 describe('a shuffled buffer', () => {
-  it('issues every id once, block by block, out of order', () => {
+  test('issues every id once, block by block, out of order', () => {
     const buffer = holding(shuffled(16), [100n, 150n], [200n, 216n])
     const ids = takeAll(buffer)
     const sorted = ids.toSorted((a, b) => Number(a - b))
@@ -192,7 +192,7 @@ describe('a shuffled buffer', () => {
     }
   })
 
-  it('keeps to increment and offset', () => {
+  test('keeps to increment and offset', () => {
     const ids = takeAll(holding(shuffled(4, 10, 5n), [1n, 101n]))
     assert.deepEqual(
       ids.toSorted((a, b) => Number(a - b)),
@@ -200,7 +200,7 @@ describe('a shuffled buffer', () => {
     )
   })
 
-  it('can release all untouched blocks, over adjacent ranges', () => {
+  test('can release all untouched blocks, over adjacent ranges', () => {
     const buffer = holding(shuffled(4), [0n, 8n], [8n, 16n])
     assert.equal(buffer.untouchedUpTo(16n), 0n)
     take(buffer, 1)
@@ -211,7 +211,7 @@ describe('a shuffled buffer', () => {
     assert.equal(holding(shuffled(4), [0n, 8n], [9n, 16n]).untouchedUpTo(16n), 9n)
   })
 
-  it('has no contiguous runs, and drops whole blocks below a floor', () => {
+  test('has no contiguous runs, and drops whole blocks below a floor', () => {
     const buffer = holding(shuffled(4), [0n, 8n], [20n, 28n])
     assert.equal(buffer.collect(2, true), undefined)
     assert.equal(collect(buffer, 1).length, 1)
@@ -219,7 +219,7 @@ describe('a shuffled buffer', () => {
     assert.ok(takeAll(buffer).every((id) => id >= 4n))
   })
 
-  it('returns a bound of the newest id, and whether the whole block is exact', () => {
+  test('returns a bound of the newest id, and whether the whole block is exact', () => {
     const buffer = shuffled(4)
     assert.equal(buffer.newest(1n, 1n), undefined)
     holding(buffer, [safeEnd - 4n, safeEnd + 4n])
@@ -241,14 +241,14 @@ describe('a scrambled buffer', () => {
   const max = 9999n
   const scrambled = () => new ScrambledBuffer(permutation(key, max + 1n), max, 1, 0n)
 
-  it('maps every value to another of the domain, one to one', () => {
+  test('maps every value to another of the domain, one to one', () => {
     const ids = takeAll(holding(scrambled(), [0n, 10_000n]))
     assert.equal(new Set(ids).size, 10_000)
     assert.ok(ids.every((id) => id >= 0n && id <= max))
     assert.ok(ids.some((id, index) => id !== BigInt(index)))
   })
 
-  it('takes one id at a time, because neighbours are not contiguous', () => {
+  test('takes one id at a time, because neighbours are not contiguous', () => {
     const buffer = holding(scrambled(), [0n, 10n])
     assert.equal(take(buffer, 5).length, 1)
     assert.equal(buffer.available(), 9)
@@ -256,7 +256,7 @@ describe('a scrambled buffer', () => {
     assert.equal(collect(buffer, 1).length, 1)
   })
 
-  it('returns the newest id, not how many there are', () => {
+  test('returns the newest id, not how many there are', () => {
     const buffer = holding(scrambled(), [1n, 10n])
     assert.equal(buffer.newest(0n, 1n), undefined)
     const [id] = take(buffer, 1)
@@ -286,7 +286,7 @@ describe('a buffer that permutes ids', () => {
     },
   }
   for (const [what, make] of Object.entries(buffers)) {
-    it(`collects a ${what} batch before its ids are computed, and they are those that it issues one by one`, () => {
+    test(`collects a ${what} batch before its ids are computed, and they are those that it issues one by one`, () => {
       const batch = holding(make(), [0n, 5000n])
       const single = takeAll(holding(make(), [0n, 5000n]))
       computed = 0

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { RateMeter } from '../../../src/buffers/rate-meter.ts'
 import {
@@ -26,11 +26,11 @@ function need(changes: Partial<RefillNeed> = {}): RefillNeed {
 }
 
 describe('a refill', () => {
-  it('is a step when little is used', () => {
+  test('is a step when little is used', () => {
     assert.equal(refillSize(need()), 1000)
   })
 
-  it('is due below half a step, or below the horizon when that is more', () => {
+  test('is due below half a step, or below the horizon when that is more', () => {
     assert.equal(refillSize(need({ buffered: 500 })), 0)
     assert.equal(refillSize(need({ buffered: 499 })), 1000)
     assert.equal(refillSize(need({ rate: 10, buffered: 6000 })), 0)
@@ -38,19 +38,19 @@ describe('a refill', () => {
     assert.equal(lowMark(need({ rate: 10 })), 6000)
   })
 
-  it('fills towards twice the horizon, up to stepMax', () => {
+  test('fills towards twice the horizon, up to stepMax', () => {
     assert.equal(refillSize(need({ rate: 100 })), 120_000)
     assert.equal(refillSize(need({ rate: 10_000 })), 1_000_000)
     assert.equal(stepMaxBinds(need({ rate: 1666 })), false)
     assert.equal(stepMaxBinds(need({ rate: 1667 })), true)
   })
 
-  it('is never less than the ids that callers wait for', () => {
+  test('is never less than the ids that callers wait for', () => {
     assert.equal(refillSize(need({ demand: 5_000_000, buffered: 1000 })), 4_999_000)
     assert.equal(refillSize(need({ demand: 10, buffered: 600, contiguous: 5000 })), 5000)
   })
 
-  it('takes at most 1 % of the space left, and buffers at most twice that', () => {
+  test('takes at most 1 % of the space left, and buffers at most twice that', () => {
     assert.equal(refillSize(need({ space: 5000 })), 50)
     assert.equal(refillSize(need({ space: 5000, buffered: 50 })), 0)
     assert.equal(refillSize(need({ space: 5000, buffered: 49 })), 50)
@@ -58,16 +58,16 @@ describe('a refill', () => {
     assert.equal(refillSize(need({ space: 0.5 })), 1)
   })
 
-  it('is not tried when no space is left and no caller waits', () => {
+  test('is not tried when no space is left and no caller waits', () => {
     assert.equal(refillSize(need({ space: 0 })), 0)
     assert.equal(refillSize(need({ space: 0, demand: 1 })), 1)
   })
 
-  it('stays countable in a double', () => {
+  test('stays countable in a double', () => {
     assert.equal(refillSize(need({ demand: 2 ** 60 })), 2 ** 50)
   })
 
-  it('shrinks the step while no caller waits, and keeps it while one does', () => {
+  test('shrinks the step while no caller waits, and keeps it while one does', () => {
     assert.equal(stepAfter(need({ step: 2000, demand: 1 })), 2000)
     assert.equal(stepAfter(need({ step: 2000 })), 1800)
     assert.equal(refillSize(need({ step: 2000 })), 1800)
@@ -75,7 +75,7 @@ describe('a refill', () => {
     assert.equal(stepAfter(need({ step: 1050 })), 1000)
   })
 
-  it('is a whole number, and enough for all callers, whatever the need', () => {
+  test('is a whole number, and enough for all callers, whatever the need', () => {
     const any = fc.record({
       rate: fc.double({ min: 0, max: 1e7, noNaN: true }),
       horizonSeconds: fc.double({ min: 0, max: 1e6, noNaN: true }),
@@ -95,7 +95,7 @@ describe('a refill', () => {
 })
 
 describe('a rate meter', () => {
-  it('rises within seconds, and falls slowly', () => {
+  test('rises within seconds, and falls slowly', () => {
     const meter = new RateMeter(0)
     let total = 0
     let now = 0
@@ -115,7 +115,7 @@ describe('a rate meter', () => {
     assert.ok(rate < 10)
   })
 
-  it('does not take a burst of milliseconds for a rate', () => {
+  test('does not take a burst of milliseconds for a rate', () => {
     const meter = new RateMeter(0)
     assert.equal(meter.observe(1_000_000, 99_999), 0)
     assert.ok(meter.observe(1_000_000, 100_000) > 0)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Limiter, Ticket } from '../../../src/issuing/limiter.ts'
 import { Refills } from '../../../src/issuing/refills.ts'
@@ -34,12 +34,12 @@ async function stoppedAndFailed(error: Error): Promise<{ admitted: number; calls
 }
 
 describe('a refill that fails after it was stopped', () => {
-  it('reports the failure of the engine to the limiter, and the failure of the generator to no listener', async () => {
+  test('reports the failure of the engine to the limiter, and the failure of the generator to no listener', async () => {
     const away = await stoppedAndFailed(new FahaoError('UNAVAILABLE', 'the engine is away'))
     assert.deepEqual(away, { admitted: 4, calls: ['ended'] })
   })
 
-  it('reports no failure of the engine where that has rejected the reserve', async () => {
+  test('reports no failure of the engine where that has rejected the reserve', async () => {
     const refused = await stoppedAndFailed(new FahaoError('STALE', 'another one leads'))
     assert.deepEqual(refused, { admitted: 64, calls: ['ended'] })
   })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { FahaoError, hasCode } from '../../../src/base/errors.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { settled } from '../fake-clock.ts'
@@ -22,7 +22,7 @@ function refused(code: 'DRY' | 'ABORTED' | 'BUSY' | 'EXHAUSTED' | 'SHUTDOWN' | '
 }
 
 describe('a reservoir', () => {
-  it('waits for the first refill, and issues without waiting from then on', async () => {
+  test('waits for the first refill, and issues without waiting from then on', async () => {
     const process = await startCounter()
     assert.deepEqual(takeAll(process), [])
     assert.deepEqual(await draw(process, 1), [1n])
@@ -35,7 +35,7 @@ describe('a reservoir', () => {
     )
   })
 
-  it('refills in the background, one refill at a time', async () => {
+  test('refills in the background, one refill at a time', async () => {
     const process = await startCounter()
     await draw(process, 1)
     const held = process.engine.hold('reserve')
@@ -50,7 +50,7 @@ describe('a reservoir', () => {
     assert.deepEqual(takeAll(process, 1), [11n])
   })
 
-  it('serves many callers over several turns of the event loop, in the order of arrival', async () => {
+  test('serves many callers over several turns of the event loop, in the order of arrival', async () => {
     const process = await startCounter({ step: 20_000, waitersMax: 20_000 })
     const held = process.engine.hold('reserve')
     const callers = 10_000
@@ -67,7 +67,7 @@ describe('a reservoir', () => {
     assert.deepEqual(ids, count(1, callers + 1))
   })
 
-  it('serves in the order of arrival, without overtaking', async () => {
+  test('serves in the order of arrival, without overtaking', async () => {
     const process = await startCounter()
     const held = process.engine.hold('reserve')
     const large = draw(process, 12)
@@ -83,13 +83,13 @@ describe('a reservoir', () => {
     assert.deepEqual(takeAll(process), [])
   })
 
-  it('issues large counts all at once, also beyond stepMax', async () => {
+  test('issues large counts all at once, also beyond stepMax', async () => {
     const process = await startCounter({ stepMax: 50 })
     assert.deepEqual(await draw(process, 200), count(1, 201))
     assert.equal(process.engine.count('reserve'), 1)
   })
 
-  it('issues contiguous blocks, and drops the ids before them only when it must', async () => {
+  test('issues contiguous blocks, and drops the ids before them only when it must', async () => {
     const process = await startCounter()
     const other = await startCounter({}, process)
     assert.deepEqual(await draw(process, 3), count(1, 4))
@@ -98,7 +98,7 @@ describe('a reservoir', () => {
     assert.deepEqual(await draw(process, 5, { contiguous: true }), count(30, 35))
   })
 
-  it('makes callers wait no longer than issueTimeout, and rejects with the reason', async () => {
+  test('makes callers wait no longer than issueTimeout, and rejects with the reason', async () => {
     const process = await startCounter()
     process.engine.always('reserve', 'unavailable')
     const waiting = assert.rejects(draw(process, 1), {
@@ -115,7 +115,7 @@ describe('a reservoir', () => {
     await second
   })
 
-  it('issues the buffered ids while the engine is away, and refills when it is back', async () => {
+  test('issues the buffered ids while the engine is away, and refills when it is back', async () => {
     const process = await startCounter()
     await draw(process, 1)
     process.engine.always('any', 'unavailable')
@@ -131,7 +131,7 @@ describe('a reservoir', () => {
   })
 
   for (const fault of ['lose-request', 'lose-reply', 'late'] as const) {
-    it(`abandons a range whose reserve had no reply (${fault})`, async () => {
+    test(`abandons a range whose reserve had no reply (${fault})`, async () => {
       const process = await startCounter()
       process.engine.next('reserve', fault)
       const waiting = draw(process, 1)
@@ -146,7 +146,7 @@ describe('a reservoir', () => {
     })
   }
 
-  it('rejects at once with an error that waiting does not end, and retries after a pause', async () => {
+  test('rejects at once with an error that waiting does not end, and retries after a pause', async () => {
     let owner = false
     const process = await startCounter({
       mayReserve: () => (owner ? Promise.resolve() : Promise.reject(new FahaoError('NOTOWNER', 'not here'))),
@@ -159,13 +159,13 @@ describe('a reservoir', () => {
     assert.deepEqual(await draw(process, 1), [1n])
   })
 
-  it('handles an engine that throws as one that fails', async () => {
+  test('handles an engine that throws as one that fails', async () => {
     const process = await startCounter({ mayReserve: () => assert.fail('a bug') })
     await assert.rejects(draw(process, 1), /a bug/)
     await process.close()
   })
 
-  it('loses no id to callers that give up', async () => {
+  test('loses no id to callers that give up', async () => {
     const process = await startCounter()
     const held = process.engine.hold('reserve')
     const aborter = new AbortController()
@@ -182,7 +182,7 @@ describe('a reservoir', () => {
     assert.deepEqual(takeAll(process, 1), [4n])
   })
 
-  it('serves the callers behind one that gives up or times out', async () => {
+  test('serves the callers behind one that gives up or times out', async () => {
     const process = await startCounter()
     await draw(process, 1)
     process.engine.hold('reserve')
@@ -200,7 +200,7 @@ describe('a reservoir', () => {
     assert.deepEqual(await behind, [4n])
   })
 
-  it('rejects callers beyond waitersMax', async () => {
+  test('rejects callers beyond waitersMax', async () => {
     const process = await startCounter({ waitersMax: 2 })
     process.engine.hold('reserve')
     const places = [draw(process, 1), draw(process, 1)].map((place) =>
@@ -211,14 +211,14 @@ describe('a reservoir', () => {
     await Promise.all(places)
   })
 
-  it('makes no caller wait where waitersMax is 0, and issues all the same', async () => {
+  test('makes no caller wait where waitersMax is 0, and issues all the same', async () => {
     const process = await startCounter({ waitersMax: 0 })
     await assert.rejects(draw(process, 1), refused('BUSY'))
     await settled()
     assert.deepEqual(takeAll(process), count(1, 11))
   })
 
-  it('issues the last id, then rejects with EXHAUSTED', async () => {
+  test('issues the last id, then rejects with EXHAUSTED', async () => {
     const process = await startCounter({ max: 25n })
     const ids: bigint[] = []
     for (let id = 1; id <= 25; id++) ids.push(...(await draw(process, 1)))
@@ -227,13 +227,13 @@ describe('a reservoir', () => {
     assert.deepEqual(takeAll(process), [])
   })
 
-  it('issues up to 2^63−1', async () => {
+  test('issues up to 2^63−1', async () => {
     const process = await startCounter({ floor: 2n ** 63n - 3n })
     assert.deepEqual(await draw(process, 3), [2n ** 63n - 3n, 2n ** 63n - 2n, 2n ** 63n - 1n])
     await assert.rejects(draw(process, 1), refused('EXHAUSTED'))
   })
 
-  it('rejects near the end only the callers that ask for more than is left', async () => {
+  test('rejects near the end only the callers that ask for more than is left', async () => {
     const process = await startCounter({ max: 10n })
     const held = process.engine.hold('reserve')
     const places = [
@@ -249,7 +249,7 @@ describe('a reservoir', () => {
     assert.deepEqual([first, third], [count(1, 5), count(5, 11)])
   })
 
-  it('makes no engine calls when no space is left and no caller waits', async () => {
+  test('makes no engine calls when no space is left and no caller waits', async () => {
     const process = await startCounter({ max: 100n })
     await draw(process, 99)
     assert.deepEqual(takeAll(process), [])
@@ -260,14 +260,14 @@ describe('a reservoir', () => {
     assert.equal(process.engine.calls.length, before)
   })
 
-  it('buffers little of a small space', async () => {
+  test('buffers little of a small space', async () => {
     const process = await startCounter({ max: 2000n, step: 1000 })
     for (let id = 1; id <= 100; id++) await draw(process, 1)
     await settled()
     assert.ok(process.reservoir.stats().inHand <= 40)
   })
 
-  it('reserves more at a time when callers had to wait, once for each range that was used up', async () => {
+  test('reserves more at a time when callers had to wait, once for each range that was used up', async () => {
     const process = await startCounter({ horizonSeconds: 0 })
     for (let round = 0; round < 6; round++) {
       takeAll(process)
@@ -291,7 +291,7 @@ describe('a reservoir', () => {
     )
   })
 
-  it('reserves no more than stepMax at a time, however often callers had to wait', async () => {
+  test('reserves no more than stepMax at a time, however often callers had to wait', async () => {
     const process = await startCounter({ horizonSeconds: 0, stepMax: 20 })
     for (let round = 0; round < 6; round++) {
       takeAll(process)
@@ -304,7 +304,7 @@ describe('a reservoir', () => {
     assert.ok(process.reservoir.stats().inHand <= 30, 'half of stepMax is the mark, and one refill above it')
   })
 
-  it('reserves for the horizon at the recent rate, and reports when stepMax prevents that', async () => {
+  test('reserves for the horizon at the recent rate, and reports when stepMax prevents that', async () => {
     let warnings = 0
     const process = await startCounter({ stepMax: 300, onStepMax: () => warnings++, horizonSeconds: 60 })
     for (let second = 0; second < 60; second++) {
@@ -323,7 +323,7 @@ describe('a reservoir', () => {
     assert.equal(warnings, 1)
   })
 
-  it('keeps ids below the low mark in the fast run while the refill is under way', async () => {
+  test('keeps ids below the low mark in the fast run while the refill is under way', async () => {
     const process = await startCounter({ step: 1000, horizonSeconds: 0 })
     await draw(process, 1)
     process.engine.slow('any', 1000, process.clock)
@@ -334,7 +334,7 @@ describe('a reservoir', () => {
     assert.equal(process.reservoir.stats().inHand, 1400)
   })
 
-  it('refills again after a failure, also when ids were issued from the fast run meanwhile', async () => {
+  test('refills again after a failure, also when ids were issued from the fast run meanwhile', async () => {
     const process = await startCounter({ step: 1000, horizonSeconds: 0 })
     await draw(process, 1)
     process.engine.always('any', 'unavailable')
@@ -346,7 +346,7 @@ describe('a reservoir', () => {
     assert.equal(process.reservoir.stats().inHand, 1399)
   })
 
-  it('rejects a draw that a number would round, and uses no id up', async () => {
+  test('rejects a draw that a number would round, and uses no id up', async () => {
     const process = await startCounter({ floor: 2n ** 53n - 2n })
     assert.equal(process.reservoir.nextIsSafe(), true)
     assert.deepEqual(await draw(process, 1, { safe: true }), [2n ** 53n - 2n])
@@ -359,7 +359,7 @@ describe('a reservoir', () => {
     assert.deepEqual(await draw(fresh, 1), [2n ** 53n])
   })
 
-  it('returns the newest id, of a predecessor too', async () => {
+  test('returns the newest id, of a predecessor too', async () => {
     const process = await startCounter()
     assert.equal(process.reservoir.lastIssued(), undefined)
     await draw(process, 3)
@@ -373,7 +373,7 @@ describe('a reservoir', () => {
     assert.equal(next.reservoir.lastIssued(), 4n)
   })
 
-  it('releases the buffered ids when it closes, and leaves no timer behind', async () => {
+  test('releases the buffered ids when it closes, and leaves no timer behind', async () => {
     const process = await startCounter()
     await draw(process, 3)
     await process.close()
@@ -385,7 +385,7 @@ describe('a reservoir', () => {
     assert.deepEqual(await draw(next, 1), [4n])
   })
 
-  it('releases the range of a refill that ends while it closes, and issues no id of it', async () => {
+  test('releases the range of a refill that ends while it closes, and issues no id of it', async () => {
     const process = await startCounter()
     await draw(process, 3)
     const held = process.engine.hold('reserve')
@@ -399,7 +399,7 @@ describe('a reservoir', () => {
     assert.deepEqual(await draw(await startCounter({}, process), 1), [4n])
   })
 
-  it('releases no range after others have reserved, and sends a release once', async () => {
+  test('releases no range after others have reserved, and sends a release once', async () => {
     const process = await startCounter()
     await draw(process, 3)
     const other = await startCounter({}, process)
@@ -413,7 +413,7 @@ describe('a reservoir', () => {
     assert.deepEqual(await draw(await startCounter({}, process), 1), [12n])
   })
 
-  it('transfers no range of an incarnation that has ended', async () => {
+  test('transfers no range of an incarnation that has ended', async () => {
     const process = await startCounter()
     await draw(process, 3)
     await draw(await startCounter({ incarnation: 2n }, process), 1)
@@ -423,7 +423,7 @@ describe('a reservoir', () => {
     await refusal
   })
 
-  it('retries nothing after it has closed', async () => {
+  test('retries nothing after it has closed', async () => {
     const process = await startCounter()
     process.engine.always('any', 'unavailable')
     const waiting = assert.rejects(draw(process, 1), refused('SHUTDOWN'))
@@ -436,7 +436,7 @@ describe('a reservoir', () => {
     assert.equal(process.clock.timers, 0)
   })
 
-  it('moves forward durably, and still releases the rest', async () => {
+  test('moves forward durably, and still releases the rest', async () => {
     const process = await startCounter()
     const move = (floor: bigint) => process.reservoir.moveTo(floor - 1n)
     await draw(process, 1)
@@ -450,7 +450,7 @@ describe('a reservoir', () => {
     assert.deepEqual(await draw(next, 1), [1000n])
   })
 
-  it('moves only between refills, so that no refill adds ids below the move', async () => {
+  test('moves only between refills, so that no refill adds ids below the move', async () => {
     const process = await startCounter()
     await draw(process, 10)
     const held = process.engine.hold('reserve')
@@ -469,7 +469,7 @@ describe('a reservoir', () => {
     assert.equal((await behind)[0], 15n)
   })
 
-  it('makes two moves one after the other, also when both have waited for the same refill', async () => {
+  test('makes two moves one after the other, also when both have waited for the same refill', async () => {
     const process = await startCounter()
     await draw(process, 10)
     const held = process.engine.hold('reserve')
@@ -487,7 +487,7 @@ describe('a reservoir', () => {
     assert.deepEqual(await draw(process, 1), [31n])
   })
 
-  it('does not move after it has closed, and closes after it has moved', async () => {
+  test('does not move after it has closed, and closes after it has moved', async () => {
     const process = await startCounter()
     await draw(process, 1)
     const held = process.engine.hold('reserve')
@@ -505,14 +505,14 @@ describe('a reservoir', () => {
     await assert.rejects(process.reservoir.moveTo(4n), refused('SHUTDOWN'))
   })
 
-  it('continues after a move that failed', async () => {
+  test('continues after a move that failed', async () => {
     const process = await startCounter()
     process.engine.next('reserve', 'unavailable')
     await assert.rejects(process.reservoir.moveTo(4n))
     assert.deepEqual(await draw(process, 1), [1n])
   })
 
-  it('releases no range to an engine that has forgotten the bound above it', async () => {
+  test('releases no range to an engine that has forgotten the bound above it', async () => {
     const process = await startCounter()
     await draw(process, 1)
     process.store.counters.clear()
@@ -522,14 +522,14 @@ describe('a reservoir', () => {
     assert.equal((await process.engine.counter('generators/test')).bound, 5n)
   })
 
-  it('issues no id twice on an engine that forgets writes', async () => {
+  test('issues no id twice on an engine that forgets writes', async () => {
     const process = await startCounter()
     await draw(process, 10)
     process.store.counters.clear()
     assert.deepEqual(await draw(process, 1), [11n])
   })
 
-  it('causes no busy loop when a refill serves no caller', async () => {
+  test('causes no busy loop when a refill serves no caller', async () => {
     const process = await startCounter()
     const waiting = assert.rejects(process.reservoir.draw(2, { contiguous: true }), refused('DRY'))
     process.source.buffer.collect = () => undefined

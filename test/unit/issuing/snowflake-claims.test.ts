@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
+import { test } from 'node:test'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { ClockBuffer } from '../../../src/buffers/clock-buffer.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
@@ -22,7 +22,7 @@ function workerOn(store: MemoryStore, clock: FakeClock, owner: string): Worker {
   })
 }
 
-it('a snowflake whose worker id is lost between reserve and use issues under neither id, then under the next', async () => {
+test('a snowflake whose worker id is lost between reserve and use issues under neither id, then under the next', async () => {
   const store = new MemoryStore()
   const clock = new FakeClock()
   const worker = workerOn(store, clock, 'one')

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { hasCode } from '../../../src/base/errors.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
@@ -66,14 +66,14 @@ function forgetLater({ records }: MemoryStore): () => void {
 }
 
 describe('a worker id whose claim the store may have forgotten', () => {
-  it('stays this node’s while its record is unchanged', async () => {
+  test('stays this node’s while its record is unchanged', async () => {
     const node = start()
     await node.secure()
     assert.equal(await node.worker.confirm(), true)
     assert.deepEqual([node.worker.id, node.worker.claim], [0, 1])
   })
 
-  it('is claimed again after an advance, above all time that another node can have reserved of it', async () => {
+  test('is claimed again after an advance, above all time that another node can have reserved of it', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     const [owner, taker] = [start({ store, clock }), start({ store, clock })]
@@ -95,7 +95,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
     assert.equal(taker.worker.id, 1)
   })
 
-  it('is lost by a holder that has not seen the advance, when it extends the claim', async () => {
+  test('is lost by a holder that has not seen the advance, when it extends the claim', async () => {
     const node = start()
     await node.secure()
     const { boundUs } = node.worker
@@ -105,7 +105,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
     assert.ok(node.worker.startUs >= node.clock.wall + 20 * 60 * second)
   })
 
-  it('is lost where its record is gone, and not claimed again while its time may have been used', async () => {
+  test('is lost where its record is gone, and not claimed again while its time may have been used', async () => {
     const node = start()
     const forget = forgetLater(node.store)
     await node.secure()
@@ -117,7 +117,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
   })
 
   for (const fixedId of [undefined, 5])
-    it(`begins above what may have been forgotten also when the advance comes between its look and its write, ${fixedId === undefined ? 'in the pool' : 'with a fixed id'}`, async () => {
+    test(`begins above what may have been forgotten also when the advance comes between its look and its write, ${fixedId === undefined ? 'in the pool' : 'with a fixed id'}`, async () => {
       const store = new MemoryStore()
       const clock = new FakeClock()
       const fixed = fixedId === undefined ? {} : { fixedId }
@@ -139,13 +139,13 @@ describe('a worker id whose claim the store may have forgotten', () => {
       assert.ok(node.worker.startUs >= forgotten.worker.boundUs)
     })
 
-  it('needs no read where there was no claim', async () => {
+  test('needs no read where there was no claim', async () => {
     const node = start()
     assert.equal(await node.worker.confirm(), true)
     assert.equal(node.engine.calls.length, 0)
   })
 
-  it('begins above what may have been forgotten where it has no record, in the pool and fixed', async () => {
+  test('begins above what may have been forgotten where it has no record, in the pool and fixed', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     const [kept, forgotten, fixed] = [
@@ -172,7 +172,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
     assert.equal(late.worker.startUs, clock.wall)
   })
 
-  it('begins above it also where the first claim of all was forgotten, in the pool and fixed', async () => {
+  test('begins above it also where the first claim of all was forgotten, in the pool and fixed', async () => {
     for (const fixedId of [undefined, 0]) {
       const store = new MemoryStore()
       const clock = new FakeClock()
@@ -188,7 +188,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
     }
   })
 
-  it('begins above the time of a node with a longer lead, or a clock ahead, than the one that advances', async () => {
+  test('begins above the time of a node with a longer lead, or a clock ahead, than the one that advances', async () => {
     for (const [leadMinutes, aheadMinutes] of [
       [60, 0],
       [10, 40],
@@ -218,7 +218,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
 })
 
 describe('a worker id from the pool', () => {
-  it('is the lowest that is free, and its time is durable before it is used', async () => {
+  test('is the lowest that is free, and its time is durable before it is used', async () => {
     const first = start()
     const second = start({ ...first })
     assert.equal(first.worker.id, -1)
@@ -230,7 +230,7 @@ describe('a worker id from the pool', () => {
     assert.equal(first.worker.startUs, first.clock.wall)
   })
 
-  it('is extended when less than the lead is ahead, and not before', async () => {
+  test('is extended when less than the lead is ahead, and not before', async () => {
     const node = start()
     await node.secure()
     const { boundUs } = node.worker
@@ -245,7 +245,7 @@ describe('a worker id from the pool', () => {
     assert.equal(node.worker.claim, 1)
   })
 
-  it('reserves as far as is asked for', async () => {
+  test('reserves as far as is asked for', async () => {
     const node = start()
     const untilUs = node.clock.wall + 5000 * second
     await node.worker.secure(untilUs)
@@ -254,7 +254,7 @@ describe('a worker id from the pool', () => {
     assert.ok(node.worker.boundUs >= untilUs + 1000 * second)
   })
 
-  it('is free again when its bound has passed, and starts above it whatever the clock shows', async () => {
+  test('is free again when its bound has passed, and starts above it whatever the clock shows', async () => {
     const crashed = start()
     await crashed.secure()
     const { boundUs } = crashed.worker
@@ -269,7 +269,7 @@ describe('a worker id from the pool', () => {
     assert.equal((await late.record(0))?.epoch, 2)
   })
 
-  it('is lost, loudly, to a node whose clock is far ahead; another one takes its place', async () => {
+  test('is lost, loudly, to a node whose clock is far ahead; another one takes its place', async () => {
     const victim = start()
     await victim.secure()
     const { boundUs } = victim.worker
@@ -284,7 +284,7 @@ describe('a worker id from the pool', () => {
     assert.ok(thief.worker.startUs >= boundUs)
   })
 
-  it('goes to one of two nodes that claim it at the same moment', async () => {
+  test('goes to one of two nodes that claim it at the same moment', async () => {
     const first = start()
     const second = start({ store: first.store })
     const third = start({ store: first.store })
@@ -292,7 +292,7 @@ describe('a worker id from the pool', () => {
     assert.deepEqual([first, second, third].map(({ worker }) => worker.id).toSorted(), [0, 1, 2])
   })
 
-  it('knows what every generator has used of its time, and of many forgets those whose time has passed', async () => {
+  test('knows what every generator has used of its time, and of many forgets those whose time has passed', async () => {
     const node = start()
     await node.secure()
     const { worker, clock } = node
@@ -312,7 +312,7 @@ describe('a worker id from the pool', () => {
     assert.equal((await node.record(0))?.boundUs, newest)
   })
 
-  it('is released down to the time that was used', async () => {
+  test('is released down to the time that was used', async () => {
     const node = start()
     await node.secure()
     const usedUs = node.clock.wall + 5 * second
@@ -329,7 +329,7 @@ describe('a worker id from the pool', () => {
     await node.worker.release()
   })
 
-  it('is found among the ids with a record, without a test of the whole pool, also after an advance', async (t) => {
+  test('is found among the ids with a record, without a test of the whole pool, also after an advance', async (t) => {
     const { store, clock } = start()
     const [first, next] = [start({ store, clock }), start({ store, clock })]
     await first.engine.advance(0n, repairWorkers(clock.wall))
@@ -342,7 +342,7 @@ describe('a worker id from the pool', () => {
     assert.ok(count < 1000, `${count} look-ups`)
   })
 
-  it('rejects with EXHAUSTED when no id is free', async () => {
+  test('rejects with EXHAUSTED when no id is free', async () => {
     const node = start()
     const value = JSON.stringify({
       owner: 'x',
@@ -359,7 +359,7 @@ describe('a worker id from the pool', () => {
 })
 
 describe('a fixed worker id', () => {
-  it('is rejected while its holder is alive, with the name of the holder', async () => {
+  test('is rejected while its holder is alive, with the name of the holder', async () => {
     const holder = start({ fixedId: 7, leadUs: 10 * second })
     const other = start({ ...holder, fixedId: 7, leadUs: 10 * second })
     await holder.secure()
@@ -375,7 +375,7 @@ describe('a fixed worker id', () => {
     await assert.rejects(other.secure(), /is in use by host:/)
   })
 
-  it('does not take an advance, which rewrites the record, for a sign of life of its holder', async () => {
+  test('does not take an advance, which rewrites the record, for a sign of life of its holder', async () => {
     const crashed = start({ fixedId: 7, leadUs: 10 * second })
     const other = start({ ...crashed, fixedId: 7, leadUs: 10 * second })
     await crashed.secure()
@@ -388,7 +388,7 @@ describe('a fixed worker id', () => {
     }
   })
 
-  it('of a long lead is taken over after half of the lead, and starts above all that its holder has reserved', async () => {
+  test('of a long lead is taken over after half of the lead, and starts above all that its holder has reserved', async () => {
     const crashed = start({ fixedId: 7, leadUs: 120 * second })
     await crashed.secure()
     const { boundUs } = crashed.worker
@@ -402,7 +402,7 @@ describe('a fixed worker id', () => {
     assert.ok(boundUs > crashed.clock.wall + 60 * second)
   })
 
-  it('is taken over once its record has been unchanged for longer than a live holder leaves it', async () => {
+  test('is taken over once its record has been unchanged for longer than a live holder leaves it', async () => {
     const crashed = start({ fixedId: 7, leadUs: 10 * second })
     await crashed.secure()
     const { boundUs } = crashed.worker
@@ -420,7 +420,7 @@ describe('a fixed worker id', () => {
     assert.equal(crashed.worker.id, -1)
   })
 
-  it('is free at once after a clean stop, and after a crash of the store’s only owner', async () => {
+  test('is free at once after a clean stop, and after a crash of the store’s only owner', async () => {
     const first = start({ fixedId: 7 })
     await first.secure()
     await first.worker.release()
@@ -439,7 +439,7 @@ describe('a fixed worker id', () => {
 
 describe('a worker id whose writes get no reply', () => {
   for (const fault of ['lose-reply', 'lose-request', 'late'] as const) {
-    it(`continues from the record after an extension (${fault})`, async () => {
+    test(`continues from the record after an extension (${fault})`, async () => {
       const node = start()
       await node.secure()
       const { boundUs } = node.worker
@@ -465,7 +465,7 @@ describe('a worker id whose writes get no reply', () => {
       assert.ok(node.worker.boundUs >= node.clock.wall + lead)
     })
 
-    it(`skips the time that a claim may cover (${fault})`, async () => {
+    test(`skips the time that a claim may cover (${fault})`, async () => {
       const node = start({ fixedId: 3, leadUs: 10 * second })
       node.engine.next('write', fault)
       await assert.rejects(node.secure(), bad('UNKNOWN'))
@@ -478,7 +478,7 @@ describe('a worker id whose writes get no reply', () => {
     })
   }
 
-  it('is not released while the state of the record is unknown', async () => {
+  test('is not released while the state of the record is unknown', async () => {
     const node = start()
     await node.secure()
     await node.clock.pass(300_000)
@@ -489,7 +489,7 @@ describe('a worker id whose writes get no reply', () => {
     assert.equal(node.engine.count('write'), writes)
   })
 
-  it('names the record that cannot be read', async () => {
+  test('names the record that cannot be read', async () => {
     const node = start()
     node.store.records.set('workers/0', { key: 'workers/0', value: '{"owner":1}', version: 1n })
     await assert.rejects(node.secure(), { code: 'ENGINE', message: /workers\/0 cannot be read/ })

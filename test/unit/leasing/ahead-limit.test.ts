@@ -1,6 +1,6 @@
 /** How far ahead of the clock worker ids are reserved: never so far that an advance of a store that has lost it begins below. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { FahaoError, hasCode } from '../../../src/base/errors.ts'
 import { atOnce } from '../../../src/engine/advance.ts'
@@ -100,7 +100,7 @@ class World {
 }
 
 describe('an advance of a store that has lost everything since the one before', () => {
-  it('begins above all time of nodes and callers, however alterations follow one another', async () => {
+  test('begins above all time of nodes and callers, however alterations follow one another', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 50, size: 'max' }), async (steps) => {
         const world = new World(await start())
@@ -112,7 +112,7 @@ describe('an advance of a store that has lost everything since the one before', 
 })
 
 describe('a chain of alterations, each above what is leased above the one before', () => {
-  it('ends at a limit, says when it can go on, and does so then', async () => {
+  test('ends at a limit, says when it can go on, and does so then', async () => {
     const server = await start()
     let { lease, untilUs } = await server.leases.lease('event', { ...asker, ttlMs: 900_000 })
     let count = 0
@@ -131,7 +131,7 @@ describe('a chain of alterations, each above what is leased above the one before
     await again()
   })
 
-  it('of one name costs another one only a wait', async () => {
+  test('of one name costs another one only a wait', async () => {
     const server = await start()
     const { lease, ...first } = await server.leases.lease('event', asker)
     let { untilUs } = first
@@ -145,7 +145,7 @@ describe('a chain of alterations, each above what is leased above the one before
 })
 
 describe('a node that issues all that its layout has', () => {
-  it('reserves less than its lead above a floor that is far ahead', async () => {
+  test('reserves less than its lead above a floor that is far ahead', async () => {
     const server = await start()
     // 16 ids a second.
     await server.catalogue.create('slow', { kind: 'snowflake', layout: layouts[2]! })
@@ -167,7 +167,7 @@ describe('a node that issues all that its layout has', () => {
 })
 
 describe('a lease', () => {
-  it('is refused with the wait where the floor of an older version lies further ahead', async () => {
+  test('is refused with the wait where the floor of an older version lies further ahead', async () => {
     const server = await start()
     const { current } = server.catalogue
     server.catalogue.current = async (name) => {
@@ -178,7 +178,7 @@ describe('a lease', () => {
     assert.deepEqual(await server.listed(), [])
   })
 
-  it('is refused for units of time that no limit could keep', async () => {
+  test('is refused for units of time that no limit could keep', async () => {
     const server = await start()
     const layout = 'time:32,node:8,sequence:14;unit=31s;epoch=2026-01-01T00:00:00Z'
     await server.catalogue.create('slow', { kind: 'snowflake', layout })
@@ -188,7 +188,7 @@ describe('a lease', () => {
 })
 
 describe('a span ahead of the clock', () => {
-  it('grows by three quarters of the time that passes, until the clock has come up', async () => {
+  test('grows by three quarters of the time that passes, until the clock has come up', async () => {
     const server = await start()
     await server.engine.advance(0n, repairWorkers(server.clock.wall))
     let { lease, fromUs, untilUs } = await server.leases.lease('event', asker)
@@ -212,7 +212,7 @@ describe('a span ahead of the clock', () => {
     assert.equal(untilUs, server.clock.wall + minute)
   })
 
-  it('grows on from a higher floor, and as before where the record does not say since when', async () => {
+  test('grows on from a higher floor, and as before where the record does not say since when', async () => {
     const server = await start()
     let { lease, untilUs, worker } = await server.leases.lease('event', { ...asker, ttlMs: 600_000 })
     const renew = async () => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { EarlierRanges } from '../../../src/leasing/earlier-ranges.ts'
 import { Desk } from '../commands/desk.ts'
 
 describe('ranges of earlier incarnations', () => {
-  it('count until the latest deadline of those before', () => {
+  test('count until the latest deadline of those before', () => {
     const ranges = new EarlierRanges()
     ranges.note('g', 2n, 500)
     ranges.note('g', 2n, 300)
@@ -17,13 +17,13 @@ describe('ranges of earlier incarnations', () => {
     assert.equal(ranges.untilUs('other', 9n, 0), undefined)
   })
 
-  it('are forgotten name by name when there are very many', () => {
+  test('are forgotten name by name when there are very many', () => {
     const ranges = new EarlierRanges()
     for (let each = 0; each < 10_001; each++) ranges.note(`g${each}`, 1n, 500)
     assert.deepEqual([ranges.untilUs('g0', 2n, 0), ranges.untilUs('g1', 2n, 0)], [undefined, 500])
   })
 
-  it('stand in the description of a generator', async () => {
+  test('stand in the description of a generator', async () => {
     const desk = new Desk()
     const generator = desk.catalogue.make('user', { kind: 'segment' })
     await desk.ask('ID.LEASE', 'user', 'TTL', '60000')

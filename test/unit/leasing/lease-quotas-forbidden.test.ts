@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { startQuotas } from './quota-servers.ts'
 
 const by = { holder: 'a test', user: 'alice' }
 
 describe('worker leases in a namespace that counts ids', () => {
   for (const limit of [{ idsPerSecond: 10 }, { idsPerDay: 10 }, { leases: 0 }, { leases: 0, idsPerDay: 10 }])
-    it(`are refused with ${Object.keys(limit)}, new ones and renewals`, async () => {
+    test(`are refused with ${Object.keys(limit)}, new ones and renewals`, async () => {
       const { one, namespaces } = await startQuotas()
       const held = await one.workers.lease('shop:event', by)
       const outside = await one.workers.lease('mail', by)
@@ -25,7 +25,7 @@ describe('worker leases in a namespace that counts ids', () => {
       assert.equal(await one.workers.giveBack(held.lease, held), true, 'nothing was changed')
     })
 
-  it('are permitted by its LEASES, and counted', async () => {
+  test('are permitted by its LEASES, and counted', async () => {
     const { one, namespaces } = await startQuotas()
     await namespaces.set('shop', { match: 'shop:*', idsPerSecond: 10, idsPerDay: 10, leases: 1 })
     assert.equal(one.workers.mayLease(await one.node.catalogue.open('shop:event'), 'alice'), true)
@@ -34,14 +34,14 @@ describe('worker leases in a namespace that counts ids', () => {
     await assert.rejects(one.workers.lease('shop:event', by), { code: 'QUOTA' })
   })
 
-  it('are refused to the users whose ids it counts', async () => {
+  test('are refused to the users whose ids it counts', async () => {
     const { one, namespaces } = await startQuotas()
     await namespaces.set('bob', { match: '*', user: 'bob', idsPerSecond: 10 })
     await one.workers.lease('mail', by)
     await assert.rejects(one.workers.lease('mail', { ...by, user: 'bob' }), { code: 'WRONGTYPE' })
   })
 
-  it('are as before in one with other limits', async () => {
+  test('are as before in one with other limits', async () => {
     const { one, namespaces } = await startQuotas()
     await namespaces.set('shop', { match: 'shop:*', generators: 5, waiting: 5 })
     await one.workers.lease('shop:event', by)
@@ -49,13 +49,13 @@ describe('worker leases in a namespace that counts ids', () => {
 })
 
 describe('plain worker ids in a namespace', () => {
-  it('with RATE and DAILY alone are leased as before', async () => {
+  test('with RATE and DAILY alone are leased as before', async () => {
     const { one, namespaces } = await startQuotas()
     await namespaces.set('shop', { match: 'shop:*', idsPerSecond: 1, idsPerDay: 1 })
     for (const owner of ['a', 'b']) await one.pools.claim('shop:pool', 'alice', { owner })
   })
 
-  it('with LEASES 0 are leased no more, and holders go on until their leases end', async () => {
+  test('with LEASES 0 are leased no more, and holders go on until their leases end', async () => {
     const { one, namespaces, clock } = await startQuotas()
     const { lease } = await one.pools.claim('shop:pool', 'alice', { owner: 'a' })
     await namespaces.set('shop', { match: 'shop:*', leases: 0 })

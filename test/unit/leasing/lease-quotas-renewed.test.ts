@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { startQuotas } from './quota-servers.ts'
 
 const by = { holder: 'a test', user: 'alice' }
 const full = { code: 'QUOTA', message: /^a namespace has its \d leased worker ids already; return one/ }
 
 describe('a namespace that limits leases, when they are renewed', () => {
-  it('refuses a span that has ended while others have its place, and gives it time again once a place is free', async () => {
+  test('refuses a span that has ended while others have its place, and gives it time again once a place is free', async () => {
     const { one, other, namespaces, clock } = await startQuotas()
     await namespaces.set('shop', { match: 'shop:*', leases: 2 })
     const ended = await one.workers.lease('shop:event', { ...by, ttlMs: 1000 })
@@ -22,7 +22,7 @@ describe('a namespace that limits leases, when they are renewed', () => {
     await assert.rejects(one.workers.lease('shop:event', by), full)
   })
 
-  it('refuses a lease for a generator outside that is confirmed for one inside, and counts those that it permits', async () => {
+  test('refuses a lease for a generator outside that is confirmed for one inside, and counts those that it permits', async () => {
     const { one, other, namespaces, clock } = await startQuotas()
     await namespaces.set('shop', { match: 'shop:*', leases: 2 })
     const outside = []
@@ -39,7 +39,7 @@ describe('a namespace that limits leases, when they are renewed', () => {
     assert.ok(later.untilUs > c!.untilUs, 'it goes on outside')
   })
 
-  it('counts a lease no longer where it was used before its span ended', async () => {
+  test('counts a lease no longer where it was used before its span ended', async () => {
     const { one, namespaces, clock } = await startQuotas()
     await namespaces.set('shop', { match: 'shop:*', leases: 1 })
     const lease = await one.workers.lease('mail', by)
@@ -50,7 +50,7 @@ describe('a namespace that limits leases, when they are renewed', () => {
     await assert.rejects(one.workers.renew('shop:event', lease.lease, revived), full)
   })
 
-  it('refuses no renewal in time when it has become lower than what is held', async () => {
+  test('refuses no renewal in time when it has become lower than what is held', async () => {
     const { one, namespaces, clock } = await startQuotas()
     await namespaces.set('shop', { match: 'shop:*', leases: 3 })
     const leases = [await one.workers.lease('shop:event', by), await one.workers.lease('shop:event', by)]
@@ -62,7 +62,7 @@ describe('a namespace that limits leases, when they are renewed', () => {
     await assert.rejects(one.workers.lease('shop:event', by), full)
   })
 
-  it('with a user counts a lease for the user that has leased it', async () => {
+  test('with a user counts a lease for the user that has leased it', async () => {
     const { one, namespaces } = await startQuotas()
     await namespaces.set('shop', { match: 'shop:*', user: 'bob', leases: 1 })
     for (const user of ['alice', 'bob', 'alice']) {
@@ -75,7 +75,7 @@ describe('a namespace that limits leases, when they are renewed', () => {
 })
 
 describe('a namespace that limits leases, in pools', () => {
-  it('refuses the renewal of a lease that has ended while others have its place', async () => {
+  test('refuses the renewal of a lease that has ended while others have its place', async () => {
     const { one, namespaces, clock } = await startQuotas()
     await namespaces.set('shop', { match: 'shop:*', leases: 1 })
     const ended = await one.pools.claim('shop:pool', 'alice', { owner: 'a', ttlMs: 1000, restMs: 60_000 })
@@ -87,7 +87,7 @@ describe('a namespace that limits leases, in pools', () => {
     await assert.rejects(one.pools.claim('shop:pool', 'alice', { owner: 'b' }), full)
   })
 
-  it('counts an id that is kept for its owner until the owner claims it without STABLE', async () => {
+  test('counts an id that is kept for its owner until the owner claims it without STABLE', async () => {
     const { one, namespaces, clock } = await startQuotas()
     await namespaces.set('shop', { match: 'shop:*', leases: 2 })
     const keep = { owner: 'a', ttlMs: 1000, restMs: 0, stable: true }
@@ -102,7 +102,7 @@ describe('a namespace that limits leases, in pools', () => {
     await one.pools.claim('shop:pool', 'alice', { owner: 'c' })
   })
 
-  it('counts a further id that an owner claims below a smaller size', async () => {
+  test('counts a further id that an owner claims below a smaller size', async () => {
     const { one, namespaces } = await startQuotas()
     const first = await one.pools.claim('shop:pool', 'alice', { owner: 'a' })
     assert.equal((await one.pools.claim('shop:pool', 'alice', { owner: 'b' })).worker, 1)

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { startQuotas } from './quota-servers.ts'
 
 const by = (user: string) => ({ holder: 'a test', user })
 
 describe('a namespace that limits leases', () => {
-  it('lets callers hold as many worker ids as it says, of generators and pools together', async () => {
+  test('lets callers hold as many worker ids as it says, of generators and pools together', async () => {
     const { one, namespaces } = await startQuotas()
     await namespaces.set('shop', { match: 'shop:*', owner: 'team-a', leases: 2 })
     await one.workers.lease('shop:event', by('alice'))
@@ -25,7 +25,7 @@ describe('a namespace that limits leases', () => {
     await one.pools.claim('shop:pool', 'bob', { owner: 'b' })
   })
 
-  it('counts what was leased on other nodes, and no longer what was returned or has ended', async () => {
+  test('counts what was leased on other nodes, and no longer what was returned or has ended', async () => {
     const { one, other, namespaces, clock } = await startQuotas()
     await namespaces.set('shop', { match: 'shop:*', leases: 2 })
     const returned = await one.workers.lease('shop:event', by('alice'))
@@ -39,7 +39,7 @@ describe('a namespace that limits leases', () => {
     await other.workers.lease('shop:event', by('alice'))
   })
 
-  it('holds for requests that come at once', async () => {
+  test('holds for requests that come at once', async () => {
     const { one, namespaces } = await startQuotas()
     await namespaces.set('shop', { match: 'shop:*', leases: 3 })
     const outcomes = await Promise.allSettled(
@@ -49,7 +49,7 @@ describe('a namespace that limits leases', () => {
     assert.ok(one.node.engine.count('list') < 20, 'they share reads')
   })
 
-  it('with a user counts the leases of this user only', async () => {
+  test('with a user counts the leases of this user only', async () => {
     const { one, namespaces } = await startQuotas()
     await namespaces.set('alice', { match: '*', user: 'alice', leases: 1 })
     await one.workers.lease('shop:event', by('bob'))
@@ -58,7 +58,7 @@ describe('a namespace that limits leases', () => {
     await assert.rejects(one.workers.lease('mail', by('alice')), { code: 'QUOTA' })
   })
 
-  it('counts no claim that failed', async () => {
+  test('counts no claim that failed', async () => {
     const { one, namespaces } = await startQuotas()
     await namespaces.set('shop', { match: 'shop:*', leases: 1 })
     one.node.engine.next('write', 'unavailable')
@@ -66,7 +66,7 @@ describe('a namespace that limits leases', () => {
     await one.workers.lease('shop:event', by('alice'))
   })
 
-  it('refuses while the records cannot be read, and reads nothing where no namespace limits', async () => {
+  test('refuses while the records cannot be read, and reads nothing where no namespace limits', async () => {
     const { one, namespaces } = await startQuotas()
     await namespaces.set('mail', { match: 'mail', leases: 1 })
     one.node.engine.next('list', 'unavailable')

@@ -1,6 +1,6 @@
 /** Holders of worker leases over several servers whose clocks jump, while the generator is altered and the store forgets. */
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
+import { test } from 'node:test'
 import fc from 'fast-check'
 import { FahaoError, hasCode } from '../../../src/base/errors.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
@@ -171,7 +171,7 @@ class World {
   }
 }
 
-it('no interleaving of claims, renewals, returns, alterations and faults gives a moment to two holders', async () => {
+test('no interleaving of claims, renewals, returns, alterations and faults gives a moment to two holders', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60, size: 'max' }), async (steps) => {
       await (await World.start()).take(steps)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { repairPools } from '../../../src/recovery/repair-pools.ts'
 import { poolServer } from './pool-servers.ts'
 
@@ -26,7 +26,7 @@ async function addRecord({ pools, engine }: Server, pool: string): Promise<void>
 }
 
 describe('records of plain worker ids', () => {
-  it('go a day after lease and rest, where further ones are added', async () => {
+  test('go a day after lease and rest, where further ones are added', async () => {
     const server = poolServer()
     for (let pool = 0; pool < 50; pool++)
       await server.pools.claim(`p${pool}`, 'default', { owner: 'a', ...short })
@@ -40,7 +40,7 @@ describe('records of plain worker ids', () => {
     assert.equal((await server.pools.claim('p1', 'default', { owner: 'b' })).lastSeenMs, -1)
   })
 
-  it('stay while they say something: of a holder, a rest, an owner, a reported time, an advance', async () => {
+  test('stay while they say something: of a holder, a rest, an owner, a reported time, an advance', async () => {
     const server = poolServer()
     const { clock, engine, timeline } = server
     const claim = (pool: string, options: object) =>
@@ -59,7 +59,7 @@ describe('records of plain worker ids', () => {
     assert.equal((await keysOf(server)).length, 6, 'the advance has closed all until less than a day ago')
   })
 
-  it('stay if they were claimed since a sweep has read them', async () => {
+  test('stay if they were claimed since a sweep has read them', async () => {
     const server = poolServer()
     await server.claim('a', short)
     const [stored] = await server.engine.list('pools/', { limit: 1 })
@@ -76,7 +76,7 @@ describe('records of plain worker ids', () => {
     assert.deepEqual((await keysOf(server)).toSorted(), ['new/0', 'payments/0'])
   })
 
-  it('are left to the next sweep where the store is away', async () => {
+  test('are left to the next sweep where the store is away', async () => {
     const server = poolServer()
     await server.claim('a', short)
     await server.clock.pass(2 * dayMs)

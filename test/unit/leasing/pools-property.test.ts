@@ -1,6 +1,6 @@
 /** Holders of plain worker ids over several servers whose clocks differ by less than the rest. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { hasCode } from '../../../src/base/errors.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
@@ -148,7 +148,7 @@ function expected(error: unknown): undefined {
 }
 
 describe('plain worker ids of several servers', () => {
-  it('have one holder at a time while all clocks of servers lie within the rest', async () => {
+  test('have one holder at a time while all clocks of servers lie within the rest', async () => {
     let uses = 0
     const run = async (steps: readonly Step[]) => {
       const world = new World()

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { type ErrorCode, FahaoError, hasCode } from '../../../src/base/errors.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { repairPools } from '../../../src/recovery/repair-pools.ts'
@@ -24,7 +24,7 @@ function forgetLater({ records }: MemoryStore): () => void {
 }
 
 describe('a claim of a plain worker id', () => {
-  it('gets the lowest free id, and tells how long it may be used', async () => {
+  test('gets the lowest free id, and tells how long it may be used', async () => {
     const { claim, timeline } = poolServer()
     const first = await claim('a')
     assert.deepEqual(
@@ -38,7 +38,7 @@ describe('a claim of a plain worker id', () => {
     assert.equal((await claim('b', { ttlMs: 5000, restMs: 0 })).worker, 1)
   })
 
-  it('gives an owner its id again, under a new lease that ends the earlier one', async () => {
+  test('gives an owner its id again, under a new lease that ends the earlier one', async () => {
     const { claim, pools, clock } = poolServer()
     const first = await claim('a', { seenMs: 77 })
     await claim('b')
@@ -53,7 +53,7 @@ describe('a claim of a plain worker id', () => {
     assert.equal((await claim('b')).worker, 1)
   })
 
-  it('goes to another owner only after the lease and the rest', async () => {
+  test('goes to another owner only after the lease and the rest', async () => {
     const { claim, clock } = poolServer()
     await claim('a', { size: 1, ttlMs: minuteMs, restMs: 2 * minuteMs })
     await clock.pass(3 * minuteMs - 1)
@@ -64,7 +64,7 @@ describe('a claim of a plain worker id', () => {
     assert.equal((await claim('a', { size: 2 })).worker, 1)
   })
 
-  it('is refused with the time of the next free id', async () => {
+  test('is refused with the time of the next free id', async () => {
     const { claim, pools, clock } = poolServer()
     const { lease } = await claim('a', { size: 3 })
     await claim('b', { size: 3, ttlMs: 10 * minuteMs })
@@ -84,7 +84,7 @@ describe('a claim of a plain worker id', () => {
     )
   })
 
-  it('keeps a stable id for its owner, until that claims without STABLE', async () => {
+  test('keeps a stable id for its owner, until that claims without STABLE', async () => {
     const { claim, pools, clock } = poolServer()
     const { lease } = await claim('a', { size: 1, stable: true })
     await pools.giveBack('payments', lease)
@@ -96,7 +96,7 @@ describe('a claim of a plain worker id', () => {
     assert.equal((await claim('b', { size: 1 })).worker, 0)
   })
 
-  it('shares one list with those that wait, and each gets an id of its own', async () => {
+  test('shares one list with those that wait, and each gets an id of its own', async () => {
     const { claim, engine } = poolServer()
     const held = engine.hold('list')
     const first = claim('first')
@@ -111,7 +111,7 @@ describe('a claim of a plain worker id', () => {
     assert.equal(engine.count('list'), 2)
   })
 
-  it('of one owner twice at once gets one id, and the newer lease is in force', async () => {
+  test('of one owner twice at once gets one id, and the newer lease is in force', async () => {
     const { claim, pools } = poolServer()
     const [one, two] = await Promise.all([claim('a'), claim('a')])
     assert.deepEqual([one.worker, two.worker], [0, 0])
@@ -119,7 +119,7 @@ describe('a claim of a plain worker id', () => {
     await pools.renew('payments', two.lease)
   })
 
-  it('on two servers at once gives no id twice', async () => {
+  test('on two servers at once gives no id twice', async () => {
     const store = new MemoryStore()
     const servers = [poolServer(store), poolServer(store)]
     const claims = Array.from({ length: 200 }, (_, index) => servers[index % 2]!.claim(`host-${index}`))
@@ -128,7 +128,7 @@ describe('a claim of a plain worker id', () => {
     assert.ok(workers.every((worker) => worker < 200))
   })
 
-  it('whose reply is lost keeps its id for the owner', async () => {
+  test('whose reply is lost keeps its id for the owner', async () => {
     const store = new MemoryStore()
     const [one, two] = [poolServer(store), poolServer(store)]
     one.engine.next('write', 'lose-reply')
@@ -138,7 +138,7 @@ describe('a claim of a plain worker id', () => {
     assert.equal((await two.pools.list('payments')).length, 1)
   })
 
-  it('whose write comes late ends in one lease', async () => {
+  test('whose write comes late ends in one lease', async () => {
     const { claim, engine, pools } = poolServer()
     engine.next('write', 'late')
     const { worker, lease } = await claim('a')
@@ -151,7 +151,7 @@ describe('a claim of a plain worker id', () => {
     )
   })
 
-  it('reports what the store answers, and what is wrong with the request', async () => {
+  test('reports what the store answers, and what is wrong with the request', async () => {
     const { claim, engine, pools } = poolServer()
     engine.next('list', 'unavailable')
     await assert.rejects(claim('a'), bad('UNAVAILABLE'))
@@ -165,7 +165,7 @@ describe('a claim of a plain worker id', () => {
   })
 
   for (const pool of ['pay\u200bments', 'payments\u202e', 'cafe\u0301']) {
-    it(`makes no pool ${JSON.stringify(pool)}, which looks like another, and serves one that exists`, async () => {
+    test(`makes no pool ${JSON.stringify(pool)}, which looks like another, and serves one that exists`, async () => {
       const store = new MemoryStore()
       const { pools, claim } = poolServer(store)
       const owner = 'a'
@@ -178,7 +178,7 @@ describe('a claim of a plain worker id', () => {
     })
   }
 
-  it('is refused at once where too many wait', async () => {
+  test('is refused at once where too many wait', async () => {
     const { claim, engine } = poolServer()
     const held = engine.hold('list')
     const waiting = Array.from({ length: 10_000 }, (_, index) =>
@@ -192,7 +192,7 @@ describe('a claim of a plain worker id', () => {
     assert.equal((await claim('late', { size: 6 })).worker, 5)
   })
 
-  it('does not see the ids of a pool whose name begins like this one', async () => {
+  test('does not see the ids of a pool whose name begins like this one', async () => {
     const { pools } = poolServer()
     for (const pool of ['a/1', 'a/b', 'a', 'others']) {
       assert.equal((await pools.claim(pool, 'default', { owner: 'x' })).worker, 0, pool)
@@ -200,7 +200,7 @@ describe('a claim of a plain worker id', () => {
     assert.equal((await pools.list('a')).length, 1)
   })
 
-  it('refuses a time that is more than a day ahead, so that the next holder does not wait for years', async () => {
+  test('refuses a time that is more than a day ahead, so that the next holder does not wait for years', async () => {
     const { claim, pools, timeline } = poolServer()
     const dayMs = 86_400_000
     const mostMs = timeline.nowUs() / 1000 + dayMs
@@ -220,7 +220,7 @@ describe('a claim of a plain worker id', () => {
 })
 
 describe('the lease of a plain worker id', () => {
-  it('is extended from now on, and never shortened', async () => {
+  test('is extended from now on, and never shortened', async () => {
     const { claim, pools, clock } = poolServer()
     const { lease } = await claim('a', { ttlMs: 10 * minuteMs })
     await clock.pass(minuteMs)
@@ -232,7 +232,7 @@ describe('the lease of a plain worker id', () => {
     assert.equal((await pools.renew('payments', lease)).ttlMs, 20 * minuteMs)
   })
 
-  it('is told no longer than its TTL, though the clock of the node stands behind the one that wrote it', async () => {
+  test('is told no longer than its TTL, though the clock of the node stands behind the one that wrote it', async () => {
     const store = new MemoryStore()
     const { claim, clock } = poolServer(store)
     await clock.pass(10 * minuteMs)
@@ -241,7 +241,7 @@ describe('the lease of a plain worker id', () => {
     assert.equal((await behind.pools.renew('payments', lease)).ttlMs, 5 * minuteMs)
   })
 
-  it('can be renewed after its end as long as no other owner has the id', async () => {
+  test('can be renewed after its end as long as no other owner has the id', async () => {
     const { claim, pools, clock } = poolServer()
     const { lease } = await claim('a', { size: 1 })
     await clock.pass(10 * minuteMs)
@@ -251,7 +251,7 @@ describe('the lease of a plain worker id', () => {
     await assert.rejects(pools.renew('payments', lease), bad('NOLEASE'))
   })
 
-  it('is over once it was returned, and the id rests', async () => {
+  test('is over once it was returned, and the id rests', async () => {
     const { claim, pools, clock } = poolServer()
     const { lease } = await claim('a', { size: 1 })
     assert.equal(await pools.giveBack('payments', lease, 1234), true)
@@ -262,7 +262,7 @@ describe('the lease of a plain worker id', () => {
     assert.equal((await claim('b', { size: 1 })).lastSeenMs, 1234)
   })
 
-  it('cannot be guessed, and belongs to its pool', async () => {
+  test('cannot be guessed, and belongs to its pool', async () => {
     const { claim, pools } = poolServer()
     const { lease } = await claim('a')
     for (const other of ['', 'x', '0-1-0', `${lease.slice(0, -1)}g`, lease.replace('0-', '1-'), `${lease}0`])
@@ -270,7 +270,7 @@ describe('the lease of a plain worker id', () => {
     await assert.rejects(pools.renew('orders', lease), bad('NOLEASE'))
   })
 
-  it('survives a lost reply and a faster write', async () => {
+  test('survives a lost reply and a faster write', async () => {
     const { claim, pools, engine } = poolServer()
     const { lease } = await claim('a')
     engine.next('write', 'lose-reply')
@@ -285,7 +285,7 @@ describe('the lease of a plain worker id', () => {
     assert.equal((await slow).lastSeenMs, 9)
   })
 
-  it('is listed and claimed in parts between which others run, however large the pool is', async () => {
+  test('is listed and claimed in parts between which others run, however large the pool is', async () => {
     const { claim, pools, engine } = poolServer()
     await claim('first')
     const stored = await engine.read('pools/payments/0')
@@ -308,7 +308,7 @@ describe('the lease of a plain worker id', () => {
     assert.equal((await pools.list('payments')).length, 2001)
   })
 
-  it('is listed without its secret, in the order of ids', async () => {
+  test('is listed without its secret, in the order of ids', async () => {
     const { claim, pools, timeline, clock } = poolServer()
     const nowUs = timeline.nowUs()
     await claim('a', { seenMs: 3, stable: true })
@@ -325,7 +325,7 @@ describe('the lease of a plain worker id', () => {
     assert.equal((await pools.list('payments'))[1]!.state, 'free')
   })
 
-  it('is found by its owner, also where another server has changed it', async () => {
+  test('is found by its owner, also where another server has changed it', async () => {
     const store = new MemoryStore()
     const [one, two] = [poolServer(store), poolServer(store)]
     assert.equal(await one.pools.leaseOf('payments', 'a'), undefined)
@@ -338,7 +338,7 @@ describe('the lease of a plain worker id', () => {
 })
 
 describe('plain worker ids in a store that has forgotten writes', () => {
-  it('stay with their holders, and no id is claimed before the longest lease and rest are over', async () => {
+  test('stay with their holders, and no id is claimed before the longest lease and rest are over', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     const server = poolServer(store, clock)
@@ -356,7 +356,7 @@ describe('plain worker ids in a store that has forgotten writes', () => {
     assert.equal((await server.claim('b')).worker, 1)
   })
 
-  it('end with their leases where those were over', async () => {
+  test('end with their leases where those were over', async () => {
     const server = poolServer()
     const { lease } = await server.claim('a')
     await server.clock.pass(minuteMs)
@@ -364,7 +364,7 @@ describe('plain worker ids in a store that has forgotten writes', () => {
     await assert.rejects(server.pools.renew('payments', lease), bad('NOLEASE'))
   })
 
-  it('are not claimed by a write that an advance has overtaken', async () => {
+  test('are not claimed by a write that an advance has overtaken', async () => {
     const server = poolServer()
     const held = server.engine.hold('write')
     const claim = server.claim('a')

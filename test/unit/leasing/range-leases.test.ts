@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import { RangeLeases } from '../../../src/leasing/range-leases.ts'
 import { type Node, startNode } from '../catalogue/node.ts'
@@ -14,7 +14,7 @@ async function started(): Promise<{ node: Node; order: Generator; leases: RangeL
 }
 
 describe('the ranges that a node has leased', () => {
-  it('go back for their token, once', async () => {
+  test('go back for their token, once', async () => {
     const { node, order, leases } = await started()
     const { lease, start, end } = await leases.lease(order, { ids: 10 })
     assert.equal((await leases.giveBack('order', lease, start + 8n)).isBack, true)
@@ -28,7 +28,7 @@ describe('the ranges that a node has leased', () => {
     await node.stop()
   })
 
-  it('go back for no other token, and for no other generator', async () => {
+  test('go back for no other token, and for no other generator', async () => {
     const { node, order, leases } = await started()
     const { lease, start } = await leases.lease(order, { ids: 10 })
     for (const wrong of ['', `${lease}x`, `${lease.slice(1)}A`])
@@ -38,7 +38,7 @@ describe('the ranges that a node has leased', () => {
     await node.stop()
   })
 
-  it('go back from one of their own values only', async () => {
+  test('go back from one of their own values only', async () => {
     const { node, order, leases } = await started()
     const { lease, start, end } = await leases.lease(order, { ids: 10 })
     await assert.rejects(leases.giveBack('order', lease, start - 1n), { code: 'ERR' })
@@ -47,7 +47,7 @@ describe('the ranges that a node has leased', () => {
     await node.stop()
   })
 
-  it('are gaps if a newer one was leased, or the reply of the release was lost', async () => {
+  test('are gaps if a newer one was leased, or the reply of the release was lost', async () => {
     const { node, order, leases } = await started()
     const first = await leases.lease(order, { ids: 10 })
     const second = await leases.lease(order, { ids: 10 })
@@ -58,7 +58,7 @@ describe('the ranges that a node has leased', () => {
     await node.stop()
   })
 
-  it('go back the newest first, and in parts', async () => {
+  test('go back the newest first, and in parts', async () => {
     const { node, order, leases } = await started()
     const [older, newer] = [await leases.lease(order, { ids: 10 }), await leases.lease(order, { ids: 10 })]
     for (const [{ lease }, from] of [
@@ -74,7 +74,7 @@ describe('the ranges that a node has leased', () => {
     await node.stop()
   })
 
-  it('are told of by their token where they are unknown, each value once', async () => {
+  test('are told of by their token where they are unknown, each value once', async () => {
     const { node, order, leases } = await started()
     const { lease, incarnation, start, end } = await leases.lease(order, { ids: 10 })
     const other = new RangeLeases(secret)
@@ -89,7 +89,7 @@ describe('the ranges that a node has leased', () => {
     await node.stop()
   })
 
-  it('are remembered whatever the order of the replies is', async () => {
+  test('are remembered whatever the order of the replies is', async () => {
     const { node, order, leases } = await started()
     const early = leases.lease(
       { name: 'order', leaseRange: () => order.leaseRange(5).finally(() => later) } as unknown as Generator,
@@ -102,7 +102,7 @@ describe('the ranges that a node has leased', () => {
     await node.stop()
   })
 
-  it('are forgotten beyond a number, those first that were leased first', async () => {
+  test('are forgotten beyond a number, those first that were leased first', async () => {
     const { node, order } = await started()
     const leases = new RangeLeases(secret, 3)
     const refund = await node.catalogue.create('refund', { kind: 'segment' })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { type ErrorCode, FahaoError, hasCode } from '../../../src/base/errors.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { recordKey } from '../../../src/issuing/worker-records.ts'
@@ -12,7 +12,7 @@ const code = (wanted: ErrorCode) => (error: unknown) => hasCode(error, wanted)
 const minute = 60 * second
 
 describe('a worker lease', () => {
-  it('is a worker id and the span of time from now on in which its holder may stamp ids', async () => {
+  test('is a worker id and the span of time from now on in which its holder may stamp ids', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
     const lease = await server.leases.lease('event', { ...asker, ttlMs: 5000 })
@@ -25,7 +25,7 @@ describe('a worker lease', () => {
     assert.deepEqual([holder, boundUs, generator, user], ['a test', lease.untilUs, 'event', 'default'])
   })
 
-  it('leaves the lowest sixty-fourth of the ids, and at least one, to nodes', async () => {
+  test('leaves the lowest sixty-fourth of the ids, and at least one, to nodes', async () => {
     const server = await startServer()
     for (const [name, layout, least, most] of [
       ['event', byteLayout, 4, 255],
@@ -48,7 +48,7 @@ describe('a worker lease', () => {
     assert.equal(server.worker.id, 0)
   })
 
-  it('is refused with the number of ids that are held and rest, and when the first is free', async () => {
+  test('is refused with the number of ids that are held and rest, and when the first is free', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...oneLayout })
     await server.leases.lease('event', { ...asker, ttlMs: 7000 })
@@ -64,7 +64,7 @@ describe('a worker lease', () => {
     assert.equal((await server.leases.lease('event', asker)).worker, 1)
   })
 
-  it('starts where the span of the holder before it ends, though the clock of the node stands behind', async () => {
+  test('starts where the span of the holder before it ends, though the clock of the node stands behind', async () => {
     const store = new MemoryStore()
     const [ahead, behind] = [
       await startServer({ store, clock: new FakeClock(startUs + 3600 * second) }),
@@ -83,7 +83,7 @@ describe('a worker lease', () => {
     )
   })
 
-  it('is extended by any node that is told where its span ends', async () => {
+  test('is extended by any node that is told where its span ends', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     const [first, second_] = [await startServer({ store, clock }), await startServer({ store, clock })]
@@ -98,7 +98,7 @@ describe('a worker lease', () => {
     assert.equal((await first.record(lease.worker))!.boundUs, renewed.untilUs)
   })
 
-  it('is never shortened by a renewal', async () => {
+  test('is never shortened by a renewal', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
     const lease = await server.leases.lease('event', asker)
@@ -106,7 +106,7 @@ describe('a worker lease', () => {
     assert.equal(same.untilUs, lease.untilUs)
   })
 
-  it('gives a copy of its holder no further time', async () => {
+  test('gives a copy of its holder no further time', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
     const { lease, untilUs, worker } = await server.leases.lease('event', asker)
@@ -117,7 +117,7 @@ describe('a worker lease', () => {
     await server.leases.renew('event', lease, { untilUs: renewed.untilUs })
   })
 
-  it('gives the rest of its span back, once', async () => {
+  test('gives the rest of its span back, once', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...oneLayout })
     const { lease, untilUs, worker, fromUs } = await server.leases.lease('event', asker)
@@ -133,7 +133,7 @@ describe('a worker lease', () => {
     await server.leases.renew('event', next.lease, { untilUs: next.untilUs })
   })
 
-  it('is not given back by a copy of its holder after another copy has renewed it', async () => {
+  test('is not given back by a copy of its holder after another copy has renewed it', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
     const { lease, fromUs, untilUs, worker } = await server.leases.lease('event', asker)
@@ -148,7 +148,7 @@ describe('a worker lease', () => {
     await assert.rejects(server.leases.renew('event', lease, { untilUs: again.untilUs }), code('NOLEASE'))
   })
 
-  it('keeps the time of a renewal that comes between the read and the write of a return', async () => {
+  test('keeps the time of a renewal that comes between the read and the write of a return', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
     const { lease, fromUs, untilUs, worker } = await server.leases.lease('event', asker)
@@ -162,7 +162,7 @@ describe('a worker lease', () => {
     assert.equal((await server.record(worker))!.boundUs, renewed.untilUs)
   })
 
-  it('is given back no further than to its own start, and no further than it was reserved', async () => {
+  test('is given back no further than to its own start, and no further than it was reserved', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
     const [low, high] = [await server.leases.lease('event', asker), await server.leases.lease('event', asker)]
@@ -173,7 +173,7 @@ describe('a worker lease', () => {
     assert.equal((await server.record(high.worker))!.boundUs, high.untilUs)
   })
 
-  it('is known by its whole text only', async () => {
+  test('is known by its whole text only', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
     const { lease, untilUs, worker } = await server.leases.lease('event', asker)
@@ -197,7 +197,7 @@ describe('a worker lease', () => {
     assert.equal(await server.leases.giveBack(none, { fromUs: 0, untilUs: boundUs }), false)
   })
 
-  it('ends with an advance; the next one starts above all time that may have been forgotten, at once', async () => {
+  test('ends with an advance; the next one starts above all time that may have been forgotten, at once', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...oneLayout })
     const { lease, untilUs } = await server.leases.lease('event', asker)
@@ -212,7 +212,7 @@ describe('a worker lease', () => {
     await assert.rejects(server.leases.lease('event', asker), code('EXHAUSTED'))
   })
 
-  it('of an id without a record begins above an advance that comes between the list and its write', async () => {
+  test('of an id without a record begins above an advance that comes between the list and its write', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     const [server, other] = [await startServer({ store, clock }), await startServer({ store, clock })]
@@ -227,7 +227,7 @@ describe('a worker lease', () => {
     assert.ok((await server.record(lease.worker))!.boundUs === lease.untilUs)
   })
 
-  it('refuses a span, and a name of a holder, beyond the limits', async () => {
+  test('refuses a span, and a name of a holder, beyond the limits', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
     for (const ttlMs of [999, 900_001, Number.NaN, -1])
@@ -239,7 +239,7 @@ describe('a worker lease', () => {
 })
 
 describe('one lease for several generators', () => {
-  it('is confirmed for each by a renewal', async () => {
+  test('is confirmed for each by a renewal', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
     await server.catalogue.create('other', { kind: 'snowflake' })
@@ -251,7 +251,7 @@ describe('one lease for several generators', () => {
     assert.equal(server.engine.count('write'), writes, 'the span suffices')
   })
 
-  it('is refused where the layout has no room for the worker id, or the kind takes none', async () => {
+  test('is refused where the layout has no room for the worker id, or the kind takes none', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
     await server.catalogue.create('narrow', { kind: 'snowflake', ...oneLayout })
@@ -262,7 +262,7 @@ describe('one lease for several generators', () => {
     await assert.rejects(server.leases.renew('none', lease, { untilUs }), code('NOGENERATOR'))
   })
 
-  it('is as it was after a renewal for a generator that cannot hold it', async () => {
+  test('is as it was after a renewal for a generator that cannot hold it', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
     await server.catalogue.create('narrow', { kind: 'snowflake', ...oneLayout })
@@ -286,7 +286,7 @@ describe('one lease for several generators', () => {
 })
 
 describe('an alteration during a lease', () => {
-  it('starts the next incarnation above the span, and a renewal goes on there', async () => {
+  test('starts the next incarnation above the span, and a renewal goes on there', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
     const lease = await server.leases.lease('event', asker)
@@ -298,7 +298,7 @@ describe('an alteration during a lease', () => {
     assert.ok(floor > 0n && renewed.untilUs > renewed.fromUs)
   })
 
-  it('that comes between the write of a lease and its answer is in the answer', async () => {
+  test('that comes between the write of a lease and its answer is in the answer', async () => {
     for (const renewal of [false, true]) {
       const server = await startServer()
       await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
@@ -323,7 +323,7 @@ describe('an alteration during a lease', () => {
 })
 
 describe('the list of worker ids', () => {
-  it('lets others run while it reads records of times that have passed', async () => {
+  test('lets others run while it reads records of times that have passed', async () => {
     const server = await startServer()
     const past = { owner: 'o', holder: 'h', epoch: 1, boundUs: 1, exclusive: false }
     for (let id = 0; id < 900; id++) await server.engine.write(recordKey(id), JSON.stringify(past), undefined)
@@ -339,7 +339,7 @@ describe('the list of worker ids', () => {
 })
 
 describe('a lost reply of the store', () => {
-  it('to a claim leaves the id to rest, and another one is claimed', async () => {
+  test('to a claim leaves the id to rest, and another one is claimed', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
     server.engine.next('write', 'lose-reply')
@@ -351,7 +351,7 @@ describe('a lost reply of the store', () => {
     await assert.rejects(server.leases.lease('event', asker), code('UNKNOWN'))
   })
 
-  it('to a renewal is answered if the renewal was carried out, and is unknown otherwise', async () => {
+  test('to a renewal is answered if the renewal was carried out, and is unknown otherwise', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
     const { lease, untilUs } = await server.leases.lease('event', asker)
@@ -367,7 +367,7 @@ describe('a lost reply of the store', () => {
     await server.engine.deliver()
   })
 
-  it('that arrives late, after the holder has been told UNKNOWN, ends the lease and repeats no time', async () => {
+  test('that arrives late, after the holder has been told UNKNOWN, ends the lease and repeats no time', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
     const { lease, untilUs, worker } = await server.leases.lease('event', asker)
@@ -379,7 +379,7 @@ describe('a lost reply of the store', () => {
     assert.equal((await server.record(worker))!.boundUs, untilUs + second)
   })
 
-  it('to a return may be repeated', async () => {
+  test('to a return may be repeated', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
     const { lease, fromUs, untilUs } = await server.leases.lease('event', asker)
@@ -390,7 +390,7 @@ describe('a lost reply of the store', () => {
 })
 
 describe('many claims', () => {
-  it('at once share one list, and get different ids', async () => {
+  test('at once share one list, and get different ids', async () => {
     const server = await startServer({ random: Math.random })
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
     const lists = server.engine.count('list')
@@ -399,7 +399,7 @@ describe('many claims', () => {
     assert.equal(server.engine.count('list') - lists, 1)
   })
 
-  it('of two nodes get different ids, though both choose alike', async () => {
+  test('of two nodes get different ids, though both choose alike', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     const servers = [await startServer({ store, clock }), await startServer({ store, clock })]

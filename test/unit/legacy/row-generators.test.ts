@@ -1,6 +1,6 @@
 /** Generators that count by rows of another system's table, on a store in memory that shows such rows. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import type { ReserveRequest } from '../../../src/engine/engine.ts'
 import { LegacyRows } from '../../../src/legacy/row-generators.ts'
 import { draw, type Node, startNode } from '../catalogue/node.ts'
@@ -26,12 +26,12 @@ async function burst({ catalogue, clock, engine }: Node): Promise<number[]> {
 }
 
 describe('a generator on a row', () => {
-  it('takes at most a million ids in a refill, however quickly they are issued', async () => {
+  test('takes at most a million ids in a refill, however quickly they are issued', async () => {
     const sizes = await burst(await startOnRow({ step: 1000 }))
     assert.equal(Math.max(...sizes), 1_000_000)
   })
 
-  it('takes its step in a refill where that is more than a million', async () => {
+  test('takes its step in a refill where that is more than a million', async () => {
     const sizes = await burst(await startOnRow({ step: 5_000_000 }))
     assert.deepEqual([...new Set(sizes)], [5_000_000])
   })

@@ -1,6 +1,6 @@
 /** The rows of an old service's table as records: how often the table is read, and which changes are reported. */
 import assert from 'node:assert/strict'
-import { beforeEach, describe, it } from 'node:test'
+import { beforeEach, describe, test } from 'node:test'
 import type { RecordChange } from '../../../src/engine/engine.ts'
 import type { Ask } from '../../../src/engine/sql/driver.ts'
 import { mysqlFlavour } from '../../../src/legacy/flavour.ts'
@@ -41,7 +41,7 @@ describe('the table of an old service', () => {
     await records.watch('legacy/', (change) => changes.push(change))
   })
 
-  it('is read once, and not again as long as its fingerprint stays the same', async () => {
+  test('is read once, and not again as long as its fingerprint stays the same', async () => {
     assert.deepEqual(asked.splice(0), [fingerprint, page])
     await clock.pass(9000)
     assert.deepEqual(asked.splice(0), [fingerprint, fingerprint, fingerprint])
@@ -50,7 +50,7 @@ describe('the table of an old service', () => {
     assert.deepEqual(changes, [])
   })
 
-  it('is read once more when its fingerprint has changed', async () => {
+  test('is read once more when its fingerprint has changed', async () => {
     asked = []
     step = 60
     await clock.pass(6000)
@@ -61,7 +61,7 @@ describe('the table of an old service', () => {
     )
   })
 
-  it('is polled at most a hundredth of the time', async () => {
+  test('is polled at most a hundredth of the time', async () => {
     tookMs = 100
     await clock.pass(3200)
     asked = []
@@ -103,7 +103,7 @@ async function recordsOf(schema: LegacySchema, rows: ReadonlyMap<string, number>
 
 for (const schema of Object.values(legacySchemas))
   describe(`a row of ${schema.table} that was read by its name`, () => {
-    it('is reported as removed at the next look, if it went before that', async () => {
+    test('is reported as removed at the next look, if it went before that', async () => {
       const rows = new Map([['1', 10]])
       const { clock, records, told } = await recordsOf(schema, rows)
       rows.set('2', 20)
@@ -115,7 +115,7 @@ for (const schema of Object.values(legacySchemas))
       assert.deepEqual(told(), [])
     })
 
-    it('is reported as removed also where another row has changed meanwhile', async () => {
+    test('is reported as removed also where another row has changed meanwhile', async () => {
       const rows = new Map([['1', 10]])
       const { clock, records, told } = await recordsOf(schema, rows)
       rows.set('2', 20)
@@ -129,7 +129,7 @@ for (const schema of Object.values(legacySchemas))
       ])
     })
 
-    it('is reported as it is, if it was changed back before the next look', async () => {
+    test('is reported as it is, if it was changed back before the next look', async () => {
       const rows = new Map([['1', 10]])
       const { clock, records, told } = await recordsOf(schema, rows)
       rows.set('1', 40)
@@ -140,7 +140,7 @@ for (const schema of Object.values(legacySchemas))
       assert.ok((await records.read('legacy/1'))!.version > read.version)
     })
 
-    it('while the table is being read is looked for again at the next look', async () => {
+    test('while the table is being read is looked for again at the next look', async () => {
       const rows = new Map([['1', 10]])
       const { clock, records, told } = await recordsOf(schema, rows)
       const listed = records.list('legacy/', undefined)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { type Fahao, type FahaoOptions, hasCode, openFahao } from './library.ts'
 
 type Code = Parameters<typeof hasCode>[1]
@@ -8,7 +8,7 @@ const safeEnd = 2n ** 53n
 
 /** Runs `use` with an open node on a store of its own. */
 function opened(name: string, use: (fahao: Fahao) => Promise<void>, options: FahaoOptions = {}) {
-  it(name, async () => {
+  test(name, async () => {
     const fahao = await openFahao({ engine: 'memory:', ...options })
     try {
       await use(fahao)
@@ -171,7 +171,7 @@ describe('the library', () => {
     assert.equal(held.kind, 'snowflake')
   })
 
-  it('stays closed', async () => {
+  test('stays closed', async () => {
     const fahao = await openFahao({ engine: 'memory:' })
     const generator = await fahao.open('g', { kind: 'sequence' })
     await generator.next()

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { atEnd } from '../../launch/lifetime.ts'
 import { temporaryFolder } from '../../launch/places.ts'
 import { type Fahao, hasCode, openFahao } from './library.ts'
@@ -17,7 +17,7 @@ const notOwner = (error: unknown) => hasCode(error, 'NOTOWNER')
 
 describe('an owner whose lock file is deleted', () => {
   for (const kind of ['sequence', 'timestamp'] as const) {
-    it(`issues no ${kind} from memory once another node owns the store and issues above it`, async (t) => {
+    test(`issues no ${kind} from memory once another node owns the store and issues above it`, async (t) => {
       const file = join(temporaryFolder(t), 'fahao.db')
       const first = await start(t, file)
       const strict = await first.open('strict', { kind })
@@ -41,7 +41,7 @@ describe('an owner whose lock file is deleted', () => {
     })
   }
 
-  it('resumes by itself if no other node owns the store', async (t) => {
+  test('resumes by itself if no other node owns the store', async (t) => {
     const file = join(temporaryFolder(t), 'fahao.db')
     const fahao = await start(t, file)
     const strict = await fahao.open('strict', { kind: 'sequence' })

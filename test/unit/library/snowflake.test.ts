@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { decode, FahaoError, layouts, parseLayout, snowflake } from '../../../src/ids.ts'
 
 const refused = (code: string) => (error: unknown) => error instanceof FahaoError && error.code === code
 
 describe('snowflakes without an engine', () => {
-  it('carry the time, the worker id and a sequence, and increase', () => {
+  test('carry the time, the worker id and a sequence, and increase', () => {
     const ids = snowflake({ layout: layouts.twitter, workerId: 7 })
     const before = BigInt(Date.now())
     let last = 0n
@@ -19,7 +19,7 @@ describe('snowflakes without an engine', () => {
     assert.ok(unixUs / 1000n >= before && unixUs / 1000n <= BigInt(Date.now()) + 10_000n)
   })
 
-  it('take a layout as text, and a random start of the sequence', () => {
+  test('take a layout as text, and a random start of the sequence', () => {
     const text = 'time:41,node:10,sequence:12;epoch=2025-01-01T00:00:00Z'
     const layout = parseLayout(text)
     const starts = new Set<number | undefined>()
@@ -32,7 +32,7 @@ describe('snowflakes without an engine', () => {
     assert.equal(decode(layout, snowflake({ layout: text, workerId: 1 }).next()).sequence, 0)
   })
 
-  it('throw CLOCK when a burst has borrowed its maximum, and EXHAUSTED at the end of the time field', () => {
+  test('throw CLOCK when a burst has borrowed its maximum, and EXHAUSTED at the end of the time field', () => {
     const narrow = snowflake({
       layout: 'time:41,node:10;epoch=2025-01-01T00:00:00Z',
       workerId: 1,
@@ -49,7 +49,7 @@ describe('snowflakes without an engine', () => {
     assert.throws(() => ending.nextText(), refused('EXHAUSTED'))
   })
 
-  it('refuse options that do not fit', () => {
+  test('refuse options that do not fit', () => {
     for (const workerId of [-1, 1024, 1.5, Number.NaN]) {
       assert.throws(() => snowflake({ layout: 'twitter', workerId }), refused('ERR'))
     }

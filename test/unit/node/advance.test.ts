@@ -1,6 +1,6 @@
 /** An advance by hand, on the node that is asked for it. */
 import assert from 'node:assert/strict'
-import { it, type TestContext } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { generatorKey } from '../../../src/catalogue/stored.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { decode } from '../../../src/ids/encoding.ts'
@@ -17,7 +17,7 @@ async function timeOfNext({ catalogue }: FahaoNode): Promise<bigint> {
   return decode(parseLayout('twitter'), run!.first).unixUs
 }
 
-it('an advance ends the claims of worker ids on every node, also on the one that runs it', async (t) => {
+test('an advance ends the claims of worker ids on every node, also on the one that runs it', async (t) => {
   const store = new MemoryStore()
   const start = async () => {
     const { config } = loadConfig({ flags: { engine: 'memory:' } })
@@ -71,7 +71,7 @@ async function twoNodes(t: TestContext) {
 }
 
 for (const when of ['after', 'before'] as const)
-  it(`a generator whose creation is forgotten begins above what nodes have reserved, created ${when} they hear of the advance`, async (t) => {
+  test(`a generator whose creation is forgotten begins above what nodes have reserved, created ${when} they hear of the advance`, async (t) => {
     const { survivor, node, forget, hear } = await twoNodes(t)
     const issued = new Map<string, bigint>()
     const kinds = ['sequence', 'segment'] as const
@@ -90,7 +90,7 @@ for (const when of ['after', 'before'] as const)
     }
   })
 
-it('a scrambled generator whose creation is forgotten is not created again: another key would repeat its ids', async (t) => {
+test('a scrambled generator whose creation is forgotten is not created again: another key would repeat its ids', async (t) => {
   const { survivor, node, forget, hear } = await twoNodes(t)
   const options = { kind: 'segment', scramble: true, max: '9999' } as const
   await (await survivor.catalogue.create('code', options)).draw(1000)

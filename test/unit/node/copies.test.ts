@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { copyMarginMs } from '../../../src/base/copy-detector.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
@@ -41,7 +41,7 @@ function assertUnique(ids: bigint[]): void {
 
 describe('a node whose memory exists twice', () => {
   for (const name of names) {
-    it(`issues no id of a ${kinds[name as 'seg'].kind} twice once both copies have noticed it`, async () => {
+    test(`issues no id of a ${kinds[name as 'seg'].kind} twice once both copies have noticed it`, async () => {
       const pair = await twins(fill)
       for (const twin of pair) resume(twin)
       const ids: bigint[] = []
@@ -56,7 +56,7 @@ describe('a node whose memory exists twice', () => {
     })
   }
 
-  it('issues the ids of the original alone from the buffer, while the copy has dropped what it holds', async () => {
+  test('issues the ids of the original alone from the buffer, while the copy has dropped what it holds', async () => {
     const [original, copy] = await twins(fill)
     resume(copy)
     assert.deepEqual(copy.take('seg', 10), [])
@@ -64,7 +64,7 @@ describe('a node whose memory exists twice', () => {
     assertUnique([...(await ask(original, 'seg', 2000)), ...(await ask(copy, 'seg', 2000))])
   })
 
-  it('takes another worker id than the one that its copy may hold, and leaves that record as it is', async () => {
+  test('takes another worker id than the one that its copy may hold, and leaves that record as it is', async () => {
     const store = new MemoryStore()
     const [original, copy] = await twins(fill, { store })
     const before = original.node.workerId!
@@ -77,7 +77,7 @@ describe('a node whose memory exists twice', () => {
     assert.equal(new Set(records.map((stored) => readWorker(stored).owner)).size, 2)
   })
 
-  it('lets one of two copies continue under a fixed worker id, above all time that was reserved', async () => {
+  test('lets one of two copies continue under a fixed worker id, above all time that was reserved', async () => {
     const pair = await twins(fill, { config: { workerId: { by: 'static', value: '7' }, leadMs: 10_000 } })
     for (const twin of pair) resume(twin, copyMarginMs + 1)
     const outcomes = await Promise.allSettled(pair.map((twin) => twin.draw('flake', 10)))
@@ -86,7 +86,7 @@ describe('a node whose memory exists twice', () => {
     assertUnique(ids)
   })
 
-  it('releases nothing that its copy may issue when it stops', async () => {
+  test('releases nothing that its copy may issue when it stops', async () => {
     const store = new MemoryStore()
     const [original, copy] = await twins(fill, { store })
     const bounds = () => [...store.counters].map(([name, { bound }]) => [name, bound])
@@ -99,7 +99,7 @@ describe('a node whose memory exists twice', () => {
     assert.equal(original.take('seg', 10).length, 10)
   })
 
-  it('drops the ids of a reserve whose answer both copies receive, and serves the callers that wait from another', async () => {
+  test('drops the ids of a reserve whose answer both copies receive, and serves the callers that wait from another', async () => {
     const snapshot = Promise.withResolvers<void>()
     const drawn: Promise<bigint[]>[] = []
     const late = async (what: string, answer: Promise<unknown>) => {
@@ -121,7 +121,7 @@ describe('a node whose memory exists twice', () => {
     assertUnique(ids)
   })
 
-  it('leads on in one copy at most, which has renewed the lease since; the other joins again under another id', async () => {
+  test('leads on in one copy at most, which has renewed the lease since; the other joins again under another id', async () => {
     const story = async (twin: Twin) => {
       void twin.node.membership!.join()
       await twin.clock.pass(6000)
@@ -149,7 +149,7 @@ describe('a node whose memory exists twice', () => {
     assert.equal(new Set(pair.map(({ node }) => node.membership!.cluster.nodeId)).size, 2)
   })
 
-  it('notices a copy that no clock has shown when both renew the lease of one node', async () => {
+  test('notices a copy that no clock has shown when both renew the lease of one node', async () => {
     const story = async (twin: Twin) => {
       void twin.node.membership!.join()
       await twin.clock.pass(6000)
@@ -166,7 +166,7 @@ describe('a node whose memory exists twice', () => {
     assertUnique([...original.take('seg', 10), ...(await ask(copy, 'seg', 10)), ...original.take('seg', 10)])
   })
 
-  it('goes on with its buffer after a step of the clock within the margin, and after one backwards', async () => {
+  test('goes on with its buffer after a step of the clock within the margin, and after one backwards', async () => {
     for (const stepMs of [copyMarginMs, -3_600_000]) {
       const [node] = await twins(fill)
       resume(node, stepMs)
@@ -174,14 +174,14 @@ describe('a node whose memory exists twice', () => {
     }
   })
 
-  it('cannot notice a copy where both clocks stood still: both issue the same buffered ids', async () => {
+  test('cannot notice a copy where both clocks stood still: both issue the same buffered ids', async () => {
     const [original, copy] = await twins(fill)
     for (const name of ['seg', 'flake']) assert.deepEqual(original.take(name, 10), copy.take(name, 10))
     // A sequence of a store that nodes share has no buffer: each request has a reserve of its own.
     assertUnique([...(await original.draw('seq', 10)), ...(await copy.draw('seq', 10))])
   })
 
-  it('notices a copy that no clock has shown when both extend the time of one worker id', async () => {
+  test('notices a copy that no clock has shown when both extend the time of one worker id', async () => {
     const [original, copy] = await twins(fill)
     // Both have taken ids for so long that the reserved time has to be extended.
     await original.clock.pass(700_000)
@@ -195,7 +195,7 @@ describe('a node whose memory exists twice', () => {
     assertUnique([...(await ask(original, 'seg', 3000)), ...(await ask(copy, 'seg', 3000))])
   })
 
-  it('repeats nothing, whichever copies ask for what, from the notice on', async () => {
+  test('repeats nothing, whichever copies ask for what, from the notice on', async () => {
     const step = fc.record({
       who: fc.integer({ min: 0, max: 1 }),
       name: fc.constantFrom(...names),

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import type { Catalogue } from '../../../src/catalogue/catalogue.ts'
 import type { Engine } from '../../../src/engine/engine.ts'
 import { healthOf, InHand } from '../../../src/node/health.ts'
@@ -31,13 +31,13 @@ function health(state: 'up' | 'down', generators: readonly Figures[], stopping =
 }
 
 describe('the health of a node', () => {
-  it('is ok while the engine is up, whatever is buffered', () => {
+  test('is ok while the engine is up, whatever is buffered', () => {
     assert.deepEqual(health('up', [dry]), { state: 'ok', reason: undefined, inHandSeconds: 0 })
     assert.equal(health('up', []).inHandSeconds, undefined)
     assert.equal(health('up', [busy, { ...dry, mode: 'group commit' }]).inHandSeconds, 50)
   })
 
-  it('is degraded without the engine while ids are buffered, and says how long they last', () => {
+  test('is degraded without the engine while ids are buffered, and says how long they last', () => {
     assert.deepEqual(health('down', [busy, idle]), {
       state: 'degraded',
       reason: 'the disk is gone',
@@ -50,7 +50,7 @@ describe('the health of a node', () => {
     })
   })
 
-  it('is degraded while a regression stops reserves, and says what to do', () => {
+  test('is degraded while a regression stops reserves, and says what to do', () => {
     const trouble = 'nothing is reserved; run `fahao advance`'
     assert.deepEqual(health('up', [busy], false, trouble), {
       state: 'degraded',
@@ -60,12 +60,12 @@ describe('the health of a node', () => {
     assert.equal(health('up', [dry], false, trouble).state, 'down')
   })
 
-  it('is down without the engine and without ids', () => {
+  test('is down without the engine and without ids', () => {
     assert.equal(health('down', [idle, dry]).state, 'down')
     assert.equal(health('down', []).state, 'down')
   })
 
-  it('is down until it has joined its cluster, and degraded while a shard has no leader', () => {
+  test('is down until it has joined its cluster, and degraded while a shard has no leader', () => {
     const engine = { status: () => ({ state: 'up' }) } as Engine
     const catalogue = { inUse: () => [] } as unknown as Catalogue
     const of = (joined: boolean, trouble?: string) =>
@@ -80,11 +80,11 @@ describe('the health of a node', () => {
     )
   })
 
-  it('is stopping during a stop', () => {
+  test('is stopping during a stop', () => {
     assert.equal(health('up', [busy], true).state, 'stopping')
   })
 
-  it('counts as degraded a tenth of a second after a buffer has ids again', async () => {
+  test('counts as degraded a tenth of a second after a buffer has ids again', async () => {
     let stats: Figures = dry
     const catalogue = { inUse: () => [{ stats: () => stats }] } as unknown as Catalogue
     const engine = { status: () => ({ state: 'down', reason: 'the disk is gone' }) } as unknown as Engine
@@ -97,7 +97,7 @@ describe('the health of a node', () => {
     assert.equal(state(), 'degraded')
   })
 
-  it('is asked for by anyone, so the generators are read ten times a second at most, and in a twentieth of the time', async () => {
+  test('is asked for by anyone, so the generators are read ten times a second at most, and in a twentieth of the time', async () => {
     let read = 0
     const stats = () => {
       read++

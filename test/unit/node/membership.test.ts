@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import type { Engine } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { loadConfig } from '../../../src/node/config.ts'
@@ -21,7 +21,7 @@ function of(store: MemoryStore, clock: FakeClock, flags: Record<string, string>,
 }
 
 describe('membership', () => {
-  it('is undefined for a single node, which is refused if the installation is a cluster', async () => {
+  test('is undefined for a single node, which is refused if the installation is a cluster', async () => {
     const [store, clock] = [new MemoryStore(), new FakeClock()]
     assert.equal(await of(store, clock, {}).made, undefined)
     await of(store, clock, { cluster: 'ids', shards: '4' }).made
@@ -31,13 +31,13 @@ describe('membership', () => {
     })
   })
 
-  it('is refused on an engine that is for one process', async () => {
+  test('is refused on an engine that is for one process', async () => {
     const [store, clock] = [new MemoryStore(), new FakeClock()]
     const { made } = of(store, clock, { cluster: 'ids' }, new MemoryEngine(store))
     await assert.rejects(made, { code: 'CONFIG', message: /needs an engine that its nodes share/ })
   })
 
-  it('is refused with another name, number of shards or lease than the first node had', async () => {
+  test('is refused with another name, number of shards or lease than the first node had', async () => {
     const [store, clock] = [new MemoryStore(), new FakeClock()]
     await of(store, clock, { cluster: 'ids', shards: '4' }).made
     const first = { cluster: 'ids', shards: '4' }
@@ -47,7 +47,7 @@ describe('membership', () => {
     }
   })
 
-  it('explains why strict kinds are not served: not joined, lease lapsed, no leader', async () => {
+  test('explains why strict kinds are not served: not joined, lease lapsed, no leader', async () => {
     const [store, clock] = [new MemoryStore(), new FakeClock()]
     const engine = new FaultyEngine(new SharedEngine(store))
     const { made, told } = of(store, clock, { cluster: 'ids', shards: '1' }, engine)
@@ -68,7 +68,7 @@ describe('membership', () => {
     assert.ok(told.some((message) => /lapsed/.test(message)))
   })
 
-  it('counts hand-overs, and the time in which no node could issue', async () => {
+  test('counts hand-overs, and the time in which no node could issue', async () => {
     const [store, clock] = [new MemoryStore(), new FakeClock()]
     const join = async (resp: string, http: string) => {
       const membership = (await of(store, clock, { cluster: 'ids', shards: '1', resp, http }).made)!

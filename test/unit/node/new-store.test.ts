@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it, type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { Access, everything } from '../../../src/auth/access.ts'
 import type { LogEvent } from '../../../src/base/events.ts'
 import { openFahao } from '../../../src/index.ts'
@@ -23,13 +23,13 @@ async function start(flags: Record<string, string>): Promise<string[]> {
 const missing = (t: TestContext) => join(temporaryFolder(t), 'fahoa.db')
 
 describe('a store that does not exist yet', () => {
-  it('is created with a warning if its path was configured', async (t) => {
+  test('is created with a warning if its path was configured', async (t) => {
     const engine = `sqlite:${missing(t)}`
     assert.match((await start({ engine }))[0]!, /^warn there was no store .*fahoa\.db: created an empty one/)
     assert.deepEqual(await start({ engine }), [], 'it exists now')
   })
 
-  it('is refused with require-store, and not created', async (t) => {
+  test('is refused with require-store, and not created', async (t) => {
     const file = missing(t)
     const engine = `sqlite:${file}`
     const refused = { code: 'ENGINE', message: /no store .*fahoa\.db.*require-store.*--engine/ }

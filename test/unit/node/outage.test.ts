@@ -1,6 +1,6 @@
 /** What an outage of the engine means to those who take ids: nothing for a while, then errors that say to retry. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import { healthOf } from '../../../src/node/health.ts'
@@ -35,7 +35,7 @@ const kinds = [
 
 for (const { kind, options, goesOn } of kinds) {
   describe(`a ${kind} with ${kind === 'segment' ? 'a horizon' : 'a lead'} of 90 s`, () => {
-    it(`issues for ${goesOn} s without the engine, then returns retryable errors, and recovers by itself`, async () => {
+    test(`issues for ${goesOn} s without the engine, then returns retryable errors, and recovers by itself`, async () => {
       const node = await startNode({ leadUs: 90_000_000 })
       const generator = await node.catalogue.create('g', { kind, ...options })
       await take(node, generator, 300)
@@ -64,7 +64,7 @@ for (const [name, fixedId, leadUs] of [
   ['a fixed', 7, 120_000_000],
 ] as const)
   describe(`an idle snowflake of ${name} worker id`, () => {
-    it('meets an outage with its whole lead, and its node stays ready meanwhile', async () => {
+    test('meets an outage with its whole lead, and its node stays ready meanwhile', async () => {
       const node = await startNode({ leadUs, fixedId })
       const generator = await node.catalogue.create('g', { kind: 'snowflake' })
       await draw(generator)

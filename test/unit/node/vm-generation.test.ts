@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { vmGeneration } from '../../../src/node/vm-generation.ts'
 
 /** The page of a VMClock device, with fields as the specification places them. */
@@ -25,7 +25,7 @@ function device(test: TestContext, first: Buffer) {
 }
 
 describe('the generation of a virtual machine', () => {
-  it('changes with the counter of restores, and with the marker of disruptions', (test) => {
+  test('changes with the counter of restores, and with the marker of disruptions', (test) => {
     const { path, show } = device(test, page())
     const mark = vmGeneration(path)!
     const first = mark.read()
@@ -36,7 +36,7 @@ describe('the generation of a virtual machine', () => {
     assert.equal(new Set([first, restored, mark.read()]).size, 3)
   })
 
-  it('is the marker alone where the machine does not count its restores', (test) => {
+  test('is the marker alone where the machine does not count its restores', (test) => {
     const { path, show } = device(test, page({ flags: 0n }))
     const mark = vmGeneration(path)!
     const first = mark.read()
@@ -46,7 +46,7 @@ describe('the generation of a virtual machine', () => {
     assert.notEqual(mark.read(), first)
   })
 
-  it('is not shown without the device, and not by another file', (test) => {
+  test('is not shown without the device, and not by another file', (test) => {
     assert.equal(vmGeneration('/dev/no-such-device'), undefined)
     assert.equal(vmGeneration(device(test, page({ magic: 'ELSE' })).path), undefined)
     assert.equal(vmGeneration(device(test, Buffer.alloc(10)).path), undefined)

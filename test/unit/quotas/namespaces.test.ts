@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { hasCode } from '../../../src/base/errors.ts'
 import type { LogEvent } from '../../../src/base/events.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
@@ -17,7 +17,7 @@ async function refusal(work: Promise<unknown>): Promise<string> {
 }
 
 describe('namespaces', () => {
-  it('are known to every node that shares the store', async () => {
+  test('are known to every node that shares the store', async () => {
     const store = new MemoryStore()
     const [one, other] = [
       await new Namespaces(new MemoryEngine(store)).open(),
@@ -37,7 +37,7 @@ describe('namespaces', () => {
     assert.deepEqual(later.all, [])
   })
 
-  it('take values as text too, and are replaced as a whole', async () => {
+  test('take values as text too, and are replaced as a whole', async () => {
     const namespaces = await new Namespaces(new MemoryEngine(new MemoryStore())).open()
     await namespaces.set('shop', { ...shop, idsPerSecond: '1000' })
     assert.equal(namespaces.get('shop').idsPerSecond, 1000)
@@ -45,14 +45,14 @@ describe('namespaces', () => {
     assert.deepEqual(namespaces.get('shop'), { name: 'shop', match: 'shop:*', idsPerDay: 5 })
   })
 
-  it('know which users they name', async () => {
+  test('know which users they name', async () => {
     const namespaces = await new Namespaces(new MemoryEngine(new MemoryStore())).open()
     await namespaces.set('alice', { match: '*', user: 'alice' })
     assert.equal(namespaces.hasUser('alice'), true)
     assert.equal(namespaces.hasUser('bob'), false)
   })
 
-  it('stay in force while the engine is away, and a change is refused', async () => {
+  test('stay in force while the engine is away, and a change is refused', async () => {
     const engine = new FaultyEngine(new MemoryEngine(new MemoryStore()))
     const namespaces = await new Namespaces(engine).open()
     await namespaces.set('shop', shop)
@@ -62,7 +62,7 @@ describe('namespaces', () => {
     assert.equal(namespaces.get('shop').match, 'shop:*')
   })
 
-  it('are read again after the store has lost them', async () => {
+  test('are read again after the store has lost them', async () => {
     const store = new MemoryStore()
     const namespaces = await new Namespaces(new MemoryEngine(store)).open()
     await namespaces.set('shop', shop)
@@ -71,7 +71,7 @@ describe('namespaces', () => {
     assert.deepEqual(namespaces.all, [])
   })
 
-  it('refuse what is wrong with a sentence', async () => {
+  test('refuse what is wrong with a sentence', async () => {
     const namespaces = await new Namespaces(new MemoryEngine(new MemoryStore())).open()
     const set = (input: unknown, name = 'shop') => refusal(namespaces.set(name, input))
     assert.match(await set({}), /^ERR MATCH \(match\) must be text of 1 to 512 bytes/)
@@ -97,7 +97,7 @@ describe('namespaces', () => {
   })
 
   for (const name of ['sh\u200bop', 'shop\u202e', 'cafe\u0301']) {
-    it(`get no new name ${JSON.stringify(name)}, which looks like another, and keep one that exists`, async () => {
+    test(`get no new name ${JSON.stringify(name)}, which looks like another, and keep one that exists`, async () => {
       const store = new MemoryStore()
       const namespaces = await new Namespaces(new MemoryEngine(store)).open()
       await assert.rejects(namespaces.set(name, shop), /the name of a new namespace (cannot|must)/)
@@ -112,7 +112,7 @@ describe('namespaces', () => {
     })
   }
 
-  it('report a record that cannot be read, and keep the others', async () => {
+  test('report a record that cannot be read, and keep the others', async () => {
     const engine = new MemoryEngine(new MemoryStore())
     await engine.write('namespaces/bad', '{"match":7}', undefined)
     await engine.write('namespaces/good', '{"match":"*"}', undefined)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { readNamespace } from '../../../src/quotas/namespace.ts'
@@ -42,7 +42,7 @@ function issue(meter: Meter, count: number): number {
 }
 
 describe('a quota of ids per second', () => {
-  it('allows a burst of one second, then as many ids as the time brings', () => {
+  test('allows a burst of one second, then as many ids as the time brings', () => {
     const { time, meter } = metered({ idsPerSecond: 1000 })
     assert.equal(issue(meter, 1500), 1000)
     const error = thrownBy(() => meter.allowed(1))
@@ -56,7 +56,7 @@ describe('a quota of ids per second', () => {
     assert.equal(issue(meter, 1500), 1000, 'no more than a burst is saved up')
   })
 
-  it('says when a large request can succeed, and it does then', async () => {
+  test('says when a large request can succeed, and it does then', async () => {
     const { time, meter } = metered({ idsPerSecond: 1000 })
     issue(meter, 1000)
     const draw = () => meter.draw(350, () => Promise.resolve('ids'))
@@ -67,7 +67,7 @@ describe('a quota of ids per second', () => {
     assert.equal(await draw(), 'ids')
   })
 
-  it('refuses for good a request that is larger than its burst', async () => {
+  test('refuses for good a request that is larger than its burst', async () => {
     const { meter } = metered({ idsPerSecond: 1000 }, { idsPerDay: 400 })
     const error = await rejection(meter.draw(401, () => assert.fail('it drew')))
     assert.equal(error.code, 'LIMIT')
@@ -76,7 +76,7 @@ describe('a quota of ids per second', () => {
     assert.equal(issue(meter, 500), 400, 'the refused request is charged nothing')
   })
 
-  it('goes on with what it has counted when its limit changes', () => {
+  test('goes on with what it has counted when its limit changes', () => {
     const { time, meter, quotas } = metered({ idsPerSecond: 1000, idsPerDay: 5000 })
     issue(meter, 1000)
     quotas[0]!.change(readNamespace('n0', { match: '*', idsPerSecond: 2000, idsPerDay: 1500 }), time.us)
@@ -87,7 +87,7 @@ describe('a quota of ids per second', () => {
 })
 
 describe('a quota of ids per day', () => {
-  it('of one id names one id', () => {
+  test('of one id names one id', () => {
     const { meter } = metered({ idsPerDay: 1 })
     assert.equal(issue(meter, 1), 1)
     assert.match(
@@ -96,7 +96,7 @@ describe('a quota of ids per day', () => {
     )
   })
 
-  it('ends at midnight UTC', () => {
+  test('ends at midnight UTC', () => {
     const { time, meter } = metered({ idsPerDay: 100 })
     time.us += (18 * 60 - 7) * 60 * secondUs - 1
     assert.equal(issue(meter, 70), 70)
@@ -114,7 +114,7 @@ describe('a quota of ids per day', () => {
     assert.equal(issue(meter, 200), 100)
   })
 
-  it('shows the share that is used up', () => {
+  test('shows the share that is used up', () => {
     const { time, meter, quotas } = metered({ idsPerDay: 100 }, { idsPerSecond: 1000 })
     issue(meter, 25)
     assert.deepEqual(
@@ -125,7 +125,7 @@ describe('a quota of ids per day', () => {
 })
 
 describe('a meter', () => {
-  it('charges all of its quotas or none', async () => {
+  test('charges all of its quotas or none', async () => {
     const { meter, quotas, time } = metered({ idsPerSecond: 1000 }, { idsPerDay: 10 })
     assert.equal((await rejection(meter.draw(20, () => assert.fail('it drew')))).code, 'LIMIT')
     assert.equal(issue(meter, 20), 10)
@@ -137,7 +137,7 @@ describe('a meter', () => {
     assert.equal(quotas[0]!.available(time.us), 990)
   })
 
-  it('gives the charge of a draw that rejects back', async () => {
+  test('gives the charge of a draw that rejects back', async () => {
     const { meter, quotas, time } = metered({ idsPerSecond: 1000, idsPerDay: 5000 })
     const failed = meter.draw(600, () => Promise.reject(new FahaoError('DRY', 'dry')))
     assert.equal(quotas[0]!.available(time.us), 400, 'it counts while the draw is under way')
@@ -147,7 +147,7 @@ describe('a meter', () => {
     assert.equal(quotas[0]!.issued, 0)
   })
 
-  it('gives a charge of yesterday back to yesterday', async () => {
+  test('gives a charge of yesterday back to yesterday', async () => {
     const { meter, quotas, time } = metered({ idsPerDay: 100 })
     const drawing = Promise.withResolvers<never>()
     const failed = meter.draw(60, () => drawing.promise)
@@ -158,7 +158,7 @@ describe('a meter', () => {
     assert.equal(quotas[0]!.available(time.us), 70)
   })
 
-  it('lets as many callers wait as the namespace allows', async () => {
+  test('lets as many callers wait as the namespace allows', async () => {
     const { meter, quotas } = metered({ waiting: 2 })
     const gate = Promise.withResolvers<string>()
     const draw = () =>
@@ -177,7 +177,7 @@ describe('a meter', () => {
     assert.equal(await draw(), 'ids')
   })
 
-  it('refuses many requests with one error, which costs no stack trace each', () => {
+  test('refuses many requests with one error, which costs no stack trace each', () => {
     const { meter, quotas } = metered({ idsPerSecond: 1 })
     issue(meter, 1)
     assert.equal(
@@ -187,7 +187,7 @@ describe('a meter', () => {
     assert.equal(quotas[0]!.refused, 2)
   })
 
-  it('never lets more through than the quota and its burst, and serves each caller that waits as long as it is told', () => {
+  test('never lets more through than the quota and its burst, and serves each caller that waits as long as it is told', () => {
     const steps = fc.array(
       fc.record({ passUs: fc.nat(3 * secondUs), count: fc.integer({ min: 1, max: 5000 }) }),
     )

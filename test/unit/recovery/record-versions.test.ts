@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
 import {
   clusterPrefix,
@@ -43,7 +43,7 @@ async function convert(engine: Engine): Promise<string[]> {
 }
 
 describe('records of the version before', () => {
-  it('are converted once, also by two nodes at the same moment', async () => {
+  test('are converted once, also by two nodes at the same moment', async () => {
     const { engine, other } = await storeOf(earlier)
     await Promise.all([convert(engine), convert(other)])
     const texts = (await engine.list(clusterPrefix)).map(({ key, value }) => `${key} ${value}`).join('\n')
@@ -58,7 +58,7 @@ describe('records of the version before', () => {
     assert.deepEqual(await engine.list(''), before)
   })
 
-  it('are as they were written after the conversion was begun', async () => {
+  test('are as they were written after the conversion was begun', async () => {
     const { engine } = await storeOf(earlier)
     const list = engine.list.bind(engine)
     engine.list = async (...args) => {
@@ -71,7 +71,7 @@ describe('records of the version before', () => {
     assert.equal((await inStore(engine, shardKey(3), readLeadership)).holder, 'n9')
   })
 
-  it('are read as they are in a store that has lost writes', async () => {
+  test('are read as they are in a store that has lost writes', async () => {
     const { engine } = await storeOf(earlier)
     const regressed = () => Promise.reject(new FahaoError('REGRESSED', 'lost'))
     Object.assign(engine, { write: regressed, remove: regressed })
@@ -82,13 +82,13 @@ describe('records of the version before', () => {
 })
 
 describe('the version of the records', () => {
-  it('is written in a new store', async () => {
+  test('is written in a new store', async () => {
     const { engine } = await storeOf([])
     assert.deepEqual(await convert(engine), [])
     assert.equal((await engine.read(versionKey))!.value, String(recordsVersion))
   })
 
-  it('is refused if it is a later one', async () => {
+  test('is refused if it is a later one', async () => {
     const { engine } = await storeOf([])
     await engine.write(versionKey, String(recordsVersion + 1), undefined)
     await assert.rejects(convert(engine), { code: 'ENGINE', message: /newer Fahao.*upgrade this one/ })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { loadConfig } from '../../../src/node/config.ts'
 import type { FahaoNode } from '../../../src/node/node.ts'
@@ -37,7 +37,7 @@ function setUp(gap: bigint, raises = 1, changes: Partial<RecoverySteps> = {}) {
 }
 
 describe('a failover with a gap', () => {
-  it('looks at the worker id, raises the bounds once, and reads everything anew', async () => {
+  test('looks at the worker id, raises the bounds once, and reads everything anew', async () => {
     const { recovery, steps, did, said, clock } = setUp(500n)
     recovery.start(steps)
     recovery.reportLoss('a replica')
@@ -53,7 +53,7 @@ describe('a failover with a gap', () => {
     )
   })
 
-  it('deals with what was noticed before the node was complete', async () => {
+  test('deals with what was noticed before the node was complete', async () => {
     const { recovery, steps, did, clock } = setUp(500n)
     recovery.reportLoss('a replica')
     recovery.start(steps)
@@ -61,7 +61,7 @@ describe('a failover with a gap', () => {
     assert.deepEqual(did, ['confirm', 'advance 500', 'reload'])
   })
 
-  it('looks at the worker id and reads everything anew where only others have noticed', async () => {
+  test('looks at the worker id and reads everything anew where only others have noticed', async () => {
     const { recovery, steps, did, said, clock } = setUp(500n)
     recovery.start(steps)
     recovery.reportAdvance()
@@ -71,7 +71,7 @@ describe('a failover with a gap', () => {
     assert.equal(recovery.count, 0)
   })
 
-  it('reads everything anew once more when others raise the bounds while it does', async () => {
+  test('reads everything anew once more when others raise the bounds while it does', async () => {
     const reloaded = Promise.withResolvers<void>()
     const { recovery, steps, did, clock } = setUp(500n)
     const begun: number[] = []
@@ -90,7 +90,7 @@ describe('a failover with a gap', () => {
     assert.equal(begun.length, 2)
   })
 
-  it('raises bounds when it notices a loss while it reads anew after an advance of others', async () => {
+  test('raises bounds when it notices a loss while it reads anew after an advance of others', async () => {
     const { recovery, steps, did, clock } = setUp(500n)
     recovery.start({
       ...steps,
@@ -105,7 +105,7 @@ describe('a failover with a gap', () => {
     assert.equal(recovery.count, 1)
   })
 
-  it('raises nothing when another node has done so meanwhile', async () => {
+  test('raises nothing when another node has done so meanwhile', async () => {
     const { recovery, steps, did, clock, state } = setUp(500n)
     recovery.start(steps)
     recovery.reportLoss('a replica')
@@ -114,7 +114,7 @@ describe('a failover with a gap', () => {
     assert.deepEqual(did, ['confirm', 'reload'])
   })
 
-  it('goes on, slower from time to time, while the gap was too small or the engine cannot be reached', async () => {
+  test('goes on, slower from time to time, while the gap was too small or the engine cannot be reached', async () => {
     let away = 3
     const { recovery, steps, did, said, clock } = setUp(500n, 2, {
       confirmWorker: async () => {
@@ -130,7 +130,7 @@ describe('a failover with a gap', () => {
     assert.equal(said.filter((line) => line.includes('no answer')).length, 1)
   })
 
-  it('stops at the third loss within ten minutes, until bounds are raised by hand', async () => {
+  test('stops at the third loss within ten minutes, until bounds are raised by hand', async () => {
     const { recovery, steps, did, said, clock, state } = setUp(500n)
     recovery.start(steps)
     const lose = async () => {
@@ -156,7 +156,7 @@ describe('a failover with a gap', () => {
     assert.equal(recovery.trouble, undefined)
   })
 
-  it('leaves bounds to the operator where the engine refuses to be advanced by itself', async () => {
+  test('leaves bounds to the operator where the engine refuses to be advanced by itself', async () => {
     let asked = 0
     const advance = async () => {
       asked++
@@ -174,7 +174,7 @@ describe('a failover with a gap', () => {
     assert.equal(recovery.trouble, undefined)
   })
 
-  it('counts losses, and no attempt that has raised nothing', async () => {
+  test('counts losses, and no attempt that has raised nothing', async () => {
     let failures = 4
     const { recovery, steps, did, clock } = setUp(500n)
     const { advance } = steps
@@ -189,7 +189,7 @@ describe('a failover with a gap', () => {
     assert.equal(recovery.trouble, undefined)
   })
 
-  it('counts a loss once, however often the records after it cannot be read', async () => {
+  test('counts a loss once, however often the records after it cannot be read', async () => {
     let failures = 0
     const { recovery, steps, did, clock, state } = setUp(500n)
     const reload = async () => {
@@ -207,7 +207,7 @@ describe('a failover with a gap', () => {
     assert.equal(recovery.trouble, undefined)
   })
 
-  it('counts what other nodes have raised for the same reason', async () => {
+  test('counts what other nodes have raised for the same reason', async () => {
     const { recovery, steps, did, clock, state } = setUp(500n)
     recovery.start(steps)
     for (let times = 0; times < 2; times++) {
@@ -223,7 +223,7 @@ describe('a failover with a gap', () => {
     assert.match(recovery.trouble!, /stops/)
   })
 
-  it('that is noticed anew after a recovery begins anew', async () => {
+  test('that is noticed anew after a recovery begins anew', async () => {
     const { recovery, steps, did, clock, state } = setUp(500n)
     recovery.start(steps)
     recovery.reportLoss('a replica')
@@ -235,7 +235,7 @@ describe('a failover with a gap', () => {
     assert.equal(recovery.count, 2)
   })
 
-  it('does nothing any more once it is closed', async () => {
+  test('does nothing any more once it is closed', async () => {
     const { recovery, steps, did, clock } = setUp(500n)
     recovery.start(steps)
     recovery.reportLoss('a replica')
@@ -247,7 +247,7 @@ describe('a failover with a gap', () => {
 })
 
 describe('a failover without a gap', () => {
-  it('raises nothing, says what to run, and resumes after an advance', async () => {
+  test('raises nothing, says what to run, and resumes after an advance', async () => {
     const { recovery, steps, did, said, clock, state } = setUp(0n)
     recovery.start(steps)
     recovery.reportLoss('a replica')
@@ -319,7 +319,7 @@ describe('nodes on a store that an older copy takes the place of', () => {
     }
   }
 
-  it('raise every bound by themselves where there is a gap, and repeat nothing', async (t) => {
+  test('raise every bound by themselves where there is a gap, and repeat nothing', async (t) => {
     const { nodes, issue, issueUntilNoticed } = await forget(t, '100000', 1)
     await issueUntilNoticed(nodes[0]!)
     assert.equal(nodes[0]!.regressions, 1)
@@ -329,7 +329,7 @@ describe('nodes on a store that an older copy takes the place of', () => {
     assert.equal(nodes[0]!.health().state, 'ok')
   })
 
-  it('repeat nothing of a generator that was used for the first time in what is lost, by a process that has gone', async (t) => {
+  test('repeat nothing of a generator that was used for the first time in what is lost, by a process that has gone', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'fahao-failover-'))
     t.after(() => rmSync(folder, { recursive: true }))
     const file = join(folder, 'fahao.db')
@@ -351,7 +351,7 @@ describe('nodes on a store that an older copy takes the place of', () => {
     assert.deepEqual(ids, [1000n, 101_000n])
   })
 
-  it('go on by what is stored where that contradicts the config file, and say so once', async (t) => {
+  test('go on by what is stored where that contradicts the config file, and say so once', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'fahao-failover-'))
     t.after(() => rmSync(folder, { recursive: true }))
     const file = join(folder, 'fahao.db')
@@ -388,7 +388,7 @@ describe('nodes on a store that an older copy takes the place of', () => {
     await node.close()
   })
 
-  it('wait for an advance on any one of them, and then both resume', async (t) => {
+  test('wait for an advance on any one of them, and then both resume', async (t) => {
     const { nodes, issue, issueUntilNoticed } = await forget(t, '0', 2)
     for (const node of nodes) {
       await issueUntilNoticed(node)

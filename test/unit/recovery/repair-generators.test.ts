@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { readStored, type StoredGenerator, writeStored } from '../../../src/catalogue/stored.ts'
 import { atOnce } from '../../../src/engine/advance.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
@@ -26,7 +26,7 @@ async function repaired(change: (node: Awaited<ReturnType<typeof startNode>>) =>
 }
 
 describe('generators in a store that has forgotten writes', () => {
-  it('have a counter, used or not, from where their ids begin', async () => {
+  test('have a counter, used or not, from where their ids begin', async () => {
     const { counter } = await repaired(async ({ catalogue }) => {
       await catalogue.define('plain', { kind: 'segment' })
       await catalogue.define('late', { kind: 'sequence', start: 1_000_000n })
@@ -35,14 +35,14 @@ describe('generators in a store that has forgotten writes', () => {
     assert.deepEqual(counter('late'), { from: 1_000_000n, gap: 100n, incarnation: jump + 1n })
   })
 
-  it('move by as many ids as the gap, where only every tenth value is one', async () => {
+  test('move by as many ids as the gap, where only every tenth value is one', async () => {
     const { counter } = await repaired(({ catalogue }) =>
       catalogue.define('tenth', { kind: 'segment', increment: 10 }),
     )
     assert.equal(counter('tenth')?.gap, 1000n)
   })
 
-  it('have the counter that their incarnation counts by, also where it is not the first', async () => {
+  test('have the counter that their incarnation counts by, also where it is not the first', async () => {
     const { counters, stored } = await repaired(async ({ catalogue }) => {
       await catalogue.create('x', { kind: 'timestamp' })
       await catalogue.alter('x', { kind: 'sequence' })
@@ -51,7 +51,7 @@ describe('generators in a store that has forgotten writes', () => {
     assert.deepEqual([...counters], [[counter!, { from: floor > 1n ? floor : 1n, gap: 100n, incarnation }]])
   })
 
-  it('move by the larger increment while one takes the place of the other', async () => {
+  test('move by the larger increment while one takes the place of the other', async () => {
     const node = await startNode()
     await node.catalogue.define('x', { kind: 'segment', increment: 2 })
     const [record] = await node.engine.list('generators/')
@@ -63,7 +63,7 @@ describe('generators in a store that has forgotten writes', () => {
     await node.stop()
   })
 
-  it('that follow the clock pass more time than can have been reserved, from now or from where they stand', async () => {
+  test('that follow the clock pass more time than can have been reserved, from now or from where they stand', async () => {
     const { counter } = await repaired(async ({ catalogue }) => {
       await catalogue.define('t', { kind: 'timestamp' })
       await catalogue.define('far', { kind: 'timestamp', horizon: '1h' })
@@ -76,7 +76,7 @@ describe('generators in a store that has forgotten writes', () => {
     assert.deepEqual(counter('far'), { from, gap: 100n + rawOf(90 * minuteUs), incarnation })
   })
 
-  it('go on above what a timestamp has issued ahead of the clock, also where its last reserves were forgotten', async () => {
+  test('go on above what a timestamp has issued ahead of the clock, also where its last reserves were forgotten', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     const issued: bigint[] = []
@@ -100,7 +100,7 @@ describe('generators in a store that has forgotten writes', () => {
     await live(true)
   })
 
-  it('begin incarnations above all forgotten ones, dropped generators too', async () => {
+  test('begin incarnations above all forgotten ones, dropped generators too', async () => {
     const { counter, stored } = await repaired(async ({ catalogue }) => {
       await catalogue.define('gone', { kind: 'segment', start: 500n })
       await catalogue.drop('gone')
@@ -113,7 +113,7 @@ describe('generators in a store that has forgotten writes', () => {
     assert.equal(counter('flake'), undefined)
   })
 
-  it('leave out a record that cannot be read, and all that is no generator', async () => {
+  test('leave out a record that cannot be read, and all that is no generator', async () => {
     const value = 'no generator'
     const records = [
       { key: 'generators/x', value, version: 1n },
@@ -125,7 +125,7 @@ describe('generators in a store that has forgotten writes', () => {
 })
 
 describe('a generator that was altered in what was forgotten', () => {
-  it('issues again at once, although its counter was in use by the forgotten life', async () => {
+  test('issues again at once, although its counter was in use by the forgotten life', async () => {
     const node = await startNode()
     await draw(await node.catalogue.create('x', { kind: 'segment' }))
     // Another process that goes on by the life which is forgotten.

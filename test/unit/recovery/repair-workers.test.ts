@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { atOnce } from '../../../src/engine/advance.ts'
 import type { WorkerRecord } from '../../../src/issuing/worker-records.ts'
 import { repairWorkers } from '../../../src/recovery/repair-workers.ts'
@@ -20,7 +20,7 @@ function repaired(values: Readonly<Record<string, object>>, leadUs?: number): Ma
 }
 
 describe('worker ids in a store that has forgotten writes', () => {
-  it('are above any time that a process may still have reserved', () => {
+  test('are above any time that a process may still have reserved', () => {
     const boundUs = nowUs + 20 * minuteUs
     const after = { ...record, epoch: 3 + 2 ** 20, boundUs, exclusive: false }
     assert.deepEqual(repaired({ 'workers/0': record }, 10 * minuteUs).get('workers/0'), after)
@@ -30,7 +30,7 @@ describe('worker ids in a store that has forgotten writes', () => {
     )
   })
 
-  it('never move down', () => {
+  test('never move down', () => {
     const later = nowUs + 100 * minuteUs
     assert.ok(
       repaired({ 'workers/7': { ...record, boundUs: later } }, 10 * minuteUs).get('workers/7')!.boundUs >
@@ -38,7 +38,7 @@ describe('worker ids in a store that has forgotten writes', () => {
     )
   })
 
-  it('lie above the time of the node with the longest lead, and of the one whose clock is ahead', () => {
+  test('lie above the time of the node with the longest lead, and of the one whose clock is ahead', () => {
     const ids = {
       'workers/0': { ...record, boundUs: nowUs, leadUs: 60 * minuteUs },
       'workers/1': { ...record, boundUs: nowUs + (30 + 12.5) * minuteUs, leadUs: 10 * minuteUs },
@@ -48,13 +48,13 @@ describe('worker ids in a store that has forgotten writes', () => {
     assert.deepEqual(bounds, Array(3).fill(nowUs + (30 + 90) * minuteUs))
   })
 
-  it('move on by little where one advance follows another', () => {
+  test('move on by little where one advance follows another', () => {
     const once = repaired({ 'workers/0': record }, 10 * minuteUs)
     const twice = repaired(Object.fromEntries(once), 10 * minuteUs)
     assert.equal(twice.get('workers/0')!.boundUs, nowUs + 27.5 * minuteUs)
   })
 
-  it('that have no record are bounded by a record that the advance adds', () => {
+  test('that have no record are bounded by a record that the advance adds', () => {
     const others = { owner: '', holder: 'none', epoch: 2 ** 20, boundUs: nowUs + 20 * minuteUs }
     const added = new Map([['workers/others', { ...others, exclusive: false }]])
     assert.deepEqual(repaired({}, 10 * minuteUs), added)

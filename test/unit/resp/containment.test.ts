@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import type { CommandContext } from '../../../src/commands/context.ts'
 import { frame, Peer, serve } from './peer.ts'
 
@@ -8,14 +8,14 @@ const unreadable = '*2\r\n$4\r\nDRAW\r\n$2\r\n\xb6\xa9\r\n'
 const refusal = '-ERR argument 1 is not valid UTF-8\r\n'
 
 describe('an error in a command', { timeout: 10_000 }, () => {
-  it('is its answer when the arguments cannot be read, and costs nothing else', async (test) => {
+  test('is its answer when the arguments cannot be read, and costs nothing else', async (test) => {
     const { server, world } = await serve(test)
     const peer = await Peer.to(server)
     await peer.ask(unreadable + frame('PING'), `${refusal}+OK\r\n`)
     assert.deepEqual(world.errors, [])
   })
 
-  it('is its answer in its turn when an earlier command waits', async (test) => {
+  test('is its answer in its turn when an earlier command waits', async (test) => {
     const { server, world } = await serve(test)
     const peer = await Peer.to(server)
     peer.send(frame('DRAW', 'a') + unreadable + frame('PING'))
@@ -24,7 +24,7 @@ describe('an error in a command', { timeout: 10_000 }, () => {
     assert.deepEqual(world.errors, [])
   })
 
-  it('is reported once when looking ahead fails, and the command is answered', async (test) => {
+  test('is reported once when looking ahead fails, and the command is answered', async (test) => {
     const { server, world } = await serve(test)
     const peer = await Peer.to(server)
     peer.send(frame('DRAW', 'a') + frame('DRAW', 'bug') + frame('PING'))
@@ -36,7 +36,7 @@ describe('an error in a command', { timeout: 10_000 }, () => {
 })
 
 describe('an error outside any command', { timeout: 10_000 }, () => {
-  it('ends the connection whose bytes it came with, and no other', async (test) => {
+  test('ends the connection whose bytes it came with, and no other', async (test) => {
     let fails = false
     const { server, world } = await serve(test, {
       mayIssue() {
@@ -54,7 +54,7 @@ describe('an error outside any command', { timeout: 10_000 }, () => {
     assert.match(String(world.errors[0]), /before commands/)
   })
 
-  it('ends the connection when it comes after a wait, and no other', async (test) => {
+  test('ends the connection when it comes after a wait, and no other', async (test) => {
     let fails = false
     const { server, world } = await serve(test, {
       mayIssue() {
@@ -73,7 +73,7 @@ describe('an error outside any command', { timeout: 10_000 }, () => {
     await other.ask(frame('PING'), '+OK\r\n')
   })
 
-  it('ends the connection when it comes before the first command, and no other', async (test) => {
+  test('ends the connection when it comes before the first command, and no other', async (test) => {
     let fails = false
     const { server, world } = await serve(test, {
       context(session) {

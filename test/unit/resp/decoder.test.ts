@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { Decoder, type DecoderLimits } from '../../../src/resp/decoder.ts'
 
@@ -92,13 +92,13 @@ const cases: readonly (readonly [name: string, input: string, expected: (string[
 
 describe('decoding requests', () => {
   for (const [name, input, expected] of cases) {
-    it(`${name}, whole and byte by byte`, () => {
+    test(`${name}, whole and byte by byte`, () => {
       assert.deepEqual(decode([Buffer.from(input, 'latin1')]), expected)
       assert.deepEqual(decode(bytesOf(input)), expected)
     })
   }
 
-  it('names the limits that hold before AUTH', () => {
+  test('names the limits that hold before AUTH', () => {
     assert.deepEqual(decode([Buffer.from('*5\r\n')], unauthenticated), [
       'Protocol error: unauthenticated multibulk length',
     ])
@@ -107,7 +107,7 @@ describe('decoding requests', () => {
     ])
   })
 
-  it('names no limit before AUTH for a length that Redis accepts from no client', () => {
+  test('names no limit before AUTH for a length that Redis accepts from no client', () => {
     for (const [request, what] of [
       ['*2147483648\r\n', 'multibulk'],
       ['*1\r\n$536870913\r\n', 'bulk'],
@@ -117,7 +117,7 @@ describe('decoding requests', () => {
     }
   })
 
-  it('follows a change of limits from the next request on', () => {
+  test('follows a change of limits from the next request on', () => {
     const decoder = new Decoder(limits)
     decoder.push(Buffer.from(`${ping}*1\r\n$40\r\n${long}\r\n`))
     assert.equal(decoder.next(), 'frame')
@@ -126,7 +126,7 @@ describe('decoding requests', () => {
     assert.deepEqual(decoder.parts().map(latin1), [long])
   })
 
-  it('keeps arguments true when more bytes are pushed', () => {
+  test('keeps arguments true when more bytes are pushed', () => {
     const decoder = new Decoder(limits)
     const kept: Uint8Array[] = []
     const bytes = '*2\r\n$4\r\nINCR\r\n$3\r\nabc\r\n'.repeat(20)
@@ -137,7 +137,7 @@ describe('decoding requests', () => {
     assert.deepEqual(kept.map(latin1), Array.from({ length: 20 }, () => ['INCR', 'abc']).flat())
   })
 
-  it('gives the bytes of a request and its arguments within a copy of them', () => {
+  test('gives the bytes of a request and its arguments within a copy of them', () => {
     const decoder = new Decoder(limits)
     decoder.push(Buffer.from(`${ping}*2\r\n$3\r\nGET\r\n$1\r\na\r\n${ping}`))
     decoder.next()
@@ -149,7 +149,7 @@ describe('decoding requests', () => {
     assert.ok(parts.every((part) => part.buffer === copy.buffer))
   })
 
-  it('decodes nothing after an error', () => {
+  test('decodes nothing after an error', () => {
     const decoder = new Decoder(limits)
     decoder.push(Buffer.from('*x\r\n'))
     assert.equal(decoder.next(), 'error')
@@ -159,7 +159,7 @@ describe('decoding requests', () => {
 })
 
 describe('requests that repeat themselves', () => {
-  it('are counted up to the first that differs, is cut off, or is one too many', () => {
+  test('are counted up to the first that differs, is cut off, or is one too many', () => {
     const decoder = new Decoder(limits)
     const frame = Buffer.from(ping)
     decoder.push(Buffer.from(`${ping}${ping}${ping}*1\r\n$4\r\nPONG\r\n${ping}`))
@@ -174,7 +174,7 @@ describe('requests that repeat themselves', () => {
     assert.equal(decoder.countRepeats(frame, 10), 0)
   })
 
-  it('are found when the first bytes of one were already decoded', () => {
+  test('are found when the first bytes of one were already decoded', () => {
     const decoder = new Decoder(limits)
     const frame = Buffer.from(ping)
     decoder.push(frame.subarray(0, 9))
@@ -215,7 +215,7 @@ const streams = fc
   .map((pieces) => Buffer.from(pieces.join('')))
 
 describe('any bytes, in any pieces', () => {
-  it('the decoder never throws, holds no more than it may, and finds the same', () => {
+  test('the decoder never throws, holds no more than it may, and finds the same', () => {
     fc.assert(
       fc.property(streams, fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 20 }), (stream, sizes) => {
         const whole = decode([Buffer.from(stream)])
@@ -233,7 +233,7 @@ describe('any bytes, in any pieces', () => {
     )
   })
 
-  it('valid requests come out as they went in', () => {
+  test('valid requests come out as they went in', () => {
     fc.assert(
       fc.property(fc.array(words, { maxLength: 8 }), fc.integer({ min: 1, max: 50 }), (requests, size) => {
         const stream = Buffer.from(

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import {
   Invalidating,
   Issued,
@@ -55,13 +55,13 @@ const cases: readonly (readonly [name: string, reply: Reply, two: string, three:
 
 describe('encoding replies', () => {
   for (const [name, reply, two, three] of cases) {
-    it(name, () => {
+    test(name, () => {
       assert.equal(encoded(reply, 2), two)
       assert.equal(encoded(reply, 3), three)
     })
   }
 
-  it('puts an error on one line', () => {
+  test('puts an error on one line', () => {
     const output = new Output()
     encodeError(output, 'DRY', 'first\r\nsecond')
     assert.equal(taken(output), '-DRY first  second\r\n')
@@ -72,16 +72,16 @@ describe('ids for clients that round', () => {
   const safe = new Issued(2n ** 53n - 65n)
   const wide = new Issued(2n ** 53n - 64n)
 
-  it('are integers as long as a JavaScript number holds them', () => {
+  test('are integers as long as a JavaScript number holds them', () => {
     assert.equal(encoded(safe, 3, 'big-number'), ':9007199254740927\r\n')
     assert.equal(encoded(safe, 2, 'refused'), ':9007199254740927\r\n')
   })
 
-  it('are big numbers beyond, where those are read exactly', () => {
+  test('are big numbers beyond, where those are read exactly', () => {
     assert.equal(encoded([wide], 3, 'big-number'), '*1\r\n(9007199254740928\r\n')
   })
 
-  it('are refused elsewhere', () => {
+  test('are refused elsewhere', () => {
     assert.throws(() => encoded([1, wide], 2, 'refused'), {
       code: 'UNSAFE',
       message: /ID\.NEXT.*SETINFO LIB-NAME/,

@@ -1,6 +1,6 @@
 /** Every command against words that no honest client sends, alone and behind a request that waits. */
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { createCommands } from '../../../src/commands/all.ts'
 import type { Command } from '../../../src/commands/command.ts'
 import { refusals } from '../../../src/commands/refused.ts'
@@ -121,7 +121,7 @@ describe('every command, with words that no honest client sends', { timeout: 240
   ] as const
   for (const { way, first, protocols } of ways) {
     for (const protocol of protocols) {
-      it(`gets one reply each in order, and issues nothing where it is refused: ${way}, RESP${protocol}`, async () => {
+      test(`gets one reply each in order, and issues nothing where it is refused: ${way}, RESP${protocol}`, async () => {
         const connect = async () => {
           const client = await RawClient.connect(server.port)
           await client.command('HELLO', protocol)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { Counter, frame, Peer, serve } from './peer.ts'
 
 function integers(from: number, count: number): string {
@@ -7,7 +7,7 @@ function integers(from: number, count: number): string {
 }
 
 describe('requests that repeat themselves', () => {
-  it('are answered in runs, in order, ten thousand in one pipeline', async (test) => {
+  test('are answered in runs, in order, ten thousand in one pipeline', async (test) => {
     const { server, world } = await serve(test)
     const counter = world.counter('a')
     const peer = await Peer.to(server)
@@ -18,7 +18,7 @@ describe('requests that repeat themselves', () => {
     await peer.ask(frame('CLIENT', 'LAST'), '$11\r\nclient|last\r\n')
   })
 
-  it('are answered one run after the other when runs are short', async (test) => {
+  test('are answered one run after the other when runs are short', async (test) => {
     const { server, world } = await serve(test)
     world.counter('a').runMax = 3
     const peer = await Peer.to(server)
@@ -26,7 +26,7 @@ describe('requests that repeat themselves', () => {
     assert.deepEqual(world.ran, [])
   })
 
-  it('go to the handler while the buffer is empty, and back', async (test) => {
+  test('go to the handler while the buffer is empty, and back', async (test) => {
     const { server, world } = await serve(test)
     const counter = world.counter('a')
     const peer = await Peer.to(server)
@@ -38,7 +38,7 @@ describe('requests that repeat themselves', () => {
     assert.equal(world.ran.length, 3)
   })
 
-  it('find the generator once it is in use, and the new one after it was made anew', async (test) => {
+  test('find the generator once it is in use, and the new one after it was made anew', async (test) => {
     const { server, world } = await serve(test)
     const peer = await Peer.to(server)
     await peer.ask(frame('INCR', 'a'), ':1\r\n')
@@ -51,7 +51,7 @@ describe('requests that repeat themselves', () => {
     assert.equal(world.ran.length, 2)
   })
 
-  it('may take turns, more of them than are remembered', async (test) => {
+  test('may take turns, more of them than are remembered', async (test) => {
     const { server } = await serve(test)
     const peer = await Peer.to(server)
     const keys = Array.from({ length: 20 }, (_, index) => `key-${index}`)
@@ -60,7 +60,7 @@ describe('requests that repeat themselves', () => {
     }
   })
 
-  it('are known from other connections, with their protocol and their user left out', async (test) => {
+  test('are known from other connections, with their protocol and their user left out', async (test) => {
     const { server } = await serve(test)
     const first = await Peer.to(server)
     const second = await Peer.to(server)
@@ -71,7 +71,7 @@ describe('requests that repeat themselves', () => {
     )
   })
 
-  it('may be many: more than are known', async (test) => {
+  test('may be many: more than are known', async (test) => {
     const { server } = await serve(test)
     const peer = await Peer.to(server)
     const texts = Array.from({ length: 5000 }, (_, index) => `${index}`)
@@ -81,7 +81,7 @@ describe('requests that repeat themselves', () => {
     await peer.ask(requests, replies)
   })
 
-  it('may be cut anywhere', async (test) => {
+  test('may be cut anywhere', async (test) => {
     const { server, world } = await serve(test)
     world.counter('a')
     const peer = await Peer.to(server)
@@ -93,14 +93,14 @@ describe('requests that repeat themselves', () => {
     await peer.expect(integers(1, 20))
   })
 
-  it('run their handler each time where there is no shorter way', async (test) => {
+  test('run their handler each time where there is no shorter way', async (test) => {
     const { server } = await serve(test)
     const peer = await Peer.to(server)
     await peer.ask(frame('ECHO', 'x').repeat(500), '$1\r\nx\r\n'.repeat(500))
     await peer.ask(frame('BUG').repeat(3) + frame('PING'), `${'-ERR internal error\r\n'.repeat(3)}+OK\r\n`)
   })
 
-  it('get an error each while taking fails, and ids again afterwards', async (test) => {
+  test('get an error each while taking fails, and ids again afterwards', async (test) => {
     const { server, world } = await serve(test)
     const counter = world.counter('a')
     counter.runMax = 1
@@ -117,7 +117,7 @@ describe('requests that repeat themselves', () => {
     assert.equal(world.errors.length, 1)
   })
 
-  it('are answered anew after the user has changed', async (test) => {
+  test('are answered anew after the user has changed', async (test) => {
     const { server, world } = await serve(test)
     world.counter('a')
     const peer = await Peer.to(server)

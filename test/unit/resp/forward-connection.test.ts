@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import type { FahaoError } from '../../../src/base/errors.ts'
 import { dialPlain } from '../../../src/node/dial.ts'
 import { encodedRequest, ForwardConnection } from '../../../src/resp/forward-connection.ts'
@@ -49,7 +49,7 @@ async function start(t: TestContext) {
 }
 
 describe('a reply that is late', () => {
-  it('affects its own request only: later replies go to their requests', async (t) => {
+  test('affects its own request only: later replies go to their requests', async (t) => {
     const { clock, state, ask, arrival, reply } = await start(t)
     const first = ask('first')
     const slow = ask('slow')
@@ -72,7 +72,7 @@ describe('a reply that is late', () => {
     assert.equal(state.ends, 0)
   })
 
-  it('is the error UNKNOWN when the request has timed out, and not before', async (t) => {
+  test('is the error UNKNOWN when the request has timed out, and not before', async (t) => {
     const { clock, ask, arrival, reply } = await start(t)
     const told: string[] = []
     const first = ask('first')
@@ -93,7 +93,7 @@ describe('a reply that is late', () => {
     assert.deepEqual(told, ['slow UNKNOWN', 'slower UNKNOWN'])
   })
 
-  it('counts among the requests that may wait until it has come', async (t) => {
+  test('counts among the requests that may wait until it has come', async (t) => {
     const { clock, state, ask, arrival, reply } = await start(t)
     const first = ask('first')
     const slow = Array.from({ length: 9999 }, () => ask('slow'))
@@ -116,7 +116,7 @@ describe('a reply that is late', () => {
     assert.equal(state.ends, 0)
   })
 
-  it('delays no later timeout once it has arrived', async (t) => {
+  test('delays no later timeout once it has arrived', async (t) => {
     const { clock, state, ask, arrival, reply } = await start(t)
     for (const round of ['a', 'b', 'c']) {
       const first = ask(`first ${round}`)
@@ -134,7 +134,7 @@ describe('a reply that is late', () => {
 })
 
 describe('a link on which nothing arrives', () => {
-  it('ends when a request has waited for as long, and takes all others with it', async (t) => {
+  test('ends when a request has waited for as long, and takes all others with it', async (t) => {
     const { leader, clock, state, ask, arrival } = await start(t)
     const closed = once(leader, 'close')
     const oldest = ask('oldest')
@@ -150,7 +150,7 @@ describe('a link on which nothing arrives', () => {
     await closed
   })
 
-  it('ends also if the requests that wait have timed out already', async (t) => {
+  test('ends also if the requests that wait have timed out already', async (t) => {
     const { clock, state, ask, arrival, reply } = await start(t)
     const first = ask('first')
     const slow = ask('slow')
@@ -164,7 +164,7 @@ describe('a link on which nothing arrives', () => {
     assert.equal(state.ends, 1)
   })
 
-  it('ends a minute after the last request, and leaves no timer', async (t) => {
+  test('ends a minute after the last request, and leaves no timer', async (t) => {
     const { clock, state, ask, arrival, reply } = await start(t)
     await clock.pass(10 * timeoutMs)
     const first = ask('first')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { Access } from '../../../src/auth/access.ts'
 import { systemClock } from '../../../src/base/clock.ts'
@@ -198,7 +198,7 @@ async function pair(t: TestContext): Promise<{ leader: Node; other: Node; peer: 
 }
 
 describe('a request for a generator that is led elsewhere', () => {
-  it('is refused with the address of the leader where nothing is forwarded', async (t) => {
+  test('is refused with the address of the leader where nothing is forwarded', async (t) => {
     const node = await new Node().start(t, false)
     node.leader = '10.0.0.1:7379'
     const peer = await Peer.to(node.server)
@@ -207,7 +207,7 @@ describe('a request for a generator that is led elsewhere', () => {
     await peer.ask(frame('NEXT', 'a'), '-MOVED 1234 fd00::3:7379\r\n')
   })
 
-  it('is answered by the leader, in the place that it has in a pipeline', async (t) => {
+  test('is answered by the leader, in the place that it has in a pipeline', async (t) => {
     const { leader, peer } = await pair(t)
     leader.next = 41n
     await peer.ask(
@@ -216,13 +216,13 @@ describe('a request for a generator that is led elsewhere', () => {
     )
   })
 
-  it('tells the leader the address of the client before it changes something', async (t) => {
+  test('tells the leader the address of the client before it changes something', async (t) => {
     const { peer } = await pair(t)
     await peer.ask(frame('VERSION', 'k'), '$0\r\n\r\n')
     await peer.ask(frame('CHANGE', 'k') + frame('VERSION', 'k'), '$1\r\nk\r\n$9\r\n127.0.0.1\r\n')
   })
 
-  it('is answered as the leader would answer this very client, in either protocol', async (t) => {
+  test('is answered as the leader would answer this very client, in either protocol', async (t) => {
     const { leader, other } = await pair(t)
     for (const hello of ['', frame('HELLO', '3')]) {
       for (const library of ['', frame('CLIENT', 'SETINFO', 'LIB-NAME', 'ioredis')]) {
@@ -244,7 +244,7 @@ describe('a request for a generator that is led elsewhere', () => {
     }
   })
 
-  it('that a quota refuses lets the connection of its client rest, and no other client of the same user', async (t) => {
+  test('that a quota refuses lets the connection of its client rest, and no other client of the same user', async (t) => {
     const { other, peer } = await pair(t)
     const neighbour = await Peer.to(other.server)
     const startedMs = performance.now()
@@ -263,7 +263,7 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.ok(earlier > 0, 'the other client was never answered first')
   })
 
-  it('keeps its bytes while it waits behind others', async (t) => {
+  test('keeps its bytes while it waits behind others', async (t) => {
     const { peer } = await pair(t)
     const long = 'x'.repeat(30_000)
     const requests = Array.from({ length: 200 }, (_, at) => frame('ECHO', 'k', `${at}${long}`))
@@ -273,7 +273,7 @@ describe('a request for a generator that is led elsewhere', () => {
     )
   })
 
-  it('is forwarded once: a node that receives it by mistake looks the leader up again, and answers', async (t) => {
+  test('is forwarded once: a node that receives it by mistake looks the leader up again, and answers', async (t) => {
     const { leader, other, peer } = await pair(t)
     leader.leader = other.address
     leader.foundLeader = undefined
@@ -282,7 +282,7 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.deepEqual(other.asked, ['a'])
   })
 
-  it('goes to a third node that has taken over since, or is answered by the node that received it', async (t) => {
+  test('goes to a third node that has taken over since, or is answered by the node that received it', async (t) => {
     const { leader, other, peer } = await pair(t)
     const third = await new Node().start(t, true)
     for (const node of [leader, other]) node.foundLeader = third.address
@@ -296,7 +296,7 @@ describe('a request for a generator that is led elsewhere', () => {
     await peer.ask(frame('NEXT', 'a'), ':7\r\n')
   })
 
-  it('is never sent in a circle: it is refused, and the client may retry', async (t) => {
+  test('is never sent in a circle: it is refused, and the client may retry', async (t) => {
     const { leader, other, peer } = await pair(t)
     leader.leader = other.address
     leader.foundLeader = other.address
@@ -306,7 +306,7 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.deepEqual(other.asked, ['a'])
   })
 
-  it('waits for another leader while this one cannot be reached, and goes there', async (t) => {
+  test('waits for another leader while this one cannot be reached, and goes there', async (t) => {
     const { other, peer } = await pair(t)
     other.leader = vacant
     const next = await new Node().start(t, true)
@@ -317,7 +317,7 @@ describe('a request for a generator that is led elsewhere', () => {
     await peer.expect(':1\r\n$1\r\nb\r\n')
   })
 
-  it('is answered where it came from if that node is the one that leads then', async (t) => {
+  test('is answered where it came from if that node is the one that leads then', async (t) => {
     const { other, peer } = await pair(t)
     other.leader = vacant
     peer.send(frame('NEXT', 'a'))
@@ -328,7 +328,7 @@ describe('a request for a generator that is led elsewhere', () => {
     await peer.expect(':7\r\n')
   })
 
-  it('gets a retryable error if no node takes over from a leader that cannot be reached', async (t) => {
+  test('gets a retryable error if no node takes over from a leader that cannot be reached', async (t) => {
     const { other, peer } = await pair(t)
     other.leader = vacant
     peer.send(frame('NEXT', 'a'))
@@ -340,7 +340,7 @@ describe('a request for a generator that is led elsewhere', () => {
     )
   })
 
-  it('gets UNKNOWN at once when a silent leader is declared dead', async (t) => {
+  test('gets UNKNOWN at once when a silent leader is declared dead', async (t) => {
     const { leader, other, peer } = await pair(t)
     peer.send(frame('NEVER', 'a'))
     while (leader.asked.length === 0) await new Promise(setImmediate)
@@ -353,7 +353,7 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.deepEqual(leader.asked, ['a'])
   })
 
-  it('is sent on without being refused first where it is known that it draws from what is led elsewhere', async (t) => {
+  test('is sent on without being refused first where it is known that it draws from what is led elsewhere', async (t) => {
     const { leader, other, peer } = await pair(t)
     await peer.ask(frame('DRAW', 'strict') + frame('DRAW', 'strict'), ':1\r\n:2\r\n')
     assert.deepEqual([leader.asked, other.asked], [['strict', 'strict'], []])
@@ -363,7 +363,7 @@ describe('a request for a generator that is led elsewhere', () => {
     await peer.ask(frame('DRAW', 'strict'), ':50\r\n')
   })
 
-  it('is not sent again when the reply is lost', async (t) => {
+  test('is not sent again when the reply is lost', async (t) => {
     const { leader, peer } = await pair(t)
     await peer.ask(frame('NEXT', 'a'), ':1\r\n')
     peer.send(frame('NEVER', 'a'))
@@ -373,7 +373,7 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.deepEqual(leader.asked, ['a', 'a'])
   })
 
-  it('is repeated at the next leader when the reply is lost and it only draws', async (t) => {
+  test('is repeated at the next leader when the reply is lost and it only draws', async (t) => {
     const { leader, other, peer } = await pair(t)
     const next = await new Node().start(t, true)
     next.next = 9n
@@ -386,7 +386,7 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.deepEqual(next.asked, ['a', 'b'])
   })
 
-  it('is repeated once at one leader, and gets UNKNOWN if no other node takes over', async (t) => {
+  test('is repeated once at one leader, and gets UNKNOWN if no other node takes over', async (t) => {
     const { leader, other, peer } = await pair(t)
     leader.hangs = true
     peer.send(frame('HANG', 'a'))
@@ -401,7 +401,7 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.deepEqual(leader.asked, ['a', 'a'])
   })
 
-  it('gets UNKNOWN if the leader sends no reply in time', async (t) => {
+  test('gets UNKNOWN if the leader sends no reply in time', async (t) => {
     const silent = createServer(() => {}).listen(0, '127.0.0.1')
     t.after(() => void silent.close())
     await new Promise((resolve) => silent.once('listening', resolve))
@@ -433,7 +433,7 @@ describe('cutting a stream into replies', () => {
     ),
   }))
 
-  it('finds the replies that were sent, wherever the stream is cut', () => {
+  test('finds the replies that were sent, wherever the stream is cut', () => {
     fc.assert(
       fc.property(
         fc.array(reply, { maxLength: 5 }),
@@ -453,7 +453,7 @@ describe('cutting a stream into replies', () => {
     )
   })
 
-  it('gives up where there is no reply', () => {
+  test('gives up where there is no reply', () => {
     for (const stream of ['HTTP/1.1 400\r\n', '$x\r\n', '*-2\r\n', '\r\n']) {
       assert.throws(() => new ReplySplitter().push(Buffer.from(stream)), /no reply starts with/)
     }

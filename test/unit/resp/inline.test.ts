@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { isHttp, splitLine } from '../../../src/resp/inline.ts'
 
 /** What Redis 7.0 makes of these lines; undefined: unbalanced quotes. */
@@ -35,7 +35,7 @@ const cases: readonly (readonly [line: string, words: readonly string[] | undefi
 
 describe('splitting a line into words', () => {
   for (const [line, expected] of cases) {
-    it(JSON.stringify(line), () => {
+    test(JSON.stringify(line), () => {
       const words = splitLine(Buffer.from(line, 'latin1'))
       assert.deepEqual(
         words?.map((word) => Buffer.from(word).toString('latin1')),
@@ -48,7 +48,7 @@ describe('splitting a line into words', () => {
 describe('recognising HTTP', () => {
   const http = (...words: string[]) => isHttp(words.map((word) => Buffer.from(word)))
 
-  it('is recognised by the first word, as in Redis, and by the version at the end', () => {
+  test('is recognised by the first word, as in Redis, and by the version at the end', () => {
     assert.ok(http('POST', '/v1/generators', 'HTTP/1.1'))
     assert.ok(http('post'))
     assert.ok(http('Host:', 'localhost'))
@@ -56,7 +56,7 @@ describe('recognising HTTP', () => {
     assert.ok(http('PRI', '*', 'HTTP/2.0'))
   })
 
-  it('leaves requests alone', () => {
+  test('leaves requests alone', () => {
     assert.ok(!http())
     assert.ok(!http('GET', 'host:'))
     assert.ok(!http('INCR', 'http'))

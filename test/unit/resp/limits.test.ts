@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { unauthenticated } from '../../../src/auth/access.ts'
 import type { ClientSession } from '../../../src/commands/context.ts'
 import type { RespServer } from '../../../src/resp/server.ts'
 import { frame, Peer, serve } from './peer.ts'
 
 describe('connections', () => {
-  it('beyond the limit get an error and are closed; one that ends makes room', async (test) => {
+  test('beyond the limit get an error and are closed; one that ends makes room', async (test) => {
     const { server } = await serve(test, { limits: { connectionsMax: 2 } })
     const first = await Peer.to(server)
     const second = await Peer.to(server)
@@ -22,7 +22,7 @@ describe('connections', () => {
     await fourth.ask(frame('PING'), '+OK\r\n')
   })
 
-  it('beyond the limit of their address are refused', async (test) => {
+  test('beyond the limit of their address are refused', async (test) => {
     const { server } = await serve(test, { limits: { connectionsPerAddressMax: 1 } })
     const first = await Peer.to(server)
     const second = await Peer.to(server)
@@ -31,7 +31,7 @@ describe('connections', () => {
     assert.deepEqual(server.stats.rejected, { limit: 0, address: 1, pending: 0 })
   })
 
-  it('that have not authenticated keep out no user: the oldest of them gives way', async (test) => {
+  test('that have not authenticated keep out no user: the oldest of them gives way', async (test) => {
     const { server } = await serve(test, {
       initialAccess: () => unauthenticated,
       limits: { connectionsMax: 3, unauthenticatedConnectionsMax: 2 },
@@ -57,7 +57,7 @@ describe('connections', () => {
     )
   })
 
-  it('that are silent are closed when idle time is limited, but not while a command waits', async (test) => {
+  test('that are silent are closed when idle time is limited, but not while a command waits', async (test) => {
     const { server, world } = await serve(test, { limits: { idleTimeoutMs: 3000 } })
     const waiting = await Peer.to(server)
     waiting.send(frame('WAIT'))
@@ -68,7 +68,7 @@ describe('connections', () => {
     await waiting.expect('$10\r\nstill here\r\n')
   })
 
-  it('that have not authenticated have smaller limits and a deadline', async (test) => {
+  test('that have not authenticated have smaller limits and a deadline', async (test) => {
     const { server } = await serve(test, {
       initialAccess: () => unauthenticated,
       limits: { unauthenticatedTimeoutMs: 3000, unauthenticatedBytesMax: 20 },
@@ -89,7 +89,7 @@ describe('connections', () => {
     await known.ask(frame('PING'), '+OK\r\n')
   })
 
-  it('that have not authenticated rest after several refusals', async (test) => {
+  test('that have not authenticated rest after several refusals', async (test) => {
     const { server } = await serve(test, { initialAccess: () => unauthenticated })
     const peer = await Peer.to(server)
     const count = 17
@@ -104,7 +104,7 @@ describe('connections', () => {
     await peer.expect('-NOAUTH Authentication required.\r\n'.repeat(count))
   })
 
-  it('that have not authenticated send no request of many long arguments', async (test) => {
+  test('that have not authenticated send no request of many long arguments', async (test) => {
     const { server } = await serve(test, {
       initialAccess: () => unauthenticated,
       limits: { unauthenticatedBytesMax: 1000 },
@@ -114,7 +114,7 @@ describe('connections', () => {
     assert.equal(await peer.closed, '-ERR Protocol error: too big request\r\n')
   })
 
-  it('that have not authenticated and do not read are dropped, however short their replies are', async (test) => {
+  test('that have not authenticated and do not read are dropped, however short their replies are', async (test) => {
     const { server } = await serve(test, {
       initialAccess: () => unauthenticated,
       limits: { unauthenticatedBytesMax: 1000 },
@@ -126,7 +126,7 @@ describe('connections', () => {
     peer.socket.destroy()
   })
 
-  it('have all their time for AUTH again after a logout', async (test) => {
+  test('have all their time for AUTH again after a logout', async (test) => {
     const { server } = await serve(test, {
       initialAccess: () => unauthenticated,
       limits: { unauthenticatedTimeoutMs: 3000 },
@@ -140,7 +140,7 @@ describe('connections', () => {
     await peer.closed
   })
 
-  it('that do not close their end are dropped after a while', async (test) => {
+  test('that do not close their end are dropped after a while', async (test) => {
     const { server } = await serve(test, { limits: { lingerMs: 40 } })
     const peer = await Peer.to(server)
     peer.socket.allowHalfOpen = true
@@ -155,7 +155,7 @@ describe('a peer that does not read', () => {
   const requests = 400
   const replyBytes = 100_000
 
-  it('has no more of its requests carried out, until it reads', async (test) => {
+  test('has no more of its requests carried out, until it reads', async (test) => {
     const { server, world } = await serve(test, { limits })
     const peer = await Peer.to(server)
     peer.socket.pause()
@@ -172,7 +172,7 @@ describe('a peer that does not read', () => {
     assert.equal(Number(world.counter('a').next), requests + 1)
   })
 
-  it('is dropped after the timeout', async (test) => {
+  test('is dropped after the timeout', async (test) => {
     const { server } = await serve(test, { limits: { ...limits, unreadTimeoutMs: 80 } })
     const peer = await Peer.to(server)
     peer.socket.pause()
@@ -181,7 +181,7 @@ describe('a peer that does not read', () => {
     peer.socket.destroy()
   })
 
-  it('is dropped at once when all such peers together hold too much', async (test) => {
+  test('is dropped at once when all such peers together hold too much', async (test) => {
     const { server } = await serve(test, { limits: { ...limits, unreadTotalBytesMax: 150_000 } })
     const peer = await Peer.to(server)
     peer.socket.pause()
@@ -207,14 +207,14 @@ describe('a peer with unread replies below its own limit', () => {
     return { peer, session }
   }
 
-  it('is dropped when it does not read for too long', async (test) => {
+  test('is dropped when it does not read for too long', async (test) => {
     const { server } = await serve(test, { limits: { unreadBytesMax, unreadTimeoutMs: 80 } })
     const { peer } = await unreading(server)
     while (server.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
     peer.socket.destroy()
   })
 
-  it('is dropped as well when its command has waited', async (test) => {
+  test('is dropped as well when its command has waited', async (test) => {
     const { server, world } = await serve(test, { limits: { unreadBytesMax, unreadTimeoutMs: 80 } })
     const peer = await Peer.to(server)
     peer.socket.pause()
@@ -224,7 +224,7 @@ describe('a peer with unread replies below its own limit', () => {
     peer.socket.destroy()
   })
 
-  it('is not dropped when it reads all of them in time, again and again', async (test) => {
+  test('is not dropped when it reads all of them in time, again and again', async (test) => {
     const { server } = await serve(test, {
       limits: { unreadBytesMax, unreadTimeoutMs: 30_000, unreadTotalBytesMax: replyBytes + 100_000 },
     })
@@ -241,7 +241,7 @@ describe('a peer with unread replies below its own limit', () => {
     assert.equal(server.stats.connections, 1)
   })
 
-  it('is dropped when all peers together hold too much and it has read nothing for the longest time', async (test) => {
+  test('is dropped when all peers together hold too much and it has read nothing for the longest time', async (test) => {
     const { server } = await serve(test, {
       limits: { unreadBytesMax, unreadTotalBytesMax: 2.5 * replyBytes },
     })
@@ -260,7 +260,7 @@ describe('a peer with unread replies below its own limit', () => {
 })
 
 describe('a peer that does not complete a long request', () => {
-  it('is dropped when all such peers together hold too much, the one first that has sent nothing for the longest time', async (test) => {
+  test('is dropped when all such peers together hold too much, the one first that has sent nothing for the longest time', async (test) => {
     const { server } = await serve(test, { limits: { unreadTotalBytesMax: 250_000 } })
     const unfinished = frame('ECHO', 'x'.repeat(60_000), 'y'.repeat(60_000)).slice(0, -1)
     const [first, second, third] = [await Peer.to(server), await Peer.to(server), await Peer.to(server)]
@@ -277,7 +277,7 @@ describe('a peer that does not complete a long request', () => {
 })
 
 describe('a peer that sends on while its command waits', () => {
-  it('is not read beyond the limit, and gets every answer in the end', async (test) => {
+  test('is not read beyond the limit, and gets every answer in the end', async (test) => {
     const { server, world } = await serve(test, { limits: { queuedBytesMax: 10_000 } })
     const peer = await Peer.to(server)
     const pings = 300_000

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { Run } from '../../../src/ids/run.ts'
 import { Output } from '../../../src/resp/output.ts'
@@ -24,7 +24,7 @@ describe('a run of integer replies', () => {
   const edges = [0n, 2n ** 31n, 2n ** 32n, 2n ** 53n, 2n ** 63n - 400_000_000_000_000n, ...powersOfTen]
 
   for (const edge of edges) {
-    it(`counts across ${edge}`, () => {
+    test(`counts across ${edge}`, () => {
       for (const stride of [1, 2, 7, 10, 999, 4096]) {
         const below = edge - BigInt(stride) * 3n - 1n
         const first = below < 0n ? 0n : below
@@ -35,7 +35,7 @@ describe('a run of integer replies', () => {
     })
   }
 
-  it('is the same as counting with bigints', () => {
+  test('is the same as counting with bigints', () => {
     const firsts = fc.oneof(fc.bigInt({ min: 0n, max: 2n ** 62n }), fc.bigInt({ min: 0n, max: 2000n }))
     const strides = fc.oneof(fc.integer({ min: 1, max: 2000 }), fc.integer({ min: 1, max: 2 ** 53 - 1 }))
     fc.assert(
@@ -49,7 +49,7 @@ describe('a run of integer replies', () => {
     )
   })
 
-  it('grows the buffer as far as it needs', () => {
+  test('grows the buffer as far as it needs', () => {
     const output = new Output()
     output.run(runOf(10n ** 18n, 20_000, 1))
     output.run(runOf(5n, 1, 1))
@@ -58,7 +58,7 @@ describe('a run of integer replies', () => {
 })
 
 describe('output', () => {
-  it('is empty once taken, and what was taken stays as it was', () => {
+  test('is empty once taken, and what was taken stays as it was', () => {
     const output = new Output()
     output.bytes('$', Buffer.alloc(100_000, 'a'))
     const first = output.take()
@@ -67,14 +67,14 @@ describe('output', () => {
     assert.equal(first.toString('latin1'), `$100000\r\n${'a'.repeat(100_000)}\r\n`)
   })
 
-  it('keeps every byte of binary data, in small and in large', () => {
+  test('keeps every byte of binary data, in small and in large', () => {
     const every = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
     const output = new Output()
     output.bytes('$', every)
     assert.equal(taken(output), `$256\r\n${every.toString('latin1')}\r\n`)
   })
 
-  it('writes the exact digits of a big number', () => {
+  test('writes the exact digits of a big number', () => {
     const output = new Output()
     output.bigNumber(runOf(2n ** 53n + 1n, 1, 1))
     output.bigNumber(runOf(2n ** 63n - 1n, 1, 1))
@@ -90,7 +90,7 @@ describe('large replies', () => {
     return output.take() as Buffer
   }
 
-  it('stay as they are until they are given back, and their memory is used again after that', () => {
+  test('stay as they are until they are given back, and their memory is used again after that', () => {
     const output = new Output()
     const first = taken(output, large)
     const second = taken(output, Buffer.alloc(70_000, 'y'))
@@ -103,7 +103,7 @@ describe('large replies', () => {
     assert.deepEqual(second, Buffer.alloc(70_000, 'y'))
   })
 
-  it('occupy at most twice their length, and what is larger is not kept', () => {
+  test('occupy at most twice their length, and what is larger is not kept', () => {
     const output = new Output()
     for (const length of [49_153, 60_000, 98_304, 98_305, 500_000]) {
       const bytes = taken(output, Buffer.alloc(length, 'x'))
@@ -116,7 +116,7 @@ describe('large replies', () => {
 })
 
 describe('a line of text', () => {
-  it('is written as often as it is wanted, also beyond the room of the buffer', () => {
+  test('is written as often as it is wanted, also beyond the room of the buffer', () => {
     const output = new Output()
     output.ascii('+OK\r\n')
     output.oneLine('-', 'QUOTA retry\r\nin 1 s: ü', 20_000)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { frame, Peer, serve, type World } from './peer.ts'
 
 /** Resolves when `count` commands wait. */
@@ -12,7 +12,7 @@ function text(value: string): string {
 }
 
 describe('commands that only draw ids', () => {
-  it('wait together, and are answered in order whichever is ready first', async (test) => {
+  test('wait together, and are answered in order whichever is ready first', async (test) => {
     const { server, world } = await serve(test)
     const peer = await Peer.to(server)
     peer.send(frame('DRAW', 'a') + frame('DRAW', 'b') + frame('DRAW', 'a') + frame('DRAW', 'c'))
@@ -26,7 +26,7 @@ describe('commands that only draw ids', () => {
     await peer.expect(text('1') + text('2') + text('3') + text('4'))
   })
 
-  it('do not let pass what is not one of them, and start again after it', async (test) => {
+  test('do not let pass what is not one of them, and start again after it', async (test) => {
     const { server, world } = await serve(test)
     const peer = await Peer.to(server)
     const other = await Peer.to(server)
@@ -42,7 +42,7 @@ describe('commands that only draw ids', () => {
     await peer.expect(`${text('1')}:1\r\n${text('2')}${text('3')}`)
   })
 
-  it('do not start behind one that has something else to wait for', async (test) => {
+  test('do not start behind one that has something else to wait for', async (test) => {
     const { server, world } = await serve(test)
     const peer = await Peer.to(server)
     const other = await Peer.to(server)
@@ -55,7 +55,7 @@ describe('commands that only draw ids', () => {
     await peer.expect(text('waited') + text('1'))
   })
 
-  it('answer an error, a late one too, in its place', async (test) => {
+  test('answer an error, a late one too, in its place', async (test) => {
     const { server, world } = await serve(test)
     const peer = await Peer.to(server)
     peer.send(
@@ -78,7 +78,7 @@ describe('commands that only draw ids', () => {
     )
   })
 
-  it('come in pieces, too', async (test) => {
+  test('come in pieces, too', async (test) => {
     const { server, world } = await serve(test)
     const peer = await Peer.to(server)
     peer.send(frame('DRAW', 'a') + frame('DRAW', 'bb').slice(0, -4))
@@ -90,7 +90,7 @@ describe('commands that only draw ids', () => {
     assert.deepEqual(world.ran, ['draw a', 'draw bb', 'draw ccc'])
   })
 
-  it('are bounded in number', async (test) => {
+  test('are bounded in number', async (test) => {
     const { server, world } = await serve(test)
     const peer = await Peer.to(server)
     const other = await Peer.to(server)
@@ -102,7 +102,7 @@ describe('commands that only draw ids', () => {
     await peer.expect(text('x').repeat(300))
   })
 
-  it('are all answered before the connection closes', async (test) => {
+  test('are all answered before the connection closes', async (test) => {
     const { server, world } = await serve(test)
     const peer = await Peer.to(server)
     peer.send(frame('DRAW', 'a') + frame('DRAW', 'b') + frame('QUIT') + frame('DRAW', 'c'))
@@ -115,7 +115,7 @@ describe('commands that only draw ids', () => {
 })
 
 describe('whether this node may issue', () => {
-  it('is looked at in every callback that brings requests, once, before the first of them', async (test) => {
+  test('is looked at in every callback that brings requests, once, before the first of them', async (test) => {
     const looks: number[] = []
     const counter = () => Number(world.counter('n').next)
     const { server, world } = await serve(test, {
@@ -130,7 +130,7 @@ describe('whether this node may issue', () => {
     assert.deepEqual(looks, [1, 4])
   })
 
-  it('is checked again when requests continue after one that waited', async (test) => {
+  test('is checked again when requests continue after one that waited', async (test) => {
     let looks = 0
     const { server, world } = await serve(test, { mayIssue: () => ++looks > 0 })
     const peer = await Peer.to(server)

@@ -1,6 +1,6 @@
 /** Pipelines on a sequence that asks its engine for each batch: bytes to ids, with no part replaced. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { createCommands } from '../../../src/commands/all.ts'
 import { startRespServer } from '../../../src/resp/server.ts'
 import { SharedEngine, startNode } from '../catalogue/node.ts'
@@ -32,13 +32,13 @@ function integers(from: number, count: number): string {
 }
 
 describe('a pipeline with group commit', () => {
-  it('is one reserve, answered in order', async (test) => {
+  test('is one reserve, answered in order', async (test) => {
     const { engine, peer } = await serve(test)
     await peer.ask(frame('INCR', 'order').repeat(100), integers(1, 100))
     assert.ok(engine.count('reserve') <= 2, `${engine.count('reserve')} reserves`)
   })
 
-  it('serves blocks, ranges and texts among each other in the order of the requests', async (test) => {
+  test('serves blocks, ranges and texts among each other in the order of the requests', async (test) => {
     const { engine, peer } = await serve(test)
     const requests =
       frame('INCRBY', 'order', '10') +
@@ -55,7 +55,7 @@ describe('a pipeline with group commit', () => {
     assert.ok(engine.count('reserve') <= 4, `${engine.count('reserve')} reserves`)
   })
 
-  it('serves runs among blocks and texts in the order of the requests', async (test) => {
+  test('serves runs among blocks and texts in the order of the requests', async (test) => {
     const { catalogue, engine, peer } = await serve(test)
     await catalogue.create('odd', { kind: 'segment', increment: 2 })
     await catalogue.open('odd')
@@ -75,13 +75,13 @@ describe('a pipeline with group commit', () => {
     assert.ok(engine.count('reserve') <= 7, `${engine.count('reserve')} reserves`)
   })
 
-  it('shows GET what the requests before it were given', async (test) => {
+  test('shows GET what the requests before it were given', async (test) => {
     const { peer } = await serve(test)
     const round = frame('INCR', 'order') + frame('INCR', 'order') + frame('GET', 'order')
     await peer.ask(round.repeat(3), ':1\r\n:2\r\n$1\r\n2\r\n:3\r\n:4\r\n$1\r\n4\r\n:5\r\n:6\r\n$1\r\n6\r\n')
   })
 
-  it('keeps the order of requests also on a generator with buffered ids', async (test) => {
+  test('keeps the order of requests also on a generator with buffered ids', async (test) => {
     const { catalogue, peer } = await serve(test)
     await catalogue.create('user', { kind: 'segment' })
     await peer.ask(frame('INCR', 'user'), ':1\r\n')
@@ -91,7 +91,7 @@ describe('a pipeline with group commit', () => {
     )
   })
 
-  it('answers each request by itself when the ids come to their end', async (test) => {
+  test('answers each request by itself when the ids come to their end', async (test) => {
     const { catalogue, peer } = await serve(test)
     await catalogue.create('few', { kind: 'sequence', max: 2n })
     peer.send(frame('INCR', 'few').repeat(4) + frame('QUIT'))

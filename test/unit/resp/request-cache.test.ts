@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { type CachedRequest, RecentRequests, RequestCache } from '../../../src/resp/request-cache.ts'
 
 function request(name: string): CachedRequest {
@@ -7,7 +7,7 @@ function request(name: string): CachedRequest {
 }
 
 describe('requests of all connections', () => {
-  it('are removed from the cache if they are not repeated, and kept if they are', () => {
+  test('are removed from the cache if they are not repeated, and kept if they are', () => {
     const cache = new RequestCache()
     const wanted = request('wanted')
     cache.add('wanted', wanted)
@@ -22,7 +22,7 @@ describe('requests of all connections', () => {
 })
 
 describe('requests of one connection', () => {
-  it('are the eight newest', () => {
+  test('are the eight newest', () => {
     const recent = new RecentRequests()
     for (let index = 0; index < 20; index++)
       recent.add({ ...request(`${index}`), permittedBy: undefined, direct: undefined })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { requestBuckets } from '../../../src/listening/request-figures.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { frame, Peer, serve } from './peer.ts'
@@ -9,7 +9,7 @@ function bucketOf(seconds: number): number {
 }
 
 describe('the times of requests', () => {
-  it('that wait last from their arrival until their reply; those that are answered at once are not measured', async (test) => {
+  test('that wait last from their arrival until their reply; those that are answered at once are not measured', async (test) => {
     const clock = new FakeClock()
     const { server, world } = await serve(test, { clock })
     const peer = await Peer.to(server)
@@ -32,7 +32,7 @@ describe('the times of requests', () => {
 })
 
 describe('the errors of requests', () => {
-  it('are counted by code', async (test) => {
+  test('are counted by code', async (test) => {
     const { server, world } = await serve(test)
     world.counter('large').next = 2n ** 53n - 66n
     const peer = await Peer.to(server)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { createCommands } from '../../../src/commands/all.ts'
@@ -22,7 +22,7 @@ describe('which ids a library is sent', () => {
   const forms = (guard: RoundingGuard, protocol: 2 | 3) =>
     names.map((name) => wideIdsFor(name, protocol, guard))
 
-  it('is integers only where its name is known to stand for exact ones', () => {
+  test('is integers only where its name is known to stand for exact ones', () => {
     const [refused, integer, big] = ['refused', 'integer', 'big-number']
     assert.deepEqual(forms('strict', 2), [refused, refused, integer, integer, integer, refused, refused])
     assert.deepEqual(forms('strict', 3), [refused, refused, integer, integer, integer, big, big])
@@ -31,14 +31,14 @@ describe('which ids a library is sent', () => {
     assert.deepEqual(forms('off', 2), Array(7).fill(integer))
   })
 
-  it('is integers where the platform appends to the name of an exact library', () => {
+  test('is integers where the platform appends to the name of an exact library', () => {
     const forms = ['SE.Redis-DC', 'SE.Redis-aspnet(v2)', 'redis-py-fork'].map((name) =>
       wideIdsFor(name, 2, 'strict'),
     )
     assert.deepEqual(forms, ['integer', 'integer', 'refused'])
   })
 
-  it('is decided by the node of the client, not by the guard of the leader', () => {
+  test('is decided by the node of the client, not by the guard of the leader', () => {
     for (const guard of ['strict', 'known', 'off'] as const) {
       for (const form of ['integer', 'big-number', 'refused'] as const) {
         assert.equal(wideIdsFor(forwardNames[form], 3, guard), form)
@@ -46,7 +46,7 @@ describe('which ids a library is sent', () => {
     }
   })
 
-  it('is never one that it would round, and a refusal uses none up', async (test) => {
+  test('is never one that it would round, and a refusal uses none up', async (test) => {
     const { server, world } = await serve(test)
     const counter = world.counter('a')
     counter.next = wide - 66n
@@ -65,7 +65,7 @@ describe('which ids a library is sent', () => {
     await peer.ask(frame('LIBRARY', 'jedis') + frame('INCR', 'a'), '+OK\r\n:9007199254740994\r\n')
   })
 
-  it('is any when the guard is off, and for a nameless client when only known libraries are guarded', async (test) => {
+  test('is any when the guard is off, and for a nameless client when only known libraries are guarded', async (test) => {
     for (const roundingGuard of ['off', 'known'] as const) {
       const { server, world } = await serve(test, { roundingGuard })
       world.counter('a').next = wide
@@ -76,7 +76,7 @@ describe('which ids a library is sent', () => {
     }
   })
 
-  it('comes in runs as long as the ids are small, to a client without a name', async (test) => {
+  test('comes in runs as long as the ids are small, to a client without a name', async (test) => {
     const { server, world } = await serve(test)
     const counter = world.counter('a')
     counter.next = wide - 1064n
@@ -116,7 +116,7 @@ describe('JavaScript libraries as they are', () => {
   }
 
   for (const RESP of [2, 3] as const) {
-    it(`node-redis never rounds in RESP${RESP}`, async (test) => {
+    test(`node-redis never rounds in RESP${RESP}`, async (test) => {
       const { port } = await start(test)
       const client = createClient({ socket: { port, host: '127.0.0.1' }, RESP })
       // The server may close first when the test ends.
@@ -129,7 +129,7 @@ describe('JavaScript libraries as they are', () => {
       else await assert.rejects(next, /UNSAFE/)
     })
 
-    it(`ioredis never rounds in RESP${RESP}`, async (test) => {
+    test(`ioredis never rounds in RESP${RESP}`, async (test) => {
       const { port } = await start(test)
       const client = new Redis({ port, host: '127.0.0.1', protocol: RESP })
       test.after(async () => client.disconnect())

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { hasCode } from '../../../src/base/errors.ts'
 import { startRespServer } from '../../../src/resp/server.ts'
 import { frame, Peer, serve } from './peer.ts'
 
 describe('serving commands', () => {
-  it('answers in order, in either protocol, in either case', async (test) => {
+  test('answers in order, in either protocol, in either case', async (test) => {
     const { server } = await serve(test)
     const peer = await Peer.to(server)
     await peer.ask('PING\r\n', '+OK\r\n')
@@ -14,7 +14,7 @@ describe('serving commands', () => {
     await peer.ask(frame('client', 'LAST'), '$11\r\nclient|last\r\n')
   })
 
-  it('switches the protocol inside a pipeline', async (test) => {
+  test('switches the protocol inside a pipeline', async (test) => {
     const { server } = await serve(test)
     const peer = await Peer.to(server)
     await peer.ask(
@@ -23,7 +23,7 @@ describe('serving commands', () => {
     )
   })
 
-  it("refuses what it does not know in Redis's words, and stays", async (test) => {
+  test("refuses what it does not know in Redis's words, and stays", async (test) => {
     const { server } = await serve(test)
     const peer = await Peer.to(server)
     await peer.ask(
@@ -39,7 +39,7 @@ describe('serving commands', () => {
     await peer.ask('PING\r\n', '+OK\r\n')
   })
 
-  it('sends errors with their code, and bugs as one sentence', async (test) => {
+  test('sends errors with their code, and bugs as one sentence', async (test) => {
     const { server, world } = await serve(test)
     const peer = await Peer.to(server)
     const internal = '-ERR internal error\r\n'
@@ -51,14 +51,14 @@ describe('serving commands', () => {
     assert.equal(world.errors.length, 3)
   })
 
-  it('closes after the reply to a broken request', async (test) => {
+  test('closes after the reply to a broken request', async (test) => {
     const { server } = await serve(test)
     const peer = await Peer.to(server)
     peer.send('PING\r\n*x\r\nPING\r\n')
     assert.equal(await peer.closed, '+OK\r\n-ERR Protocol error: invalid multibulk length\r\n')
   })
 
-  it('closes on HTTP without a word, and carries nothing of it out', async (test) => {
+  test('closes on HTTP without a word, and carries nothing of it out', async (test) => {
     const { server, world } = await serve(test)
     const requests = [
       'POST / HTTP/1.1\r\nContent-Length: 8\r\n\r\nINCR a\r\n',
@@ -73,14 +73,14 @@ describe('serving commands', () => {
     assert.deepEqual(world.ran, [])
   })
 
-  it('closes after the reply to QUIT, and ignores what follows', async (test) => {
+  test('closes after the reply to QUIT, and ignores what follows', async (test) => {
     const { server } = await serve(test)
     const peer = await Peer.to(server)
     peer.send(frame('QUIT') + frame('PING'))
     assert.equal(await peer.closed, '+OK\r\n')
   })
 
-  it('answers what came before the end of the input', async (test) => {
+  test('answers what came before the end of the input', async (test) => {
     const { server, world } = await serve(test)
     const peer = await Peer.to(server)
     peer.socket.end(frame('PING') + frame('WAIT') + frame('PING'))
@@ -88,7 +88,7 @@ describe('serving commands', () => {
     assert.equal(await peer.closed, '+OK\r\n$4\r\ndone\r\n+OK\r\n')
   })
 
-  it('lists its sessions, and closes one from another', async (test) => {
+  test('lists its sessions, and closes one from another', async (test) => {
     const { server } = await serve(test)
     const peers = [await Peer.to(server), await Peer.to(server)] as const
     await Promise.all(peers.map((peer) => peer.ask(frame('PING'), '+OK\r\n')))
@@ -106,7 +106,7 @@ describe('serving commands', () => {
     assert.equal(server.stats.bytesOut, 3 * '+OK\r\n'.length)
   })
 
-  it('rejects with CONFIG if the address is in use', async (test) => {
+  test('rejects with CONFIG if the address is in use', async (test) => {
     const { server } = await serve(test)
     const again = startRespServer({
       host: '127.0.0.1',
@@ -122,7 +122,7 @@ describe('serving commands', () => {
 })
 
 describe('commands that wait', () => {
-  it('hold back what follows on their connection, and nothing on others', async (test) => {
+  test('hold back what follows on their connection, and nothing on others', async (test) => {
     const { server, world } = await serve(test)
     const waiting = await Peer.to(server)
     const other = await Peer.to(server)
@@ -135,7 +135,7 @@ describe('commands that wait', () => {
     await waiting.expect('$3\r\ntwo\r\n$1\r\nx\r\n')
   })
 
-  it('keep their order in a long pipeline with others that answer at once', async (test) => {
+  test('keep their order in a long pipeline with others that answer at once', async (test) => {
     const { server } = await serve(test)
     const peer = await Peer.to(server)
     let requests = ''
@@ -147,7 +147,7 @@ describe('commands that wait', () => {
     await peer.ask(requests, replies)
   })
 
-  it('keep their arguments unchanged while more bytes arrive', async (test) => {
+  test('keep their arguments unchanged while more bytes arrive', async (test) => {
     const { server } = await serve(test)
     const peer = await Peer.to(server)
     const texts = Array.from({ length: 200 }, (_, index) => `text-${index}`)
@@ -155,7 +155,7 @@ describe('commands that wait', () => {
     await peer.expect(texts.map((text) => `$${text.length}\r\n${text}\r\n`).join(''))
   })
 
-  it('have their signal aborted when the connection ends', async (test) => {
+  test('have their signal aborted when the connection ends', async (test) => {
     const { server, world } = await serve(test)
     const peer = await Peer.to(server)
     peer.send(frame('WAIT'))
@@ -170,7 +170,7 @@ describe('commands that wait', () => {
 })
 
 describe('a graceful stop', () => {
-  it('answers what was received, closes, and accepts no one more', { timeout: 10_000 }, async (test) => {
+  test('answers what was received, closes, and accepts no one more', { timeout: 10_000 }, async (test) => {
     const { server, world } = await serve(test)
     const idle = await Peer.to(server)
     const busy = await Peer.to(server)
@@ -186,7 +186,7 @@ describe('a graceful stop', () => {
     assert.equal(server.stats.connections, 0)
   })
 
-  it('carries out nothing that comes after it', async (test) => {
+  test('carries out nothing that comes after it', async (test) => {
     const { server, world } = await serve(test)
     const peer = await Peer.to(server)
     peer.socket.allowHalfOpen = true
@@ -198,7 +198,7 @@ describe('a graceful stop', () => {
     assert.deepEqual(world.ran, [])
   })
 
-  it('drops at its deadline what still waits', async (test) => {
+  test('drops at its deadline what still waits', async (test) => {
     const { server } = await serve(test)
     const peer = await Peer.to(server)
     await peer.ask(frame('PING'), '+OK\r\n')

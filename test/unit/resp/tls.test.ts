@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { after, before, describe, type TestContext, test } from 'node:test'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
 import type { CertificateOptions } from '../../../src/node/certificates.ts'
 import type { RespServerOptions } from '../../../src/resp/server.ts'
@@ -49,7 +49,7 @@ async function start(
 const pemOf = ({ cert, key }: CertificateFiles) => ({ cert: readFileSync(cert), key: readFileSync(key) })
 
 describe('RESP over TLS', () => {
-  it('answers in order, small requests and large pipelines', async (t) => {
+  test('answers in order, small requests and large pipelines', async (t) => {
     const { server, peer } = await start(t)
     const client = await peer()
     await client.ask(frame('ECHO', 'a') + frame('PING'), '$1\r\na\r\n+OK\r\n')
@@ -58,7 +58,7 @@ describe('RESP over TLS', () => {
     assert.equal(server.stats.connections, 1)
   })
 
-  it('answers what came before the end of the input', async (t) => {
+  test('answers what came before the end of the input', async (t) => {
     const { peer, world } = await start(t)
     const client = await peer()
     client.socket.end(frame('PING') + frame('WAIT'))
@@ -66,7 +66,7 @@ describe('RESP over TLS', () => {
     assert.equal(await client.closed, '+OK\r\n$4\r\ndone\r\n')
   })
 
-  it('holds few replies for a client that does not read, and drops it in time', async (t) => {
+  test('holds few replies for a client that does not read, and drops it in time', async (t) => {
     const limits = { unreadBytesMax: 100_000, unreadTimeoutMs: 300 }
     const { server, peer, world } = await start(t, {}, { limits })
     const client = await peer()
@@ -84,13 +84,13 @@ describe('RESP over TLS', () => {
     assert.deepEqual(world.errors, [])
   })
 
-  it('refuses versions before TLS 1.2', async (t) => {
+  test('refuses versions before TLS 1.2', async (t) => {
     const { peer } = await start(t)
     await assert.rejects(peer({ minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' }))
     await (await peer({ maxVersion: 'TLSv1.2' })).ask(frame('PING'), '+OK\r\n')
   })
 
-  it('answers bytes that are no TLS with nothing that a client could take for a reply', async (t) => {
+  test('answers bytes that are no TLS with nothing that a client could take for a reply', async (t) => {
     const { server, world, raw, peer } = await start(t)
     for (const bytes of [frame('PING'), 'PING\r\n', 'GET / HTTP/1.1\r\n\r\n', '\x16\x03\x01\xff\xff\xff']) {
       const { socket, closed } = await raw()
@@ -105,7 +105,7 @@ describe('RESP over TLS', () => {
 })
 
 describe('a port without TLS', () => {
-  it('answers a TLS handshake with an error, at once', async (t) => {
+  test('answers a TLS handshake with an error, at once', async (t) => {
     const { server } = await serve(t)
     const socket = connectTls({ port: server.port, host: '127.0.0.1' })
     const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException]
@@ -117,7 +117,7 @@ describe('a port without TLS', () => {
 })
 
 describe('a handshake', () => {
-  it('has a deadline, also while bytes arrive', async (t) => {
+  test('has a deadline, also while bytes arrive', async (t) => {
     const { server, raw } = await start(t, { handshakeTimeoutMs: 150 })
     const silent = await raw()
     const slow = await raw()
@@ -129,7 +129,7 @@ describe('a handshake', () => {
     while (server.stats.connections > 0) await new Promise(setImmediate)
   })
 
-  it('that is not finished counts as a connection, and gives way to a new one', async (t) => {
+  test('that is not finished counts as a connection, and gives way to a new one', async (t) => {
     const { server, raw, peer } = await start(t, {}, { limits: { connectionsMax: 2 } })
     const unfinished = await raw()
     const first = await peer()
@@ -149,7 +149,7 @@ describe('a handshake', () => {
     await (await peer()).ask(frame('PING'), '+OK\r\n')
   })
 
-  it('ends at once when its client has gone', async (t) => {
+  test('ends at once when its client has gone', async (t) => {
     const { server, raw } = await start(t)
     const { socket } = await raw()
     while (server.stats.pending === 0) await new Promise(setImmediate)
@@ -157,7 +157,7 @@ describe('a handshake', () => {
     while (server.stats.connections > 0) await new Promise(setImmediate)
   })
 
-  it('that is not finished does not delay a stop', async (t) => {
+  test('that is not finished does not delay a stop', async (t) => {
     const { server, raw } = await start(t)
     const { closed } = await raw()
     await server.close(60_000)
@@ -166,7 +166,7 @@ describe('a handshake', () => {
 })
 
 describe('a certificate of a client', () => {
-  it('gives the connection its name, also when the session is resumed', async (t) => {
+  test('gives the connection its name, also when the session is resumed', async (t) => {
     const { peer, names } = await start(t, { clientAuth: 'optional' })
     for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
       const client = await peer({ ...pemOf(alice), maxVersion })
@@ -184,7 +184,7 @@ describe('a certificate of a client', () => {
     }
   })
 
-  it('is not needed where it is optional, and is refused where it is not valid', async (t) => {
+  test('is not needed where it is optional, and is refused where it is not valid', async (t) => {
     const { peer, names } = await start(t, { clientAuth: 'optional' })
     const client = await peer()
     await client.ask(frame('PING'), '+OK\r\n')
@@ -195,7 +195,7 @@ describe('a certificate of a client', () => {
     assert.equal(await refused.closed, '')
   })
 
-  it('is required where that is set', async (t) => {
+  test('is required where that is set', async (t) => {
     const { peer, world } = await start(t, { clientAuth: 'required' })
     const foreign = await makeCertificates(temporaryFolder(t), 'alice')
     for (const presented of [{}, pemOf(foreign)]) {
@@ -207,7 +207,7 @@ describe('a certificate of a client', () => {
     await (await peer(pemOf(alice))).ask(frame('PING'), '+OK\r\n')
   })
 
-  it('is not asked for, and gives no name, unless that is set', async (t) => {
+  test('is not asked for, and gives no name, unless that is set', async (t) => {
     const { peer, names } = await start(t)
     await (await peer(pemOf(alice))).ask(frame('PING'), '+OK\r\n')
     assert.deepEqual(names(), [undefined])

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { type Command, IssuedTexts, ok } from '../../../src/commands/command.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
@@ -33,7 +33,7 @@ function many(first: number, count: number, prefix = ''): string {
 }
 
 describe('a reply of many ids', () => {
-  it('is the array of their texts, whichever digits change', () => {
+  test('is the array of their texts, whichever digits change', () => {
     const runs = [
       runOf(0n, 1200),
       runOf(999_999_990n, 30),
@@ -49,7 +49,7 @@ describe('a reply of many ids', () => {
     assert.equal(encoded(new IssuedTexts(runs, textOf('{id}'))), expected)
   })
 
-  it('is written in smaller parts where ids take longer, so that each part takes about as long', () => {
+  test('is written in smaller parts where ids take longer, so that each part takes about as long', () => {
     const output = new Output()
     const parts = (runs: Run[], text?: IdText) => {
       const texts = new TextsWriter(output, new IssuedTexts(runs, text))
@@ -64,7 +64,7 @@ describe('a reply of many ids', () => {
     assert.equal(parts([scattered(), scattered()]), 16)
   })
 
-  it('lets other connections pass, and comes whole and in order', async (test) => {
+  test('lets other connections pass, and comes whole and in order', async (test) => {
     const { server } = await serve(test, { limits: { unreadBytesMax: 100_000_000 } })
     const large = await Peer.to(server)
     const other = await Peer.to(server)
@@ -77,7 +77,7 @@ describe('a reply of many ids', () => {
     await large.expect(`${many(1, count)}+OK\r\n${many(5, 3, 'no-')}`)
   })
 
-  it('is not written on while its peer does not read, nor anything behind it', async (test) => {
+  test('is not written on while its peer does not read, nor anything behind it', async (test) => {
     const { server, world } = await serve(test, { limits: { unreadBytesMax: 100_000 } })
     const peer = await Peer.to(server)
     peer.socket.pause()
@@ -91,7 +91,7 @@ describe('a reply of many ids', () => {
     await peer.expect(`${many(1, 1_000_000)}:1\r\n`)
   })
 
-  it('is completed before a connection closes', async (test) => {
+  test('is completed before a connection closes', async (test) => {
     const { server } = await serve(test)
     const peer = await Peer.to(server)
     peer.send(frame('MANY', '1', '100000'))
@@ -101,7 +101,7 @@ describe('a reply of many ids', () => {
     assert.equal(await peer.closed, many(1, 100_000))
   })
 
-  it('is completed before the server stops', async (test) => {
+  test('is completed before the server stops', async (test) => {
     const { server } = await serve(test)
     const peer = await Peer.to(server)
     peer.send(frame('MANY', '1', '100000', 'x') + frame('PING'))
@@ -112,7 +112,7 @@ describe('a reply of many ids', () => {
 })
 
 describe('turns of the event loop', () => {
-  it('start one command each that announces work for a whole turn', async (test) => {
+  test('start one command each that announces work for a whole turn', async (test) => {
     let turn = 0
     const started: number[] = []
     const [common] = commandsOf(new World()).filter(({ name }) => name === 'ping')
@@ -166,7 +166,7 @@ describe('short replies', () => {
 
   const failure = new FahaoError('ERR', 'x')
 
-  it('of errors fill a turn by what an error takes, not by their bytes', async (test) => {
+  test('of errors fill a turn by what an error takes, not by their bytes', async (test) => {
     const most = await mostInTurn(test, () => Promise.reject(failure), false, 1)
     assert.ok(most < 600, `${most} in one turn`)
     const thrown = () => {
@@ -176,20 +176,20 @@ describe('short replies', () => {
     assert.ok(mostThrown < 600, `${mostThrown} in one turn`)
   })
 
-  it('to inline commands fill a turn by the time it takes to split their lines', async (test) => {
+  test('to inline commands fill a turn by the time it takes to split their lines', async (test) => {
     const line = `SHORT ${'x'.repeat(900)}\r\n`
     const most = await mostInTurn(test, () => Promise.reject(failure), false, 4, line, 60)
     assert.ok(most < 30, `${most} in one turn`)
   })
 
-  it('that wait together fill a turn over all connections', async (test) => {
+  test('that wait together fill a turn over all connections', async (test) => {
     const most = await mostInTurn(test, async () => Promise.reject(failure), true, 20)
     assert.ok(most < 1200, `${most} in one turn`)
   })
 })
 
 describe('short replies that are waited for', () => {
-  it('fill a turn by what their commands do, not by their bytes', async (test) => {
+  test('fill a turn by what their commands do, not by their bytes', async (test) => {
     let inTurn = 0
     let most = 0
     const read: Command = {

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { createServer as createTcpServer } from 'node:net'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { systemClock } from '../../../../src/base/clock.ts'
 import { type Call, type CallEnd, Channel } from '../../../../src/engine/etcd/channel.ts'
 import { frameOf } from '../../../../src/engine/etcd/frames.ts'
@@ -59,7 +59,7 @@ function callOnce(channel: Channel): Promise<CallEnd & { readonly messages: read
 }
 
 describe('a call of gRPC', () => {
-  it('ends with the status and the words of its trailers, after its messages', async (t) => {
+  test('ends with the status and the words of its trailers, after its messages', async (t) => {
     const { endpoint } = await serve(t, (stream) => {
       answer(stream, ['one', 'two'], { 'grpc-status': '9', 'grpc-message': 'na%C3%AFve 100%' })
     })
@@ -70,7 +70,7 @@ describe('a call of gRPC', () => {
     assert.deepEqual(await callOnce(channel), { status: 9, details, messages: ['one', 'two'] })
   })
 
-  it('ends with a status that comes without a message', async (t) => {
+  test('ends with a status that comes without a message', async (t) => {
     const { endpoint } = await serve(t, (stream) =>
       stream.respond(
         { ':status': 200, 'grpc-status': '7', 'grpc-message': 'no%20right' },
@@ -82,7 +82,7 @@ describe('a call of gRPC', () => {
     assert.deepEqual(await callOnce(channel), { status: 7, details: 'no right', messages: [] })
   })
 
-  it('ends without a status if the answer has none: a proxy, a lost connection, a compressed message', async (t) => {
+  test('ends without a status if the answer has none: a proxy, a lost connection, a compressed message', async (t) => {
     const answers: readonly ((stream: ServerHttp2Stream) => void)[] = [
       (stream) => stream.respond({ ':status': 502 }, { endStream: true }),
       (stream) => stream.session!.destroy(),
@@ -105,7 +105,7 @@ describe('a call of gRPC', () => {
 })
 
 describe('a connection', () => {
-  it('is made again after the server has ended it, and a call in between is not sent', async (t) => {
+  test('is made again after the server has ended it, and a call in between is not sent', async (t) => {
     let calls = 0
     const { endpoint, sessions } = await serve(t, (stream) => {
       calls++
@@ -127,7 +127,7 @@ describe('a connection', () => {
     assert.equal(calls, 2)
   })
 
-  it('is ready only when the server speaks HTTP/2, and fails with a reason', async (t) => {
+  test('is ready only when the server speaks HTTP/2, and fails with a reason', async (t) => {
     const silent = createTcpServer((socket) => {
       socket.on('error', () => {})
       socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
@@ -141,7 +141,7 @@ describe('a connection', () => {
     await assert.rejects(channel.connect(), channel.failure)
   })
 
-  it('ends when a ping is not answered while a call waits', async (t) => {
+  test('ends when a ping is not answered while a call waits', async (t) => {
     let arrived = () => {}
     const call = new Promise<void>((resolve) => (arrived = resolve))
     const { port } = await serve(t, () => arrived())

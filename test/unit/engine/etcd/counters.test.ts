@@ -1,6 +1,6 @@
 /** Counters of a store that is restored, or that loses replies, between two steps of a call. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { systemClock } from '../../../../src/base/clock.ts'
 import { FahaoError } from '../../../../src/base/errors.ts'
 import type { KeyValue, RangeRequest } from '../../../../src/engine/etcd/api.ts'
@@ -117,7 +117,7 @@ function stateIn(id: bigint): State {
 }
 
 describe('a counter of a store that was restored and advanced', () => {
-  it('is not confused with the lost one, although it has the same revision', async () => {
+  test('is not confused with the lost one, although it has the same revision', async () => {
     const store = new Shared()
     const [one, other] = [store.open(), store.open()]
     await one.reserve('a', mine)
@@ -131,7 +131,7 @@ describe('a counter of a store that was restored and advanced', () => {
     assert.equal(store.commits, 3)
   })
 
-  it('is not confused with a lost one that was only read, either', async () => {
+  test('is not confused with a lost one that was only read, either', async () => {
     const store = new Shared()
     const [one, other] = [store.open(), store.open()]
     await other.reserve('a', mine)
@@ -140,7 +140,7 @@ describe('a counter of a store that was restored and advanced', () => {
     assert.equal((await one.reserve('a', mine)).start, 1000n)
   })
 
-  it('is not replaced by a late read of the lost one', async () => {
+  test('is not replaced by a late read of the lost one', async () => {
     const store = new Shared()
     const process = store.open()
     for (let each = 0; each < 20; each++) await process.reserve('a', mine)
@@ -157,7 +157,7 @@ describe('a counter of a store that was restored and advanced', () => {
     assert.equal(store.commits, 1)
   })
 
-  it('is used by a process that read it before it accepted the advance', async () => {
+  test('is used by a process that read it before it accepted the advance', async () => {
     const store = new Shared()
     const process = store.open()
     await process.reserve('a', mine)
@@ -167,7 +167,7 @@ describe('a counter of a store that was restored and advanced', () => {
     assert.equal((await process.reserve('a', mine)).start, 1000n)
   })
 
-  it('begins above what this process holds, if it was not raised that far', async () => {
+  test('begins above what this process holds, if it was not raised that far', async () => {
     const store = new Shared()
     const process = store.open()
     for (let each = 0; each < 20; each++) await process.reserve('a', mine)
@@ -177,7 +177,7 @@ describe('a counter of a store that was restored and advanced', () => {
 })
 
 describe('a range that another process has transferred', () => {
-  it('is held, whatever value of the counter was cached before', async () => {
+  test('is held, whatever value of the counter was cached before', async () => {
     const store = new Shared()
     const [process, other, fresh] = [store.open(), store.open(), store.open()]
     await process.reserve('a', mine)
@@ -193,7 +193,7 @@ describe('a range that another process has transferred', () => {
 })
 
 describe('a range acquired from another process', () => {
-  it('is not lowered by an answer from before it was acquired', async () => {
+  test('is not lowered by an answer from before it was acquired', async () => {
     for (const ask of ['reserve', 'read'] as const) {
       const store = new Shared()
       const [process, other] = [store.open(), store.open()]
@@ -211,7 +211,7 @@ describe('a range acquired from another process', () => {
     }
   })
 
-  it('stays held when a release from before is answered', async () => {
+  test('stays held when a release from before is answered', async () => {
     const store = new Shared()
     const [process, other] = [store.open(), store.open()]
     const { version } = await process.reserve('a', mine)
@@ -227,7 +227,7 @@ describe('a range acquired from another process', () => {
     assert.equal(process.held().get('a'), end)
   })
 
-  it('of a counter that is absent shows lost writes', async () => {
+  test('of a counter that is absent shows lost writes', async () => {
     const process = new Shared().open()
     process.acquire('a', 100n)
     await assert.rejects(process.reserve('a', mine), { code: 'REGRESSED' })
@@ -237,7 +237,7 @@ describe('a range acquired from another process', () => {
 describe('a release without an answer', () => {
   const lost = { code: 'UNKNOWN' }
 
-  it('may have been carried out, so a bound as low as its end is no loss', async () => {
+  test('may have been carried out, so a bound as low as its end is no loss', async () => {
     const store = new Shared()
     const process = store.open()
     const { version } = await process.reserve('a', mine)
@@ -246,7 +246,7 @@ describe('a release without an answer', () => {
     assert.equal((await process.reserve('a', mine)).start, 4n)
   })
 
-  it('cannot have been carried out if this process has reserved since: a low bound is a loss then', async () => {
+  test('cannot have been carried out if this process has reserved since: a low bound is a loss then', async () => {
     const store = new Shared()
     const process = store.open()
     const { version } = await process.reserve('a', mine)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { History, type Known } from '../../../../src/engine/etcd/history.ts'
 import type { State } from '../../../../src/engine/etcd/state.ts'
 
@@ -12,7 +12,7 @@ function state(id: bigint, changes: Partial<State> = {}): Known {
 const at = (revision: number) => ({ clusterId: 'c', revision: String(revision) }) as never
 
 describe('the history of an etcd', () => {
-  it('is not suspected for a reply to a request from before an advance that was accepted meanwhile', () => {
+  test('is not suspected for a reply to a request from before an advance that was accepted meanwhile', () => {
     for (const status of ['open', 'suspect'] as const) {
       const history = new History(state(1n), at(10))
       const before = history.check
@@ -25,7 +25,7 @@ describe('the history of an etcd', () => {
     }
   })
 
-  it('is not suspected where such a reply shows the new history, whose revisions begin at an older one', () => {
+  test('is not suspected where such a reply shows the new history, whose revisions begin at an older one', () => {
     const history = new History(state(1n), at(500))
     const before = history.check
     assert.equal(history.observe(at(30), state(2n), before), true)
@@ -33,7 +33,7 @@ describe('the history of an etcd', () => {
     assert.deepEqual([history.wrong, history.check.advances], [undefined, 1])
   })
 
-  it('is suspected for an older number, or revision, in a reply to a request from after the newer was accepted', () => {
+  test('is suspected for an older number, or revision, in a reply to a request from after the newer was accepted', () => {
     for (const [revision, found, reason] of [
       [500, state(1n), /from before the last advance/],
       [20, state(2n), /revision 20, after 30/],
@@ -44,7 +44,7 @@ describe('the history of an etcd', () => {
     }
   })
 
-  it('is not suspected for replies that overtake each other', () => {
+  test('is not suspected for replies that overtake each other', () => {
     const history = new History(state(1n), at(10))
     const before = history.check
     history.observe(at(20), state(1n), before)
@@ -54,7 +54,7 @@ describe('the history of an etcd', () => {
     assert.equal(history.check.accepted.progress.revision, 20n)
   })
 
-  it('is accepted after an advance that a process saw under way in a restored etcd', () => {
+  test('is accepted after an advance that a process saw under way in a restored etcd', () => {
     const history = new History(state(1n), at(500))
     history.observe(at(30), state(2n, { status: 'advancing' }), history.check)
     assert.equal(history.known.state.histories[0]!.id, 1n)
@@ -62,20 +62,20 @@ describe('the history of an etcd', () => {
     assert.equal(history.wrong, undefined)
   })
 
-  it('is suspected during an advance that lacks writes of the accepted history', () => {
+  test('is suspected during an advance that lacks writes of the accepted history', () => {
     const history = new History(state(1n), at(500))
     history.observe(at(30), state(1n, { status: 'advancing' }), history.check)
     assert.match(history.wrong ?? '', /revision 30, after 500/)
   })
 
-  it('is not the state of an advance for a process that is started during one', () => {
+  test('is not the state of an advance for a process that is started during one', () => {
     const history = new History(state(1n, { status: 'advancing' }), at(10))
     assert.equal(history.known.revision, -1n)
     assert.equal(history.observe(at(12), state(1n), history.check), false)
     assert.equal(history.known.revision, 10n)
   })
 
-  it('of another store is accepted only once that has been advanced', () => {
+  test('of another store is accepted only once that has been advanced', () => {
     const history = new History(state(5n), at(10))
     history.observe(at(10), state(1n, { store: 't' }), history.check)
     assert.match(history.wrong ?? '', /another store/)

@@ -1,6 +1,6 @@
 /** Messages of Protocol Buffers, and the frames of gRPC around them. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { Frames, frameOf } from '../../../../src/engine/etcd/frames.ts'
 import { decode, encode, type Message } from '../../../../src/engine/etcd/protobuf.ts'
@@ -35,7 +35,7 @@ const anyMessage = fc.record(
 )
 
 describe('the codec of messages', () => {
-  it('reads what it writes', () => {
+  test('reads what it writes', () => {
     fc.assert(
       fc.property(anyMessage, (members) =>
         assert.deepEqual(decode(message, encode(message, members)), members),
@@ -43,7 +43,7 @@ describe('the codec of messages', () => {
     )
   })
 
-  it('writes the bytes of the specification', () => {
+  test('writes the bytes of the specification', () => {
     // "Encoding", protobuf.dev: a = 150 is 08 96 01; "testing" in field 2 is 12 07 74 65 73 74 69 6e 67.
     const example: Message = { a: [1, 'int32'], b: [2, 'string'], c: [3, { a: [1, 'int32'] }] }
     assert.equal(
@@ -52,7 +52,7 @@ describe('the codec of messages', () => {
     )
   })
 
-  it('gives a field that is absent its default, and skips fields that it does not know', () => {
+  test('gives a field that is absent its default, and skips fields that it does not know', () => {
     const defaults = {
       text: '',
       flag: false,
@@ -73,7 +73,7 @@ describe('the codec of messages', () => {
     assert.deepEqual(decode(message, unknown), defaults)
   })
 
-  it('reads any bytes as a message, or throws; it never reads beyond them', () => {
+  test('reads any bytes as a message, or throws; it never reads beyond them', () => {
     const known = anyMessage.map((members) => encode(message, members))
     const damaged: fc.Arbitrary<Buffer> = fc
       .record({
@@ -103,7 +103,7 @@ describe('the codec of messages', () => {
 })
 
 describe('the frames of gRPC', () => {
-  it('give the messages of a stream, however it is cut into chunks', () => {
+  test('give the messages of a stream, however it is cut into chunks', () => {
     fc.assert(
       fc.property(
         fc.array(bytes, { maxLength: 6 }),
@@ -123,7 +123,7 @@ describe('the frames of gRPC', () => {
     )
   })
 
-  it('of a compressed message are refused', () => {
+  test('of a compressed message are refused', () => {
     assert.throws(() => new Frames().push(Buffer.from([1, 0, 0, 0, 0])), /compressed/)
   })
 })

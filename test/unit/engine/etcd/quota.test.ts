@@ -1,11 +1,11 @@
 /** An etcd whose database has reached its quota. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { startEtcd } from '../../../launch/etcd.ts'
 import { openStore } from './stores.ts'
 
 describe('an etcd at its quota', { timeout: 60_000 }, () => {
-  it('has carried out no write that rejected with UNAVAILABLE', async (t) => {
+  test('has carried out no write that rejected with UNAVAILABLE', async (t) => {
     const cluster = await startEtcd(t, { quotaBytes: 1_000_000 })
     const engine = await openStore(t, cluster.url('full'), { callTimeoutMs: 20_000 })
     const value = 'x'.repeat(30_000)

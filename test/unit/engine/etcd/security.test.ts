@@ -1,6 +1,6 @@
 /** Users with passwords, and certificates. */
 import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { type EtcdCluster, startEtcd } from '../../../launch/etcd.ts'
 import { mine, openStore, until } from './stores.ts'
 
@@ -25,7 +25,7 @@ const tlsCluster = await startEtcd({ after }, { tls: true })
 describe('an etcd with users', { timeout }, () => {
   const cluster = protectedCluster
 
-  it('serves a user with rights under the prefix alone, watches included', async (t) => {
+  test('serves a user with rights under the prefix alone, watches included', async (t) => {
     const engine = await openStore(t, cluster.url('ids', { user: 'fahao:p%40ss' }))
     const told: string[] = []
     await engine.watch('', ({ key }) => told.push(key))
@@ -36,7 +36,7 @@ describe('an etcd with users', { timeout }, () => {
     assert.doesNotMatch(engine.location, /p%40ss|p@ss/)
   })
 
-  it('refuses other users with a reason, which never contains the password', async (t) => {
+  test('refuses other users with a reason, which never contains the password', async (t) => {
     for (const [prefix, user, message] of [
       ['ids', '', /user name is empty/],
       ['ids', 'fahao:wrong', /authentication failed/],
@@ -54,7 +54,7 @@ describe('an etcd with users', { timeout }, () => {
     }
   })
 
-  it('fetches a new token by itself when a member rejects the old one, as after a restart', async (t) => {
+  test('fetches a new token by itself when a member rejects the old one, as after a restart', async (t) => {
     const engine = await openStore(t, cluster.url('ids', { user: 'fahao:p%40ss' }))
     const told: string[] = []
     await engine.watch('', ({ key }) => told.push(key))
@@ -67,7 +67,7 @@ describe('an etcd with users', { timeout }, () => {
 })
 
 describe('an etcd without users', { timeout }, () => {
-  it('serves a URL with a user as well, and warns that every client has access', async (t) => {
+  test('serves a URL with a user as well, and warns that every client has access', async (t) => {
     const cluster = await startEtcd(t)
     const events: { level: string; message: string }[] = []
     const engine = await openStore(t, cluster.url('ids', { user: 'a:b' }), {}, events as never[])
@@ -79,7 +79,7 @@ describe('an etcd without users', { timeout }, () => {
 describe('an etcd that requires certificates', { timeout }, () => {
   const cluster = tlsCluster
 
-  it('serves a client with a certificate', async (t) => {
+  test('serves a client with a certificate', async (t) => {
     const engine = await openStore(t, cluster.url('ids'))
     assert.match(engine.location, /^etcds:\/\/[^?]*$/)
     const told: string[] = []
@@ -89,7 +89,7 @@ describe('an etcd that requires certificates', { timeout }, () => {
     await until(() => told.includes('k'))
   })
 
-  it('is not opened without a certificate, nor without TLS, nor if its own certificate is of an unknown authority', async (t) => {
+  test('is not opened without a certificate, nor without TLS, nor if its own certificate is of an unknown authority', async (t) => {
     const { ca, cert, key } = cluster.certificates!
     const host = `//127.0.0.1:${cluster.members[0]!.clientPort}/ids`
     for (const [url, message] of [

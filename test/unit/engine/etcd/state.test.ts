@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { endOf } from '../../../../src/engine/etcd/api.ts'
 import {
@@ -22,7 +22,7 @@ const state: State = {
 }
 
 describe('versions of records', () => {
-  it('lead back to their revision, and grow with it across histories', () => {
+  test('lead back to their revision, and grow with it across histories', () => {
     const revisions = fc.bigInt(1n, 200n)
     fc.assert(
       fc.property(revisions, revisions, (one, other) => {
@@ -32,31 +32,31 @@ describe('versions of records', () => {
     )
   })
 
-  it('of a lost history lead nowhere: what was written after the last one that is left has another number', () => {
+  test('of a lost history lead nowhere: what was written after the last one that is left has another number', () => {
     const lost = { ...state, histories: [{ id: 5n, after: 0n }] }
     assert.equal(revisionOf(state, versionAt(lost, 101n)), undefined)
     assert.equal(revisionOf(state, versionAt(lost, 100n)), 100n)
     assert.equal(revisionOf(lost, versionAt(state, 101n)), undefined)
   })
 
-  it('that were made up lead nowhere', () => {
+  test('that were made up lead nowhere', () => {
     for (const version of [0n, 1n, 100n, 9n << 40n]) assert.equal(revisionOf(state, version), undefined)
   })
 })
 
 describe('the state of a store', () => {
-  it('is read as it was written', () => {
+  test('is read as it was written', () => {
     assert.deepEqual(decodeState(encodeState(state)), state)
   })
 
-  it('that cannot be understood is refused', () => {
+  test('that cannot be understood is refused', () => {
     for (const text of ['', '{}', '[]', '{"format":2}', encodeState({ ...state, histories: [] })])
       assert.throws(() => decodeState(text), { code: 'ENGINE' })
   })
 })
 
 describe('the end of a prefix', () => {
-  it('lies behind all keys that begin with it, and before all that follow', () => {
+  test('lies behind all keys that begin with it, and before all that follow', () => {
     const bytes = fc.uint8Array({ minLength: 1, maxLength: 4 })
     fc.assert(
       fc.property(bytes, bytes, (prefix, key) => {

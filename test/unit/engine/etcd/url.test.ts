@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { addressOf } from '../../../../src/engine/etcd/url.ts'
 import { temporaryFolder } from '../../../launch/places.ts'
 
 describe('the URL of an etcd', () => {
-  it('names members, each with a port or the default, and a prefix or the default', async () => {
+  test('names members, each with a port or the default, and a prefix or the default', async () => {
     const { endpoints, prefix, user, tls, location } = await addressOf('etcd', '//h1:2379,h2,10.0.0.3:99')
     assert.deepEqual(endpoints, ['h1:2379', 'h2:2379', '10.0.0.3:99'])
     assert.deepEqual([prefix, user, tls], ['fahao', undefined, undefined])
@@ -15,13 +15,13 @@ describe('the URL of an etcd', () => {
     assert.deepEqual((await addressOf('etcd', '//[::1],[::2]:99/')).endpoints, ['[::1]:2379', '[::2]:99'])
   })
 
-  it('accepts a user and a password, and shows neither', async () => {
+  test('accepts a user and a password, and shows neither', async () => {
     const { user, location } = await addressOf('etcd', '//root:p%40ss%3Aword@h1/x')
     assert.deepEqual(user, { name: 'root', password: 'p@ss:word' })
     assert.equal(location, 'etcd://h1:2379/x')
   })
 
-  it('names files of certificates', async (t) => {
+  test('names files of certificates', async (t) => {
     const file = join(temporaryFolder(t), 'x.pem')
     writeFileSync(file, 'pem')
     const { tls } = await addressOf('etcds', `//h1/x?ca=${file}&cert=${file}&key=${file}`)
@@ -29,7 +29,7 @@ describe('the URL of an etcd', () => {
     assert.deepEqual((await addressOf('etcds', '//h1/x')).tls, {})
   })
 
-  it('that is invalid is refused with a reason, which never contains the password', async () => {
+  test('that is invalid is refused with a reason, which never contains the password', async () => {
     const wrong: [scheme: 'etcd' | 'etcds', rest: string, message: RegExp][] = [
       ['etcd', '', /etcd:\/\/host1/],
       ['etcd', 'h1', /etcd:\/\/host1/],

@@ -1,6 +1,6 @@
 /** An advance of many records, between whose parts others read and write. */
 import assert from 'node:assert/strict'
-import { it, type TestContext } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { repairEach } from '../../../../src/engine/advance.ts'
 import { MemoryEngine, MemoryStore } from '../../../../src/engine/memory/engine.ts'
 import { untilOthersHaveRun } from '../../../../src/engine/rounds.ts'
@@ -21,7 +21,7 @@ async function filled(t: TestContext): Promise<MemoryEngine[]> {
   return engines
 }
 
-it('others run between the parts of an advance, and see each record and each counter before or after it', async (t) => {
+test('others run between the parts of an advance, and see each record and each counter before or after it', async (t) => {
   const [engine, other] = (await filled(t)) as [MemoryEngine, MemoryEngine]
   let isOver = false
   const advanced = engine.advance(1000n, repair).finally(() => {
@@ -40,7 +40,7 @@ it('others run between the parts of an advance, and see each record and each cou
 })
 
 for (const moment of ['is computed', 'is carried out'] as const)
-  it(`an advance undoes no record that is written while the repair ${moment}`, async (t) => {
+  test(`an advance undoes no record that is written while the repair ${moment}`, async (t) => {
     const [engine, other] = (await filled(t)) as [MemoryEngine, MemoryEngine]
     const advanced = engine.advance(1000n, repair)
     const last = keyOf(records - 1)

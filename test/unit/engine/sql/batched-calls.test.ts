@@ -1,6 +1,6 @@
 /** Calls in one message, each with a deadline of its own. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { FahaoError } from '../../../../src/base/errors.ts'
 import { BatchedCalls, type BatchResult } from '../../../../src/engine/sql/batched-calls.ts'
 import type { CallOptions } from '../../../../src/engine/sql/connection-pool.ts'
@@ -75,7 +75,7 @@ function setUp({ writes = true, late }: { readonly writes?: boolean; readonly la
 }
 
 describe('calls that share a batch', () => {
-  it('are sent alone if the batch did not carry them out, with the rest of their time', async () => {
+  test('are sent alone if the batch did not carry them out, with the rest of their time', async () => {
     const { clock, calls, alone, options, holdAnswer } = setUp()
     const letGo = holdAnswer()
     const both = Promise.all([calls.call('yes'), calls.call('no')])
@@ -87,7 +87,7 @@ describe('calls that share a batch', () => {
     assert.equal(options.at(-1)!.timeoutMs, 600)
   })
 
-  it('are not sent if their deadlines passed before', async () => {
+  test('are not sent if their deadlines passed before', async () => {
     const { clock, calls, together, holdBegin } = setUp()
     const letGo = holdBegin()
     const [early, also] = [calls.call('early'), calls.call('also')]
@@ -104,7 +104,7 @@ describe('calls that share a batch', () => {
     assert.deepEqual(together, [])
   })
 
-  it('that write are unknown if their deadlines pass after the batch was sent, and the others settle', async () => {
+  test('that write are unknown if their deadlines pass after the batch was sent, and the others settle', async () => {
     for (const writes of [true, false]) {
       const { clock, calls, holdAnswer } = setUp({ writes })
       const letGo = holdAnswer()
@@ -117,7 +117,7 @@ describe('calls that share a batch', () => {
     }
   })
 
-  it('report the time of waiting in this process if they were never sent', async () => {
+  test('report the time of waiting in this process if they were never sent', async () => {
     const { clock, calls, together, holdAnswer } = setUp()
     const letGo = holdAnswer()
     const first = Promise.allSettled([calls.call('a'), calls.call('b')])
@@ -138,7 +138,7 @@ describe('calls that share a batch', () => {
     assert.ok(together.every((sent) => sent.split('c').length <= 2))
   })
 
-  it('do not fail because of a lock that one of them waits for: that call is sent alone until it succeeds', async () => {
+  test('do not fail because of a lock that one of them waits for: that call is sent alone until it succeeds', async () => {
     const { calls, together, alone } = setUp()
     const burst = () => Promise.allSettled([calls.call('a'), calls.call('locked'), calls.call('b')])
     assert.deepEqual(
@@ -150,7 +150,7 @@ describe('calls that share a batch', () => {
     assert.deepEqual([together.slice(1), alone.slice(3)], [['a b'], ['locked']])
   })
 
-  it('are sent without the call that waits for a lock, also if its deadline passed before the lock timed out', async () => {
+  test('are sent without the call that waits for a lock, also if its deadline passed before the lock timed out', async () => {
     const { calls, together } = setUp({ late: 'locked' })
     const burst = () => Promise.allSettled([calls.call('a'), calls.call('locked'), calls.call('b')])
     assert.deepEqual(

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { ConnectionPool } from '../../../../src/engine/sql/connection-pool.ts'
 import type { DatabaseConnection, Row } from '../../../../src/engine/sql/driver.ts'
 import { FakeClock, settled } from '../../fake-clock.ts'
@@ -53,7 +53,7 @@ class FakeLink implements DatabaseConnection {
 }
 
 describe('the connections to a database', () => {
-  it('are replaced once a call has waited for a second: the network may have cut all of them', async () => {
+  test('are replaced once a call has waited for a second: the network may have cut all of them', async () => {
     const network = new Network()
     await network.warm()
     network.cut()
@@ -64,7 +64,7 @@ describe('the connections to a database', () => {
     assert.equal(network.made.filter(({ destroyed }) => destroyed).length, 3)
   })
 
-  it('are kept if one call is slow and another has been answered since', async () => {
+  test('are kept if one call is slow and another has been answered since', async () => {
     const network = new Network()
     await network.warm()
     network.made.at(-1)!.cut = true

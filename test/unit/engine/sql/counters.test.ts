@@ -1,6 +1,6 @@
 /** Held ranges, and a release that overtakes a reserve of the same process. The fake dialect only orders the statements. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import type { ReleaseArguments, ReserveArguments } from '../../../../src/engine/sql/counter-updates.ts'
 import { Counters } from '../../../../src/engine/sql/counters.ts'
 import type { Ask, Row } from '../../../../src/engine/sql/driver.ts'
@@ -86,7 +86,7 @@ function held(ask: Ask): { readonly ask: Ask; readonly letGo: () => void } {
 }
 
 describe('a range acquired from another process', () => {
-  it('is held like a reserved one, until it is transferred in turn', async () => {
+  test('is held like a reserved one, until it is transferred in turn', async () => {
     const { counters, ask, forget } = setUp()
     await counters.reserve(ask, 'a', { size: 100n, ...mine })
     counters.transfer('a', 40n)
@@ -102,7 +102,7 @@ describe('a range acquired from another process', () => {
 })
 
 describe('a reserve that a release of the same process has overtaken', () => {
-  it('begins at the bound that the release set, and finds no loss', async () => {
+  test('begins at the bound that the release set, and finds no loss', async () => {
     const { counters, ask, told } = setUp()
     const old = await counters.reserve(ask, 'a', { size: 100n, ...mine })
     const slow = held(ask)
@@ -113,7 +113,7 @@ describe('a reserve that a release of the same process has overtaken', () => {
     assert.deepEqual(told, [])
   })
 
-  it('is refused all the same if the bound is below the released range', async () => {
+  test('is refused all the same if the bound is below the released range', async () => {
     const { counters, ask, told, forget } = setUp()
     const old = await counters.reserve(ask, 'a', { size: 100n, ...mine })
     const slow = held(ask)

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { checkDurability } from '../../../../src/engine/sql/durability.ts'
 import { EngineHealth } from '../../../../src/engine/sql/health.ts'
 import { FakeClock, settled } from '../../fake-clock.ts'
 
 describe('the settings that durability depends on', () => {
-  it('are checked every minute: a change shows in the status, is logged once, and passes', async () => {
+  test('are checked every minute: a change shows in the status, is logged once, and passes', async () => {
     const clock = new FakeClock()
     const logged: string[] = []
     let probes = 0
@@ -42,7 +42,7 @@ describe('the settings that durability depends on', () => {
     assert.equal(clock.timers, 0)
   })
 
-  it('are checked again after the server has failed to answer', async () => {
+  test('are checked again after the server has failed to answer', async () => {
     const clock = new FakeClock()
     const reported: (string | undefined)[] = []
     let answers = false

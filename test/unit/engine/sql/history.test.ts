@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import type { Clock } from '../../../../src/base/clock.ts'
 import type { Ask, SqlCommand } from '../../../../src/engine/sql/driver.ts'
 import { History, historyJump, type State } from '../../../../src/engine/sql/history.ts'
@@ -55,7 +55,7 @@ function setUp() {
 }
 
 describe('the history of a database', () => {
-  it('is sound while its position is not behind the accepted one', () => {
+  test('is sound while its position is not behind the accepted one', () => {
     const { history, regression } = setUp()
     assert.equal(regression(at(100n)), undefined)
     history.wrote(at(120n, 60n))
@@ -64,7 +64,7 @@ describe('the history of a database', () => {
     assert.match(regression(at(120n, 59n))!, /fahao advance/)
   })
 
-  it('is not sound on another server, under another id, or when it is marked', () => {
+  test('is not sound on another server, under another id, or when it is marked', () => {
     const { regression } = setUp()
     assert.match(regression(at(100n), { identity: 't' })!, /on server s, and this is server t/)
     assert.match(regression(at(200n, 50n, 'other'))!, /another history/)
@@ -75,14 +75,14 @@ describe('the history of a database', () => {
     assert.match(regression(advanced, { suspect: 'marked again' })!, /marked again/)
   })
 
-  it('is compared with the position that was accepted when the statement was sent', () => {
+  test('is compared with the position that was accepted when the statement was sent', () => {
     const { history, stateAt } = setUp()
     const { known } = history
     history.wrote(at(130n))
     assert.equal(history.regression(stateAt(at(101n)), known), undefined)
   })
 
-  it('is sound again after an advance, and not before', async () => {
+  test('is sound again after an advance, and not before', async () => {
     const { history, regression, ask, marked, told, stateAt } = setUp()
     await assert.rejects(history.check(ask, stateAt(at(3n)), history.known), { code: 'REGRESSED' })
     assert.equal(told.length, 1)
@@ -94,7 +94,7 @@ describe('the history of a database', () => {
     assert.match(regression(at(100n))!, /another history/)
   })
 
-  it('is not suspected for a reply from before the advance that began it, but for a later reply', async () => {
+  test('is not suspected for a reply from before the advance that began it, but for a later reply', async () => {
     const { history, ask, told, marked, regression, stateAt } = setUp()
     const marked1 = stateAt(at(100n), { suspect: 'another process suspects it' })
     const { known } = history
@@ -109,7 +109,7 @@ describe('the history of a database', () => {
     assert.equal(told.length, 1)
   })
 
-  it('is left to an operator if the database lacks an advance, also once another loss is suspected', async () => {
+  test('is left to an operator if the database lacks an advance, also once another loss is suspected', async () => {
     const { history, ask, stateAt } = setUp()
     history.began(advanced)
     const refused = { code: 'REGRESSED', message: /from before its bounds were last raised/ }
@@ -119,7 +119,7 @@ describe('the history of a database', () => {
     assert.throws(() => history.refuseEarlier(stateAt(at(100n)), history.known), refused)
   })
 
-  it('has no write without a version, also if the state was changed beside it', async () => {
+  test('has no write without a version, also if the state was changed beside it', async () => {
     const { history } = setUp()
     const { position, server, identity } = begun
     const state = {
@@ -142,14 +142,14 @@ describe('the history of a database', () => {
     assert.equal(history.known.accepted.progress.revision, 51n)
   })
 
-  it('is not marked twice', async () => {
+  test('is not marked twice', async () => {
     const { history, ask, marked, stateAt } = setUp()
     const state = stateAt(at(100n), { suspect: 'found before' })
     await assert.rejects(history.check(ask, state, history.known), { message: /found before/ })
     assert.equal(marked.length, 0)
   })
 
-  it('accepts the position that a read has shown a second later', () => {
+  test('accepts the position that a read has shown a second later', () => {
     const { history, pass, stateAt } = setUp()
     const pulse = () => history.known.accepted.progress.pulse
     history.saw(stateAt(at(110n)))
@@ -162,7 +162,7 @@ describe('the history of a database', () => {
     assert.equal(pulse(), 110n)
   })
 
-  it('discards the positions of an ended history that reads have shown', () => {
+  test('discards the positions of an ended history that reads have shown', () => {
     const { history, pass, stateAt } = setUp()
     history.saw(stateAt(at(110n)))
     history.wrote(advanced)
@@ -171,7 +171,7 @@ describe('the history of a database', () => {
     assert.deepEqual(history.known.accepted, advanced)
   })
 
-  it('reports an advance by another process, and no advance of its own', () => {
+  test('reports an advance by another process, and no advance of its own', () => {
     const { history, advances } = setUp()
     history.wrote(at(120n))
     assert.deepEqual(advances, [])
@@ -183,7 +183,7 @@ describe('the history of a database', () => {
     assert.equal(history.known.accepted.history, 'three')
   })
 
-  it('accepts an advance that only reads have shown, once that is a second old', () => {
+  test('accepts an advance that only reads have shown, once that is a second old', () => {
     const { history, advances, pass, stateAt } = setUp()
     history.saw(stateAt(advanced))
     assert.deepEqual(advances, [])
@@ -193,7 +193,7 @@ describe('the history of a database', () => {
     assert.equal(history.known.accepted.history, 'two')
   })
 
-  it('accepts nothing from reads of a marked database, or of another server', () => {
+  test('accepts nothing from reads of a marked database, or of another server', () => {
     for (const wrong of [{ suspect: 'a loss' }, { identity: 't' }]) {
       const { history, advances, pass, stateAt } = setUp()
       history.saw(stateAt(advanced, wrong))

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { accessOf } from '../../../../src/engine/sql/url.ts'
 import { temporaryFolder } from '../../../launch/places.ts'
 
 const read = (location: string) => accessOf('mysql', location, 3306)
 
 describe('the URL of a database', () => {
-  it('names the user, the address and the database, with percent escapes decoded', () => {
+  test('names the user, the address and the database, with percent escapes decoded', () => {
     const access = read('//a%40b:p%3Aw%2F%25@db.example:4000/ids%20x')
     assert.equal(access.user, 'a@b')
     assert.equal(access.password, 'p:w/%')
@@ -19,13 +19,13 @@ describe('the URL of a database', () => {
     assert.equal(access.tls, undefined)
   })
 
-  it('may name the default port, an IPv6 address or a socket', () => {
+  test('may name the default port, an IPv6 address or a socket', () => {
     assert.equal(read('//u@h/d').port, 3306)
     assert.equal(read('//u:p@[::1]:99/d').host, '::1')
     assert.equal(read('//u@localhost/d?socket=/run/db.sock').socket, '/run/db.sock')
   })
 
-  it('shows no password in its location, and none in any message', () => {
+  test('shows no password in its location, and none in any message', () => {
     assert.equal(read('//u:secret@h:1/d?pool=2').location, 'mysql://u@h:1/d')
     for (const wrong of [
       '//u:secret@h',
@@ -46,7 +46,7 @@ describe('the URL of a database', () => {
       )
   })
 
-  it('is refused with an unknown parameter, one that is given twice, or one out of range, and the message lists the known ones', () => {
+  test('is refused with an unknown parameter, one that is given twice, or one out of range, and the message lists the known ones', () => {
     assert.throws(() => read('//u@h/d?poool=2'), {
       code: 'CONFIG',
       message: /'poool'; use pool, socket, sslmode/,
@@ -57,7 +57,7 @@ describe('the URL of a database', () => {
     assert.equal(read('//u@h/d?pool=64').pool, 64)
   })
 
-  it('sets the encryption, and how strictly the server is checked', (t) => {
+  test('sets the encryption, and how strictly the server is checked', (t) => {
     const ca = join(temporaryFolder(t), 'ca.pem')
     writeFileSync(ca, 'the authority')
     const tls = (parameters: string) => read(`//u@h/d?${parameters}`).tls

@@ -1,7 +1,7 @@
 /** The separation of histories: no version, bound or file of the lost history affects the new one. */
 import assert from 'node:assert/strict'
 import { copyFileSync, readFileSync, renameSync, rmSync } from 'node:fs'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { systemClock } from '../../../../src/base/clock.ts'
 import { repairAll, repairEach } from '../../../../src/engine/advance.ts'
 import { backupSqlite, restoreSqlite } from '../../../../src/engine/sqlite/backup.ts'
@@ -9,7 +9,7 @@ import { constantRepair } from '../../../constant-repair.ts'
 import { freshFile, mine, openStore, sqlite, withStore } from './stores.ts'
 
 describe('an advance', () => {
-  it('uses versions that differ from all lost ones', async (t) => {
+  test('uses versions that differ from all lost ones', async (t) => {
     const file = freshFile(t)
     await withStore(file, (engine) => engine.reserve('a', { size: 10n, ...mine }))
     copyFileSync(file, `${file}.copy`)
@@ -27,7 +27,7 @@ describe('an advance', () => {
     assert.equal((await engine.counter('a')).bound, end)
   })
 
-  it('by one process is not undone by the position that another stored before', async (t) => {
+  test('by one process is not undone by the position that another stored before', async (t) => {
     const file = freshFile(t)
     const [{ engine: one }, { engine: two }] = [await openStore(t, file), await openStore(t, file)]
     const { end } = await two.reserve('a', { size: 10n, ...mine })
@@ -40,7 +40,7 @@ describe('an advance', () => {
     assert.equal((await again.reserve('a', { size: 1n, ...mine })).start, end + 1000n)
   })
 
-  it('is not undone by a process that still has the replaced file open', async (t) => {
+  test('is not undone by a process that still has the replaced file open', async (t) => {
     const file = freshFile(t)
     await withStore(file, (engine) => engine.reserve('a', { size: 10n, ...mine }))
     copyFileSync(file, `${file}.copy`)
@@ -55,7 +55,7 @@ describe('an advance', () => {
     await withStore(file, (engine) => engine.reserve('a', { size: 1n, ...mine }))
   })
 
-  it('that failed leaves the regression as it was', async (t) => {
+  test('that failed leaves the regression as it was', async (t) => {
     const file = freshFile(t)
     await withStore(file, (engine) => engine.write('r', 'x', undefined))
     copyFileSync(file, `${file}.copy`)
@@ -75,7 +75,7 @@ describe('an advance', () => {
     await assert.rejects(engine.reserve('a', { size: 1n, ...mine }), { code: 'REGRESSED' })
   })
 
-  it('that raises a bound below the range that another process holds is raised further by that process', async (t) => {
+  test('that raises a bound below the range that another process holds is raised further by that process', async (t) => {
     const file = freshFile(t)
     const [{ engine: one }, { engine: two }] = [await openStore(t, file), await openStore(t, file)]
     const { end } = await two.reserve('a', { size: 10_000n, ...mine })
@@ -84,7 +84,7 @@ describe('an advance', () => {
     assert.ok((await two.reserve('a', { size: 1n, ...mine })).start >= end)
   })
 
-  it('is needed at every opening until it is done, whatever calls are made meanwhile', async (t) => {
+  test('is needed at every opening until it is done, whatever calls are made meanwhile', async (t) => {
     const file = freshFile(t)
     await withStore(file, (engine) => engine.reserve('a', { size: 10n, ...mine }))
     copyFileSync(file, `${file}.copy`)
@@ -101,7 +101,7 @@ describe('an advance', () => {
     }
   })
 
-  it('raises once if many processes advance because of the same regression', async (t) => {
+  test('raises once if many processes advance because of the same regression', async (t) => {
     const file = freshFile(t)
     const { engine } = await openStore(t, file)
     await engine.reserve('a', { size: 10n, ...mine })
@@ -112,7 +112,7 @@ describe('an advance', () => {
     assert.equal((await engine.counter('a')).bound, 110n)
   })
 
-  it('is repeated while its records change, and applied once', async (t) => {
+  test('is repeated while its records change, and applied once', async (t) => {
     const file = freshFile(t)
     const [{ engine }, { engine: other }] = [await openStore(t, file), await openStore(t, file)]
     await engine.reserve('a', { size: 10n, ...mine })
@@ -131,7 +131,7 @@ describe('an advance', () => {
 })
 
 describe('a restore', () => {
-  it('repairs and adds records', async (t) => {
+  test('repairs and adds records', async (t) => {
     const file = freshFile(t)
     await withStore(file, async (engine) => {
       await engine.write('workers/0', '7', undefined)
@@ -156,7 +156,7 @@ describe('a restore', () => {
     })
   })
 
-  it('with a large enough skip repeats no id that was issued after the backup; with a smaller one it would', async (t) => {
+  test('with a large enough skip repeats no id that was issued after the backup; with a smaller one it would', async (t) => {
     const file = freshFile(t)
     const issuedUpTo = await withStore(file, async (engine) => {
       await engine.reserve('a', { size: 10n, ...mine })
@@ -173,7 +173,7 @@ describe('a restore', () => {
 })
 
 describe('a log that is removed under a running process', () => {
-  it('ends every session that has it open, and no acknowledged write is lost', async (t) => {
+  test('ends every session that has it open, and no acknowledged write is lost', async (t) => {
     const file = freshFile(t)
     const { engine } = await openStore(t, file)
     const { engine: idle } = await openStore(t, file)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { systemClock } from '../../../../src/base/clock.ts'
 import { boundMax } from '../../../../src/engine/engine.ts'
 import { backupSqlite, restoreSqlite } from '../../../../src/engine/sqlite/backup.ts'
@@ -26,7 +26,7 @@ function setUp(t: TestContext) {
 }
 
 describe('a backup', () => {
-  it('contains one snapshot of a store in use, its log included', async (t) => {
+  test('contains one snapshot of a store in use, its log included', async (t) => {
     const { file, copy, open } = setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -46,7 +46,7 @@ describe('a backup', () => {
     await restored.close()
   })
 
-  it('can be read by its user alone, as the store and its log, because they contain secrets', async (t) => {
+  test('can be read by its user alone, as the store and its log, because they contain secrets', async (t) => {
     const { file, copy, open, restore } = setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -58,7 +58,7 @@ describe('a backup', () => {
     assert.equal(modeOf(file), 0o600)
   })
 
-  it('replaces no file, and leaves no file behind if it fails', async (t) => {
+  test('replaces no file, and leaves no file behind if it fails', async (t) => {
     const { folder, file, copy, open } = setUp(t)
     await (await open()).close()
     writeFileSync(copy, 'precious')
@@ -73,7 +73,7 @@ describe('a backup', () => {
     assert.deepEqual(readdirSync(folder), before)
   })
 
-  it('of the store of another program is refused', async (t) => {
+  test('of the store of another program is refused', async (t) => {
     const { folder, copy } = setUp(t)
     writeFileSync(join(folder, 'text.db'), 'x'.repeat(5000))
     assert.throws(() => backupSqlite(join(folder, 'text.db'), copy), {
@@ -84,7 +84,7 @@ describe('a backup', () => {
 })
 
 describe('a restored store', () => {
-  it('begins above the copy by the skip, on every counter', async (t) => {
+  test('begins above the copy by the skip, on every counter', async (t) => {
     const { file, copy, open, restore } = setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -102,7 +102,7 @@ describe('a restored store', () => {
     assert.equal((await restored.reserve('a', mine)).start, 1010n)
   })
 
-  it('works without a regression: no position file or log of the old store contradicts it', async (t) => {
+  test('works without a regression: no position file or log of the old store contradicts it', async (t) => {
     const { folder, file, copy, open, restore } = setUp(t)
     const engine = await open()
     backupSqlite(file, copy)
@@ -123,7 +123,7 @@ describe('a restored store', () => {
     )
   })
 
-  it('can be created where there is none', async (t) => {
+  test('can be created where there is none', async (t) => {
     const { file, copy, open, restore } = setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -134,7 +134,7 @@ describe('a restored store', () => {
     assert.equal((await (await open()).counter('a')).bound, 15n)
   })
 
-  it('replaces no store that a process has open, owner or not, and no process opens it meanwhile', async (t) => {
+  test('replaces no store that a process has open, owner or not, and no process opens it meanwhile', async (t) => {
     const { file, copy, open, restore } = setUp(t)
     const [owner, other] = [await open(), await open()]
     await owner.reserve('a', mine)
@@ -149,7 +149,7 @@ describe('a restored store', () => {
     assert.equal((await (await open()).counter('a')).bound, 10n)
   })
 
-  it('is still the old one if the copy or the skip cannot be used', async (t) => {
+  test('is still the old one if the copy or the skip cannot be used', async (t) => {
     const { copy, open, restore } = setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)

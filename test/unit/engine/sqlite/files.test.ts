@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { openSqlite } from '../../../../src/engine/sqlite/engine.ts'
 import { engineOptions } from '../../../conformance/store-under-test.ts'
 import { atEnd } from '../../../launch/lifetime.ts'
@@ -27,7 +27,7 @@ function sql(file: string, statements: string): void {
 }
 
 describe('opening a file', () => {
-  it('that is no database is refused', async (t) => {
+  test('that is no database is refused', async (t) => {
     const file = join(temporaryFolder(t), 'x.db')
     writeFileSync(file, 'not a database, just text '.repeat(400))
     const before = readFileSync(file)
@@ -35,20 +35,20 @@ describe('opening a file', () => {
     assert.deepEqual(readFileSync(file), before)
   })
 
-  it('of another program is refused', async (t) => {
+  test('of another program is refused', async (t) => {
     const file = join(temporaryFolder(t), 'x.db')
     sql(file, 'CREATE TABLE t (a)')
     await refused(file, /database of another program.*--engine/)
   })
 
-  it('of a newer version is refused', async (t) => {
+  test('of a newer version is refused', async (t) => {
     const file = join(temporaryFolder(t), 'x.db')
     await (await openSqlite(file, engineOptions())).close()
     sql(file, 'PRAGMA user_version = 3')
     await refused(file, /newer Fahao.*upgrade/)
   })
 
-  it('that is damaged is refused', async (t) => {
+  test('that is damaged is refused', async (t) => {
     const file = join(temporaryFolder(t), 'x.db')
     const engine = await openSqlite(file, engineOptions())
     await Promise.all(Array.from({ length: 300 }, (_, index) => engine.reserve(`counter/${index}`, mine)))
@@ -59,7 +59,7 @@ describe('opening a file', () => {
     await refused(file, /is damaged.*fahao restore/)
   })
 
-  it('that is a folder, or below a file, is refused', async (t) => {
+  test('that is a folder, or below a file, is refused', async (t) => {
     const folder = temporaryFolder(t)
     mkdirSync(join(folder, 'x.db'))
     await refused(join(folder, 'x.db'), /cannot be opened: let this user/)
@@ -68,7 +68,7 @@ describe('opening a file', () => {
     await refused('/proc/nowhere/x.db', /folder .* cannot be made/)
   })
 
-  it('that was refused can be opened by other processes: nothing stays locked', async (t) => {
+  test('that was refused can be opened by other processes: nothing stays locked', async (t) => {
     const file = join(temporaryFolder(t), 'x.db')
     writeFileSync(file, 'x'.repeat(5000))
     await refused(file, /is not a SQLite database/)
@@ -78,7 +78,7 @@ describe('opening a file', () => {
     await engine.close()
   })
 
-  it('through a symbolic link opens the same store, with one owner', async (t) => {
+  test('through a symbolic link opens the same store, with one owner', async (t) => {
     const folder = temporaryFolder(t)
     const engine = await openSqlite(join(folder, 'x.db'), engineOptions())
     atEnd(t, () => engine.close())

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { chmodSync, linkSync, renameSync, rmSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import type { LogEvent } from '../../../../src/base/events.ts'
 import { ownerFile } from '../../../../src/engine/sqlite/owner-lock.ts'
 import { freshFile, mine, openStore, sqlite } from './stores.ts'
@@ -30,7 +30,7 @@ async function untilLost(engine: { owns(): boolean }): Promise<void> {
 }
 
 describe('a store whose lock file is deleted while its owner runs', () => {
-  it('has no second owner before the first has noticed the loss and reported it', async (t) => {
+  test('has no second owner before the first has noticed the loss and reported it', async (t) => {
     const first = await startOwner(t)
     rmSync(first.lock)
     const startedMs = performance.now()
@@ -49,7 +49,7 @@ describe('a store whose lock file is deleted while its owner runs', () => {
     assert.deepEqual(await first.engine.ownership(), { state: 'owner' })
   })
 
-  it('keeps its owner, without a wait, if no other process has locked a new file', async (t) => {
+  test('keeps its owner, without a wait, if no other process has locked a new file', async (t) => {
     const { lock, engine, events, losses } = await startOwner(t)
     rmSync(lock)
     await untilLost(engine)
@@ -60,7 +60,7 @@ describe('a store whose lock file is deleted while its owner runs', () => {
     assert.ok((await engine.reserve('a', { size: 1n, ...mine })).end > 0n)
   })
 
-  it('is not owned again by a file that was moved away and back', async (t) => {
+  test('is not owned again by a file that was moved away and back', async (t) => {
     const first = await startOwner(t)
     renameSync(first.lock, `${first.lock}.aside`)
     const second = await openStore(t, first.file)
@@ -77,7 +77,7 @@ describe('a store whose lock file is deleted while its owner runs', () => {
 })
 
 describe('an owner', () => {
-  it('whose lock file only has another mode, or a second name, stays the owner, without an error', async (t) => {
+  test('whose lock file only has another mode, or a second name, stays the owner, without an error', async (t) => {
     for (const touch of ['mode', 'name']) {
       const { lock, engine, events } = await startOwner(t)
       if (touch === 'mode') chmodSync(lock, 0o600)
@@ -89,7 +89,7 @@ describe('an owner', () => {
     }
   })
 
-  it('whose lock file was touched reports the loss if another process owns the store after that', async (t) => {
+  test('whose lock file was touched reports the loss if another process owns the store after that', async (t) => {
     const first = await startOwner(t)
     const second = await openStore(t, first.file)
     chmodSync(first.lock, 0o600)
@@ -99,7 +99,7 @@ describe('an owner', () => {
     assert.equal(messages(first.events).match(/error .* owns the store now/g)?.length, 1)
   })
 
-  it('that finds another claim in the store reserves nothing more as the owner', async (t) => {
+  test('that finds another claim in the store reserves nothing more as the owner', async (t) => {
     const { file, engine, losses } = await startOwner(t)
     await engine.reserve('a', { size: 5n, ...mine })
     sqlite(file, `UPDATE state SET owner = '{"holder":"process 1 on other"}'`)
@@ -109,7 +109,7 @@ describe('an owner', () => {
     assert.equal((await engine.reserve('a', { size: 5n, ...mine })).start, 5n, 'as one that shares the store')
   })
 
-  it('whose claim could not be written writes it after the first reserve that is rejected for it', async (t) => {
+  test('whose claim could not be written writes it after the first reserve that is rejected for it', async (t) => {
     const { file, engine, losses } = await startOwner(t)
     sqlite(file, `UPDATE state SET owner = NULL`)
     await assert.rejects(engine.reserve('a', { size: 5n, ...mine }), { code: 'STALE' })
@@ -117,7 +117,7 @@ describe('an owner', () => {
     assert.equal(losses(), 0)
   })
 
-  it('that was killed is succeeded without a wait, also after a claim by an older version', async (t) => {
+  test('that was killed is succeeded without a wait, also after a claim by an older version', async (t) => {
     const { file, engine } = await startOwner(t)
     const { engine: next, events: nextEvents } = await openStore(t, file)
     assert.equal((await next.ownership()).state, 'other')

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import type { LogEvent } from '../../../../src/base/events.ts'
 import type { EngineOptions } from '../../../../src/engine/engine.ts'
 import { backupSqlite } from '../../../../src/engine/sqlite/backup.ts'
@@ -37,7 +37,7 @@ function sql(file: string, statements: string): void {
 }
 
 describe('an older copy put in the place of the store', () => {
-  it('is noticed at opening: nothing is written until it has been advanced', async (t) => {
+  test('is noticed at opening: nothing is written until it has been advanced', async (t) => {
     const { file, copy, open, events } = setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -71,7 +71,7 @@ describe('an older copy put in the place of the store', () => {
     assert.deepEqual((await open()).status(), { state: 'up' })
   })
 
-  it('is noticed by a process that has the store open, and no bound falls below what that process was given', async (t) => {
+  test('is noticed by a process that has the store open, and no bound falls below what that process was given', async (t) => {
     const { file, copy, open } = setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -87,7 +87,7 @@ describe('an older copy put in the place of the store', () => {
     assert.ok(start >= held.end, `${start} lies below ${held.end}`)
   })
 
-  it('stops every process, and one advance frees them all', async (t) => {
+  test('stops every process, and one advance frees them all', async (t) => {
     const { file, copy, open } = setUp(t)
     const [one, two] = [await open(), await open()]
     await one.reserve('a', mine)
@@ -104,7 +104,7 @@ describe('an older copy put in the place of the store', () => {
     assert.deepEqual([one.status(), two.status()], [{ state: 'up' }, { state: 'up' }])
   })
 
-  it('has its advance by another process reported to a process that had noticed no loss', async (t) => {
+  test('has its advance by another process reported to a process that had noticed no loss', async (t) => {
     const { file, copy, open } = setUp(t)
     const one = await open()
     let told = 0
@@ -124,7 +124,7 @@ describe('an older copy put in the place of the store', () => {
     assert.equal(told, 1)
   })
 
-  it('has its advance by another process reported to a process that was started on it', async (t) => {
+  test('has its advance by another process reported to a process that was started on it', async (t) => {
     const { file, copy, open } = setUp(t)
     const one = await open()
     await one.reserve('a', mine)
@@ -143,7 +143,7 @@ describe('an older copy put in the place of the store', () => {
     assert.equal(late.advances, 2)
   })
 
-  it('is not noticed without the position file, as the documentation says', async (t) => {
+  test('is not noticed without the position file, as the documentation says', async (t) => {
     const { file, copy, open } = setUp(t)
     const engine = await open()
     backupSqlite(file, copy)
@@ -156,7 +156,7 @@ describe('an older copy put in the place of the store', () => {
 })
 
 describe('another store put in the place of the store', () => {
-  it('is noticed at opening', async (t) => {
+  test('is noticed at opening', async (t) => {
     const { folder, file, open } = setUp(t)
     await (await open()).close()
     const other = join(folder, 'other.db')
@@ -168,7 +168,7 @@ describe('another store put in the place of the store', () => {
     })
   })
 
-  it('is noticed when it is an empty store, made because the file was deleted', async (t) => {
+  test('is noticed when it is an empty store, made because the file was deleted', async (t) => {
     const { file, open } = setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -179,7 +179,7 @@ describe('another store put in the place of the store', () => {
 })
 
 describe('a store whose file is moved away while it is open', () => {
-  it('serves nothing, makes no new file, and works again when the file is back', async (t) => {
+  test('serves nothing, makes no new file, and works again when the file is back', async (t) => {
     const { file, copy, open } = setUp(t)
     const engine = await open()
     const before = await engine.reserve('a', mine)
@@ -196,7 +196,7 @@ describe('a store whose file is moved away while it is open', () => {
 })
 
 describe('a bound that was lowered by hand', () => {
-  it('is noticed by the process that holds ids above it', async (t) => {
+  test('is noticed by the process that holds ids above it', async (t) => {
     const { file, open } = setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -208,7 +208,7 @@ describe('a bound that was lowered by hand', () => {
     assert.equal((await engine.reserve('a', mine)).start, 10n)
   })
 
-  it('is noticed by the process that acquired a range above it', async (t) => {
+  test('is noticed by the process that acquired a range above it', async (t) => {
     const { file, open } = setUp(t)
     const [one, two] = [await open(), await open()]
     await one.reserve('a', mine)
@@ -218,7 +218,7 @@ describe('a bound that was lowered by hand', () => {
     await assert.rejects(two.reserve('a', mine), { code: 'REGRESSED', message: /stands at 5, after 10/ })
   })
 
-  it('is distinguished from a bound that a release lowered', async (t) => {
+  test('is distinguished from a bound that a release lowered', async (t) => {
     const { open } = setUp(t)
     const [one, two] = [await open(), await open()]
     const first = await one.reserve('a', mine)
@@ -237,7 +237,7 @@ describe('a bound that was lowered by hand', () => {
 })
 
 describe('the position file', () => {
-  it('is replaced when it cannot be read', async (t) => {
+  test('is replaced when it cannot be read', async (t) => {
     const { file, open } = setUp(t)
     await (await open()).close()
     writeFileSync(`${file}-witness`, '')
@@ -247,7 +247,7 @@ describe('the position file', () => {
     assert.match(readFileSync(`${file}-witness`, 'utf8'), /"commits":"\d+"/)
   })
 
-  it('is written within about a second of a change, not only at the end', async (t) => {
+  test('is written within about a second of a change, not only at the end', async (t) => {
     const { file, open } = setUp(t)
     const engine = await open()
     const before = readFileSync(`${file}-witness`, 'utf8')

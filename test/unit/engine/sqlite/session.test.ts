@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { backupSqlite } from '../../../../src/engine/sqlite/backup.ts'
 import { Session } from '../../../../src/engine/sqlite/session.ts'
 import { atEnd } from '../../../launch/lifetime.ts'
@@ -41,7 +41,7 @@ function nameless(): number {
 }
 
 describe('a closed session', () => {
-  it('discards its log if its file was replaced: SQLite would apply it to the new file', (t) => {
+  test('discards its log if its file was replaced: SQLite would apply it to the new file', (t) => {
     const { session, log } = replaced(t)
     assert.ok(existsSync(log))
     session.discardLog()
@@ -49,7 +49,7 @@ describe('a closed session', () => {
     assert.equal(nameless(), 0)
   })
 
-  it('holds no space of a log that SQLite has removed', (t) => {
+  test('holds no space of a log that SQLite has removed', (t) => {
     const file = join(temporaryFolder(t), 'fahao.db')
     const session = new Session(file, new Map(), { create: true, busyTimeoutMs: 1000 })
     session.close()
@@ -58,7 +58,7 @@ describe('a closed session', () => {
     assert.equal(nameless(), 0)
   })
 
-  it('keeps the log of another process on the new file, even with the inode number of the old log', (t) => {
+  test('keeps the log of another process on the new file, even with the inode number of the old log', (t) => {
     const { session, log } = replaced(t)
     for (let others = 0; others < 1000; others++) {
       writeFileSync(`${log}-${others}`, 'takes a lower number that is free')

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import fs, { existsSync, linkSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { systemClock } from '../../../../src/base/clock.ts'
 import { backupSqlite, restoreSqlite } from '../../../../src/engine/sqlite/backup.ts'
@@ -17,7 +17,7 @@ import { freshFile, mine, openStore, withStore } from './stores.ts'
 const hardLinks = { code: 'ENGINE', message: /has 2 hard links.*remove all but one/ }
 
 describe('a store that has a second hard link', () => {
-  it('is opened by neither name, and leaves no file beside them, until one name is removed', async (t) => {
+  test('is opened by neither name, and leaves no file beside them, until one name is removed', async (t) => {
     const file = freshFile(t)
     const other = join(temporaryFolder(t), 'other.db')
     await withStore(file, (engine) => engine.reserve('a', { size: 3n, ...mine }))
@@ -30,7 +30,7 @@ describe('a store that has a second hard link', () => {
     assert.equal((await engine.reserve('a', { size: 1n, ...mine })).start, 3n)
   })
 
-  it('cannot be opened by the new name while a process has it open by the old one', async (t) => {
+  test('cannot be opened by the new name while a process has it open by the old one', async (t) => {
     const file = freshFile(t)
     const { engine } = await openStore(t, file)
     await engine.reserve('a', { size: 3n, ...mine })
@@ -38,7 +38,7 @@ describe('a store that has a second hard link', () => {
     await assert.rejects(openSqlite(`${file}.link`, engineOptions()), hardLinks)
   })
 
-  it('is neither copied, because the copy would lack the other log, nor replaced', async (t) => {
+  test('is neither copied, because the copy would lack the other log, nor replaced', async (t) => {
     const file = freshFile(t)
     await withStore(file, (engine) => engine.reserve('a', { size: 3n, ...mine }))
     backupSqlite(file, `${file}.copy`)
@@ -50,7 +50,7 @@ describe('a store that has a second hard link', () => {
 })
 
 describe('a store behind a symbolic link', () => {
-  it('is the same store before and after its file exists', async (t) => {
+  test('is the same store before and after its file exists', async (t) => {
     const folder = temporaryFolder(t)
     mkdirSync(join(folder, 'disk'))
     symlinkSync('../disk', join(folder, 'disk', 'here'))
@@ -64,7 +64,7 @@ describe('a store behind a symbolic link', () => {
 })
 
 describe('a mount', () => {
-  it('of the file of a store by itself is refused, and one of its folder is not', async (t) => {
+  test('of the file of a store by itself is refused, and one of its folder is not', async (t) => {
     const folder = temporaryFolder(t)
     for (const name of ['store', 'by file', 'by folder']) mkdirSync(join(folder, name))
     await withStore(join(folder, 'store', 'fahao.db'), async () => {})
@@ -92,7 +92,7 @@ describe('a mount', () => {
     assert.equal(byFolder, join(folder, 'by folder', 'fahao.db'))
   })
 
-  it('is read from the table of mounts as the kernel writes it', () => {
+  test('is read from the table of mounts as the kernel writes it', () => {
     const table = [
       '24 1 254:0 / / rw,relatime - ext4 /dev/vda rw',
       '63 24 254:0 /srv/a\\040b/fahao.db /data/a\\040b\\134c/fahao.db rw - ext4 /dev/vda rw',
@@ -102,7 +102,7 @@ describe('a mount', () => {
   })
 })
 
-it('a path below links without end is refused', async (t) => {
+test('a path below links without end is refused', async (t) => {
   const folder = temporaryFolder(t)
   symlinkSync('b.db', join(folder, 'a.db'))
   symlinkSync('a.db', join(folder, 'b.db'))
@@ -113,12 +113,12 @@ describe('a store on a file system that several machines can mount', () => {
   const local = { ext4: 0xef53, xfs: 0x58465342, btrfs: 0x9123683e, tmpfs: 0x01021994, overlay: 0x794c7630 }
   const network = { NFS: 0x6969, CIFS: 0xff534d42, SMB: 0xfe534d42, '9p': 0x01021997, CephFS: 0x00c36400 }
 
-  it('is recognized by the type number, and no local one is', () => {
+  test('is recognized by the type number, and no local one is', () => {
     for (const [name, type] of Object.entries(network)) assert.equal(networkFileSystem(type), name)
     for (const type of [0, ...Object.values(local)]) assert.equal(networkFileSystem(type), undefined)
   })
 
-  it('is refused with a remedy, and opened when the operator accepts it', async (t) => {
+  test('is refused with a remedy, and opened when the operator accepts it', async (t) => {
     const statfs = t.mock.method(fs, 'statfsSync', () => ({ type: 0x6969 }))
     syncBuiltinESMExports()
     t.after(() => {

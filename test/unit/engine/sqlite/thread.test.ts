@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { FahaoError } from '../../../../src/base/errors.ts'
 import { withoutWarning } from '../../../../src/engine/sqlite/driver.ts'
@@ -32,7 +32,7 @@ async function onThread(file: string, meet: string, callTimeoutMs = 200): Promis
 }
 
 describe('a SQLite engine', () => {
-  it('whose thread has ended fails every call, keeps the owner lock, and closes at once', async (t) => {
+  test('whose thread has ended fails every call, keeps the owner lock, and closes at once', async (t) => {
     const file = freshFile(t)
     const engine = await onThread(file, `throw new Error('a bug')`, 5000)
     const calls = [
@@ -59,7 +59,7 @@ describe('a SQLite engine', () => {
     assert.equal((await other.ownership()).state, 'owner')
   })
 
-  it('whose thread ends before it has opened anything is refused', async (t) => {
+  test('whose thread ends before it has opened anything is refused', async (t) => {
     const file = freshFile(t)
     const worker = new Worker('process.exit(3)', { eval: true })
     await assert.rejects(SqliteEngine.start(file, worker, OwnerLock.use(file), engineOptions()), {
@@ -67,7 +67,7 @@ describe('a SQLite engine', () => {
     })
   })
 
-  it('discards late answers, and works again', async (t) => {
+  test('discards late answers, and works again', async (t) => {
     const engine = await onThread(
       freshFile(t),
       `if (request.type === 'close') return parentPort.close()
@@ -93,14 +93,14 @@ describe('a SQLite engine', () => {
     assert.equal(engine.status().state, 'up')
   })
 
-  it('that is closed while its thread never answers closes all the same', async (t) => {
+  test('that is closed while its thread never answers closes all the same', async (t) => {
     const engine = await onThread(freshFile(t), '')
     const call = assert.rejects(engine.reserve('a', { size: 1n, ...mine }), { code: 'UNKNOWN' })
     await engine.close()
     await call
   })
 
-  it('refuses calls that only a bug can make', async (t) => {
+  test('refuses calls that only a bug can make', async (t) => {
     const { engine } = await openStore(t, freshFile(t))
     const reserved = await engine.reserve('a', { size: 1n, ...mine })
     const bugs = [
@@ -118,7 +118,7 @@ describe('a SQLite engine', () => {
 })
 
 describe('the list of records', () => {
-  it('reads no more rows than it returns, among a hundred thousand', () => {
+  test('reads no more rows than it returns, among a hundred thousand', () => {
     const database = new DatabaseSync(':memory:')
     database.exec('CREATE TABLE records (key TEXT PRIMARY KEY, value TEXT, version INTEGER) WITHOUT ROWID')
     database.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
@@ -139,7 +139,7 @@ describe('the list of records', () => {
 })
 
 describe('loading SQLite', () => {
-  it('suppresses the warning that it is experimental, and no other', () => {
+  test('suppresses the warning that it is experimental, and no other', () => {
     const heard: unknown[] = []
     const { emitWarning } = process
     process.emitWarning = ((warning: unknown) => heard.push(warning)) as typeof process.emitWarning

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { WorkerCalls } from '../../../../src/engine/sqlite/worker-calls.ts'
 import { FakeClock } from '../../fake-clock.ts'
 
@@ -21,7 +21,7 @@ function start() {
 }
 
 describe('the calls of a store', () => {
-  it('give an advance a longer deadline, and the other calls keep theirs beside it', async () => {
+  test('give an advance a longer deadline, and the other calls keep theirs beside it', async () => {
     const { clock, sent, calls, read, advance } = start()
     const advancing = advance()
     await clock.pass(1)
@@ -37,14 +37,14 @@ describe('the calls of a store', () => {
     assert.equal(await advancing, 3)
   })
 
-  it('settle an advance as unknown at its deadline', async () => {
+  test('settle an advance as unknown at its deadline', async () => {
     const { clock, advance } = start()
     const advancing = assert.rejects(advance(), { code: 'UNKNOWN' })
     await clock.pass(241_000)
     await advancing
   })
 
-  it('settle the calls behind an unsent advance at their own deadlines', async () => {
+  test('settle the calls behind an unsent advance at their own deadlines', async () => {
     const { clock, sent, calls, read, advance } = start()
     const first = assert.rejects(read(), { code: 'UNAVAILABLE' })
     await clock.pass(1)

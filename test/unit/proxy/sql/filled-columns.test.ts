@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { hasCode } from '../../../../src/base/errors.ts'
 import { FilledColumns, parseFilledColumn } from '../../../../src/proxy/sql/filled-columns.ts'
 import { isSingle } from '../../../../src/proxy/sql/verbs.ts'
@@ -8,7 +8,7 @@ import { bytes, columns } from './shop.ts'
 const order = parseFilledColumn('shop.orders.id=order')
 
 describe('a filled column', () => {
-  it('is read from database.table.column=generator', () => {
+  test('is read from database.table.column=generator', () => {
     assert.deepEqual(order, { database: 'shop', table: 'orders', column: 'id', generator: 'order' })
     assert.deepEqual(parseFilledColumn('`a.b`.`c``=d`.é=x.y:z'), {
       database: 'a.b',
@@ -28,14 +28,14 @@ describe('a filled column', () => {
     'a. b.c=x',
     'a.b.c=x=y',
   ])
-    it(`is not '${text}'`, () => {
+    test(`is not '${text}'`, () => {
       assert.throws(
         () => parseFilledColumn(text),
         (error) => hasCode(error, 'CONFIG'),
       )
     })
 
-  it('is the only one of its table', () => {
+  test('is the only one of its table', () => {
     const other = { ...order, column: 'other' }
     assert.throws(
       () => new FilledColumns([order, other], false),
@@ -48,7 +48,7 @@ describe('a filled column', () => {
     assert.ok(new FilledColumns([order, { ...order, table: 'ORDERS' }], false))
   })
 
-  it('is found by database and table, with their case unless the server ignores it', () => {
+  test('is found by database and table, with their case unless the server ignores it', () => {
     assert.equal(new FilledColumns([order], false).find('shop', 'orders'), order)
     assert.equal(new FilledColumns([order], false).find('shop', 'Orders'), undefined)
     assert.equal(new FilledColumns([order], false).find('x', 'orders'), undefined)
@@ -66,7 +66,7 @@ describe('whether a text may be filled in', () => {
     'INSERT INTO t VALUES (";"); INSERT INTO orders (n) VALUES (1)',
     'insert `odd ``name` VALUES ()',
   ])
-    it(`is so: ${text}`, () => assert.equal(columns.glance(bytes(text)).mayInsert, true))
+    test(`is so: ${text}`, () => assert.equal(columns.glance(bytes(text)).mayInsert, true))
   for (const text of [
     '',
     'SELECT * FROM orders',
@@ -75,7 +75,7 @@ describe('whether a text may be filled in', () => {
     'LOAD DATA INFILE "x" INTO TABLE orders',
     'CALL orders()',
   ])
-    it(`is not so: ${text}`, () => assert.equal(columns.glance(bytes(text)).mayInsert, false))
+    test(`is not so: ${text}`, () => assert.equal(columns.glance(bytes(text)).mayInsert, false))
 })
 
 describe('a statement that leaves the session as it is', () => {
@@ -91,7 +91,7 @@ describe('a statement that leaves the session as it is', () => {
     'ALTER TABLE orders ADD x INT',
     'DROP TEMPORARY TABLE IF EXISTS x',
   ])
-    it(`is ${text}`, () => assert.ok(columns.glance(bytes(text)).isQuiet))
+    test(`is ${text}`, () => assert.ok(columns.glance(bytes(text)).isQuiet))
   for (const text of [
     'SET NAMES gbk',
     "SET autocommit = 0, sql_mode = ''",
@@ -106,8 +106,8 @@ describe('a statement that leaves the session as it is', () => {
     'SELECTED',
     'SET\xa0autocommit = 1',
   ])
-    it(`is not ${text}`, () => assert.equal(columns.glance(bytes(text)).isQuiet, false))
-  it('is one statement', () => {
+    test(`is not ${text}`, () => assert.equal(columns.glance(bytes(text)).isQuiet, false))
+  test('is one statement', () => {
     assert.equal(isSingle(bytes('SELECT 1; SET NAMES gbk')), false)
     assert.equal(isSingle(bytes('SELECT 1;')), true)
   })
@@ -115,7 +115,7 @@ describe('a statement that leaves the session as it is', () => {
 
 describe('what a statement may define', () => {
   const defined = (text: string) => columns.glance(bytes(text)).defined.map(({ table }) => table)
-  it('are the filled tables that it names', () => {
+  test('are the filled tables that it names', () => {
     assert.deepEqual(defined('CREATE TEMPORARY TABLE Orders (a INT)'), ['orders'])
     assert.deepEqual(defined('ALTER TABLE t RENAME TO `lines`'), ['lines'])
     assert.deepEqual(defined('INSERT INTO t VALUES (1); DROP TABLE orders, `lines`'), ['orders', 'lines'])
@@ -124,7 +124,7 @@ describe('what a statement may define', () => {
     assert.deepEqual(defined(long), ['orders', 'lines', 'odd `name'], 'to search it would take long')
   })
 
-  it('is nothing where it only reads and writes rows', () => {
+  test('is nothing where it only reads and writes rows', () => {
     for (const text of [
       'SELECT * FROM orders',
       "INSERT INTO orders (n) VALUES ('drop')",

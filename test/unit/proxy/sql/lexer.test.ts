@@ -1,6 +1,6 @@
 /** Tokens, as every server reads them; `unsure` where servers differ. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { Lexer, parametersMax, token } from '../../../../src/proxy/sql/lexer.ts'
 import type { SessionFacts } from '../../../../src/proxy/sql/session.ts'
 import { bytes, session } from './shop.ts'
@@ -80,11 +80,11 @@ const cases: Record<string, readonly Case[]> = {
 for (const [what, each] of Object.entries(cases))
   describe(what, () => {
     for (const [text, expected, facts] of each)
-      it(`of ${JSON.stringify(text.slice(0, 40))}${facts ? `, ${Object.values(facts)}` : ''}`, () =>
+      test(`of ${JSON.stringify(text.slice(0, 40))}${facts ? `, ${Object.values(facts)}` : ''}`, () =>
         assert.deepEqual(tokens(text, facts), expected))
   })
 
-it('reads no more parameters than servers accept', () => {
+test('reads no more parameters than servers accept', () => {
   assert.equal(tokens('?,'.repeat(parametersMax)).at(-1), 'mark ,')
   assert.equal(tokens('?,'.repeat(parametersMax + 1)).at(-1), 'unsure')
 })

@@ -3,7 +3,7 @@
  * Of a mutated one: nothing throws, nothing but values of ids is changed, and no row needs an id afterwards.
  */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { Lexer, token } from '../../../../src/proxy/sql/lexer.ts'
 import { bytes, filled, prepared, read, session } from './shop.ts'
@@ -132,7 +132,7 @@ function isSubsequence(part: readonly string[], whole: readonly string[]): boole
 }
 
 describe('a generated INSERT', () => {
-  it('gets ids in place of those that it lacks, and is the same apart from them', () => {
+  test('gets ids in place of those that it lacks, and is the same apart from them', () => {
     fc.assert(
       fc.property(generated, ({ text, edited }) => {
         const after = filled(text)
@@ -144,7 +144,7 @@ describe('a generated INSERT', () => {
 })
 
 describe('a mutated text', () => {
-  it('is read without a fault, and only ids are changed in it', () => {
+  test('is read without a fault, and only ids are changed in it', () => {
     fc.assert(
       fc.property(mutated, facts, (text, given) => {
         const after = filled(text, given)
@@ -172,7 +172,7 @@ describe('a mutated text', () => {
     )
   })
 
-  it('keeps the parameters of the client, in order, and has one of its own for each row without an id', () => {
+  test('keeps the parameters of the client, in order, and has one of its own for each row without an id', () => {
     fc.assert(
       fc.property(mutated, facts, fc.boolean(), (text, given, isText) => {
         const [sql, ...parameters] = prepared(text, { ...given, isText })

@@ -1,6 +1,6 @@
 /** Texts of several statements: each is filled up to the first one that cannot be read with certainty. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { filled, type Given, prepared, read } from './shop.ts'
 
 const insert = 'INSERT INTO orders (n) VALUES (1)'
@@ -46,7 +46,7 @@ describe('a text of several statements', () => {
     [`INSERT INTO orders (id) VALUES (7); ${insert}`, `INSERT INTO orders (id) VALUES (7); ${withId(1001)}`],
     [`INSERT INTO other (n) VALUES (1); ${insert}`, `INSERT INTO other (n) VALUES (1); ${withId(1001)}`],
   ]
-  for (const [text, expected, given] of cases) it(text, () => assert.equal(filled(text, given), expected))
+  for (const [text, expected, given] of cases) test(text, () => assert.equal(filled(text, given), expected))
 })
 
 describe('an INSERT inside of another statement is left as it is', () => {
@@ -62,13 +62,13 @@ describe('an INSERT inside of another statement is left as it is', () => {
     `${insert} /*!40000 , (2) */`,
     `(${insert})`,
   ])
-    it(text, () => assert.equal(filled(text), same))
+    test(text, () => assert.equal(filled(text), same))
 })
 
 describe('an INSERT is left as it is where its bytes may mean something else', () => {
   for (const charset of ['gbk', 'big5', 'sjis', 'cp932', 'gb18030', 'euckr', 'swe7'])
-    it(`in ${charset}`, () => assert.equal(filled(insert, { charset }), same))
-  it('in the SQL mode ORACLE', () => assert.equal(filled(insert, { sqlMode: 'ANSI_QUOTES,ORACLE' }), same))
+    test(`in ${charset}`, () => assert.equal(filled(insert, { charset }), same))
+  test('in the SQL mode ORACLE', () => assert.equal(filled(insert, { sqlMode: 'ANSI_QUOTES,ORACLE' }), same))
 })
 
 describe('what a reading says of its text', () => {
@@ -79,11 +79,11 @@ describe('what a reading says of its text', () => {
     [`${insert}; SET NAMES gbk`, false, false],
     [`USE shop; ${insert}`, false, false],
   ] as const)
-    it(`${text}: ${isAlone ? 'one INSERT' : 'several'}, ${isQuiet ? 'the session stays' : 'the session may change'}`, () => {
+    test(`${text}: ${isAlone ? 'one INSERT' : 'several'}, ${isQuiet ? 'the session stays' : 'the session may change'}`, () => {
       const reading = read(text)
       assert.deepEqual([reading.isAlone, reading.isQuiet], [isAlone, isQuiet])
     })
-  it('a text to prepare is one statement', () => {
+  test('a text to prepare is one statement', () => {
     assert.deepEqual(prepared(`${insert}; SELECT ?`), [same])
     assert.deepEqual(prepared(`CALL p(); ${insert}`), [same])
   })
