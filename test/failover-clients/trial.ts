@@ -95,7 +95,7 @@ class Drawing {
     })
   }
 
-  /** Resolves when so many more ids have come. */
+  /** Resolves when `ids` more have come. */
   drawn(ids: number): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting = { ids: this.#ids + ids, resolve }

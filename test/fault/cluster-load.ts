@@ -15,7 +15,7 @@ import { type Ask, Load, nowUs } from './load.ts'
 
 /** An ask of a cluster's client. */
 export type FollowingAsk = Ask & {
-  /** After so long it leaves the node that has not answered for another one. Default: it waits as long as it takes. */
+  /** The time after which it leaves a node that does not answer for another one. Default: it waits for the answer. */
   readonly patienceMs?: number
   /** Stays with the node that it began with, as is right for kinds that any node issues. */
   readonly stays?: boolean

@@ -12,7 +12,7 @@ import { hostileRequests } from '../unit/resp/hostile-requests.ts'
 
 /** What the clients do. */
 export type Attack =
-  /** Each sends so many requests at once, and reads the replies, or never does. */
+  /** Each sends a batch of requests at once, and reads the replies, or never does. */
   | {
       readonly what: 'batches'
       readonly port: number

@@ -78,7 +78,7 @@ const paths = [
   '/cache',
 ]
 
-/** One connection with so many requests as it returns, read, read slowly or never, and an end of some kind. */
+/** One connection whose replies are read, read slowly or never, and which ends in some way; returns how many requests it sent. */
 function attack(port: number, random: Random, sockets: Set<Socket>): number {
   const socket = connect(port, '127.0.0.1')
   sockets.add(socket)

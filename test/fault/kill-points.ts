@@ -35,7 +35,7 @@ function random(below: number): number {
   return Math.floor(Math.random() * below)
 }
 
-/** The campaign: so many kills, at each point in turn. */
+/** The campaign: a kill a round, at each point in turn. */
 export async function repeatedKills(t: TestContext, rounds: number): Promise<void> {
   const server = await startFahao(t, { args: ['--log-level', 'warn'] })
   const setup = await server.connect()

@@ -23,7 +23,7 @@ type Outage = {
   readonly end: (database: DatabaseServer) => Promise<void>
 }
 
-/** The ways in which a database goes away; each lasts at least so many seconds. */
+/** The ways in which a database goes away, each with the seconds that it lasts at least. */
 export const outage = {
   frozen: (seconds: number): Outage => ({
     what: 'frozen',

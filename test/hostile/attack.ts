@@ -24,7 +24,7 @@ export type Attack = {
 export type Bounds = {
   /** Memory of the server. */
   readonly peakMiB: number
-  /** The 99th percentile of what others wait: so many times what they wait without the attack, or at most so many ms. */
+  /** The limit of what others wait, at the 99th percentile: `ratio` times what they wait without the attack, or `p99Ms`. */
   readonly ratio: number
   readonly p99Ms: number
 }
@@ -42,7 +42,7 @@ export function basic(user: string): string {
   return `authorization: Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 }
 
-/** A request many times, up to so many bytes. */
+/** A request many times, in `bytes` bytes at most. */
 export function repeated(request: Buffer, bytes = 1_048_576): Buffer {
   return Buffer.concat(Array.from({ length: Math.floor(bytes / request.length) }, () => request))
 }

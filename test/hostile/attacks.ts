@@ -219,7 +219,7 @@ function largest(): Buffer {
   return encodeCommand(['HELLO', '3', 'AUTH', 'x'.repeat(16_384), 'y'.repeat(16_100)])
 }
 
-/** A request of so many bytes, of arguments that are as long as they may be. */
+/** A request of about `bytes` bytes, of arguments that are as long as they may be. */
 function unfinished(bytes: number): Buffer {
   const parts = Array.from({ length: Math.floor(bytes / 65_000) }, () => 'x'.repeat(64_900))
   return encodeCommand(['MGET', ...parts]).subarray(0, -1)
@@ -231,7 +231,7 @@ function head(...lines: readonly string[]): Buffer {
   return Buffer.from([...first, ...lines.filter((line, at) => line !== '' || at > 0), ''].join(crlf))
 }
 
-/** A request with so many chunks of so many bytes. */
+/** A request with `count` chunks of `bytes` bytes. */
 function chunked(bytes: number, count: number): Buffer {
   const chunk = `${bytes.toString(16)}${crlf}${' '.repeat(bytes)}${crlf}`
   const start = head('content-type: application/json', 'transfer-encoding: chunked', '')

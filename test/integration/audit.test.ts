@@ -10,7 +10,7 @@ import { asking, type Ended, fahao, logged } from './cli-program.ts'
 
 type Entry = { readonly event: string; readonly object: string; readonly user: string; readonly door: string }
 
-/** The entries, oldest first, once there are so many. */
+/** The entries, oldest first, once there are `count`. */
 async function entriesOf(run: (...args: string[]) => Promise<Ended>, count: number): Promise<Entry[]> {
   for (let reads = 0; ; reads++) {
     const { entries }: { entries: Entry[] } = JSON.parse((await run('audit', '--json')).stdout)

@@ -39,7 +39,7 @@ async function until(what: string, isSo: () => Promise<boolean>): Promise<number
   return performance.now() - started
 }
 
-/** The tests, with so many servers on the engine that `open` returns. */
+/** The tests, with `count` servers on the engine that `open` returns. */
 export function describeUsers(
   title: string,
   count: number,

@@ -19,7 +19,7 @@ export function freePort(): Promise<number> {
   return freePorts(1)
 }
 
-/** The first of so many in a row. */
+/** The first of `count` in a row. */
 export function freePorts(count: number): Promise<number> {
   const ports = lastCall.then(() => takePorts(count))
   lastCall = ports.catch(() => {})

@@ -45,7 +45,7 @@ type IdsGrant = {
 /** What a reply permits. */
 export type Grant = RangeGrant | SpanGrant | IdsGrant
 
-/** A reply of leases names so many at most that still matter: those before are over. */
+/** Leases that still matter after a reply, at most: those before are over. */
 const keptMax = 200
 
 const layouts = new Map<string, Layout>()

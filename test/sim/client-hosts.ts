@@ -51,7 +51,7 @@ export class ClientHosts {
     this.#pool = options.skewMaxMs < poolSkewMaxMs ? new PoolUsers(simulation) : undefined
   }
 
-  /** Lets so many processes run, one after the other in each place, until the simulation is over. */
+  /** Runs processes in `count` places, one after the other in each, until the simulation is over. */
   begin(count: number): void {
     for (let place = 0; place < count; place++) void this.#live(place)
   }

@@ -8,7 +8,7 @@ import type { Simulation } from './simulation.ts'
 /** More than any generator can have issued in what is lost. */
 const gap = 100_000n
 const byThemselves = 2
-/** A worker id is free when it has not been extended for so many leads. */
+/** A worker id that has not been extended for longer is free. */
 const leadsMax = 1.3
 
 /** What happens around the moment in which the store goes back. */

@@ -45,7 +45,7 @@ export type Link = {
 export type RemoteHooks = Partial<Pick<EngineOptions, 'onRegressed' | 'onAdvanced'>> & {
   /** A reserve was answered. */
   readonly onReserved?: (counter: string, fence: bigint) => void
-  /** A write of a record was answered, whether or not it was carried out, and sent after so many pauses of the machine. */
+  /** A write of a record was answered, whether or not it was carried out; `pauses` of the machine came before it was sent. */
   readonly onWritten?: (key: string, pauses: number) => void
 }
 

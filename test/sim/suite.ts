@@ -11,7 +11,7 @@ import { runInParallel } from './parallel.ts'
 
 const first = Number(process.env.FAHAO_SIM_FIRST ?? 0)
 
-/** Runs so many seeds of a scenario, unless the environment says how many. */
+/** Runs `short` seeds of a scenario, unless the environment says how many. */
 export function testScenario(scenario: string, what: string, short: number): void {
   const count = Number(process.env.FAHAO_SIM_SEEDS ?? short)
   test(`${what}: ${scenario}, ${count} seeds from ${first}`, async (t) => {

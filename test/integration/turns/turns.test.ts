@@ -16,7 +16,7 @@ import { type Work, WorkMeter } from './work-meter.ts'
 
 /** Blocks of code between two rounds: some 10 ms of a machine as it is now. */
 const workMax = 3_000_000
-/** To parse a record and to copy it out of a store takes as long as so many blocks. */
+/** The blocks that take as long as to parse a record and to copy it out of a store. */
 const recordWork = 500
 /** A number of words: to look for the names in them in all patterns of the token takes nearly twice `workMax`. */
 const wordsOfToken = 64

@@ -21,7 +21,7 @@ export class Leasing {
   readonly asked: number[] = []
   /** The ids that the source has counted as drawn. */
   drawn = 0
-  /** Throws what a quota says to a request for so many ids. */
+  /** Throws what a quota says to a request for `count` ids. */
   quota: (count: number) => void = () => {}
   /** From where ranges were given back. */
   readonly returned: bigint[] = []
@@ -73,12 +73,12 @@ export class Leasing {
     )
   }
 
-  /** Another client leases so many ids. */
+  /** Another client leases `count` ids. */
   leaseElsewhere(count: number): void {
     this.#grant(count)
   }
 
-  /** Takes ids at a rate for so many seconds; returns how many were missing. */
+  /** Takes ids at a rate for `seconds`; returns how many were missing. */
   async takeFor(seconds: number, perSecond: number): Promise<number> {
     let missing = 0
     let due = 0

@@ -13,7 +13,7 @@ const orders: Readonly<Record<string, () => IdOrder | undefined>> = {
   scrambled: () => scrambled(key, 999_999n),
 }
 
-/** One step: a range of so many ids after a gap, ids that are taken, time that passes. */
+/** One step: a range of `add` ids after a gap, ids that are taken, time that passes. */
 const step = fc.oneof(
   fc.record({ add: fc.integer({ min: 1, max: 9000 }), gap: fc.integer({ min: 0, max: 3 }) }),
   fc.record({ take: fc.integer({ min: 1, max: 200 }) }),

@@ -106,7 +106,7 @@ describe('a quota that is used up for now', () => {
     assert.ok(leasing.asked.length <= 15, `${leasing.asked.length} requests`)
   })
 
-  test('of so many ids a second lets all of them through', async (t) => {
+  test('that permits the rate of the caller lets all of its ids through', async (t) => {
     const leasing = leasingOf(t, 0)
     let credit = 5000
     let sinceUs = 0

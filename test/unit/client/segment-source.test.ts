@@ -88,7 +88,7 @@ test('ids that follow one another continue the last buffered ids, so that a quot
 })
 
 describe('a slow user', () => {
-  /** Takes an id every so many seconds, for a while. */
+  /** Takes `ids` ids, one every `seconds`. */
   async function take(leasing: Leasing, seconds: number, ids: number) {
     for (let taken = 0; taken < ids; taken++) {
       const [[run]] = await Promise.all([leasing.source.draw(1, {}), leasing.clock.pass(1)])

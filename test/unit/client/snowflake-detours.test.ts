@@ -30,7 +30,7 @@ function opened(layout: string) {
   const seen = new Set<string>()
   let failures = 0
 
-  /** Takes so many ids; time passes while one is waited for. Fails if one comes twice. */
+  /** Takes `count` ids; time passes while one is waited for. Fails if one comes twice. */
   async function take(generator: ClientGenerator, count: number): Promise<void> {
     for (let taken = 0; taken < count; taken++) {
       let isSettled = false

@@ -43,7 +43,7 @@ describe('numbers of a snowflake', () => {
 })
 
 describe('ids of a snowflake increase', () => {
-  /** Takes ids for so long, and checks that each is above the one before. */
+  /** Checks that each id is above the one before. */
   function increasing() {
     let last = 0n
     return (id: bigint | undefined) => {

@@ -19,7 +19,7 @@ function observing() {
     }
     return [{ key: nodeKey('n1'), version, value }]
   }
-  /** Observes these records every half second for so long, and once more than before the first. */
+  /** Observes these records every half second for `ms`. */
   const observe = (nodes: Known<NodeRecord>[], ms: number) => {
     for (const endUs = time.nowUs + ms * 1000; time.nowUs < endUs; ) {
       time.nowUs += 500_000

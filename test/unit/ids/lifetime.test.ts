@@ -15,7 +15,7 @@ test('a time field ends one unit after its last value', () => {
   assert.equal(lifetime(parseLayout('time:63;unit=24h;epoch=0')).ends, 'about the year 25252734927768524')
 })
 
-test('a layout has room for so many nodes, and so many ids a second on each', () => {
+test('a layout says how many nodes it has room for, and how many ids a second on each', () => {
   const { nodes, idsPerSecondPerNode } = lifetime(layouts.sonyflake)
   assert.deepEqual([nodes, idsPerSecondPerNode], [65536, 25600])
   assert.equal(lifetime(parseLayout('time:40;unit=s;epoch=0')).idsPerSecondPerNode, 1)

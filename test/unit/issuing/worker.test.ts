@@ -78,7 +78,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
     const clock = new FakeClock()
     const [owner, taker] = [start({ store, clock }), start({ store, clock })]
     await owner.secure()
-    // Idle for so long that the id is free for others.
+    // Idle until the id is free for others.
     await clock.pass(13 * 60_000)
     const forget = forgetLater(store)
     await taker.secure()

@@ -183,7 +183,7 @@ describe('a node whose memory exists twice', () => {
 
   test('notices a copy that no clock has shown when both extend the time of one worker id', async () => {
     const [original, copy] = await twins(fill)
-    // Both have taken ids for so long that the reserved time has to be extended.
+    // Both have taken ids until the reserved time has to be extended.
     await original.clock.pass(700_000)
     await original.draw('flake', 1)
     await copy.clock.pass(700_001)

@@ -21,7 +21,7 @@ export class Random {
     return values[this.below(values.length)]!
   }
 
-  /** True once in so many times. */
+  /** True once in `inTimes` calls. */
   once(inTimes: number): boolean {
     return this.below(inTimes) === 0
   }

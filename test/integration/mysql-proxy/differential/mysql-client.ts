@@ -46,7 +46,7 @@ export const sessionTrack = 0x80_0000
 // Long password, long flag.
 const always = 0x1 | 0x4
 
-/** A server that is silent for so long has been asked for something that never ends. */
+/** A server that is silent for longer has been asked for something that never ends. */
 const silenceMaxMs = 30_000
 
 /** One connection. Commands are sent one at a time: each method waits for the whole reply. */

@@ -140,7 +140,7 @@ export class PacketReader {
     this.#at += count
   }
 
-  /** An unsigned integer of so many bytes, at most 6. */
+  /** An unsigned integer of `size` bytes, at most 6. */
   integer(size: number): number {
     this.#at += size
     return this.#packet.readUIntLE(this.#at - size, size)
