@@ -48,7 +48,9 @@ describe('hostile clients', () => {
     assert.deepEqual(await leaders(), before)
   })
 
-  test(`cannot end the process with ${frames} frames from seed ${seed}`, { timeout: 3_600_000 }, async (t) => {
+  test(`cannot end the process with ${frames} frames from seed ${seed}`, {
+    timeout: 3_600_000,
+  }, async (t) => {
     const server = await startFahao(t)
     await endure(t, server, { frames: { what: 'frames', port: server.resp, frames, seed } })
   })

@@ -90,19 +90,23 @@ describe('a SQLite store', () => {
     await assertKept(url, printed(running).ranges)
   })
 
-  test('acknowledges nothing that it could not sync, and keeps the rest through kill -9', limits, async (t) => {
-    const url = `sqlite:${temporaryFolder(t)}/fahao.db`
-    const running = await startReserving(t, url, 'fsync,fdatasync:error=EIO:when=40+')
-    await until(running, () => printed(running).errors.length >= 5)
-    const before = printed(running).ranges
-    await until(running, () => printed(running).errors.length >= 15)
-    await running.kill()
-    const { ranges, errors } = printed(running)
-    assert.deepEqual(ranges, before)
-    assert.ok(errors.every((error) => /I\/O error: look at the disk/.test(error)))
-    assert.match(errors.at(-1)!, /^UNAVAILABLE /)
-    await assertKept(url, ranges)
-  })
+  test(
+    'acknowledges nothing that it could not sync, and keeps the rest through kill -9',
+    limits,
+    async (t) => {
+      const url = `sqlite:${temporaryFolder(t)}/fahao.db`
+      const running = await startReserving(t, url, 'fsync,fdatasync:error=EIO:when=40+')
+      await until(running, () => printed(running).errors.length >= 5)
+      const before = printed(running).ranges
+      await until(running, () => printed(running).errors.length >= 15)
+      await running.kill()
+      const { ranges, errors } = printed(running)
+      assert.deepEqual(ranges, before)
+      assert.ok(errors.every((error) => /I\/O error: look at the disk/.test(error)))
+      assert.match(errors.at(-1)!, /^UNAVAILABLE /)
+      await assertKept(url, ranges)
+    },
+  )
 
   test('says that its disk is full, and goes on once it is not', mounting, async (t) => {
     const disk = mountSmallDisk(t)

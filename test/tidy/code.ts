@@ -113,7 +113,12 @@ export function unrunTests(tree: Tree): string[] {
 /** Tests by the other names that node:test has for the same thing. */
 export function otherTestNames(tree: Tree): string[] {
   return sources(tree, /^(?:test|bench)\//).flatMap(([path, { uncommented }]) =>
-    matches(path, uncommented, /^import \{[^}]*\b(?:it|suite)\b[^}]*\} from 'node:test'/gm, 'test and describe:'),
+    matches(
+      path,
+      uncommented,
+      /^import \{[^}]*\b(?:it|suite)\b[^}]*\} from 'node:test'/gm,
+      'test and describe:',
+    ),
   )
 }
 
