@@ -10,7 +10,7 @@ import { RangeBuffer } from '../src/buffers/range-buffer.ts'
 import { WaitQueue } from '../src/buffers/wait-queue.ts'
 import { GeneratorsInUse } from '../src/catalogue/generators-in-use.ts'
 import { Standby } from '../src/catalogue/leadership/standby.ts'
-import { Lease } from '../src/cluster/lease.ts'
+import { NodeLease } from '../src/cluster/node-lease.ts'
 import { GroupCommit } from '../src/issuing/group-commit.ts'
 import { Reservoir } from '../src/issuing/reservoir.ts'
 import { Worker } from '../src/issuing/worker.ts'
@@ -65,7 +65,7 @@ for (const each of [
   FreeList,
   GeneratorsInUse,
   GroupCommit,
-  Lease,
+  NodeLease,
   LeaseQuotas,
   RangeBuffer,
   RangeLeases,

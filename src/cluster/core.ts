@@ -28,9 +28,9 @@ import {
 import { FailureDetector } from './failure-detector.ts'
 import { Handover } from './handover.ts'
 import { Leaderships } from './leaderships.ts'
-import { Lease } from './lease.ts'
+import { NodeLease } from './node-lease.ts'
 import { type NodeRecord, nodeKey, nodePrefix, readNode, shardOfKey } from './records.ts'
-import { type Moment, Pace, type Timing } from './timing.ts'
+import { type Moment, Schedule, type Timing } from './timing.ts'
 import { View, type ViewChange } from './view.ts'
 
 /** Lists follow each other no faster than this. */
@@ -42,7 +42,7 @@ export class ClusterCore {
   readonly leaderships: Leaderships
   readonly balance: Balance
   readonly handover: Handover
-  readonly #listing = new Pace()
+  readonly #listing = new Schedule()
   /** Node id under which this process has joined; empty: none yet. */
   joinedAs = ''
   /** Whether the records have been listed. */
@@ -56,7 +56,7 @@ export class ClusterCore {
       self,
       view: new View(shards),
       detector: new FailureDetector(timing),
-      lease: new Lease(id, timing, now),
+      lease: new NodeLease(id, timing, now),
       intent: 'lead',
       effects: [],
     }
@@ -88,8 +88,8 @@ export class ClusterCore {
         this.handover.released(event.change, event.leftovers, event.error, now)
         break
       case 'join':
-        if (event.id !== state.lease.id) state.lease = new Lease(event.id, state.timing, now)
-        state.lease.pace.hurry()
+        if (event.id !== state.lease.id) state.lease = new NodeLease(event.id, state.timing, now)
+        state.lease.schedule.runSoon()
         break
       case 'sealedOut':
         this.handover.sealedOut(event.term, event.by, now)
@@ -99,10 +99,10 @@ export class ClusterCore {
         this.#reassign(now)
         break
       case 'list':
-        this.#listing.hurry()
+        this.#listing.runSoon()
         break
       case 'renew':
-        if (state.lease.heartbeat > 0) state.lease.pace.hurry()
+        if (state.lease.heartbeat > 0) state.lease.schedule.runSoon()
         break
       case 'suspect':
         state.lease.suspect()
@@ -134,7 +134,7 @@ export class ClusterCore {
 
   #tick(now: Moment): void {
     const { lease, effects } = this.state
-    if (!lease.isOver && lease.pace.nextUs <= now.monoUs) this.#renew(now)
+    if (!lease.isOver && lease.schedule.nextUs <= now.monoUs) this.#renew(now)
     if (this.#listing.nextUs <= now.monoUs) {
       this.#listing.begin()
       effects.push({ do: 'list', startedUs: now.monoUs })

@@ -1,7 +1,7 @@
 /** The input and output of the core of a cluster, as data: events, effects, and the types that both use. */
 import type { RecordChange, StoredRecord } from '../engine/engine.ts'
 import type { FailureDetector } from './failure-detector.ts'
-import type { Lease } from './lease.ts'
+import type { NodeLease } from './node-lease.ts'
 import type { LeftoverRange, NodeRecord } from './records.ts'
 import type { Timing } from './timing.ts'
 import type { View } from './view.ts'
@@ -137,7 +137,7 @@ export type State = {
   readonly self: Pick<NodeRecord, 'resp' | 'http' | 'version'>
   readonly view: View
   readonly detector: FailureDetector
-  lease: Lease
+  lease: NodeLease
   intent: Intent
   /** Effects of the step under way, so far. */
   readonly effects: Effect[]

@@ -4,7 +4,7 @@
  * Invariants
  *  1. A shard is led here only if a record was seen that names this very node id with this epoch, and no record of a
  *     higher version was seen since. No other node changes such a record while this node's lease is valid; once it is
- *     not, `Lease.isValid` says so.
+ *     not, `NodeLease.isValid` says so.
  *  2. From the moment when a shard is being handed over until its record has changed, nothing is issued for it, also
  *     when the write that hands it over has no known outcome.
  *  3. Leftover ranges are for the one term that their record was written for, and are offered once: the holder is one

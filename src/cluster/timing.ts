@@ -81,28 +81,28 @@ export function timing(options: TimingOptions): Timing {
 export type Moment = { readonly monoUs: number; readonly wallUs: number }
 
 /** When work that runs one at a time begins again. */
-export class Pace {
+export class Schedule {
   /** On the monotonic clock in µs; infinite: it runs, or has not begun. */
   nextUs = Number.POSITIVE_INFINITY
   #isRunning = false
-  #isHurried = false
+  #isDue = false
 
   /** It runs from now on. */
   begin(): void {
     this.#isRunning = true
-    this.#isHurried = false
+    this.#isDue = false
     this.nextUs = Number.POSITIVE_INFINITY
   }
 
-  /** It has ended and begins again at `nextUs`, or at once if it was hurried meanwhile. */
+  /** It has ended and begins again at `nextUs`, or at once if `runSoon` was called meanwhile. */
   end(nextUs: number): void {
     this.#isRunning = false
-    this.nextUs = this.#isHurried ? Number.NEGATIVE_INFINITY : nextUs
+    this.nextUs = this.#isDue ? Number.NEGATIVE_INFINITY : nextUs
   }
 
   /** It begins again as soon as possible. */
-  hurry(): void {
-    if (this.#isRunning) this.#isHurried = true
+  runSoon(): void {
+    if (this.#isRunning) this.#isDue = true
     else this.nextUs = Number.NEGATIVE_INFINITY
   }
 }

@@ -488,9 +488,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a leader issues on its lease without the margin',
-    foundBy: 'test/unit/cluster/lease.test.ts',
+    foundBy: 'test/unit/cluster/node-lease.test.ts',
     scenario: 'leaders',
-    file: 'src/cluster/lease.ts',
+    file: 'src/cluster/node-lease.ts',
     from: '(this.#timing.ttlMs - this.#timing.marginMs) * 1000',
     to: 'this.#timing.ttlMs * 1000',
   },
@@ -505,9 +505,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a lease is counted from the answer to its renewal',
-    foundBy: 'test/unit/cluster/lease.test.ts',
+    foundBy: 'test/unit/cluster/node-lease.test.ts',
     scenario: 'leaders',
-    file: 'src/cluster/lease.ts',
+    file: 'src/cluster/node-lease.ts',
     from: 'this.#deadlineUs = sent.monoUs +',
     to: 'this.#deadlineUs = now.monoUs + 0 * sent.monoUs +',
   },
@@ -527,8 +527,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a machine that was suspended counts the lease from before',
-    foundBy: 'test/unit/cluster/lease.test.ts',
-    file: 'src/cluster/lease.ts',
+    foundBy: 'test/unit/cluster/node-lease.test.ts',
+    file: 'src/cluster/node-lease.ts',
     from: 'wallUs - monoUs - this.#aheadUs <= this.#marginUs',
     to: 'wallUs >= this.#aheadUs - this.#marginUs',
   },
@@ -623,7 +623,7 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'two copies of a leader take the renewal of one for their own',
     foundBy: 'test/unit/node/copies.test.ts',
-    file: 'src/cluster/lease.ts',
+    file: 'src/cluster/node-lease.ts',
     from: 'return ownUs !== undefined && ownUs !== sentUs',
     to: 'return ownUs !== undefined && sentUs === undefined',
   },

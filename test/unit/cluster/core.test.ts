@@ -122,7 +122,7 @@ describe('cores of a cluster', () => {
 
   test('consist of files that have no engine, no clock, no timer and no promise', () => {
     const files =
-      'address-conflicts assignment balance core events failure-detector handover leaderships lease records slots timing view'
+      'address-conflicts assignment balance core events failure-detector handover leaderships node-lease records slots timing view'
     for (const file of files.split(' ')) {
       const text = readFileSync(join(import.meta.dirname, `../../../src/cluster/${file}.ts`), 'utf8')
       const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')

@@ -25,18 +25,18 @@ import { assert } from '../base/assert.ts'
 import { hasCode } from '../base/errors.ts'
 import type { StoredRecord } from '../engine/engine.ts'
 import type { NodeRecord } from './records.ts'
-import { type Moment, Pace, type Timing } from './timing.ts'
+import { type Moment, Schedule, type Timing } from './timing.ts'
 
 /** How far wall time stood ahead of monotonic time when a heartbeat was sent; −∞: it does not count any more. */
 type Sent = { readonly monoUs: number; readonly aheadUs: number }
 
 /** The lease of one node id, from its first heartbeat to its end. A node that joins again has a new one. */
-export class Lease {
+export class NodeLease {
   readonly id: string
   /** Unix ms. */
   readonly joinedMs: number
   /** When to renew. */
-  readonly pace = new Pace()
+  readonly schedule = new Schedule()
   /** The last heartbeat sent, and the last one that is known to have been carried out. */
   heartbeat = 0
   confirmed = 0
@@ -85,10 +85,10 @@ export class Lease {
   /** When something is due, on the monotonic clock in µs. */
   get nextUs(): number {
     if (this.isOver) return Number.POSITIVE_INFINITY
-    return Math.min(this.pace.nextUs, this.isHeld ? this.#deadlineUs : Number.POSITIVE_INFINITY)
+    return Math.min(this.schedule.nextUs, this.isHeld ? this.#deadlineUs : Number.POSITIVE_INFINITY)
   }
 
-  /** Notices a lapse; renewals hurry then. Returns the reason; undefined: it has not lapsed just now. */
+  /** Notices a lapse; the next renewal follows at once then. Returns the reason; undefined: it has not lapsed just now. */
   lapse({ monoUs, wallUs }: Moment): string | undefined {
     if (!this.isHeld || this.isValid(monoUs, wallUs)) return undefined
     const aheadMs = Math.round((wallUs - monoUs - this.#aheadUs) / 1000)
@@ -96,7 +96,7 @@ export class Lease {
     this.isHeld = false
     this.lapsedUs = monoUs
     this.#deadlineUs = Number.NEGATIVE_INFINITY
-    this.pace.hurry()
+    this.schedule.runSoon()
     if (this.#isSuspected) return 'the memory of this node may exist twice'
     return isExpired
       ? 'it was not renewed in time'
@@ -113,7 +113,7 @@ export class Lease {
 
   /** Begins a renewal. Returns the version that its write replaces; undefined: it creates the record. */
   renew({ monoUs, wallUs }: Moment): bigint | undefined {
-    this.pace.begin()
+    this.schedule.begin()
     this.#startedUs = monoUs
     for (const [heartbeat, sent] of this.#sent)
       if (monoUs - sent.monoUs > this.#timing.ttlMs * 1000) this.#sent.delete(heartbeat)
@@ -161,7 +161,7 @@ export class Lease {
     if (!this.isValidAt(now)) {
       // The confirmation came after the deadline that this heartbeat gives, or the machine was suspended since it was
       // sent. Only a later heartbeat can make the lease valid.
-      this.pace.hurry()
+      this.schedule.runSoon()
       return undefined
     }
     if (this.isHeld) return undefined
@@ -173,7 +173,7 @@ export class Lease {
   endRenewal(nowUs: number): void {
     const { renewMs, retryMs } = this.#timing
     const isDone = this.confirmed >= this.heartbeat
-    this.pace.end(isDone ? this.#startedUs + renewMs * 1000 : nowUs + retryMs * 1000)
+    this.schedule.end(isDone ? this.#startedUs + renewMs * 1000 : nowUs + retryMs * 1000)
   }
 
   /** Ends it for good. */
