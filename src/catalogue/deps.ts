@@ -2,8 +2,8 @@
 
 import type { Clock, Random } from '../base/clock.ts'
 import type { CopyDetector } from '../base/copy-detector.ts'
-import type { Pace } from '../base/pace.ts'
 import type { Timeline } from '../base/timeline.ts'
+import type { Turns } from '../base/turns.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Kind } from '../issuing/issuer.ts'
@@ -37,7 +37,7 @@ export type CatalogueDeps = {
   /** Limit how many generators clients create. */
   readonly namespaces: Pick<Namespaces, 'all'>
   /** The turns of the event loop that long lists share with all requests; undefined: there are no others. */
-  readonly pace?: Pace | undefined
+  readonly turns?: Turns | undefined
   /** Receives events for the log. */
   readonly onEvent: (event: { level: 'info' | 'warn'; message: string }) => void
 }

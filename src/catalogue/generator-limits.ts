@@ -5,14 +5,14 @@
 import { Access } from '../auth/access.ts'
 import type { Clock } from '../base/clock.ts'
 import type { FahaoError } from '../base/errors.ts'
-import type { Pace } from '../base/pace.ts'
+import type { Turns } from '../base/turns.ts'
 import { includes, type Namespace, namespaceError } from '../quotas/namespace.ts'
 import type { Namespaces } from '../quotas/namespaces.ts'
 import type { GeneratorRecords } from './generator-records.ts'
 import { listedParts } from './lists.ts'
 
 const freshUs = 10_000_000
-const withoutOthers: Pace = { take: async () => {} }
+const withoutOthers: Turns = { take: async () => {} }
 
 type Limited = Namespace & { readonly generators: number }
 /** A count stops at the limit: a full namespace costs no more reads than its limit has pages. */
@@ -23,18 +23,18 @@ export class GeneratorLimits {
   readonly #namespaces: Pick<Namespaces, 'all'>
   readonly #records: GeneratorRecords
   readonly #clock: Clock
-  readonly #pace: Pace
+  readonly #turns: Turns
   readonly #counts = new Map<string, Promise<Count>>()
 
   constructor(
     namespaces: Pick<Namespaces, 'all'>,
     records: GeneratorRecords,
-    { clock, pace = withoutOthers }: { readonly clock: Clock; readonly pace?: Pace | undefined },
+    { clock, turns = withoutOthers }: { readonly clock: Clock; readonly turns?: Turns | undefined },
   ) {
     this.#namespaces = namespaces
     this.#records = records
     this.#clock = clock
-    this.#pace = pace
+    this.#turns = turns
   }
 
   /** Whether a namespace limits the generators with names such as this. */
@@ -81,7 +81,7 @@ export class GeneratorLimits {
     const untilUs = this.#clock.monoUs() + freshUs
     const access = new Access('', new Set(), [match])
     let found = 0
-    for await (const part of listedParts(this.#records, this.#pace, { access })) {
+    for await (const part of listedParts(this.#records, this.#turns, { access })) {
       found += part.length
       if (found >= most) break
     }

@@ -22,7 +22,7 @@ import { hasCode } from '../base/errors.ts'
 import { globMatches } from '../base/glob.ts'
 import type { LeaderTerm } from '../cluster/events.ts'
 import { boundMax, type RecordChange, type Watch } from '../engine/engine.ts'
-import { untilOthersHaveRun } from '../engine/rounds.ts'
+import { nextTurn } from '../engine/turns.ts'
 import { Limiter } from '../issuing/limiter.ts'
 import type { CatalogueDeps } from './deps.ts'
 import type { RowChange } from './foreign-rows.ts'
@@ -171,7 +171,7 @@ export class GeneratorsInUse {
     for (const open of this.#open.values()) if (open.kind === 'snowflake') void open.close(altered(open.name))
     const names = [...this.#open.keys()]
     for (let from = 0; from < names.length; from += closedTogether) {
-      if (from > 0) await untilOthersHaveRun()
+      if (from > 0) await nextTurn()
       const part = names.slice(from, from + closedTogether)
       await Promise.all(part.map((name) => this.close(name, altered(name))))
     }

@@ -6,7 +6,7 @@ import type { Access } from '../auth/access.ts'
 import { commonRanges, rangesOf } from '../auth/name-ranges.ts'
 import { FahaoError } from '../base/errors.ts'
 import { globMatcher, matchWork } from '../base/glob.ts'
-import type { Pace } from '../base/pace.ts'
+import type { Turns } from '../base/turns.ts'
 import type { Catalogue, ListedGenerator, ListPart } from './catalogue.ts'
 
 /** Which generators are listed. */
@@ -30,11 +30,11 @@ const recordWork = 256
 /** Yields the generators of a list part by part, in byte order of their names. UNAVAILABLE, ABORTED. */
 export async function* listedParts(
   catalogue: Pick<Catalogue, 'page'>,
-  pace: Pace,
+  turns: Turns,
   request: ListRequest,
 ): AsyncGenerator<readonly ListedGenerator[]> {
   for (let after = request.after; ; ) {
-    const { found, next } = await listedPart(catalogue, pace, { ...request, after })
+    const { found, next } = await listedPart(catalogue, turns, { ...request, after })
     yield found
     if (next === undefined) return
     after = next
@@ -44,13 +44,13 @@ export async function* listedParts(
 /** The part of a list behind `after`: up to `max` generators. Its `next` may be a name that the caller may not know. */
 export async function listedPart(
   catalogue: Pick<Catalogue, 'page'>,
-  pace: Pace,
+  turns: Turns,
   { access, pattern = '*', after, signal }: ListRequest,
   max = looksMax,
 ): Promise<ListPart> {
   const work = recordWork + access.work + matchWork(pattern)
   const looks = Math.max(1, Math.min(max, looksMax, Math.floor(partWork / work)))
-  await pace.take(looks * work)
+  await turns.take(looks * work)
   if (signal?.aborted) throw new FahaoError('ABORTED', 'the connection has ended')
   const matches = globMatcher(pattern)
   return catalogue.page({

@@ -2,7 +2,7 @@
 import type { Access } from '../auth/access.ts'
 import type { Subject } from '../auth/command-rules.ts'
 import { FahaoError } from '../base/errors.ts'
-import type { Pace } from '../base/pace.ts'
+import type { Turns } from '../base/turns.ts'
 import { scrambledLeases } from '../operations/leases.ts'
 import type { Command } from './command.ts'
 import { eachKey, type ResolvedRequest } from './table.ts'
@@ -76,7 +76,7 @@ export function accessWork(access: Access, { command, args }: ResolvedRequest): 
 export async function demandAccessInTurns(
   access: Access,
   request: ResolvedRequest,
-  pace: Pace,
+  turns: Turns,
 ): Promise<void> {
   const { command, name, args } = request
   if (accessWork(access, request) === 0 || command.flags.includes('no_auth'))
@@ -85,7 +85,7 @@ export async function demandAccessInTurns(
   const indexes: number[] = []
   eachKey(command, args, (index) => indexes.push(index))
   for (const index of indexes) {
-    await pace.take(access.work)
+    await turns.take(access.work)
     demandName(access, args.text(index))
   }
 }

@@ -1,15 +1,15 @@
 /** The rules of an advance that all engines share: the counters after it, and repairs of records. */
 import { FahaoError } from '../base/errors.ts'
+import type { Parts } from '../base/turns.ts'
 import {
   boundMax,
   type Counter,
-  type Parts,
   type Repair,
   type Repaired,
   type RepairedCounter,
   type StoredRecord,
 } from './engine.ts'
-import { untilOthersHaveRun } from './rounds.ts'
+import { nextTurn } from './turns.ts'
 
 /** Added to versions by an advance: more than can have been lost, so that no lost version comes again. */
 export const versionJump = 2n ** 32n
@@ -74,7 +74,7 @@ export async function inTurns<Result>(parts: Parts<Result>): Promise<Result> {
   for (;;) {
     const { done, value } = parts.next()
     if (done) return value
-    await untilOthersHaveRun()
+    await nextTurn()
   }
 }
 

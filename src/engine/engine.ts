@@ -19,6 +19,7 @@
 
 import type { Clock } from '../base/clock.ts'
 import type { LogEvent } from '../base/events.ts'
+import type { Parts } from '../base/turns.ts'
 import { max63 } from '../ids/limits.ts'
 import type { Range } from '../ids/run.ts'
 
@@ -100,9 +101,6 @@ export type Repaired = {
  * again if a record changed meanwhile.
  */
 export type Repair = (records: readonly StoredRecord[]) => Parts<Repaired>
-
-/** Work that is done in parts, each of which is short, and its result. */
-export type Parts<Result> = Generator<void, Result>
 
 /** `ifRegressed`: advance only if the engine finds lost writes. Default: advance in any case. */
 export type AdvanceOptions = { readonly ifRegressed?: boolean }

@@ -1,6 +1,6 @@
 /** Lists that are read a page at a time. */
 import type { Engine, StoredRecord } from './engine.ts'
-import { untilOthersHaveRun } from './rounds.ts'
+import { nextTurn } from './turns.ts'
 
 const pageSize = 1000
 
@@ -31,7 +31,7 @@ export async function listAll(engine: Pick<Engine, 'list'>, prefix: string): Pro
   const records: StoredRecord[] = []
   for await (const page of pages) {
     records.push(...page)
-    if (page.length === pageSize) await untilOthersHaveRun()
+    if (page.length === pageSize) await nextTurn()
   }
   return records
 }

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import { Batch } from '../ids/batch.ts'
 import type { IdText } from '../ids/id-text.ts'
 import type { Run } from '../ids/run.ts'
-import { type Taker, turns } from '../listening/turns.ts'
+import { type TurnTaker, turns } from '../listening/turns.ts'
 
 /** The text before the ids, between two of them, and after them. ASCII. */
 export type Frame = { readonly head: string; readonly separator: string; readonly tail: string }
@@ -84,7 +84,7 @@ class Parts {
 }
 
 /** Makes a part whenever the one before it has been taken. */
-class PartBody extends Readable implements Taker {
+class PartBody extends Readable implements TurnTaker {
   readonly #parts: Parts
   #first: string | undefined
 

@@ -1,7 +1,7 @@
 /** The list of worker ids that are taken. */
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
-import { untilOthersHaveRun } from '../engine/rounds.ts'
+import { nextTurn } from '../engine/turns.ts'
 import { idOf, othersKey, readWorker, workerRecords } from '../issuing/worker-records.ts'
 import { restsSinceAdvance } from './free-workers.ts'
 
@@ -39,7 +39,7 @@ export async function* listedWorkers(
   const ids = [...byId.keys()].filter((id) => id > after).sort((a, b) => a - b)
   for (const [index, worker] of ids.entries()) {
     // Also where no id is yielded for long: most records may be of times that have passed.
-    if (index % turnSize === turnSize - 1) await untilOthersHaveRun()
+    if (index % turnSize === turnSize - 1) await nextTurn()
     const record = readWorker(byId.get(worker)!)
     if (record.boundUs <= nowUs) continue
     yield {

@@ -2,7 +2,7 @@
 
 import { FahaoError } from '../base/errors.ts'
 import type { StoredRecord } from '../engine/engine.ts'
-import { untilOthersHaveRun } from '../engine/rounds.ts'
+import { nextTurn } from '../engine/turns.ts'
 import { type PlainWorkerRecord, plainIdOf, readPlainWorker } from '../issuing/plain-worker-records.ts'
 
 /** An id with its record; without one, the id was never claimed. */
@@ -54,7 +54,7 @@ export class PoolView {
   ): Promise<PoolView> {
     const view = new PoolView(nowUs, othersUs)
     for (const [index, stored] of records.entries()) {
-      if (index % turnSize === turnSize - 1) await untilOthersHaveRun()
+      if (index % turnSize === turnSize - 1) await nextTurn()
       view.#add(pool, stored)
     }
     return view

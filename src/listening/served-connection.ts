@@ -14,13 +14,13 @@ import type { Access } from '../auth/access.ts'
 import type { Clock } from '../base/clock.ts'
 import type { ClientSession } from '../commands/context.ts'
 import type { Served, Totals } from './listener.ts'
-import { Share, type Taker, type Turns } from './turns.ts'
+import { Share, type TurnQueue, type TurnTaker } from './turns.ts'
 import type { Sender, UnreadBudget } from './unread-budget.ts'
 
 /** What the connections of a listener share. */
 export type ServedHost = {
   readonly clock: Clock
-  readonly turns: Turns
+  readonly turns: TurnQueue
   readonly totals: Totals
   readonly unread: UnreadBudget
   readonly output: { length: number; take(): string | Buffer; clear(): void }
@@ -46,7 +46,7 @@ type Phase = 'open' | 'finishing' | 'closing' | 'closed'
 type Activity = 'idle' | 'serving' | 'queued' | 'waiting' | 'upgrading'
 
 /** A connection of a client. */
-export abstract class ServedConnection implements Served, Taker, Sender {
+export abstract class ServedConnection implements Served, TurnTaker, Sender {
   /** Bytes of replies written. */
   bytesOut = 0
   abstract readonly session: ClientSession & { end(): void }

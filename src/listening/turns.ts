@@ -13,6 +13,7 @@
 
 import { systemClock } from '../base/clock.ts'
 import { hasCode } from '../base/errors.ts'
+import type { Parts, Turns } from '../base/turns.ts'
 
 /** The share of a connection: bytes that it may produce before other connections continue. */
 export const shareBytes = 65_536
@@ -51,17 +52,14 @@ export const longCheck = 16_384
 /** Its multiples, without their whole parts, are spread evenly. */
 const goldenRatio = (1 + Math.sqrt(5)) / 2
 
-/** Work in parts, between which others may be served. */
-export type Parts<Result> = Generator<void, Result, void>
-
-/** A connection that waits for its turn. */
-export interface Taker {
+/** Something that waits for its turn. */
+export interface TurnTaker {
   /** Continues the connection's remaining work. */
   takeTurn(): void
 }
 
 /** The queue of connections that continue in later turns. */
-export class Turns {
+export class TurnQueue implements Turns {
   /**
    * Bytes of this turn, or work that takes as long. Short turns count as one until half of `turnBytesMax` is spent: to
    * end each of them would cost more than the work in it.
@@ -72,8 +70,8 @@ export class Turns {
   /** How many connections that have had a share have been queued, and how many of these have continued. */
   queued = 0
   continued = 0
-  #fresh: Taker[] = []
-  #others: Taker[] = []
+  #fresh: TurnTaker[] = []
+  #others: TurnTaker[] = []
   #ending = false
   #rests = 0
 
@@ -93,7 +91,7 @@ export class Turns {
    * Queues `taker` for a later turn. `fresh`: it has had no share, and goes before those that have. `afterMs`: about how
    * long it rests first.
    */
-  wait(taker: Taker, fresh: boolean, afterMs = 0): void {
+  wait(taker: TurnTaker, fresh: boolean, afterMs = 0): void {
     if (afterMs > 0) return void systemClock.timer(this.#spread(afterMs), () => this.wait(taker, false))
     if (fresh) this.#fresh.push(taker)
     else {
@@ -173,7 +171,7 @@ export class Turns {
   }
 
   /** Runs connections until the turn is over, at least `sure` of them; returns the rest. */
-  #carryOut(takers: readonly Taker[], sure: number): Taker[] {
+  #carryOut(takers: readonly TurnTaker[], sure: number): TurnTaker[] {
     let taken = 0
     while (taken < takers.length && (taken < sure || !this.over)) takers[taken++]!.takeTurn()
     return takers.slice(taken)
@@ -182,14 +180,14 @@ export class Turns {
 
 /** What one connection has produced lately. */
 export class Share {
-  readonly #turns: Turns
+  readonly #turns: TurnQueue
   #bytes = 0
   /** The turn in which it has produced something last. */
   #turn = 0
   /** The connection has a share again when this many connections have continued. */
   #until = 0
 
-  constructor(turns: Turns) {
+  constructor(turns: TurnQueue) {
     this.#turns = turns
   }
 
@@ -210,4 +208,4 @@ export class Share {
 }
 
 /** The turns of this process, which has one event loop. */
-export const turns = new Turns()
+export const turns = new TurnQueue()

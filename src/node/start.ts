@@ -153,7 +153,7 @@ async function openParts(
       waitersMax: config.waitersMax,
       cluster: membership?.cluster,
       copies,
-      pace: turns,
+      turns,
       onEvent,
       autoCreate: config.autoCreate,
       namespaces,

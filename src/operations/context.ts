@@ -3,8 +3,8 @@
 import type { Audit } from '../audit/audit.ts'
 import type { Access } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
-import type { Pace } from '../base/pace.ts'
 import type { Timeline } from '../base/timeline.ts'
+import type { Turns } from '../base/turns.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Meters } from '../catalogue/metered-generator.ts'
 import type { Cluster } from '../cluster/cluster.ts'
@@ -25,7 +25,7 @@ export type Limits = {
 export interface Services extends Limits {
   readonly timeline: Timeline
   /** The turns of the event loop that long work shares with all requests. */
-  readonly turns: Pace
+  readonly turns: Turns
   /** Namespaces, and what they have counted on this node. */
   readonly meters: Meters
   /** Plain worker ids. */

@@ -2,7 +2,7 @@
 import type { ClientSession } from '../commands/context.ts'
 import type { Totals } from '../listening/listener.ts'
 import type { RequestFigures } from '../listening/request-figures.ts'
-import type { Turns } from '../listening/turns.ts'
+import type { TurnQueue } from '../listening/turns.ts'
 import type { PostgresLimits } from './limits.ts'
 import type { Output } from './output.ts'
 import type { QueryQueue } from './query-queue.ts'
@@ -13,7 +13,7 @@ export type ConversationHost = {
   readonly limits: PostgresLimits
   readonly cache: StatementCache
   readonly output: Output
-  readonly turns: Turns
+  readonly turns: TurnQueue
   readonly totals: Totals
   readonly figures: RequestFigures
   readonly queries: QueryQueue

@@ -9,7 +9,7 @@
  *  4. What the server has asked for is no command: a file until its empty packet, an authentication until OK or ERR.
  *  5. Once the turn of the event loop is over, at most one more packet of each client is taken in it.
  */
-import { type Taker, turnBytesMax, turns } from '../listening/turns.ts'
+import { type TurnTaker, turnBytesMax, turns } from '../listening/turns.ts'
 import type { HeldCommand, ReplyForm } from './exchange.ts'
 import { type Holding, type Judgement, lengthAt, PacketWalker } from './packet-walker.ts'
 import { commands, headerBytes, partBytesMax } from './protocol.ts'
@@ -67,7 +67,7 @@ export interface CommandHost {
 }
 
 /** The client's direction. */
-export class ClientCommands extends PacketWalker implements Taker {
+export class ClientCommands extends PacketWalker implements TurnTaker {
   /** What the client's next packets are: commands, the contents of a file, or answers to the server's authentication. */
   mode: 'commands' | 'file' | 'exchange' = 'commands'
   readonly #host: CommandHost

@@ -12,7 +12,7 @@ import { isIP, type Socket } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import type { Address } from '../base/address.ts'
 import { describe } from '../base/errors.ts'
-import { type Taker, turns } from '../listening/turns.ts'
+import { type TurnTaker, turns } from '../listening/turns.ts'
 import { dialPlain } from '../node/dial.ts'
 
 /** Where the server is, and how it is spoken to. */
@@ -215,7 +215,7 @@ export class SocketPair {
 }
 
 /** The time until a side goes on in its turn. */
-class Rest implements Taker {
+class Rest implements TurnTaker {
   isWaiting = false
   readonly #goOn: () => void
 

@@ -13,7 +13,7 @@
 import type { Access } from '../auth/access.ts'
 import type { FahaoError } from '../base/errors.ts'
 import { globMatcher, matchWork } from '../base/glob.ts'
-import type { Pace } from '../base/pace.ts'
+import type { Turns } from '../base/turns.ts'
 import { type Namespace, namespaceError } from './namespace.ts'
 import type { Namespaces } from './namespaces.ts'
 
@@ -296,11 +296,11 @@ export class Quotas {
   }
 
   /** Those whose pattern is within what a caller may name. */
-  async shownTo(access: Access, pace: Pace): Promise<readonly Quota[]> {
+  async shownTo(access: Access, turns: Turns): Promise<readonly Quota[]> {
     const shown: Quota[] = []
     for (const quota of this.all()) {
       // A pattern is up to twice as long as a name.
-      await pace.take(2 * access.work)
+      await turns.take(2 * access.work)
       if (access.reaches(quota.namespace.match)) shown.push(quota)
     }
     return shown

@@ -11,7 +11,7 @@ import { hasCode } from '../base/errors.ts'
 import { generatorPrefix } from '../catalogue/stored.ts'
 import { larger } from '../engine/advance.ts'
 import type { Engine, Reservation, ReserveRequest } from '../engine/engine.ts'
-import { untilOthersHaveRun } from '../engine/rounds.ts'
+import { nextTurn } from '../engine/turns.ts'
 
 /** How many counters are read together. The engine joins calls of one moment into one request. */
 const atOnce = 256
@@ -50,7 +50,7 @@ export class HeldBounds {
       const some = ends.slice(from, from + atOnce)
       const results = await Promise.all(some.map(([name, end]) => raiseTo(engine, name, end)))
       raised += results.filter((isRaised) => isRaised).length
-      await untilOthersHaveRun()
+      await nextTurn()
     }
     return raised
   }

@@ -3,7 +3,7 @@ import type { ClientSession, CommandContext } from '../commands/context.ts'
 import type { CommandTable } from '../commands/table.ts'
 import type { Totals } from '../listening/listener.ts'
 import type { RequestFigures } from '../listening/request-figures.ts'
-import type { Turns } from '../listening/turns.ts'
+import type { TurnQueue } from '../listening/turns.ts'
 import type { DecoderLimits } from './decoder.ts'
 import type { Output } from './output.ts'
 import type { RequestCache } from './request-cache.ts'
@@ -23,7 +23,7 @@ export type RequestHost = {
   readonly userLimits: DecoderLimits
   readonly unauthenticatedLimits: DecoderLimits
   readonly output: Output
-  readonly turns: Turns
+  readonly turns: TurnQueue
   readonly totals: Totals
   readonly figures: RequestFigures
   /** Called before requests are carried out, in every callback; undefined: there is nothing to check. */

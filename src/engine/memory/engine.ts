@@ -7,6 +7,7 @@
  *  2. No other call writes a record while an advance replaces records, so the advance undoes no write.
  */
 import { FahaoError } from '../../base/errors.ts'
+import type { Parts } from '../../base/turns.ts'
 import { eachInParts, inTurns, raised, repairNothing, untilUnchanged } from '../advance.ts'
 import { release, releaseRequest, reserve, type Step, unused } from '../counter.ts'
 import type {
@@ -16,7 +17,6 @@ import type {
   EngineOptions,
   EngineStatus,
   Page,
-  Parts,
   RecordChange,
   Repair,
   Repaired,

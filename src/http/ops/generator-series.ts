@@ -3,7 +3,7 @@
  * rest. They are read by a scrape, and cost an id nothing.
  */
 import type { Access } from '../../auth/access.ts'
-import type { Pace } from '../../base/pace.ts'
+import type { Turns } from '../../base/turns.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import { exhaustionUs, leftIds } from '../../catalogue/info.ts'
 import type { IssuerStats } from '../../issuing/issuer.ts'
@@ -125,7 +125,7 @@ export async function sampleGenerators(
   generators: Iterable<Generator>,
   access: Access,
   seriesMax: number,
-  { nowUs, pace }: { readonly nowUs: number; readonly pace: Pace },
+  { nowUs, turns }: { readonly nowUs: number; readonly turns: Turns },
 ): Promise<Selection> {
   const others = new Map<GeneratorMetric, number>()
   const shown: Sample[] = []
@@ -134,7 +134,7 @@ export async function sampleGenerators(
     for (const each of shown.splice(seriesMax)) merge(others, each)
   }
   for (const generator of generators) {
-    await pace.take(sampleWork + access.work)
+    await turns.take(sampleWork + access.work)
     const each = sample(generator, nowUs)
     if (access.reaches(generator.name)) shown.push(each)
     else merge(others, each)

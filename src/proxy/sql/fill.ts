@@ -7,7 +7,7 @@
  * servers evaluate rows, and the values of a row, in the order in which they are written.
  */
 import assert from 'node:assert/strict'
-import type { Parts } from '../../listening/turns.ts'
+import type { Parts } from '../../base/turns.ts'
 import { sameColumn } from './cursor.ts'
 import type { Columns, Insert, RowId } from './insert.ts'
 import { isWordByte } from './verbs.ts'

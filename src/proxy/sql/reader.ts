@@ -5,7 +5,7 @@
  * What is read means the same to every server. Where that is not certain, the reading ends, and what was read before
  * stays: a server, too, executes a text statement by statement.
  */
-import type { Parts } from '../../listening/turns.ts'
+import type { Parts } from '../../base/turns.ts'
 import { Cursor, marks, sameColumn, unsure } from './cursor.ts'
 import type { FilledColumn, FilledColumns } from './filled-columns.ts'
 import type { Columns, Insert, ListedId, RowId } from './insert.ts'

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { Access } from '../../../src/auth/access.ts'
 import { compareBytes } from '../../../src/base/byte-order.ts'
 import { globMatches } from '../../../src/base/glob.ts'
-import type { Pace } from '../../../src/base/pace.ts'
+import type { Turns } from '../../../src/base/turns.ts'
 import type { Catalogue } from '../../../src/catalogue/catalogue.ts'
 import { type ListRequest, listedParts } from '../../../src/catalogue/lists.ts'
 import type { StoredRecord } from '../../../src/engine/engine.ts'
@@ -13,7 +13,7 @@ import { MemoryEngine } from '../../../src/engine/memory/engine.ts'
 import { startNode } from './node.ts'
 
 /** Keeps the work of each part. */
-class CountedPace implements Pace {
+class CountedTurns implements Turns {
   readonly parts: number[] = []
 
   async take(bytes: number): Promise<void> {
@@ -34,10 +34,10 @@ class CountedEngine extends MemoryEngine {
 async function namesOf(
   catalogue: Catalogue,
   request: ListRequest,
-  pace: Pace = new CountedPace(),
+  turns: Turns = new CountedTurns(),
 ): Promise<string[]> {
   const names: string[] = []
-  for await (const part of listedParts(catalogue, pace, request)) names.push(...part.map(({ name }) => name))
+  for await (const part of listedParts(catalogue, turns, request)) names.push(...part.map(({ name }) => name))
   return names
 }
 
@@ -106,12 +106,12 @@ describe('a list of generators', () => {
     const { catalogue, engine } = await nodeWith(numbered(1000, 'n'))
     const long = Array.from({ length: 200 }, (_, index) => `n${'*0'.repeat(200)}${index}`)
     for (const patterns of [['*'], [...long, 'n*']]) {
-      const pace = new CountedPace()
+      const turns = new CountedTurns()
       engine.listed = []
       const access = new Access('reader', new Set(), patterns)
-      assert.equal((await namesOf(catalogue, { access }, pace)).length, 1000)
-      assert.ok(Math.max(...pace.parts) <= Math.max(49_152, 2 * access.work), `${Math.max(...pace.parts)}`)
-      assert.ok(pace.parts.length >= 5, `${pace.parts.length} parts`)
+      assert.equal((await namesOf(catalogue, { access }, turns)).length, 1000)
+      assert.ok(Math.max(...turns.parts) <= Math.max(49_152, 2 * access.work), `${Math.max(...turns.parts)}`)
+      assert.ok(turns.parts.length >= 5, `${turns.parts.length} parts`)
     }
   })
 

@@ -1,7 +1,7 @@
 /** Many generators that are closed because what was read or reserved before must not be used any more. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { untilOthersHaveRun } from '../../../src/engine/rounds.ts'
+import { nextTurn } from '../../../src/engine/turns.ts'
 import type { Kind } from '../../../src/issuing/issuer.ts'
 import { draw, startNode, tryNext } from './node.ts'
 
@@ -30,7 +30,7 @@ test('all generators are closed in parts, between which others run', async (t) =
   const closed = catalogue.reopenAll()
   let most = 0
   for (let before = left(); before > 0; before = left()) {
-    await untilOthersHaveRun()
+    await nextTurn()
     most = Math.max(most, before - left())
   }
   await closed
@@ -51,5 +51,5 @@ test('all generators are stopped at once when another process may have a copy of
   assert.ok(generators.every(isIssuing))
   catalogue.abandonAll()
   assert.ok(!generators.some(isIssuing))
-  for (let left = many; left > 0; left = [...catalogue.inUse()].length) await untilOthersHaveRun()
+  for (let left = many; left > 0; left = [...catalogue.inUse()].length) await nextTurn()
 })

@@ -17,9 +17,9 @@ function request(...words: string[]) {
 
 test('the check of many names waits for a turn before each of them', async () => {
   const taken: number[] = []
-  const pace = { take: async (bytes: number) => void taken.push(bytes) }
+  const turns = { take: async (bytes: number) => void taken.push(bytes) }
   const asked = request('exists', ...Array.from({ length: 1000 }, (_, index) => `n:${index}`))
-  await demandAccessInTurns(access, asked, pace)
+  await demandAccessInTurns(access, asked, turns)
   assert.equal(taken.length, 1000)
   assert.equal(
     accessWork(access, asked),
@@ -30,12 +30,12 @@ test('the check of many names waits for a turn before each of them', async () =>
 })
 
 test('the check in turns refuses what the check at once refuses', async () => {
-  const pace = { take: async () => {} }
+  const turns = { take: async () => {} }
   for (const [words, message] of [
     [['exists', 'n:1', 'other'], /No permissions to access a key/],
     [['del', 'n:1'], /no permissions to run the 'del' command/],
   ] as const)
-    await assert.rejects(demandAccessInTurns(access, request(...words), pace), message)
+    await assert.rejects(demandAccessInTurns(access, request(...words), turns), message)
 })
 
 test('a request whose names lie in several slots is refused before a name is compared with patterns', () => {

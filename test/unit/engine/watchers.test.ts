@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { untilOthersHaveRun } from '../../../src/engine/rounds.ts'
+import { nextTurn } from '../../../src/engine/turns.ts'
 import { Watchers } from '../../../src/engine/watchers.ts'
 import { settled } from '../fake-clock.ts'
 
@@ -29,7 +29,7 @@ test('a watcher is told of many changes that are known at once in several rounds
   for (const index of expected) watchers.notify({ key: `a/${index}`, record: undefined })
   let most = 0
   for (let before = 0; told.length < expected.length; before = told.length) {
-    await untilOthersHaveRun()
+    await nextTurn()
     most = Math.max(most, told.length - before)
     if (expected.length < 20_500) {
       // Later changes go behind those that wait.

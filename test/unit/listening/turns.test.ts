@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Share, type Taker, Turns, turnBytesMax } from '../../../src/listening/turns.ts'
+import { Share, TurnQueue, type TurnTaker, turnBytesMax } from '../../../src/listening/turns.ts'
 
 test('bytes of earlier turns do not end a turn', async () => {
-  const turns = new Turns()
+  const turns = new TurnQueue()
   for (let each = 0; each < 10; each++) {
     turns.spend(turnBytesMax * 0.45)
     assert.equal(turns.over, false, `turn ${each}`)
@@ -13,7 +13,7 @@ test('bytes of earlier turns do not end a turn', async () => {
 })
 
 test('a turn is over once it has spent its bytes, and the next one starts at zero', async () => {
-  const turns = new Turns()
+  const turns = new TurnQueue()
   turns.spend(turnBytesMax)
   assert.equal(turns.over, true)
   await nextTurn()
@@ -21,9 +21,9 @@ test('a turn is over once it has spent its bytes, and the next one starts at zer
 })
 
 test('connections without a share go first, and one of the others continues in each turn', async () => {
-  const turns = new Turns()
+  const turns = new TurnQueue()
   const taken: string[] = []
-  const taker = (name: string, times: number, bytes: number): Taker => ({
+  const taker = (name: string, times: number, bytes: number): TurnTaker => ({
     takeTurn() {
       taken.push(name)
       turns.spend(bytes)
@@ -40,7 +40,7 @@ test('connections without a share go first, and one of the others continues in e
 })
 
 test('a long task runs after connections that have had no share, and a short one with them', async () => {
-  const turns = new Turns()
+  const turns = new TurnQueue()
   const done: string[] = []
   turns.run(turnBytesMax, () => done.push('at once'))
   turns.run(turnBytesMax, () => done.push('long'))
@@ -52,11 +52,11 @@ test('a long task runs after connections that have had no share, and a short one
 })
 
 test('a connection that has produced much waits once behind the others, and one that has not goes before them', async () => {
-  const turns = new Turns()
+  const turns = new TurnQueue()
   const heavy = new Share(turns)
   const light = new Share(turns)
   const taken: string[] = []
-  const taker = (name: string): Taker => ({
+  const taker = (name: string): TurnTaker => ({
     takeTurn() {
       taken.push(name)
       turns.spend(turnBytesMax)
@@ -73,10 +73,10 @@ test('a connection that has produced much waits once behind the others, and one 
 })
 
 test('a connection that produces little in each turn goes before the others, however long it goes on', async () => {
-  const turns = new Turns()
+  const turns = new TurnQueue()
   const share = new Share(turns)
   let turn = 0
-  const heavy = (): Taker => ({
+  const heavy = (): TurnTaker => ({
     takeTurn() {
       turns.spend(turnBytesMax)
       if (turn < 200) turns.wait(this, false)
@@ -91,7 +91,7 @@ test('a connection that produces little in each turn goes before the others, how
 })
 
 test('a connection that has produced much while no other waited goes before the others', async () => {
-  const turns = new Turns()
+  const turns = new TurnQueue()
   const share = new Share(turns)
   share.use(10_000_000)
   turns.spend(turnBytesMax)
@@ -100,7 +100,7 @@ test('a connection that has produced much while no other waited goes before the 
 })
 
 test('connections that rest together go on at different times', async () => {
-  const turns = new Turns()
+  const turns = new TurnQueue()
   const starts = Array.from({ length: 20 }, (_, index) => index)
   const goneOn: number[] = []
   for (const index of starts) turns.wait({ takeTurn: () => goneOn.push(index) }, false, 40)

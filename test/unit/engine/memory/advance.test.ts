@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { repairEach } from '../../../../src/engine/advance.ts'
 import { MemoryEngine, MemoryStore } from '../../../../src/engine/memory/engine.ts'
-import { untilOthersHaveRun } from '../../../../src/engine/rounds.ts'
+import { nextTurn } from '../../../../src/engine/turns.ts'
 
 const records = 1000
 const keyOf = (index: number) => `r/${String(index).padStart(4, '0')}`
@@ -29,7 +29,7 @@ test('others run between the parts of an advance, and see each record and each c
   })
   let rounds = 0
   for (; !isOver; rounds++) {
-    await untilOthersHaveRun()
+    await nextTurn()
     for (const { value } of await other.list('r/')) assert.ok(['old', 'old+'].includes(value))
     for (const name of ['c0', 'c500', 'c999'])
       assert.ok([10n, 1010n].includes((await other.counter(name)).bound))
@@ -45,8 +45,7 @@ for (const moment of ['is computed', 'is carried out'] as const)
     const advanced = engine.advance(1000n, repair)
     const last = keyOf(records - 1)
     const { version } = (await other.read(last))!
-    if (moment === 'is carried out')
-      while ((await other.read(keyOf(0)))!.value === 'old') await untilOthersHaveRun()
+    if (moment === 'is carried out') while ((await other.read(keyOf(0)))!.value === 'old') await nextTurn()
     const written = await other.write(last, 'new', version)
     await advanced
     assert.equal((await other.read(last))!.value, written === undefined ? 'old+' : 'new+')
