@@ -4,7 +4,7 @@
  * Invariants
  *  1. Nothing but the login is carried out before the login. What a client may send before it is short.
  *  2. The shared output is empty whenever no connection is being served, and holds one connection's replies only.
- *  3. Unread replies stay below `unreadBytesMax` + one step of a result + one message: beyond it nothing is carried out.
+ *  3. Unread replies stay below `unreadBytesMax` + one part of a result + one message: beyond it nothing is carried out.
  *  4. Messages that wait stay below `queuedBytesMax` + one message + one chunk: beyond it nothing is read.
  *  5. Whether this node may issue is checked after the messages of a callback are in memory, and before they start.
  *  6. A connection that is closed carries nothing out.
@@ -21,11 +21,11 @@ import type { Admission } from '../listening/admission.ts'
 import { ServedConnection, type ServedHost } from '../listening/served-connection.ts'
 import { restMs, shareBytes } from '../listening/turns.ts'
 import { Arrivals } from './arrivals.ts'
-import type { Step } from './conversation.ts'
-import { Dialogue, type LoginHost } from './dialogue.ts'
-import { farewells } from './errors.ts'
+import { ConnectionMessages, type LoginHost } from './connection-messages.ts'
+import { closingErrors } from './errors.ts'
 import type { PostgresLimits } from './limits.ts'
 import type { Output } from './output.ts'
+import type { Progress } from './session-messages.ts'
 import { SqlError } from './sql-error.ts'
 
 /** What the connections of a server share. */
@@ -47,10 +47,10 @@ const shortBytesMax = 1024
 export class Connection extends ServedConnection {
   override readonly session: CallerSession
   readonly #host: ConnectionHost
-  readonly #dialogue: Dialogue
+  readonly #messages: ConnectionMessages
   readonly #arrivals = new Arrivals()
   /** Why this server ends the connection, until the client is told. */
-  #farewell: FahaoError | undefined
+  #closingError: FahaoError | undefined
 
   constructor(
     socket: Socket,
@@ -61,10 +61,10 @@ export class Connection extends ServedConnection {
     this.#host = host
     this.session = new CallerSession(
       { ...facts, door: 'postgres', access: host.unauthenticated },
-      { unreadBytes: () => this.unreadBytes, close: () => this.#closeAfterReply(farewells.killed) },
+      { unreadBytes: () => this.unreadBytes, close: () => this.#closeAfterReply(closingErrors.killed) },
     )
     this.pendingSinceUs = this.session.startedMonoUs
-    this.#dialogue = new Dialogue(this.session, host)
+    this.#messages = new ConnectionMessages(this.session, host)
     this.listen()
   }
 
@@ -72,24 +72,24 @@ export class Connection extends ServedConnection {
   secure(socket: Socket, certificate: string | undefined): void {
     if (this.phase === 'closed') return void socket.destroy()
     this.socket = socket
-    this.#dialogue.secure(certificate)
+    this.#messages.secure(certificate)
     this.activity = 'idle'
     this.listen()
   }
 
   /** As `finish`, for a server that stops: clients are told why. */
   override shutDown(): void {
-    this.#farewell = farewells.stopping
+    this.#closingError = closingErrors.stopping
     super.shutDown()
   }
 
   /** Messages that are not carried out or not complete, statements, portals and results, unless all this is little. */
   protected override get heldBytes(): number {
-    return this.#dialogue.heldBytes
+    return this.#messages.heldBytes
   }
 
   protected override get pendingBytes(): number {
-    return this.#dialogue.frames.pendingBytes
+    return this.#messages.frames.pendingBytes
   }
 
   protected override get pendingBytesMax(): number {
@@ -105,15 +105,15 @@ export class Connection extends ServedConnection {
   }
 
   protected override takeRest(): number {
-    return this.#dialogue.conversation?.takeRefused() ? restMs : 0
+    return this.#messages.sessionMessages?.takeRefused() ? restMs : 0
   }
 
   protected override endSilence(): void {
-    if (this.phase === 'open') this.#closeAfterReply(farewells.silent)
+    if (this.phase === 'open') this.#closeAfterReply(closingErrors.silent)
   }
 
   protected override forget(): void {
-    this.#dialogue.frames.clear()
+    this.#messages.frames.clear()
   }
 
   /** Takes the present permissions of its user; undefined: it may not connect any more. */
@@ -123,12 +123,12 @@ export class Connection extends ServedConnection {
     if (this.session.access.user === '') return
     const access = present(this.session.access)
     this.session.access = access ?? this.#host.unauthenticated
-    if (access === undefined) this.#closeAfterReply(farewells.removed)
+    if (access === undefined) this.#closeAfterReply(closingErrors.removed)
   }
 
   protected override receive(chunk: Buffer): void {
     this.#host.totals.bytesIn += chunk.length
-    this.#dialogue.frames.push(chunk)
+    this.#messages.frames.push(chunk)
     const nowUs = this.#host.clock.monoUs()
     this.#arrivals.add(nowUs, chunk.length, this.activity !== 'idle' || this.blocked)
     this.session.lastCommandMonoUs = nowUs
@@ -157,7 +157,7 @@ export class Connection extends ServedConnection {
     // `#advance` may have changed it.
     if (this.activity !== 'serving') return this.adjustReading()
     this.activity = 'idle'
-    if (this.#dialogue.conversation?.isRefused || (more && this.#mayGoOn)) return this.queue(false)
+    if (this.#messages.sessionMessages?.isRefused || (more && this.#mayGoOn)) return this.queue(false)
     if (!this.blocked && (this.phase === 'closing' || this.phase === 'finishing')) return this.close()
     if (this.blocked || this.socket.isPaused()) this.adjustReading()
   }
@@ -166,44 +166,46 @@ export class Connection extends ServedConnection {
   #measure(answered: number): void {
     const { figures, clock } = this.#host
     if (answered > 0) figures.took(clock.monoUs() - this.#arrivals.oldestUs, answered)
-    this.#arrivals.carriedOut(this.#dialogue.frames.pendingBytes)
+    this.#arrivals.carriedOut(this.#messages.frames.pendingBytes)
   }
 
   /** In `closing` only the current result goes on. */
   get #mayGoOn(): boolean {
     if (this.blocked || this.socket.destroyed) return false
     return (
-      this.phase === 'open' || this.phase === 'finishing' || this.#dialogue.conversation?.isReplying === true
+      this.phase === 'open' ||
+      this.phase === 'finishing' ||
+      this.#messages.sessionMessages?.isReplying === true
     )
   }
 
   /** Carries out the next message, or goes on with a result. False when there is nothing to do now. */
   #advance(): boolean {
-    return this.#follow(this.#dialogue.advance())
+    return this.#follow(this.#messages.advance())
   }
 
-  #follow(step: Step): boolean {
+  #follow(progress: Progress): boolean {
     if (this.#isLoggedIn && this.pendingSinceUs !== undefined) {
       this.pendingSinceUs = undefined
       this.#host.admission.setPending(this, false)
     }
-    if (step === 'answered') return true
-    if (step instanceof Promise) this.#wait(step)
-    else if (step === 'tls') this.#upgrade()
-    else if (step === 'end') {
+    if (progress === 'answered') return true
+    if (progress instanceof Promise) this.#wait(progress)
+    else if (progress === 'tls') this.#upgrade()
+    else if (progress === 'end') {
       this.phase = 'closing'
-      this.#farewell = undefined
+      this.#closingError = undefined
     }
     return false
   }
 
   /** Hands the socket over to TLS. What has been received after the request for TLS came in the clear, and is refused. */
   #upgrade(): void {
-    const isDirect = this.#dialogue.isDirectTls
-    const rest = this.#dialogue.frames.takeRest()
+    const isDirect = this.#messages.isDirectTls
+    const rest = this.#messages.frames.takeRest()
     const socket = this.socket
     if (rest.length > 0 && !isDirect) {
-      this.#dialogue.fail(new SqlError('08P01', 'received unencrypted data after SSL request'))
+      this.#messages.fail(new SqlError('08P01', 'received unencrypted data after SSL request'))
       this.phase = 'closing'
       return
     }
@@ -216,7 +218,7 @@ export class Connection extends ServedConnection {
   }
 
   get #isLoggedIn(): boolean {
-    return this.#dialogue.conversation !== undefined
+    return this.#messages.sessionMessages !== undefined
   }
 
   /** Whether the result of a statement is awaited, and not the outcome of a login. */
@@ -224,7 +226,7 @@ export class Connection extends ServedConnection {
     return this.activity === 'waiting' && this.#isLoggedIn
   }
 
-  #wait(settled: Promise<() => Step>): void {
+  #wait(settled: Promise<() => Progress>): void {
     this.activity = 'waiting'
     const isStatement = this.#isLoggedIn
     const { oldestUs } = this.#arrivals
@@ -242,24 +244,24 @@ export class Connection extends ServedConnection {
   }
 
   #closeAfterReply(reason: FahaoError): void {
-    this.#farewell = reason
+    this.#closingError = reason
     if (this.activity === 'idle' && !this.blocked) this.contain(() => this.close())
     else if (this.phase !== 'closed') this.phase = 'closing'
   }
 
-  #sayFarewell(): void {
-    if (this.#farewell === undefined || !this.#isLoggedIn) return
-    this.#dialogue.fail(this.#farewell)
+  #sendClosingError(): void {
+    if (this.#closingError === undefined || !this.#isLoggedIn) return
+    this.#messages.fail(this.#closingError)
     this.flush()
   }
 
   protected override close(): void {
-    if (this.phase !== 'closed') this.#sayFarewell()
+    if (this.phase !== 'closed') this.#sendClosingError()
     super.close()
   }
 
   protected override gone(): void {
-    this.#dialogue.end()
+    this.#messages.end()
     super.gone()
   }
 }

@@ -11,6 +11,7 @@ import { callFunction, drawRows } from './drawing.ts'
 import { readBare, readList, runList, uncast } from './drawing-lists.ts'
 import { encodeRows, resultOf } from './encoded-rows.ts'
 import { notSupported } from './errors.ts'
+import { turnTaking } from './long-statements.ts'
 import { type Analysed, analyseStatement, runStatement, type Surroundings } from './query/evaluate.ts'
 import { nameOfText } from './query/quoting.ts'
 import { Missing, Snapshot } from './query/snapshot.ts'
@@ -23,7 +24,6 @@ import { demandSequences, factsOf, load } from './sequence-lists.ts'
 import type { Session, Statement } from './session.ts'
 import { SqlError } from './sql-error.ts'
 import { bytesOf } from './statement-size.ts'
-import { pacing } from './turn.ts'
 
 /** The most calls of a statement. */
 const callsMax = 10_000
@@ -155,9 +155,9 @@ async function carryOut(session: Session, calls: readonly Call[]): Promise<reado
     return names.map((_, index) => BigInt(drawn.at(0, index)!))
   }
   const results: Value[] = []
-  const pace = pacing(session)
+  const takeTurn = turnTaking(session)
   for (const { name, args } of calls) {
-    await pace()
+    await takeTurn()
     const result = await callFunction(session, name, args)
     results.push(result === null ? null : BigInt(result))
   }

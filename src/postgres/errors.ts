@@ -80,7 +80,7 @@ export function protocolViolation(message: string): SqlError {
 }
 
 /** Why this server ends a connection. */
-export const farewells = {
+export const closingErrors = {
   stopping: new FahaoError('SHUTDOWN', 'the server is stopping; connect again'),
   // The class by which pools give a connection up.
   removed: new SqlError(

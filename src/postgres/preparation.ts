@@ -8,11 +8,11 @@
  */
 import { protocolViolation } from './errors.ts'
 import { type Frames, MessageReader } from './frames.ts'
-import type { ConversationHost } from './host.ts'
 import { writeColumns, writeParameters } from './replies.ts'
 import type { Column } from './result.ts'
 import { columnsOf, demandRunnable, onlyStatement } from './script.ts'
 import type { Portal, PreparedStatement, Session, Statement } from './session.ts'
+import type { SessionHost } from './session-host.ts'
 import { SqlError } from './sql-error.ts'
 import { checkFormats, formatAt, parameterOf } from './values.ts'
 
@@ -23,10 +23,10 @@ const heldPer = Object.freeze({ byte: 2, type: 8, value: 40 })
 /** The prepared statements and portals of one connection. */
 export class Preparation {
   readonly #session: Session
-  readonly #host: ConversationHost
+  readonly #host: SessionHost
   readonly #frames: Frames
 
-  constructor(session: Session, host: ConversationHost, frames: Frames) {
+  constructor(session: Session, host: SessionHost, frames: Frames) {
     this.#session = session
     this.#host = host
     this.#frames = frames

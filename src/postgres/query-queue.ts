@@ -13,7 +13,7 @@
 import { Worker } from 'node:worker_threads'
 import { systemClock, type Timer } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
-import { farewells, outOfMemory } from './errors.ts'
+import { closingErrors, outOfMemory } from './errors.ts'
 import type { Loaded, Wanted } from './query/snapshot.ts'
 import { SqlError } from './sql-error.ts'
 import type { Answers, FromWorker, Request, SentError, ToWorker } from './worker-messages.ts'
@@ -83,7 +83,7 @@ export class QueryQueue {
     asker: Asker,
   ): Promise<Answers[Type]> {
     return new Promise((resolve, reject) => {
-      if (this.#isClosed) return reject(farewells.stopping)
+      if (this.#isClosed) return reject(closingErrors.stopping)
       const cancel = () => this.#cancel(job, 'canceling statement due to user request')
       const { signal, timeoutMs } = asker
       const timeout =
@@ -121,9 +121,9 @@ export class QueryQueue {
   close(): void {
     this.#isClosed = true
     for (const jobs of this.#waiting.values())
-      for (const job of jobs) job.settle({ error: farewells.stopping })
+      for (const job of jobs) job.settle({ error: closingErrors.stopping })
     this.#waiting.clear()
-    this.#replace(farewells.stopping)
+    this.#replace(closingErrors.stopping)
   }
 
   /** Begins the next job, if the worker has none. */

@@ -7,24 +7,24 @@
  *  2. What a cached text holds is bounded: see `StatementCache`.
  */
 import { systemClock } from '../base/clock.ts'
-import type { ConversationHost } from './host.ts'
+import { workOf } from './long-statements.ts'
 import { charactersIn, moved, parse } from './parser.ts'
 import type { Read } from './query-text.ts'
 import { after, type Column } from './result.ts'
 import { askerOf } from './sequence-lists.ts'
 import type { Session, Statement } from './session.ts'
+import type { SessionHost } from './session-host.ts'
 import { SqlError } from './sql-error.ts'
 import type { Script, Source } from './statement-cache.ts'
 import { bytesOf, demandReadable, isShort } from './statement-size.ts'
 import { compile } from './statements.ts'
-import { workOf } from './turn.ts'
 import { bytesToText } from './values.ts'
 
 /**
  * A statement of a text. @param before the characters before it in the whole text
  * @param tree its tree as JSON, if it is too long for this thread to parse
  */
-function sourceOf(host: ConversationHost, text: string, before: number, tree?: string): Source {
+function sourceOf(host: SessionHost, text: string, before: number, tree?: string): Source {
   /** The statement, once it is compiled without types that a client has given. */
   let kept: Statement | undefined
   const read = (): Read => {
@@ -64,7 +64,7 @@ function sourceOf(host: ConversationHost, text: string, before: number, tree?: s
 const longQuery = { SelectStmt: { fromClause: [], op: 'SETOP_NONE' } } as const satisfies Read['node']
 
 /** The statements of the text whose bytes are this Latin-1 text. Throws or rejects with 22021, 42601, 54000. */
-export function scriptOf(host: ConversationHost, bytes: string, session: Session): Script | Promise<Script> {
+export function scriptOf(host: SessionHost, bytes: string, session: Session): Script | Promise<Script> {
   const known = host.cache.get(bytes)
   if (known !== undefined) return known
   const text = bytesToText(bytes)
@@ -79,14 +79,14 @@ export function scriptOf(host: ConversationHost, bytes: string, session: Session
   }
 }
 
-async function longScript(host: ConversationHost, text: string, session: Session): Promise<Script> {
+async function longScript(host: SessionHost, text: string, session: Session): Promise<Script> {
   demandReadable(text)
   return sourcesOf(host, text, await host.queries.run({ type: 'read', text }, askerOf(session)))
 }
 
 type Place = { readonly from: number; readonly to: number; readonly tree?: string }
 
-function sourcesOf(host: ConversationHost, text: string, places: readonly Place[]): Source[] {
+function sourcesOf(host: SessionHost, text: string, places: readonly Place[]): Source[] {
   let before = 0
   let at = 0
   return places.map(({ from, to, tree }) => {
@@ -98,7 +98,7 @@ function sourcesOf(host: ConversationHost, text: string, places: readonly Place[
 
 /** The only statement of a text; undefined: the text is empty. Throws or rejects with SqlError. */
 export function onlyStatement(
-  host: ConversationHost,
+  host: SessionHost,
   bytes: string,
   session: Session,
   declared: readonly number[],

@@ -4,12 +4,12 @@ import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Definition } from '../catalogue/definition.ts'
 import { max63 } from '../ids/limits.ts'
 import { unknownRelation } from './errors.ts'
+import { nextTurn, turnTaking } from './long-statements.ts'
 import { OidRegistry } from './oid-registry.ts'
 import type { SessionFacts } from './query/expression.ts'
 import type { Loaded, SequenceFacts, Wanted } from './query/snapshot.ts'
 import type { Asker } from './query-queue.ts'
 import type { Session } from './session.ts'
-import { pacing, pause } from './turn.ts'
 
 /** The most sequences, and the most last values, that are loaded at a time. */
 const pageMax = 200
@@ -64,20 +64,20 @@ export async function load(
 ): Promise<void> {
   // The oids of sequences that this process has not shown are known once all are listed.
   if (isAll || oids.some((oid) => registry.nameOf(oid) === undefined)) await loadAll(session, give)
-  const pace = pacing(session)
+  const takeTurn = turnTaking(session)
   for (const name of names) {
-    await pace()
+    await takeTurn()
     const facts = await find(session, name)
     give(facts ? { found: [facts] } : { found: [], missingNames: [name] }, false)
   }
   for (const oid of oids) {
-    await pace()
+    await takeTurn()
     const name = registry.nameOf(oid)
     const facts = name === undefined ? undefined : await find(session, name)
     give(facts ? { found: [facts] } : { found: [], missingOids: [oid] }, false)
   }
   for (let from = 0; from < valuesOf.length; from += pageMax) {
-    await pause()
+    await nextTurn()
     const values: [string, bigint | null, bigint?][] = []
     for (const name of valuesOf.slice(from, from + pageMax))
       values.push([name, ...(await lastValueOf(session, name))])
@@ -94,7 +94,7 @@ async function loadAll(session: Session, give: (loaded: Loaded, isLast: boolean)
     const page = await caller.list({ ...(after === undefined ? {} : { after }), limit: pageMax })
     give({ found: page.found.map(({ name, definition }) => sequenceOf(name, definition)) }, false)
     after = page.next
-    await pause()
+    await nextTurn()
     signal.throwIfAborted()
   } while (after !== undefined)
   give({ found: [], isAll: true }, false)

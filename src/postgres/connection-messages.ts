@@ -1,5 +1,5 @@
 /**
- * All messages of one connection: encryption, cancellation and the login, then its conversation. What ends the connection is
+ * All messages of one connection: encryption, cancellation and the login, then those of its session. What ends the connection is
  * told to the client as a FATAL error.
  * https://www.postgresql.org/docs/15/protocol-flow.html#id-1.10.6.7.3
  *
@@ -16,17 +16,17 @@ import { FahaoError } from '../base/errors.ts'
 import type { CallerSession } from '../commands/caller-session.ts'
 import type { InProcess } from '../commands/in-process.ts'
 import type { CancelKeys } from './cancel-keys.ts'
-import { Conversation, type Step } from './conversation.ts'
 import { FatalError, protocolViolation } from './errors.ts'
 import { Frames, MessageReader } from './frames.ts'
-import type { ConversationHost } from './host.ts'
 import { writeError, writeReady, writeSetting } from './replies.ts'
 import { Session } from './session.ts'
+import type { SessionHost } from './session-host.ts'
+import { type Progress, SessionMessages } from './session-messages.ts'
 import { SqlError } from './sql-error.ts'
 import { readStart, type StartMessage, startBytesMax } from './startup.ts'
 
 /** What logins need. */
-export type LoginHost = ConversationHost & {
+export type LoginHost = SessionHost & {
   readonly inProcess: InProcess
   readonly access: Pick<AccessControl, 'initial' | 'initialOf' | 'login' | 'users'>
   /** The permissions before a login: none. */
@@ -44,7 +44,7 @@ const tlsHandshake = 0x16
 const passwordMessage = 'p'.charCodeAt(0)
 
 /** The messages of one connection. */
-export class Dialogue {
+export class ConnectionMessages {
   readonly frames = new Frames(startBytesMax)
   /** Whether the client has begun with TLS, without a request for it. */
   isDirectTls = false
@@ -56,7 +56,7 @@ export class Dialogue {
   #asked: StartMessage | undefined
   #key: Buffer | undefined
   /** Undefined before the login. */
-  #conversation: Conversation | undefined
+  #sessionMessages: SessionMessages | undefined
 
   constructor(session: CallerSession, host: LoginHost) {
     this.#session = session
@@ -64,14 +64,14 @@ export class Dialogue {
   }
 
   /** Undefined before the login. */
-  get conversation(): Conversation | undefined {
-    return this.#conversation
+  get sessionMessages(): SessionMessages | undefined {
+    return this.#sessionMessages
   }
 
   /** About how much memory messages, statements, portals and results take, in bytes, unless it is little. */
   get heldBytes(): number {
     const messages = this.frames.heldBytes
-    const others = this.#conversation?.heldBytes ?? 0
+    const others = this.#sessionMessages?.heldBytes ?? 0
     return (messages < startBytesMax ? 0 : messages) + (others < sessionBytesMax ? 0 : others)
   }
 
@@ -82,8 +82,8 @@ export class Dialogue {
   }
 
   /** Carries out the next message, or goes on with a result. */
-  advance(): Step {
-    return this.#contain(() => this.#conversation?.advance() ?? this.#logIn())
+  advance(): Progress {
+    return this.#contain(() => this.#sessionMessages?.advance() ?? this.#logIn())
   }
 
   /** Tells the client the error that ends the connection. */
@@ -104,11 +104,11 @@ export class Dialogue {
     if (this.#key) this.#host.cancelKeys.remove(this.#key)
   }
 
-  #contain(work: () => Step): Step {
+  #contain(work: () => Progress): Progress {
     try {
-      const step = work()
-      if (!(step instanceof Promise)) return step
-      return step.then(
+      const progress = work()
+      if (!(progress instanceof Promise)) return progress
+      return progress.then(
         (write) => () => this.#contain(write),
         (error) => () => this.fail(error),
       )
@@ -117,7 +117,7 @@ export class Dialogue {
     }
   }
 
-  #logIn(): Step {
+  #logIn(): Progress {
     if (this.#asked !== undefined) return this.#takePassword(this.#asked)
     if (this.frames.firstByte === tlsHandshake && this.#host.hasTls && !this.#isSecure) {
       this.isDirectTls = true
@@ -131,7 +131,7 @@ export class Dialogue {
     return 'end'
   }
 
-  #encrypt(wanted: 'tls' | 'gssapi'): Step {
+  #encrypt(wanted: 'tls' | 'gssapi'): Progress {
     const { output, hasTls } = this.#host
     const isRepeated = wanted === 'tls' && this.#hasAskedForTls
     if (this.#isSecure || isRepeated) throw protocolViolation('encryption was asked for twice')
@@ -141,7 +141,7 @@ export class Dialogue {
     return accepts ? 'tls' : 'answered'
   }
 
-  #start(request: StartMessage): Step {
+  #start(request: StartMessage): Progress {
     const { output, access, hasTls } = this.#host
     if (hasTls && !this.#isSecure)
       throw new SqlError('28000', 'this server speaks TLS only; connect with sslmode=require or verify-full')
@@ -169,7 +169,7 @@ export class Dialogue {
     return 'answered'
   }
 
-  #takePassword(request: StartMessage): Step {
+  #takePassword(request: StartMessage): Progress {
     if (!this.frames.next()) return 'more'
     if (this.frames.type !== passwordMessage)
       throw protocolViolation(`expected password response, got message type ${this.frames.type}`)
@@ -179,7 +179,7 @@ export class Dialogue {
     return this.#authenticate(request, password)
   }
 
-  async #authenticate(request: StartMessage, password: string): Promise<() => Step> {
+  async #authenticate(request: StartMessage, password: string): Promise<() => Progress> {
     const { user } = request
     try {
       const permitted = await this.#host.access.login(user, password, this.#address, 'postgres')
@@ -196,7 +196,7 @@ export class Dialogue {
   }
 
   /** The client may do what `permitted` says: tells it the session. */
-  #begin({ user, database, settings, minor }: StartMessage, permitted: Access): Step {
+  #begin({ user, database, settings, minor }: StartMessage, permitted: Access): Progress {
     const { output, inProcess, version, cancelKeys, limits } = this.#host
     this.#session.access = permitted
     const session = new Session(inProcess.caller(this.#session), { user, database }, { version }, limits)
@@ -210,7 +210,7 @@ export class Dialogue {
     output.bytes(this.#key)
     output.end()
     writeReady(output, 'I')
-    this.#conversation = new Conversation(session, this.#host, this.frames)
+    this.#sessionMessages = new SessionMessages(session, this.#host, this.frames)
     this.frames.bytesMax = limits.messageBytesMax
     return 'answered'
   }

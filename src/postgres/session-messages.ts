@@ -7,7 +7,7 @@
  *  2. After an error, messages of the extended protocol are skipped up to Sync. Each Sync and each simple query gets one
  *     ReadyForQuery.
  *  3. A message that fails half way leaves no byte behind; rows that were sent before an error stay.
- *  4. What a result has not sent goes on in later steps, and no other message starts before its end.
+ *  4. What a result has not sent follows in later calls of `advance`, and no other message starts before its end.
  */
 import { systemClock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
@@ -15,34 +15,34 @@ import { restsAfter } from '../listening/turns.ts'
 import { takeOne } from './drawing.ts'
 import { FatalError, notSupported, protocolViolation } from './errors.ts'
 import { type Frames, MessageReader } from './frames.ts'
-import type { ConversationHost } from './host.ts'
+import { workOf } from './long-statements.ts'
 import { Preparation } from './preparation.ts'
 import { writeColumns, writeComplete, writeError, writeNotice, writeReady, writeSetting } from './replies.ts'
 import type { Result } from './result.ts'
 import { ResultWriter } from './result-writer.ts'
 import { columnsOf, demandRunnable, scriptOf } from './script.ts'
 import type { Portal, Session, Statement } from './session.ts'
+import type { SessionHost } from './session-host.ts'
 import { SqlError } from './sql-error.ts'
 import type { Script } from './statement-cache.ts'
-import { workOf } from './turn.ts'
 import { formatAt } from './values.ts'
 
 /**
  * `answered`: there may be more. `more`: nothing before more bytes arrive. `tls`: the socket has to speak TLS first. `end`:
- * the connection ends. A promise: call its result, which writes the replies, before the next step.
+ * the connection ends. A promise: call its result, which writes the replies, before the next call of `advance`.
  */
-export type Step = 'answered' | 'more' | 'tls' | 'end' | Promise<() => Step>
+export type Progress = 'answered' | 'more' | 'tls' | 'end' | Promise<() => Progress>
 
 /** Work that is no reply, as the bytes of a reply that take about as long. */
 const workBytes = Object.freeze({ message: 32, error: 256, awaited: 256 })
 const allAsText: readonly number[] = []
 
-/** The conversation of one connection. */
-export class Conversation {
+/** The messages of one session. */
+export class SessionMessages {
   /** Whether a quota has refused a statement since `takeRefused`. */
   isRefused = false
   readonly #session: Session
-  readonly #host: ConversationHost
+  readonly #host: SessionHost
   readonly #frames: Frames
   /** A simple query: its statements, and which one is next. */
   #script: Script | undefined
@@ -54,7 +54,7 @@ export class Conversation {
   #isSkipping = false
   readonly #preparation: Preparation
 
-  constructor(session: Session, host: ConversationHost, frames: Frames) {
+  constructor(session: Session, host: SessionHost, frames: Frames) {
     this.#session = session
     this.#host = host
     this.#frames = frames
@@ -83,23 +83,23 @@ export class Conversation {
   }
 
   /** Goes on with the current result or query, or with the next message. Throws what ends the connection. */
-  advance(): Step {
+  advance(): Progress {
     if (this.#writer !== undefined || this.#script !== undefined) return this.#attempt(() => this.#goOn())
     if (!this.#frames.next()) return 'more'
     this.#host.turns.spend(workBytes.message)
     return this.#attempt(() => this.#carryOut(String.fromCharCode(this.#frames.type)))
   }
 
-  #goOn(): Step {
+  #goOn(): Progress {
     return this.#writer !== undefined ? this.#write(this.#writer) : this.#runNext(this.#script!)
   }
 
-  /** Tells the client the error of a step, at once or once it has settled. */
-  #attempt(work: () => Step): Step {
+  /** Tells the client the error of a message, at once or once it has settled. */
+  #attempt(work: () => Progress): Progress {
     try {
-      const step = work()
-      if (!(step instanceof Promise)) return step
-      return step.then(
+      const progress = work()
+      if (!(progress instanceof Promise)) return progress
+      return progress.then(
         (write) => () => this.#attempt(write),
         (error) => () => this.#refuse(error),
       )
@@ -109,7 +109,7 @@ export class Conversation {
   }
 
   /** https://www.postgresql.org/docs/15/protocol-message-formats.html */
-  #carryOut(type: string): Step {
+  #carryOut(type: string): Progress {
     if (this.#isSkipping && type !== 'S' && type !== 'X') return 'answered'
     switch (type) {
       case 'Q':
@@ -145,7 +145,7 @@ export class Conversation {
     }
   }
 
-  #query(): Step {
+  #query(): Progress {
     this.#session.caller.session.lastCommand = 'query'
     let script: Script | Promise<Script>
     try {
@@ -171,7 +171,7 @@ export class Conversation {
     return this.#ready()
   }
 
-  #begin(script: Script): Step {
+  #begin(script: Script): Progress {
     const { prepared, portals } = this.#session
     prepared.delete('')
     portals.delete('')
@@ -186,7 +186,7 @@ export class Conversation {
   }
 
   /** Runs the next statement of a simple query, or ends the query. */
-  #runNext(script: Script): Step {
+  #runNext(script: Script): Progress {
     const source = script[this.#at]
     if (source === undefined) {
       this.#script = undefined
@@ -211,7 +211,7 @@ export class Conversation {
     values: Portal['values'],
     formats: readonly number[],
     onResult: (result: Result) => void,
-  ): Step {
+  ): Progress {
     this.#host.totals.commands++
     const { turns } = this.#host
     const startUs = systemClock.monoUs()
@@ -229,7 +229,7 @@ export class Conversation {
     return 'answered'
   }
 
-  #execute(): Step {
+  #execute(): Progress {
     const reader = new MessageReader(this.#frames)
     const portal = this.#preparation.portal('P', reader.text())
     const limit = reader.int32()
@@ -288,7 +288,7 @@ export class Conversation {
     return true
   }
 
-  /** Sends a result: what fits into this step. */
+  /** Sends a result: what fits into one call. */
   #send(writer: ResultWriter): void {
     this.#writeNotices()
     this.#writer = writer

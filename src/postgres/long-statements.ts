@@ -15,7 +15,7 @@ export function workOf(elapsedUs: number): number {
 }
 
 /** Each part of a long statement takes as long as a turn: several of them run in turns of their own. */
-export function pause(): Promise<void> {
+export function nextTurn(): Promise<void> {
   turns.spend(turnBytesMax)
   return new Promise((resolve) => {
     const takeTurn = () => {
@@ -27,12 +27,12 @@ export function pause(): Promise<void> {
 }
 
 /** What a statement does before each of its calls: from time to time it lets others run. Rejects with 57014 once it is cancelled. */
-export function pacing({ caller }: Session): () => Promise<void> | undefined {
+export function turnTaking({ caller }: Session): () => Promise<void> | undefined {
   const { signal } = caller.session
   let calls = 0
   return () => {
     if (++calls % callsMax !== 0) return undefined
-    return pause().then(() => {
+    return nextTurn().then(() => {
       if (signal.aborted) throw new SqlError('57014', 'canceling statement due to user request')
     })
   }

@@ -8,8 +8,8 @@ import type { Output } from './output.ts'
 import type { QueryQueue } from './query-queue.ts'
 import type { StatementCache } from './statement-cache.ts'
 
-/** What the conversations share. */
-export type ConversationHost = {
+/** What the sessions of a server share. */
+export type SessionHost = {
   readonly limits: PostgresLimits
   readonly cache: StatementCache
   readonly output: Output
