@@ -1,4 +1,4 @@
-/** Queries: those that draw, those that the main thread runs at once, and those of the worker thread. */
+/** Queries: those that draw, those that the main thread runs at once, and those of the thread. */
 import { compileDrawing, evaluate, surroundingsOf } from './drawing-statements.ts'
 import { encodeRows, resultOf } from './encoded-rows.ts'
 import { isCheap } from './query/cheap.ts'
@@ -55,7 +55,7 @@ function quick(
   }
 }
 
-/** A query of the worker thread. */
+/** A query of the thread. */
 async function distant(
   text: string,
   declared: readonly number[],

@@ -1,13 +1,13 @@
 /**
- * The queries of a server: jobs for one worker thread, which is started when there is one, and replaced when it has ended.
+ * The queries of a server: jobs for one thread, which is started when there is one, and replaced when it has ended.
  *
  * Invariants
- *  1. One job at a time is in the worker. The others wait, and users take turns.
- *  2. A job is settled once: by its answer or error, by its cancel or time limit, or by the end of the worker. What the worker
+ *  1. One job at a time is in the thread. The others wait, and users take turns.
+ *  2. A job is settled once: by its answer or error, by its cancel or time limit, or by the end of the thread. What the thread
  *     says about another job than the present one is ignored.
- *  3. A worker that ends costs the job that it had: those that wait run on the next one.
- *  4. A job that is cancelled is settled at once. One that the worker has begun blocks others for `graceMs` at most.
- *  5. What a job takes of the worker's time is bounded by `timeMs`; the time in which the worker starts, or the main thread loads
+ *  3. A thread that ends costs the job that it had: those that wait run on the next one.
+ *  4. A job that is cancelled is settled at once. One that the thread has begun blocks others for `graceMs` at most.
+ *  5. What a job takes of the thread's time is bounded by `timeMs`; the time in which the thread starts, or the main thread loads
  *     sequences for it, does not count.
  */
 import { Worker } from 'node:worker_threads'
@@ -16,9 +16,9 @@ import { describe } from '../base/errors.ts'
 import { closingErrors, outOfMemory } from './errors.ts'
 import type { Loaded, Wanted } from './query/snapshot.ts'
 import { SqlError } from './sql-error.ts'
-import type { Answers, FromWorker, Request, SentError, ToWorker } from './worker-messages.ts'
+import type { Answers, FromThread, Request, SentError, ToThread } from './thread-messages.ts'
 
-/** What a worker may use. */
+/** What a thread may use. */
 export type QueryLimits = {
   /** Time for a job, in ms. */
   readonly timeMs: number
@@ -29,11 +29,11 @@ export type QueryLimits = {
 }
 
 /**
- * What the heap of a worker may take above the memory of a query, in MB: more than the rows that a query may keep. The worker
+ * What the heap of a thread may take above the memory of a query, in MB: more than the rows that a query may keep. The thread
  * refuses queries before it is used up; reaching V8's own limit may end the process.
  */
 const spareMb = 512
-/** How long a worker may take to start, in ms. */
+/** How long a thread may take to start, in ms. */
 const startMs = 60_000
 
 const defaultLimits: QueryLimits = Object.freeze({ timeMs: 10_000, graceMs: 500, memoryMb: 256 })
@@ -57,18 +57,18 @@ type Job = {
   leftMs: number
 }
 
-/** Jobs for the worker. */
+/** Jobs for the thread. */
 export class QueryQueue {
-  /** How many workers were started. */
+  /** How many threads were started. */
   started = 0
   readonly #limits: QueryLimits
   /** The jobs of each user that wait. The user whose turn is next comes first. */
   readonly #waiting = new Map<string, Job[]>()
-  #worker: Worker | undefined
+  #thread: Worker | undefined
   #isReady = false
   #running: Job | undefined
   #newestId = 0
-  /** While the worker computes: when it is ended, and since when it computes. */
+  /** While the thread computes: when it is ended, and since when it computes. */
   #deadline: Timer | undefined
   #sinceUs = 0
   #isClosed = false
@@ -117,7 +117,7 @@ export class QueryQueue {
     })
   }
 
-  /** Ends the worker, and refuses what waits. */
+  /** Ends the thread, and refuses what waits. */
   close(): void {
     this.#isClosed = true
     for (const jobs of this.#waiting.values())
@@ -126,7 +126,7 @@ export class QueryQueue {
     this.#replace(closingErrors.stopping)
   }
 
-  /** Begins the next job, if the worker has none. */
+  /** Begins the next job, if the thread has none. */
   #next(): void {
     if (this.#running !== undefined || this.#isClosed) return
     const [first] = this.#waiting
@@ -139,10 +139,10 @@ export class QueryQueue {
     this.#post({ id: job.id, request: job.request })
   }
 
-  /** Sends the worker what it goes on with. */
-  #post(message: ToWorker, isLast = true): void {
-    this.#worker ??= this.#start()
-    this.#worker.postMessage(message)
+  /** Sends the thread what it goes on with. */
+  #post(message: ToThread, isLast = true): void {
+    this.#thread ??= this.#start()
+    this.#thread.postMessage(message)
     const job = this.#running
     if (!isLast || job === undefined) return
     this.#sinceUs = systemClock.monoUs()
@@ -159,8 +159,8 @@ export class QueryQueue {
   }
 
   #start(): Worker {
-    const name = import.meta.url.endsWith('.ts') ? './query-worker.ts' : './query-worker.js'
-    const worker = new Worker(new URL(name, import.meta.url), {
+    const name = import.meta.url.endsWith('.ts') ? './query-thread.ts' : './query-thread.js'
+    const thread = new Worker(new URL(name, import.meta.url), {
       name: 'queries',
       execArgv: [],
       workerData: { memoryMb: this.#limits.memoryMb },
@@ -168,18 +168,18 @@ export class QueryQueue {
     })
     this.started++
     this.#isReady = false
-    worker.on('message', (message: FromWorker) => this.#receive(worker, message))
-    worker.on('error', (error: NodeJS.ErrnoException) => this.#lost(worker, lostBy(error)))
-    worker.on('exit', () =>
-      this.#lost(worker, new SqlError('58000', 'the thread of queries has ended; send the query again')),
+    thread.on('message', (message: FromThread) => this.#receive(thread, message))
+    thread.on('error', (error: NodeJS.ErrnoException) => this.#lost(thread, lostBy(error)))
+    thread.on('exit', () =>
+      this.#lost(thread, new SqlError('58000', 'the thread of queries has ended; send the query again')),
     )
-    worker.unref()
-    return worker
+    thread.unref()
+    return thread
   }
 
-  #receive(worker: Worker, message: FromWorker): void {
+  #receive(thread: Worker, message: FromThread): void {
     const job = this.#running
-    if (worker !== this.#worker) return
+    if (thread !== this.#thread) return
     if (message === 'ready') {
       this.#isReady = true
       this.#sinceUs = systemClock.monoUs()
@@ -204,7 +204,7 @@ export class QueryQueue {
     } catch (error) {
       job.settle({ error })
     }
-    // The worker waits for what will not come.
+    // The thread waits for what will not come.
     if (job.isSettled && this.#running === job) this.#end(false)
   }
 
@@ -228,17 +228,17 @@ export class QueryQueue {
     else this.#waiting.delete(user)
   }
 
-  /** Ends the worker. @param error of the job that it had. */
+  /** Ends the thread. @param error of the job that it had. */
   #replace(error: unknown): void {
-    const worker = this.#worker
-    if (worker === undefined) return
-    void worker.terminate()
-    this.#lost(worker, error)
+    const thread = this.#thread
+    if (thread === undefined) return
+    void thread.terminate()
+    this.#lost(thread, error)
   }
 
-  #lost(worker: Worker, error: unknown): void {
-    if (worker !== this.#worker) return
-    this.#worker = undefined
+  #lost(thread: Worker, error: unknown): void {
+    if (thread !== this.#thread) return
+    this.#thread = undefined
     this.#deadline?.cancel()
     this.#running?.settle({ error })
     this.#running = undefined

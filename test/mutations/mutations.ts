@@ -219,7 +219,7 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'a query of the PostgreSQL door takes memory until V8 ends the thread, or the process',
     foundBy: 'test/unit/postgres/query-queue.test.ts',
-    file: 'src/postgres/query-worker.ts',
+    file: 'src/postgres/query-thread.ts',
     from: 'used_heap_size <= heapBytesMax',
     to: 'used_heap_size <= 64 * heapBytesMax',
   },

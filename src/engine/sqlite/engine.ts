@@ -29,9 +29,9 @@ import { PolledWatches, watchDelayMs } from '../polled-watch.ts'
 import { newStore } from '../store-creation.ts'
 import { Owner } from './owner.ts'
 import { OwnerLock } from './owner-lock.ts'
-import type { OpenedReply, Operations, WorkerInput, WorkerReply, WorkerRequest } from './protocol.ts'
+import type { OpenedReply, Operations, ThreadInput, ThreadReply, ThreadRequest } from './protocol.ts'
 import { linksOf, refuseNetwork, storeFileOf } from './store-file.ts'
-import { WorkerCalls } from './worker-calls.ts'
+import { ThreadCalls } from './thread-calls.ts'
 
 /**
  * Opens the store in a file, which is created with its folder if it does not exist.
@@ -45,9 +45,9 @@ export async function openSqlite(location: string, options: EngineOptions): Prom
   try {
     // Below the calls' deadline, so that a call which waits for another process's lock fails as UNAVAILABLE.
     const busyTimeoutMs = Math.floor(options.callTimeoutMs * 0.75)
-    const workerData: WorkerInput = { file, busyTimeoutMs }
-    const worker = new Worker(workerUrl(), { workerData, execArgv: [], name: 'sqlite' })
-    const engine = await SqliteEngine.start(file, worker, lock, options)
+    const workerData: ThreadInput = { file, busyTimeoutMs }
+    const thread = new Worker(threadUrl(), { workerData, execArgv: [], name: 'sqlite' })
+    const engine = await SqliteEngine.start(file, thread, lock, options)
     // If a store should have been there, this line in the log shows that it is gone.
     tell?.()
     return engine
@@ -61,7 +61,7 @@ export async function openSqlite(location: string, options: EngineOptions): Prom
 const openTimeoutMs = 30_000
 const checkMs = 1000
 
-/** The main thread's side of the engine. The worker thread alone accesses the database. */
+/** The main thread's side of the engine. The thread of the store alone accesses the database. */
 export class SqliteEngine implements Engine {
   readonly name = 'sqlite'
   readonly location: string
@@ -70,21 +70,21 @@ export class SqliteEngine implements Engine {
   advances = 0
   readonly #options: EngineOptions
   readonly #timeline: Timeline
-  readonly #worker: Worker
+  readonly #thread: Worker
   readonly #file: string
   readonly #lock: OwnerLock
   readonly #owner: Owner
-  readonly #calls: WorkerCalls
+  readonly #calls: ThreadCalls
   readonly #inFlight = new CallsInFlight()
   readonly #watches: PolledWatches
   #trouble: string | undefined
-  #isWorkerLost = false
+  #isThreadLost = false
   #isLinked = false
   #checks: Timer | undefined
 
   private constructor(
     file: string,
-    worker: Worker,
+    thread: Worker,
     lock: OwnerLock,
     options: EngineOptions,
     opened: OpenedReply,
@@ -93,7 +93,7 @@ export class SqliteEngine implements Engine {
     this.lastWriteUs = opened.lastWriteUs
     this.#options = options
     this.#timeline = new Timeline(options.clock, { lastWriteUs: opened.lastWriteUs })
-    this.#worker = worker
+    this.#thread = thread
     this.#file = file
     this.#lock = lock
     this.#owner = new Owner({
@@ -106,11 +106,11 @@ export class SqliteEngine implements Engine {
     })
     // Polls run on timers of `options.clock`, which do not keep the process alive.
     this.#watches = new PolledWatches(options.clock, (since) => this.#calls.call('changes', since))
-    this.#calls = new WorkerCalls(options.clock, options.callTimeoutMs, (operations) =>
+    this.#calls = new ThreadCalls(options.clock, options.callTimeoutMs, (operations) =>
       this.#post({ type: 'batch', nowUs: this.#timeline.nowUs(), operations }),
     )
-    worker.on('message', (reply: WorkerReply) => {
-      assert(reply.type === 'done', 'a worker opens once')
+    thread.on('message', (reply: ThreadReply) => {
+      assert(reply.type === 'done', 'a thread opens once')
       this.#setTrouble(reply.trouble)
       if (reply.advances > this.advances) {
         this.advances = reply.advances
@@ -120,34 +120,34 @@ export class SqliteEngine implements Engine {
       for (const record of reply.written) this.#watches.wrote(record)
       this.#calls.done(reply.outcomes)
     })
-    worker.on('error', (error) => this.#workerLost(describe(error)))
-    worker.on('exit', () => this.#workerLost('its thread has ended'))
-    worker.unref()
+    thread.on('error', (error) => this.#threadLost(describe(error)))
+    thread.on('exit', () => this.#threadLost('its thread has ended'))
+    thread.unref()
     if (opened.converted !== undefined) this.#log('info', opened.converted)
     this.#setTrouble(opened.trouble)
     this.#checkPeriodically()
   }
 
-  /** Resolves once the worker has opened the file, and the store's owner is known. Rejects with ENGINE. */
+  /** Resolves once the thread has opened the file, and the store's owner is known. Rejects with ENGINE. */
   static async start(
     file: string,
-    worker: Worker,
+    thread: Worker,
     lock: OwnerLock,
     options: EngineOptions,
   ): Promise<SqliteEngine> {
     const opened = await new Promise<OpenedReply>((resolve, reject) => {
       const refuse = (message: string) => {
-        worker.unref()
+        thread.unref()
         reject(new FahaoError('ENGINE', message))
       }
-      worker.once('message', resolve)
-      worker.once('error', (error) => refuse(describe(error)))
-      worker.once('exit', () => refuse(`the thread for ${file} ended before it had opened it`))
+      thread.once('message', resolve)
+      thread.once('error', (error) => refuse(describe(error)))
+      thread.once('exit', () => refuse(`the thread for ${file} ended before it had opened it`))
       options.clock.timer(openTimeoutMs, () =>
         refuse(`${file} could not be opened in time; look at its disk`),
       )
     })
-    const engine = new SqliteEngine(file, worker, lock, options, opened)
+    const engine = new SqliteEngine(file, thread, lock, options, opened)
     await engine.#owner.settle()
     return engine
   }
@@ -236,17 +236,17 @@ export class SqliteEngine implements Engine {
     this.#watches.close()
     this.#checks?.cancel()
     return this.#inFlight.close(async () => {
-      if (!this.#isWorkerLost) await this.#endWorker()
+      if (!this.#isThreadLost) await this.#endThread()
       this.#trouble = 'closed'
       this.#lock.release()
     })
   }
 
-  async #endWorker(): Promise<void> {
+  async #endThread(): Promise<void> {
     this.#post({ type: 'close' })
     await new Promise<void>((resolve) => {
       const tooLate = this.#options.clock.timer(this.#options.callTimeoutMs, resolve)
-      this.#worker.once('exit', () => {
+      this.#thread.once('exit', () => {
         tooLate.cancel()
         resolve()
       })
@@ -260,8 +260,8 @@ export class SqliteEngine implements Engine {
     return this.#inFlight.run(() => this.#calls.call(op, ...args))
   }
 
-  #post(request: WorkerRequest): void {
-    this.#worker.postMessage(request)
+  #post(request: ThreadRequest): void {
+    this.#thread.postMessage(request)
   }
 
   /** Checks the ownership and the store's names every second, also while no call is made. */
@@ -286,8 +286,8 @@ export class SqliteEngine implements Engine {
     this.#trouble = trouble
   }
 
-  #workerLost(reason: string): void {
-    this.#isWorkerLost = true
+  #threadLost(reason: string): void {
+    this.#isThreadLost = true
     if (this.#inFlight.isClosed) return
     this.#calls.end(`the store's worker was lost (${reason}); restart this process`)
     this.#setTrouble(`the store's worker was lost (${reason}); restart this process`)
@@ -298,7 +298,7 @@ export class SqliteEngine implements Engine {
   }
 }
 
-/** The worker's file, as a source or as built. */
-function workerUrl(): URL {
-  return new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)
+/** The thread's file, as a source or as built. */
+function threadUrl(): URL {
+  return new URL(import.meta.url.endsWith('.ts') ? './store-thread.ts' : './store-thread.js', import.meta.url)
 }

@@ -8,7 +8,7 @@
  * Invariants
  *  1. At most one connection, over all processes and threads, holds the RESERVED lock of one lock file.
  *  2. A connection of this process's main thread holds the lock as long as the process runs, also after the end of the
- *     worker thread.
+ *     thread of the store.
  *  3. Only SQLite opens this file and the store: by POSIX, closing any other descriptor of a file drops all locks of the
  *     process on it.
  *  4. `identity` is the identity of the file that is locked. While it is locked, no other file has the same.

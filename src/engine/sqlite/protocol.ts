@@ -1,4 +1,4 @@
-/** The messages between the engine and its worker thread. */
+/** The messages between the engine and the thread of its store. */
 import type { ReleaseRequest } from '../counter.ts'
 import type { Counter, Repaired, Reservation, ReserveRequest, StoredRecord } from '../engine.ts'
 import type { ChangePage, RecordState } from '../polled-watch.ts'
@@ -10,7 +10,7 @@ export type RecordWrite = {
   readonly expected: bigint | undefined
 }
 
-/** The operations of a store, as the worker carries them out. */
+/** The operations of a store, as the thread carries them out. */
 export type Operations = {
   /** Rejects with STALE unless `claim` is the one in the store; undefined: this process does not own the store. */
   reserve(counter: string, request: ReserveRequest, claim: string | undefined): Reservation
@@ -65,12 +65,12 @@ export type BatchOutcome = {
   readonly written: readonly RecordState[]
 }
 
-/** To the worker: operations for one transaction, and its time; or the end. */
-export type WorkerRequest =
+/** To the thread: operations for one transaction, and its time; or the end. */
+export type ThreadRequest =
   | { readonly type: 'batch'; readonly nowUs: number; readonly operations: readonly Operation[] }
   | { readonly type: 'close' }
 
-/** From the worker, once it has opened the store. */
+/** From the thread, once it has opened the store. */
 export type OpenedReply = {
   readonly type: 'opened'
   readonly lastWriteUs: number | undefined
@@ -79,8 +79,8 @@ export type OpenedReply = {
   readonly converted: string | undefined
 }
 
-/** From the worker: first `opened`, then one `done` for each batch, in order. */
-export type WorkerReply =
+/** From the thread: first `opened`, then one `done` for each batch, in order. */
+export type ThreadReply =
   | OpenedReply
   | (BatchOutcome & {
       readonly type: 'done'
@@ -90,5 +90,5 @@ export type WorkerReply =
       readonly trouble: string | undefined
     })
 
-/** The worker's start-up data. */
-export type WorkerInput = { readonly file: string; readonly busyTimeoutMs: number }
+/** The thread's start-up data. */
+export type ThreadInput = { readonly file: string; readonly busyTimeoutMs: number }

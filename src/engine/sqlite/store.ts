@@ -1,5 +1,5 @@
 /**
- * A store, through failures of its disk and replacements of its file. Synchronous: it runs in the worker thread.
+ * A store, through failures of its disk and replacements of its file. Synchronous: it runs in the thread of the store.
  *
  * Invariants
  *  1. An outcome is returned after its transaction is durable, and after a check that the open file still has the

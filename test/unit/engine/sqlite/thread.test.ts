@@ -27,8 +27,8 @@ async function onThread(file: string, meet: string, callTimeoutMs = 200): Promis
       ${meet}
     })
     parentPort.postMessage({ type: 'opened', lastWriteUs: undefined, trouble: undefined })`
-  const worker = new Worker(code, { eval: true })
-  return SqliteEngine.start(file, worker, OwnerLock.use(file), engineOptions({ callTimeoutMs }))
+  const thread = new Worker(code, { eval: true })
+  return SqliteEngine.start(file, thread, OwnerLock.use(file), engineOptions({ callTimeoutMs }))
 }
 
 describe('a SQLite engine', () => {
@@ -61,8 +61,8 @@ describe('a SQLite engine', () => {
 
   test('whose thread ends before it has opened anything is refused', async (t) => {
     const file = freshFile(t)
-    const worker = new Worker('process.exit(3)', { eval: true })
-    await assert.rejects(SqliteEngine.start(file, worker, OwnerLock.use(file), engineOptions()), {
+    const thread = new Worker('process.exit(3)', { eval: true })
+    await assert.rejects(SqliteEngine.start(file, thread, OwnerLock.use(file), engineOptions()), {
       code: 'ENGINE',
     })
   })

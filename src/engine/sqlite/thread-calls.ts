@@ -1,8 +1,8 @@
 /**
- * The calls to the worker thread.
+ * The calls to the thread of the store.
  *
  * Invariants
- *  1. The worker has one batch at a time. Calls that arrive meanwhile share the next batch, and so one fsync.
+ *  1. The thread has one batch at a time. Calls that arrive meanwhile share the next batch, and so one fsync.
  *  2. Every call settles by its deadline: a write that was sent as UNKNOWN, all others as UNAVAILABLE. A call
  *     that was not sent by then is never sent.
  *  3. An advance is a batch of its own, with a longer deadline. The other calls keep their deadlines during it.
@@ -31,7 +31,7 @@ type PendingCall = {
 const sizeMax = 1000
 
 /** The calls of one engine. */
-export class WorkerCalls {
+export class ThreadCalls {
   readonly #clock: Clock
   readonly #timeoutMs: number
   readonly #send: (operations: readonly Operation[]) => void
@@ -43,24 +43,24 @@ export class WorkerCalls {
     isAlone: ({ operation }) => operation.op === 'advance',
     carryOut: (calls) => this.#carryOut(calls),
   })
-  /** Receives the outcomes of the batch that the worker has. */
+  /** Receives the outcomes of the batch that the thread has. */
   #receive: ((outcomes: readonly OperationOutcome[]) => void) | undefined
   #ended: string | undefined
   #stuck = false
 
-  /** @param send sends a batch to the worker. */
+  /** @param send sends a batch to the thread. */
   constructor(clock: Clock, timeoutMs: number, send: (operations: readonly Operation[]) => void) {
     this.#clock = clock
     this.#timeoutMs = timeoutMs
     this.#send = send
   }
 
-  /** Whether the worker has let a deadline pass and has not answered since. */
+  /** Whether the thread has let a deadline pass and has not answered since. */
   get stuck(): boolean {
     return this.#stuck
   }
 
-  /** Carries out an operation in the worker. */
+  /** Carries out an operation in the thread. */
   call<Name extends keyof Operations>(
     op: Name,
     ...args: Parameters<Operations[Name]>
@@ -76,14 +76,14 @@ export class WorkerCalls {
     })
   }
 
-  /** Receives the outcomes of the batch that the worker has. */
+  /** Receives the outcomes of the batch that the thread has. */
   done(outcomes: readonly OperationOutcome[]): void {
-    assert(this.#receive !== undefined, 'the worker answers the batch that it has')
+    assert(this.#receive !== undefined, 'the thread answers the batch that it has')
     this.#receive(outcomes)
     this.#receive = undefined
   }
 
-  /** Fails all calls, and rejects further ones: the worker has ended. */
+  /** Fails all calls, and rejects further ones: the thread has ended. */
   end(reason: string): void {
     this.#ended = reason
     for (const call of this.#open) this.#fail(call, 'UNKNOWN', reason)

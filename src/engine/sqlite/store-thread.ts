@@ -2,13 +2,13 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../base/assert.ts'
 import { systemClock } from '../../base/clock.ts'
-import type { WorkerInput, WorkerReply, WorkerRequest } from './protocol.ts'
+import type { ThreadInput, ThreadReply, ThreadRequest } from './protocol.ts'
 import { Store } from './store.ts'
 
 const port = parentPort
-assert(port !== null, 'this file is a worker')
+assert(port !== null, 'this file is a thread')
 
-const { file, busyTimeoutMs } = workerData as WorkerInput
+const { file, busyTimeoutMs } = workerData as ThreadInput
 // An error of the opening ends the thread, and the engine receives it.
 let converted: string | undefined
 const onConverted = (message: string) => {
@@ -17,7 +17,7 @@ const onConverted = (message: string) => {
 const store = new Store({ file, busyTimeoutMs, clock: systemClock, onConverted })
 reply({ type: 'opened', lastWriteUs: store.lastWriteUs, trouble: store.trouble, converted })
 
-port.on('message', (request: WorkerRequest) => {
+port.on('message', (request: ThreadRequest) => {
   if (request.type === 'close') {
     store.close()
     port.close()
@@ -27,6 +27,6 @@ port.on('message', (request: WorkerRequest) => {
   reply({ type: 'done', ...outcome, advances: store.advances, trouble: store.trouble })
 })
 
-function reply(message: WorkerReply): void {
+function reply(message: ThreadReply): void {
   port!.postMessage(message)
 }

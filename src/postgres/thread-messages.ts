@@ -23,7 +23,7 @@ export type ReadStatement = {
   /** Where it is in the text, in UTF-16 units. */
   readonly from: number
   readonly to: number
-  /** Its tree as JSON, if it is long and no query of the worker. */
+  /** Its tree as JSON, if it is long and no query of the thread. */
   readonly tree?: string
 }
 
@@ -43,8 +43,8 @@ export type Answer = Answers[keyof Answers]
 /** A setting that a query changes. */
 export type Change = { readonly name: string; readonly value: string; readonly isLocal: boolean }
 
-/** To the worker: a job, or what one misses. */
-export type ToWorker =
+/** To the thread: a job, or what one misses. */
+export type ToThread =
   | { readonly id: number; readonly request: Request }
   | { readonly id: number; readonly load: Loaded; readonly isLast: boolean }
 
@@ -53,8 +53,8 @@ export type SentError =
   | { readonly sqlState: string; readonly message: string; readonly details: SqlErrorDetails }
   | { readonly fault: string }
 
-/** From the worker: that it has started, and then what its jobs say. A job that is answered has ended; `isSpent`: the worker should be replaced. */
-export type FromWorker = 'ready' | FromJob
+/** From the thread: that it has started, and then what its jobs say. A job that is answered has ended; `isSpent`: the thread should be replaced. */
+export type FromThread = 'ready' | FromJob
 /** What a job says. */
 export type FromJob = { readonly id: number } & (
   | { readonly missing: Wanted }

@@ -25,12 +25,12 @@ import type {
   Answer,
   Change,
   Described,
-  FromWorker,
+  FromThread,
   ReadStatement,
   Request,
   SentError,
-  ToWorker,
-} from './worker-messages.ts'
+  ToThread,
+} from './thread-messages.ts'
 
 const port = parentPort!
 /** The most memory of its heap, in bytes. */
@@ -52,9 +52,9 @@ const startBytes = process.memoryUsage().external
 const known = new Generations<string, Analysed>(kept.charactersMax, (_, key) => key.length + kept.characters)
 let job: Job | undefined
 port.on('message', receive)
-port.postMessage('ready' satisfies FromWorker)
+port.postMessage('ready' satisfies FromThread)
 
-function receive(message: ToWorker): void {
+function receive(message: ToThread): void {
   if ('request' in message) return begin(message.id, message.request)
   if (job?.id !== message.id) return
   job.snapshot.add(message.load)
@@ -132,7 +132,7 @@ function analysedOf(text: string, declared: readonly number[]): Analysed {
   return analysed
 }
 
-function send(message: FromWorker, transferred: readonly Buffer[] = []): void {
+function send(message: FromThread, transferred: readonly Buffer[] = []): void {
   port.postMessage(
     message,
     transferred.map(({ buffer }) => buffer as ArrayBuffer),

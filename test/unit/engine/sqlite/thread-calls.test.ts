@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { WorkerCalls } from '../../../../src/engine/sqlite/worker-calls.ts'
+import { ThreadCalls } from '../../../../src/engine/sqlite/thread-calls.ts'
 import { FakeClock } from '../../fake-clock.ts'
 
 const timeoutMs = 5000
@@ -8,7 +8,7 @@ const timeoutMs = 5000
 function start() {
   const clock = new FakeClock()
   const sent: string[] = []
-  const calls = new WorkerCalls(clock, timeoutMs, (operations) =>
+  const calls = new ThreadCalls(clock, timeoutMs, (operations) =>
     sent.push(operations.map(({ op }) => op).join(' ')),
   )
   return {
