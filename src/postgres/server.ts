@@ -31,7 +31,7 @@ export type PostgresServerOptions = ListenerOptions & {
   /** Fahao's version. */
   readonly version: string
   readonly limits?: Partial<PostgresLimits>
-  /** What queries of catalogues may use. */
+  /** What queries of system catalogs may use. */
   readonly queryLimits?: Partial<QueryLimits>
   /** The certificate to speak TLS with; undefined: without TLS. */
   readonly tls?: Certificates | undefined

@@ -1,10 +1,10 @@
 /** Calls of functions, of aggregates and of row_number() (PostgreSQL's manual, chapters 4.2.6 to 4.2.8). */
 import type { FuncCall, Node, WindowDef } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
-import { catalogueFunctions } from './catalogue-functions.ts'
 import { coerced, integers, settled, texts } from './coercion.ts'
 import { combined, type Expression, type Field, type Frame, type Run } from './expression.ts'
 import { type Definition, finderOf, pseudo } from './function-table.ts'
+import { informationFunctions } from './information-functions.ts'
 import { joined } from './operators.ts'
 import type { Scope } from './scope.ts'
 import { comparing, sortKeyOf } from './sorting.ts'
@@ -14,7 +14,7 @@ import { builtInName, refused } from './tree.ts'
 import { arrayOf, formatType, oids } from './types.ts'
 import { compareValues, keyOf, type Value } from './values.ts'
 
-const findFunction = finderOf({ ...textFunctions, ...catalogueFunctions })
+const findFunction = finderOf({ ...textFunctions, ...informationFunctions })
 const aggregateNames = ['count', 'min', 'max', 'bool_and', 'array_agg', 'string_agg']
 
 /** Whether a function of this name is an aggregate. */

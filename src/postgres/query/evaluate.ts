@@ -1,5 +1,5 @@
 /**
- * SELECT over PostgreSQL's catalogues, from its parse tree: analysed once, run for any session.
+ * SELECT over PostgreSQL's system catalogs, from its parse tree: analysed once, run for any session.
  *
  * Invariants
  *  1. A statement has the answer of PostgreSQL 15, or is refused with 0A000 or an error of PostgreSQL: there is no guess.

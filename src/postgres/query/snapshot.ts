@@ -8,7 +8,7 @@
 import { SqlError } from '../sql-error.ts'
 import type { Value } from './values.ts'
 
-/** A sequence as catalogues show it. */
+/** A sequence as system catalogs show it. */
 export type SequenceFacts = {
   readonly name: string
   readonly oid: number

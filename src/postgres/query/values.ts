@@ -15,7 +15,7 @@ export interface ObjectNames {
   oidOf(type: number, text: string): number
 }
 
-/** Stands in rows of catalogues for a value that is not known here. */
+/** Stands in rows of system catalogs for a value that is not known here. */
 export const unknownHere: Value = Object.freeze([])
 
 /** A value of a row. Throws 0A000 for one that is not known here. */

@@ -1,5 +1,5 @@
 /**
- * The rows of catalogues, as PostgreSQL 15 has them: for each table the names of columns, then rows. `~` is NULL, and `$name` a
+ * The rows of system catalogs, as PostgreSQL 15 has them: for each table the names of columns, then rows. `~` is NULL, and `$name` a
  * value of the session or of a sequence. A column that is not named is empty, or NULL where PostgreSQL allows it; with `*` among
  * the names it is not known.
  */

@@ -1,11 +1,11 @@
-/** Functions about the session and about what catalogues hold (PostgreSQL's manual, chapters 9.26 and 9.9.5). */
+/** Functions about the session and about what system catalogs hold (PostgreSQL's manual, chapters 9.26 and 9.9.5). */
 import { randomUUID } from 'node:crypto'
 import { SqlError } from '../sql-error.ts'
-import { functionNames, schemas } from './catalogue.ts'
 import type { Run } from './expression.ts'
 import type { Functions, Implementation } from './function-table.ts'
 import { keywords } from './quoting.ts'
 import { sequenceOidMin } from './snapshot.ts'
+import { functionNames, schemas } from './system-catalogs.ts'
 import { findType } from './text-input.ts'
 import { refused } from './tree.ts'
 import { formatType, oids, relationOf, typeOf } from './types.ts'
@@ -43,19 +43,18 @@ function isVisible({ objects }: Run, oid: number): Value {
   return objects.nameOf(oids.regclass, oid) === undefined ? null : true
 }
 
-/** Of which catalogues this server's objects have no comments. */
+/** Of which system catalogs this server's objects have no comments. */
 const withoutComments = ['pg_class', 'pg_constraint', 'pg_tablespace', 'pg_trigger', 'pg_authid']
 
-function comment({ session }: Run, oid: number, catalogue: string): Value {
-  if (withoutComments.includes(catalogue)) return null
-  if (catalogue === 'pg_namespace') {
+function comment({ session }: Run, oid: number, catalog: string): Value {
+  if (withoutComments.includes(catalog)) return null
+  if (catalog === 'pg_namespace') {
     const [, text] = new RegExp(`^ *${oid}\\|2615\\|0\\|(.*)$`, 'm').exec(databaseRows.pg_description!) ?? []
     return text ?? null
   }
-  if (catalogue === 'pg_database')
-    return oid === 5 ? `sequences of Fahao, database ${session.database}` : null
-  if (catalogue === 'pg_type' && /[cdm]/.test(typeOf(oid)?.kind ?? '')) return null
-  throw refused(`The comment of an object of ${catalogue.slice(0, 100)}`)
+  if (catalog === 'pg_database') return oid === 5 ? `sequences of Fahao, database ${session.database}` : null
+  if (catalog === 'pg_type' && /[cdm]/.test(typeOf(oid)?.kind ?? '')) return null
+  throw refused(`The comment of an object of ${catalog.slice(0, 100)}`)
 }
 
 function checkPrivilege(privilege: string, allowed: readonly string[]): Value {
@@ -134,8 +133,8 @@ function relationSize(oid: number): bigint {
 const databasePrivileges = ['CREATE', 'CONNECT', 'TEMPORARY', 'TEMP']
 const schemaPrivileges = ['CREATE', 'USAGE']
 
-/** Functions about the session and catalogues. */
-export const catalogueFunctions: Functions = {
+/** Functions about the session and system catalogs. */
+export const informationFunctions: Functions = {
   [absent]: refuse,
   'setof generate_subscripts(anyarray,int4) int4': refuse,
   'setof _pg_expandarray(anyarray) record x anyelement, n int4': refuse,
@@ -174,8 +173,8 @@ export const catalogueFunctions: Functions = {
     objects.nameOf(oids.regrole, oid as number) ?? `unknown (OID=${oid})`,
   'format_type(oid,int4)? text': (_, [oid, modifier]) =>
     oid === null ? null : formatType(oid as number, modifier as number | null),
-  'obj_description(oid,name) text; shobj_description(oid,name) text': (run, [oid, catalogue]) =>
-    comment(run, oid as number, catalogue as string),
+  'obj_description(oid,name) text; shobj_description(oid,name) text': (run, [oid, catalog]) =>
+    comment(run, oid as number, catalog as string),
   'to_regclass(text) regclass': (run, [name]) => relationNamedBy(run, name as string),
   'to_regtype(text) regtype': (_, [name]) => findType(name as string) || null,
   'pg_size_pretty(int8)= text': (_, [bytes]) => {
