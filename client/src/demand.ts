@@ -17,14 +17,14 @@ import { SizeCap } from './size-cap.ts'
 
 /** What a refill asks for before the use is known; after times with little use, and at most. */
 const stepUsual = 1000
-const stepCalm = 4
+const stepIdle = 4
 const stepMax = 1_000_000_000
 /** From one refill to the next the size grows by this much at most: a burst is not a rate. */
 const growthMax = 8
 /** A step that was used within this part of the horizon was too small. */
 const earlyPart = 1 / 8
 /** After this part of the horizon, what was used since the last refill shows how much is needed. */
-const calmPart = 1 / 2
+const idlePart = 1 / 2
 
 /** A refill that is due. */
 export type RefillNeed = {
@@ -80,9 +80,9 @@ export class Demand {
     const wanted = 2 * this.perSecond * this.#horizonSeconds - buffered
     this.#undo = this.#restored()
     this.#usual = this.#usualAt(issued, monoUs)
-    const isShort = waiting > 0 && !this.#isCalm(monoUs)
+    const isShort = waiting > 0 && !this.#isIdle(monoUs)
     const isLarger = isShort || this.#isEarly(issued, monoUs)
-    // A burst after a calm is soon back at the usual size.
+    // In a burst after an idle time the size grows back to the usual one within a few refills.
     const usual = isLarger
       ? Math.max(this.#step * 2, Math.min(this.#step * growthMax, stepUsual))
       : this.#usual
@@ -120,14 +120,14 @@ export class Demand {
     }
   }
 
-  #isCalm(monoUs: number): boolean {
-    return (monoUs - this.#refilledUs) / 1_000_000 >= this.#horizonSeconds * calmPart
+  #isIdle(monoUs: number): boolean {
+    return (monoUs - this.#refilledUs) / 1_000_000 >= this.#horizonSeconds * idlePart
   }
 
   #usualAt(issued: number, monoUs: number): number {
-    if (!this.#isCalm(monoUs)) return this.#usual
+    if (!this.#isIdle(monoUs)) return this.#usual
     const used = issued - this.#refilledCount
-    return Math.ceil(Math.min(stepUsual, Math.max(4 * used, this.#usual / growthMax, stepCalm)))
+    return Math.ceil(Math.min(stepUsual, Math.max(4 * used, this.#usual / growthMax, stepIdle)))
   }
 
   /** Whether the last step was too small: it was used in much less than the horizon, half of it at least. */

@@ -20,7 +20,7 @@ const widthMax = 2
 const lengthMax = 128
 
 /** From where a task comes, and whether that address has proved itself. */
-export type Asker = { readonly address: string; readonly isFavoured: boolean }
+export type Requester = { readonly address: string; readonly isFavoured: boolean }
 
 type Task = { readonly run: () => void; readonly refuse: (error: FahaoError) => void }
 
@@ -99,7 +99,7 @@ export class HashQueue {
   }
 
   /** Runs a task when its turn comes. Rejects as the task does, or with BUSY, or SHUTDOWN once the queue was stopped. */
-  run<Value>({ address, isFavoured }: Asker, task: () => Promise<Value>): Promise<Value> {
+  run<Value>({ address, isFavoured }: Requester, task: () => Promise<Value>): Promise<Value> {
     if (this.#stopped) return Promise.reject(stopping())
     const lane = isFavoured ? this.#favoured : this.#others
     return new Promise((resolve, reject) => {

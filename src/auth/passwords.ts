@@ -14,7 +14,7 @@
 import { createHash } from 'node:crypto'
 import { secretBytes } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
-import { type Asker, HashQueue } from './hash-queue.ts'
+import { HashQueue, type Requester } from './hash-queue.ts'
 import {
   type Cost,
   type Derivation,
@@ -33,7 +33,7 @@ export const passwordBytesMax = 512
 /** Derivations for one check at most. */
 const derivationsMax = 8
 /** Hashing for an administrator, who is logged in. */
-const administrator: Asker = { address: '', isFavoured: true }
+const administrator: Requester = { address: '', isFavoured: true }
 
 /** The lower-case hexadecimal SHA-256 of a password (as UTF-8): what Redis writes after `#`. */
 export function digestOf(password: string | Uint8Array): string {
@@ -93,7 +93,7 @@ export class Passwords {
   find(
     hashes: readonly string[],
     digest: string,
-    asker: Asker = administrator,
+    asker: Requester = administrator,
     begin: () => boolean = () => true,
   ): Promise<string | undefined> {
     return this.#queue.run(asker, async () => {

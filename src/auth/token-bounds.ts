@@ -6,7 +6,7 @@
  *     `set` and `delete` change them.
  */
 import { FahaoError } from '../base/errors.ts'
-import { type Ended, keptMs, surplus } from './retention.ts'
+import { type Ended, purgeable, retentionMs } from './retention.ts'
 import type { Token } from './token.ts'
 import type { Users } from './users.ts'
 
@@ -94,7 +94,7 @@ export class TokenBounds {
   }
 
   /** The tokens whose records have to go from the store. */
-  surplus(): Token[] {
+  purgeable(): Token[] {
     const over: Token[] = []
     const ended: (Token & Ended)[] = []
     for (const token of this.#tokens.values()) {
@@ -104,17 +104,17 @@ export class TokenBounds {
     }
     const { nowMs } = this
     const ofUsers = [...Map.groupBy(ended, ({ user }) => user).values()]
-    const going = new Set(ofUsers.flatMap((tokens) => surplus(tokens, tokensOfUserMax, nowMs)))
+    const going = new Set(ofUsers.flatMap((tokens) => purgeable(tokens, tokensOfUserMax, nowMs)))
     const rest = ended.filter((token) => !going.has(token))
-    return [...over, ...going, ...surplus(rest, tokensMax, nowMs)]
+    return [...over, ...going, ...purgeable(rest, tokensMax, nowMs)]
   }
 
   /** Whether nothing is lost with the record of this token. */
   isOver({ user, userSince, createdMs, expiresMs, revokedMs }: Token): boolean {
     const isBefore = (ms: number | undefined, forMs: number) => ms !== undefined && ms + forMs <= this.nowMs
     // The record of a user that is not known has gone, unless the user has just been created.
-    const isOfNone = this.#users.hasEnded(user, userSince) ?? isBefore(createdMs, keptMs)
-    return isOfNone || isBefore(expiresMs, shownMs) || isBefore(revokedMs, keptMs)
+    const isOfNone = this.#users.hasEnded(user, userSince) ?? isBefore(createdMs, retentionMs)
+    return isOfNone || isBefore(expiresMs, shownMs) || isBefore(revokedMs, retentionMs)
   }
 
   /** When the token was revoked or expired, in Unix ms; undefined: it is in use. */

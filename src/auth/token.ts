@@ -1,4 +1,4 @@
-/** A token as it is stored, its text `fahao_ID_SECRET`, and the rules that narrow it. */
+/** A token as it is stored, its text `fahao_ID_SECRET`, and the rules of its scope. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { secretBytes } from '../base/clock.ts'
@@ -29,8 +29,8 @@ const storedShape = z.object({
 /** A token's record. It changes once at most: when it is revoked. */
 export type Token = Readonly<z.output<typeof storedShape>> & { readonly id: string }
 
-/** What a token may do less than its user. */
-export type Narrowing = Pick<Token, 'patterns' | 'commands'>
+/** The scope of a token: what it may do of what its user may. */
+export type TokenScope = Pick<Token, 'patterns' | 'commands'>
 
 const labelBytesMax = 128
 const patternsMax = 32
@@ -74,11 +74,11 @@ export function findToken(text: string, tokens: (id: string) => Token | undefine
 }
 
 /** Reads the rules of a token, `~order*` and `+@issue` as those of users. ERR names the first that is wrong. */
-export async function readNarrowing(
+export async function readTokenScope(
   rules: readonly string[],
   subjects: Subjects,
   passwords: Passwords,
-): Promise<Narrowing> {
+): Promise<TokenScope> {
   const isPattern = (rule: string) => rule.startsWith('~')
   const isCommand = (rule: string) => /^[+-]/.test(rule)
   const other = rules.findIndex((rule) => !isPattern(rule) && !isCommand(rule))

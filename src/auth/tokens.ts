@@ -19,10 +19,10 @@ import type { Access } from './access.ts'
 import {
   checkLabel,
   findToken,
-  type Narrowing,
   newSecret,
   readToken,
   type Token,
+  type TokenScope,
   writeToken,
 } from './token.ts'
 import { TokenBounds } from './token-bounds.ts'
@@ -35,7 +35,7 @@ export type TokensDeps = Pick<UsersDeps, 'clock' | 'subjects' | 'onEvent' | 'now
 }
 
 /** A token to be created. */
-export type TokenRequest = Narrowing & {
+export type TokenRequest = TokenScope & {
   readonly user: string
   readonly label: string
   /** How long it is valid; undefined: for ever. */
@@ -160,7 +160,7 @@ export class Tokens {
     if (users.get(user)!.nopass) {
       throw new FahaoError('ERR', `user '${user}' needs no password (nopass), so a token protects nothing`)
     }
-    await this.#records.sweep(this.#bounds.surplus().map((token) => token.id))
+    await this.#records.sweep(this.#bounds.purgeable().map((token) => token.id))
     this.#bounds.checkRoom(user)
     const { id, text, hash } = newSecret()
     const createdMs = this.#bounds.nowMs

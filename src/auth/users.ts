@@ -22,7 +22,7 @@ import { type Changed, type RecordsEngine, WatchedRecords } from '../engine/watc
 import { Access, administering } from './access.ts'
 import type { Subjects } from './command-rules.ts'
 import { Freshness, type FreshnessDeps } from './freshness.ts'
-import { keptMs, surplus } from './retention.ts'
+import { purgeable, retentionMs } from './retention.ts'
 import {
   type Change,
   checkUserName,
@@ -237,7 +237,9 @@ export class Users {
     const ended = [...this.#records.values()].flatMap((known) =>
       known.removedMs === undefined ? [] : { ...known, endedMs: known.removedMs },
     )
-    const going = surplus(ended, removedMax, this.#nowMs).filter(({ revision }) => revision !== this.#newest)
+    const going = purgeable(ended, removedMax, this.#nowMs).filter(
+      ({ revision }) => revision !== this.#newest,
+    )
     await this.#records.sweep(going.map(({ user }) => user.name))
   }
 
@@ -297,7 +299,7 @@ export class Users {
 
   #hasToGo({ removedMs, revision }: KnownUser): boolean {
     if (removedMs === undefined || revision === this.#newest) return false
-    return removedMs + keptMs <= this.#nowMs || this.#removed > removedMax
+    return removedMs + retentionMs <= this.#nowMs || this.#removed > removedMax
   }
 
   #unreadable(name: string, known: KnownUser | undefined): KnownUser {

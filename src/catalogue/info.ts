@@ -1,6 +1,6 @@
 /** The description of a generator for users and dashboards; for one that another node leads, only what is certain. */
 import { hasCode } from '../base/errors.ts'
-import type { Lead } from '../cluster/events.ts'
+import type { ShardLeader } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import { decode, encode } from '../ids/encoding.ts'
 import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
@@ -147,7 +147,7 @@ function leastOf(layout: Layout, time: bigint, node: number): bigint {
   return encode(layout, { time: time < last ? time : last, node })
 }
 
-function leaderAddress({ cluster }: CatalogueDeps, lead: Lead | undefined): string | undefined {
+function leaderAddress({ cluster }: CatalogueDeps, lead: ShardLeader | undefined): string | undefined {
   if (lead === undefined || lead.state === 'none') return undefined
   const node = lead.state === 'elsewhere' ? lead.node : cluster!.status().nodes.find(({ isSelf }) => isSelf)
   return node?.resp ?? node?.http ?? node?.id

@@ -3,7 +3,7 @@ import { describe, FahaoError } from '../base/errors.ts'
 import type { Config } from '../node/config-schema.ts'
 import { upstreamUrl } from '../node/mysql-proxy-settings.ts'
 import { type Guard, triggerDdl } from '../proxy/guard.ts'
-import { lookThrough } from '../proxy/guards.ts'
+import { guardReader } from '../proxy/guards.ts'
 import { type FilledColumn, parseFilledColumn } from '../proxy/sql/filled-columns.ts'
 import { UsageError } from './exit-codes.ts'
 import { upstreamOf } from './proxy-server.ts'
@@ -17,7 +17,7 @@ export async function checkTables(config: Config, options: { readonly json?: tru
       'nothing to look at; name the server with --upstream, and a column with --table DATABASE.TABLE.COLUMN=GENERATOR',
     )
   const columns = config.table.map(parseFilledColumn)
-  const { guards } = await lookThrough(upstream)(columns).catch((error) => {
+  const { guards } = await guardReader(upstream)(columns).catch((error) => {
     const message = `${upstreamUrl.show(upstream)} cannot be asked: ${describe(error)}; check its address, user and password`
     throw new FahaoError('UNAVAILABLE', message, { cause: error })
   })

@@ -15,7 +15,7 @@ import { describe, FahaoError, hasCode } from '../base/errors.ts'
 import type { Engine } from '../engine/engine.ts'
 import { conflictRenewals, renewalsAtThisAddress } from './address-conflicts.ts'
 import { ClusterCore } from './core.ts'
-import type { ClusterEvent, Lead, LeaderTerm } from './events.ts'
+import type { ClusterEvent, LeaderTerm, ShardLeader } from './events.ts'
 import { LeaderLookup } from './leader-lookup.ts'
 import { nodeKey, type PinnedLeader, pinKey, readNode, readPin } from './records.ts'
 import { agreeOnSettings } from './settings.ts'
@@ -113,7 +113,7 @@ export class Cluster {
   }
 
   /** The leader of a slot, by the records that this process has received. */
-  lead(slot: number): Lead {
+  lead(slot: number): ShardLeader {
     return this.#lookup.lead(this.#shardOf[slot]!)
   }
 
@@ -127,7 +127,7 @@ export class Cluster {
     waitMs = this.#timing.leaderWaitMs,
     isRedirected = false,
     unreachable?: string,
-  ): Promise<Lead> {
+  ): Promise<ShardLeader> {
     return this.#lookup.leadWithin(this.#shardOf[slot]!, waitMs, isRedirected, unreachable)
   }
 

@@ -20,8 +20,8 @@ import {
   type ClusterEvent,
   type Effect,
   type Event,
-  type Lead,
   type Purpose,
+  type ShardLeader,
   type State,
   trouble,
 } from './events.ts'
@@ -119,14 +119,14 @@ export class ClusterCore {
    * back and forth: another node has sent the client here; this node should lead the shard, or should have until a moment
    * ago; this node's lease is not valid.
    */
-  needsRead(lead: Lead, isRedirected: boolean, now: Moment): boolean {
+  needsRead(lead: ShardLeader, isRedirected: boolean, now: Moment): boolean {
     if (lead.state !== 'elsewhere') return false
     const { lease } = this.state
     return isRedirected || this.balance.mayBeGiven(lead.shard, now.monoUs) || !lease.isValidAt(now)
   }
 
   /** Whether a lookup waits for another leader: there is none, it was not reached, or it has missed a renewal. */
-  isWorthWaiting(lead: Lead, unreachable: string | undefined): boolean {
+  isWorthWaiting(lead: ShardLeader, unreachable: string | undefined): boolean {
     if (lead.state !== 'elsewhere') return lead.state === 'none'
     const { detector, timing } = this.state
     return lead.node.id === unreachable || detector.silentMs(lead.node.id) > timing.missingMs

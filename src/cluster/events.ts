@@ -17,7 +17,7 @@ export type LeaderTerm = {
 }
 
 /** The leader of a shard. */
-export type Lead =
+export type ShardLeader =
   | LeaderTerm
   /** Another node, according to the records that this node has. */
   | { readonly state: 'elsewhere'; readonly shard: number; readonly node: NodeRecord }

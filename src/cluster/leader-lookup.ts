@@ -9,7 +9,7 @@
  *  3. Every lookup is answered when the caller's time is up, or a moment later.
  */
 import { sleep } from '../base/clock.ts'
-import type { Lead } from './events.ts'
+import type { ShardLeader } from './events.ts'
 import { type Shell, withTimeout } from './shell.ts'
 
 /** A read under way, and the read that follows it. */
@@ -25,7 +25,7 @@ export class LeaderLookup {
   }
 
   /** The leader of a shard, by the records received so far. */
-  lead(shard: number): Lead {
+  lead(shard: number): ShardLeader {
     this.#shell.check()
     return this.#shell.core.leaderships.lead(shard, this.#shell.now())
   }
@@ -36,7 +36,7 @@ export class LeaderLookup {
     waitMs: number,
     isRedirected: boolean,
     unreachable: string | undefined,
-  ): Promise<Lead> {
+  ): Promise<ShardLeader> {
     const { clock, core } = this.#shell
     const untilUs = clock.monoUs() + waitMs * 1000
     let lead = this.lead(shard)

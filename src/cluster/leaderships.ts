@@ -14,7 +14,7 @@
  *  5. A shard whose record says that it rests is not free before that version has been seen to stand for ttl + margin: a
  *     leader whose take-over the engine has forgotten may issue until its lease lapses, and no record names it.
  */
-import type { Lead, LeaderTerm, State } from './events.ts'
+import type { LeaderTerm, ShardLeader, State } from './events.ts'
 import type { Leadership, NodeRecord } from './records.ts'
 import type { Moment } from './timing.ts'
 
@@ -60,7 +60,7 @@ export class Leaderships {
   }
 
   /** The leader of the shard now. */
-  lead(shard: number, { monoUs, wallUs }: Moment): Lead {
+  lead(shard: number, { monoUs, wallUs }: Moment): ShardLeader {
     const { lease } = this.#state
     const led = this.#led[shard]
     if (led !== undefined) {

@@ -6,7 +6,7 @@
  */
 import { FahaoError } from '../base/errors.ts'
 import type { ClusterCore } from './core.ts'
-import type { Lead } from './events.ts'
+import type { ShardLeader } from './events.ts'
 import type { NodeRecord } from './records.ts'
 import { slotsOf } from './slots.ts'
 import type { Moment } from './timing.ts'
@@ -94,7 +94,7 @@ export function tablesOf(
     return leftMs > 0 ? leftMs : undefined
   }
 
-  function nobodyForMs(lead: Lead): number | undefined {
+  function nobodyForMs(lead: ShardLeader): number | undefined {
     if (lead.state !== 'elsewhere') return lead.state === 'here' ? undefined : lead.forMs
     const overdueMs = silentMs(lead.node.id) - timing.ttlMs
     return overdueMs > 0 ? overdueMs : undefined

@@ -17,8 +17,8 @@ import { Forwarder, type ForwardTransport, NoReply, type NoReplyState } from '..
 import { type Dial, readyEvent } from '../node/dial.ts'
 import { Agent, request as sendRequest } from '../node/plain-http.ts'
 import type { ClusterView } from '../operations/context.ts'
+import { disconnectSignal } from './disconnect-signal.ts'
 import { forwardedHeader, passOn } from './forwarded.ts'
-import { goneSignal } from './gone-signal.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -123,7 +123,7 @@ class HttpTransport implements ForwardTransport<HttpRequest, NodeAnswer, unknown
 
   send({ request, reply }: HttpRequest, address: string, nodeId: string): Promise<NodeAnswer> {
     const { path, headers, body } = passOn(request, nodeId, this.#proving)
-    const signal = goneSignal(reply)
+    const signal = disconnectSignal(reply)
     return new Promise((resolve, reject) => {
       const sent = sendRequest({
         ...addressOf(address),

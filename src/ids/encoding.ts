@@ -43,10 +43,10 @@ export function encode(layout: Layout, { time, node = 0, sequence = 0 }: IdParts
 /** Takes an id apart. Throws ERR where the id has bits that the layout cannot give it. */
 export function decode(layout: Layout, id: bigint): DecodedId {
   if (id < 0n || id > ones(layout.totalBits)) {
-    throw foreign(id, `this layout makes ids from 0 to ${ones(layout.totalBits)}`)
+    throw notOfLayout(id, `this layout makes ids from 0 to ${ones(layout.totalBits)}`)
   }
   if ((id & layout.fixedMask) !== layout.fixed) {
-    throw foreign(id, "its fixed bits are not the layout's")
+    throw notOfLayout(id, "its fixed bits are not the layout's")
   }
   const time = part(id, layout.timeBits, layout.timeShift)
   const unixUs = BigInt(layout.epochUs) + time * BigInt(layout.unitUs)
@@ -70,7 +70,7 @@ function fitted(field: string, value: number | bigint, bits: number): bigint {
   throw new FahaoError('ERR', `${field} ${value} does not fit the layout's ${bits} bits; ${remedy}`)
 }
 
-function foreign(id: bigint, reason: string): FahaoError {
+function notOfLayout(id: bigint, reason: string): FahaoError {
   return new FahaoError(
     'ERR',
     `id ${id} was not made by this layout: ${reason}; decode it with the right one`,

@@ -47,7 +47,8 @@ export class LiteralPart implements FormatPart {
   }
 
   check(text: string): void {
-    if (text !== this.#text) throw foreign(`'${shown(text)}' stands where '${shown(this.#text)}' belongs`)
+    if (text !== this.#text)
+      throw notOfFormat(`'${shortened(text)}' stands where '${shortened(this.#text)}' belongs`)
   }
 }
 
@@ -90,10 +91,10 @@ export class IdPart implements FormatPart {
     const isSized = this.width === undefined ? digits.length <= idWidthMax : digits.length === this.width
     const id = digits !== '' && isSized ? fromDigits(digits, this.radix) : undefined
     if (id === undefined || id > this.maxId) {
-      throw foreign(`'${shown(text)}' is no id of radix ${this.radix} up to ${this.maxId}`)
+      throw notOfFormat(`'${shortened(text)}' is no id of radix ${this.radix} up to ${this.maxId}`)
     }
     if (this.width === undefined && digits !== toDigits(id, this.radix)) {
-      throw foreign(`'${shown(text)}' has zeros in front`)
+      throw notOfFormat(`'${shortened(text)}' has zeros in front`)
     }
     return id
   }
@@ -121,7 +122,7 @@ export class NodePart implements FormatPart {
   }
 
   check(text: string): void {
-    if (!/^\d+$/.test(text)) throw foreign(`'${shown(text)}' is no node`)
+    if (!/^\d+$/.test(text)) throw notOfFormat(`'${shortened(text)}' is no node`)
   }
 }
 
@@ -141,7 +142,8 @@ export class CheckPart implements FormatPart {
   }
 
   check(text: string, before: string): void {
-    if (text !== String(this.#digit(before))) throw foreign(`the check digit '${shown(text)}' is wrong`)
+    if (text !== String(this.#digit(before)))
+      throw notOfFormat(`the check digit '${shortened(text)}' is wrong`)
   }
 }
 
@@ -208,7 +210,7 @@ export class DatePart implements FormatPart {
       const part = text.slice(at, at + piece.length)
       at += piece.length
       if (isToken(piece) ? !fits(part, piece) : part !== piece)
-        throw foreign(`'${shown(text)}' is no such date`)
+        throw notOfFormat(`'${shortened(text)}' is no such date`)
     }
   }
 
@@ -233,7 +235,7 @@ function piecesOf(pattern: string): readonly string[] {
   if (found.join('') !== pattern || !found.some(isToken) || repeated !== undefined) {
     throw new FahaoError(
       'ERR',
-      `date '${shown(pattern)}' is not made of yyyy yy MM dd HH mm ss SSS, once each, and - _ . /; write it like yyyyMMdd`,
+      `date '${shortened(pattern)}' is not made of yyyy yy MM dd HH mm ss SSS, once each, and - _ . /; write it like yyyyMMdd`,
     )
   }
   return found
@@ -262,7 +264,7 @@ function isPlainZone(zone: string): boolean {
 function refusedZone(zone: string): FahaoError {
   return new FahaoError(
     'ERR',
-    `zone '${shown(zone)}' is unknown, or means different times to different people; write a place like Asia/Shanghai, an offset like +08:00, or UTC`,
+    `zone '${shortened(zone)}' is unknown, or means different times to different people; write a place like Asia/Shanghai, an offset like +08:00, or UTC`,
   )
 }
 
@@ -301,19 +303,19 @@ function wallClock(zone: string): Intl.DateTimeFormat {
   } catch (cause) {
     throw new FahaoError(
       'ERR',
-      `zone '${shown(zone)}' is unknown; write a place like Asia/Shanghai, an offset like +08:00, or UTC`,
+      `zone '${shortened(zone)}' is unknown; write a place like Asia/Shanghai, an offset like +08:00, or UTC`,
       { cause },
     )
   }
 }
 
 /** The error of `parse`: this text was not written by the format. */
-export function foreign(reason: string): FahaoError {
+export function notOfFormat(reason: string): FahaoError {
   return new FahaoError('ERR', `the text was not written by this format: ${reason}; check what was typed`)
 }
 
 /** Text from a caller, for a message: short, and on one line. */
-export function shown(text: string): string {
+export function shortened(text: string): string {
   const short = text.length > 40 ? `${text.slice(0, 40)}…` : text
   return short.replace(/\p{C}/gu, '?')
 }

@@ -17,12 +17,12 @@ import {
   DatePart,
   type FormatPart,
   type FormatValues,
-  foreign,
   IdPart,
   idWidthMax,
   LiteralPart,
   NodePart,
-  shown,
+  notOfFormat,
+  shortened,
   type TextShape,
 } from './format-part.ts'
 import { mixesCases, type Radix } from './radix.ts'
@@ -123,7 +123,7 @@ export class Format {
     const idWidth = freeWidth + (this.#id.width ?? 0)
     // An id of Crockford's base 32 may have hyphens.
     const isSized = this.#id.width === undefined || this.#id.radix === 32 || freeWidth === 0
-    if (idWidth < 0 || !isSized) throw foreign(`'${shown(text)}' has ${text.length} characters`)
+    if (idWidth < 0 || !isSized) throw notOfFormat(`'${shortened(text)}' has ${text.length} characters`)
     let id = 0n
     let at = 0
     for (const part of this.#parts) {
@@ -170,7 +170,7 @@ function fieldPart(field: string, options: FormatOptions): FormatPart {
     return new CheckPart(first satisfies CheckName)
   }
   throw refused(
-    `'{${shown(field)}}' is no field; use {id:8}, {id:8:base36}, {node:3}, {date:yyyyMMdd}, {date:yyyyMMdd:Asia/Shanghai}, {check:luhn} or {check:damm}`,
+    `'{${shortened(field)}}' is no field; use {id:8}, {id:8:base36}, {node:3}, {date:yyyyMMdd}, {date:yyyyMMdd:Asia/Shanghai}, {check:luhn} or {check:damm}`,
   )
 }
 
@@ -179,7 +179,7 @@ function idPart(field: string, width: string | undefined, radix: string | undefi
   const free = width === undefined || (width === '' && radix !== undefined)
   const digits = free ? undefined : checkedWidth(field, width, idWidthMax)
   if (base === undefined)
-    throw refused(`'{${shown(field)}}' has no radix of ${[...radixes.keys()].join(', ')}`)
+    throw refused(`'{${shortened(field)}}' has no radix of ${[...radixes.keys()].join(', ')}`)
   return new IdPart(digits, base)
 }
 
@@ -194,7 +194,7 @@ function nodePart(width: string | undefined, { nodeWidth }: FormatOptions): Node
 function checkedWidth(field: string, width: string, max: number): number {
   const digits = /^[1-9]\d?$/.test(width) ? Number(width) : 0
   if (digits < 1 || digits > max) {
-    throw refused(`'{${shown(field)}}' has a width of ${shown(width) || 'nothing'}; give 1 to ${max}`)
+    throw refused(`'{${shortened(field)}}' has a width of ${shortened(width) || 'nothing'}; give 1 to ${max}`)
   }
   return digits
 }

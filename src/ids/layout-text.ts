@@ -29,12 +29,12 @@ export function parseLayout(input: unknown, options: LayoutOptions = {}): Layout
     throw unreadable(`unknown key '${unknown}'; the keys are layout and epoch, or fields, unit and epoch`)
   }
   if (unit !== undefined && typeof unit !== 'string') {
-    throw unreadable(`unit ${shown(unit)} does not say of what; write it like 'ms' or '250us'`)
+    throw unreadable(`unit ${quoted(unit)} does not say of what; write it like 'ms' or '250us'`)
   }
   const moment = checkedMoment(epoch)
   if (layout === undefined) return fromFields(readFields(fields), unit, moment, options)
   if (fields !== undefined || unit !== undefined) throw unreadable('give either layout or fields and unit')
-  if (typeof layout !== 'string') throw unreadable(`layout ${shown(layout)} is no text`)
+  if (typeof layout !== 'string') throw unreadable(`layout ${quoted(layout)} is no text`)
   return parseText(layout, options, moment)
 }
 
@@ -113,7 +113,7 @@ function readFieldObject(input: unknown): FieldSpec {
     (isFixed ? !number(value) : value !== undefined)
   ) {
     throw unreadable(
-      `field ${shown(input)} is not like {field: time, bits: 41} or {field: fixed, bits: 2, value: 1}`,
+      `field ${quoted(input)} is not like {field: time, bits: 41} or {field: fixed, bits: 2, value: 1}`,
     )
   }
   return { field, bits: Number(bits), ...(isFixed ? { value } : {}) } as FieldSpec
@@ -135,10 +135,10 @@ function readField(text: string): FieldSpec {
 function checkedMoment(epoch: unknown): MomentInput | undefined {
   if (epoch === undefined || typeof epoch === 'string') return epoch
   if (typeof epoch === 'number' || typeof epoch === 'bigint') return epoch
-  throw unreadable(`epoch ${shown(epoch)} is neither an ISO date-time with a zone nor Unix milliseconds`)
+  throw unreadable(`epoch ${quoted(epoch)} is neither an ISO date-time with a zone nor Unix milliseconds`)
 }
 
-function shown(value: unknown): string {
+function quoted(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value).slice(0, 64)
   return `{${Object.keys(value).slice(0, 5).join(', ')}}`
 }

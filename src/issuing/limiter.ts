@@ -27,13 +27,13 @@ const narrow = 4
 /** A limiter with up to 64 permits. */
 export class Limiter {
   readonly #urgent = new Set<Ticket>()
-  readonly #calm = new Set<Ticket>()
+  readonly #normal = new Set<Ticket>()
   #held = 0
   #width = widthMax
 
   /** How many operations wait for a permit. */
   get waiting(): number {
-    return this.#urgent.size + this.#calm.size
+    return this.#urgent.size + this.#normal.size
   }
 
   /** True: the permit is granted. Otherwise a promise of it, which resolves to false if the request is cancelled. */
@@ -42,7 +42,7 @@ export class Limiter {
       this.#held++
       return true
     }
-    const queue = urgent ? this.#urgent : this.#calm
+    const queue = urgent ? this.#urgent : this.#normal
     queue.add(ticket)
     return new Promise((resolve) => {
       ticket.admit = resolve
@@ -51,12 +51,12 @@ export class Limiter {
 
   /** Makes a waiting request urgent. */
   prioritize(ticket: Ticket): void {
-    if (this.#calm.delete(ticket)) this.#urgent.add(ticket)
+    if (this.#normal.delete(ticket)) this.#urgent.add(ticket)
   }
 
   /** Removes a waiting request from the queue. */
   cancel(ticket: Ticket): void {
-    if (this.#calm.delete(ticket) || this.#urgent.delete(ticket)) ticket.admit?.(false)
+    if (this.#normal.delete(ticket) || this.#urgent.delete(ticket)) ticket.admit?.(false)
   }
 
   /** Returns a permit and grants the next ones. `failed`: the engine was unreachable or did not answer. */
@@ -64,7 +64,7 @@ export class Limiter {
     this.#held--
     this.#width = failed ? narrow : Math.min(widthMax, this.#width * 2)
     while (this.#held < this.#width) {
-      const queue = this.#urgent.size > 0 ? this.#urgent : this.#calm
+      const queue = this.#urgent.size > 0 ? this.#urgent : this.#normal
       const [next] = queue
       if (next === undefined) return
       queue.delete(next)

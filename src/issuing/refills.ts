@@ -14,7 +14,7 @@ import { type Limiter, Ticket } from './limiter.ts'
 
 const pauseMinMs = 20
 const pauseMaxMs = 1000
-const calmPauseMaxMs = 5000
+const idlePauseMaxMs = 5000
 
 /** What refills take from their process. */
 export type RefillsOptions = {
@@ -90,7 +90,7 @@ export class Refills {
   }
 
   /** A caller has begun to wait: the refill under way becomes urgent, or a pause without waiting callers ends. */
-  hurry(): void {
+  callerWaits(): void {
     this.#options.limiter.prioritize(this.#ticket)
     if (this.#pause !== undefined && !this.#urgent && waitingHelps(this.failure)) {
       this.#pause.cancel()
@@ -170,17 +170,17 @@ export class Refills {
       this.#pause = undefined
       this.#job.paused()
     })
-    const calm = !this.#urgent && waitingHelps(error)
-    this.#pauseMs = Math.min(calm ? calmPauseMaxMs : pauseMaxMs, this.#pauseMs * 2)
+    const isIdle = !this.#urgent && waitingHelps(error)
+    this.#pauseMs = Math.min(isIdle ? idlePauseMaxMs : pauseMaxMs, this.#pauseMs * 2)
   }
 }
 
 /** Whether a failure can end while callers wait. */
 function waitingHelps(error: unknown): boolean {
-  return error instanceof FahaoError && passing.has(error.code)
+  return error instanceof FahaoError && temporary.has(error.code)
 }
 
-const passing: ReadonlySet<string> = new Set(['UNAVAILABLE', 'UNKNOWN', 'CONFLICT', 'CLOCK', 'WORKERID'])
+const temporary: ReadonlySet<string> = new Set(['UNAVAILABLE', 'UNKNOWN', 'CONFLICT', 'CLOCK', 'WORKERID'])
 
 /** Whether the engine failed, and not this generator alone. */
 function isOfEngine(error: unknown): boolean {

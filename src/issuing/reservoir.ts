@@ -132,7 +132,7 @@ export class Reservoir implements Issuer {
     this.#queue ??= this.#newQueue()
     const drawn = this.#queue.join(request, options.signal, options.onWait)
     this.#dropEmptyQueue()
-    this.#refills.hurry()
+    this.#refills.callerWaits()
     this.#refill()
     return drawn
   }

@@ -14,7 +14,7 @@ import { turns } from './turns.ts'
 import { UnreadBudget, type UnreadLimits } from './unread-budget.ts'
 
 /** A connection through a listener. */
-export interface Passing {
+export interface AcceptedConnection {
   /** Ends the connection once what has been received is answered: the server stops. */
   shutDown(): void
   /** Ends the connection if one of its deadlines has passed. */
@@ -23,8 +23,8 @@ export interface Passing {
   drop(): void
 }
 
-/** A connection that is served. */
-export interface Served extends Passing {
+/** A connection of a user. */
+export interface UserConnection extends AcceptedConnection {
   readonly session: ClientSession
   /** Takes the present permissions of its user; undefined: it may not connect any more. */
   refreshAccess(present: (access: Access) => Access | undefined): void
@@ -97,7 +97,7 @@ export function listen(
 }
 
 /** A listener that is open. */
-export abstract class Listener<Connection extends Passing> {
+export abstract class Listener<Connection extends AcceptedConnection> {
   /** The port that it listens on. */
   readonly port: number
   /** `host:port`. */
@@ -112,7 +112,7 @@ export abstract class Listener<Connection extends Passing> {
   readonly #figures = new RequestFigures()
   readonly #counts = noConnections()
   readonly #unread: UnreadBudget
-  readonly #corked: Pick<Served, 'uncork'>[] = []
+  readonly #corked: Pick<UserConnection, 'uncork'>[] = []
   #sweep: Timer | undefined
   /** Called when a connection has ended while the listener closes. */
   #onGone = () => {}
@@ -195,7 +195,7 @@ export abstract class Listener<Connection extends Passing> {
       unread: this.#unread,
       admission: this.admission,
       onError: (error: unknown, session?: ClientSession) => onError?.(error, session),
-      uncorkSoon: (connection: Pick<Served, 'uncork'>) => {
+      uncorkSoon: (connection: Pick<UserConnection, 'uncork'>) => {
         if (this.#corked.push(connection) === 1) setImmediate(this.#uncork)
       },
       onGone: (connection: Connection | Socket) => {
@@ -228,7 +228,7 @@ export abstract class Listener<Connection extends Passing> {
 }
 
 /** A listener whose connections have users. */
-export abstract class UserListener<Connection extends Served> extends Listener<Connection> {
+export abstract class UserListener<Connection extends UserConnection> extends Listener<Connection> {
   /** The sessions of the open connections. */
   *sessions(): Iterable<ClientSession> {
     for (const connection of this.connections) yield connection.session

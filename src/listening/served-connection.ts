@@ -13,7 +13,7 @@ import type { Socket } from 'node:net'
 import type { Access } from '../auth/access.ts'
 import type { Clock } from '../base/clock.ts'
 import type { ClientSession } from '../commands/context.ts'
-import type { Served, Totals } from './listener.ts'
+import type { Totals, UserConnection } from './listener.ts'
 import { Share, type TurnQueue, type TurnTaker } from './turns.ts'
 import type { Sender, UnreadBudget } from './unread-budget.ts'
 
@@ -33,8 +33,8 @@ export type ServedHost = {
   }
   onError(error: unknown, session?: ClientSession): void
   /** Calls `uncork` at the end of this turn of the event loop. */
-  uncorkSoon(connection: Served): void
-  onGone(connection: Served | Socket): void
+  uncorkSoon(connection: UserConnection): void
+  onGone(connection: UserConnection | Socket): void
 }
 
 /**
@@ -46,7 +46,7 @@ type Phase = 'open' | 'finishing' | 'closing' | 'closed'
 type Activity = 'idle' | 'serving' | 'queued' | 'waiting' | 'upgrading'
 
 /** A connection of a client. */
-export abstract class ServedConnection implements Served, TurnTaker, Sender {
+export abstract class ServedConnection implements UserConnection, TurnTaker, Sender {
   /** Bytes of replies written. */
   bytesOut = 0
   abstract readonly session: ClientSession & { end(): void }

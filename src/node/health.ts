@@ -26,7 +26,7 @@ export type HealthSource = {
   readonly trouble: string | undefined
   readonly membership?: Pick<Membership, 'joined' | 'trouble'> | undefined
   /** See `Health`; default: computed now. */
-  readonly inHand?: InHand | undefined
+  readonly inHand?: BufferedIds | undefined
 }
 
 /** How long what was read of all buffers is kept at least. A node that issues again must not count as down for long. */
@@ -43,7 +43,7 @@ type Buffered = {
 }
 
 /** What the buffers of all generators have, read ten times a second at most, and in a twentieth of the time. */
-export class InHand {
+export class BufferedIds {
   readonly #catalogue: Catalogue
   readonly #clock: Pick<Clock, 'monoUs'>
   #buffered: Buffered = { seconds: undefined, hasIds: false }

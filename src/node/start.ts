@@ -34,7 +34,7 @@ import { settingsText } from './config.ts'
 import { type Config, defaultEngine } from './config-schema.ts'
 import { detectCopies } from './copies.ts'
 import { type EngineCall, timedEngine } from './engine-calls.ts'
-import { healthOf, InHand } from './health.ts'
+import { BufferedIds, healthOf } from './health.ts'
 import { Membership } from './membership.ts'
 import type { FahaoNode, Transport } from './node.ts'
 import { trafficOf } from './traffic.ts'
@@ -213,7 +213,7 @@ function wire(config: Config, parts: Parts): FahaoNode {
   const meters = new Meters(namespaces, () => timeline.burstUs())
   const quotas = new LeaseQuotas({ engine, timeline, quotas: meters.quotas })
   const leasing = { engine, timeline, catalogue, random: parts.random, secret: secretBytes, quotas }
-  const inHand = new InHand(catalogue, parts.clock)
+  const inHand = new BufferedIds(catalogue, parts.clock)
   let closing: Promise<void> | undefined
   // `mayIssue` calls it for every request. The engine is a proxy, which makes a new function at each look-up.
   const { owns } = engine

@@ -1,7 +1,7 @@
 /** The operations on tokens: create, list, revoke. */
 import { z } from 'zod'
 import { type Access, demandPermission } from '../auth/access.ts'
-import { readNarrowing, type Token } from '../auth/token.ts'
+import { readTokenScope, type Token } from '../auth/token.ts'
 import type { Tokens } from '../auth/tokens.ts'
 import { FahaoError } from '../base/errors.ts'
 import { parseDurationMs } from '../base/units.ts'
@@ -86,11 +86,11 @@ const create = httpOperation({
     const { tokens, subjects, passwords } = server.access
     // A token that could make another one would outlive its expiry, its rules and its revocation.
     if (user !== access.user || access.token !== undefined) demandPermission(access, ofAll)
-    const narrowing = await readNarrowing(rules, subjects, passwords)
+    const scope = await readTokenScope(rules, subjects, passwords)
     const lifetimeMs = lifetimeOf(expires)
     // Whether there is room for it, and which others go, is found out by all of them.
     await server.turns.take(tokens.count() * tokenWork)
-    const { token, text } = await tokens.create({ user, label, lifetimeMs, by: access.user, ...narrowing })
+    const { token, text } = await tokens.create({ user, label, lifetimeMs, by: access.user, ...scope })
     return { token: text, ...answerOf(token, true) }
   },
 })

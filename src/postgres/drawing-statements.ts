@@ -12,7 +12,7 @@ import { readBare, readList, runList, uncast } from './drawing-lists.ts'
 import { encodeRows, resultOf } from './encoded-rows.ts'
 import { notSupported } from './errors.ts'
 import { turnTaking } from './long-statements.ts'
-import { type Analysed, analyseStatement, runStatement, type Surroundings } from './query/evaluate.ts'
+import { type Analysed, analyseStatement, type EvaluationContext, runStatement } from './query/evaluate.ts'
 import { nameOfText } from './query/quoting.ts'
 import { Missing, Snapshot } from './query/snapshot.ts'
 import { has, namesOf } from './query/tree.ts'
@@ -92,7 +92,7 @@ async function runTwice(
 ): Promise<Result> {
   const snapshot = new Snapshot()
   const calls: Call[] = []
-  await evaluate(session, snapshot, (surroundings) => {
+  await evaluate(session, snapshot, (context) => {
     calls.length = 0
     const note = (name: string, args: readonly Value[]): Value => {
       calls.push({ name, args: args.map((arg) => (arg === null ? null : String(arg))) })
@@ -100,7 +100,7 @@ async function runTwice(
         throw new SqlError('54000', `a statement has at most ${callsMax} calls beside other expressions`)
       return 1n
     }
-    runStatement(analysed, values, { ...surroundings, draw: note })
+    runStatement(analysed, values, { ...context, draw: note })
   })
   // PostgreSQL looks constant names up before it runs a statement; a call says itself that its name is missing.
   const called = new Set(
@@ -111,10 +111,10 @@ async function runTwice(
     [...constants].filter((name) => !called.has(name)),
   )
   const results = await carryOut(session, calls)
-  return evaluate(session, snapshot, (surroundings) => {
+  return evaluate(session, snapshot, (context) => {
     let at = 0
     const take = (): Value => results[at++] ?? null
-    const { rows, objects } = runStatement(analysed, values, { ...surroundings, draw: take })
+    const { rows, objects } = runStatement(analysed, values, { ...context, draw: take })
     return resultOf(encodeRows(rows, analysed.columns, objects, formats))
   })
 }
@@ -123,11 +123,11 @@ async function runTwice(
 export async function evaluate<T>(
   session: Session,
   snapshot: Snapshot,
-  work: (surroundings: Surroundings) => T,
+  work: (context: EvaluationContext) => T,
 ): Promise<T> {
   for (;;)
     try {
-      return work(surroundingsOf(session, snapshot))
+      return work(contextOf(session, snapshot))
     } catch (error) {
       if (!(error instanceof Missing)) throw error
       await load(session, error.wanted, (loaded) => snapshot.add(loaded))
@@ -135,7 +135,7 @@ export async function evaluate<T>(
 }
 
 /** What a statement on the main thread runs in. */
-export function surroundingsOf(session: Session, snapshot: Snapshot): Surroundings {
+export function contextOf(session: Session, snapshot: Snapshot): EvaluationContext {
   return {
     session: factsOf(session),
     snapshot,

@@ -10,7 +10,7 @@ import { SqlError } from './sql-error.ts'
 import { formatAt } from './values.ts'
 
 /** Rows of a query, made. */
-export type MadeRows = { readonly count: number; readonly chunks: readonly Buffer[] }
+export type EncodedRows = { readonly count: number; readonly chunks: readonly Buffer[] }
 
 /** Filled and emptied within one call. */
 const output = new Output()
@@ -24,7 +24,7 @@ export function encodeRows(
   columns: readonly Column[],
   objects: Objects,
   formats: Formats,
-): MadeRows {
+): EncodedRows {
   output.clear()
   const chunks: Buffer[] = []
   let bytes = 0
@@ -55,7 +55,7 @@ export function encodeRows(
 }
 
 /** Rows that are made, as a result. */
-export function resultOf({ count, chunks }: MadeRows): Result {
+export function resultOf({ count, chunks }: EncodedRows): Result {
   // From another thread they come as plain bytes.
   const all = chunks.map(({ buffer, byteOffset, length }) => Buffer.from(buffer, byteOffset, length))
   /** The chunk of each row, and where in it the row begins. */

@@ -1,5 +1,5 @@
 /** Queries: those that draw, those that the main thread runs at once, and those of the thread. */
-import { compileDrawing, evaluate, surroundingsOf } from './drawing-statements.ts'
+import { compileDrawing, contextOf, evaluate } from './drawing-statements.ts'
 import { encodeRows, resultOf } from './encoded-rows.ts'
 import { isCheap } from './query/cheap.ts'
 import { analyseStatement, runStatement } from './query/evaluate.ts'
@@ -7,7 +7,7 @@ import { Missing, Snapshot } from './query/snapshot.ts'
 import { refused } from './query/tree.ts'
 import type { QueryQueue } from './query-queue.ts'
 import { drawsIn, queryIn, type Read } from './query-text.ts'
-import { askerOf, factsOf } from './sequence-lists.ts'
+import { factsOf, requesterOf } from './sequence-lists.ts'
 import type { Session, Statement } from './session.ts'
 import { bytesOf, columnBytes } from './statement-size.ts'
 
@@ -41,12 +41,12 @@ function quick(
     heldBytes: bytesOf(text, true),
     run(session, values, formats = []) {
       const snapshot = new Snapshot()
-      const attempt = (surroundings: ReturnType<typeof surroundingsOf>) => {
-        const { rows, objects } = runStatement(analysed, values, surroundings)
+      const attempt = (context: ReturnType<typeof contextOf>) => {
+        const { rows, objects } = runStatement(analysed, values, context)
         return resultOf(encodeRows(rows, columns, objects, formats))
       }
       try {
-        return attempt(surroundingsOf(session, snapshot))
+        return attempt(contextOf(session, snapshot))
       } catch (error) {
         if (error instanceof Missing) return evaluate(session, snapshot, attempt)
         throw error
@@ -62,14 +62,14 @@ async function distant(
   { queries }: QueryHost,
   asking: Session,
 ): Promise<Statement> {
-  const { parameters, columns } = await queries.run({ type: 'describe', text, declared }, askerOf(asking))
+  const { parameters, columns } = await queries.run({ type: 'describe', text, declared }, requesterOf(asking))
   return {
     parameters,
     columns,
     heldBytes: bytesOf(text, false) + columns.length * columnBytes,
     async run(session, values, formats = []) {
       const request = { type: 'run', text, declared, values, formats, session: factsOf(session) } as const
-      const { changes, ...made } = await queries.run(request, askerOf(session))
+      const { changes, ...made } = await queries.run(request, requesterOf(session))
       for (const { name, value, isLocal } of changes) session.settings.set(name, value, isLocal)
       return resultOf(made)
     },

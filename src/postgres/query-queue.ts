@@ -39,7 +39,7 @@ const startMs = 60_000
 const defaultLimits: QueryLimits = Object.freeze({ timeMs: 10_000, graceMs: 500, memoryMb: 256 })
 
 /** The session that a job runs for. */
-export interface Asker {
+export interface Requester {
   readonly user: string
   readonly signal: AbortSignal
   /** The setting statement_timeout, in ms; 0: none. */
@@ -51,7 +51,7 @@ export interface Asker {
 type Job = {
   readonly id: number
   readonly request: Request
-  readonly asker: Asker
+  readonly asker: Requester
   readonly settle: (outcome: { readonly answer: unknown } | { readonly error: unknown }) => void
   isSettled: boolean
   leftMs: number
@@ -80,7 +80,7 @@ export class QueryQueue {
   /** Runs a job. Rejects with the error of its statement, 57014, 53200, 54000. */
   run<Type extends Request['type']>(
     request: Extract<Request, { type: Type }>,
-    asker: Asker,
+    asker: Requester,
   ): Promise<Answers[Type]> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) return reject(closingErrors.stopping)

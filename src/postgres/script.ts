@@ -11,7 +11,7 @@ import { workOf } from './long-statements.ts'
 import { charactersIn, moved, parse } from './parser.ts'
 import type { Read } from './query-text.ts'
 import { after, type Column } from './result.ts'
-import { askerOf } from './sequence-lists.ts'
+import { requesterOf } from './sequence-lists.ts'
 import type { Session, Statement } from './session.ts'
 import type { SessionHost } from './session-host.ts'
 import { SqlError } from './sql-error.ts'
@@ -81,7 +81,7 @@ export function scriptOf(host: SessionHost, bytes: string, session: Session): Sc
 
 async function longScript(host: SessionHost, text: string, session: Session): Promise<Script> {
   demandReadable(text)
-  return sourcesOf(host, text, await host.queries.run({ type: 'read', text }, askerOf(session)))
+  return sourcesOf(host, text, await host.queries.run({ type: 'read', text }, requesterOf(session)))
 }
 
 type Place = { readonly from: number; readonly to: number; readonly tree?: string }

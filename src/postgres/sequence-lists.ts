@@ -8,7 +8,7 @@ import { nextTurn, turnTaking } from './long-statements.ts'
 import { OidRegistry } from './oid-registry.ts'
 import type { SessionFacts } from './query/expression.ts'
 import type { Loaded, SequenceFacts, Wanted } from './query/snapshot.ts'
-import type { Asker } from './query-queue.ts'
+import type { Requester } from './query-queue.ts'
 import type { Session } from './session.ts'
 
 /** The most sequences, and the most last values, that are loaded at a time. */
@@ -46,7 +46,7 @@ export function factsOf(session: Session): SessionFacts {
 }
 
 /** A session for which a query runs. */
-export function askerOf(session: Session): Asker {
+export function requesterOf(session: Session): Requester {
   const { settings, caller, login } = session
   return {
     user: login.user,

@@ -1,5 +1,5 @@
 /** What the main thread and the thread of queries send each other. */
-import type { MadeRows } from './encoded-rows.ts'
+import type { EncodedRows } from './encoded-rows.ts'
 import type { Column, SessionFacts } from './query/expression.ts'
 import type { Loaded, Wanted } from './query/snapshot.ts'
 import type { Formats, ParameterValue } from './result.ts'
@@ -35,7 +35,7 @@ export type Answers = {
   read: readonly ReadStatement[]
   describe: Described
   /** `changes`: the settings that the query changes, in their order. */
-  run: MadeRows & { readonly changes: readonly Change[] }
+  run: EncodedRows & { readonly changes: readonly Change[] }
 }
 /** Any of them. */
 export type Answer = Answers[keyof Answers]

@@ -10,7 +10,7 @@
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
-import type { Passing, Totals } from '../listening/listener.ts'
+import type { AcceptedConnection, Totals } from '../listening/listener.ts'
 import type { RequestFigures } from '../listening/request-figures.ts'
 import type { Sender, UnreadBudget } from '../listening/unread-budget.ts'
 import { failed, noServer, shuttingDown, unclear, unreachable } from './errors.ts'
@@ -50,7 +50,7 @@ const outstandingMax = 4096
 const unreadBytesMax = 1_048_576
 
 /** A connection through the proxy. Its parts call it by the interfaces that it implements. */
-export class Connection implements Passing, Sender, PairHost, LoginHost, RelayHost {
+export class Connection implements AcceptedConnection, Sender, PairHost, LoginHost, RelayHost {
   /** Bytes that the client was sent. A socket counts its own anew each time, over all that waits in it. */
   bytesOut = 0
   readonly limits: ProxyLimits

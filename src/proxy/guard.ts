@@ -35,7 +35,10 @@ export type Guard = {
 }
 
 /** What was seen of a server. */
-export type Sight = { readonly guards: ReadonlyMap<FilledColumn, Guard>; readonly ignoreCase: boolean }
+export type GuardsOfServer = {
+  readonly guards: ReadonlyMap<FilledColumn, Guard>
+  readonly ignoreCase: boolean
+}
 
 type Server = { readonly isMariaDb: boolean; readonly hasChecks: boolean; readonly enforcesChecks: boolean }
 
@@ -50,7 +53,7 @@ const texts = new Set(['char', 'varchar', 'varbinary', 'tinytext', 'text', 'medi
 const triggerMessage = 'fahao: no id was filled in'
 
 /** Looks at the tables of `columns`. Rejects as `query` does. */
-export async function lookAtGuards(query: Query, columns: readonly FilledColumn[]): Promise<Sight> {
+export async function readGuards(query: Query, columns: readonly FilledColumn[]): Promise<GuardsOfServer> {
   const [facts] = await query('SELECT @@version AS version, @@lower_case_table_names AS lower_case', [])
   const version = facts?.version ?? ''
   const isMariaDb = /mariadb/i.test(version)

@@ -10,7 +10,7 @@
 import { createConnection } from 'mysql2/promise'
 import { type Clock, sleep, systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
-import { type Guard, lookAtGuards, type Sight } from './guard.ts'
+import { type Guard, type GuardsOfServer, readGuards } from './guard.ts'
 import type { Upstream } from './socket-pair.ts'
 import { type FilledColumn, FilledColumns } from './sql/filled-columns.ts'
 
@@ -24,7 +24,7 @@ const pauseMs = 200
 const looksMax = 5
 
 /** Looks at the tables. */
-export type Look = (columns: readonly FilledColumn[]) => Promise<Sight>
+export type ReadGuards = (columns: readonly FilledColumn[]) => Promise<GuardsOfServer>
 
 /** What happens to guards. */
 export type GuardEvents = {
@@ -38,7 +38,7 @@ export type GuardEvents = {
 export class Guards {
   readonly #exact: FilledColumns
   readonly #ignoringCase: FilledColumns
-  readonly #look: Look
+  readonly #look: ReadGuards
   readonly #events: GuardEvents
   readonly #clock: Clock
   readonly #guards = new Map<FilledColumn, Guard>()
@@ -56,7 +56,12 @@ export class Guards {
   #isClosed = false
 
   /** Throws CONFIG if two columns are of one table. */
-  constructor(columns: readonly FilledColumn[], look: Look, events: GuardEvents = {}, clock = systemClock) {
+  constructor(
+    columns: readonly FilledColumn[],
+    look: ReadGuards,
+    events: GuardEvents = {},
+    clock = systemClock,
+  ) {
     this.#exact = new FilledColumns(columns, false)
     this.#ignoringCase = new FilledColumns(columns, true)
     this.#look = look
@@ -136,14 +141,14 @@ export class Guards {
   async #lookOnce(): Promise<void> {
     const own = ++this.#begun
     const seenAt = this.#definitions
-    const sight = await this.#look(this.#exact.all).catch((error) => {
+    const found = await this.#look(this.#exact.all).catch((error) => {
       this.#events.onUnseen?.(describe(error))
       throw unseen(describe(error))
     })
-    this.#ignoreCase = sight.ignoreCase
+    this.#ignoreCase = found.ignoreCase
     this.#seen = own
     this.#seenUs = this.#clock.monoUs()
-    for (const [column, guard] of sight.guards) {
+    for (const [column, guard] of found.guards) {
       if ((this.#defined.get(column) ?? 0) > seenAt) continue
       const before = this.#guards.get(column)
       this.#guards.set(column, guard)
@@ -161,7 +166,7 @@ function unseen(reason: string): FahaoError {
 }
 
 /** Looks at tables of a server with the user of its URL. */
-export function lookThrough({ address, isTls, ca, user, password }: Upstream): Look {
+export function guardReader({ address, isTls, ca, user, password }: Upstream): ReadGuards {
   return async (columns) => {
     const connection = await createConnection({
       host: address.host,
@@ -176,7 +181,7 @@ export function lookThrough({ address, isTls, ca, user, password }: Upstream): L
     // What comes after the end of a look is no fault.
     connection.on('error', () => {})
     try {
-      return await lookAtGuards(async (sql, values) => {
+      return await readGuards(async (sql, values) => {
         const [rows] = await connection.query({ sql, values: [...values], timeout: lookTimeoutMs })
         return rows as Record<string, string | null>[]
       }, columns)

@@ -9,6 +9,8 @@
  *  3. A packet of the client with sequence number 0 is a command. It waits until the login is over.
  *  4. At most `loginBytesMax` and one chunk wait of each side: neither has shown yet that it means well.
  */
+
+import { ByteQueue } from './byte-queue.ts'
 import {
   editGreeting,
   editResponse,
@@ -19,7 +21,6 @@ import {
   readResponse,
   tlsRequest,
 } from './greeting.ts'
-import { KeptBytes } from './kept-bytes.ts'
 import { lengthAt } from './packet-walker.ts'
 import { capabilities, headerBytes, lengthOfInteger, type MysqlError, noServerCode } from './protocol.ts'
 
@@ -78,8 +79,8 @@ const tooLong: MysqlError = {
 /** One login. */
 export class Login {
   readonly #host: LoginHost
-  readonly #client = new KeptBytes()
-  readonly #server = new KeptBytes()
+  readonly #client = new ByteQueue()
+  readonly #server = new ByteQueue()
   #state: 'greeting' | 'response' | 'securing' | 'exchange' | 'over' = 'greeting'
   #greeting: Greeting | undefined
   #flags: Flags = { common: 0, mariadb: 0 }
@@ -230,14 +231,14 @@ function statusOf(packet: Buffer): number {
 }
 
 /** Adds what has arrived. Returns false if more waits than a login has. */
-function fits(kept: KeptBytes, chunk: Buffer): boolean {
+function fits(kept: ByteQueue, chunk: Buffer): boolean {
   kept.add(chunk)
   const { length, all } = kept
   return Math.max(length, length < headerBytes ? 0 : lengthAt(all, 0)) <= loginBytesMax
 }
 
 /** Takes the next packet, with its header; undefined while it is incomplete. */
-function nextPacket(kept: KeptBytes): Buffer | undefined {
+function nextPacket(kept: ByteQueue): Buffer | undefined {
   const { length, all } = kept
   const end = headerBytes + (length < headerBytes ? 0 : lengthAt(all, 0))
   if (length < end) return undefined

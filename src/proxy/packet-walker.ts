@@ -10,7 +10,7 @@
  *  4. While the walk is suspended, no packet is judged.
  *  5. A walk that has stopped passes nothing on, from the packet on at which it has stopped.
  */
-import { KeptBytes } from './kept-bytes.ts'
+import { ByteQueue } from './byte-queue.ts'
 import { headerBytes, partBytesMax } from './protocol.ts'
 
 /** Bytes of a payload that a judgement sees: enough for the status flags of an OK packet. */
@@ -41,9 +41,9 @@ export abstract class PacketWalker {
   #sequence = 0
   /** The beginning of a packet that is dropped. */
   #dropped: Buffer | undefined
-  readonly #held = new KeptBytes()
+  readonly #held = new ByteQueue()
   /** What arrived while the walk was suspended. */
-  readonly #rest = new KeptBytes()
+  readonly #rest = new ByteQueue()
 
   /** Whether the last packet is complete. */
   get isBetweenPackets(): boolean {

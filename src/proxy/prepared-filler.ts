@@ -34,7 +34,7 @@ export class PreparedFiller {
   readonly #supply: IdSupply
   /** By the server's numbers. */
   readonly #statements = new Map<number, PreparedStatement>()
-  /** Those, and what the server has not numbered yet. */
+  /** Those, and what the server has given no id yet. */
   readonly #all = new Set<PreparedStatement>()
   #newest: PreparedStatement | 'refused' | undefined
 
@@ -104,8 +104,8 @@ export class PreparedFiller {
     this.#newest = statement
     this.#all.add(statement)
     this.bytes += statement.bytes
-    const numbered = (number: number | undefined) => this.#numbered(statement, number)
-    this.#session.send(command, fill.sql, prepareFilter(statement.shown, !deprecatesEof, numbered))
+    const setId = (id: number | undefined) => this.#setId(statement, id)
+    this.#session.send(command, fill.sql, prepareFilter(statement.shown, !deprecatesEof, setId))
   }
 
   /** Executes a filled statement. `ask`: the session has to be known first. */
@@ -147,16 +147,16 @@ export class PreparedFiller {
     this.#session.send(command, body, aloneFilter(statement.insert, first, given, tracksSession))
   }
 
-  #numbered(statement: PreparedStatement, number: number | undefined): void {
+  #setId(statement: PreparedStatement, id: number | undefined): void {
     // Otherwise the server has forgotten it.
     if (!this.#all.has(statement)) return
-    if (number === undefined) {
+    if (id === undefined) {
       if (statement === this.#newest) this.#newest = undefined
       return this.#forget(statement)
     }
-    const other = this.#statements.get(number)
+    const other = this.#statements.get(id)
     if (other !== undefined) this.#forget(other)
-    this.#statements.set(number, statement)
+    this.#statements.set(id, statement)
   }
 
   #forget(statement: PreparedStatement): void {

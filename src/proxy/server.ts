@@ -11,7 +11,7 @@ import {
 } from '../listening/listener.ts'
 import type { Certificates } from '../node/certificates.ts'
 import { Connection, type ConnectionHost } from './connection.ts'
-import { type GuardEvents, Guards, type Look, lookThrough } from './guards.ts'
+import { type GuardEvents, Guards, guardReader, type ReadGuards } from './guards.ts'
 import { type FillingTotals, type IdMaker, IdSupply } from './id-supply.ts'
 import { defaultLimits, type ProxyLimits } from './limits.ts'
 import { errorPacket } from './protocol.ts'
@@ -26,7 +26,7 @@ export type ProxyOptions = GuardEvents &
     /** The columns that are filled in, and their ids; undefined: none. */
     readonly filled?: { readonly columns: readonly FilledColumn[]; readonly maker: IdMaker } | undefined
     /** How the tables are looked at. Default: with the user of `upstream`. */
-    readonly look?: Look
+    readonly look?: ReadGuards
     readonly limits?: Partial<ProxyLimits>
     /** The certificate for clients; undefined: without TLS. */
     readonly tls?: Certificates | undefined
@@ -59,7 +59,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
 }
 
 function fillingOf(options: ProxyOptions, { idTimeoutMs }: ProxyLimits): Filling | undefined {
-  const { upstream, filled, clock, look = lookThrough(upstream), onMissingId } = options
+  const { upstream, filled, clock, look = guardReader(upstream), onMissingId } = options
   if (filled === undefined) return undefined
   const guards = new Guards(filled.columns, look, options, clock)
   return { guards, supply: new IdSupply(filled.maker, idTimeoutMs, onMissingId) }

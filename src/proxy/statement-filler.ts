@@ -28,7 +28,7 @@ import { PreparedFiller } from './prepared-filler.ts'
 import { commands } from './protocol.ts'
 import { askSession } from './questions.ts'
 import { type DrawnIds, fillText } from './sql/fill.ts'
-import type { FilledColumn, Glance } from './sql/filled-columns.ts'
+import type { FilledColumn, TextEffects } from './sql/filled-columns.ts'
 import type { Insert } from './sql/insert.ts'
 import { type Reading, readText } from './sql/reader.ts'
 import type { SqlSession } from './sql/session.ts'
@@ -53,7 +53,7 @@ export class StatementFiller {
   #facts: SqlSession | undefined
   #held: 'text' | 'prepare' | 'filled' = 'text'
   /** Of the text that comes next. */
-  #glance: Glance | undefined
+  #effects: TextEffects | undefined
   /** The looks at guards that had begun when the command came. */
   #begunBefore = 0
   /** A prepared statement may change the session whenever one is executed, or define these tables. */
@@ -80,16 +80,17 @@ export class StatementFiller {
   /** Whether a text to execute or to prepare has to be held; undefined: it is not complete here. */
   holdsText(command: number, sql: Buffer | undefined): boolean {
     this.#held = command === commands.statementPrepare ? 'prepare' : 'text'
-    this.#glance = sql && this.#guards.columns.glance(sql)
-    if (this.#glance === undefined || this.#glance.concerns) return true
-    this.#passes(command, this.#glance)
+    this.#effects = sql && this.#guards.columns.effectsOf(sql)
+    if (this.#effects === undefined || this.#effects.concerns) return true
+    this.#passes(command, this.#effects)
     return false
   }
 
   /** What is held passes unread, because it is too long. Returns whether it may: filled executions would lack parameters. */
   skips(): boolean {
     this.#facts = undefined
-    if (this.#held === 'prepare') this.#passes(commands.statementPrepare, { isQuiet: false, defined: [] })
+    if (this.#held === 'prepare')
+      this.#passes(commands.statementPrepare, { keepsSession: false, defined: [] })
     return this.#held !== 'filled'
   }
 
@@ -129,12 +130,12 @@ export class StatementFiller {
 
   /** Takes a whole command, and sends what takes its place. What it returns is waited for. */
   take(command: HeldCommand): Promise<void> | undefined {
-    const glance = this.#glance
-    this.#glance = undefined
+    const effects = this.#effects
+    this.#effects = undefined
     this.#begunBefore = this.#guards.begun
     try {
       const waiting =
-        command.command === commands.statementExecute ? this.#execute(command) : this.#take(command, glance)
+        command.command === commands.statementExecute ? this.#execute(command) : this.#take(command, effects)
       if (waiting === undefined) return undefined
       this.#session.waits(command.packet.length)
       return waiting.catch((error) => this.#failed(command, error)).finally(() => this.#session.waits(0))
@@ -145,19 +146,22 @@ export class StatementFiller {
   }
 
   /** The server receives a text as it came. */
-  #passes(command: number, { isQuiet, defined }: Pick<Glance, 'isQuiet' | 'defined'>): void {
+  #passes(command: number, { keepsSession, defined }: Pick<TextEffects, 'keepsSession' | 'defined'>): void {
     if (command === commands.statementPrepare) {
       this.#prepared.preparesOther()
-      this.#preparesChanges ||= !isQuiet
+      this.#preparesChanges ||= !keepsSession
       for (const column of defined) this.#prepares.add(column)
-    } else if (!isQuiet) this.#facts = undefined
+    } else if (!keepsSession) this.#facts = undefined
   }
 
-  #take(command: HeldCommand, glance = this.#guards.columns.glance(command.body)): Promise<void> | undefined {
+  #take(
+    command: HeldCommand,
+    effects = this.#guards.columns.effectsOf(command.body),
+  ): Promise<void> | undefined {
     const { body } = command
-    if (!glance.mayInsert) return this.#relay(command, glance)
+    if (!effects.mayInsert) return this.#relay(command, effects)
     if (this.#facts === undefined) {
-      if (diagnostics.test(body.toString('latin1'))) return this.#relay(command, glance)
+      if (diagnostics.test(body.toString('latin1'))) return this.#relay(command, effects)
       return this.#ask().then(() => this.#take(command))
     }
     const parts = readText(body, {
@@ -167,22 +171,23 @@ export class StatementFiller {
       columnsOf: (column) => this.#guards.of(column)?.columns ?? [],
     })
     const reading = turns.inParts(parts, partBytes)
-    return once(reading, (whole) => this.#took(command, glance, whole))
+    return once(reading, (whole) => this.#took(command, effects, whole))
   }
 
   /** The text has been read. */
-  #took(command: HeldCommand, glance: Glance, reading: Reading): Promise<void> | undefined {
-    if (glance.defined.length > 0 && reading.mayDefine) return this.#relay(command, glance)
+  #took(command: HeldCommand, effects: TextEffects, reading: Reading): Promise<void> | undefined {
+    if (effects.defined.length > 0 && reading.mayDefine) return this.#relay(command, effects)
     const needing = reading.inserts.filter(({ rows }) => rows.length > 0)
     for (const column of [reading.unknown, ...needing.map((each) => each.column)]) {
       const looking = column && this.#guards.look(column, this.#begunBefore)
       if (looking instanceof Promise) return looking.then(() => this.#take(command))
     }
-    const isQuiet = reading.isQuiet || glance.isQuiet
+    const keepsSession = reading.keepsSession || effects.keepsSession
     const [first] = reading.inserts
-    if (command.command === commands.statementPrepare) return this.#prepare(command, reading, first, isQuiet)
+    if (command.command === commands.statementPrepare)
+      return this.#prepare(command, reading, first, keepsSession)
     if (needing.length > 0) return this.#fill(command, needing, reading)
-    if (!reading.isAlone || first === undefined) return this.#relay(command, { isQuiet, defined: [] })
+    if (!reading.isAlone || first === undefined) return this.#relay(command, { keepsSession, defined: [] })
     const { tracksSession } = this.#session
     const filter = aloneFilter(first, undefined, first.lastGiven, tracksSession) ?? hintFilter()
     return void this.#session.send(command, command.body, filter)
@@ -198,9 +203,9 @@ export class StatementFiller {
     command: HeldCommand,
     { parametersAt }: Reading,
     insert: Insert | undefined,
-    isQuiet: boolean,
+    keepsSession: boolean,
   ): undefined {
-    const passing = { isQuiet, defined: [] }
+    const passing = { keepsSession, defined: [] }
     if (insert === undefined) return this.#relay(command, passing)
     // One that gives all ids needs no guard.
     const guard = insert.rows.length > 0 ? this.#guardOf(insert.column) : this.#guards.of(insert.column)
@@ -219,7 +224,7 @@ export class StatementFiller {
   }
 
   /** Sends a text as it came, with a hint on errors of a guard. Tables that it may define are looked at again after it. */
-  #relay(command: HeldCommand, passing: Pick<Glance, 'isQuiet' | 'defined'>): undefined {
+  #relay(command: HeldCommand, passing: Pick<TextEffects, 'keepsSession' | 'defined'>): undefined {
     this.#passes(command.command, passing)
     if (command.command === commands.statementPrepare) this.#session.send(command, command.body)
     else this.#sendDefining(command, passing.defined)
@@ -261,14 +266,14 @@ export class StatementFiller {
   #sendFilled(
     command: HeldCommand,
     inserts: readonly Insert[],
-    { isQuiet, isAlone }: Reading,
+    { keepsSession, isAlone }: Reading,
     drawn: readonly DrawnIds[],
     sql: Buffer,
   ): undefined {
     const { totals } = this.#supply
     totals.filled++
     for (const { ids } of drawn) totals.ids += ids.length
-    if (!isQuiet) this.#facts = undefined
+    if (!keepsSession) this.#facts = undefined
     const [insert, own] = [inserts[0], drawn[0]]
     assert(insert && own, 'a text that is filled has an INSERT')
     const { tracksSession } = this.#session

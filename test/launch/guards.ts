@@ -1,5 +1,5 @@
 /** Tables that the database guards, as `fahao proxy check` has them made. */
-import { lookThrough } from '../../src/proxy/guards.ts'
+import { guardReader } from '../../src/proxy/guards.ts'
 import { type FilledColumn, parseFilledColumn } from '../../src/proxy/sql/filled-columns.ts'
 import { password, superuser } from './database.ts'
 import type { MariaDb } from './mariadb.ts'
@@ -13,6 +13,6 @@ export function upstreamOf({ port }: { readonly port: number }, scheme = 'mysql'
 export async function guardTables(db: MariaDb, columns: readonly string[]): Promise<void> {
   const filled: FilledColumn[] = columns.map((column) => parseFilledColumn(`${column}=any`))
   const upstream = { address: { host: '127.0.0.1', port: db.port }, isTls: false, ca: undefined }
-  const { guards } = await lookThrough({ ...upstream, user: superuser, password })(filled)
+  const { guards } = await guardReader({ ...upstream, user: superuser, password })(filled)
   for (const { ddl } of guards.values()) for (const statement of ddl) await db.admin(statement)
 }

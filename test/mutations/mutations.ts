@@ -786,8 +786,8 @@ export const mutations: readonly Mutation[] = [
     fault: 'an INSERT behind a change of the SQL mode is read by the old mode',
     foundBy: 'test/unit/proxy/sql/statements.test.ts',
     file: 'src/proxy/sql/reader.ts',
-    from: 'if (!isQuiet) throw unsure',
-    to: 'if (isQuiet === null) throw unsure',
+    from: 'if (!keepsSession) throw unsure',
+    to: 'if (keepsSession === null) throw unsure',
   },
   {
     fault:

@@ -1,8 +1,8 @@
 /** The error for requests about a generator that another node leads. */
 import { Moved, type MovedDetails } from '../../base/moved.ts'
-import type { Lead } from '../../cluster/events.ts'
+import type { ShardLeader } from '../../cluster/events.ts'
 
-type LedElsewhere = Lead & { readonly state: 'elsewhere' }
+type LedElsewhere = ShardLeader & { readonly state: 'elsewhere' }
 
 /** The node that leads a slot. */
 export function detailsOf(slot: number, { node }: LedElsewhere): MovedDetails {

@@ -3,8 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import { Run } from '../../ids/run.ts'
 import type { RouteAccess } from '../caller.ts'
+import { disconnectSignal } from '../disconnect-signal.ts'
 import type { Route } from '../failures.ts'
-import { goneSignal } from '../gone-signal.ts'
 import type { SpringFailure } from './spring.ts'
 
 /** One route. */
@@ -71,7 +71,7 @@ export function issueOne(reply: FastifyReply, wanted: SingleIdRequest): Promise<
 async function waitForOne(reply: FastifyReply, wanted: SingleIdRequest): Promise<string> {
   const generator = wanted.known ?? (await wanted.open())
   wanted.check(generator)
-  const [drawn] = await generator.draw(1, { signal: goneSignal(reply) })
+  const [drawn] = await generator.draw(1, { signal: disconnectSignal(reply) })
   reply.header('content-type', wanted.contentType)
   return wanted.show(generator, drawn!)
 }

@@ -6,7 +6,7 @@ import { globMatches } from '../../base/glob.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import { max63 } from '../../ids/limits.ts'
 import { clientAddress } from '../caller.ts'
-import { goneSignal } from '../gone-signal.ts'
+import { disconnectSignal } from '../disconnect-signal.ts'
 import { type IssuingNode, metered } from '../issuing-node.ts'
 import type { CompatRoute } from './api.ts'
 import { cosidFailure } from './cosid-failure.ts'
@@ -44,7 +44,7 @@ export function segmentRoutes(node: IssuingNode): CompatRoute[] {
         const step = Number(wholeNumber(request, 'step', 1n, incrByMax))
         const generator = await openOrCreate(node, request, 0n)
         refuseOthers(generator)
-        const options = { contiguous: true, signal: goneSignal(reply) }
+        const options = { contiguous: true, signal: disconnectSignal(reply) }
         const [run] = await metered(node, request, generator).draw(step, options)
         reply.header('content-type', contentTypes.json)
         return String(run!.at(run!.count - 1))

@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import { Run } from '../../ids/run.ts'
 import { type Body, batchBody, type Frame } from '../batch.ts'
-import { goneSignal } from '../gone-signal.ts'
+import { disconnectSignal } from '../disconnect-signal.ts'
 import { findFor, type IssuingNode, openFor } from '../issuing-node.ts'
 import { afterRest } from '../refused-callers.ts'
 import { countFailure } from '../traffic.ts'
@@ -71,7 +71,7 @@ function idsRoute(name: string, form: AnswerFormat, node: IssuingNode, tokens: C
   ): Promise<Body> {
     const generator = await openFor(node, request, bizType)
     if (count < 1) return form.noIds
-    return batchBody(await generator.draw(count, { signal: goneSignal(reply) }), form.ids)
+    return batchBody(await generator.draw(count, { signal: disconnectSignal(reply) }), form.ids)
   }
 
   return {
@@ -104,7 +104,7 @@ function segmentRoute(name: string, form: AnswerFormat, node: IssuingNode, token
       reply.header('content-type', form.contentType)
       return answer(form, tokens, request, token, bizType, async () => {
         const generator = await openFor(node, request, bizType)
-        return form.segment(await drawSegment(generator, goneSignal(reply)))
+        return form.segment(await drawSegment(generator, disconnectSignal(reply)))
       })
     },
   }

@@ -6,8 +6,8 @@ import { errorRegistry } from '../../base/error-texts.ts'
 import type { ErrorCode } from '../../base/errors.ts'
 import { type ApiRoute, errorsOf, pageAnswer } from '../api-route.ts'
 import { type Html, html, page, pageHeaders, prose } from './html.ts'
-import { KeptPages } from './kept-pages.ts'
 import { landingTexts } from './landing-text.ts'
+import { PageCache } from './page-cache.ts'
 import { curlLine, originOf } from './snippets.ts'
 
 const headings: Readonly<Record<ApiRoute['tag'], string>> = {
@@ -26,7 +26,7 @@ export function docsRoute(
   { access }: { readonly access: AccessControl },
   operations: () => readonly ApiRoute[],
 ): ApiRoute {
-  const pages = new KeptPages()
+  const pages = new PageCache()
   return {
     id: 'docs',
     method: 'GET',

@@ -7,8 +7,8 @@ import type { FahaoNode } from '../../node/node.ts'
 import { speaksTls } from '../../node/tls-settings.ts'
 import { type ApiRoute, pageAnswer, readQuery } from '../api-route.ts'
 import { type Html, html, page, pageHeaders } from './html.ts'
-import { KeptPages } from './kept-pages.ts'
 import { type LandingText, landingTexts } from './landing-text.ts'
+import { PageCache } from './page-cache.ts'
 import { curlLogin, originOf, redisCli, shellWord } from './snippets.ts'
 
 type Listed = readonly ListedGenerator[]
@@ -21,7 +21,7 @@ const query = z.strictObject({ lang: z.enum(['en', 'zh']).optional().meta({ desc
 
 /** `GET /`. A page is rendered once a second at most while the node's state and what callers without a login may do stay. */
 export function landingRoute(node: FahaoNode): ApiRoute {
-  const pages = new KeptPages()
+  const pages = new PageCache()
   return {
     id: 'landing',
     method: 'GET',

@@ -8,7 +8,7 @@ import { checkedCount, checkRuns } from '../../operations/drawing.ts'
 import { idsShape, rangesShape, runsShape } from '../../operations/shapes.ts'
 import { type ApiRoute, jsonAnswer, nameOf, readQuery, refuseBody } from '../api-route.ts'
 import { type Body, batchBody, type Frame } from '../batch.ts'
-import { goneSignal } from '../gone-signal.ts'
+import { disconnectSignal } from '../disconnect-signal.ts'
 import { findFor, type IssuingNode, openFor } from '../issuing-node.ts'
 
 const jsonType = 'application/json; charset=utf-8'
@@ -39,7 +39,7 @@ export function nextRoute(node: IssuingNode): ApiRoute {
 
   async function waitForIds(request: FastifyRequest, reply: FastifyReply, count: number): Promise<Body> {
     const generator = await openFor(node, request, nameOf(request))
-    const runs = await generator.draw(count, { signal: goneSignal(reply) })
+    const runs = await generator.draw(count, { signal: disconnectSignal(reply) })
     return answerMany(request, reply, generator, runs)
   }
 
@@ -99,7 +99,7 @@ export function rangeRoute(node: IssuingNode): ApiRoute {
           `'${generator.name}' does not issue its ids one apart and in order; POST …/next?count=n instead`,
         )
       }
-      const runs = await generator.draw(count, { signal: goneSignal(reply) })
+      const runs = await generator.draw(count, { signal: disconnectSignal(reply) })
       return { ranges: rangesOf(runs).map(({ start, end }) => ({ start: String(start), end: String(end) })) }
     },
   }
@@ -128,7 +128,7 @@ export function runsRoute(node: IssuingNode): ApiRoute {
       const count = countOf(request, query, countMax)
       const generator = await openFor(node, request, nameOf(request))
       checkRuns(generator, count, 'POST …/next?count=n instead')
-      const runs = await generator.draw(count, { signal: goneSignal(reply) })
+      const runs = await generator.draw(count, { signal: disconnectSignal(reply) })
       return {
         runs: mergedRuns(runs).map(({ first, stride, count }) => ({
           first: String(first),

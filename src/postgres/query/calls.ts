@@ -1,7 +1,7 @@
 /** Calls of functions, of aggregates and of row_number() (PostgreSQL's manual, chapters 4.2.6 to 4.2.8). */
 import type { FuncCall, Node, WindowDef } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
-import { coerced, integers, settled, texts } from './coercion.ts'
+import { asKnownType, coerced, integers, texts } from './coercion.ts'
 import { combined, type Expression, type Field, type Frame, type Run } from './expression.ts'
 import { type Definition, finderOf, pseudo } from './function-table.ts'
 import { informationFunctions } from './information-functions.ts'
@@ -122,7 +122,7 @@ function analyseAggregate(name: string, call: FuncCall, scope: Scope): Expressio
   scope.readsOwn ||= readsOwn
   scope.readsOuter ||= readsOuter
   if (name === 'array_agg' && args[0]?.type === oids.unknown) throw refused(`${name} of an open type`)
-  const items = args.map((arg) => settled(arg))
+  const items = args.map((arg) => asKnownType(arg))
   const aggregate = aggregateOf(name, items, call.agg_star === true)
   const slot = scope.slot(aggregate.result)
   const compare = comparing(order)
@@ -198,7 +198,7 @@ function analyseWindow(name: string, args: readonly Node[], over: WindowDef, sco
   if (name !== 'row_number' || args.length > 0 || over.name || over.refname || windows === undefined)
     throw refused(`${name} as a window function`)
   const { partition, order } = scope.within(others, () => ({
-    partition: (over.partitionClause ?? []).map((key) => settled(scope.analyse(key))),
+    partition: (over.partitionClause ?? []).map((key) => asKnownType(scope.analyse(key))),
     order: (over.orderClause ?? []).map((key) => sortKeyOf(key, (node) => scope.analyse(node))),
   }))
   const slot = scope.slot(oids.int8)

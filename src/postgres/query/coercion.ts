@@ -137,7 +137,7 @@ export function cast(expression: Expression, type: number): Expression {
 }
 
 /** An expression whose open type becomes text. */
-export function settled(expression: Expression): Expression {
+export function asKnownType(expression: Expression): Expression {
   return expression.type === oids.unknown ? cast(expression, oids.text) : expression
 }
 
@@ -211,7 +211,7 @@ function itemConversion(from: number, to: number): Convert | undefined {
 }
 
 /** What converts values of a type to text as `||`, `concat` and `format` do it. Throws 0A000 for a type that is not known. */
-export function shower(type: number): Convert {
+export function toTextConverter(type: number): Convert {
   const convert = conversion(type, oids.text)
   if (convert === undefined) throw refused(`The text of a ${formatType(type)}`)
   return convert

@@ -73,7 +73,7 @@ function analysed(node: Node, declared: readonly number[]): Analysed {
 }
 
 /** What a run takes of its session. */
-export type Surroundings = {
+export type EvaluationContext = {
   readonly session: SessionFacts
   readonly snapshot: Snapshot
   readonly changeSetting?: Run['changeSetting']
@@ -88,7 +88,7 @@ export type Surroundings = {
 export function runStatement(
   { query, parameters }: Analysed,
   values: readonly ParameterInput[],
-  { session, snapshot, changeSetting, draw, limit = workMax, demandMemory }: Surroundings,
+  { session, snapshot, changeSetting, draw, limit = workMax, demandMemory }: EvaluationContext,
 ): { readonly rows: readonly Row[]; readonly objects: Objects } {
   const objects = new Objects(snapshot, session.user)
   let [work, kept, unlooked] = [0, 0, 0]

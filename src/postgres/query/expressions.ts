@@ -18,7 +18,7 @@ import type {
 } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
 import { analyseCall, callOf } from './calls.ts'
-import { cast, coerced, commonType, integers, settled, texts } from './coercion.ts'
+import { asKnownType, cast, coerced, commonType, integers, texts } from './coercion.ts'
 import { combined, constant, decided, type Expression } from './expression.ts'
 import { applied, appliedToEach, plainType, prefixed } from './operators.ts'
 import type { Scope } from './scope.ts'
@@ -248,7 +248,7 @@ function analyseCase({ arg, args = [], defresult }: CaseExpr, scope: Scope): Exp
 function analyseNullTest({ arg, nulltesttype: kind }: NullTest, scope: Scope): Expression {
   const operand = analyse(arg, scope)
   if (operand.type === oids.record) throw refused('IS NULL of a row')
-  const { run } = settled(operand)
+  const { run } = asKnownType(operand)
   return combined(oids.bool, [operand], (frame) => (run(frame) === null) === (kind === 'IS_NULL'))
 }
 

@@ -3,7 +3,7 @@
  * here is refused: another operator of PostgreSQL might fit, and mean something else.
  */
 import { SqlError } from '../sql-error.ts'
-import { coerced, integers, objects, shower, texts, toInteger } from './coercion.ts'
+import { coerced, integers, objects, texts, toInteger, toTextConverter } from './coercion.ts'
 import { combined, decided, type Expression, type Frame, type Run } from './expression.ts'
 import { compareNumerics, difference } from './numeric.ts'
 import { isLike, matches } from './patterns.ts'
@@ -185,7 +185,7 @@ function concatenation(left: number, right: number): Operator | undefined {
   if (![left, right].some(isText) || [left, right].some((type) => itemType(type) || type === oids.char))
     return undefined
   const [a, b] = [left, right].map((type) => (type === oids.unknown ? oids.text : type)) as [number, number]
-  const [first, second] = [shower(a), shower(b)]
+  const [first, second] = [toTextConverter(a), toTextConverter(b)]
   return {
     left: a,
     right: b,

@@ -5,7 +5,7 @@ import { coerced, commonType, type ParameterTypes } from './coercion.ts'
 import { type Column, type Frame, type Query, type Row, type Run, withNames } from './expression.ts'
 import { analyse } from './expressions.ts'
 import { isOrdered } from './operators.ts'
-import { type Around, type Binding, Scope } from './scope.ts'
+import { type Binding, type QueryContext, Scope } from './scope.ts'
 import { analyseSelect, distinct } from './select.ts'
 import { has, namesOf, refused } from './tree.ts'
 import { formatType, oids } from './types.ts'
@@ -16,12 +16,12 @@ export function analyseStatementQuery(select: SelectStmt, parameters: ParameterT
   return analyseQuery(select, { parameters, analyse, query: analyseQuery, parent: undefined, bindings: [] })
 }
 
-function analyseQuery(select: SelectStmt, around: Around): Query {
+function analyseQuery(select: SelectStmt, around: QueryContext): Query {
   return settledTypes(open(select, around))
 }
 
 /** A query whose columns may be of open type. */
-function open(select: SelectStmt, given: Around): Query {
+function open(select: SelectStmt, given: QueryContext): Query {
   const around = select.withClause ? withBindings(select.withClause, given) : given
   const { op = 'SETOP_NONE', all, larg, rarg, valuesLists, withClause: _, ...rest } = select
   if (op === 'SETOP_NONE' && valuesLists === undefined) return analyseSelect(select, around)
@@ -37,7 +37,7 @@ function open(select: SelectStmt, given: Around): Query {
   return united(all === true, open(larg, around), open(rarg, around))
 }
 
-function values(valuesLists: readonly Node[], around: Around): Query {
+function values(valuesLists: readonly Node[], around: QueryContext): Query {
   const scope = new Scope(around)
   const lists = valuesLists.map((list) => ('List' in list ? (list.List.items ?? []) : []))
   const rows = lists.map((list) => list.map((item) => analyse(item, scope)))
@@ -56,8 +56,8 @@ function values(valuesLists: readonly Node[], around: Around): Query {
 }
 
 /** Adds the queries of WITH. */
-function withBindings(clause: WithClause, given: Around): Around {
-  let around: Around = { ...given, working: undefined }
+function withBindings(clause: WithClause, given: QueryContext): QueryContext {
+  let around: QueryContext = { ...given, working: undefined }
   for (const node of clause.ctes ?? []) {
     if (!('CommonTableExpr' in node)) throw refused('This form of WITH')
     const { ctename = '', ctequery, aliascolnames, search_clause, cycle_clause } = node.CommonTableExpr
@@ -77,7 +77,7 @@ function withBindings(clause: WithClause, given: Around): Around {
 }
 
 /** WITH RECURSIVE: the rows of the second query, again and again, for those that it found before. */
-function recursive(select: SelectStmt, name: string, names: readonly string[], around: Around): Query {
+function recursive(select: SelectStmt, name: string, names: readonly string[], around: QueryContext): Query {
   const { op, all, larg, rarg } = select
   const isPlain = op === 'SETOP_UNION' && larg && rarg && !namesTable(larg, name)
   if (!isPlain || select.sortClause || select.limitCount || select.limitOffset || select.withClause)

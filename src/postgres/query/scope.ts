@@ -53,12 +53,12 @@ export type Clause = {
 }
 
 /** What a query is analysed in. */
-export type Around = {
+export type QueryContext = {
   readonly parameters: ParameterTypes
   /** Analyses an expression. */
   readonly analyse: (node: Node | undefined, scope: Scope) => Expression
   /** Analyses a query inside of it. */
-  readonly query: (select: SelectStmt, around: Around) => Query
+  readonly query: (select: SelectStmt, around: QueryContext) => Query
   /** The scope whose names it may use beside its own. */
   readonly parent: Scope | undefined
   readonly bindings: readonly Binding[]
@@ -71,7 +71,7 @@ const systemColumns: ReadonlySet<string> = new Set(['tableoid', 'ctid', 'xmin', 
 
 /** The names of one query. */
 export class Scope {
-  readonly around: Around
+  readonly around: QueryContext
   readonly items: Item[] = []
   /** Columns that a name without a table does not mean: by USING, those beside it have the same values. */
   readonly hidden = new Set<string>()
@@ -84,7 +84,7 @@ export class Scope {
   /** The clause that is analysed. */
   clause: Clause = {}
 
-  constructor(around: Around) {
+  constructor(around: QueryContext) {
     this.around = around
   }
 

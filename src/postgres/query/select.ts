@@ -5,7 +5,7 @@
 import type { Node, ResTarget, SelectStmt } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
 import { isAggregate, keyOfAll } from './calls.ts'
-import { cast, coerced, settled } from './coercion.ts'
+import { asKnownType, cast, coerced } from './coercion.ts'
 import type { Column, Expression, Frame, Query, Row } from './expression.ts'
 import { analyse } from './expressions.ts'
 import { analyseFrom } from './from.ts'
@@ -14,9 +14,9 @@ import { labelOf } from './labels.ts'
 import { isOrdered } from './operators.ts'
 import {
   type AggregateCall,
-  type Around,
   type Clause,
   columnKey,
+  type QueryContext,
   Scope,
   type SetCall,
   type WindowCall,
@@ -31,7 +31,7 @@ const targetsMax = 1664
 type Target = { readonly name: string; readonly value: Expression; readonly node: Node | undefined }
 
 /** Analyses it. */
-export function analyseSelect(select: SelectStmt, around: Around): Query {
+export function analyseSelect(select: SelectStmt, around: QueryContext): Query {
   demandPlain(select)
   const scope = new Scope(around)
   const from = analyseFrom(select.fromClause ?? [], select.whereClause, scope)
@@ -60,12 +60,12 @@ export function analyseSelect(select: SelectStmt, around: Around): Query {
       sortKeyOf(node, (value) => {
         const key = orderKeyOf(value, all, scope, isDistinct)
         sorted.add(key)
-        return settled(key)
+        return asKnownType(key)
       }),
     )
     // What is compared has a type of its own, also in a UNION.
     const targets = all.map((each) =>
-      isDistinct || sorted.has(each.value) ? { ...each, value: settled(each.value) } : each,
+      isDistinct || sorted.has(each.value) ? { ...each, value: asKnownType(each.value) } : each,
     )
     return [targets, isDistinct, order] as const
   })
@@ -111,7 +111,7 @@ function keyOfGroup(node: Node, list: readonly ResTarget[], scope: Scope): reado
   // A column of FROM goes before the name of a target.
   const isTarget = name !== undefined && scope.named(name).length === 0
   const value = (isTarget ? list.find((target) => target.name === name)?.val : undefined) ?? node
-  const key = settled(analyse(value, scope))
+  const key = asKnownType(analyse(value, scope))
   if (!isOrdered(key.type)) throw refused(`GROUP BY ${formatType(key.type)}`)
   return [value, key]
 }

@@ -1,5 +1,5 @@
 /** Functions of texts, arrays and JSON (PostgreSQL's manual, chapters 9.4, 9.16 and 9.19). */
-import { shower } from './coercion.ts'
+import { toTextConverter } from './coercion.ts'
 import type { Run } from './expression.ts'
 import type { Functions } from './function-table.ts'
 import { power } from './numeric.ts'
@@ -15,7 +15,7 @@ type List = readonly Value[]
 
 function arrayToString(run: Run, list: List, type: number, delimiter: string): string {
   if (itemType(type) === oids.bool) throw refused('array_to_string of boolean')
-  const show = shower(itemType(type))
+  const show = toTextConverter(itemType(type))
   const texts = list.filter((item) => item !== null).map((item) => show(item, run.objects) as string)
   return joined(run, texts, delimiter)
 }

@@ -12,9 +12,9 @@ export type FilledColumn = {
 }
 
 /** What a text may do, by its first words. */
-export type Glance = {
+export type TextEffects = {
   /** It leaves the facts of the session as they are. */
-  readonly isQuiet: boolean
+  readonly keepsSession: boolean
   /** It may write into a filled table, or define it, in any form. */
   readonly concerns: boolean
   /** It may insert rows into a filled table in a form that is filled in. */
@@ -25,8 +25,8 @@ export type Glance = {
 
 /** Longer texts are not searched: that would keep others waiting. */
 const searchedBytesMax = 65_536
-const quiet: Glance = { isQuiet: true, concerns: false, mayInsert: false, defined: [] }
-const inserting: Glance = { isQuiet: true, concerns: true, mayInsert: true, defined: [] }
+const noEffects: TextEffects = { keepsSession: true, concerns: false, mayInsert: false, defined: [] }
+const inserting: TextEffects = { keepsSession: true, concerns: true, mayInsert: true, defined: [] }
 const writing = /insert|replace|load/i
 const defining = /create|alter|drop|rename/i
 
@@ -64,24 +64,24 @@ export class FilledColumns {
   }
 
   /** What a text may do. */
-  glance(sql: Buffer): Glance {
+  effectsOf(sql: Buffer): TextEffects {
     const start = startOf(sql)
     const verb = verbOf(sql, start)
     const isOne = isSingle(sql)
     if (isOne && verb.inserts)
       return this.#names.test(sql.toString('latin1', start, Math.min(start + headBytes, sql.length)))
         ? inserting
-        : quiet
-    const isQuiet = isOne && verb.isQuiet
-    if (isOne && verb.isHarmless) return isQuiet ? quiet : { ...quiet, isQuiet }
+        : noEffects
+    const keepsSession = isOne && verb.keepsSession
+    if (isOne && verb.isHarmless) return keepsSession ? noEffects : { ...noEffects, keepsSession }
     const text = sql.length > searchedBytesMax ? undefined : sql.toString('latin1')
     const has = (pattern: RegExp) => text === undefined || pattern.test(text)
     const writes = has(writing)
     const concerns = (writes || has(defining)) && has(this.#names)
-    if (!concerns) return { ...quiet, isQuiet }
+    if (!concerns) return { ...noEffects, keepsSession }
     const defines = isOne ? verb.defines : has(defining)
     const defined = defines ? this.all.filter((column) => has(patternOf([column]))) : []
-    return { isQuiet, concerns, mayInsert: writes && !isOne, defined }
+    return { keepsSession, concerns, mayInsert: writes && !isOne, defined }
   }
 
   #key(database: string, table: string): string {

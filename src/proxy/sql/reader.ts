@@ -31,7 +31,7 @@ export type Reading = {
   /** Whether the text is one INSERT, and was read to its end. */
   readonly isAlone: boolean
   /** Whether all of it was read, and leaves the session as it is. */
-  readonly isQuiet: boolean
+  readonly keepsSession: boolean
   /** Whether a part of it may define a table: it was not read, or begins with such a verb. */
   readonly mayDefine: boolean
   /** A table whose columns have to be known first; undefined: there is none. */
@@ -42,7 +42,7 @@ const nothing: Reading = {
   inserts: [],
   parametersAt: [],
   isAlone: false,
-  isQuiet: false,
+  keepsSession: false,
   mayDefine: true,
   unknown: undefined,
 }
@@ -106,7 +106,7 @@ class Reader {
       inserts: this.#inserts,
       parametersAt,
       isAlone: isOver && statements === 1 && this.#inserts.length === 1,
-      isQuiet: isOver && !this.#isMoved,
+      keepsSession: isOver && !this.#isMoved,
       mayDefine: !isOver || this.#defines,
       unknown: this.#unknown,
     }
@@ -123,8 +123,8 @@ class Reader {
       return
     }
     this.#cursor.skipStatement()
-    const { isQuiet, defines } = verbOf(this.#sql.subarray(start, this.#cursor.start), 0)
-    if (!isQuiet) throw unsure
+    const { keepsSession, defines } = verbOf(this.#sql.subarray(start, this.#cursor.start), 0)
+    if (!keepsSession) throw unsure
     this.#defines ||= defines
   }
 

@@ -10,7 +10,7 @@ const longestVerb = 8
 /** What a statement does that begins with its first word. */
 export type Verb = {
   /** It leaves the facts of the session as they are. */
-  readonly isQuiet: boolean
+  readonly keepsSession: boolean
   /** It inserts no rows, and defines nothing. */
   readonly isHarmless: boolean
   readonly inserts: boolean
@@ -18,10 +18,10 @@ export type Verb = {
 }
 
 const verb = (facts: Partial<Verb>): Verb =>
-  Object.freeze({ isQuiet: false, isHarmless: false, inserts: false, defines: false, ...facts })
+  Object.freeze({ keepsSession: false, isHarmless: false, inserts: false, defines: false, ...facts })
 const [plain, inserting, defining] = [
-  verb({ isQuiet: true, isHarmless: true }),
-  verb({ isQuiet: true, inserts: true }),
+  verb({ keepsSession: true, isHarmless: true }),
+  verb({ keepsSession: true, inserts: true }),
   verb({ defines: true }),
 ]
 const unknown = verb({})
@@ -31,10 +31,10 @@ const verbs = new Map<string, Verb>([
   ),
   ...['insert', 'replace'].map((word) => [word, inserting] as const),
   ...['create', 'alter', 'drop'].map((word) => [word, defining] as const),
-  ['rename', verb({ isQuiet: true, defines: true })],
+  ['rename', verb({ keepsSession: true, defines: true })],
   ...['begin', 'use'].map((word) => [word, verb({ isHarmless: true })] as const),
 ])
-const quietHead = new RegExp(
+const keepingHead = new RegExp(
   [
     '^(?:savepoint|release|lock|unlock|truncate|with|values',
     'explain|describe|desc|analyze|optimize|check|grant|revoke|flush|do|load',
@@ -45,7 +45,7 @@ const quietHead = new RegExp(
 )
 const beginning = /^begin(?:[ \t-\r]+work)?[ \t-\r]*;?[ \t-\r]*$/i
 /** Variables on which no fact of the session depends, and user variables. */
-const quietSet =
+const keepingSet =
   /^set[ \t-\r]+(?:(?:session[ \t-\r]+|local[ \t-\r]+|@@session\.|@@)?(?:autocommit|(?:foreign_key|unique)_checks|last_insert_id|sql_(?:safe_updates|select_limit|notes|log_bin|auto_is_null|big_selects)|(?:net_(?:read|write)|wait|interactive|innodb_lock_wait|lock_wait)_timeout|max_(?:statement|execution)_time|time_zone|timestamp|insert_id|(?:tx|transaction)_(?:isolation|read_only)|character_set_results|auto_increment_(?:increment|offset)|group_concat_max_len)|@\w+)[ \t-\r]*:?=[ \t-\r]*(?:'[\w +:/-]*'|"[\w +:/-]*"|[\w.@+-]+(?:\(\))?)[ \t-\r]*;?[ \t-\r]*$/i
 
 /** The verb of a statement. `start`: behind spaces and comments, as `startOf` has it. */
@@ -53,11 +53,11 @@ export function verbOf(sql: Buffer, start: number): Verb {
   let end = start
   while (end < sql.length && isWordByte(sql[end]!) && end - start <= longestVerb) end++
   const known = verbs.get(sql.toString('latin1', start, end).toLowerCase()) ?? unknown
-  if (known.isQuiet) return known
+  if (known.keepsSession) return known
   const head = sql.toString('latin1', start, Math.min(start + headBytes, sql.length))
   const isShort = sql.length - start <= headBytes
-  if (!quietHead.test(head) && !(isShort && (beginning.test(head) || quietSet.test(head)))) return known
-  return { ...known, isQuiet: true }
+  if (!keepingHead.test(head) && !(isShort && (beginning.test(head) || keepingSet.test(head)))) return known
+  return { ...known, keepsSession: true }
 }
 
 /** Where a text begins behind spaces and comments that no server executes. */

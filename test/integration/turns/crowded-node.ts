@@ -1,6 +1,6 @@
 /** A node with as many generators, namespaces and patterns as there are on a large one, on which each request has most to do. */
 import assert from 'node:assert/strict'
-import { readNarrowing } from '../../../src/auth/token.ts'
+import { readTokenScope } from '../../../src/auth/token.ts'
 import { readRules } from '../../../src/auth/user.ts'
 import { MeteredCatalogue } from '../../../src/catalogue/metered-catalogue.ts'
 import { generatorKey } from '../../../src/catalogue/stored.ts'
@@ -91,8 +91,8 @@ export async function startCrowdedNode(open = openAnyEngine): Promise<CrowdedNod
     access.users.set(name, readRules(rules, access.subjects, access.passwords))
   await set('root', 'on', 'nopass', '~*', '+@all')
   await set('many', 'on', '>any password', '+@all', ...stars(31, 125), '~n:*')
-  const narrowing = await readNarrowing([...stars(31, 30), '~n:?*'], access.subjects, access.passwords)
-  const request = { user: 'many', label: '', lifetimeMs: undefined, by: 'root', ...narrowing }
+  const scope = await readTokenScope([...stars(31, 30), '~n:?*'], access.subjects, access.passwords)
+  const request = { user: 'many', label: '', lifetimeMs: undefined, by: 'root', ...scope }
   const { text: token } = await access.tokens.create(request)
   const resp = await startRespServer({
     host: '127.0.0.1',

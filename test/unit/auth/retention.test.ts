@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { AccessControl } from '../../../src/auth/access-control.ts'
-import { keptMs, surplus } from '../../../src/auth/retention.ts'
+import { purgeable, retentionMs } from '../../../src/auth/retention.ts'
 import { readRules } from '../../../src/auth/user.ts'
 import type { StoredRecord } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
@@ -11,7 +11,7 @@ import { FakeClock } from '../fake-clock.ts'
 import { openAccess } from './open-access.ts'
 
 const dayMs = 86_400_000
-const keptDays = keptMs / dayMs
+const keptDays = retentionMs / dayMs
 const names = ['alice', 'bob', 'carol'] as const
 
 const steps = fc.array(
@@ -66,7 +66,7 @@ async function live(history: typeof steps extends fc.Arbitrary<infer Steps> ? St
       if (id !== undefined) await tokens.revoke(id)
       if (token !== undefined) token.isRevoked = true
     } else if (action === 'go back') {
-      const recent = states.filter(({ atMs }) => atMs + keptMs > nowMs)
+      const recent = states.filter(({ atMs }) => atMs + retentionMs > nowMs)
       const { records } = recent[back % recent.length]!
       store.records.clear()
       for (const [key, record] of records) store.records.set(key, record)
@@ -79,7 +79,7 @@ async function live(history: typeof steps extends fc.Arbitrary<infer Steps> ? St
     clock.wall += days * dayMs * 1000
   }
   // Once the records of what has ended are old enough, only those in use are left.
-  clock.wall += 2 * keptMs * 1000
+  clock.wall += 2 * retentionMs * 1000
   access.close()
   const last = await openAccess(new MemoryEngine(store), { clock })
   await last.users.set('erin', [])
@@ -104,9 +104,9 @@ test('of ended records those go that are too old, and beyond a number the oldest
   fc.assert(
     fc.property(ages, fc.nat({ max: 20 }), (days, max) => {
       const ended = days.map((age) => ({ endedMs: nowMs - age * dayMs }))
-      const going = new Set(surplus(ended, max, nowMs))
+      const going = new Set(purgeable(ended, max, nowMs))
       const staying = ended.filter((record) => !going.has(record))
-      const recent = ended.filter(({ endedMs }) => endedMs + keptMs > nowMs)
+      const recent = ended.filter(({ endedMs }) => endedMs + retentionMs > nowMs)
       assert.equal(staying.length, Math.min(max, recent.length))
       const oldest = Math.min(...staying.map(({ endedMs }) => endedMs))
       for (const { endedMs } of going) assert.ok(endedMs <= oldest)

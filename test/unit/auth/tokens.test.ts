@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { Access } from '../../../src/auth/access.ts'
 import type { AccessControl } from '../../../src/auth/access-control.ts'
-import { readNarrowing } from '../../../src/auth/token.ts'
+import { readTokenScope } from '../../../src/auth/token.ts'
 import { TokenBounds } from '../../../src/auth/token-bounds.ts'
 import { readRules } from '../../../src/auth/user.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
@@ -29,8 +29,8 @@ async function withAlice(store = new MemoryStore(), clock = new FakeClock(), eve
 }
 
 async function create(access: AccessControl, rules: string[] = [], lifetimeMs: number | 'never' = lifeMs) {
-  const narrowing = await readNarrowing(rules, subjects, access.passwords)
-  const request = { user: 'alice', label: 'build', by: 'admin', ...narrowing }
+  const scope = await readTokenScope(rules, subjects, access.passwords)
+  const request = { user: 'alice', label: 'build', by: 'admin', ...scope }
   return access.tokens.create({ ...request, lifetimeMs: lifetimeMs === 'never' ? undefined : lifetimeMs })
 }
 

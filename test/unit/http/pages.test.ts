@@ -11,7 +11,7 @@ import type { ApiRoute } from '../../../src/http/api-route.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { docsRoute } from '../../../src/http/console/docs-page.ts'
 import { pageHeaders } from '../../../src/http/console/html.ts'
-import { KeptPages } from '../../../src/http/console/kept-pages.ts'
+import { PageCache } from '../../../src/http/console/page-cache.ts'
 import { curlLine, originOf, redisCli, shellWord } from '../../../src/http/console/snippets.ts'
 import { openApiRoute } from '../../../src/http/ops/openapi.ts'
 import { accessOf } from '../auth/open-access.ts'
@@ -351,7 +351,7 @@ describe('a snippet', () => {
 
 describe('a kept page', () => {
   test('is rendered again after a rendering that failed', async () => {
-    const pages = new KeptPages()
+    const pages = new PageCache()
     await assert.rejects(pages.page([], 'en', () => Promise.reject(new Error('away'))))
     assert.equal(await pages.page([], 'en', async () => 'page'), 'page')
     assert.equal(await pages.page([], 'en', async () => 'another'), 'page')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Catalogue } from '../../../src/catalogue/catalogue.ts'
 import type { Engine } from '../../../src/engine/engine.ts'
-import { healthOf, InHand } from '../../../src/node/health.ts'
+import { BufferedIds, healthOf } from '../../../src/node/health.ts'
 import { FakeClock } from '../fake-clock.ts'
 
 type Figures = {
@@ -89,7 +89,7 @@ describe('the health of a node', () => {
     const catalogue = { inUse: () => [{ stats: () => stats }] } as unknown as Catalogue
     const engine = { status: () => ({ state: 'down', reason: 'the disk is gone' }) } as unknown as Engine
     const clock = new FakeClock()
-    const inHand = new InHand(catalogue, clock)
+    const inHand = new BufferedIds(catalogue, clock)
     const state = () => healthOf({ engine, catalogue, stopping: false, trouble: undefined, inHand }).state
     assert.equal(state(), 'down')
     stats = { ...dry, inHand: 1 }
@@ -107,7 +107,7 @@ describe('the health of a node', () => {
     const clock = new FakeClock()
     // The time that a reading of all takes.
     let tookUs = 0
-    const inHand = new InHand(catalogue, { monoUs: () => clock.monoUs() + (read / 1000) * tookUs })
+    const inHand = new BufferedIds(catalogue, { monoUs: () => clock.monoUs() + (read / 1000) * tookUs })
     for (const state of ['up', 'down'] as const) {
       const engine = { status: () => ({ state, reason: 'the disk is gone' }) } as unknown as Engine
       const source = { engine, catalogue, stopping: false, trouble: undefined, inHand }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { SessionFacts } from '../../../src/postgres/query/expression.ts'
-import { type Asker, type QueryLimits, QueryQueue } from '../../../src/postgres/query-queue.ts'
+import { type QueryLimits, QueryQueue, type Requester } from '../../../src/postgres/query-queue.ts'
 import { atEnd, type Lifetime } from '../../launch/lifetime.ts'
 
 const session: SessionFacts = {
@@ -21,7 +21,7 @@ const endless = 'SELECT count(*) FROM generate_series(1, 3000) a, generate_serie
 /** Fills the memory. */
 const hungry = 'SELECT a, b FROM generate_series(1, 1000) a, generate_series(1, 300) b ORDER BY b, a'
 
-function asker(user = 'app', more: Partial<Asker> = {}): Asker {
+function asker(user = 'app', more: Partial<Requester> = {}): Requester {
   return {
     user,
     signal: new AbortController().signal,

@@ -7,11 +7,11 @@ import {
   type Guard,
   isGuardingCheck,
   isGuardingTrigger,
-  lookAtGuards,
   type Query,
+  readGuards,
   triggerDdl,
 } from '../../../src/proxy/guard.ts'
-import { Guards, type Look } from '../../../src/proxy/guards.ts'
+import { Guards, type ReadGuards } from '../../../src/proxy/guards.ts'
 import { parseFilledColumn } from '../../../src/proxy/sql/filled-columns.ts'
 import { commandOf, packetOf } from '../../launch/raw-mysql.ts'
 import { FakeClock } from '../fake-clock.ts'
@@ -116,7 +116,7 @@ describe('what is seen of a table', () => {
       return sql.includes('CHECK_CLAUSE') ? [{ clause: '`id` > 0' }] : []
     }
   const seen = async (query: Query): Promise<Guard> =>
-    [...(await lookAtGuards(query, [order])).guards.values()][0]!
+    [...(await readGuards(query, [order])).guards.values()][0]!
 
   test('stands with NOT NULL and a CHECK', async () => {
     assert.deepEqual((await seen(server({}))).missing, [])
@@ -215,7 +215,7 @@ test('a server without CHECKs gets the trigger for a column that has to change n
     if (sql.includes('TABLE_TYPE')) return [{ type: 'BASE TABLE' }]
     return sql.includes('COLUMN_NAME') ? [{ name: 'id', value: null, extra: '', ...facts }] : []
   }
-  const { guards } = await lookAtGuards(query, [order])
+  const { guards } = await readGuards(query, [order])
   assert.deepEqual(
     [...guards.values()].map(({ ddl }) => ddl),
     [[triggerDdl(order, texts)]],
@@ -246,10 +246,10 @@ describe('the guards of a proxy', () => {
       [order],
       async (columns) => {
         looks++
-        const sight = await standing(columns)
+        const found = await standing(columns)
         return {
-          ...sight,
-          guards: new Map([...sight.guards].map(([key, guard]) => [key, { ...guard, missing: ['a guard'] }])),
+          ...found,
+          guards: new Map([...found.guards].map(([key, guard]) => [key, { ...guard, missing: ['a guard'] }])),
         }
       },
       {},
@@ -292,14 +292,14 @@ describe('a statement that needs an id', () => {
   /** A proxy whose table lacks a guard while `lacks` is set. */
   const sceneWith = async (t: TestContext) => {
     const state = { lacks: true, looks: 0 }
-    const look: Look = async (columns) => {
+    const look: ReadGuards = async (columns) => {
       state.looks++
-      const sight = await standing(columns)
-      if (!state.lacks) return sight
-      const lacking = [...sight.guards].map(
+      const found = await standing(columns)
+      if (!state.lacks) return found
+      const lacking = [...found.guards].map(
         ([column, guard]) => [column, { ...guard, missing: ['no guard'] }] as const,
       )
-      return { ...sight, guards: new Map(lacking) }
+      return { ...found, guards: new Map(lacking) }
     }
     const scene = await startScene(t, undefined, undefined, undefined, look)
     return { ...scene, state, client: await scene.login() }
@@ -344,11 +344,11 @@ describe('a statement that needs an id', () => {
 test('a table that was defined past the proxy is looked at for an INSERT without a list of columns', async (t) => {
   let isMade = false
   const clock = new FakeClock()
-  const look: Look = async (columns) => {
-    const sight = await standing(columns)
+  const look: ReadGuards = async (columns) => {
+    const found = await standing(columns)
     const absent = { missing: ['there is no table'], columns: [], type: undefined, by: undefined }
-    const guards = [...sight.guards].map(([column, guard]) => [column, { ...guard, ...absent }] as const)
-    return isMade ? sight : { ...sight, guards: new Map(guards) }
+    const guards = [...found.guards].map(([column, guard]) => [column, { ...guard, ...absent }] as const)
+    return isMade ? found : { ...found, guards: new Map(guards) }
   }
   const { login, statements } = await startScene(t, undefined, undefined, clock, look)
   const client = await login()
@@ -363,7 +363,7 @@ test('a table that was defined past the proxy is looked at for an INSERT without
 
 test('a prepared definition has its table looked at again behind each of its executions', async (t) => {
   let looks = 0
-  const look: Look = async (columns) => {
+  const look: ReadGuards = async (columns) => {
     looks++
     return standing(columns)
   }

@@ -2,8 +2,8 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { type Clock, systemClock } from '../../../src/base/clock.ts'
-import type { Guard, Sight } from '../../../src/proxy/guard.ts'
-import type { Look } from '../../../src/proxy/guards.ts'
+import type { Guard, GuardsOfServer } from '../../../src/proxy/guard.ts'
+import type { ReadGuards } from '../../../src/proxy/guards.ts'
 import type { IdMaker } from '../../../src/proxy/id-supply.ts'
 import { type ProxyOptions, type ProxyServer, startProxy } from '../../../src/proxy/server.ts'
 import { type FilledColumn, parseFilledColumn } from '../../../src/proxy/sql/filled-columns.ts'
@@ -52,7 +52,7 @@ export function idsAtHand(): IdMaker {
 }
 
 /** A guard stands for each table, whose id is a BIGINT. */
-export async function standing(columns: readonly FilledColumn[]): Promise<Sight> {
+export async function standing(columns: readonly FilledColumn[]): Promise<GuardsOfServer> {
   const guard: Guard = {
     missing: [],
     ddl: [],
@@ -70,7 +70,7 @@ export async function startScene(
   maker: IdMaker = idsAtHand(),
   limits: ProxyOptions['limits'] = {},
   clock: Clock = systemClock,
-  look: Look = standing,
+  look: ReadGuards = standing,
 ): Promise<Scene> {
   const statements: string[] = []
   const named: Buffer[] = []

@@ -23,7 +23,7 @@ async function connected(t: TestContext): Promise<{ socket: Socket; peer: Socket
   return { socket, peer }
 }
 
-const quiet: Omit<PairHost, 'fromClient' | 'fromServer'> = {
+const noEffects: Omit<PairHost, 'fromClient' | 'fromServer'> = {
   mayReadClient: () => true,
   unreadChanged() {},
   clientEnded() {},
@@ -52,7 +52,7 @@ for (const [from, to] of directions) {
         taken.server += chunk.length
         pair.toClient(chunk)
       },
-      ...quiet,
+      ...noEffects,
     })
     sides[from].peer.write(much)
     // A side also pauses for a turn of the event loop, and goes on then.
@@ -88,7 +88,7 @@ for (const [from, to] of directions) {
       const sides = { client: await connected(t), server: await connected(t) }
       for (const { socket } of Object.values(sides)) socket.pause()
       sides[from].peer.write(much.subarray(0, bytes))
-      const host = { ...quiet, fromClient: take, fromServer: take }
+      const host = { ...noEffects, fromClient: take, fromServer: take }
       all.push(new SocketPair(sides.client.socket, sides.server.socket, host))
     }
     for (const pair of all) pair[from].resume()

@@ -66,7 +66,7 @@ describe('whether a text may be filled in', () => {
     'INSERT INTO t VALUES (";"); INSERT INTO orders (n) VALUES (1)',
     'insert `odd ``name` VALUES ()',
   ])
-    test(`is so: ${text}`, () => assert.equal(columns.glance(bytes(text)).mayInsert, true))
+    test(`is so: ${text}`, () => assert.equal(columns.effectsOf(bytes(text)).mayInsert, true))
   for (const text of [
     '',
     'SELECT * FROM orders',
@@ -75,7 +75,7 @@ describe('whether a text may be filled in', () => {
     'LOAD DATA INFILE "x" INTO TABLE orders',
     'CALL orders()',
   ])
-    test(`is not so: ${text}`, () => assert.equal(columns.glance(bytes(text)).mayInsert, false))
+    test(`is not so: ${text}`, () => assert.equal(columns.effectsOf(bytes(text)).mayInsert, false))
 })
 
 describe('a statement that leaves the session as it is', () => {
@@ -91,7 +91,7 @@ describe('a statement that leaves the session as it is', () => {
     'ALTER TABLE orders ADD x INT',
     'DROP TEMPORARY TABLE IF EXISTS x',
   ])
-    test(`is ${text}`, () => assert.ok(columns.glance(bytes(text)).isQuiet))
+    test(`is ${text}`, () => assert.ok(columns.effectsOf(bytes(text)).keepsSession))
   for (const text of [
     'SET NAMES gbk',
     "SET autocommit = 0, sql_mode = ''",
@@ -106,7 +106,7 @@ describe('a statement that leaves the session as it is', () => {
     'SELECTED',
     'SET\xa0autocommit = 1',
   ])
-    test(`is not ${text}`, () => assert.equal(columns.glance(bytes(text)).isQuiet, false))
+    test(`is not ${text}`, () => assert.equal(columns.effectsOf(bytes(text)).keepsSession, false))
   test('is one statement', () => {
     assert.equal(isSingle(bytes('SELECT 1; SET NAMES gbk')), false)
     assert.equal(isSingle(bytes('SELECT 1;')), true)
@@ -114,7 +114,7 @@ describe('a statement that leaves the session as it is', () => {
 })
 
 describe('what a statement may define', () => {
-  const defined = (text: string) => columns.glance(bytes(text)).defined.map(({ table }) => table)
+  const defined = (text: string) => columns.effectsOf(bytes(text)).defined.map(({ table }) => table)
   test('are the filled tables that it names', () => {
     assert.deepEqual(defined('CREATE TEMPORARY TABLE Orders (a INT)'), ['orders'])
     assert.deepEqual(defined('ALTER TABLE t RENAME TO `lines`'), ['lines'])

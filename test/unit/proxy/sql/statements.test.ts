@@ -72,16 +72,16 @@ describe('an INSERT is left as it is where its bytes may mean something else', (
 })
 
 describe('what a reading says of its text', () => {
-  for (const [text, isAlone, isQuiet] of [
+  for (const [text, isAlone, keepsSession] of [
     [insert, true, true],
     [`${insert}; `, true, true],
     [`${insert}; SELECT 1`, false, true],
     [`${insert}; SET NAMES gbk`, false, false],
     [`USE shop; ${insert}`, false, false],
   ] as const)
-    test(`${text}: ${isAlone ? 'one INSERT' : 'several'}, ${isQuiet ? 'the session stays' : 'the session may change'}`, () => {
+    test(`${text}: ${isAlone ? 'one INSERT' : 'several'}, ${keepsSession ? 'the session stays' : 'the session may change'}`, () => {
       const reading = read(text)
-      assert.deepEqual([reading.isAlone, reading.isQuiet], [isAlone, isQuiet])
+      assert.deepEqual([reading.isAlone, reading.keepsSession], [isAlone, keepsSession])
     })
   test('a text to prepare is one statement', () => {
     assert.deepEqual(prepared(`${insert}; SELECT ?`), [same])

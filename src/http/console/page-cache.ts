@@ -4,7 +4,7 @@
 const pagesMax = 16
 
 /** The rendered pages of one operation, as long as what they show has not changed. */
-export class KeptPages {
+export class PageCache {
   #shown: readonly unknown[] = []
   readonly #pages = new Map<string, Promise<string>>()
 

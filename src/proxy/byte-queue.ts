@@ -10,7 +10,7 @@
 const nothing = Buffer.alloc(0)
 
 /** The bytes of one direction of a connection. */
-export class KeptBytes {
+export class ByteQueue {
   #bytes: Buffer = nothing
   /** What is kept is in `[#from, #to)` of `#bytes`. */
   #from = 0

@@ -8,7 +8,7 @@ const signals = new WeakMap<Socket, AbortSignal>()
 const closed = new Error('the client has closed its connection')
 
 /** Aborted when the connection of the request ends. */
-export function goneSignal({ request: { socket } }: FastifyReply): AbortSignal {
+export function disconnectSignal({ request: { socket } }: FastifyReply): AbortSignal {
   const known = signals.get(socket)
   if (known !== undefined) return known
   const gone = new AbortController()
