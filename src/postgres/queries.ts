@@ -1,10 +1,11 @@
 /** Queries: those that draw, those that the main thread runs at once, and those of the thread. */
+
+import type { Node } from 'libpg-query'
 import { compileDrawing, contextOf, evaluate } from './drawing-statements.ts'
 import { encodeRows, resultOf } from './encoded-rows.ts'
-import { isCheap } from './query/cheap.ts'
 import { analyseStatement, runStatement } from './query/evaluate.ts'
 import { Missing, Snapshot } from './query/snapshot.ts'
-import { refused } from './query/tree.ts'
+import { has, nameOf, refused } from './query/tree.ts'
 import type { QueryQueue } from './query-queue.ts'
 import { drawsIn, queryIn, type Read } from './query-text.ts'
 import { factsOf, requesterOf } from './sequence-lists.ts'
@@ -74,4 +75,29 @@ async function distant(
       return resultOf(made)
     },
   }
+}
+
+/** The nodes and members in the tree of such a statement. */
+const keysMax = 2000
+/** The nodes of a statement that takes next to nothing. */
+const kinds: ReadonlySet<string> = new Set(
+  'SelectStmt ResTarget A_Const A_Expr BoolExpr TypeCast FuncCall CaseExpr CaseWhen CoalesceExpr NullTest ParamRef SQLValueFunction String Integer'.split(
+    ' ',
+  ),
+)
+const functions =
+  /^(?:version|now|user|pg_backend_pid|pg_is_in_recovery|pg_postmaster_start_time|getdatabaseencoding|pg_advisory_unlock_all|set_config|gen_random_uuid|pg_encoding_to_char|(?:session|current)_\w+|(?:transaction|statement)_timestamp)$/
+const operators = /^(?:=|<>|<|<=|>|>=|\+|-|%|&)$/
+
+const clauses = ['fromClause', 'valuesLists', 'withClause', 'larg']
+
+/** Whether a statement has no FROM and no query inside, few nodes, and only functions and operators of little work. */
+function isCheap(statement: Node): boolean {
+  let keys = 0
+  const isDear = (key: string, body: unknown) => {
+    if (++keys > keysMax || clauses.includes(key) || (/^[A-Z]/.test(key) && !kinds.has(key))) return true
+    if (!Array.isArray(body) || (key !== 'funcname' && key !== 'name')) return false
+    return !(key === 'name' ? operators : functions).test(nameOf(body.at(-1)))
+  }
+  return 'SelectStmt' in statement && !has(statement, isDear)
 }

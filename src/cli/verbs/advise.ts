@@ -11,7 +11,7 @@ import { roughDuration } from '../generator-text.ts'
 import { addTlsOptions, type TlsFiles } from '../http-request.ts'
 import { ask, generatorPath } from '../server-api.ts'
 import { bold, fields, grouped, print, printAnswer, printJson, table } from '../terminal.ts'
-import { allPages } from './list.ts'
+import { allPages } from './generators.ts'
 
 type AdviseOptions = TlsFiles & {
   readonly url?: string

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Command } from 'commander'
-import { restoredAccess } from '../../auth/revived.ts'
+import { type Revived, restoredAccess } from '../../auth/revived.ts'
 import { systemClock } from '../../base/clock.ts'
 import { describe } from '../../base/errors.ts'
 import { repairAll } from '../../engine/advance.ts'
@@ -12,7 +12,6 @@ import type { Config } from '../../node/config-schema.ts'
 import { repairsOf } from '../../recovery/repairs.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
 import { UsageError, wholeNumber } from '../exit-codes.ts'
-import { revivedLines } from '../revived-text.ts'
 import { recordInStore } from '../store-audit.ts'
 import { fields, grouped, printAnswer } from '../terminal.ts'
 
@@ -127,4 +126,31 @@ function copyLines({ file, bytes, counters, records, lastWriteUs }: CopySummary)
     ['records', grouped(records)],
     ['newest write', lastWriteUs === 0 ? 'none' : momentText(BigInt(lastWriteUs))],
   ])
+}
+
+/** The lines, each with what to do; none if nothing comes back. `areRevoked`: all tokens of the copy were revoked. */
+export function revivedLines(revived: Revived, areRevoked: boolean): string[] {
+  const { isCompared, removedUsers, passwords, permissions, tokens } = revived
+  const lines = isCompared
+    ? [
+        ...line(removedUsers, 'users that are no more can log in again; remove them: fahao user remove NAME'),
+        ...line(passwords, 'users have their earlier passwords again; set new ones: fahao user set NAME'),
+        ...line(permissions, 'users have their earlier permissions again; check them: fahao user list'),
+      ]
+    : line(
+        removedUsers,
+        'the replaced store cannot be read, so these users may have been removed or changed since the copy; check them: fahao user list',
+      )
+  if (areRevoked) return [...lines, 'every token of the copy was revoked']
+  const what = isCompared
+    ? 'revoked tokens are valid again'
+    : 'these tokens are valid, and may have been revoked since the copy'
+  return [
+    ...lines,
+    ...line(tokens, `${what}; revoke them: fahao token revoke ID, or restore with --revoke-tokens`),
+  ]
+}
+
+function line(names: readonly string[], what: string): string[] {
+  return names.length === 0 ? [] : [`${what}: ${names.join(', ')}`]
 }

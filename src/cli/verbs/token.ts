@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import type { CreatedTokenAnswer, TokensAnswer } from '../../operations/tokens.ts'
-import { addRules } from '../rules.ts'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
 import { printAnswer, table } from '../terminal.ts'
+import { addRules } from './user.ts'
 
 type CreateOptions = ServerOptions & {
   readonly ofUser?: string

@@ -3,7 +3,6 @@ import type { UserAnswer, UsersAnswer } from '../../operations/users.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
 import { askNewPassword, authorizationOf, passwordFromStdin } from '../credentials.ts'
 import { UsageError } from '../exit-codes.ts'
-import { addRules } from '../rules.ts'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
 import { printAnswer, table } from '../terminal.ts'
 
@@ -123,4 +122,14 @@ function row({ name, enabled, nopass, passwords, patterns, commands }: UserAnswe
 
 function pathOf(name: string): string {
   return `/v1/users/${encodeURIComponent(name)}`
+}
+
+/** Adds the argument `[rules...]`. A rule may begin with a minus sign, as an option does; with two it may not. */
+export function addRules(command: Command): Command {
+  return command
+    .allowUnknownOption()
+    .argument('[rules...]', 'rules, from left to right', (rule: string, before: readonly string[] = []) => {
+      if (rule.startsWith('--')) throw new UsageError(`unknown option '${rule}'; --help lists the options`)
+      return [...before, rule]
+    })
 }

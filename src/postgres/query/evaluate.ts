@@ -5,6 +5,7 @@
  *  1. A statement has the answer of PostgreSQL 15, or is refused with 0A000 or an error of PostgreSQL: there is no guess.
  *  2. A run has no effect but on settings of its session, so it can be begun again when sequences were missing.
  */
+
 import type { Node } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
 import { valueOfBinary } from './binary.ts'
@@ -13,7 +14,6 @@ import type { Column, Query, Row, Run, SessionFacts } from './expression.ts'
 import { Objects } from './objects.ts'
 import { analyseStatementQuery } from './queries.ts'
 import type { Snapshot } from './snapshot.ts'
-import { demandOldNumbers, positionIn } from './statement-text.ts'
 import { isReadable, valueOfText } from './text-input.ts'
 import { kindOf, refused } from './tree.ts'
 import { oids, typeOf } from './types.ts'
@@ -125,4 +125,23 @@ export function runStatement(
 function inputOf(input: ParameterInput, type: number, objects: Objects): Value {
   if (input === null) return null
   return typeof input === 'string' ? valueOfText(input, type, objects) : valueOfBinary(input, type)
+}
+
+/** The tokens of a text: strings, comments, words and numbers. */
+const tokens =
+  /e'(?:[^'\\]|\\[\s\S]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$[\s\S]*?\$\1\$|--[^\n]*|\/\*[\s\S]*?\*\/|[\p{L}_][\p{L}\w$]*|\$?(\d[\w.]*)/giu
+
+/** Throws 0A000 for a number that the parser, PostgreSQL 18's, reads and PostgreSQL 15 does not: `1_000`, `0x1F`, `0o7`, `0b1`. */
+export function demandOldNumbers(text: string): void {
+  if (!/\d_\d|0[xob]/i.test(text)) return
+  for (const [token, , number] of text.matchAll(tokens)) {
+    const isNew = number !== undefined && /_|^0[xob]/i.test(number)
+    if (isNew || token.lastIndexOf('/*') > 0) throw refused(`The number or comment ${token.slice(0, 60)}`)
+  }
+}
+
+/** The position of an error in characters from 1, of one in bytes. */
+function positionIn(text: string, position: number): number {
+  if (text === '') return position
+  return Array.from(Buffer.from(text).toString('utf8', 0, position - 1)).length + 1
 }

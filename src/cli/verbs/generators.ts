@@ -1,13 +1,15 @@
+/** The verbs about one generator, and the list of all. */
+
 import { type Command, Option } from 'commander'
 import { nearest } from '../../base/nearest.ts'
 import { generatorOptions, optionNames } from '../../catalogue/options.ts'
 import { kinds } from '../../issuing/issuer.ts'
 import { hyphenated } from '../../node/config-schema.ts'
-import type { GeneratorAnswer } from '../../operations/shapes.ts'
+import type { GeneratorAnswer, GeneratorPage, ListedGenerator } from '../../operations/shapes.ts'
 import { UsageError } from '../exit-codes.ts'
 import { generatorLines, specialties } from '../generator-text.ts'
 import { addServerOptions, ask, generatorPath, type ServerOptions } from '../server-api.ts'
-import { fields, printAnswer } from '../terminal.ts'
+import { fields, printAnswer, table } from '../terminal.ts'
 
 /** `fahao create` */
 export function addCreate(program: Command): void {
@@ -119,4 +121,100 @@ function givenGeneratorOptions(command: Command): Record<string, string | number
 
 function numberOf(text: string): number | string {
   return /^\d{1,9}$/.test(text) ? Number(text) : text
+}
+
+/** `fahao drop` */
+export function addDrop(program: Command): void {
+  const command = program
+    .command('drop <name>')
+    .summary('drop a generator')
+    .description(
+      'Drops a generator. The store keeps its bound: a new generator of the same name issues ids above it.',
+    )
+  addServerOptions(command).action(async (name: string, options: ServerOptions) => {
+    await ask<void>(options, 'DELETE', generatorPath(name))
+    const line = `dropped ${name}; a new generator of this name issues ids above it`
+    printAnswer(options, { dropped: name }, line)
+  })
+}
+
+/** `fahao info` */
+export function addInfo(program: Command): void {
+  const command = program
+    .command('info <name>')
+    .summary('show a generator')
+    .description('Shows a generator: its options, how far it is, how fast it goes, how long it will last.')
+  addServerOptions(command).action(async (name: string, options: ServerOptions) => {
+    const generator = await ask<GeneratorAnswer>(options, 'GET', generatorPath(name))
+    printAnswer(options, generator, generatorLines(generator))
+  })
+}
+
+/** `fahao list` */
+export function addList(program: Command): void {
+  const command = program
+    .command('list')
+    .summary('list generators')
+    .description('Lists generators by name, each with the options in which it differs from the plain kind.')
+  addServerOptions(command)
+    .option('--match <PATTERN>', 'only names that match, such as order:*')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  fahao list --match 'order:*'
+  fahao list --json | jq -r '.generators[].name'`,
+    )
+    .action(async (options: ServerOptions & { match?: string }) => {
+      const generators = await allPages(options, options.match)
+      const none = 'no generators; create one: fahao create order --kind sequence'
+      const lines = generators.length === 0 ? none : table(['NAME', 'KIND', 'OPTIONS'], generators.map(row))
+      printAnswer(options, { generators }, lines)
+    })
+}
+
+/** All generators of a server, page by page. */
+export async function allPages(
+  options: ServerOptions,
+  match: string | undefined,
+): Promise<ListedGenerator[]> {
+  const all: ListedGenerator[] = []
+  let after: string | undefined
+  do {
+    const query = { match, after, limit: '1000' }
+    const page = await ask<GeneratorPage>(options, 'GET', '/v1/generators', { query })
+    all.push(...page.generators)
+    after = page.next ?? undefined
+  } while (after !== undefined)
+  return all
+}
+
+function row(generator: ListedGenerator): string[] {
+  return [generator.name, generator.kind, specialties(generator)]
+}
+
+/** `fahao next` */
+export function addNext(program: Command): void {
+  const command = program
+    .command('next <name>')
+    .summary('get ids')
+    .description('Gets ids from a generator, one per line.')
+  addServerOptions(command)
+    .option('--count <N>', 'how many (default 1)')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  fahao next order
+  fahao next order --count 1000 > ids.txt
+  redis-cli -p 7379 INCR order                                  the same over Redis's protocol
+  curl -X POST http://127.0.0.1:7380/v1/generators/order/next   the same over HTTP`,
+    )
+    .action(async (name: string, options: ServerOptions & { count?: string }) => {
+      const query = { count: options.count }
+      if (query.count !== undefined && !/^0*[1-9]\d*$/.test(query.count))
+        throw new UsageError(`--count '${query.count}' is no whole number of ids, 1 or more`)
+      const answer = await ask<{ ids: string[] }>(options, 'POST', generatorPath(name, '/next'), { query })
+      printAnswer(options, answer, answer.ids)
+    })
 }
