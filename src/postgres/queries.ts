@@ -92,7 +92,7 @@ const operators = /^(?:=|<>|<|<=|>|>=|\+|-|%|&)$/
 const clauses = ['fromClause', 'valuesLists', 'withClause', 'larg']
 
 /** Whether a statement has no FROM and no query inside, few nodes, and only functions and operators of little work. */
-function isCheap(statement: Node): boolean {
+export function isCheap(statement: Node): boolean {
   let keys = 0
   const isDear = (key: string, body: unknown) => {
     if (++keys > keysMax || clauses.includes(key) || (/^[A-Z]/.test(key) && !kinds.has(key))) return true

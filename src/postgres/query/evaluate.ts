@@ -132,7 +132,7 @@ const tokens =
   /e'(?:[^'\\]|\\[\s\S]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$[\s\S]*?\$\1\$|--[^\n]*|\/\*[\s\S]*?\*\/|[\p{L}_][\p{L}\w$]*|\$?(\d[\w.]*)/giu
 
 /** Throws 0A000 for a number that the parser, PostgreSQL 18's, reads and PostgreSQL 15 does not: `1_000`, `0x1F`, `0o7`, `0b1`. */
-export function demandOldNumbers(text: string): void {
+function demandOldNumbers(text: string): void {
   if (!/\d_\d|0[xob]/i.test(text)) return
   for (const [token, , number] of text.matchAll(tokens)) {
     const isNew = number !== undefined && /_|^0[xob]/i.test(number)
