@@ -6,12 +6,12 @@ import { DrawnIds } from './drawn-ids.ts'
 import type { ClientGenerator } from './generator.ts'
 import { HttpLink } from './http-link.ts'
 import { type LeasedGenerator, openGenerator } from './leased-generator.ts'
-import type { LeasedWorker, WorkerOptions } from './leased-worker.ts'
 import type { Link } from './link.ts'
 import { type Metric, metricsOf } from './metrics.ts'
 import { closedError, Nodes } from './nodes.ts'
 import { type GeneratorDeps, ttlOf } from './open-source.ts'
 import { type ClientOptions, parseUrls, type Settings, settingsOf } from './options.ts'
+import type { LeasedWorker, WorkerOptions } from './plain-worker.ts'
 import { RespLink } from './resp-link.ts'
 import { ServiceTime } from './service-time.ts'
 import { within } from './within.ts'
@@ -128,7 +128,7 @@ export class FahaoClient {
 
   async #claim(pool: string, options: WorkerOptions): Promise<LeasedWorker> {
     const { nodes, clock, settings, copies } = this.#deps
-    const { LeasedWorker } = await import('./leased-worker.ts')
+    const { LeasedWorker } = await import('./plain-worker.ts')
     const worker = await LeasedWorker.claim(pool, options, {
       nodes,
       clock,

@@ -7,7 +7,7 @@ import { Run } from '../ids/run.ts'
 import type { Certificates } from '../node/certificates.ts'
 import type { FahaoNode } from '../node/node.ts'
 import type { IdMaker } from '../proxy/id-supply.ts'
-import { openInProcess } from './in-process.ts'
+import { openInProcess } from './open-in-process.ts'
 
 /** A maker of ids, and what closes the connections to other nodes. */
 export type NodeSupply = IdMaker & { close(): void }

@@ -9,7 +9,7 @@ import {
   type RepairedCounter,
   type StoredRecord,
 } from './engine.ts'
-import { nextTurn } from './turns.ts'
+import { nextTurn } from './next-turn.ts'
 
 /** Added to versions by an advance: more than can have been lost, so that no lost version comes again. */
 export const versionJump = 2n ** 32n

@@ -1,6 +1,6 @@
 /** Lists that are read a page at a time. */
 import type { Engine, StoredRecord } from './engine.ts'
-import { nextTurn } from './turns.ts'
+import { nextTurn } from './next-turn.ts'
 
 const pageSize = 1000
 

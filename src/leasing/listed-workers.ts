@@ -1,7 +1,7 @@
 /** The list of worker ids that are taken. */
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
-import { nextTurn } from '../engine/turns.ts'
+import { nextTurn } from '../engine/next-turn.ts'
 import { idOf, othersKey, readWorker, workerRecords } from '../issuing/worker-records.ts'
 import { restsSinceAdvance } from './free-workers.ts'
 

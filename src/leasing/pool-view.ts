@@ -2,7 +2,7 @@
 
 import { FahaoError } from '../base/errors.ts'
 import type { StoredRecord } from '../engine/engine.ts'
-import { nextTurn } from '../engine/turns.ts'
+import { nextTurn } from '../engine/next-turn.ts'
 import { type PlainWorkerRecord, plainIdOf, readPlainWorker } from '../issuing/plain-worker-records.ts'
 
 /** An id with its record; without one, the id was never claimed. */

@@ -11,7 +11,7 @@ import { type Column, type Formats, type Result, writeRow } from './result.ts'
 import { demandSequences } from './sequence-lists.ts'
 import type { Statement } from './session.ts'
 import { SqlError } from './sql-error.ts'
-import { integerOf } from './values.ts'
+import { integerOf } from './wire-values.ts'
 
 /** A constant, or the index of a parameter. */
 type Argument = string | { readonly parameter: number }

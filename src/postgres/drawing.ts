@@ -13,7 +13,7 @@ import { nameOfText } from './query/quoting.ts'
 import { moveSequence } from './sequence-moves.ts'
 import type { Session } from './session.ts'
 import { SqlError } from './sql-error.ts'
-import { booleanOf, integerOf } from './values.ts'
+import { booleanOf, integerOf } from './wire-values.ts'
 
 /** Filled and emptied within one call. */
 const taken = new Run()

@@ -7,7 +7,7 @@ import type { Objects } from './query/objects.ts'
 import { textOfValue } from './query/text-output.ts'
 import type { Formats, Result } from './result.ts'
 import { SqlError } from './sql-error.ts'
-import { formatAt } from './values.ts'
+import { formatAt } from './wire-values.ts'
 
 /** Rows of a query, made. */
 export type EncodedRows = { readonly count: number; readonly chunks: readonly Buffer[] }

@@ -7,7 +7,7 @@
  *  3. At most one message and one chunk are kept that have not been read, and nothing once all has been.
  */
 import { protocolViolation } from './errors.ts'
-import { bytesToText } from './values.ts'
+import { bytesToText } from './wire-values.ts'
 
 const nothing = Buffer.alloc(0)
 const startHeaderBytes = 4

@@ -14,7 +14,7 @@ import { columnsOf, demandRunnable, onlyStatement } from './script.ts'
 import type { Portal, PreparedStatement, Session, Statement } from './session.ts'
 import type { SessionHost } from './session-host.ts'
 import { SqlError } from './sql-error.ts'
-import { checkFormats, formatAt, parameterOf } from './values.ts'
+import { checkFormats, formatAt, parameterOf } from './wire-values.ts'
 
 const allAsText: readonly number[] = []
 /** About what is held for each byte of a name or a value, for each type of a parameter, and for each value. */

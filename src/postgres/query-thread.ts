@@ -18,7 +18,7 @@ import { loadParser, parse } from './parser.ts'
 import { type Analysed, analyseStatement, runStatement } from './query/evaluate.ts'
 import { Missing, Snapshot } from './query/snapshot.ts'
 import { drawsIn, queryIn } from './query-text.ts'
-import { checkedValue } from './settings.ts'
+import { checkedValue } from './session-settings.ts'
 import { SqlError } from './sql-error.ts'
 import { isShort, longTreeMax } from './statement-size.ts'
 import type {

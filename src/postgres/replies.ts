@@ -4,7 +4,7 @@ import { detailsOf, sqlStateOf } from './errors.ts'
 import type { Output } from './output.ts'
 import type { Column, Formats } from './result.ts'
 import type { SqlErrorDetails } from './sql-error.ts'
-import { formatAt, sizeOfType } from './values.ts'
+import { formatAt, sizeOfType } from './wire-values.ts'
 
 /** How serious an error or a notice is. FATAL ends the connection. */
 export type Severity = 'ERROR' | 'FATAL' | 'WARNING' | 'NOTICE'

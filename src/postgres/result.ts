@@ -1,6 +1,6 @@
 /** What a statement gives: columns, rows, and the words of its end. */
 import type { Output } from './output.ts'
-import { encoded, formatAt } from './values.ts'
+import { encoded, formatAt } from './wire-values.ts'
 
 /** A column of a result. */
 export type Column = {

@@ -18,7 +18,7 @@ import { SqlError } from './sql-error.ts'
 import type { Script, Source } from './statement-cache.ts'
 import { bytesOf, demandReadable, isShort } from './statement-size.ts'
 import { compile } from './statements.ts'
-import { bytesToText } from './values.ts'
+import { bytesToText } from './wire-values.ts'
 
 /**
  * A statement of a text. @param before the characters before it in the whole text

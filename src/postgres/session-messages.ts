@@ -25,7 +25,7 @@ import type { Portal, Session, Statement } from './session.ts'
 import type { SessionHost } from './session-host.ts'
 import { SqlError } from './sql-error.ts'
 import type { Script } from './statement-cache.ts'
-import { formatAt } from './values.ts'
+import { formatAt } from './wire-values.ts'
 
 /**
  * `answered`: there may be more. `more`: nothing before more bytes arrive. `tls`: the socket has to speak TLS first. `end`:

@@ -26,7 +26,7 @@ import { queryIn } from './query-text.ts'
 import { after, done, type Formats, type ParameterValue, type Result, writeRow } from './result.ts'
 import { nowUs } from './sequence-lists.ts'
 import { command, type PreparedStatement, type Session, type Statement } from './session.ts'
-import { nameOfParameter, unknownParameter } from './settings.ts'
+import { nameOfParameter, unknownParameter } from './session-settings.ts'
 import { SqlError } from './sql-error.ts'
 
 /** BEGIN and its kin. */

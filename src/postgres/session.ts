@@ -6,7 +6,7 @@ import { type PreparedLimits, PreparedStatements } from './prepared-statements.t
 import type { Severity } from './replies.ts'
 import { after, type Column, done, type Formats, type ParameterValue, type Result } from './result.ts'
 import type { ResultWriter } from './result-writer.ts'
-import { type ServerFacts, SessionSettings } from './settings.ts'
+import { type ServerFacts, SessionSettings } from './session-settings.ts'
 import { Transaction } from './transaction.ts'
 
 /** A statement that is ready to run. One object serves all connections, and holds nothing of a session. */

@@ -8,7 +8,7 @@
  *  3. The number of savepoints is bounded. What they take beyond that is known: `heldBytes`.
  */
 import type { Cursors } from './cursors.ts'
-import type { SessionSettings, SettingsMark } from './settings.ts'
+import type { SessionSettings, SettingsMark } from './session-settings.ts'
 import { SqlError } from './sql-error.ts'
 
 const savepointsMax = 1000

@@ -11,7 +11,7 @@ import { hasCode } from '../base/errors.ts'
 import { generatorPrefix } from '../catalogue/stored.ts'
 import { larger } from '../engine/advance.ts'
 import type { Engine, Reservation, ReserveRequest } from '../engine/engine.ts'
-import { nextTurn } from '../engine/turns.ts'
+import { nextTurn } from '../engine/next-turn.ts'
 
 /** How many counters are read together. The engine joins calls of one moment into one request. */
 const atOnce = 256

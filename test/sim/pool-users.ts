@@ -4,8 +4,8 @@
  */
 import type { FahaoClient } from '../../client/src/client.ts'
 // The client loads it when it is first needed: time would pass outside of the simulation then.
-import type { LeasedWorker } from '../../client/src/leased-worker.ts'
-import '../../client/src/leased-worker.ts'
+import type { LeasedWorker } from '../../client/src/plain-worker.ts'
+import '../../client/src/plain-worker.ts'
 import { FahaoError } from '../../src/base/errors.ts'
 import type { Machine } from './machine.ts'
 import type { Simulation } from './simulation.ts'

@@ -26,7 +26,7 @@ Examples:
     .action(async () => {
       const { config } = configOf(command)
       // Imported here, so that other verbs start without the server's code.
-      await (await import('../server.ts')).runServer(config)
+      await (await import('../run-server.ts')).runServer(config)
     })
 }
 

@@ -1,5 +1,5 @@
 /**
- * The counters of a store. Their steps run within a transaction of the session.
+ * The counters of a store. Their steps run within a transaction of the connection.
  *
  * Invariants
  *  1. A row's version grows with every change, and a row is never deleted.

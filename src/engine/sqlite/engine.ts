@@ -29,9 +29,9 @@ import { PolledWatches, watchDelayMs } from '../polled-watch.ts'
 import { newStore } from '../store-creation.ts'
 import { Owner } from './owner.ts'
 import { OwnerLock } from './owner-lock.ts'
-import type { OpenedReply, Operations, ThreadInput, ThreadReply, ThreadRequest } from './protocol.ts'
 import { linksOf, refuseNetwork, storeFileOf } from './store-file.ts'
 import { ThreadCalls } from './thread-calls.ts'
+import type { OpenedReply, Operations, ThreadInput, ThreadReply, ThreadRequest } from './thread-messages.ts'
 
 /**
  * Opens the store in a file, which is created with its folder if it does not exist.

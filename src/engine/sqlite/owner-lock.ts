@@ -15,8 +15,8 @@
  */
 import { statSync } from 'node:fs'
 import { FahaoError } from '../../base/errors.ts'
-import { engineError, isBusy } from './connection.ts'
 import { DatabaseSync } from './driver.ts'
+import { engineError, isBusy } from './open-database.ts'
 
 const shareWithinMs = 250
 const opensMax = 10

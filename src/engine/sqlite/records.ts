@@ -1,5 +1,5 @@
 /**
- * The records of a store. Their steps run within a transaction of the session.
+ * The records of a store. Their steps run within a transaction of the connection.
  *
  * Invariants
  *  1. Every write and removal takes the next revision of the whole store as its version.

@@ -2,8 +2,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../base/assert.ts'
 import { systemClock } from '../../base/clock.ts'
-import type { ThreadInput, ThreadReply, ThreadRequest } from './protocol.ts'
 import { Store } from './store.ts'
+import type { ThreadInput, ThreadReply, ThreadRequest } from './thread-messages.ts'
 
 const port = parentPort
 assert(port !== null, 'this file is a thread')

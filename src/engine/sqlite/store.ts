@@ -21,17 +21,17 @@ import {
   regressionOf,
   suspect,
 } from '../regression.ts'
-import { explain, isBusy } from './connection.ts'
 import type { HeldEnds } from './counters.ts'
+import { explain, isBusy } from './open-database.ts'
 import { PositionFile, type StorePosition } from './position-file.ts'
+import { StoreConnection } from './store-connection.ts'
 import {
   type BatchOutcome,
   type FailureCode,
   isWrite,
   type Operation,
   type OperationOutcome,
-} from './protocol.ts'
-import { Session } from './session.ts'
+} from './thread-messages.ts'
 
 /** The file of a store, and the options of its connections. */
 export type StoreOptions = {
@@ -49,9 +49,9 @@ export class Store {
   readonly #positionFile: PositionFile
   /** Outlives connections. */
   readonly #held: HeldEnds = new Map()
-  #session: Session | undefined
-  /** The previous session, closed; kept until the next one works. */
-  #former: Session | undefined
+  #connection: StoreConnection | undefined
+  /** The previous connection, closed; kept until the next one works. */
+  #former: StoreConnection | undefined
   #check: RegressionCheck<StorePosition>
   /** Why the last transaction failed. */
   #failure: string | undefined
@@ -61,13 +61,13 @@ export class Store {
     this.#options = options
     this.#positionFile = new PositionFile(options.file, options.clock)
     const { file, busyTimeoutMs, onConverted } = options
-    const session = new Session(file, this.#held, { create: true, busyTimeoutMs, onConverted })
-    this.#session = session
-    session.begin(true)
-    this.#check = { accepted: session.position, advances: 0 }
-    this.#examine(session)
-    session.commit()
-    this.#progress(session)
+    const connection = new StoreConnection(file, this.#held, { create: true, busyTimeoutMs, onConverted })
+    this.#connection = connection
+    connection.begin(true)
+    this.#check = { accepted: connection.position, advances: 0 }
+    this.#examine(connection)
+    connection.commit()
+    this.#progress(connection)
     this.#positionFile.flush()
   }
 
@@ -78,7 +78,7 @@ export class Store {
 
   /** The time of the newest write known at opening; undefined for a new store. */
   get lastWriteUs(): number | undefined {
-    return this.#session?.lastWriteUs
+    return this.#connection?.lastWriteUs
   }
 
   /** The present trouble; undefined: none. */
@@ -88,59 +88,59 @@ export class Store {
 
   /** Carries out operations in one transaction at this time. */
   run(operations: readonly Operation[], nowUs: number): BatchOutcome {
-    const session = this.#session ?? this.#reopen(nowUs)
-    if (session === undefined) return this.#fail(operations, 'UNAVAILABLE')
+    const connection = this.#connection ?? this.#reopen(nowUs)
+    if (connection === undefined) return this.#fail(operations, 'UNAVAILABLE')
     const writing = operations.some(isWrite)
     let outcomes: OperationOutcome[]
     try {
-      session.begin(writing)
-      if (writing) this.#admit(session)
-      outcomes = operations.map((operation) => this.#apply(session, operation))
-      session.stamp(nowUs)
+      connection.begin(writing)
+      if (writing) this.#admit(connection)
+      outcomes = operations.map((operation) => this.#apply(connection, operation))
+      connection.stamp(nowUs)
     } catch (error) {
-      return this.#undo(session, operations, error)
+      return this.#undo(connection, operations, error)
     }
-    const { changed, written } = session
+    const { changed, written } = connection
     try {
-      session.commit()
+      connection.commit()
     } catch (error) {
-      this.#abandon(session, explain(error, this.#options.file))
+      this.#abandon(connection, explain(error, this.#options.file))
       return this.#fail(operations, changed ? 'UNKNOWN' : 'UNAVAILABLE')
     }
-    if (session.replaced) {
+    if (connection.replaced) {
       this.#abandon(
-        session,
+        connection,
         `${this.#options.file} or its log was moved, replaced or removed while it was open`,
       )
       return this.#fail(operations, changed ? 'UNKNOWN' : 'UNAVAILABLE')
     }
     this.#failure = undefined
     if (changed && operations.some(({ op }) => op === 'advance')) {
-      this.#check = accept(this.#check, session.position)
-      this.#positionFile.begin(session.position)
-    } else if (writing) this.#progress(session)
+      this.#check = accept(this.#check, connection.position)
+      this.#positionFile.begin(connection.position)
+    } else if (writing) this.#progress(connection)
     return { outcomes, written }
   }
 
   /** Closes the file. */
   close(): void {
     this.#positionFile.flush()
-    this.#session?.close()
-    this.#session?.releaseLog()
+    this.#connection?.close()
+    this.#connection?.releaseLog()
     this.#former?.releaseLog()
   }
 
-  #apply(session: Session, operation: Operation): OperationOutcome {
+  #apply(connection: StoreConnection, operation: Operation): OperationOutcome {
     if (operation.op === 'reserve') {
-      const lost = session.counters.regression(operation.args[0])
+      const lost = connection.counters.regression(operation.args[0])
       if (lost !== undefined) this.#check = suspect(this.#check, lost)
     }
     const regression = this.#regression
     if (operation.op === 'advance') {
       const ifRegressed = operation.args[3]
-      return ifRegressed && regression === undefined ? { value: 0 } : session.apply(operation)
+      return ifRegressed && regression === undefined ? { value: 0 } : connection.apply(operation)
     }
-    if (regression === undefined || !isWrite(operation)) return session.apply(operation)
+    if (regression === undefined || !isWrite(operation)) return connection.apply(operation)
     return { code: 'REGRESSED', message: regression }
   }
 
@@ -150,15 +150,15 @@ export class Store {
   }
 
   /** Checks the position that a transaction begins with; cheap when it is of the accepted history. */
-  #admit(session: Session): void {
+  #admit(connection: StoreConnection): void {
     const { accepted, suspected } = this.#check
-    if (suspected !== undefined || regressionOf(session.position, accepted) !== undefined)
-      this.#examine(session)
+    if (suspected !== undefined || regressionOf(connection.position, accepted) !== undefined)
+      this.#examine(connection)
   }
 
   /** Compares the position also with the position file. */
-  #examine(session: Session): void {
-    const { position } = session
+  #examine(connection: StoreConnection): void {
+    const { position } = connection
     const { accepted, suspected } = this.#check
     const confirmed = this.#positionFile.read()
     const isLater =
@@ -168,68 +168,68 @@ export class Store {
       (confirmed && regressionOf(position, confirmed)) ??
       (isLater ? undefined : regressionOf(position, accepted))
     this.#check = observe(this.#check, { position, isLater, wrong }, this.#check)
-    if (this.#check.suspected === undefined) session.raiseToHeld()
+    if (this.#check.suspected === undefined) connection.raiseToHeld()
     else this.#positionFile.drop()
   }
 
   /** A transaction is durable. */
-  #progress({ position }: Session): void {
+  #progress({ position }: StoreConnection): void {
     this.#check = observe(this.#check, { position, isLater: false, wrong: undefined }, this.#check)
     if (this.#check.suspected === undefined) this.#positionFile.note(position)
   }
 
   /** Opens the file again after a failure; undefined while that does not help. */
-  #reopen(nowUs: number): Session | undefined {
+  #reopen(nowUs: number): StoreConnection | undefined {
     const { file, busyTimeoutMs } = this.#options
-    let session: Session | undefined
+    let connection: StoreConnection | undefined
     try {
       this.#former?.discardLog()
-      session = new Session(file, this.#held, { create: false, busyTimeoutMs })
+      connection = new StoreConnection(file, this.#held, { create: false, busyTimeoutMs })
       // A file with a sound position may still lack reserves of other processes.
-      if (this.#former !== undefined && !session.isSameFileAs(this.#former))
+      if (this.#former !== undefined && !connection.isSameFileAs(this.#former))
         this.#check = suspect(this.#check, 'it was replaced while it was open')
-      session.renewLog()
-      session.begin(true)
-      this.#examine(session)
-      session.stamp(nowUs)
-      session.commit()
-      this.#progress(session)
+      connection.renewLog()
+      connection.begin(true)
+      this.#examine(connection)
+      connection.stamp(nowUs)
+      connection.commit()
+      this.#progress(connection)
       this.#former?.releaseLog()
       this.#former = undefined
-      this.#session = session
-      return session
+      this.#connection = connection
+      return connection
     } catch (error) {
-      this.#abandon(session, explain(error, file))
+      this.#abandon(connection, explain(error, file))
       return undefined
     }
   }
 
   /** Handles a failure before COMMIT, which has changed nothing. */
-  #undo(session: Session, operations: readonly Operation[], error: unknown): BatchOutcome {
+  #undo(connection: StoreConnection, operations: readonly Operation[], error: unknown): BatchOutcome {
     const reason = explain(error, this.#options.file)
     if (isBusy(error)) {
       this.#failure = reason
-      session.rollback()
+      connection.rollback()
     } else {
-      this.#abandon(session, reason)
+      this.#abandon(connection, reason)
     }
     return this.#fail(operations, 'UNAVAILABLE')
   }
 
-  #abandon(session: Session | undefined, reason: string): void {
+  #abandon(connection: StoreConnection | undefined, reason: string): void {
     this.#failure = reason
-    if (session !== undefined) {
+    if (connection !== undefined) {
       this.#former?.releaseLog()
-      this.#former = session
+      this.#former = connection
     }
-    this.#session = undefined
+    this.#connection = undefined
     try {
-      session?.rollback()
+      connection?.rollback()
     } catch {
       // Closing rolls it back as well.
     }
     try {
-      session?.close()
+      connection?.close()
     } catch (error) {
       this.#failure = `${reason}; ${describe(error)}`
     }

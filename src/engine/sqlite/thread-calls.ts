@@ -18,7 +18,7 @@ import {
   type Operation,
   type OperationOutcome,
   type Operations,
-} from './protocol.ts'
+} from './thread-messages.ts'
 
 type PendingCall = {
   readonly operation: Operation

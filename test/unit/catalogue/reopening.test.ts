@@ -1,7 +1,7 @@
 /** Many generators that are closed because what was read or reserved before must not be used any more. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { nextTurn } from '../../../src/engine/turns.ts'
+import { nextTurn } from '../../../src/engine/next-turn.ts'
 import type { Kind } from '../../../src/issuing/issuer.ts'
 import { draw, startNode, tryNext } from './node.ts'
 

@@ -27,7 +27,7 @@ async function loadedWith(...modules: readonly string[]): Promise<readonly strin
 }
 
 test('a server loads no protocol that is off, no YAML without a file, and no fetch', async () => {
-  const loaded = await loadedWith('cli/main.ts', 'cli/server.ts')
+  const loaded = await loadedWith('cli/main.ts', 'cli/run-server.ts')
   for (const wanted of [/\/src\/resp\/server\.ts/, /\/src\/http\/app\.ts/, /^NativeModule http$/])
     assert.ok(loaded.some((each) => wanted.test(each)))
   const needless = /\/src\/(?:postgres|proxy)\/|\/node_modules\/yaml\/|undici/

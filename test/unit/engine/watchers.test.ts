@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { nextTurn } from '../../../src/engine/turns.ts'
+import { nextTurn } from '../../../src/engine/next-turn.ts'
 import { Watchers } from '../../../src/engine/watchers.ts'
 import { settled } from '../fake-clock.ts'
 

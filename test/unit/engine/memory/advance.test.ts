@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { repairEach } from '../../../../src/engine/advance.ts'
 import { MemoryEngine, MemoryStore } from '../../../../src/engine/memory/engine.ts'
-import { nextTurn } from '../../../../src/engine/turns.ts'
+import { nextTurn } from '../../../../src/engine/next-turn.ts'
 
 const records = 1000
 const keyOf = (index: number) => `r/${String(index).padStart(4, '0')}`

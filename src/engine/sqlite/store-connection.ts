@@ -4,7 +4,7 @@
  * Invariants
  *  1. Every transaction that changed something counts one more commit and carries the time of its write.
  *  2. A failure before COMMIT has changed nothing; a failed COMMIT may have taken effect.
- *  3. The session keeps its log open until `releaseLog`, so that no other file can get the log's inode number.
+ *  3. The connection keeps its log open until `releaseLog`, so that no other file can get the log's inode number.
  */
 import { randomUUID } from 'node:crypto'
 import { closeSync, fstatSync, openSync, rmSync, statSync } from 'node:fs'
@@ -12,12 +12,12 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { versionJump } from '../advance.ts'
 import type { ChangePage, RecordState } from '../polled-watch.ts'
-import { type ConnectionOptions, openDatabase } from './connection.ts'
 import { Counters, type HeldEnds } from './counters.ts'
+import { type ConnectionOptions, openDatabase } from './open-database.ts'
 import type { StorePosition } from './position-file.ts'
-import type { FailureCode, Operation, OperationOutcome, Operations } from './protocol.ts'
 import { Records } from './records.ts'
 import { prepare } from './schema.ts'
+import type { FailureCode, Operation, OperationOutcome, Operations } from './thread-messages.ts'
 
 type State = {
   readonly history: string
@@ -31,8 +31,8 @@ type State = {
 const none = 'none'
 const unreadable = 'unreadable: '
 
-/** One session. */
-export class Session {
+/** One connection. */
+export class StoreConnection {
   readonly counters: Counters
   readonly #records: Records
   readonly #database: DatabaseSync
@@ -89,7 +89,7 @@ export class Session {
   }
 
   /** Whether both sessions opened the same file. */
-  isSameFileAs(other: Session): boolean {
+  isSameFileAs(other: StoreConnection): boolean {
     return this.#inode === other.#inode
   }
 
@@ -146,7 +146,7 @@ export class Session {
   }
 
   /**
-   * For a closed session: if another file has got the name, removes the log that belongs to the file that was open, since
+   * For a closed connection: if another file has got the name, removes the log that belongs to the file that was open, since
    * SQLite would apply it to the new file. A log that another process has begun for the new file stays.
    */
   discardLog(): void {
@@ -167,7 +167,7 @@ export class Session {
     if (this.#database.isOpen) this.#database.close()
   }
 
-  /** For a closed session: closes its log, which frees the log's space, and discards nothing afterwards. */
+  /** For a closed connection: closes its log, which frees the log's space, and discards nothing afterwards. */
   releaseLog(): void {
     if (this.#log !== undefined) closeSync(this.#log)
     this.#log = undefined

@@ -19,7 +19,7 @@ import {
   renewWorkerRequest,
   returnWorkerRequest,
   type WorkerGrant,
-} from './worker-requests.ts'
+} from './plain-worker-requests.ts'
 
 /** Options of `leaseWorker`; those left out are the service's defaults. */
 export type WorkerOptions = {

@@ -3,8 +3,8 @@ import type { Logger } from 'pino'
 import type { Address } from '../base/address.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { type PostgresStats, startPostgresServer } from '../postgres/server.ts'
-import { openInProcess } from './in-process.ts'
 import type { ListenerTls } from './listener-tls.ts'
+import { openInProcess } from './open-in-process.ts'
 
 /** What runs. */
 export type OpenPostgres = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openDatabase } from '../../../../src/engine/sqlite/connection.ts'
+import { openDatabase } from '../../../../src/engine/sqlite/open-database.ts'
 import { pragma } from '../../../../src/engine/sqlite/schema.ts'
 import { freshFile } from './stores.ts'
 

@@ -1,4 +1,4 @@
-/** The write-ahead log of a closed session. */
+/** The write-ahead log of a closed connection. */
 import assert from 'node:assert/strict'
 import {
   existsSync,
@@ -13,20 +13,20 @@ import {
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { backupSqlite } from '../../../../src/engine/sqlite/backup.ts'
-import { Session } from '../../../../src/engine/sqlite/session.ts'
+import { StoreConnection } from '../../../../src/engine/sqlite/store-connection.ts'
 import { atEnd } from '../../../launch/lifetime.ts'
 import { temporaryFolder } from '../../../launch/places.ts'
 
-/** A closed session whose file was replaced by a copy, and the path of its log. */
-function replaced(t: TestContext): { session: Session; log: string } {
+/** A closed connection whose file was replaced by a copy, and the path of its log. */
+function replaced(t: TestContext): { connection: StoreConnection; log: string } {
   const folder = temporaryFolder(t)
   const [file, copy] = [join(folder, 'fahao.db'), join(folder, 'copy.db')]
-  const session = new Session(file, new Map(), { create: true, busyTimeoutMs: 1000 })
-  atEnd(t, () => session.releaseLog())
+  const connection = new StoreConnection(file, new Map(), { create: true, busyTimeoutMs: 1000 })
+  atEnd(t, () => connection.releaseLog())
   backupSqlite(file, copy)
   renameSync(copy, file)
-  session.close()
-  return { session, log: `${file}-wal` }
+  connection.close()
+  return { connection, log: `${file}-wal` }
 }
 
 /** The number of removed logs that this process still has open. */
@@ -40,33 +40,33 @@ function nameless(): number {
   }).length
 }
 
-describe('a closed session', () => {
+describe('a closed connection', () => {
   test('discards its log if its file was replaced: SQLite would apply it to the new file', (t) => {
-    const { session, log } = replaced(t)
+    const { connection, log } = replaced(t)
     assert.ok(existsSync(log))
-    session.discardLog()
+    connection.discardLog()
     assert.ok(!existsSync(log))
     assert.equal(nameless(), 0)
   })
 
   test('holds no space of a log that SQLite has removed', (t) => {
     const file = join(temporaryFolder(t), 'fahao.db')
-    const session = new Session(file, new Map(), { create: true, busyTimeoutMs: 1000 })
-    session.close()
+    const connection = new StoreConnection(file, new Map(), { create: true, busyTimeoutMs: 1000 })
+    connection.close()
     assert.equal(nameless(), 1)
-    session.discardLog()
+    connection.discardLog()
     assert.equal(nameless(), 0)
   })
 
   test('keeps the log of another process on the new file, even with the inode number of the old log', (t) => {
-    const { session, log } = replaced(t)
+    const { connection, log } = replaced(t)
     for (let others = 0; others < 1000; others++) {
       writeFileSync(`${log}-${others}`, 'takes a lower number that is free')
       if (statSync(`${log}-${others}`).ino > statSync(log).ino) break
     }
     rmSync(log)
     writeFileSync(log, 'of another process')
-    session.discardLog()
+    connection.discardLog()
     assert.equal(readFileSync(log, 'utf8'), 'of another process')
   })
 })

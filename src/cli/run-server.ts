@@ -78,14 +78,14 @@ export async function runServer(config: Config): Promise<void> {
     // when it does.
     const postgres =
       config.postgres &&
-      (await (await import('./postgres.ts')).openPostgres(node, config.postgres, log, tls, nextId))
+      (await (await import('./open-postgres.ts')).openPostgres(node, config.postgres, log, tls, nextId))
     if (postgres) listeners.push(postgres)
     const resp = config.resp && (await openResp(node, config.resp, log, forwarder, tls.resp, nextId))
     if (resp)
       listeners.push({ port: resp.port, close: (ms) => resp.close(ms).finally(() => forwarder?.close()) })
     const mysql =
       config.mysqlProxy &&
-      (await (await import('./node-proxy.ts')).openNodeProxy(node, config.mysqlProxy, log, tls, nextId))
+      (await (await import('./open-node-proxy.ts')).openNodeProxy(node, config.mysqlProxy, log, tls, nextId))
     if (mysql) listeners.push(mysql)
     const shared = httpOptions(node, log, tls.http)
     const own = {

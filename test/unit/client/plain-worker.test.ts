@@ -1,7 +1,7 @@
 /** Plain worker ids of a client: the names under which it claims them. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { LeasedWorker, type WorkerOptions } from '../../../client/src/leased-worker.ts'
+import { LeasedWorker, type WorkerOptions } from '../../../client/src/plain-worker.ts'
 import { settled } from '../fake-clock.ts'
 import { deferred, FakeService, unavailable } from './fake-service.ts'
 
