@@ -15,8 +15,8 @@ import { GroupCommit } from '../src/issuing/group-commit.ts'
 import { Reservoir } from '../src/issuing/reservoir.ts'
 import { Worker } from '../src/issuing/worker.ts'
 import { FreeList } from '../src/leasing/free-workers.ts'
-import { LeaseQuotas } from '../src/leasing/lease-quotas.ts'
 import { RangeLeases } from '../src/leasing/range-leases.ts'
+import { WorkerIdQuotas } from '../src/leasing/worker-id-quotas.ts'
 
 /** Throws where an invariant does not hold. */
 export type SelfChecking = { assertInvariants(): void }
@@ -66,7 +66,7 @@ for (const each of [
   GeneratorsInUse,
   GroupCommit,
   NodeLease,
-  LeaseQuotas,
+  WorkerIdQuotas,
   RangeBuffer,
   RangeLeases,
   Reservoir,

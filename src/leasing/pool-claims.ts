@@ -22,9 +22,9 @@ import {
   poolOthersKey,
   poolPrefix,
 } from '../issuing/plain-worker-records.ts'
-import type { LeaseQuotas } from './lease-quotas.ts'
 import { PoolSweep } from './pool-sweep.ts'
 import { type PlainWorker, PoolView } from './pool-view.ts'
+import type { WorkerIdQuotas } from './worker-id-quotas.ts'
 
 /** A claim, checked. */
 export type PlainClaim = {
@@ -56,7 +56,7 @@ export type PoolDeps = {
   /** Random bytes that are fit for secrets. */
   readonly secret: (length: number) => Uint8Array
   /** How many worker ids callers may hold. */
-  readonly quotas: LeaseQuotas
+  readonly quotas: WorkerIdQuotas
 }
 
 type Pending = {

@@ -32,7 +32,9 @@ import {
 } from '../issuing/worker-records.ts'
 import { FreeWorkers, type FreeWorkersDeps } from './free-workers.ts'
 import { checkHolderName } from './holder-name.ts'
-import type { LeaseQuotas } from './lease-quotas.ts'
+import { type ListedWorker, listedWorkers } from './listed-workers.ts'
+import type { WorkerIdQuotas } from './worker-id-quotas.ts'
+import { type WorkerIdCount, WorkerIdUsage } from './worker-id-usage.ts'
 import {
   contended,
   farAhead,
@@ -42,12 +44,15 @@ import {
   noRoom,
   noWorkerId,
   renewedElsewhere,
-} from './lease-refusals.ts'
-import { type Ahead, aheadFrom, boundFor, leaseLimits, wholeUnits } from './lease-span.ts'
-import type { LeaseRequest, RenewalRequest, ReturnRequest, WorkerLease } from './lease-terms.ts'
-import { isLeaseOf, leaseSecretBytes, leaseText, workerOf } from './lease-text.ts'
-import { type ListedWorker, listedWorkers } from './listed-workers.ts'
-import { type WorkerIdCount, WorkerIdUsage } from './worker-id-usage.ts'
+} from './worker-lease-refusals.ts'
+import { type Ahead, aheadFrom, boundFor, wholeUnits, workerLeaseLimits } from './worker-lease-span.ts'
+import type {
+  WorkerLease,
+  WorkerLeaseRenewal,
+  WorkerLeaseRequest,
+  WorkerLeaseReturn,
+} from './worker-lease-terms.ts'
+import { isWorkerLeaseOf, workerLeaseSecretBytes, workerLeaseText, workerOf } from './worker-lease-text.ts'
 
 /** What worker leases take from their node. */
 export type WorkerLeasesDeps = FreeWorkersDeps & {
@@ -57,7 +62,7 @@ export type WorkerLeasesDeps = FreeWorkersDeps & {
   /** The lead of the nodes, in µs, which limits how far ahead a span ends (issuing/ahead-limit.ts). Default 0. */
   readonly leadUs?: number
   /** How many worker ids callers may hold. */
-  readonly quotas: LeaseQuotas
+  readonly quotas: WorkerIdQuotas
 }
 
 /** A claim, and the version of its record. */
@@ -95,7 +100,7 @@ export class WorkerLeases {
    * Leases a worker id for a `snowflake`. Rejects with EXHAUSTED if none is free or the time field is full, NOGENERATOR,
    * WRONGTYPE, also where `mayLease` is false, ERR, QUOTA, UNAVAILABLE, UNKNOWN, REGRESSED.
    */
-  async lease(name: string, request: LeaseRequest): Promise<WorkerLease> {
+  async lease(name: string, request: WorkerLeaseRequest): Promise<WorkerLease> {
     this.#deps.quotas.checkLeasable(name, request.user)
     checkHolderName('HOLDER', request.holder, holderNames)
     const ttlUs = ttlUsOf(request.ttlMs)
@@ -108,7 +113,7 @@ export class WorkerLeases {
    * Extends a lease, or confirms it for another snowflake. Rejects with NOLEASE if the lease has ended or its span ends at
    * another moment, WORKERID if the layout of the generator has no room for the worker id, and as `lease`.
    */
-  async renew(name: string, lease: string, { untilUs, ttlMs }: RenewalRequest): Promise<WorkerLease> {
+  async renew(name: string, lease: string, { untilUs, ttlMs }: WorkerLeaseRenewal): Promise<WorkerLease> {
     const ttlUs = ttlUsOf(ttlMs)
     let expectedUs = untilUs
     for (let tries = 0; tries < changeTries; tries++) {
@@ -142,7 +147,7 @@ export class WorkerLeases {
    * was given back; if not, because it has ended or its span ends at another moment, nothing is changed, and the id rests
    * until its span has passed. May be repeated. Rejects with UNAVAILABLE, UNKNOWN, REGRESSED.
    */
-  async giveBack(lease: string, { fromUs, untilUs }: ReturnRequest): Promise<boolean> {
+  async giveBack(lease: string, { fromUs, untilUs }: WorkerLeaseReturn): Promise<boolean> {
     for (let tries = 0; tries < changeTries; tries++) {
       const held = await this.#held(lease)
       if (held === undefined) return false
@@ -163,7 +168,7 @@ export class WorkerLeases {
     return this.#usage.recent()
   }
 
-  async #lease(name: string, request: LeaseRequest, ttlUs: number): Promise<WorkerLease> {
+  async #lease(name: string, request: WorkerLeaseRequest, ttlUs: number): Promise<WorkerLease> {
     for (let tries = 0; ; tries++) {
       const before = await this.#snowflake(name)
       const claim = await this.#claim(name, before, ttlUs, request)
@@ -183,7 +188,7 @@ export class WorkerLeases {
     name: string,
     generator: CurrentGenerator,
     ttlUs: number,
-    { holder, user }: LeaseRequest,
+    { holder, user }: WorkerLeaseRequest,
   ): Promise<Claim> {
     const { nodeBits } = layoutOf(generator.definition)
     for (let tries = 0, unknown = 0; tries < claimTries; tries++) {
@@ -272,7 +277,7 @@ export class WorkerLeases {
     const stored = id === undefined ? undefined : await this.#deps.engine.read(recordKey(id))
     if (stored === undefined) return undefined
     const record = readWorker(stored)
-    return isLeaseOf(lease, record) ? { id: id!, record, version: stored.version } : undefined
+    return isWorkerLeaseOf(lease, record) ? { id: id!, record, version: stored.version } : undefined
   }
 
   /** Answers with the time of a claim, which is durable. */
@@ -285,7 +290,7 @@ export class WorkerLeases {
     const { boundUs: untilUs, startUs = 0 } = record
     checkFits(name, id, generator, untilUs)
     return {
-      lease: leaseText(id, record),
+      lease: workerLeaseText(id, record),
       worker: id,
       fromUs: Math.max(startUs, floorUs(layoutOf(definition), floor)),
       untilUs,
@@ -304,7 +309,7 @@ export class WorkerLeases {
   }
 
   #newSecret(): string {
-    return Buffer.from(this.#deps.secret(leaseSecretBytes)).toString('hex')
+    return Buffer.from(this.#deps.secret(workerLeaseSecretBytes)).toString('hex')
   }
 }
 
@@ -316,15 +321,15 @@ function checkFits(name: string, worker: number, { definition }: CurrentGenerato
 }
 
 function hasLongUnits(definition: CurrentGenerator['definition']): boolean {
-  return layoutOf(definition).unitUs > leaseLimits.unitMaxUs
+  return layoutOf(definition).unitUs > workerLeaseLimits.unitMaxUs
 }
 
 function floorUs({ epochUs, unitUs }: Layout, floor: bigint): number {
   return floor === 0n ? 0 : epochUs + Number(floor) * unitUs
 }
 
-function ttlUsOf(ttlMs: number = leaseLimits.ttlDefaultMs): number {
-  const { ttlMinMs, ttlMaxMs } = leaseLimits
+function ttlUsOf(ttlMs: number = workerLeaseLimits.ttlDefaultMs): number {
+  const { ttlMinMs, ttlMaxMs } = workerLeaseLimits
   if (ttlMs >= ttlMinMs && ttlMs <= ttlMaxMs) return ttlMs * 1000
   throw new FahaoError('ERR', `TTL must be from ${ttlMinMs} to ${ttlMaxMs} ms`)
 }

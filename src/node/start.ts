@@ -17,9 +17,9 @@ import { createCommands } from '../commands/all.ts'
 import type { ClientSession, ServerView } from '../commands/context.ts'
 import type { Engine, Repair } from '../engine/engine.ts'
 import { Worker } from '../issuing/worker.ts'
-import { LeaseQuotas } from '../leasing/lease-quotas.ts'
 import { Pools } from '../leasing/pools.ts'
 import { RangeLeases } from '../leasing/range-leases.ts'
+import { WorkerIdQuotas } from '../leasing/worker-id-quotas.ts'
 import { WorkerIdUsage } from '../leasing/worker-id-usage.ts'
 import { WorkerLeases } from '../leasing/worker-leases.ts'
 import { legacyRows, openAnyEngine } from '../legacy/open.ts'
@@ -211,7 +211,7 @@ function wire(config: Config, parts: Parts): FahaoNode {
   const transports: Transport[] = []
   const workerIds = new WorkerIdUsage(engine, timeline)
   const meters = new Meters(namespaces, () => timeline.burstUs())
-  const quotas = new LeaseQuotas({ engine, timeline, quotas: meters.quotas })
+  const quotas = new WorkerIdQuotas({ engine, timeline, quotas: meters.quotas })
   const leasing = { engine, timeline, catalogue, random: parts.random, secret: secretBytes, quotas }
   const inHand = new BufferedIds(catalogue, parts.clock)
   let closing: Promise<void> | undefined

@@ -2,20 +2,20 @@
 import { secretBytes, systemRandom } from '../../../src/base/clock.ts'
 import type { Timeline } from '../../../src/base/timeline.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
-import { LeaseQuotas, type LeaseQuotasDeps } from '../../../src/leasing/lease-quotas.ts'
 import { Pools } from '../../../src/leasing/pools.ts'
 import { RangeLeases } from '../../../src/leasing/range-leases.ts'
+import { WorkerIdQuotas, type WorkerIdQuotasDeps } from '../../../src/leasing/worker-id-quotas.ts'
 import { WorkerLeases, type WorkerLeasesDeps } from '../../../src/leasing/worker-leases.ts'
 
 /** @param quotas those that limit the leases of worker ids. */
 export function leasingOf(
   timeline: Timeline,
   catalogue: WorkerLeasesDeps['catalogue'],
-  quotas: LeaseQuotasDeps['quotas'],
+  quotas: WorkerIdQuotasDeps['quotas'],
 ) {
   const engine = new MemoryEngine(new MemoryStore())
   const deps = { engine, timeline, catalogue, random: systemRandom, secret: secretBytes }
-  const limited = { ...deps, quotas: new LeaseQuotas({ engine, timeline, quotas }) }
+  const limited = { ...deps, quotas: new WorkerIdQuotas({ engine, timeline, quotas }) }
   return {
     pools: new Pools(limited),
     rangeLeases: new RangeLeases(secretBytes),

@@ -3,8 +3,8 @@
 import { secretBytes } from '../../../src/base/clock.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
-import { LeaseQuotas } from '../../../src/leasing/lease-quotas.ts'
 import { Pools } from '../../../src/leasing/pools.ts'
+import { WorkerIdQuotas } from '../../../src/leasing/worker-id-quotas.ts'
 import { WorkerLeases } from '../../../src/leasing/worker-leases.ts'
 import { Namespaces } from '../../../src/quotas/namespaces.ts'
 import { Quotas } from '../../../src/quotas/quotas.ts'
@@ -32,7 +32,7 @@ export async function startQuotas() {
     const { engine, catalogue } = node
     const timeline = new Timeline(clock)
     const quotas = new Quotas(namespaces, () => timeline.nowUs())
-    const limits = new LeaseQuotas({ engine, timeline, quotas })
+    const limits = new WorkerIdQuotas({ engine, timeline, quotas })
     const deps = { engine, timeline, catalogue, random, secret: secretBytes, quotas: limits }
     return { node, workers: new WorkerLeases(deps), pools: new Pools(deps), quotas }
   }

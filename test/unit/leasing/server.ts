@@ -2,8 +2,8 @@
 import { secretBytes } from '../../../src/base/clock.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { readWorker, recordKey, type WorkerRecord } from '../../../src/issuing/worker-records.ts'
-import { LeaseQuotas } from '../../../src/leasing/lease-quotas.ts'
 import type { ListedWorker } from '../../../src/leasing/listed-workers.ts'
+import { WorkerIdQuotas } from '../../../src/leasing/worker-id-quotas.ts'
 import { WorkerLeases } from '../../../src/leasing/worker-leases.ts'
 import { type NodeOptions, SharedEngine, startNode } from '../catalogue/node.ts'
 
@@ -25,7 +25,7 @@ export async function startServer(options: NodeOptions & { readonly random?: () 
   const { engine, catalogue, clock } = node
   const timeline = new Timeline(clock)
   const random = options.random ?? (() => 0.5)
-  const quotas = new LeaseQuotas({ engine, timeline, quotas: { all: () => [] } })
+  const quotas = new WorkerIdQuotas({ engine, timeline, quotas: { all: () => [] } })
   const leases = new WorkerLeases({ engine, timeline, random, catalogue, secret: secretBytes, quotas })
   const record = async (id: number): Promise<WorkerRecord | undefined> => {
     const stored = await engine.read(recordKey(id))

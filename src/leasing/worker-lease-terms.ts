@@ -2,8 +2,8 @@
 import type { CurrentGenerator } from '../catalogue/catalogue.ts'
 
 /** What a caller asks for, and its names for people. */
-export type LeaseRequest = {
-  /** The length of the span; see `leaseLimits`. */
+export type WorkerLeaseRequest = {
+  /** The length of the span; see `workerLeaseLimits`. */
   readonly ttlMs?: number | undefined
   /** At most 128 bytes, without control and format characters. */
   readonly holder: string
@@ -11,14 +11,14 @@ export type LeaseRequest = {
 }
 
 /** What the holder of a lease has to send to renew it. */
-export type RenewalRequest = {
+export type WorkerLeaseRenewal = {
   /** The end of the span, in Unix µs, as the last answer for this lease had it. */
   readonly untilUs: number
   readonly ttlMs?: number | undefined
 }
 
 /** What the holder of a lease has to send to give it back. */
-export type ReturnRequest = {
+export type WorkerLeaseReturn = {
   /** The first moment that it has used for no generator, in Unix µs. */
   readonly fromUs: number
   /** The end of the span, in Unix µs, as the last answer for this lease had it. */

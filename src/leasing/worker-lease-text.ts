@@ -3,7 +3,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { WorkerRecord } from '../issuing/worker-records.ts'
 
 /** Bytes of the secret. */
-export const leaseSecretBytes = 16
+export const workerLeaseSecretBytes = 16
 const shape = /^(\d{1,5})-(\d{1,15})-([0-9a-f]{32})$/
 
 /** Whether a text has the form of a worker lease. */
@@ -12,7 +12,7 @@ export function isWorkerLease(text: string): boolean {
 }
 
 /** The text of the lease whose claim has this record. */
-export function leaseText(id: number, { epoch, owner }: WorkerRecord): string {
+export function workerLeaseText(id: number, { epoch, owner }: WorkerRecord): string {
   return `${id}-${epoch}-${owner}`
 }
 
@@ -23,7 +23,7 @@ export function workerOf(lease: string): number | undefined {
 }
 
 /** Whether a lease is of the claim that this record shows. */
-export function isLeaseOf(lease: string, record: WorkerRecord): boolean {
+export function isWorkerLeaseOf(lease: string, record: WorkerRecord): boolean {
   const [, , epoch, secret = ''] = shape.exec(lease) ?? []
   if (record.startUs === undefined || record.epoch !== Number(epoch)) return false
   const [given, own] = [Buffer.from(secret), Buffer.from(record.owner)]

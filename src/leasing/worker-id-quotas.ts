@@ -26,14 +26,14 @@ import type { Quota, Quotas } from '../quotas/quotas.ts'
 import { type Holding, holdingsOf } from './holdings.ts'
 
 /** What limits take from their node. */
-export type LeaseQuotasDeps = {
+export type WorkerIdQuotasDeps = {
   readonly engine: Engine
   readonly timeline: Timeline
   readonly quotas: Pick<Quotas, 'all'>
 }
 
 /** A request for a worker id, or for more time of one. */
-export type LeaseRequested = {
+export type WorkerIdRequest = {
   /** Of the generator, or of the pool. */
   readonly name: string
   readonly user: string
@@ -45,7 +45,7 @@ export type LeaseRequested = {
 }
 
 /** A lease that this node gives or has given: it may be missing in a read that began before it was settled. */
-type Given = Omit<LeaseRequested, 'key'> & { key: string | undefined; settled: number; settledUs: number }
+type Given = Omit<WorkerIdRequest, 'key'> & { key: string | undefined; settled: number; settledUs: number }
 
 /** A worker id that counts. */
 type Counted = Pick<Holding, 'names' | 'user' | 'owner'> & {
@@ -70,14 +70,14 @@ const graceUs = 1_000_000
 const keptUs = 60_000_000
 
 /** The limits of one node. */
-export class LeaseQuotas {
-  readonly #deps: LeaseQuotasDeps
+export class WorkerIdQuotas {
+  readonly #deps: WorkerIdQuotasDeps
   readonly #given = new Set<Given>()
   #reading: Reading | undefined
   /** Counts arrivals, reads and settled leases: clocks do not tell the order of what happens within one tick. */
   #events = 0
 
-  constructor(deps: LeaseQuotasDeps) {
+  constructor(deps: WorkerIdQuotasDeps) {
     this.#deps = deps
   }
 
@@ -102,7 +102,7 @@ export class LeaseQuotas {
    * UNAVAILABLE and ENGINE.
    */
   async admit<Lease>(
-    request: LeaseRequested,
+    request: WorkerIdRequest,
     lease: () => Promise<Lease>,
     keyOf: (lease: Lease) => string | undefined = () => request.key,
   ): Promise<Lease> {
@@ -157,14 +157,14 @@ export class LeaseQuotas {
     }
   }
 
-  #limiting({ name, user }: LeaseRequested): Quota[] {
+  #limiting({ name, user }: WorkerIdRequest): Quota[] {
     return this.#deps.quotas
       .all()
       .filter((quota) => quota.namespace.leases !== undefined && quota.counts(name, user))
   }
 
   /** Counts a lease that is about to be given, in the very turn in which there was room for it. Rejects with QUOTA. */
-  async #count(limiting: readonly Quota[], request: LeaseRequested): Promise<Given> {
+  async #count(limiting: readonly Quota[], request: WorkerIdRequest): Promise<Given> {
     const arrived = ++this.#events
     if (this.#full(limiting, request, await this.#read()) !== undefined) {
       const full = this.#full(limiting, request, await this.#read(arrived))
@@ -184,7 +184,7 @@ export class LeaseQuotas {
   }
 
   /** The first namespace that has all its leases, as this read and the leases since show it. */
-  #full(limiting: readonly Quota[], request: LeaseRequested, { begun, holdings }: Found): Quota | undefined {
+  #full(limiting: readonly Quota[], request: WorkerIdRequest, { begun, holdings }: Found): Quota | undefined {
     const { timeline } = this.#deps
     const endedUs = timeline.nowUs() - graceUs
     const keptSinceUs = timeline.monoUs() - keptUs
@@ -226,7 +226,7 @@ export class LeaseQuotas {
 }
 
 /** Whether a request is for an id that is held, by its owner or by its lease. */
-function isSame(held: Counted, { name, owner, size = 0, key }: LeaseRequested): boolean {
+function isSame(held: Counted, { name, owner, size = 0, key }: WorkerIdRequest): boolean {
   if (key !== undefined) return held.key === key
   if (owner === undefined || held.owner !== owner || !held.names.includes(name)) return false
   // A claim under way for another size may get another id.

@@ -3,7 +3,7 @@ import type { Layout } from '../ids/layout.ts'
 import type { WorkerRecord } from '../issuing/worker-records.ts'
 
 /** The limits of a lease: its TTL, and the units of time of a layout. */
-export const leaseLimits = Object.freeze({
+export const workerLeaseLimits = Object.freeze({
   ttlDefaultMs: 60_000,
   ttlMinMs: 1000,
   ttlMaxMs: 15 * 60_000,
