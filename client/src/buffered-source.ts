@@ -92,7 +92,7 @@ export abstract class BufferedSource implements IdSource {
   }
   /** After how many ms the buffer has more without a refill; undefined: never. */
   protected abstract moreAfterMs(): number | undefined
-  /** Drops the buffer, of which a copy of this memory may issue the same ids. */
+  /** Drops the buffer: a copy of this memory may issue the same ids. */
   abstract drop(): void
   /** Returns what is left to the service. */
   protected abstract giveBack(): Promise<void>

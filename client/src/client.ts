@@ -19,7 +19,7 @@ import { WorkerLeases } from './worker-leases.ts'
 
 /**
  * Connects to a Fahao service: `redis://HOST:7379` or `rediss:` (RESP, on the package `redis`), `http://HOST:7380` or
- * `https:` (on `fetch`), or a list of such URLs, of which any node may answer. Connections open at the first request of
+ * `https:` (on `fetch`), or a list of such URLs: any of these nodes may answer. Connections open at the first request of
  * a generator. Rejects with ERR for options that contradict each other.
  */
 export async function connect(

@@ -26,7 +26,7 @@ export interface IdSource {
   stats(): GeneratorStats
   /** Throws where an invariant is broken. */
   assertInvariants(): void
-  /** Drops the buffer, of which a copy of this memory may issue the same ids. */
+  /** Drops the buffer: a copy of this memory may issue the same ids. */
   drop(): void
   /** Rejects callers with `reason`, and returns what can be returned. Never rejects. */
   close(reason: Error): Promise<void>

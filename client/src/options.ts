@@ -49,7 +49,7 @@ export type Protocol = 'redis:' | 'rediss:' | 'http:' | 'https:'
 
 const protocols: readonly string[] = ['redis:', 'rediss:', 'http:', 'https:'] satisfies Protocol[]
 
-/** The most nodes of a client: with more, it would know each only by accident. */
+/** The most nodes of a client. With more, it would rarely ask one of them, and know little of its state. */
 const nodesMax = 100
 
 /** Half of the longest lease: a renewal is due when that much is left. */

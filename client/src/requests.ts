@@ -37,7 +37,7 @@ export type Description = {
 /** What `ID.LEASE` grants. Times in Unix µs of the service. */
 export type Grant = Description & {
   readonly nowUs: number
-  /** Undefined for strict kinds, of which nothing is leased. */
+  /** Undefined for strict kinds: nothing of them is leased. */
   readonly lease: string | undefined
   /** Of a segment: raw values, the time to live in ms from when the request was sent, the key of a scrambled one in hex. */
   readonly ranges: readonly Range[]

@@ -118,7 +118,7 @@ export class SegmentChain extends RangeChain<Link> {
   }
 
   /**
-   * Drops the ids in front of `count` ids of which each is one larger than the one before. Returns false, and drops none, if
+   * Drops the ids before the next `count` ids that follow each other without a gap. Returns false, and drops none, if
    * there are no such ids. Only for ids that are one apart and in order.
    */
   align(count: number): boolean {

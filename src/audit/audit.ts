@@ -170,7 +170,7 @@ export class Audit {
 
   #entry(occurrence: Omit<Occurrence, 'event'> & { readonly event: string }, count: number): AuditEntry {
     const { runId, node, nowUs } = this.#options
-    // Ids sort in the order of entries, of which several may have one time.
+    // Ids sort in the order of entries; several entries may have one time.
     const serial = String(++this.#serial).padStart(9, '0')
     return entryOf(occurrence, { id: `${runId.slice(0, 12)}-${serial}`, timeUs: nowUs(), node, count })
   }

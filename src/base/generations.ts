@@ -1,5 +1,5 @@
 /**
- * Values by keys, of which those are kept that were used last: the young ones, and those of the generation before.
+ * Values by keys. Those that were used last are kept: the young ones, and those of the generation before.
  *
  * Invariants
  *  1. The values of a generation have together a size of at most `sizeMax` and one value more.

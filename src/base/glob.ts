@@ -2,7 +2,7 @@
  * Redis's glob patterns (`*`, `?`, `[a-z]`, `[^x]`, `\` to escape). Compares code points.
  *
  * A pattern is a row of items that match one code point each, with stars between them. A set of bits holds how many items
- * can have been matched so far: it follows all possibilities at once, so no pattern makes it go back. The time is at most
+ * can have been matched up to here: it follows all possibilities at once, so no pattern makes it go back. The time is at most
  * text length × pattern length ÷ 32.
  */
 

@@ -123,7 +123,7 @@ export class ClockBuffer {
     return this.#seenUs
   }
 
-  /** First unit of which no id has been issued. */
+  /** The first unit without an issued id. */
   get untouched(): number {
     this.recall()
     return this.#sequence > 0 ? this.#time + 1 : this.#time

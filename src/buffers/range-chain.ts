@@ -17,7 +17,7 @@ export type ChainedRange = { next: bigint; left: number }
 /** Filled and read within one call. */
 const one = new Run()
 
-/** Ranges, of which each may carry more than its ids. */
+/** Ranges. Each may carry more than its ids. */
 export abstract class RangeChain<Link extends ChainedRange = ChainedRange> {
   readonly fastRun = new FastRun()
   protected readonly increment: number

@@ -175,7 +175,7 @@ export class GeneratorRecords {
     await seal(this.#engine, name, stored, floor)
   }
 
-  /** See `Catalogue.page`. Of rows of another system's table, a part that goes on reads the table as the part before saw it. */
+  /** See `Catalogue.page`. A later part of rows of another system's table reads the table as the part before saw it. */
   async page({ ranges = everyName, after, looks, wanted = () => true }: PartOfList): Promise<ListPart> {
     const found: ListedGenerator[] = []
     let left = looks

@@ -1,5 +1,5 @@
 /**
- * The negative cache: names of which a look-up has just found no generator. Repeated requests for an absent name are
+ * The negative cache: names for which a look-up has just found no generator. Repeated requests for an absent name are
  * rejected with NOGENERATOR from here, without a read of the engine each.
  *
  * Invariants

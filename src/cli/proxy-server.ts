@@ -72,7 +72,7 @@ function supplyOptionsOf(config: Config): SupplyOptions {
   }
 }
 
-/** What a proxy needs besides its settings. */
+/** What a proxy needs in addition to its settings. */
 export type ProxyParts = {
   readonly log: Logger
   readonly tls: Certificates | undefined

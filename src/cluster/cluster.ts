@@ -95,7 +95,7 @@ export class Cluster {
 
   /**
    * The memory of this process may exist twice, and a copy may hold the lease too. When this returns, this node leads
-   * nothing; it goes on if the next renewal shows that no copy has renewed.
+   * nothing; it continues if the next renewal shows that no copy has renewed.
    */
   suspect(): void {
     this.#shell.step({ type: 'suspect' })

@@ -139,7 +139,7 @@ export type State = {
   readonly detector: FailureDetector
   lease: NodeLease
   intent: Intent
-  /** Effects of the step under way, so far. */
+  /** Effects of the present call of `step`. */
   readonly effects: Effect[]
 }
 

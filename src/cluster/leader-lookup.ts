@@ -24,7 +24,7 @@ export class LeaderLookup {
     this.#shell = shell
   }
 
-  /** The leader of a shard, by the records received so far. */
+  /** The leader of a shard, by the records that have been received. */
   lead(shard: number): ShardLeader {
     this.#shell.check()
     return this.#shell.core.leaderships.lead(shard, this.#shell.now())

@@ -19,7 +19,7 @@ const defaultLayout = 'twitter'
 /** Filled and emptied within one call. */
 const run = new Run()
 
-/** The most ids of which a reply in runs is short, whatever the layout. */
+/** The most ids whose reply in runs is short, whatever the layout. */
 const shortRunsMax = 1000
 
 /** ID.NEXT, ID.RANGE, ID.RUNS, ID.DECODE. */

@@ -163,8 +163,8 @@ export class Caller {
   }
 
   /**
-   * The generators of a page that the caller may see, as ID.LIST lists them, and the name to go on after; undefined: there are
-   * no more. Rejects with NOAUTH, NOPERM, UNAVAILABLE.
+   * The generators of a page that the caller may see, as ID.LIST lists them, and the name after which the next page
+   * begins; undefined: there are no more. Rejects with NOAUTH, NOPERM, UNAVAILABLE.
    */
   async list(page: { readonly after?: string; readonly limit: number }): Promise<{
     readonly found: readonly { readonly name: string; readonly definition: Definition }[]

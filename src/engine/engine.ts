@@ -149,7 +149,7 @@ export interface CounterStore {
   reserve(counter: string, request: ReserveRequest): Promise<Reservation>
 
   /**
-   * Gives back `[from, reservation.end)`, of which no value has been or will be issued: sets `bound = from` if the
+   * Gives back `[from, reservation.end)`, no value of which has been or will be issued: sets `bound = from` if the
    * counter's version is still the reservation's, so that no reserve came after it, and neither the fence nor the
    * incarnation is stale. Resolves to whether the bound went down. `reservation` is the caller's newest of this counter.
    * Like a reserve, a release makes the version grow by one: once all above an older reservation has gone back, that one can go

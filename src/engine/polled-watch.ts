@@ -24,7 +24,7 @@ export type ChangePage = {
 }
 
 const pollMs = 250
-/** A few polls, each of which may wait for a slow write. See `Engine.watchDelayMs`. */
+/** The time of a few polls: each may wait for a slow write. See `Engine.watchDelayMs`. */
 export const watchDelayMs = 4 * pollMs
 
 /** The watches of one engine; see the invariants above. */

@@ -4,11 +4,11 @@ import type { RecordChange, Watch } from './engine.ts'
 type Watcher<Change> = {
   readonly prefix: string
   readonly listener: (change: Change) => void
-  /** Changes of which it is told in later rounds of the event loop, oldest first. */
+  /** The changes that it is told in later turns of the event loop, oldest first. */
   readonly late: Change[]
 }
 
-/** The most changes of which a watcher is told in one round of the event loop. A listener may take some ten µs. */
+/** The most changes that a watcher is told in one turn of the event loop. A listener may take some ten µs. */
 const burstMax = 100
 
 /**

@@ -56,7 +56,7 @@ export interface ForwardTransport<Request, NodeReply, Reply> {
   close(): void
 }
 
-/** The retries of a request so far. */
+/** The retries that a request has used. */
 type Retries = {
   readonly refused?: boolean
   readonly unsent?: boolean

@@ -31,7 +31,7 @@ const waitingBytes = 8192
 const chunkedBytes = 65_536
 /** The length of a body, in bytes, up to which it costs nothing here. */
 const shortBodyMax = 16_384
-/** Below this a connection is read, so that its end is noticed. */
+/** Up to this many waiting bytes a connection is read further, so that its end is noticed. */
 const queuedBytesMax = 64 * waitingBytes
 const sweepMsMax = 1000
 
@@ -76,7 +76,7 @@ class HeldConnection implements Sender {
     return this.socket.destroyed ? 0 : this.waiting + this.body
   }
 
-  /** Whether nothing keeps the server from reading it. */
+  /** Whether the server may read it: no answer is unread, and no request waits. */
   get isIdle(): boolean {
     return this.socket.destroyed || this.unreadBytes + this.waiting === 0
   }

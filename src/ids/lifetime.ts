@@ -73,7 +73,7 @@ export type CounterLifetime = {
   readonly ends: string
 }
 
-/** When a counter runs out if it goes on at this rate. Throws ERR for a rate that is negative or no number. */
+/** When a counter runs out if it keeps this rate. Throws ERR for a rate that is negative or no number. */
 export function counterLifetime(use: CounterUse): CounterLifetime {
   const { bound, max, ratePerSecond, nowUs, increment = 1n } = use
   if (!Number.isFinite(ratePerSecond) || ratePerSecond < 0) {

@@ -90,7 +90,7 @@ export class Run {
 export class ScatteredRun extends Run {
   readonly #idAt: (index: number) => bigint
 
-  /** `count` ids, of which `idAt` computes each by its index. */
+  /** `count` ids; `idAt` computes each by its index. */
   constructor(count: number, idAt: (index: number) => bigint) {
     super()
     this.set(idAt(0), count, 0)

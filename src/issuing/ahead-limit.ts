@@ -18,7 +18,7 @@ const skippedUsMin = 20 * 60_000_000
 const skippedLeads = 1.5
 const clockMarginUs = 60_000_000
 /**
- * A second advance, too, begins at least so far above the bound of all ids that the first one has set: it takes 1.25 of the
+ * A second advance, too, begins at least this far above the bound of all ids that the first one has set: it takes 1.25 of the
  * longest lead off, and adds `skippedUs`, which makes 3⅓ minutes at least.
  */
 const aboveOthersUs = 3 * 60_000_000

@@ -27,7 +27,7 @@ export type CallerStats = {
   readonly callersPerSecond: number
 }
 
-/** The figures of a generator of which callers have nothing. */
+/** The figures of a generator whose ids no caller holds. */
 export const noCallers: CallerStats = Object.freeze({
   leased: 0,
   drawn: 0,
@@ -42,7 +42,7 @@ const markUs = 1_000_000
 /** Counts what callers have. */
 export class CallerIds {
   readonly #clock: Clock
-  /** The ids that were used up at some moments, at least `markUs` apart: the first is `spanUs` old or older, or the only one so old. */
+  /** The ids that were used up at some moments, at least `markUs` apart. Only the first moment may be more than `spanUs` ago. */
   readonly #marks: { readonly us: number; used: number }[]
   #leased = 0
   #drawn = 0
@@ -67,7 +67,7 @@ export class CallerIds {
     if (ids > 0) this.#mark()
   }
 
-  /** A caller gave back `ids` ids of a range, of which `gap` cannot be issued again. */
+  /** A caller gave back `ids` ids of a range; `gap` of them cannot be issued again. */
   returned(ids: number, gap: number): void {
     assert(gap >= 0 && gap <= ids, 'a gap is of what was given back')
     this.#returned += ids

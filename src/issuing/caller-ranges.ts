@@ -40,7 +40,7 @@ export type CallerRange = Range & {
   /** How many ids it has. */
   readonly ids: number
   /**
-   * Gives back `[from, end)`, of which the caller has issued nothing and will issue nothing: the range ends at `from` then.
+   * Gives back `[from, end)`, none of which the caller has issued or will issue: the range ends at `from` then.
    * Never rejects.
    */
   readonly release: (from: bigint) => Promise<GivenBack>

@@ -221,7 +221,7 @@ export class Reservoir implements Issuer {
     return this.#ended
   }
 
-  /** Closes, while no task that reserves is under way. Returns the range that another process can go on with. */
+  /** Closes, while no task that reserves is under way. Returns the range from which another process can continue. */
   transfer(reason: Error): Reservation | undefined {
     this.stop(reason)
     if (this.#ended !== undefined) return undefined
@@ -274,7 +274,7 @@ export class Reservoir implements Issuer {
 
   /**
    * Serves the queue from the buffer, in order, as far as it reaches; then rejects the others with `error`, if given.
-   * False: it goes on in a later turn.
+   * False: the rest follows in a later turn.
    */
   #serve(error?: Error): boolean {
     if (this.#queue === undefined || !this.#mayIssue()) return true

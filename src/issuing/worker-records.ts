@@ -167,7 +167,7 @@ export function longestNodeLead(records: readonly WorkerRecord[]): number {
   return leads.reduce((a, b) => Math.max(a, b), 0)
 }
 
-/** Whether a record was changed by a holder that goes on: not by an advance, and not to give time back. */
+/** Whether the holder has extended its claim: the change was neither an advance nor a return of time. */
 export function isByHolder(before: WorkerRecord, after: WorkerRecord): boolean {
   if (before.owner !== after.owner) return true
   return before.epoch === after.epoch && after.boundUs > before.boundUs

@@ -109,7 +109,7 @@ export class FreeList {
   readonly #random: Random
   readonly #othersUs: number
   readonly #taken = new Set<number>()
-  /** By the number of node bits: the ids to offer next, and where to go on. */
+  /** By the number of node bits: the ids to offer next, and where the next ones begin. */
   readonly #windows = new Map<number, { next: number; readonly ids: FreeId[] }>()
 
   constructor(records: readonly StoredRecord[], nowUs: number, random: Random) {

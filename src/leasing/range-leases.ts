@@ -117,7 +117,7 @@ export class RangeLeases {
   }
 
   /**
-   * Gives back the raw values of a range from `from` on, of which the caller has issued nothing and issues nothing. ERR if `from`
+   * Gives back the raw values of a range from `from` on; the caller has issued none of them and issues none later. ERR if `from`
    * is not in the range.
    */
   async giveBack(name: string, lease: string, from: bigint): Promise<Returned> {

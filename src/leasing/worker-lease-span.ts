@@ -2,7 +2,7 @@
 import type { Layout } from '../ids/layout.ts'
 import type { WorkerRecord } from '../issuing/worker-records.ts'
 
-/** The limits of a lease: its TTL, and the units of time of a layout. */
+/** The limits of a worker lease: its TTL, and the units of time of a layout. */
 export const workerLeaseLimits = Object.freeze({
   ttlDefaultMs: 60_000,
   ttlMinMs: 1000,
@@ -11,8 +11,8 @@ export const workerLeaseLimits = Object.freeze({
 })
 
 /**
- * A span that starts ahead of the clock, after an advance or an alteration, is at most so long, in µs, and a unit of time:
- * how far ahead time is reserved has a limit (issuing/ahead-limit.ts), and ids of it are ahead of the clock.
+ * The longest span that starts ahead of the clock, after an advance or an alteration, in µs, beyond one unit of time. How far
+ * ahead time is reserved has a limit (issuing/ahead-limit.ts), and ids of such a span are ahead of the clock.
  */
 const aheadMaxUs = 60_000_000
 

@@ -11,7 +11,7 @@ import type { LegacySchema } from './schemas.ts'
 import { LegacyStatements, rowOf } from './statements.ts'
 import { LegacyTable } from './table.ts'
 
-/** For reads of the table and for its changes by an import; reserves use the engine's own connections. */
+/** Connections that read the table, and change it in an import; reserves use the engine's own connections. */
 const linksMax = 2
 
 /** Opens the engine. Rejects with ENGINE when the database cannot be used, or has no such table. */

@@ -110,7 +110,7 @@ const tinyid: LegacySchema = {
     const step = numberOf(row.step)
     return {
       ...base,
-      // Its step counts raw values, of which one in `delta` is an id.
+      // Its step counts raw values; one in `delta` of them is an id.
       step: step > 0 ? Math.max(1, Math.floor(step / Math.max(1, increment))) : step,
       increment,
       offset: optionalTextOf(row.remainder) ?? '0',

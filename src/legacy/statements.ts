@@ -1,5 +1,5 @@
 /**
- * Statements on counters of which some are rows of an old service's table. A reserve on a row has the effect of the old
+ * Statements on counters. Some of the counters are rows of an old service's table. A reserve on a row has the effect of the old
  * service's own statement and, like all writes, checks the history in the same statement.
  */
 import { limitsOf, type ReserveArguments } from '../engine/sql/counter-updates.ts'

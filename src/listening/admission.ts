@@ -87,7 +87,7 @@ export class Admission<Connection> {
     if (isPending) this.setPending(connection, true)
   }
 
-  /** Has `next` take the place of `connection`, as a connection that goes on as another object. */
+  /** Has `next` take the place of `connection`: the same connection as another object. */
   replace(connection: Connection, next: Connection, isPending: boolean): void {
     const network = this.#networks.get(connection)
     // It has ended meanwhile.

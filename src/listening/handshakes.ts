@@ -3,7 +3,7 @@
  *
  * Invariants
  *  1. A connection is dropped if its handshake is not finished by its deadline, also while bytes arrive.
- *  2. A handshake that fails ends its own connection only. Its client gets no bytes besides an alert of TLS.
+ *  2. A handshake that fails ends its own connection only. Its client gets no bytes other than an alert of TLS.
  *  3. A client that presents a certificate is served only if the certificate is valid.
  *  4. `certificateName` is the name of a valid certificate.
  */

@@ -42,7 +42,7 @@ export type ServedHost = {
  * the current reply. `closed`: its side is ended.
  */
 type Phase = 'open' | 'finishing' | 'closing' | 'closed'
-/** `serving`: in `serveNow`. `queued`: goes on in a later turn. `waiting`: for a promise. `upgrading`: to TLS. */
+/** `serving`: in `serveNow`. `queued`: continues in a later turn. `waiting`: for a promise. `upgrading`: to TLS. */
 type Activity = 'idle' | 'serving' | 'queued' | 'waiting' | 'upgrading'
 
 /** A connection of a client. */

@@ -22,7 +22,7 @@ export const turnBytesMax = 131_072
 
 /** The bytes after which a connection has had its share. */
 const lightBytesMax = 8192
-/** What it may produce in each turn besides: short requests, one after another, never add up to a share. */
+/** Bytes of each turn that are not counted: short requests, one after another, never add up to a share. */
 const lightBytesOfTurn = 1024
 
 /**
@@ -140,7 +140,7 @@ export class TurnQueue implements Turns {
     }
   }
 
-  /** A time near `ms`, another one in each call: connections that rest together do not go on together. */
+  /** A time near `ms`, another one in each call: connections that rest together do not continue together. */
   #spread(ms: number): number {
     this.#rests++
     return ms * (0.75 + ((this.#rests * goldenRatio) % 1) / 2)

@@ -38,7 +38,7 @@ export const adminPasswordVariable = 'FAHAO_ADMIN_PASSWORD'
 
 const leadDefaultMs = { pooled: 600_000, fixed: 120_000 }
 const known = settings.map(({ name }) => name)
-/** Variables that the command line reads besides the settings. */
+/** Variables that the command line reads and that are no settings. */
 const otherVariables = [
   ...['config', 'metrics', 'url', 'ca', 'cert', 'key', 'user', 'password', 'token', 'token-file'].map(
     variableOf,

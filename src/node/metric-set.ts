@@ -1,4 +1,4 @@
-/** Prometheus metrics, each of which is read when it is scraped. */
+/** Prometheus metrics. Each is read when it is scraped. */
 import { Counter, Gauge, type Metric, Registry } from 'prom-client'
 
 /** A labelled value. */
@@ -7,7 +7,7 @@ export type MetricValue = readonly [labels: Record<string, string>, value: numbe
 /** Reads a metric: its labelled values, or the value of a metric without labels; undefined: it has none now. */
 export type ReadMetric = () => readonly MetricValue[] | number | undefined
 
-/** A labelled histogram: the counts of its buckets, of which the last has no bound, and the sum of all values. */
+/** A labelled histogram: the counts of its buckets, the last of which has no upper bound, and the sum of all values. */
 export type HistogramValue = readonly [labels: Record<string, string>, counts: readonly number[], sum: number]
 
 /** The metrics of one process. */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { describe, FahaoError } from '../base/errors.ts'
 import type { ValueType } from './config-values.ts'
 
-/** The description of a setting, besides its schema. */
+/** What describes a setting beyond its schema. */
 export type About = {
   /** One line, for help and the reference page. */
   readonly meaning: string

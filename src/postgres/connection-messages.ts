@@ -81,7 +81,7 @@ export class ConnectionMessages {
     this.#isSecure = true
   }
 
-  /** Carries out the next message, or goes on with a result. */
+  /** Carries out the next message, or sends the next part of a result. */
   advance(): Progress {
     return this.#contain(() => this.#sessionMessages?.advance() ?? this.#logIn())
   }

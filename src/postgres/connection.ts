@@ -10,7 +10,7 @@
  *  6. A connection that is closed carries nothing out.
  *  7. An error outside of every statement costs this connection, and neither another one nor the process: each callback
  *     of the socket, of a promise and of a timer runs in `#contain`.
- *  8. A connection that has produced its share of replies goes on in a later turn; one that a quota has refused, after a
+ *  8. A connection that has produced its share of replies continues in a later turn; one that a quota has refused, after a
  *     rest.
  *  9. What came before TLS, in the clear, does not count after it.
  */
@@ -68,7 +68,7 @@ export class Connection extends ServedConnection {
     this.listen()
   }
 
-  /** TLS is set up: goes on with the socket that speaks it. @param certificate the name of the client's certificate. */
+  /** TLS is set up: continues on the socket that speaks it. @param certificate the name of the client's certificate. */
   secure(socket: Socket, certificate: string | undefined): void {
     if (this.phase === 'closed') return void socket.destroy()
     this.socket = socket
@@ -169,7 +169,7 @@ export class Connection extends ServedConnection {
     this.#arrivals.carriedOut(this.#messages.frames.pendingBytes)
   }
 
-  /** In `closing` only the current result goes on. */
+  /** In `closing` only the current result is sent to its end. */
   get #mayGoOn(): boolean {
     if (this.blocked || this.socket.destroyed) return false
     return (
@@ -179,7 +179,7 @@ export class Connection extends ServedConnection {
     )
   }
 
-  /** Carries out the next message, or goes on with a result. False when there is nothing to do now. */
+  /** Carries out the next message, or sends the next part of a result. False when there is nothing to do now. */
   #advance(): boolean {
     return this.#follow(this.#messages.advance())
   }

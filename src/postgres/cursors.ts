@@ -1,5 +1,5 @@
 /**
- * The cursors of one session: results of DECLARE, of which FETCH gives some rows. A result is computed by DECLARE as a whole.
+ * The cursors of one session: DECLARE computes a whole result, and each FETCH gives some of its rows.
  * https://www.postgresql.org/docs/15/sql-declare.html
  *
  * Invariants
@@ -25,11 +25,14 @@ export type Cursor = {
   /** Its rows as text. */
   readonly result: Result
   position: number
-  /** The how many-th cursor of the session it is; set by `add`. */
+  /** Its number among the cursors of the session, in the order of `add`, which sets it. */
   serial: number
 }
 
-/** How far FETCH goes. `by`: rows from the present one on; `to`: the row of this number, from the end if negative; `step`: the one row so far away. */
+/**
+ * How far FETCH goes. `by`: rows from the present one on; `to`: the row of this number, from the end if negative; `step`: the
+ * single row at this distance.
+ */
 export type Direction =
   | { readonly kind: 'by'; readonly count: number }
   | { readonly kind: 'to' | 'step'; readonly row: number }

@@ -9,7 +9,7 @@ import type { Formats, Result } from './result.ts'
 import { SqlError } from './sql-error.ts'
 import { formatAt } from './wire-values.ts'
 
-/** Rows of a query, made. */
+/** Rows of a query as the messages that carry them. */
 export type EncodedRows = { readonly count: number; readonly chunks: readonly Buffer[] }
 
 /** Filled and emptied within one call. */

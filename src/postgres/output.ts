@@ -47,7 +47,7 @@ export class Output {
     if (this.#buffer.length > keepBytesMax) this.#buffer = Buffer.allocUnsafeSlow(startBytes)
   }
 
-  /** Everything written so far, as Latin-1 text or as bytes, and starts afresh. */
+  /** Takes everything that was written, as Latin-1 text or as bytes: the output is empty afterwards. */
   take(): string | Buffer {
     if (this.length > textBytesMax) return this.takeBytes()
     const text = this.#buffer.toString('latin1', 0, this.length)
@@ -55,7 +55,7 @@ export class Output {
     return text
   }
 
-  /** Everything written so far, as bytes of its own, and starts afresh. */
+  /** Takes everything that was written, as a buffer of its own: the output is empty afterwards. */
   takeBytes(): Buffer {
     const bytes = Buffer.allocUnsafeSlow(this.length)
     this.#buffer.copy(bytes, 0, 0, this.length)

@@ -22,7 +22,7 @@ import type { Answers, FromThread, Request, SentError, ToThread } from './thread
 export type QueryLimits = {
   /** Time for a job, in ms. */
   readonly timeMs: number
-  /** How long a cancelled job may go on, in ms. */
+  /** How long a cancelled job may continue, in ms. */
   readonly graceMs: number
   /** Memory of a query, in MB. */
   readonly memoryMb: number
@@ -139,7 +139,7 @@ export class QueryQueue {
     this.#post({ id: job.id, request: job.request })
   }
 
-  /** Sends the thread what it goes on with. */
+  /** Sends the thread its next message. */
   #post(message: ToThread, isLast = true): void {
     this.#thread ??= this.#start()
     this.#thread.postMessage(message)

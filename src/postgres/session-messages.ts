@@ -61,7 +61,7 @@ export class SessionMessages {
     this.#preparation = new Preparation(session, host, frames)
   }
 
-  /** Whether a result is being sent, with which `advance` goes on. */
+  /** Whether a result is being sent; `advance` sends its next part. */
   get isReplying(): boolean {
     return this.#writer !== undefined
   }

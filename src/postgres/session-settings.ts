@@ -189,7 +189,7 @@ export class SessionSettings {
     return this.#heldBytes
   }
 
-  /** The parameters of which clients are told each change. */
+  /** The parameters whose changes clients are told. */
   *reported(): Iterable<readonly [name: string, value: string]> {
     for (const { name, reported } of parameters.values()) if (reported) yield [name, this.get(name)!]
   }

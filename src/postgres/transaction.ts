@@ -4,7 +4,7 @@
  *
  * Invariants
  *  1. `status` is what ReadyForQuery says: I outside of a block, T in one, E in one that has failed.
- *  2. A block that has failed goes on only by its end, or by ROLLBACK TO a savepoint of before the error.
+ *  2. A block that has failed carries out only its end, or ROLLBACK TO a savepoint that is older than the error.
  *  3. The number of savepoints is bounded. What they take beyond that is known: `heldBytes`.
  */
 import type { Cursors } from './cursors.ts'

@@ -52,7 +52,7 @@ for (const [form, names] of [
 /** What the client's direction needs to tell. */
 export interface CommandHost {
   toServer(bytes: Uint8Array): void
-  /** A statement is held, of which `heldBytes` are here. Returns whether it may be held further. */
+  /** A statement is held, and `heldBytes` of it have arrived. Returns whether it may be held further. */
   holding(heldBytes: number): boolean
   /** The walk has gone on after a suspension. */
   resumed(): void

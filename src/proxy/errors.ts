@@ -100,7 +100,7 @@ export function errorOfMissingId(error: unknown): MysqlError {
   return { ...refused(code, message, 'HY000'), registered }
 }
 
-/** Why a connection cannot go on. */
+/** Why a connection ends. */
 export const unclear = 'and the client have exchanged packets that cannot be understood'
 
 /** The server is gone, or unfit. `what`: what it has done. */

@@ -18,7 +18,7 @@ const prefixBytesMax = 24
 
 /** What becomes of a packet. `stop`: neither it nor anything behind it is passed on. */
 export type Judgement = 'pass' | 'hold' | 'stop'
-/** What becomes of a packet of which a part is held. */
+/** What happens to a packet when a part of it is held. */
 export type Holding = 'hold' | 'pass' | 'drop'
 
 /** The walk of one direction. */

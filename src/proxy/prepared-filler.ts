@@ -3,8 +3,8 @@
  *
  * Invariants
  *  1. The client sees its own parameters only. The server's statement has one more for each id that the text lacks.
- *  2. `#newest` is the statement that the client has prepared last, unless it is not filled in. By −1 MariaDB's clients
- *     execute it before they know its number.
+ *  2. `#newest` is the statement that the client has prepared last, unless it is not filled in. MariaDB's clients execute
+ *     it by the id −1 before they know its id.
  *  3. The connection has at most `statementsMax` such statements, which take at most `statementsBytesMax`.
  *  4. After an execution that the proxy has answered by itself, the server has no long data of it.
  */

@@ -91,7 +91,7 @@ export class Relay implements FilledSession {
     return this.#commands.isYielding
   }
 
-  /** Whether the client may be read: behind a statement that waits, only so far that its end is noticed. */
+  /** Whether the client may be read: behind a statement that waits, only a little, so that its end is noticed. */
   get mayRead(): boolean {
     return !this.isSuspended || (!this.isYielding && this.#commands.heldBytes < behindBytesMax)
   }

@@ -214,7 +214,7 @@ export class SocketPair {
   }
 }
 
-/** The time until a side goes on in its turn. */
+/** The time until a side continues in its turn. */
 class Rest implements TurnTaker {
   isWaiting = false
   readonly #goOn: () => void

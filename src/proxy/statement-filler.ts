@@ -94,7 +94,7 @@ export class StatementFiller {
     return this.#held !== 'filled'
   }
 
-  /** Refuses the execution of a filled statement of which only the beginning is kept. */
+  /** Refuses the execution of a filled statement: the packet is too long, and only its beginning is kept. */
   refuseTooLong(command: HeldCommand): void {
     this.#session.answer(command, executionTooLong)
   }
@@ -107,7 +107,7 @@ export class StatementFiller {
     return isFilled || this.#prepares.size > 0
   }
 
-  /** The server's number of a parameter, of which the client sends a piece of its value. */
+  /** The server's number of a parameter, when the client sends a piece of its value. */
   positionOfLongData(statement: number, parameter: number): number {
     const found = this.#prepared.find(statement)
     if (!(found instanceof Object)) return parameter

@@ -5,7 +5,7 @@
  *  1. The records are kept in memory: namespaces work while the engine is away, and a change is in force on every node
  *     as soon as its watch has reported it.
  *  2. `revision` grows with each change, before any other code sees the change.
- *  3. They are what the store has: one that the store has lost is not written again.
+ *  3. The namespaces in memory are those of the store: one that the store has lost is not written again.
  */
 import { FahaoError } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'

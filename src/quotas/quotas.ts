@@ -254,7 +254,7 @@ export class Meter {
   }
 
   #admitWaiting(waitingIn: Quota[]): void {
-    // A draw that goes on with an altered generator waits again.
+    // A draw that continues on an altered generator waits again.
     if (waitingIn.length > 0) return
     for (const quota of this.#quotas) {
       quota.admitWaiting()

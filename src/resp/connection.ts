@@ -6,13 +6,13 @@
  *     `overlapMax` commands that only draw ids, one after the other, start in order and wait together.
  *  2. The shared output is empty whenever no connection is being served, and holds one connection's replies only.
  *  3. Unread replies stay below `unreadBytesMax` + `flushBytes` + one reply (of many ids: a part of it), or
- *     `overlapMax` short ones: beyond it no command is carried out, and no reply goes on.
+ *     `overlapMax` short ones: beyond it no command is carried out, and no part of a reply is written.
  *  4. Requests that wait, for a reply or for a turn of the event loop, stay below `queuedBytesMax` + one chunk: beyond it nothing is read.
  *  5. Whether this node may issue is checked after the requests of a callback are in memory, and before they start.
  *  6. A connection that is closed carries nothing out.
  *  7. An error outside of every request costs this connection, and neither another one nor the process: each callback
  *     of the socket, of a promise and of a timer runs in `#contain`.
- *  8. A connection that has produced its share of replies goes on in a later turn; one that a quota has refused, or that
+ *  8. A connection that has produced its share of replies continues in a later turn; one that a quota has refused, or that
  *     was refused several times before AUTH, after a rest.
  *  9. Before AUTH at most `unauthenticatedBytesMax` of its replies are unread; beyond it the connection is dropped.
  * 10. `UnreadBudget` counts replies in this process and requests of a transaction after each write, or those of a turn.
@@ -135,7 +135,7 @@ export class Connection extends ServedConnection {
     if (this.socket.isPaused()) this.adjustReading()
   }
 
-  /** In `closing` only the current reply goes on. */
+  /** In `closing` only the current reply is sent to its end. */
   get #mayGoOn(): boolean {
     if (this.blocked || this.socket.destroyed || this.session.mustRest) return false
     return this.phase === 'open' || this.phase === 'finishing' || this.#requests.isReplying

@@ -46,7 +46,7 @@ class WordReader {
   at: number
   readonly #line: Uint8Array
   readonly #end: number
-  /** Bytes of the word so far. */
+  /** Bytes of the word up to here. */
   length = 0
   readonly #room: Uint8Array
 

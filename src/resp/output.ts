@@ -42,7 +42,7 @@ export class Output {
   #buffer = Buffer.allocUnsafeSlow(startBytes)
   readonly #slabs: Buffer[] = []
 
-  /** Everything written so far, as Latin-1 text or as bytes, and starts afresh. */
+  /** Takes everything that was written, as Latin-1 text or as bytes: the output is empty afterwards. */
   take(): string | Buffer {
     const { length } = this
     this.length = 0

@@ -10,7 +10,7 @@ import type { RequestCache } from './request-cache.ts'
 
 /**
  * How long work takes that is no reply, as the bytes of a reply that takes as long. `drawn`: an id of many, at most. `awaited`: an
- * argument of a command that returns a promise. `command`: any command, at least. `error`: an error besides. `inline`: a
+ * argument of a command that returns a promise. `command`: any command, at least. `error`: an error, in addition. `inline`: a
  * byte of an inline command, whose words are one letter each at worst.
  */
 export const workBytes = Object.freeze({ drawn: 8, awaited: 256, command: 32, error: 256, inline: 16 })

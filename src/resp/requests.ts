@@ -48,7 +48,7 @@ export class Requests {
   readonly #reader: RequestReader
   /** What has been read, and must not start while the requests before it wait. */
   #deferred: (() => Progress) | undefined
-  /** A reply of which a part is written. */
+  /** A reply that is written in part. */
   #unfinished: TextsWriter | undefined
   /** The permissions that #reader's recent requests and limits stand for. */
   #access: Access
@@ -66,12 +66,12 @@ export class Requests {
     return this.#reader.input
   }
 
-  /** Whether the newest reply is not complete: `advance` goes on with it. */
+  /** Whether the newest reply is not complete; `advance` writes its next part. */
   get isReplying(): boolean {
     return this.#unfinished !== undefined || this.#reader.inTransaction
   }
 
-  /** Answers the next request, or several that are alike; or goes on with the current reply. */
+  /** Answers the next request, or several that are alike; or writes the next part of the current reply. */
   advance(): Progress {
     if (this.#unfinished !== undefined) return this.#writePart(this.#unfinished)
     if (this.#deferred !== undefined) return this.#startDeferred(this.#deferred)

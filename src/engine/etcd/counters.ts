@@ -8,7 +8,7 @@
  *  3. A call settles by its own deadline, whatever the outcome of its transaction: as UNAVAILABLE if the transaction was
  *     not sent, as UNKNOWN if it was.
  *  4. After losing against another process, a process retries at once; after winning, it pauses for a moment. The other
- *     way round, a process that wins once would go on to win.
+ *     way round, a process that wins once would win each time.
  *  5. No reserved range starts below what this process holds: ranges reserved or acquired, and neither released nor
  *     transferred. The cached value of a counter is from after the latest acquisition, or absent.
  *  6. A revision is compared only within the history in which it was read: in a restored etcd, another value may have it.

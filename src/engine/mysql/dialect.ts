@@ -139,7 +139,7 @@ export function mysqlDialect(
 const doneState = doneStateColumns((column) => `IF(@done = 1, s.${column}, NULL)`)
 
 /**
- * Statements of one transaction, of which the last returns rows. If the client disconnects in the middle, MariaDB carries
+ * Statements of one transaction; the last of them returns rows. If the client disconnects in the middle, MariaDB carries
  * out the rest with ROW_COUNT() at −1: so ROW_COUNT() may decide what is returned, and never what is written.
  */
 function transaction(...statements: string[]): SqlCommand {

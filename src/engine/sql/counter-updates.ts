@@ -33,7 +33,7 @@ export type CounterUpdate = {
   readonly known: Known
   /** One for each counter, with the same columns. */
   readonly rows: readonly UpdateRow[]
-  /** The new values of columns of `c`, besides its version. */
+  /** The new values of columns of `c`, without its version. */
   readonly set: (a: Argument) => Readonly<Record<string, string>>
   readonly where: (a: Argument) => string
 }

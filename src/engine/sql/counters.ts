@@ -142,7 +142,7 @@ export class Counters {
     )
   }
 
-  /** For a batch of which nothing was carried out: rejects with REGRESSED, for all its calls, if the database has lost writes. */
+  /** For a batch that was not carried out: rejects with REGRESSED, for all its calls, if the database has lost writes. */
   async #refuseUnsound(ask: Ask): Promise<void> {
     const { known } = this.#history
     const [row] = await ask(this.#dialect.command((s) => s.state()))

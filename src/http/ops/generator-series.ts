@@ -118,7 +118,7 @@ export type Selection = {
 const sampleWork = 512
 
 /**
- * Samples every generator, those of which most ids were used first, in parts that let others run; `access`: shows the names that
+ * Samples every generator in parts that let others run; those with the most used ids come first; `access`: shows the names that
  * it reaches. `nowUs`: Unix µs.
  */
 export async function sampleGenerators(

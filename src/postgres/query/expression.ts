@@ -127,7 +127,7 @@ export function isConstant({ readsOuter }: Query): boolean {
   return !readsOuter
 }
 
-/** The rows of a query; of a constant one they are computed once for a run. */
+/** The rows of a query. Those of a constant query are computed once in a run. */
 export function rowsOf(query: Query, outer: Frame | undefined, run: Run): readonly Row[] {
   if (!isConstant(query)) return query.run(outer, run)
   const known = run.memory.get(query) as readonly Row[] | undefined

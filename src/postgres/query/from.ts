@@ -1,4 +1,4 @@
-/** FROM: tables, queries, functions and joins become steps, each of which adds a part to the rows so far. */
+/** FROM: tables, queries, functions and joins become steps. Each step adds a part to the rows of those before it. */
 import type { Alias, JoinExpr, Node, RangeFunction, RangeSubselect, RangeVar } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
 import { findCall, itemsOf } from './calls.ts'

@@ -1,17 +1,17 @@
 /**
- * Joins: each step adds a part to the rows so far, by a look-up where a condition is an equality, else by trying all.
+ * Joins: each step adds a part to the rows of those before it, by a look-up where a condition is an equality, else by trying all.
  *
  * Invariants
  *  1. A condition of WHERE, or of an inner join, is asked as soon as all that it reads is there; one of a LEFT JOIN only of
  *     the rows that its part offers.
- *  2. What does not depend on the rows so far is made once.
+ *  2. What does not depend on the rows of earlier steps is made once.
  */
 
 import type { Expression, Frame, Row } from './expression.ts'
 import { rowsOfTable, rowsWith, type Table } from './tables.ts'
 import { keyOf, type Value } from './values.ts'
 
-/** A row of each element of FROM that is joined so far. */
+/** A row of each element of FROM that earlier steps have joined. */
 export type Tuple = Frame['rows']
 
 /** One element of FROM. */

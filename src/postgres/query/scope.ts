@@ -105,7 +105,7 @@ export class Scope {
     return this.around.analyse(node, this)
   }
 
-  /** What `make` analyses in another clause. */
+  /** Runs `make` with `clause` as the clause that is analysed. */
   within<T>(clause: Clause, make: () => T): T {
     const before = this.clause
     this.clause = clause

@@ -1,4 +1,4 @@
-/** PostgreSQL's own relations, columns, types and functions as the facts of which system catalogs show rows. */
+/** PostgreSQL's own relations, columns, types and functions: the facts that the rows of system catalogs show. */
 import type { SessionFacts } from './expression.ts'
 import { functionsFacts } from './facts/functions.ts'
 import { itemType } from './text-output.ts'

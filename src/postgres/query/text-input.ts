@@ -1,4 +1,4 @@
-/** Values from their text form, as PostgreSQL's input functions read it. A text of which this is not sure is refused. */
+/** Values from their text form, as PostgreSQL's input functions read it. A text that this code cannot read with certainty is refused. */
 import { SqlError } from '../sql-error.ts'
 import { numericOf } from './numeric.ts'
 import { keywords, splitName } from './quoting.ts'

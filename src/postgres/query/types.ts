@@ -193,7 +193,7 @@ const fieldNames =
     ' ',
   )
 
-/** A type of a line of facts, with all functions of pg_type. @param relation the relation of a row type. */
+/** Adds the type of one line of facts, with all functions of pg_type. @param relation the relation of a row type. */
 function addType(line: string, relation = 0): void {
   const fields = line.split(' ').map((field) => (/^-?\d+$/.test(field) ? Number(field) : field))
   const { id, byValue, isPreferred, ...rest } = Object.fromEntries(

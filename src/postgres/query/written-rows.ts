@@ -115,7 +115,7 @@ export const sequenceRows: Readonly<Record<string, string>> = {
 
 /**
  * Tables that are read as empty: those that are so in every new database of PostgreSQL, and those of constraints, indexes,
- * extensions and statistics, of which this server has none.
+ * extensions and statistics: this server has none.
  */
 export const emptyTables: ReadonlySet<string> = new Set(
   `_pg_foreign_data_wrappers _pg_foreign_servers _pg_foreign_tables _pg_user_mappings foreign_data_wrappers foreign_servers

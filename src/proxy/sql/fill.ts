@@ -196,7 +196,7 @@ function rowEdits({ columns, column }: Insert, row: RowId, value: Piece, isMoved
 
 /**
  * `orders`.`id` = LAST_INSERT_ID(`orders`.`id`): MySQL's way to learn the id of the row that was there before. Behind the
- * other assignments, one of which may give the row another id.
+ * other assignments; one of them may give the row another id.
  */
 function ownId({ table, column, onDuplicateEnd }: Insert): Edit {
   const name = `${table}.${quoted(column.column)}`

@@ -76,7 +76,7 @@ export class Lexer {
     this.#isPrepared = isPrepared
   }
 
-  /** Whether others have to be served now, after `work` besides. */
+  /** Whether others have to be served now; `work` is counted in addition to the tokens. */
   endsPart(work = 0): boolean {
     this.#work += work
     if (this.#work < partWork) return false

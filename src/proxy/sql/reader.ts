@@ -48,7 +48,7 @@ const nothing: Reading = {
 }
 /** Rows of a text that may need ids; each statement but the first counts as some. */
 const [rowsMax, statementRows] = [100_000, 2]
-/** What a statement takes besides its tokens. */
+/** What a statement takes in addition to its tokens. */
 const statementWork = 32
 const { leftParen, rightParen, comma, dot, semicolon, equal, colon } = marks
 const modifiers = ['LOW_PRIORITY', 'DELAYED', 'HIGH_PRIORITY']
