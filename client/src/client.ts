@@ -192,7 +192,7 @@ export class FahaoClient {
     await Promise.all([
       this.#deps.leases.giveBack(),
       ...[...this.#workers].map((worker) => worker.release()),
-      // One that is answered meanwhile is released by itself.
+      // A claim that is answered meanwhile is released by itself.
       ...[...this.#claims].map((claim) => claim.catch(() => {})),
     ])
   }

@@ -96,7 +96,7 @@ export class Nodes {
           if (quotaEnds && hasCode(failure, 'QUOTA') && failures >= this.#urls.length - 1) throw failure
           await this.#pause(failure, failures++, deadlineUs, signal)
         } else {
-          // It may load code: a copy that is noticed meanwhile counts too.
+          // Reading may load code: a copy that is noticed meanwhile counts too.
           const reply = await request.read(outcome.reply)
           copies.check()
           if (count === copies.count) return reply

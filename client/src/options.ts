@@ -58,7 +58,7 @@ const horizonMaxMs = 450_000
 /** Checks the URLs of nodes, which have one protocol. Throws ERR. */
 export function parseUrls(given: string | readonly string[]): URL[] {
   const texts = typeof given === 'string' ? [given] : given
-  // Of a program without types, which has read an unset variable.
+  // A program without types may have read an unset variable.
   if (!Array.isArray(texts) || !texts.every((text) => typeof text === 'string'))
     throw new FahaoError('ERR', `the URL of a node is a text, not ${given}; write redis://HOST:7379`)
   if (texts.length === 0 || texts.length > nodesMax)

@@ -13,7 +13,7 @@ import type { Settings } from './options.ts'
 import type { Request } from './requests.ts'
 import { within } from './within.ts'
 
-/** As much of `redis` as is used. */
+/** The part of `redis` that is used. */
 type RedisModule = {
   createClient(options: object): RedisClient
   readonly ErrorReply: abstract new (...args: never[]) => Error

@@ -62,7 +62,7 @@ export class SegmentSource extends BufferedSource {
   #newest: Leftover | undefined
   #observedUs: number
   #isCut = false
-  /** Of the refill under way. Never rejects. */
+  /** Resolves when the refill under way has ended. Never rejects. */
   #refilled: Promise<unknown> | undefined
   /** The pause because the last refill did not reach the horizon; 0 if it did. */
   #shortMs = 0

@@ -58,7 +58,7 @@ type Held = {
   readonly name: string
   /** Where the span begins, in Unix µs. */
   readonly fromUs: number
-  /** Of the generators that have got time of it. */
+  /** The used times of the generators that have got time of this lease. */
   readonly used: Set<UsedTime>
   readonly names: Set<string>
 }

@@ -69,7 +69,7 @@ const [ok, wrong] = [{ outcome: 'ok' }, { outcome: 'wrong' }] as const
 export class Logins {
   readonly #passwords: Passwords
   readonly #ofAddress: FailureLimits
-  /** Of a user within one wide network. */
+  /** Failures of a user within one wide network. */
   readonly #ofUserWithin: FailureLimits
   readonly #ofUser: FailureLimits
   readonly #key = secretBytes(32)

@@ -5,7 +5,7 @@
  * Invariants
  *  1. A proof is taken once: senders number their proofs, and the receiver remembers the numbers that it has taken.
  *  2. A proof is for one receiver, named by the id that it has since its start, and for one purpose: one RESP connection of
- *     one user, or one HTTP request with its method, path, body and client. No other door takes it, and no password check.
+ *     one user, or one HTTP request with its method, path, body and client. No other transport takes it, and no password check.
  *  3. A proof names the revision of its user that the sender knew. It is void once the user has been changed or removed and
  *     the receiver has known that for `supersededMs`, which is longer than a change takes to reach the sender.
  *  4. It says who asks, not what that user may do: the receiver permits what the user may do at that moment, and of that
@@ -32,13 +32,13 @@ export type ProvenRequest = {
   /** With its query. */
   readonly path: string
   readonly contentType: string | undefined
-  /** Of the body. */
+  /** The SHA-256 of the body. */
   readonly digest: string
   /** The address of the client. */
   readonly client: string
 }
 
-/** What a proof is good for: the first member names the door. */
+/** What a proof is good for: the first member names the transport. */
 export type Purpose = readonly ['resp'] | readonly ['http', ...request: readonly string[]]
 
 /** For one RESP connection. */

@@ -25,7 +25,10 @@ export const presentCost: Cost = Object.freeze({ ln: 15, r: 8, p: 1 })
 export const saltBytes = 16
 /** Length of a hash, in bytes. */
 export const hashBytes = 32
-/** N · r · p at most: OWASP's dearest choice. It limits a derivation to 128 MiB and, on today's processors, half a second. */
+/**
+ * The largest N · r · p: the most expensive of OWASP's choices. It limits a derivation to 128 MiB and, on today's processors, half a
+ * second.
+ */
 const workMax = 2 ** 20
 const pattern =
   /^\$scrypt\$ln=([1-9]\d?),r=([1-9]\d{0,3}),p=([1-9]\d{0,3})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{43})$/

@@ -12,7 +12,7 @@ import type { Users } from './users.ts'
 
 /** How many tokens there are at most, and as many records of tokens that have ended. */
 const tokensMax = 20_000
-/** The same of one user. */
+/** The most tokens of one user. */
 const tokensOfUserMax = 500
 /** A user creates no token if it has more than this part of those that are left. */
 const shareOfRest = 20

@@ -131,7 +131,7 @@ export class GeneratorRecords {
 
   /**
    * Changes options. `move.floor`: a new incarnation, if the change begins one, starts at or above it. NOGENERATOR if there
-   * is none, ERR if the options contradict each other. Resolves also to whether it did.
+   * is none, ERR if the options contradict each other. Resolves also to whether it began one.
    */
   async alter(
     name: string,
@@ -333,7 +333,7 @@ function redefine(
   const options = parseOptions({ ...kept, ...changes, kind })
   if (offsetGiven || changes.offset !== undefined || options.increment === before.increment)
     return define(options, nowUs)
-  // It belongs to the old increment; the first id of the next incarnation decides.
+  // The offset belongs to the old increment; the first id of the next incarnation decides.
   const { offset: _, ...others } = options
   return define(others, nowUs)
 }

@@ -11,9 +11,9 @@
  *  1. The first write sets the state `altering` and the number of the next incarnation. From then on sealed counters
  *     refuse the old incarnation, and snowflakes that read the record use no more time of it.
  *  2. The floor of the next incarnation is computed after that, and is part of the second write.
- *  3. If ids were in order per node and become strict, or if an operator has named the floor of the next incarnation, the two writes are so far apart that every node that reaches the
- *     engine has received the first and has stopped: no such node issues an id of the old incarnation after one of the
- *     next.
+ *  3. If ids were in order per node and become strict, or if an operator has named the floor of the next incarnation, the two
+ *     writes have a pause between them. In it every node that reaches the engine receives the first write and stops: no such
+ *     node issues an id of the old incarnation after one of the next.
  *  4. Whether ids are left for the next incarnation is computed for the time of the first write or later. It depends
  *     neither on the node that completes the change nor on the clock of that node.
  *  5. The first id of the next incarnation of a counter lies above the block of the last id of the old one, and its own

@@ -46,7 +46,7 @@ class MeteredGenerator implements Generator {
     return this.#generator.issuesHere
   }
 
-  /** As the generator's; also throws QUOTA. */
+  /** Like that of the generator; also throws QUOTA. */
   take(count: number, run: Run): number {
     if (!this.issuesHere) return 0
     const taken = this.#generator.take(this.#meter.allowed(count), run)
@@ -54,7 +54,7 @@ class MeteredGenerator implements Generator {
     return taken
   }
 
-  /** As the generator's; also throws QUOTA. */
+  /** Like that of the generator; also throws QUOTA. */
   takeNumber(): number {
     if (!this.issuesHere) return -1
     this.#meter.allowed(1)

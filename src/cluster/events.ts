@@ -43,7 +43,7 @@ export type ClusterEvent =
   | Readonly<{ type: 'declaredDead'; node: string; silentMs: number }>
   /** It leads a shard. `from`: the leader before; `vacantMs`: how long the shard had none, as seen from here. */
   | Readonly<{ type: 'won'; shard: number; fence: bigint; from: string; vacantMs: number }>
-  /** It leads a shard no more, without a hand-over. `to`: the new leader, when that is known. */
+  /** It no longer leads a shard, without a hand-over. `to`: the new leader, when that is known. */
   | Readonly<{ type: 'lost'; shard: number; fence: bigint; to: string }>
   /**
    * It has handed a shard over to a node, or, empty, to none. For `releaseMs` + `writeMs` no node issued: until the write
@@ -107,7 +107,7 @@ export type Answer = Readonly<{
   error?: unknown
 }>
 
-/** Aim of this process: lead; lead nothing while another node can; the same until the process ends; lead nothing. */
+/** What this process wants: to lead; to lead nothing while another node can; the same until the process ends; to lead nothing. */
 export type Intent = 'lead' | 'drain' | 'close' | 'giveAllAway'
 
 /** An input of the core. */

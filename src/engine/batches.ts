@@ -21,7 +21,7 @@ export type BatchesOptions<Call> = {
   readonly carryOut: (calls: readonly Call[]) => Promise<void>
 }
 
-/** One on its way to the server, and one that the server carries out meanwhile. */
+/** The batches under way while many calls wait: one on its way to the server, and one that the server carries out meanwhile. */
 const crowdWidth = 2
 
 /** The batches of one kind of call. */

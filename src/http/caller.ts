@@ -23,7 +23,7 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     access?: RouteAccess
-    /** Whether a node without the lead passes the request on, so that a proof of a node is taken. */
+    /** Whether nodes forward the request to the leader, which then accepts the proof of a node. */
     isForwardable?: boolean
   }
 }

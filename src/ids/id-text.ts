@@ -26,7 +26,7 @@ export class IdText {
   readonly #shape: TextShape
   readonly #beforeBytes: number
   readonly #betweenBytes: number
-  /** Of all but the id. */
+  /** The bytes of the text around the id. */
   readonly #aroundBytes: number
   readonly #alphabet: Uint8Array
 

@@ -68,7 +68,7 @@ export class CallerRanges {
   readonly #options: CallerRangesOptions
   /** The end of the newest range, or where its release has moved it. */
   #bound: bigint
-  /** Of the newest reserve or release. */
+  /** The version of the newest reserve or release. */
   #newestVersion = -1n
   /** The ranges that can go back, the lowest first; the last one is on top of the counter's bound, as far as is known here. */
   #top: Held[] = []

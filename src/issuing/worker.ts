@@ -142,7 +142,7 @@ export class Worker {
     return used
   }
 
-  /** Of how many generators it knows what they have used. */
+  /** How many generators it keeps the used time of. */
   get usedCount(): number {
     return this.#held?.used.size ?? 0
   }
@@ -381,7 +381,7 @@ export class Worker {
     if (stored === undefined || record === undefined || record.boundUs <= timeline.nowUs()) return free
     // A claim of this process whose reply was lost: the time that it covers is skipped.
     if (this.#isOwn(id, stored)) return free
-    // Its holder owned the store, and now this process does: the holder has ended.
+    // The holder of the id owned the store, and now this process does: the holder has ended.
     if (exclusive && record.exclusive) return free
     const monoUs = timeline.monoUs()
     const watched = this.#watched

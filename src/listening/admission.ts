@@ -90,7 +90,7 @@ export class Admission<Connection> {
   /** Has `next` take the place of `connection`: the same connection as another object. */
   replace(connection: Connection, next: Connection, isPending: boolean): void {
     const network = this.#networks.get(connection)
-    // It has ended meanwhile.
+    // The connection has ended meanwhile.
     if (network === undefined) return this.#drop(next)
     this.setPending(connection, false)
     this.#networks.delete(connection)

@@ -71,7 +71,7 @@ export class Handshakes {
   }
 }
 
-/** The same for a connection before its handshake and after it: Node makes another socket of it. */
+/** The addresses of both ends: they stay the same when Node makes another socket of a connection after its handshake. */
 function endsOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
 }

@@ -209,7 +209,7 @@ export abstract class Listener<Connection extends AcceptedConnection> {
     for (const connection of this.#corked.splice(0)) connection.uncork()
   }
 
-  /** One timer for every deadline of every connection. */
+  /** Starts the one timer for all deadlines of all connections. */
   #sweepSoon(): void {
     const { lingerMs, unreadTimeoutMs, unauthenticatedTimeoutMs, idleTimeoutMs } = this.#limits
     const shortestMs = Math.min(

@@ -81,7 +81,7 @@ export abstract class ServedConnection implements UserConnection, TurnTaker, Sen
   protected abstract readonly isLight: boolean
   /** How long it rests before its turn, in ms: a quota has refused it. Asked once for each refusal. */
   protected abstract takeRest(): number
-  /** It has sent nothing for too long. */
+  /** Ends the connection: its client has sent nothing for too long. */
   protected abstract endSilence(): void
   /** Forgets what was received. */
   protected abstract forget(): void
@@ -92,7 +92,7 @@ export abstract class ServedConnection implements UserConnection, TurnTaker, Sen
     if (!this.isBusy && !this.blocked) this.contain(() => this.close())
   }
 
-  /** As `finish`, for a server that stops. */
+  /** Ends the connection like `finish`, because the server stops. */
   shutDown(): void {
     this.finish()
   }
@@ -191,7 +191,7 @@ export abstract class ServedConnection implements UserConnection, TurnTaker, Sen
     if (this.socket.writableCorked === 0) this.#count()
   }
 
-  /** Sends replies that are many. */
+  /** Writes replies to the socket. */
   protected send(replies: Buffer): void {
     this.socket.write(replies)
   }

@@ -49,7 +49,7 @@ export const unauthenticatedRestMs = 500
 /** A check of permissions that takes as long as more bytes of a reply has turns of its own. */
 export const longCheck = 16_384
 
-/** Its multiples, without their whole parts, are spread evenly. */
+/** The fractional parts of its multiples are spread evenly. */
 const goldenRatio = (1 + Math.sqrt(5)) / 2
 
 /** Something that waits for its turn. */

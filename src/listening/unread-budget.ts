@@ -101,7 +101,7 @@ export class UnreadBudget {
   #dropLargest(): void {
     let largest: Sender | undefined
     let most = 0
-    // Of equal ones the last: that is the one which was counted first.
+    // Of several with equal bytes the last one: it was counted first.
     for (const [sender, { bytes }] of this.#shares)
       if (bytes >= most) {
         largest = sender

@@ -124,7 +124,7 @@ export function duration(word: string, about: string, reading: Reading = { as: '
   return { word, reading, schema: () => schema }
 }
 
-/** The largest value on a server. */
+/** The largest value of an argument on a server with these limits. */
 export function mostOf(max: Most, limits: Limits): number {
   return typeof max === 'number' ? max : max(limits)
 }

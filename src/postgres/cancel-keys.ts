@@ -1,7 +1,7 @@
 /** The keys by which clients cancel what their other connections wait for. */
 import { secretBytes } from '../base/clock.ts'
 
-/** As long as protocol 3.0 has it: 4 bytes, and 4 that PostgreSQL uses for its process id. */
+/** The length in protocol 3.0: 4 bytes of the key, and 4 that PostgreSQL uses for its process id. */
 const keyBytes = 4
 /** Protocol 3.2 allows more, so that the key cannot be guessed. */
 const longKeyBytes = 32

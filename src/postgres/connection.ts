@@ -77,7 +77,7 @@ export class Connection extends ServedConnection {
     this.listen()
   }
 
-  /** As `finish`, for a server that stops: clients are told why. */
+  /** Ends the connection like `finish`, because the server stops, and tells the client why. */
   override shutDown(): void {
     this.#closingError = closingErrors.stopping
     super.shutDown()

@@ -103,7 +103,7 @@ function readSeries(from: readonly Node[], declared: number[]): List['series'] {
   const [call] = functions[0] && 'List' in functions[0] ? (functions[0].List.items ?? []) : []
   if (Object.keys(others).length > 0 || functions.length !== 1) return undefined
   const bounds = argumentsOf(call, 'generate_series', 2)
-  // Of two open parameters the type is not known.
+  // The type of two parameters without a type is not known.
   if (bounds.every((bound) => 'ParamRef' in bound && !declared[(bound.ParamRef.number ?? 0) - 1]))
     return undefined
   const [first, last] = bounds.map((bound) => boundOf(bound, declared))
@@ -140,7 +140,7 @@ export function runList({ names, series }: List, columns: readonly Column[]): St
       const id = takeOne(session, first)?.toString()
       if (id !== undefined) return drawnResult({ heldBytes: 0, at: () => id }, 1, columnTypes, formats)
     }
-    // Of no rows nothing is drawn.
+    // Without rows nothing is drawn.
     const drawn =
       rows === 0
         ? demandSequences(session, new Set(generators.filter((each) => each !== undefined))).then(() =>

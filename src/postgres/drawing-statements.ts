@@ -59,7 +59,7 @@ export function compileDrawing(
   )
   const filled = [...inner]
   const list = readList(tree.SelectStmt, filled)
-  // Of a list only the types are asked.
+  // Only the types of a list are needed.
   const { fromClause: _, ...alone } = tree.SelectStmt
   const analysed = list
     ? analyseStatement(

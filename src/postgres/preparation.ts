@@ -71,7 +71,7 @@ export class Preparation {
   ): 'answered' {
     if (statement) demandRunnable(this.#session, statement)
     const types = parameterTypes(statement, given)
-    // Also if its text is cached: the cache may forget it.
+    // Counted also if its text is cached: the cache may forget it.
     const heldBytes = name.length * heldPer.byte + types.length * heldPer.type + (statement?.heldBytes ?? 0)
     this.#session.prepared.add(name, { statement, types, bytes, heldBytes })
     this.#host.output.empty('1')

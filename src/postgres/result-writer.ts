@@ -8,11 +8,11 @@ const stepBytes = 32_768
 
 /** The sending of one result. */
 export class ResultWriter {
-  /** Of a result whose rows have all been sent. */
+  /** The writer of a result whose rows have all been sent. */
   static readonly over = new ResultWriter(done('SELECT'))
   #result: Result
   #sent = 0
-  /** Of the present Execute: the first row, and the row at which it ends. */
+  /** The first row of the present Execute, and the row at which it ends. */
   #first = 0
   #end: number
 

@@ -130,7 +130,7 @@ export class SessionMessages {
       case 'X':
         return 'end'
       case 'F':
-        // It gets its ReadyForQuery without a Sync.
+        // A simple query gets its ReadyForQuery without a Sync.
         return this.#refuseQuery(
           notSupported('function calls are not supported', 'Call the function in a SELECT.'),
         )

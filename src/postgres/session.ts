@@ -1,4 +1,4 @@
-/** What one connection has between its statements, and statements as they act on it. */
+/** The session of a connection: what lasts from one statement to the next, and the statements that act on it. */
 import type { Caller } from '../commands/in-process.ts'
 import { Cursors } from './cursors.ts'
 import { DrawnIds } from './drawn-ids.ts'

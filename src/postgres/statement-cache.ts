@@ -11,7 +11,7 @@ import { bytesOf } from './statement-size.ts'
 
 /** A longer text is read each time, in bytes. */
 export const cachedBytesMax = 2048
-/** So is one whose statements take more memory, in bytes. */
+/** Scripts whose statements take more memory are not cached, in bytes. */
 export const scriptBytesMax = 262_144
 /** What an entry counts beside its text and its statements. */
 const entryBytes = 128

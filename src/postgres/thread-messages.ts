@@ -43,7 +43,7 @@ export type Answer = Answers[keyof Answers]
 /** A setting that a query changes. */
 export type Change = { readonly name: string; readonly value: string; readonly isLocal: boolean }
 
-/** To the thread: a job, or what one misses. */
+/** To the thread: a job, or the sequences that a job has asked for. */
 export type ToThread =
   | { readonly id: number; readonly request: Request }
   | { readonly id: number; readonly load: Loaded; readonly isLast: boolean }

@@ -170,7 +170,7 @@ async function guardBy(
   )
   const bodies = triggers.map(({ body }) => body ?? '')
   const at = bodies.findLastIndex((body) => isGuardingTrigger(body, filled.column, type))
-  // One behind it may take the id away again.
+  // A later trigger may take the id away again.
   const name = filled.column.toLowerCase()
   const isLast = !bodies.slice(at + 1).some((body) => body.toLowerCase().includes(name))
   return at >= 0 && isLast ? 'trigger' : undefined

@@ -3,7 +3,7 @@
  *
  * Invariants
  *  1. A call ends after `timeoutMs`, and when its signal is aborted. Then the maker is told, and no further id is drawn.
- *  2. Ids of one statement that are at hand cost no promise, no timer and no signal.
+ *  2. Ids of one statement that are buffered cost no promise, no timer and no signal.
  *  3. A text draws once of each generator, one after the other, and no more ids than it has rows.
  */
 import { systemClock } from '../base/clock.ts'

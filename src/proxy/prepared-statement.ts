@@ -32,7 +32,7 @@ export class PreparedStatement {
   readonly isText: boolean
   /** How many parameters the client knows. */
   readonly #count: number
-  /** Of each row that may need an id the parameter that is its id; -1: the text gives none. */
+  /** For each row that may need an id: the parameter that is its id; -1: the text gives none. */
   readonly #rows: Int32Array
   /** As `PreparedFill` has them. */
   readonly #parameters: Int32Array

@@ -10,7 +10,7 @@ const question = Buffer.from(
   'SELECT @@SESSION.sql_mode, @@SESSION.character_set_client, HEX(CONVERT(DATABASE() USING utf8mb4))',
 )
 const replyBytesMax = 65_536
-/** Of the session in which the question has no answer that can be read: nothing is read in it. */
+/** The session when the question has no answer that can be read: no text is read in it. */
 const unreadable: SqlSession = sqlSession({ sqlMode: '', charset: '', database: null })
 
 /** Asks for the facts of the session. */

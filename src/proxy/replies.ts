@@ -58,7 +58,7 @@ export class Replies extends PacketWalker {
   #sequence = 0
   /** Bytes of the present reply, if the proxy has asked for it. */
   #answerBytes = 0
-  /** Of the newest OK or EOF packet. */
+  /** The status of the newest OK or EOF packet. */
   #status = 0
 
   /**

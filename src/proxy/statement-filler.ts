@@ -52,7 +52,7 @@ export class StatementFiller {
   /** Undefined: the server has to be asked. */
   #facts: SqlSession | undefined
   #held: 'text' | 'prepare' | 'filled' = 'text'
-  /** Of the text that comes next. */
+  /** The effects of the text that comes next. */
   #effects: TextEffects | undefined
   /** The looks at guards that had begun when the command came. */
   #begunBefore = 0
@@ -207,7 +207,7 @@ export class StatementFiller {
   ): undefined {
     const passing = { keepsSession, defined: [] }
     if (insert === undefined) return this.#relay(command, passing)
-    // One that gives all ids needs no guard.
+    // An INSERT that gives all ids needs no guard.
     const guard = insert.rows.length > 0 ? this.#guardOf(insert.column) : this.#guards.of(insert.column)
     if (guard === undefined) return this.#relay(command, passing)
     if (insert.rows.some(({ parameter }) => parameter < 0)) refuseUnguarded(insert.column, guard)
@@ -284,7 +284,7 @@ export class StatementFiller {
     this.#session.send(command, sql, filter)
   }
 
-  /** The statement is not sent. */
+  /** Answers a statement that is not sent, with the error. */
   #failed(command: HeldCommand, error: unknown): void {
     if (error instanceof Refused) {
       this.#supply.totals.refused++

@@ -306,7 +306,7 @@ export class Quotas {
     return shown
   }
 
-  /** The one of this name, if its pattern is within what a caller may name. */
+  /** The quota of this namespace, if the caller may name every generator that its pattern matches. */
   oneShownTo(access: Access, name: string): Quota | undefined {
     const quota = this.all().find(({ namespace }) => namespace.name === name)
     return quota !== undefined && access.reaches(quota.namespace.match) ? quota : undefined

@@ -12,7 +12,7 @@ import {
 
 /** A lease that nothing on record tells of can be as long as the default, with its rest. */
 const lostUsMin = 2 * poolTtlMs * 1000
-/** A longer lease is not waited for, or one of a year would close its pool for a year. */
+/** The longest lease that an advance waits for: waiting for a lease of a year would close its pool for a year. */
 const lostUsMax = 3_600_000_000
 
 /**

@@ -264,7 +264,7 @@ export class Decoder {
     return value
   }
 
-  /** The same for anything but a short number on a whole line. */
+  /** Reads a length that is anything but a short number on a whole line. */
   #oddLength(from: number): number {
     const lineEnd = this.#find(carriageReturn, from)
     if (lineEnd < 0) return lineEnd

@@ -92,7 +92,7 @@ function encodeIssued(output: Output, id: bigint, wideIds: WideIds): void {
   output.line('(', id)
 }
 
-/** As one text: a write for each part of the reply would take longer than all else. */
+/** Writes one text: a write for each part of the reply would take longer than all else. */
 function encodeRuns(output: Output, { runs }: IssuedRuns): void {
   let text = `*${runs.length}\r\n`
   for (const { first, stride, count } of runs) {

@@ -16,7 +16,7 @@ const noReply = new EncodedReply(new Uint8Array())
 
 /** The requests of one connection. */
 export class RequestReader {
-  /** Of the bytes that the client sends. */
+  /** The decoder of the bytes that the client sends. */
   readonly input: Decoder
   /** How often `repeated` comes. */
   repeats = 0

@@ -61,7 +61,7 @@ export class Requests {
     this.#reader = new RequestReader(this.#limits(), host)
   }
 
-  /** Of the bytes that the client sends. */
+  /** The decoder of the bytes that the client sends. */
   get decoder(): Decoder {
     return this.#reader.input
   }
@@ -215,7 +215,7 @@ export class Requests {
   /** Answers up to `count` requests without their handler; 0 if only the handler can answer. */
   #answerDirectly(request: RecentRequest, count: number): number {
     if (this.#session.transaction.isOpen) {
-      // Else the repetitions would be counted anew for each of them.
+      // Otherwise each of them would count the repetitions anew.
       request.direct = undefined
       return 0
     }

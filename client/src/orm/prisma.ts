@@ -25,7 +25,7 @@ const creating: Readonly<Record<string, readonly string[]>> = {
   createManyAndReturn: ['data'],
   upsert: ['create'],
 }
-/** Those whose value can hold nested writes. */
+/** Operations whose values can hold nested writes. */
 const updating: Readonly<Record<string, readonly string[]>> = { update: ['data'], upsert: ['update'] }
 
 /**

@@ -129,7 +129,7 @@ export class Counters {
     return new Map([...this.#held].map(([counter, { end }]) => [counter, end]))
   }
 
-  /** Those that were carried out, by name. */
+  /** Sends the reserves; resolves to those that were carried out, by name. */
   async #reserveOnce(
     ask: Ask,
     moves: readonly ReserveCall[],

@@ -43,7 +43,7 @@ function isVisible({ objects }: Run, oid: number): Value {
   return objects.nameOf(oids.regclass, oid) === undefined ? null : true
 }
 
-/** Of which system catalogs this server's objects have no comments. */
+/** The system catalogs in which objects of this server have no comments. */
 const withoutComments = ['pg_class', 'pg_constraint', 'pg_tablespace', 'pg_trigger', 'pg_authid']
 
 function comment({ session }: Run, oid: number, catalog: string): Value {

@@ -76,7 +76,7 @@ function arranged(parts: readonly Joined[], filters: readonly Expression[]): rea
   const result: Joined[] = []
   let present = 0
   while (open.length > 0) {
-    // One with a column that must be equal to what is known before it.
+    // An element with a column that must be equal to a value of the elements before it.
     const isLinked = ({ part }: Joined) => keysOf(part, filters).some(({ probe }) => !(probe.uses & ~present))
     const next = open.find(isLinked) ?? open[0]!
     open.splice(open.indexOf(next), 1)

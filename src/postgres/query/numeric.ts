@@ -15,7 +15,7 @@ function scaleOf(numeric: string): number {
   return point < 0 ? 0 : numeric.length - point - 1
 }
 
-/** Both as whole numbers of the same decimal unit. */
+/** Both numbers as whole numbers of the same decimal unit. */
 function aligned(a: string, b: string): [a: bigint, b: bigint, scale: number] {
   const scale = Math.max(scaleOf(a), scaleOf(b))
   const units = (each: string) => BigInt(each.replace('.', '') + '0'.repeat(scale - scaleOf(each)))

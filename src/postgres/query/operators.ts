@@ -94,7 +94,7 @@ function comparison(name: string, left: number, right: number): Operator | undef
   return { left: type, right: type, result: oids.bool, apply: (a, b) => holds(compare(a, b)) }
 }
 
-/** An operand in the type of its operator: to the plain type of itself it goes over as it is. */
+/** An operand as a value of its operator's type: unchanged if its own plain type is that type, otherwise converted. */
 function fits(operand: Expression, type: number): Expression {
   if (operand.type !== oids.unknown && plainType(operand.type) === type) return operand
   return coerced(operand, type)

@@ -64,7 +64,7 @@ const waysMax = 10_000_000
 
 /** Whether a text matches a regular expression somewhere. Throws 0A000 for one whose meaning is not sure. */
 export function matches(text: string, pattern: string, spend: (count: number) => void): boolean {
-  // As many ways there are at most to try.
+  // The most ways that there are to try.
   const ways = text.length ** (pattern.match(/[*+?]/g)?.length ?? 1)
   if (ways > waysMax) throw refused('A regular expression with several quantifiers for a long text')
   spend(ways >> 6)

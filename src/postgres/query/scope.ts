@@ -186,7 +186,7 @@ export class Scope {
     }
   }
 
-  /** Of grouped rows only their keys are known. */
+  /** A column of grouped rows: only their keys are known. */
   #grouped(found: Expression, names: readonly string[], depth: number): Expression {
     let expression = found
     const { groups } = this.clause

@@ -121,7 +121,7 @@ const functions = functionsFacts
     }
   })
 
-/** Their oids by their signatures, as regprocedure reads them: `array_in(cstring,oid,integer)`. */
+/** The oids of functions by their signatures, as regprocedure reads them: `array_in(cstring,oid,integer)`. */
 export const functionSignatures: ReadonlyMap<string, number> = new Map(
   functions.map(({ oid, name, args }) => [
     `${name}(${(args as readonly number[]).map((type) => formatType(type)).join()})`,

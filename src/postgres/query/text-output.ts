@@ -4,7 +4,7 @@ import { refused } from './tree.ts'
 import { elementOf, oids } from './types.ts'
 import type { ObjectNames, Value } from './values.ts'
 
-/** Of one value, in characters. */
+/** The longest text of one value, in characters. */
 export const textLengthMax = 4_194_304
 
 /** The text of a value that is not null, and no row. Throws SqlError 54000 for one that is longer than a value may be. */

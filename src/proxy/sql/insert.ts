@@ -47,7 +47,7 @@ export type Insert = {
   readonly isReplace: boolean
   readonly isIgnore: boolean
   readonly columns: Columns
-  /** Those that need an id, or may need one. */
+  /** The rows that need an id, or may need one. */
   readonly rows: readonly RowId[]
   /** How many rows there are in all. */
   readonly count: number

@@ -25,7 +25,7 @@ export type ReadingContext = {
 
 /** What a text has. */
 export type Reading = {
-  /** Those that were read. */
+  /** The INSERTs that were read. */
   readonly inserts: readonly Insert[]
   readonly parametersAt: readonly number[]
   /** Whether the text is one INSERT, and was read to its end. */
@@ -100,7 +100,7 @@ class Reader {
       if (error !== unsure) throw error
     }
     const { parametersAt } = this.#cursor
-    // Of a text to prepare, all has to be known.
+    // All of a text to prepare has to be known.
     if (this.#context.isPrepared && (!isOver || statements > 1)) return { ...nothing, unknown: this.#unknown }
     return {
       inserts: this.#inserts,
@@ -170,7 +170,7 @@ class Reader {
     this.#inserts.push({ column, isReplace, isIgnore, table, ...this.#behindRows(column, found) })
   }
 
-  /** What stands behind the rows. */
+  /** Reads what follows the rows of an INSERT. */
   #behindRows(column: FilledColumn, { columns, rows, count, last, empty }: Found): Behind {
     const cursor = this.#cursor
     const isListed = columns.form !== 'none'
