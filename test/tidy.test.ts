@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import {
+  crumbs,
   leftOpen,
   longFiles,
   machineClocks,
@@ -119,6 +120,17 @@ const rules: readonly Rule[] = [
       { 'client/src/a.ts': 'const x = 1\n'.repeat(401) },
     ],
     keeping: [{ 'src/base/a.ts': 'const x = 1\n'.repeat(400) }],
+  },
+  {
+    name: 'a file of the packages with fewer than 25 lines has several importers',
+    findings: crumbs,
+    breaking: [
+      { 'src/base/a.ts': 'const x = 1\n'.repeat(24), 'src/base/b.ts': "import { x } from './a.ts'" },
+    ],
+    keeping: [
+      { 'src/base/a.ts': 'const x = 1\n'.repeat(25), 'src/base/b.ts': "import { x } from './a.ts'" },
+      { 'src/base/a.ts': '', 'src/base/b.ts': "import './a.ts'", 'src/base/c.ts': "import './a.ts'" },
+    ],
   },
   {
     name: 'every file of the packages is reached from the library, from fahao/ids, from the command line, from the client or from its hooks',

@@ -15,9 +15,9 @@ import type { ClusterEvent } from '../cluster/events.ts'
 import type { SettingsRecord } from '../cluster/records.ts'
 import { agreeOnSettings, clusterSettings } from '../cluster/settings.ts'
 import type { Engine } from '../engine/engine.ts'
-import { clusterEventText } from './cluster-event-text.ts'
 import type { Config } from './config-schema.ts'
 import { configError } from './config-values.ts'
+import { clusterEventText } from './event-text.ts'
 import { version } from './version.ts'
 
 /** What a membership takes from its node. */

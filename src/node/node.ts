@@ -57,3 +57,12 @@ export interface FahaoNode {
   /** Leaves the cluster, stops issuing, releases buffered ids, closes the engine. */
   close(): Promise<void>
 }
+
+/** The sums of the transports that have sessions. */
+export function trafficOf(transports: readonly Transport[]): Traffic {
+  const sum = { connectionsTotal: 0, connectionsRejected: 0, commands: 0, bytesIn: 0, bytesOut: 0 }
+  for (const each of transports.flatMap(({ traffic }) => traffic?.() ?? [])) {
+    for (const figure of Object.keys(sum) as (keyof Traffic)[]) sum[figure] += each[figure]
+  }
+  return sum
+}

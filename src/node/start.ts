@@ -29,15 +29,15 @@ import { HeldBounds } from '../recovery/held-bounds.ts'
 import { convertRecords } from '../recovery/record-versions.ts'
 import { Recovery } from '../recovery/recovery.ts'
 import { repairsOf } from '../recovery/repairs.ts'
-import { stepEvent } from './clock-step-text.ts'
 import { settingsText } from './config.ts'
 import { type Config, defaultEngine } from './config-schema.ts'
 import { detectCopies } from './copies.ts'
 import { type EngineCall, timedEngine } from './engine-calls.ts'
+import { clockStepText } from './event-text.ts'
 import { BufferedIds, healthOf } from './health.ts'
 import { Membership } from './membership.ts'
 import type { FahaoNode, Transport } from './node.ts'
-import { trafficOf } from './traffic.ts'
+import { trafficOf } from './node.ts'
 import { version } from './version.ts'
 import { proposeWorkerId, thisMachine } from './worker-id.ts'
 
@@ -116,7 +116,7 @@ async function openParts(
     const timeline = new Timeline(clock, {
       leadMaxUs: config.leadMaxMs * 1000,
       lastWriteUs: engine.lastWriteUs,
-      onStep: (step) => onEvent(stepEvent(step)),
+      onStep: (step) => onEvent(clockStepText(step)),
     })
     const copies = detectCopies({ clock, drop: () => drop(), onEvent })
     const onCopy = (reason: string) => copies.report(reason)

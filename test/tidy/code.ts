@@ -1,7 +1,11 @@
 /** Rules about code. Each gets the repository and returns what breaks it, one line each. */
+import { importsInside } from './layers.ts'
 import { exportsOf, filesNamedBy, lineAt, readSource, type Source, type Tree } from './source.ts'
 
 const linesMax = 400
+const linesMin = 25
+/** PostgreSQL's facts are written by a script; code that is loaded late needs a file for that. */
+const isForOneUse = /^src\/postgres\/query\/facts\/|^client\/src\/clock-code\.ts$/
 const entries = ['src/index.ts', 'src/ids.ts', 'src/cli/fahao.ts', 'client/src/index.ts']
 /** A hook for an ORM, which is an entry too; `missing-ids.ts` is what they share. */
 const isHook = /^client\/src\/orm\/(?!missing-ids)[\w-]+\.ts$/
@@ -15,6 +19,21 @@ export function longFiles(tree: Tree): string[] {
   return sources(tree, published).flatMap(([path, { text }]) => {
     const lines = text.trimEnd().split('\n').length
     return lines > linesMax ? [`${path} has ${lines} lines; ${linesMax} are allowed`] : []
+  })
+}
+
+/** Files of the packages that are a few lines of their only importer. */
+export function crumbs(tree: Tree): string[] {
+  const importers = new Map<string, Set<string>>()
+  for (const [path, targets] of importsInside(tree))
+    for (const target of targets) importers.set(target, (importers.get(target) ?? new Set()).add(path))
+  return sources(tree, published).flatMap(([path, { text }]) => {
+    const [importer, ...others] = importers.get(path) ?? []
+    const lines = text.trimEnd().split('\n').length
+    if (importer === undefined || others.length > 0 || lines >= linesMin) return []
+    return entries.includes(path) || isForOneUse.test(path)
+      ? []
+      : [`${path} has ${lines} lines, and one importer: write it in ${importer}`]
   })
 }
 

@@ -1,9 +1,11 @@
-/** Events of a cluster as log lines. */
+/** Events as log lines. */
 import type { LogEvent } from '../base/events.ts'
+import type { ClockStep } from '../base/timeline.ts'
+import { formatDuration } from '../base/units.ts'
 import type { ClusterEvent } from '../cluster/events.ts'
 import { byAdvance } from '../cluster/records.ts'
 
-/** The log line of an event, with durations. */
+/** The log line of an event of a cluster, with durations. */
 export function clusterEventText(event: ClusterEvent): LogEvent {
   switch (event.type) {
     case 'joined':
@@ -54,4 +56,15 @@ function warn(message: string): LogEvent {
 
 function ms(value: number): string {
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`
+}
+
+/** The log line of a step of the wall clock. */
+export function clockStepText({ state, aheadUs }: ClockStep): LogEvent {
+  const ahead = formatDuration(Math.round(aheadUs / 1_000_000) * 1000)
+  const text = {
+    held: `the wall clock stands ${ahead} ahead; waiting to see whether it stays there`,
+    taken: `the wall clock stayed ${ahead} ahead and is followed now`,
+    gone: 'the wall clock came back by itself; nothing was issued from where it had been',
+  }
+  return { level: state === 'gone' ? 'info' : 'warn', message: text[state] }
 }
