@@ -13,7 +13,7 @@ import { Standby } from '../src/catalogue/leadership/standby.ts'
 import { NodeLease } from '../src/cluster/node-lease.ts'
 import { GroupCommit } from '../src/issuing/group-commit.ts'
 import { Reservoir } from '../src/issuing/reservoir.ts'
-import { Worker } from '../src/issuing/worker.ts'
+import { WorkerId } from '../src/issuing/worker-id.ts'
 import { FreeList } from '../src/leasing/free-workers.ts'
 import { RangeLeases } from '../src/leasing/range-leases.ts'
 import { WorkerIdQuotas } from '../src/leasing/worker-id-quotas.ts'
@@ -74,6 +74,6 @@ for (const each of [
   ShuffledBuffer,
   Standby,
   WaitQueue,
-  Worker,
+  WorkerId,
 ])
   watch(each)

@@ -7,7 +7,7 @@ import type { Turns } from '../base/turns.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Kind } from '../issuing/issuer.ts'
-import type { Worker } from '../issuing/worker.ts'
+import type { WorkerId } from '../issuing/worker-id.ts'
 import type { Namespaces } from '../quotas/namespaces.ts'
 import type { ForeignRows } from './foreign-rows.ts'
 
@@ -23,7 +23,7 @@ export type CatalogueDeps = {
   readonly clock: Clock
   readonly random: Random
   readonly timeline: Timeline
-  readonly worker: Worker
+  readonly worker: WorkerId
   readonly nodeIndex: NodeIndex | undefined
   /** How many callers of one generator may wait. */
   readonly waitersMax: number

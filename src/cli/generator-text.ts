@@ -7,7 +7,7 @@ import type { GeneratorAnswer, ListedGenerator } from '../operations/shapes.ts'
 import { fields, grouped } from './terminal.ts'
 
 /** The options that differ from the defaults of the kind: `step=5000 format=sms_{id}`. */
-export function specialties({ kind, definition }: ListedGenerator): string {
+export function unusualOptions({ kind, definition }: ListedGenerator): string {
   const usual = new Map(definitionText(define(parseOptions({ kind }), systemClock.wallUs())))
   return Object.entries(definition)
     .filter(([name, value]) => name !== 'kind' && usual.get(name) !== textOf(value))
@@ -58,11 +58,11 @@ function callersText({
 
 function bufferedText(ids: number, seconds: number | null): string {
   if (seconds === null) return grouped(ids)
-  return `${grouped(ids)}, for about ${roughDuration(seconds)} at this rate`
+  return `${grouped(ids)}, for about ${approximateDuration(seconds)} at this rate`
 }
 
 /** A duration in seconds, rounded for people. */
-export function roughDuration(seconds: number): string {
+export function approximateDuration(seconds: number): string {
   if (seconds >= 10 * yearSeconds) return `${grouped(Math.round(seconds / yearSeconds))} years`
   return formatDuration(roughly(seconds) * 1000)
 }

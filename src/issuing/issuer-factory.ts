@@ -17,7 +17,7 @@ import type { ReservedCounterOptions } from './reserved-counter.ts'
 import { Reservoir, type ReservoirOptions } from './reservoir.ts'
 import { SnowflakeSource } from './snowflake-source.ts'
 import { TimestampSource } from './timestamp-source.ts'
-import type { Worker } from './worker.ts'
+import type { WorkerId } from './worker-id.ts'
 
 /** How the ids of a generator are issued. Options that its kind does not take are undefined. */
 export type IssuingOptions = {
@@ -45,7 +45,7 @@ export type IssuingOptions = {
 export type IssuerFactoryDeps = Omit<ReservoirOptions, 'issueTimeoutMs' | 'onRefillOutcome'> & {
   readonly engine: Engine
   readonly timeline: Timeline
-  readonly worker: Worker
+  readonly worker: WorkerId
   /** See `ReservedCounterOptions`. */
   readonly copies?: ReservedCounterOptions['copies']
   /** Rejects when this process may not reserve (a strict kind that another process owns). */

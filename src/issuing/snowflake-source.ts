@@ -5,7 +5,7 @@
  *  1. An id carries the worker id whose reserved time its own time lies in, whole units of it only.
  *  2. A new claim of a worker id, the same or another, starts above everything that its bound covered before.
  *  3. A new source starts above the time that the sources of this generator before it have used under the same claim
- *     (`Worker.usedOf`): an incarnation that follows another within a unit of time repeats no id.
+ *     (`WorkerId.usedOf`): an incarnation that follows another within a unit of time repeats no id.
  *  4. More time is used only if, after it had been reserved, this incarnation was still the generator's current one: an
  *     incarnation with another layout starts above every worker id's reserved time.
  */
@@ -16,12 +16,12 @@ import { leadAbove } from './ahead-limit.ts'
 import { ClockSource } from './clock-source.ts'
 import type { Expiry } from './id-source.ts'
 import type { Incarnation } from './incarnation.ts'
-import type { Worker } from './worker.ts'
+import type { WorkerId } from './worker-id.ts'
 import { freshUs, idleUs } from './worker-records.ts'
 
 /** What the sources of all generators with one definition share. */
 export type SnowflakeSourceOptions = {
-  readonly worker: Worker
+  readonly worker: WorkerId
   readonly layout: Layout
   /** Rejects with STALE when another incarnation has replaced this one. */
   readonly confirm: (incarnation: Incarnation) => Promise<void>

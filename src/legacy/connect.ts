@@ -6,7 +6,7 @@ import type { Driver } from '../engine/sql/driver.ts'
 import { openSql, type SqlDatabase } from '../engine/sql/open.ts'
 import type { Dialect, MakeStatements } from '../engine/sql/statements.ts'
 import { LegacyEngine } from './engine.ts'
-import type { Flavour } from './flavour.ts'
+import type { LegacyDialect } from './legacy-dialect.ts'
 import type { LegacySchema } from './schemas.ts'
 import { LegacyStatements, rowOf } from './statements.ts'
 import { LegacyTable } from './table.ts'
@@ -17,11 +17,11 @@ const linksMax = 2
 /** Opens the engine. Rejects with ENGINE when the database cannot be used, or has no such table. */
 export async function connectEngine(
   kind: SqlDatabase,
-  flavour: Flavour,
+  legacyDialect: LegacyDialect,
   schema: LegacySchema,
   options: EngineOptions,
 ): Promise<LegacyEngine> {
-  const table = tableOf(kind.driver, flavour, schema, options)
+  const table = tableOf(kind.driver, legacyDialect, schema, options)
   const make: MakeStatements = (put, identity) => new LegacyStatements(put, identity, table)
   const dialect: SqlDatabase['dialect'] = async (ask) =>
     onRows(await kind.dialect(ask, make, schema.table), schema)
@@ -40,11 +40,11 @@ export async function connectEngine(
 /** Opens the table. Rejects with ENGINE when there is none. */
 export async function connectTable(
   driver: Driver,
-  flavour: Flavour,
+  legacyDialect: LegacyDialect,
   schema: LegacySchema,
   options: EngineOptions,
 ): Promise<LegacyTable> {
-  const table = tableOf(driver, flavour, schema, options)
+  const table = tableOf(driver, legacyDialect, schema, options)
   try {
     await table.fingerprint()
     return table
@@ -56,12 +56,12 @@ export async function connectTable(
 
 function tableOf(
   driver: Driver,
-  flavour: Flavour,
+  legacyDialect: LegacyDialect,
   schema: LegacySchema,
   { clock, callTimeoutMs: timeoutMs }: EngineOptions,
 ): LegacyTable {
   const pool = new ConnectionPool({ clock, driver, sizeMax: linksMax, timeoutMs, onDown: () => {} })
-  return new LegacyTable(schema, flavour, pool)
+  return new LegacyTable(schema, legacyDialect, pool)
 }
 
 /** An absent row is not inserted: its bound is up to the owners of the table. */

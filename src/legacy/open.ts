@@ -4,23 +4,23 @@ import type { Timeline } from '../base/timeline.ts'
 import type { Engine, EngineOptions } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
 import type { SqlDatabase } from '../engine/sql/open.ts'
-import { type Flavour, mysqlFlavour, postgresFlavour } from './flavour.ts'
+import { type LegacyDialect, mysqlLegacyDialect, postgresLegacyDialect } from './legacy-dialect.ts'
 import { LegacyRows } from './row-generators.ts'
 import { type LegacySchema, legacySchemas } from './schemas.ts'
 import type { LegacyTable } from './table.ts'
 
 /** A kind of database that old services keep their tables in. Its driver is loaded when it is needed. */
 export type DatabaseKind = {
-  readonly flavour: Flavour
+  readonly legacyDialect: LegacyDialect
   readonly load: (location: string, options: EngineOptions) => Promise<SqlDatabase>
 }
 
 const mysql: DatabaseKind = {
-  flavour: mysqlFlavour,
+  legacyDialect: mysqlLegacyDialect,
   load: async (...args) => (await import('../engine/mysql/database.ts')).mysqlDatabase(...args),
 }
 const postgres: DatabaseKind = {
-  flavour: postgresFlavour,
+  legacyDialect: postgresLegacyDialect,
   load: async (...args) => (await import('../engine/postgres/database.ts')).postgresDatabase(...args),
 }
 const kinds: Readonly<Record<string, DatabaseKind>> = {
@@ -38,7 +38,7 @@ export async function openAnyEngine(url: string, options: EngineOptions): Promis
   const { kind, location, schema } = splitSchema(url)
   if (kind === undefined || schema === undefined) return openEngine(url, options)
   const { connectEngine } = await import('./connect.ts')
-  return connectEngine(await kind.load(location, options), kind.flavour, schema, options)
+  return connectEngine(await kind.load(location, options), kind.legacyDialect, schema, options)
 }
 
 /**
@@ -55,7 +55,7 @@ export async function openLegacyTable(url: string, options: EngineOptions): Prom
   if (schema === undefined)
     throw new FahaoError('CONFIG', `the URL names no table of an old service; add ?schema=${knownSchemas()}`)
   const { connectTable } = await import('./connect.ts')
-  return connectTable(driver, kind.flavour, schema, options)
+  return connectTable(driver, kind.legacyDialect, schema, options)
 }
 
 /** The rows that `url` names, as the catalogue reads them from `engine`; undefined: `url` names none. */

@@ -15,7 +15,7 @@ import {
   type SqlCommand,
   textOf,
 } from '../engine/sql/driver.ts'
-import type { Flavour } from './flavour.ts'
+import type { LegacyDialect } from './legacy-dialect.ts'
 import {
   boundOf,
   isKey,
@@ -55,13 +55,13 @@ const pageSize = 5000
 /** One table. */
 export class LegacyTable {
   readonly schema: LegacySchema
-  readonly #flavour: Flavour
+  readonly #legacyDialect: LegacyDialect
   readonly #pool: TableConnections
 
   /** @param pool to the database that has the table; closed with it. */
-  constructor(schema: LegacySchema, flavour: Flavour, pool: TableConnections) {
+  constructor(schema: LegacySchema, legacyDialect: LegacyDialect, pool: TableConnections) {
     this.schema = schema
-    this.#flavour = flavour
+    this.#legacyDialect = legacyDialect
     this.#pool = pool
   }
 
@@ -75,9 +75,9 @@ export class LegacyTable {
   /** Every row, also those out of service, in byte order of their names. Rejects with ENGINE if there is no table. */
   async *pages(): AsyncGenerator<LegacyRow[]> {
     const { keyColumn, stored } = this.schema
-    const name = this.#flavour.bytesOf(keyColumn)
+    const name = this.#legacyDialect.bytesOf(keyColumn)
     const pages = everyPage<Row>(pageSize, (last) => {
-      const more = last === undefined ? '' : ` AND ${name} > ${this.#flavour.bytes(keyOf(last))}`
+      const more = last === undefined ? '' : ` AND ${name} > ${this.#legacyDialect.bytes(keyOf(last))}`
       return this.#askTable(
         `${this.#select()} WHERE ${stored} IS NOT NULL${more} ORDER BY ${name} LIMIT ${pageSize}`,
       )
@@ -92,7 +92,7 @@ export class LegacyTable {
   async fingerprint(): Promise<string> {
     const { table, keyColumn, stored, ruleColumns, tokens } = this.schema
     const sum = async (from: string, columns: readonly string[]) => {
-      const total = `COUNT(*) AS rows_there, COALESCE(SUM(${this.#flavour.hash(columns)}), 0) AS hashes`
+      const total = `COUNT(*) AS rows_there, COALESCE(SUM(${this.#legacyDialect.hash(columns)}), 0) AS hashes`
       const [row] = await this.#askTable(`SELECT ${total} FROM ${from}`)
       return `${textOf(row!.rows_there)} ${textOf(row!.hashes)}`
     }
@@ -120,7 +120,7 @@ export class LegacyTable {
     const { table, updateColumn } = this.schema
     if (updateColumn === undefined) return undefined
     try {
-      const text = `SELECT ${this.#flavour.unixUs(updateColumn)} AS updated_us FROM ${table} WHERE ${this.is(key)}`
+      const text = `SELECT ${this.#legacyDialect.unixUs(updateColumn)} AS updated_us FROM ${table} WHERE ${this.is(key)}`
       const [row] = await this.#ask({ text })
       const updatedUs = optionalTextOf(row?.updated_us)
       return updatedUs === undefined ? undefined : Number(updatedUs)
@@ -218,7 +218,7 @@ export class LegacyTable {
 
   /** As the engine writes one: under the next revision, with the state row locked until the commit. */
   async #writeRecord(ask: Ask, { key, value, expected }: RecordToWrite): Promise<void> {
-    const { text } = this.#flavour
+    const { text } = this.#legacyDialect
     await ask({ text: 'UPDATE fahao_about SET revision = revision + 1 WHERE one = 1', writes: true })
     const there = `SELECT version FROM fahao_records WHERE name = ${text(key)}`
     const [before] = await ask({ text: `${there} AND value IS NOT NULL` })
@@ -248,7 +248,9 @@ export class LegacyTable {
   is(key: string): string {
     if (!isKey(this.schema, key)) return '1 = 0'
     const { keyColumn, keyIsInteger, stored } = this.schema
-    const named = keyIsInteger ? `${keyColumn} = ${BigInt(key)}` : this.#flavour.sameText(keyColumn, key)
+    const named = keyIsInteger
+      ? `${keyColumn} = ${BigInt(key)}`
+      : this.#legacyDialect.sameText(keyColumn, key)
     return `${named} AND ${stored} IS NOT NULL`
   }
 
@@ -260,7 +262,7 @@ export class LegacyTable {
         'ERR',
         `the row '${key}' of ${this.schema.table} has no room for another name; shorten it`,
       )
-    return this.schema.keyIsInteger ? moved : this.#flavour.text(moved)
+    return this.schema.keyIsInteger ? moved : this.#legacyDialect.text(moved)
   }
 
   async #askTable(text: string): Promise<readonly Row[]> {

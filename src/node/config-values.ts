@@ -7,7 +7,7 @@ import { FahaoError } from '../base/errors.ts'
 import { formatDuration, formatSize, parseDurationMs, parseSizeBytes } from '../base/units.ts'
 import type { NodeIndex } from '../catalogue/deps.ts'
 import { type Kind, kinds } from '../issuing/issuer.ts'
-import { parseWorkerStrategy, type WorkerStrategy, workerStrategyText } from './worker-id.ts'
+import { parseWorkerStrategy, type WorkerStrategy, workerStrategyText } from './worker-strategy.ts'
 
 /** The reader and the writer of a setting's value. */
 export type ValueType<Value> = {

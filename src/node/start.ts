@@ -16,7 +16,7 @@ import { subjectsOf } from '../commands/access.ts'
 import { createCommands } from '../commands/all.ts'
 import type { ClientSession, ServerView } from '../commands/context.ts'
 import type { Engine, Repair } from '../engine/engine.ts'
-import { Worker } from '../issuing/worker.ts'
+import { WorkerId } from '../issuing/worker-id.ts'
 import { Pools } from '../leasing/pools.ts'
 import { RangeLeases } from '../leasing/range-leases.ts'
 import { WorkerIdQuotas } from '../leasing/worker-id-quotas.ts'
@@ -39,7 +39,7 @@ import { Membership } from './membership.ts'
 import type { FahaoNode, Transport } from './node.ts'
 import { trafficOf } from './node.ts'
 import { version } from './version.ts'
-import { proposeWorkerId, thisMachine } from './worker-id.ts'
+import { proposeWorkerId, thisMachine } from './worker-strategy.ts'
 
 /** What a node takes from its process; each member has a default. */
 export type NodeDeps = {
@@ -122,7 +122,7 @@ async function openParts(
     const onCopy = (reason: string) => copies.report(reason)
     const runId = newId()
     const holder = `${hostname()}:${process.pid}`
-    const worker = new Worker({
+    const worker = new WorkerId({
       engine,
       timeline,
       fixedId,

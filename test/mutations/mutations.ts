@@ -393,7 +393,7 @@ export const mutations: readonly Mutation[] = [
     to: '',
     also: [
       {
-        file: 'src/issuing/worker.ts',
+        file: 'src/issuing/worker-id.ts',
         from: 'record.boundUs !== held.record.boundUs && !held.tried.includes(record.boundUs)',
         to: 'record.boundUs !== held.record.boundUs && held.tried.includes(Number.NaN)',
       },
@@ -542,9 +542,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a worker id is claimed from now on, whatever its bound was',
-    foundBy: 'test/unit/issuing/worker.test.ts',
+    foundBy: 'test/unit/issuing/worker-id.test.ts',
     scenario: 'forgetting',
-    file: 'src/issuing/worker.ts',
+    file: 'src/issuing/worker-id.ts',
     from: 'Math.max(timeline.nowUs(), fromUs, this.#lost.get(id) ?? 0)',
     to: 'Math.max(timeline.nowUs(), this.#lost.get(id) ?? 0)',
   },
@@ -630,7 +630,7 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'two copies of a node extend the claim of one worker id in turn',
     foundBy: 'test/unit/node/copies.test.ts',
-    file: 'src/issuing/worker.ts',
+    file: 'src/issuing/worker-id.ts',
     from: '!held.tried.includes(record.boundUs)',
     to: 'held.tried.includes(Number.NaN)',
   },

@@ -9,7 +9,7 @@ import { EngineCatalogue } from '../../src/catalogue/engine-catalogue.ts'
 import type { Cluster } from '../../src/cluster/cluster.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import type { Kind } from '../../src/issuing/issuer.ts'
-import { Worker } from '../../src/issuing/worker.ts'
+import { WorkerId } from '../../src/issuing/worker-id.ts'
 import { answered, drawn } from './answers.ts'
 import type { Machine } from './machine.ts'
 import { type Answer, counterOf, type OnIssue, type Request } from './program.ts'
@@ -62,7 +62,7 @@ export class CatalogueProgram {
       clock: machine,
       random: world.random,
       timeline,
-      worker: new Worker({ engine, timeline, ...ids }),
+      worker: new WorkerId({ engine, timeline, ...ids }),
       waitersMax: 1000,
       cluster,
       namespaces: { all: [] },

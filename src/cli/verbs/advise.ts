@@ -7,7 +7,7 @@ import type { GeneratorAnswer } from '../../operations/shapes.ts'
 import { type Advice, advise } from '../advice.ts'
 import { adviseInUse, type InUse } from '../advice-in-use.ts'
 import { UsageError } from '../exit-codes.ts'
-import { roughDuration } from '../generator-text.ts'
+import { approximateDuration } from '../generator-text.ts'
 import { addTlsOptions, type TlsFiles } from '../http-request.ts'
 import { ask, generatorPath } from '../server-api.ts'
 import { bold, fields, grouped, print, printAnswer, printJson, table } from '../terminal.ts'
@@ -97,7 +97,7 @@ async function adviseServer(options: AdviseOptions & { readonly url: string }): 
 
 function inUseRow(advice: InUse): string[] {
   const { name, kind, ratePerSecond, callersPerSecond, peakPerSecond, seconds, secondsAtPeak, set } = advice
-  const lasts = (value: number | null) => (value === null ? '' : roughDuration(value))
+  const lasts = (value: number | null) => (value === null ? '' : approximateDuration(value))
   const rates = [ratePerSecond, peakPerSecond, callersPerSecond].map((rate) => grouped(Math.round(rate)))
   const ends = advice.exhaustedAt === null ? '' : advice.exhaustedAt.slice(0, 16)
   return [name, kind, rates[0]!, lasts(seconds), rates[1]!, lasts(secondsAtPeak), rates[2]!, ends, set]

@@ -7,7 +7,7 @@ import { kinds } from '../../issuing/issuer.ts'
 import { hyphenated } from '../../node/config-schema.ts'
 import type { GeneratorAnswer, GeneratorPage, ListedGenerator } from '../../operations/shapes.ts'
 import { UsageError } from '../exit-codes.ts'
-import { generatorLines, specialties } from '../generator-text.ts'
+import { generatorLines, unusualOptions } from '../generator-text.ts'
 import { addServerOptions, ask, generatorPath, type ServerOptions } from '../server-api.ts'
 import { fields, printAnswer, table } from '../terminal.ts'
 
@@ -92,7 +92,7 @@ function created(generator: GeneratorAnswer): string[] {
   const lines = fields([
     ['name', generator.name],
     ['kind', generator.kind],
-    ['options', specialties(generator)],
+    ['options', unusualOptions(generator)],
     ['an id', `fahao next ${generator.name}`],
     ['everything about it', `fahao info ${generator.name}`],
   ])
@@ -190,7 +190,7 @@ export async function allPages(
 }
 
 function row(generator: ListedGenerator): string[] {
-  return [generator.name, generator.kind, specialties(generator)]
+  return [generator.name, generator.kind, unusualOptions(generator)]
 }
 
 /** `fahao next` */

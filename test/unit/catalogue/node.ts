@@ -9,7 +9,7 @@ import type { Cluster } from '../../../src/cluster/cluster.ts'
 import type { Engine, RecordChange, StoreOwnership, Watch } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { Run } from '../../../src/ids/run.ts'
-import { Worker } from '../../../src/issuing/worker.ts'
+import { WorkerId } from '../../../src/issuing/worker-id.ts'
 import type { Namespaces } from '../../../src/quotas/namespaces.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock } from '../fake-clock.ts'
@@ -72,7 +72,7 @@ export type Node = {
   readonly store: MemoryStore
   readonly clock: FakeClock
   readonly engine: FaultyEngine
-  readonly worker: Worker
+  readonly worker: WorkerId
   readonly catalogue: EngineCatalogue
   /** The messages of its events. */
   readonly events: string[]
@@ -100,7 +100,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
   const timeline = new Timeline(clock)
   const events: string[] = []
   const owner = `node-${++started}`
-  const worker = new Worker({
+  const worker = new WorkerId({
     engine,
     timeline,
     fixedId,

@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { roughDuration } from '../../../src/cli/generator-text.ts'
+import { approximateDuration } from '../../../src/cli/generator-text.ts'
 
 test('a duration is rounded to about two digits, and long ones are in years', () => {
   const said = [45, 599, 6000, 40_000, 3 * 86_400, 40.3 * 86_400, 11_236_037_019_145.2]
-  assert.deepEqual(said.map(roughDuration), ['45s', '599s', '100m', '11h', '3d', '40d', '356,049 years'])
+  assert.deepEqual(said.map(approximateDuration), [
+    '45s',
+    '599s',
+    '100m',
+    '11h',
+    '3d',
+    '40d',
+    '356,049 years',
+  ])
 })

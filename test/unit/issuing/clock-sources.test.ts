@@ -11,7 +11,7 @@ import { Limiter } from '../../../src/issuing/limiter.ts'
 import { Reservoir } from '../../../src/issuing/reservoir.ts'
 import { SnowflakeSource } from '../../../src/issuing/snowflake-source.ts'
 import { TimestampSource } from '../../../src/issuing/timestamp-source.ts'
-import { Worker } from '../../../src/issuing/worker.ts'
+import { WorkerId } from '../../../src/issuing/worker-id.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
 import { idsOf } from './counter-process.ts'
@@ -36,7 +36,7 @@ function open(kind: 'timestamp' | 'snowflake', options: Options, bound = 0n) {
   const engine = new FaultyEngine(new MemoryEngine(store))
   const timeline = new Timeline(clock)
   const horizonUs = (options.horizonMs ?? horizonMs) * 1000
-  const worker = new Worker({
+  const worker = new WorkerId({
     engine,
     timeline,
     fixedId: options.fixedId,

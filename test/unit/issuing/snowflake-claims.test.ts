@@ -5,13 +5,13 @@ import { ClockBuffer } from '../../../src/buffers/clock-buffer.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { SnowflakeSource } from '../../../src/issuing/snowflake-source.ts'
-import { Worker } from '../../../src/issuing/worker.ts'
+import { WorkerId } from '../../../src/issuing/worker-id.ts'
 import { FakeClock } from '../fake-clock.ts'
 
 const leadUs = 60_000_000
 
-function workerOn(store: MemoryStore, clock: FakeClock, owner: string): Worker {
-  return new Worker({
+function workerOn(store: MemoryStore, clock: FakeClock, owner: string): WorkerId {
+  return new WorkerId({
     engine: new MemoryEngine(store),
     timeline: new Timeline(clock),
     fixedId: undefined,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import type { RecordChange } from '../../../src/engine/engine.ts'
 import type { Ask } from '../../../src/engine/sql/driver.ts'
-import { mysqlFlavour } from '../../../src/legacy/flavour.ts'
+import { mysqlLegacyDialect } from '../../../src/legacy/legacy-dialect.ts'
 import { RowRecords } from '../../../src/legacy/row-records.ts'
 import { type LegacySchema, legacySchemas } from '../../../src/legacy/schemas.ts'
 import { LegacyTable } from '../../../src/legacy/table.ts'
@@ -32,7 +32,7 @@ describe('the table of an old service', () => {
       asked.push(isSum ? fingerprint : page)
       return [isSum ? { rows_there: 1, hashes: step } : { name: 'order', stored: 1000, step }]
     }
-    const table = new LegacyTable(legacySchemas.leaf!, mysqlFlavour, {
+    const table = new LegacyTable(legacySchemas.leaf!, mysqlLegacyDialect, {
       run: (work) => work(ask),
       drain: async () => {},
       end: async () => {},
@@ -89,7 +89,7 @@ async function recordsOf(schema: LegacySchema, rows: ReadonlyMap<string, number>
       text.includes(` = ${name} `) || text.includes(` x'${Buffer.from(name).toString('hex')}'`)
     return names.filter(isNamed).map(rowOf)
   }
-  const table = new LegacyTable(schema, mysqlFlavour, {
+  const table = new LegacyTable(schema, mysqlLegacyDialect, {
     run: (work) => work(ask),
     drain: async () => {},
     end: async () => {},

@@ -4,7 +4,7 @@
  */
 
 /** The expressions of one kind of database. */
-export type Flavour = {
+export type LegacyDialect = {
   /** An expression for any text. */
   readonly text: (value: string) => string
   /** A condition that a text column has exactly these bytes, under any collation. */
@@ -21,7 +21,7 @@ export type Flavour = {
 const hex = (value: string) => Buffer.from(value).toString('hex')
 
 /** MySQL and MariaDB: a literal of the connection's character set uses the index, and a comparison of bytes decides. */
-export const mysqlFlavour: Flavour = {
+export const mysqlLegacyDialect: LegacyDialect = {
   text: (value) => `_utf8mb4 x'${hex(value)}'`,
   sameText: (column, value) =>
     `${column} = _utf8mb4 x'${hex(value)}' AND CAST(CONVERT(${column} USING utf8mb4) AS BINARY) = x'${hex(value)}'`,
@@ -34,7 +34,7 @@ export const mysqlFlavour: Flavour = {
 }
 
 /** PostgreSQL. */
-export const postgresFlavour: Flavour = {
+export const postgresLegacyDialect: LegacyDialect = {
   text: (value) => postgresText(value),
   sameText: (column, value) =>
     `${column} = ${postgresText(value)} AND ${column}::text COLLATE "C" = ${postgresText(value)}`,

@@ -83,7 +83,7 @@ type HeldId = {
 const usedMaxMin = 1000
 
 /** Claims a worker id, and reserves time for it. */
-export class Worker {
+export class WorkerId {
   /** The bound of all ids when this process looked for an id last, in Unix µs. */
   othersUs = 0
   readonly #options: WorkerOptions

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { hasCode } from '../../../src/base/errors.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
-import { Worker } from '../../../src/issuing/worker.ts'
+import { WorkerId } from '../../../src/issuing/worker-id.ts'
 import {
   assertInvariants,
   readWorker,
@@ -37,7 +37,7 @@ function start({
   const timeline = new Timeline(clock)
   const events: string[] = []
   const owner = `node-${++processes}`
-  const worker = new Worker({
+  const worker = new WorkerId({
     engine,
     timeline,
     fixedId,
