@@ -268,7 +268,7 @@ export class ClusterCore {
       detector.observe([known], now.monoUs)
       const conflict = addressConflict(this.state, known.value)
       if (conflict !== undefined) effects.push(trouble(conflict))
-      // Nothing that was sent from here can have left it so. After an advance another node may lead already.
+      // No write of this process made this record. After an advance another node may lead already.
       if (id === lease.id && !lease.isOver && !lease.isOwn(known.value))
         this.#die(known.value.deadBy, now, lease.isOfCopy(known.value))
     }

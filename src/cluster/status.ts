@@ -16,7 +16,7 @@ export type NodeStatus = NodeRecord & {
   readonly isSelf: boolean
   /** Since its newest heartbeat was seen here, in ms. */
   readonly silentMs: number
-  /** How many shards it leads, of those that have a leader that may issue. */
+  /** How many shards it leads and may issue for. */
   readonly leads: number
 }
 

@@ -30,7 +30,7 @@ const startBytes = 256
 export class TransactionQueue {
   /** Requests that were queued. */
   count = 0
-  /** Bytes of these requests. */
+  /** Bytes of the queued requests. */
   bytes = 0
   readonly #limits: TransactionLimits
   readonly #slots = new Set<number>()

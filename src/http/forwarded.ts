@@ -82,7 +82,7 @@ function purposeOf({ method, url, headers }: FastifyRequest, digest: string): Pu
   return purposeOfHttp({ method, path: url, contentType: headers['content-type'], digest, client })
 }
 
-/** The body as this node has parsed it, written again. Written again once more, it is the same. */
+/** The body as this node has parsed it, as text. Parsing that text gives the same text again. */
 function bodyOf({ body }: FastifyRequest): string {
   if (body === undefined || body === null) return ''
   // A form.

@@ -127,7 +127,7 @@ export type IdRun = { readonly first: bigint; readonly stride: number; readonly 
 export function mergedRuns(runs: readonly Run[]): IdRun[] {
   const merged: { first: bigint; stride: number; count: number }[] = []
   for (const run of runs) {
-    // Ids in no order, as a generator that was altered while its caller waited may give, are a run each.
+    // Ids without an order are a run each. A generator that is altered while its caller waits may give such ids.
     const whole = run.stride === 0 ? 1 : run.count
     const stride = run.stride === 0 ? 1 : run.stride
     for (let at = 0; at < run.count; at += whole) {

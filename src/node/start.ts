@@ -234,7 +234,7 @@ function wire(config: Config, parts: Parts): FahaoNode {
         title: 'Fahao',
         fields: [
           ['fahao_version', version],
-          // Where it is, is for those who can do everything.
+          // Only administrators see the location of the store.
           ['engine', access.administers ? engine.location : engine.name],
           ['worker_id', worker.id < 0 ? '' : worker.id],
         ],

@@ -137,7 +137,7 @@ export class Connection extends ServedConnection {
     if (this.queuedBytes > 0) this.#host.unread.update(this)
   }
 
-  /** Goes on until everything is done, its share is used up or something is awaited. */
+  /** Carries out messages until all are done, the share of the connection is used up or a result is awaited. */
   protected override serveNow(): void {
     const { output, turns, totals } = this.#host
     this.#host.mayIssue?.()

@@ -21,7 +21,7 @@ export function hintFilter(done?: () => void): ReplyFilter {
   return { form: 'results', receives: 'outcomes', packet: withHint, ...(done && { done }) }
 }
 
-/** Of a text with several statements: of INSERT IGNORE the server reports ids of rows that were not inserted, too. */
+/** The filter for a text of several statements. Of INSERT IGNORE the server reports ids of rows that were not inserted, too. */
 export function severalFilter(
   inserts: readonly Insert[],
   drawn: readonly DrawnIds[],

@@ -29,7 +29,7 @@ export type Upstream = {
 /** An idle connection whose server has vanished is noticed after this time and ten probes; by default after two hours. */
 const keepAliveMs = 60_000
 
-/** What happens to the sockets. */
+/** Called when something happens to the sockets. */
 export interface PairHost {
   fromClient(chunk: Buffer): void
   fromServer(chunk: Buffer): void
@@ -236,7 +236,7 @@ class Rest implements TurnTaker {
   }
 }
 
-/** Counts a chunk that was received; whether the next one has to wait. */
+/** Counts a chunk that was received. Returns whether the next chunk has to wait. */
 function isTooMuch({ length }: Buffer): boolean {
   turns.spend(workOf(length))
   return length >= longChunkBytes && turns.over

@@ -115,7 +115,7 @@ export class Connection extends ServedConnection {
     if (this.#requests.decoder.longBytes > 0) this.#host.unread.update(this)
   }
 
-  /** Goes on until everything is done, its share is used up or a reply is pending. */
+  /** Carries out requests until all are done, the share of the connection is used up or a reply is pending. */
   protected override serveNow(): void {
     const { output, mayIssue, turns } = this.#host
     mayIssue?.()

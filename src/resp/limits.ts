@@ -20,7 +20,7 @@ export type RespLimits = {
   /** Most requests of a transaction, and most bytes of them. */
   readonly transactionRequestsMax: number
   readonly transactionBytesMax: number
-  /** Connections at once before AUTH; one more takes the place of the oldest of them. */
+  /** The most connections at once before AUTH; one more takes the place of the oldest of them. */
   readonly unauthenticatedConnectionsMax: number
   /** Most arguments before AUTH. */
   readonly unauthenticatedArgumentsMax: number

@@ -97,7 +97,7 @@ async function look(
   let row = await stateRow(ask, dialect)
   if (row === undefined) {
     await create(ask, dialect, location, options)
-    // Another node may have created the store first, and have named the server otherwise.
+    // Another node may have created the store first, and have recorded another name of the server.
     dialect = await dialectOf(ask)
     row = (await stateRow(ask, dialect))!
   }

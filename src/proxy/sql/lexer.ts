@@ -32,7 +32,7 @@ const [quote, hash, apostrophe, star, plus, minus, dot, slash] = [34, 35, 39, 42
 const [dollar, question, atSign, backslash, backquote, bang, letterM, lineFeed] = [
   36, 63, 64, 92, 96, 33, 77, 10,
 ]
-/** Bytes of a string without a quote or an escape, after which its end is searched for. */
+/** After this many bytes of a string without a quote or an escape, the end of the string is searched for. */
 const plainBytes = 256
 /** No server takes a longer name. */
 const nameBytesMax = 1024
