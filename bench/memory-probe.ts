@@ -2,7 +2,7 @@
 import { systemClock } from '../src/base/clock.ts'
 import { GeneratorRecords } from '../src/catalogue/generator-records.ts'
 import { parseOptions } from '../src/catalogue/options.ts'
-import { generatorKey } from '../src/catalogue/stored.ts'
+import { generatorKey } from '../src/catalogue/stored-generator.ts'
 import type { Kind } from '../src/index.ts'
 import { loadConfig } from '../src/node/config.ts'
 import type { FahaoNode } from '../src/node/node.ts'

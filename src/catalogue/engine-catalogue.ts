@@ -21,7 +21,7 @@ import { altered, GeneratorRecords, noGenerator } from './generator-records.ts'
 import { GeneratorsInUse } from './generators-in-use.ts'
 import { describeGenerator, unlessUnavailable } from './info.ts'
 import { type GeneratorInput, parseOptions } from './options.ts'
-import { firstOf, type StoredGenerator } from './stored.ts'
+import { firstOf, type StoredGenerator } from './stored-generator.ts'
 
 /** Generators by name, opened on demand. */
 export class EngineCatalogue implements Catalogue {

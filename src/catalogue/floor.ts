@@ -1,6 +1,6 @@
 /** `FLOOR` and `SET`: the number below which a generator issues no more ids. */
 import { FahaoError } from '../base/errors.ts'
-import type { StoredGenerator } from './stored.ts'
+import type { StoredGenerator } from './stored-generator.ts'
 
 /** A trillion ids, more than two counters differ in practice: milliseconds since 1970 and snowflakes are larger. */
 export const jumpMax = 2n ** 40n

@@ -4,7 +4,7 @@
  */
 import type { Counter, Watch } from '../engine/engine.ts'
 import type { Definition } from './definition.ts'
-import type { StoredGenerator } from './stored.ts'
+import type { StoredGenerator } from './stored-generator.ts'
 
 /** A counter that is a row, as its engine returns it. */
 export type RowCounter = Counter & {

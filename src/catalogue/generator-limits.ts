@@ -8,8 +8,8 @@ import type { FahaoError } from '../base/errors.ts'
 import type { Turns } from '../base/turns.ts'
 import { includes, type Namespace, namespaceError } from '../quotas/namespace.ts'
 import type { Namespaces } from '../quotas/namespaces.ts'
+import { listedParts } from './generator-lists.ts'
 import type { GeneratorRecords } from './generator-records.ts'
-import { listedParts } from './lists.ts'
 
 const freshUs = 10_000_000
 const withoutOthers: Turns = { take: async () => {} }

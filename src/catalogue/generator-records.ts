@@ -53,7 +53,7 @@ import {
   readStored,
   type StoredGenerator,
   writeStored,
-} from './stored.ts'
+} from './stored-generator.ts'
 
 const changeTries = 20
 

@@ -35,7 +35,13 @@ import { NegativeCache } from './negative-cache.ts'
 import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
 import { type LedCounter, openInTurn, openIssuer, readLedCounter } from './open-issuer.ts'
 import { parseOptions } from './options.ts'
-import { checkName, generatorPrefix, holdsGenerator, incarnationOf, type ReadGenerator } from './stored.ts'
+import {
+  checkName,
+  generatorPrefix,
+  holdsGenerator,
+  incarnationOf,
+  type ReadGenerator,
+} from './stored-generator.ts'
 
 /** The version of a generator that is a row: below the version of every record that may replace it. */
 const rowVersion = 0n

@@ -44,7 +44,7 @@ import {
   type StoredGenerator,
   writeDefinition,
   writeStored,
-} from './stored.ts'
+} from './stored-generator.ts'
 
 /** How far in the future an incarnation of a clock kind may start. */
 const farAheadUs = 24 * 3_600_000_000

@@ -11,7 +11,7 @@ import type { CatalogueDeps } from './deps.ts'
 import type { RowCounter } from './foreign-rows.ts'
 import { modeOf } from './issuing-right.ts'
 import { detailsOf } from './leadership/moved-error.ts'
-import { counterOf, lastBelow, type StoredGenerator } from './stored.ts'
+import { counterOf, lastBelow, type StoredGenerator } from './stored-generator.ts'
 
 const yearUs = 365.25 * 86_400_000_000
 /** JavaScript's dates end here. */

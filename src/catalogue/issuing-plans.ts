@@ -18,7 +18,7 @@ import type { ReservoirOptions } from '../issuing/reservoir.ts'
 import type { Definition } from './definition.ts'
 import type { CatalogueDeps, NodeIndex } from './deps.ts'
 import { mayIssueStrict, refuseUnlessOwner } from './issuing-right.ts'
-import { generatorKey, readStored, writeDefinition } from './stored.ts'
+import { generatorKey, readStored, writeDefinition } from './stored-generator.ts'
 
 /** What plans need from their catalogue. */
 type IssuingPlanDeps = CatalogueDeps & Pick<ReservoirOptions, 'onStale'>

@@ -16,7 +16,7 @@ import {
   readStored,
   type StoredGenerator,
   writeStored,
-} from './stored.ts'
+} from './stored-generator.ts'
 
 /** The effect of a lowering. */
 export type Lowering = {

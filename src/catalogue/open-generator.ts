@@ -16,7 +16,7 @@ import { type MoveOptions, refuseJump } from './floor.ts'
 import type { IssuingPlan, IssuingPlans } from './issuing-plans.ts'
 import { moved } from './leadership/moved-error.ts'
 import { type OpenedIssuer, openWithLeftover, standby } from './open-issuer.ts'
-import { writeDefinition } from './stored.ts'
+import { writeDefinition } from './stored-generator.ts'
 
 /** What the generators of one catalogue share. */
 export type OpenGeneratorDeps = CatalogueDeps & {

@@ -17,7 +17,7 @@ import type { CatalogueDeps } from './deps.ts'
 import type { IssuingPlan } from './issuing-plans.ts'
 import { modeOf, refuseUnlessOwner } from './issuing-right.ts'
 import { Standby } from './leadership/standby.ts'
-import { generatorKey } from './stored.ts'
+import { generatorKey } from './stored-generator.ts'
 
 /** Leaders count from 1, and an advance of the store adds a million: no leader comes near this. */
 const fenceMax = 2n ** 52n

@@ -7,8 +7,8 @@ import { type Arguments, syntaxError } from './arguments.ts'
 import { type SlotRange, type TableNode, tableNodes } from './cluster-table.ts'
 import { type Command, MapReply, ok, oneOf, type Reply, VerbatimText } from './command.ts'
 import type { CommandContext } from './context.ts'
+import { everyGenerator } from './generator-names.ts'
 import { container } from './usage.ts'
-import { everyGenerator } from './walk.ts'
 
 const common = {
   flags: ['loading', 'stale'],

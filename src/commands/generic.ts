@@ -1,14 +1,14 @@
 /** Redis's commands about keys in general: listing generators, and dropping them. */
 import { FahaoError } from '../base/errors.ts'
-import { checkName } from '../catalogue/stored.ts'
+import { checkName } from '../catalogue/stored-generator.ts'
 import type { Arguments } from './arguments.ts'
 import { isServedHere } from './cluster-table.ts'
 import { type Command, type Reply, SimpleString } from './command.ts'
 import type { CommandContext } from './context.ts'
+import { everyGenerator, namesInTurns } from './generator-names.ts'
 import { checkOneSlot } from './one-slot.ts'
 import { changeEach } from './recording.ts'
 import { Scan } from './scan.ts'
-import { everyGenerator, namesInTurns } from './walk.ts'
 
 const key = { name: 'key', type: 'key' } as const
 const keys = { ...key, multiple: true } as const

@@ -10,8 +10,8 @@ import { dropOperation } from '../operations/generators.ts'
 import { type Arguments, givenTwice, syntaxError } from './arguments.ts'
 import { type Command, MapReply, ok, oneOf, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
+import { everyGenerator } from './generator-names.ts'
 import { commandOf } from './grammar.ts'
-import { everyGenerator } from './walk.ts'
 
 const name = { name: 'name', type: 'key' } as const
 const options = {

@@ -11,7 +11,7 @@
  */
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
 import type { Definition } from '../catalogue/definition.ts'
-import { listedPart } from '../catalogue/lists.ts'
+import { listedPart } from '../catalogue/generator-lists.ts'
 import { MeteredCatalogue } from '../catalogue/metered-catalogue.ts'
 import { decimalText } from '../ids/id-text.ts'
 import type { Run } from '../ids/run.ts'

@@ -18,7 +18,7 @@ import { type Arguments, syntaxError } from './arguments.ts'
 import { isServedHere } from './cluster-table.ts'
 import type { Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
-import { everyGenerator } from './walk.ts'
+import { everyGenerator } from './generator-names.ts'
 
 const pageDefault = 10
 const pageMax = 1000

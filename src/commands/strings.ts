@@ -9,7 +9,7 @@ import type { Arguments } from './arguments.ts'
 import { type Command, type DirectIssuer, Issued, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { drawIntegers, drawsAtOnce } from './drawing.ts'
-import { namesInTurns } from './walk.ts'
+import { namesInTurns } from './generator-names.ts'
 
 const key = { name: 'key', type: 'key' } as const
 /** GET and MGET are not `readonly`: libraries that read from replicas would send them to a node that does not lead. */

@@ -8,7 +8,7 @@
  *     anew already. A row of another system's table that is gone has no counter, and none is made.
  */
 import { hasCode } from '../base/errors.ts'
-import { generatorPrefix } from '../catalogue/stored.ts'
+import { generatorPrefix } from '../catalogue/stored-generator.ts'
 import { larger } from '../engine/advance.ts'
 import type { Engine, Reservation, ReserveRequest } from '../engine/engine.ts'
 import { nextTurn } from '../engine/next-turn.ts'

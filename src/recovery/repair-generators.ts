@@ -19,7 +19,7 @@ import {
   readStored,
   type StoredGenerator,
   writeStored,
-} from '../catalogue/stored.ts'
+} from '../catalogue/stored-generator.ts'
 import { eachInParts, epochJump } from '../engine/advance.ts'
 import type { Repair, RepairedCounter, StoredRecord } from '../engine/engine.ts'
 import { lostUsMin } from './repair-workers.ts'

@@ -411,7 +411,7 @@ export const mutations: readonly Mutation[] = [
     fault: 'incarnations that count in different scales share a counter',
     foundBy: 'test/unit/catalogue/scales.test.ts',
     scenario: 'single',
-    file: 'src/catalogue/stored.ts',
+    file: 'src/catalogue/stored-generator.ts',
     from: 'scaleOf(old.definition) === scaleOf(next)) return',
     to: 'scaleOf(old.definition) !== name) return',
   },

@@ -1,6 +1,6 @@
 /** A whole installation in one process: machines, an engine behind a bad network, clients, operators, and what befalls them. */
 
-import { generatorKey } from '../../src/catalogue/stored.ts'
+import { generatorKey } from '../../src/catalogue/stored-generator.ts'
 import { Cluster } from '../../src/cluster/cluster.ts'
 import { nodePrefix, settingsKey } from '../../src/cluster/records.ts'
 import { shardTable, slotOf } from '../../src/cluster/slots.ts'

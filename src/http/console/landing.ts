@@ -1,7 +1,7 @@
 /** The page at `/`: the first steps with this server, in English and Chinese. */
 import { z } from 'zod'
 import type { ListedGenerator } from '../../catalogue/catalogue.ts'
-import { listedPart } from '../../catalogue/lists.ts'
+import { listedPart } from '../../catalogue/generator-lists.ts'
 import { isStrict, type Kind } from '../../issuing/issuer.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { speaksTls } from '../../node/tls-settings.ts'

@@ -14,7 +14,7 @@ import {
   readStored,
   type StoredGenerator,
   writeStored,
-} from '../../catalogue/stored.ts'
+} from '../../catalogue/stored-generator.ts'
 import type { Engine, StoredRecord } from '../../engine/engine.ts'
 import type { LegacyToken } from '../table.ts'
 import type { PlannedRow } from './plan.ts'

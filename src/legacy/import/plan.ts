@@ -13,7 +13,7 @@ import {
   generatorKey,
   readStored,
   type StoredGenerator,
-} from '../../catalogue/stored.ts'
+} from '../../catalogue/stored-generator.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { isKey, movedKey } from '../schemas.ts'
 import type { LegacyRow, LegacyTable, LegacyToken } from '../table.ts'

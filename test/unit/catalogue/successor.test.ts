@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
-import { generatorKey } from '../../../src/catalogue/stored.ts'
+import { generatorKey } from '../../../src/catalogue/stored-generator.ts'
 import { Nodes } from '../cluster/nodes.ts'
 import { settled } from '../fake-clock.ts'
 import { draw, LateEngine, SharedEngine, startNode, tryNext } from './node.ts'

@@ -15,7 +15,7 @@ import type {
 import { type Definition, define, differences } from '../../../src/catalogue/definition.ts'
 import { Meters } from '../../../src/catalogue/metered-generator.ts'
 import { parseOptions } from '../../../src/catalogue/options.ts'
-import { checkName } from '../../../src/catalogue/stored.ts'
+import { checkName } from '../../../src/catalogue/stored-generator.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { compileFormat } from '../../../src/ids/format.ts'
 import { IdText } from '../../../src/ids/id-text.ts'

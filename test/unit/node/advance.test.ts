@@ -1,7 +1,7 @@
 /** An advance by hand, on the node that is asked for it. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { generatorKey } from '../../../src/catalogue/stored.ts'
+import { generatorKey } from '../../../src/catalogue/stored-generator.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { decode } from '../../../src/ids/encoding.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'

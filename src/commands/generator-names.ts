@@ -1,6 +1,6 @@
 /** Every generator that the user may name, for commands that read all of them. */
 import type { ListedGenerator } from '../catalogue/catalogue.ts'
-import { listedParts } from '../catalogue/lists.ts'
+import { listedParts } from '../catalogue/generator-lists.ts'
 import type { Arguments } from './arguments.ts'
 import type { CommandContext } from './context.ts'
 import { checkOneSlot } from './one-slot.ts'
