@@ -1,5 +1,5 @@
 /**
- * The README and docs/start, run as a reader runs them: each block of shell, TypeScript and JavaScript that needs nothing
+ * The README, docs/start and the page about clients of Redis, run as a reader runs them: each block of shell, TypeScript and JavaScript that needs nothing
  * but Node and Debian's packages. A block that cannot run has `<!-- not run: REASON -->` before it.
  */
 import assert from 'node:assert/strict'
@@ -11,7 +11,11 @@ import { blocksOf, chaptersOf, shellParts, shownBy, uselessMarks } from './block
 import { runChapter } from './run.ts'
 
 const repository = join(import.meta.dirname, '..', '..')
-const paths = ['README.md', ...globSync('docs/start/**/*.md', { cwd: repository }).sort()]
+const paths = [
+  'README.md',
+  ...globSync('docs/start/**/*.md', { cwd: repository }).sort(),
+  'docs/reference/redis-clients.md',
+]
 const read = (path: string) => readFileSync(join(repository, path), 'utf8')
 
 for (const path of paths) {

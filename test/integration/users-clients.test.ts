@@ -1,4 +1,4 @@
-/** The lines of docs/start/clients.md with which clients log in, as the page has them: without and with TLS, alone and in a cluster. */
+/** The lines of docs/reference/redis-clients.md with which clients log in, as the page has them: without and with TLS, alone and in a cluster. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ type Printed = { readonly ids: readonly number[]; readonly refused: string }
 type Errors = { readonly permission: RegExp; readonly password: RegExp }
 
 const scope = new Scope()
-const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'start', 'clients.md'), 'utf8')
+const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'reference', 'redis-clients.md'), 'utf8')
 const names = Array.from({ length: 8 }, (_, at) => `order:${at}`)
 const password = 'administrator'
 const headers = { authorization: `Basic ${btoa(`admin:${password}`)}`, 'content-type': 'application/json' }
@@ -194,6 +194,6 @@ function fenceOf(section: Section, language: string): string[] {
 /** Those that make a client. */
 function clientLines(section: Section, language: string): string[] {
   const lines = fenceOf(section, language).filter((line) => !line.startsWith('const '))
-  assert.ok(lines.length >= 2, `docs/start/clients.md has lost its lines of ${language} in ${section}`)
+  assert.ok(lines.length >= 2, `docs/reference/redis-clients.md has lost its lines of ${language} in ${section}`)
   return lines
 }
