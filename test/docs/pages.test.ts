@@ -1,6 +1,6 @@
 /**
- * The README, docs/start and the page about clients of Redis, run as a reader runs them: each block of shell, TypeScript and JavaScript that needs nothing
- * but Node and Debian's packages. A block that cannot run has `<!-- not run: REASON -->` before it.
+ * The README, docs/start and the page about clients of Redis, run as a reader runs them: each block of shell, TypeScript and
+ * JavaScript that needs nothing but Node and Debian's packages. A block that cannot run has `<!-- not run: REASON -->` before it.
  */
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
