@@ -21,7 +21,10 @@ type Printed = { readonly ids: readonly number[]; readonly refused: string }
 type Errors = { readonly permission: RegExp; readonly password: RegExp }
 
 const scope = new Scope()
-const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'reference', 'redis-clients.md'), 'utf8')
+const page = readFileSync(
+  join(import.meta.dirname, '..', '..', 'docs', 'reference', 'redis-clients.md'),
+  'utf8',
+)
 const names = Array.from({ length: 8 }, (_, at) => `order:${at}`)
 const password = 'administrator'
 const headers = { authorization: `Basic ${btoa(`admin:${password}`)}`, 'content-type': 'application/json' }
@@ -194,6 +197,9 @@ function fenceOf(section: Section, language: string): string[] {
 /** Those that make a client. */
 function clientLines(section: Section, language: string): string[] {
   const lines = fenceOf(section, language).filter((line) => !line.startsWith('const '))
-  assert.ok(lines.length >= 2, `docs/reference/redis-clients.md has lost its lines of ${language} in ${section}`)
+  assert.ok(
+    lines.length >= 2,
+    `docs/reference/redis-clients.md has lost its lines of ${language} in ${section}`,
+  )
   return lines
 }
