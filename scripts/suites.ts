@@ -7,7 +7,7 @@
  * alone: two runs of node:test, whose counts are added up at the end. test-lists.ts says which file belongs to what.
  */
 import { globSync, mkdirSync, mkdtempSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { run } from 'node:test'
@@ -90,6 +90,8 @@ async function* events(): AsyncGenerator<TestEvent> {
   const processes = processesOf(files.filter((file) => !runsAlone(file)))
   mkdirSync(cache, { recursive: true })
   const folder = mkdtempSync(join(cache, 'suites-'))
+  const templates = mkdtempSync(join(tmpdir(), 'fahao-templates-'))
+  process.env.FAHAO_TEST_TEMPLATES = templates
   try {
     yield* oneRun(
       processes.map(({ name, files }) => (files.length === 1 ? files[0]! : joined(folder, name, files))),
@@ -99,7 +101,7 @@ async function* events(): AsyncGenerator<TestEvent> {
     )
     yield* oneRun(files.filter(runsAlone), 1, counts, times)
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    for (const each of [folder, templates]) rmSync(each, { recursive: true, force: true })
   }
   yield diagnostic(`The ${slowestShown} slowest processes:`)
   const slowest = [...times].sort(([, one], [, other]) => other - one).slice(0, slowestShown)

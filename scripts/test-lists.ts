@@ -35,12 +35,9 @@ export const inNpmTest: readonly string[] = [
   'test/fault/zombie.test.ts', // a process that is paused
 ]
 
-/** Files that run while no other file does, because they compare times or use all cores. */
+/** Files that run while no other file does, because they compare times. */
 export const alone: readonly string[] = [
-  'test/sim', // divides the seeds of a scenario over all cores
-  'test/hostile', // measures the memory of a server, and what others wait, under attacks
   'test/fault/hostile.test.ts', // compares the waits of a client with and without an attack
-  'test/fault/hostile-http.test.ts', // limits the median wait of a client under an attack
 ]
 
 /** The rooms of the unit tests. The test files of a room share a process: they leave nothing behind that others see. */

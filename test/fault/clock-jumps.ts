@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { decode, layouts } from '../../src/ids.ts'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { type MovableClock, movableClock } from '../launch/faketime.ts'
-import { create, judge, restOf } from './campaign.ts'
+import { create, judge } from './campaign.ts'
 import { type Ask, Load, nowUs } from './load.ts'
 import { isCovered, storedBound, storedWorkerIds } from './stored.ts'
 
@@ -17,8 +17,8 @@ const kinds = ['sequence', 'segment', 'timestamp', 'snowflake'] as const
 /** Every kind, and a snowflake that begins each millisecond somewhere else. */
 const generators = [...kinds, 'random'] as const
 const asks: Ask[] = generators.flatMap((generator) => [
-  { generator, command: ['ID.NEXT', generator], restMs: restOf(0) },
-  { generator, command: ['ID.NEXT', generator, 'COUNT', 5], restMs: restOf(0) },
+  { generator, command: ['ID.NEXT', generator] },
+  { generator, command: ['ID.NEXT', generator, 'COUNT', 5] },
 ])
 const issueTimeoutMs = 2000
 /** Crashes leave time reserved for at most 1.25 horizons of 10 minutes. */

@@ -13,7 +13,6 @@ import { nowUs } from './load.ts'
 import { startPuller } from './pulled.ts'
 
 const strict = ['order', 'stamp']
-/** Beside the puller and the library, who do not pause, these leave the machine time for those that hand over. */
 const asks: readonly FollowingAsk[] = [
   ...Array<FollowingAsk>(3).fill({ generator: 'order', command: ['INCR', 'order'], restMs: restOf(1) }),
   { generator: 'order', command: ['ID.NEXT', 'order', 'COUNT', 20], restMs: restOf(1) },
@@ -103,6 +102,7 @@ function pullWithLibrary(cluster: TestCluster, journal: Journal) {
         journal.add({ ids: [id], sentUs, receivedUs, connection: -1 })
         longestUs = Math.max(longestUs, receivedUs - sentUs)
         count++
+        await pause(restOf(0))
       } catch (error) {
         errors.push(String(error))
         await pause(10)

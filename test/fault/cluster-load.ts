@@ -10,6 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { atEnd, type Lifetime } from '../launch/lifetime.ts'
 import { RawClient } from '../launch/raw-client.ts'
 import { ReplyError } from '../launch/raw-reply.ts'
+import { restOf } from './campaign.ts'
 import type { Journal } from './journal.ts'
 import { type Ask, Load, nowUs } from './load.ts'
 
@@ -87,7 +88,7 @@ export class FollowingLoad {
   }
 
   async #run(pull: Pull): Promise<void> {
-    const { generator, command, restMs = 0, stays = false } = pull.ask
+    const { generator, command, restMs = restOf(0), stays = false } = pull.ask
     const journal = this.journal(generator)
     let wantedUs = nowUs()
     let chase = 0

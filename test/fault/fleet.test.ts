@@ -3,14 +3,12 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
-import { startMariaDb } from '../launch/mariadb.ts'
 import { startNginx } from '../launch/nginx.ts'
-import { startPostgres } from '../launch/postgres.ts'
-import { create, judge, restOf, secondsOf } from './campaign.ts'
+import { chosenOf, create, judge, restOf, secondsOf } from './campaign.ts'
+import { databases } from './databases.ts'
 import { HttpLoad } from './http-load.ts'
 
 const clients = 200
-const databases = { MariaDB: startMariaDb, PostgreSQL: startPostgres }
 
 /** Every kind that a fleet without a cluster offers. */
 const generators: readonly (readonly [name: string, ...options: string[]])[] = [
@@ -23,7 +21,7 @@ const generators: readonly (readonly [name: string, ...options: string[]])[] = [
 ]
 const unordered = ['shuffled', 'scrambled']
 
-for (const [database, start] of Object.entries(databases)) {
+for (const [database, start] of chosenOf(databases, ['PostgreSQL'])) {
   describe(`a fleet on ${database}`, () => {
     test('issues every kind without a repeat while its nodes are killed, stopped and added', {
       timeout: 600_000,

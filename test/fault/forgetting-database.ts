@@ -1,10 +1,10 @@
-/** Three nodes on a database that loses writes which it had acknowledged. */
+/** Two nodes on a database that loses writes which it had acknowledged. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { startTcpProxy, type TcpProxy } from '../launch/tcp-proxy.ts'
-import { create, judge, restOf, until } from './campaign.ts'
+import { create, judge, secondsOf, until } from './campaign.ts'
 import { databaseOf, type StartDatabase, through } from './databases.ts'
 import { type Ask, Load } from './load.ts'
 
@@ -16,14 +16,13 @@ export const asks: readonly Ask[] = kinds.flatMap((kind) =>
   Array<Ask>(3).fill({
     generator: kind,
     command: ['ID.NEXT', kind, 'COUNT', kind === 'segment' ? 50 : 1],
-    restMs: restOf(0),
   }),
 )
 
-/** Starts three nodes, and creates a generator of each kind. */
+/** Starts two nodes, and creates a generator of each kind. */
 export async function startNodes(t: TestContext, engine: string, ...args: string[]): Promise<FahaoServer[]> {
   const nodes = await Promise.all(
-    [1, 2, 3].map(() => startFahao(t, { engine, args: ['--log-level', 'warn', ...args] })),
+    [1, 2].map(() => startFahao(t, { engine, args: ['--log-level', 'warn', ...args] })),
   )
   const client = await nodes[0]!.connect()
   // Ranges that last moments: every second has its reserves.
@@ -59,7 +58,7 @@ export async function restoreUnseen(proxy: TcpProxy, restore: () => Promise<void
   proxy.resume()
 }
 
-/** Three nodes that reach a database through a proxy. */
+/** Two nodes that reach a database through a proxy. */
 export async function startBehindProxy(t: TestContext, start: StartDatabase, ...args: string[]) {
   const database = await start(t)
   const proxy = await startTcpProxy(t, database.port)
@@ -85,12 +84,12 @@ export async function restoredDump(
       asks,
     )
     await untilAllIssue(nodes)
-    await pause(1500)
+    await pause(secondsOf(700, 1500))
     const dump = await database.dump(databaseOf(engine))
-    await pause(2500)
+    await pause(secondsOf(1500, 2500))
     await restoreUnseen(proxy, () => database.restore(databaseOf(engine), dump))
     await untilAllIssue(nodes)
-    await pause(1500)
+    await pause(secondsOf(700, 1500))
     await load.stop()
   }
   assertNoticed(nodes)

@@ -6,7 +6,7 @@ import { create, judge } from './campaign.ts'
 import { databases } from './databases.ts'
 import { type Ask, Load } from './load.ts'
 
-const idsWanted = process.env.FAULT_ROUNDS === undefined ? 30_000 : 5_000_000
+const idsWanted = process.env.FAULT_ROUNDS === undefined ? 15_000 : 5_000_000
 
 for (const [name, start] of Object.entries(databases)) {
   describe(`three nodes on ${name}`, () => {

@@ -25,6 +25,8 @@ export type Attack =
     }
   /** Frames from the commands' records, as they are, mutated, or of nothing but chance. */
   | { readonly what: 'frames'; readonly port: number; readonly frames: number; readonly seed: number }
+  /** Requests over HTTP of which parts are left to chance: sent in pipelines, read or not, and cut off. */
+  | { readonly what: 'http'; readonly port: number; readonly requests: number; readonly seed: number }
 
 /** What they have seen. */
 export type AttackReport = { readonly bytesRead: number; readonly sent: number; readonly ms: number }
@@ -35,6 +37,8 @@ const wholeFrames = 64
 const brokenFrames = 4
 /** How long a client waits for the end, in ms: a broken frame may ask for bytes that never come. */
 const patienceMs = 200
+const pipelineMax = 20
+const httpLifeMaxMs = 300
 
 /** Runs an attack in a thread of its own. */
 export async function attack(plan: Attack): Promise<AttackReport> {
@@ -114,6 +118,56 @@ async function sendFrames({ port, frames, seed }: Extract<Attack, { what: 'frame
   await Promise.all(Array.from({ length: connectionsAtOnce }, client))
 }
 
+const methods = ['GET', 'POST', 'POST', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'QUERY', 'FOO']
+const paths = [
+  '/v1/generators/target/next?count=1000',
+  '/v1/generators/target/next?count=100000',
+  '/v1/generators/target/range?count=9',
+  '/v1/generators/absent/next',
+  '/v1/generators?limit=1000',
+  '/api/segment/get/share',
+  '/api/snowflake/get/any',
+  '/id-builder/increase-seq-id?code=share',
+  '/tinyid/id/nextIdSimple?bizType=share&token=open-0123456789ab&batchSize=1000',
+  '/metrics',
+  '/docs',
+  '/cache',
+]
+
+async function sendHttp({ port, requests, seed }: Extract<Attack, { what: 'http' }>): Promise<void> {
+  const random = randomFrom(seed)
+  const below = (limit: number) => Math.floor(random() * limit)
+  const client = async () => {
+    while (sent < requests) {
+      const socket = await opened(port)
+      if (below(3) > 0) socket.on('data', (chunk: Buffer) => (bytesRead += chunk.length))
+      const count = 1 + below(pipelineMax)
+      sent += count
+      for (let index = 0; index < count; index++) socket.write(httpRequest(below))
+      if (below(2) === 0) socket.end()
+      await pause(below(httpLifeMaxMs))
+      socket.destroy()
+    }
+  }
+  await Promise.all(Array.from({ length: 60 }, client))
+}
+
+function httpRequest(below: (limit: number) => number): Buffer {
+  const pick = <Item>(items: readonly Item[]): Item => items[below(items.length)]!
+  const bytes = (length: number) => Buffer.from(Array.from({ length }, () => below(256))).toString('latin1')
+  const path = below(6) === 0 ? `/${encodeURI(bytes(below(300)))}` : pick(paths)
+  const body = below(5) === 0 ? bytes(below(2000)) : ''
+  const headers = [
+    below(20) === 0 ? '' : 'host: localhost',
+    `content-length: ${below(30) === 0 ? below(100_000) : body.length}`,
+    pick(['', 'content-type: application/json', 'content-type: a/b', 'accept: text/plain']),
+    pick(['', '', '', 'expect: x', 'origin: http://evil.example', `x: ${'y'.repeat(below(20_000))}`]),
+  ]
+  const head = [`${pick(methods)} ${path} HTTP/1.1`, ...headers.filter((line) => line !== '')].join('\r\n')
+  const text = below(15) === 0 ? bytes(below(500)) : `${head}\r\n\r\n${body}`
+  return Buffer.from(text, 'latin1')
+}
+
 /** One to three bytes changed, taken out or put in. */
 function mutated(bytes: Buffer, below: (limit: number) => number): Buffer {
   let result = bytes
@@ -140,6 +194,8 @@ function randomFrom(seed: number): () => number {
 if (!isMainThread) {
   const plan = workerData as Attack
   const startMs = performance.now()
-  await (plan.what === 'batches' ? sendBatches(plan) : sendFrames(plan))
+  if (plan.what === 'batches') await sendBatches(plan)
+  else if (plan.what === 'frames') await sendFrames(plan)
+  else await sendHttp(plan)
   parentPort!.postMessage({ bytesRead, sent, ms: performance.now() - startMs } satisfies AttackReport)
 }

@@ -1,18 +1,18 @@
 /**
- * Hostile clients: large batches, replies that are never read, and random frames. FAULT_SEED repeats a run;
- * FAULT_ROUNDS makes it longer.
+ * Hostile clients: large batches, replies that are never read, and random requests over HTTP. FAULT_SEED repeats a run;
+ * FAULT_ROUNDS makes it longer. short/hostile.test.ts has random frames.
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startEtcd } from '../launch/etcd.ts'
 import { startFahao } from '../launch/fahao.ts'
-import { roundsOf, secondsOf } from './campaign.ts'
+import { secondsOf } from './campaign.ts'
 import { onEtcd } from './cluster-engines.ts'
 import { startCluster } from './cluster-nodes.ts'
 import type { Attack } from './hostile-clients.ts'
 import { endure, seed } from './hostile-waits.ts'
 
-const frames = roundsOf(2) * 5000
+const requests = secondsOf(3000, 100_000)
 
 describe('hostile clients', () => {
   test('keep no others waiting with large batches, read or not, and no lease lapses', {
@@ -48,10 +48,13 @@ describe('hostile clients', () => {
     assert.deepEqual(await leaders(), before)
   })
 
-  test(`cannot end the process with ${frames} frames from seed ${seed}`, {
-    timeout: 3_600_000,
+  test(`cannot end the process with ${requests} requests over HTTP from seed ${seed}`, {
+    timeout: 900_000,
   }, async (t) => {
-    const server = await startFahao(t)
-    await endure(t, server, { frames: { what: 'frames', port: server.resp, frames, seed } })
+    const tokens = ['--tinyid-tokens', 'open-0123456789ab=share']
+    const args = ['--log-level', 'fatal', '--compat', 'leaf,tinyid,idbuilder', ...tokens]
+    const server = await startFahao(t, { args })
+    const port = Number(new URL(server.http).port)
+    await endure(t, server, { http: { what: 'http', port, requests, seed } })
   })
 })

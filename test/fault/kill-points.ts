@@ -14,9 +14,9 @@ import { tracedFromStart } from './trace.ts'
 const kinds = ['sequence', 'segment', 'timestamp', 'snowflake'] as const
 const strict = ['sequence', 'timestamp']
 const asks: Ask[] = kinds.flatMap((kind) => [
-  { generator: kind, command: ['INCR', kind] },
-  { generator: kind, command: ['ID.NEXT', kind] },
-  { generator: kind, command: ['ID.NEXT', kind, 'COUNT', 7] },
+  { generator: kind, command: ['INCR', kind], restMs: 0 },
+  { generator: kind, command: ['ID.NEXT', kind], restMs: 0 },
+  { generator: kind, command: ['ID.NEXT', kind, 'COUNT', 7], restMs: 0 },
 ])
 
 /** Where the server is killed. `when` counts system calls since the start, beyond those that open the store. */

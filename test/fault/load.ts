@@ -2,13 +2,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { RawClient } from '../launch/raw-client.ts'
 import { ReplyError } from '../launch/raw-reply.ts'
+import { restOf } from './campaign.ts'
 import { Journal } from './journal.ts'
 
 /** What one client asks for, again and again. */
 export type Ask = {
   readonly generator: string
   readonly command: readonly (string | number)[]
-  /** Pause after each reply, in ms. Default: none. */
+  /** Pause after each reply, in ms. Default: none, and in CI a short one. */
   readonly restMs?: number
 }
 
@@ -64,7 +65,7 @@ export class Load {
     await pause(10)
   }
 
-  async #pull(ports: readonly number[], { generator, command, restMs = 0 }: Ask): Promise<void> {
+  async #pull(ports: readonly number[], { generator, command, restMs = restOf(0) }: Ask): Promise<void> {
     const connection = ++connections
     let clients: RawClient[]
     try {

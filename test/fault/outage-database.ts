@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { DatabaseServer } from '../launch/database.ts'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
-import { create, judge, restOf, until } from './campaign.ts'
+import { create, judge, until } from './campaign.ts'
 import type { StartDatabase } from './databases.ts'
 import { type Ask, Load, nowUs } from './load.ts'
 
@@ -99,7 +99,7 @@ export async function outagesOf(
 }
 
 function asks(generator: string, clients: number): Ask[] {
-  return Array<Ask>(clients).fill({ generator, command: ['ID.NEXT', generator], restMs: restOf(0) })
+  return Array<Ask>(clients).fill({ generator, command: ['ID.NEXT', generator] })
 }
 
 /** Resolves when the readiness probe calls the node degraded. */

@@ -5,9 +5,9 @@ import { databases } from './databases.ts'
 import { outage, outagesOf } from './outage-database.ts'
 
 const outages = [
-  outage.frozen(secondsOf(8, 60)),
-  outage.killed(secondsOf(3, 10)),
-  outage.readOnly(secondsOf(5, 30)),
+  outage.frozen(secondsOf(4, 60)),
+  outage.killed(secondsOf(2, 10)),
+  outage.readOnly(secondsOf(3, 30)),
 ]
 
 for (const [name, start] of Object.entries(databases)) {
@@ -17,7 +17,7 @@ for (const [name, start] of Object.entries(databases)) {
       {
         timeout: 900_000,
       },
-      (t) => outagesOf(t, name, start, outages, secondsOf(12, 60)),
+      (t) => outagesOf(t, name, start, outages, secondsOf(4, 60)),
     )
   })
 }

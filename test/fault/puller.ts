@@ -1,5 +1,5 @@
 /**
- * One client that pulls ids without pause, in a process of its own: what it measures are waits of a client, not the
+ * One client that pulls ids, in a process of its own: what it measures are waits of a client, not the
  * pauses of a test that has much else to do. Started with the ports of a cluster and what to ask for.
  */
 import { FollowingLoad } from './cluster-load.ts'

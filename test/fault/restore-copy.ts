@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { temporaryFolder } from '../launch/places.ts'
 import { ReplyError } from '../launch/raw-reply.ts'
-import { create, judge, restOf, until } from './campaign.ts'
+import { create, judge, until } from './campaign.ts'
 import { Load, nowUs } from './load.ts'
 import { isCovered } from './stored.ts'
 
@@ -20,8 +20,8 @@ export const strict = ['sequence', 'timestamp']
 export const kinds = ['sequence', 'segment', 'timestamp', 'snowflake'] as const
 /** Two clients for each of them. */
 export const asks = kinds.flatMap((generator) => [
-  { generator, command: ['ID.NEXT', generator], restMs: restOf(0) },
-  { generator, command: ['ID.NEXT', generator, 'COUNT', 5], restMs: restOf(0) },
+  { generator, command: ['ID.NEXT', generator] },
+  { generator, command: ['ID.NEXT', generator, 'COUNT', 5] },
 ])
 /** More ids than the clients can draw while a test lasts. */
 export const plenty = '10000000'

@@ -10,7 +10,7 @@ import { spec } from 'node:test/reporters'
 import type { Finding } from './campaign.ts'
 
 const named = process.argv.slice(2)
-const files = named.length > 0 ? named : globSync(join(import.meta.dirname, '*.test.ts')).sort()
+const files = named.length > 0 ? named : globSync(join(import.meta.dirname, '**/*.test.ts')).sort()
 const folder = mkdtempSync(join(tmpdir(), 'fahao-faults-'))
 const reportFile = join(folder, 'findings.jsonl')
 process.env.FAULT_ROUNDS ??= '200'

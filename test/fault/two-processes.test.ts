@@ -7,7 +7,7 @@ import { decode, layouts } from '../../src/ids.ts'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import type { RawClient } from '../launch/raw-client.ts'
 import { type RawReply, ReplyError } from '../launch/raw-reply.ts'
-import { create, judge, restOf, roundsOf, until } from './campaign.ts'
+import { create, judge, roundsOf, until } from './campaign.ts'
 import { type Ask, Load, nowUs } from './load.ts'
 
 const args = ['--log-level', 'warn']
@@ -39,7 +39,7 @@ describe('two processes on one file', () => {
     await create(atOwner, 'shuffled', 'segment', 'WITHIN', 'shuffled', 'STEP', '50', 'HORIZON', '20ms')
     await create(atOwner, 'snowflake', 'snowflake')
     const asks: Ask[] = ['segment', 'shuffled', 'snowflake'].flatMap((generator) =>
-      Array<Ask>(2).fill({ generator, command: ['ID.NEXT', generator, 'COUNT', 20], restMs: restOf(0) }),
+      Array<Ask>(2).fill({ generator, command: ['ID.NEXT', generator, 'COUNT', 20] }),
     )
     // Shuffled ids are in no order, and are judged for being unique alone.
     const [ordered, shuffled] = [new Load(), new Load()]
@@ -105,7 +105,7 @@ describe('two processes on one file', () => {
     const { owner, second, atOwner } = await startPair(t)
     for (const kind of ['sequence', 'timestamp']) await create(atOwner, kind, kind, 'HORIZON', '100ms')
     const asks: Ask[] = ['sequence', 'timestamp'].flatMap((generator) =>
-      Array<Ask>(3).fill({ generator, command: ['ID.NEXT', generator], restMs: restOf(0) }),
+      Array<Ask>(3).fill({ generator, command: ['ID.NEXT', generator] }),
     )
     const load = new Load()
     const recoveriesMs: number[] = []
@@ -141,7 +141,7 @@ describe('two processes on one file', () => {
     const strict = ['sequence', 'timestamp']
     for (const kind of strict) await create(atOwner, kind, kind)
     const asks: Ask[] = strict.flatMap((generator) =>
-      Array<Ask>(4).fill({ generator, command: ['ID.NEXT', generator], restMs: restOf(0) }),
+      Array<Ask>(4).fill({ generator, command: ['ID.NEXT', generator] }),
     )
     const load = new Load()
     const recoveriesMs: number[] = []

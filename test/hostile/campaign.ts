@@ -15,6 +15,10 @@ export type Effort = {
   readonly warmUpS: number
   readonly aloneS: number
   readonly attackS: number
+  /** From the end of the attack until memory is read again. */
+  readonly recoverS: number
+  /** Whether the attack is carried out on another server first, to compare with. Otherwise no attack is compared with. */
+  readonly compares: boolean
   readonly clients: number
   readonly patience: number
 }
@@ -34,8 +38,6 @@ export type Finding = {
   /** What did not hold; empty: the attack has failed. */
   readonly broken: readonly string[]
 }
-
-const recoverMs = 1500
 
 /** Carries out the attack of this name on a server of its own. */
 export async function endure(lifetime: Lifetime, name: string, effort: Effort): Promise<Finding> {
@@ -61,16 +63,20 @@ async function measure(
 ): Promise<Finding> {
   const { doors } = victim
   const before = await seen(doors, pause(effort.aloneS * 1000))
-  const other = await startOther()
-  const elsewhere = await seen(doors, attackOn(other, name, effort))
-  await other.server.kill()
+  const seenElsewhere = async () => {
+    const other = await startOther()
+    const waits = await seen(doors, attackOn(other, name, effort))
+    await other.server.kill()
+    return waits
+  }
+  const elsewhere = effort.compares ? await seenElsewhere() : before
   const startMiB = memoryMiB(victim, 'VmRSS')
   resetPeak(victim)
   const rejectedBefore = await rejected(victim)
   const attacking = attackOn(victim, name, effort)
   const during = await seen(doors, attacking)
   const peak = memoryMiB(victim, 'VmHWM')
-  await pause(recoverMs)
+  await pause(effort.recoverS * 1000)
   const memory = { before: startMiB, peak, after: memoryMiB(victim, 'VmRSS') }
   const outcome = await attacking
   const finding = {

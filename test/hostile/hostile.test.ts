@@ -3,7 +3,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { endure } from './campaign.ts'
 
-const effort = { warmUpS: 0.5, aloneS: 0.5, attackS: 1.5, clients: 0.2, patience: 30 }
+const effort = {
+  warmUpS: 0.5,
+  aloneS: 0.5,
+  attackS: 1.5,
+  recoverS: 0,
+  compares: false,
+  clients: 0.2,
+  patience: 30,
+}
 
 const names = [
   'unfinished-before-auth',

@@ -5,14 +5,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { startEtcd } from '../launch/etcd.ts'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import type { Lifetime } from '../launch/lifetime.ts'
-import { startMariaDb } from '../launch/mariadb.ts'
 import { startPostgres } from '../launch/postgres.ts'
 import { asking } from './cli-program.ts'
 
 type Entry = { readonly event: string; readonly object: string; readonly node: string }
 
 const stores: Record<string, (lifetime: Lifetime) => Promise<string>> = {
-  MariaDB: async (lifetime) => (await startMariaDb(lifetime)).newDatabase(),
   PostgreSQL: async (lifetime) => (await startPostgres(lifetime)).newDatabase(),
   etcd: async (lifetime) => (await startEtcd(lifetime)).url('audit'),
 }

@@ -1,10 +1,9 @@
-/** Worker leases of two servers on every engine: holders that change at both of them, copies, lost replies, a kill -9. */
+/** Worker leases of two servers on SQLite, PostgreSQL and etcd: holders that change at both of them, copies, lost replies, a kill -9. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startEtcd } from '../launch/etcd.ts'
 import type { FahaoServer } from '../launch/fahao.ts'
 import { type Lifetime, Scope } from '../launch/lifetime.ts'
-import { startMariaDb } from '../launch/mariadb.ts'
 import { startPostgres } from '../launch/postgres.ts'
 import { RawClient } from '../launch/raw-client.ts'
 import { ReplyError } from '../launch/raw-reply.ts'
@@ -206,6 +205,5 @@ function describeLeases(title: string, open: (lifetime: Lifetime) => Promise<str
 }
 
 describeLeases('SQLite', async () => undefined)
-describeLeases('MariaDB', async (lifetime) => (await startMariaDb(lifetime)).newDatabase())
 describeLeases('PostgreSQL', async (lifetime) => (await startPostgres(lifetime)).newDatabase())
 describeLeases('etcd', async (lifetime) => (await startEtcd(lifetime)).url('leases'))

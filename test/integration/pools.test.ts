@@ -1,10 +1,9 @@
-/** Plain worker ids of two servers on every engine that servers can share: over RESP and HTTP, through a kill -9. */
+/** Plain worker ids of two servers on SQLite, PostgreSQL and etcd: over RESP and HTTP, through a kill -9. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startEtcd } from '../launch/etcd.ts'
 import type { FahaoServer } from '../launch/fahao.ts'
 import { type Lifetime, Scope } from '../launch/lifetime.ts'
-import { startMariaDb } from '../launch/mariadb.ts'
 import { startPostgres } from '../launch/postgres.ts'
 import type { RawClient } from '../launch/raw-client.ts'
 import { ReplyError } from '../launch/raw-reply.ts'
@@ -87,6 +86,5 @@ function describePools(title: string, open: (lifetime: Lifetime) => Promise<stri
 }
 
 describePools('SQLite', async () => undefined)
-describePools('MariaDB', async (lifetime) => (await startMariaDb(lifetime)).newDatabase())
 describePools('PostgreSQL', async (lifetime) => (await startPostgres(lifetime)).newDatabase())
 describePools('etcd', async (lifetime) => (await startEtcd(lifetime)).url('pools'))

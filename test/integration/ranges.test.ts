@@ -1,10 +1,9 @@
-/** Ranges of a segment for callers, of two servers on every engine: beside draws, through a kill -9. */
+/** Ranges of a segment for callers, of two servers on SQLite, PostgreSQL and etcd: beside draws, through a kill -9. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startEtcd } from '../launch/etcd.ts'
 import type { FahaoServer } from '../launch/fahao.ts'
 import { type Lifetime, Scope } from '../launch/lifetime.ts'
-import { startMariaDb } from '../launch/mariadb.ts'
 import { startPostgres } from '../launch/postgres.ts'
 import type { RawClient } from '../launch/raw-client.ts'
 import { ReplyError } from '../launch/raw-reply.ts'
@@ -93,6 +92,5 @@ function describeRanges(title: string, open: (lifetime: Lifetime) => Promise<str
 }
 
 describeRanges('SQLite', async () => undefined)
-describeRanges('MariaDB', async (lifetime) => (await startMariaDb(lifetime)).newDatabase())
 describeRanges('PostgreSQL', async (lifetime) => (await startPostgres(lifetime)).newDatabase())
 describeRanges('etcd', async (lifetime) => (await startEtcd(lifetime)).url('ranges'))

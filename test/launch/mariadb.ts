@@ -6,6 +6,7 @@ import type { Lifetime } from './lifetime.ts'
 import { freePort, temporaryFolder } from './places.ts'
 import { requireProgram } from './process.ts'
 import { runProgram } from './program.ts'
+import { fromTemplate } from './template.ts'
 
 /** How to start it. */
 export type MariaDbOptions = {
@@ -18,18 +19,21 @@ export type MariaDbOptions = {
 /** Starts mariadbd on a free loopback port, with its data in a temporary folder; resolves when it answers. */
 export async function startMariaDb(lifetime: Lifetime, options: MariaDbOptions = {}): Promise<MariaDb> {
   const folder = temporaryFolder(lifetime)
-  await runProgram([
-    'mariadb-install-db',
-    '--no-defaults',
-    `--datadir=${join(folder, 'data')}`,
-    // A server that starts takes away the temporary tables that it finds, whosever they are.
-    `--tmpdir=${folder}`,
-    ...asRoot(),
-    '--auth-root-authentication-method=normal',
-    '--skip-test-db',
-    '--skip-name-resolve',
-    '--innodb-log-file-size=32M',
-  ])
+  const data = join(folder, 'data')
+  await fromTemplate('mariadb', data, () =>
+    runProgram([
+      'mariadb-install-db',
+      '--no-defaults',
+      `--datadir=${data}`,
+      // A server that starts takes away the temporary tables that it finds, whosever they are.
+      `--tmpdir=${folder}`,
+      ...asRoot(),
+      '--auth-root-authentication-method=normal',
+      '--skip-test-db',
+      '--skip-name-resolve',
+      '--innodb-log-file-size=32M',
+    ]),
+  )
   const server = new MariaDb(lifetime, await freePort(), folder, options)
   await server.start()
   if (options.replicaOf) {

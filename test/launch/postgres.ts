@@ -8,6 +8,7 @@ import type { Lifetime } from './lifetime.ts'
 import { freePort, temporaryFolder } from './places.ts'
 import { requireProgram } from './process.ts'
 import { runProgram } from './program.ts'
+import { fromTemplate } from './template.ts'
 
 /** How to start it. */
 export type PostgresOptions = {
@@ -30,15 +31,18 @@ export async function startPostgres(lifetime: Lifetime, options: PostgresOptions
 }
 
 async function createData(folder: string): Promise<void> {
+  const data = join(folder, 'data')
   const passwordFile = join(folder, 'password')
   writeFileSync(passwordFile, password)
-  await runProgram(
-    asServer(
-      'initdb',
-      ...['--pgdata', join(folder, 'data'), '--username', superuser, '--pwfile', passwordFile],
-      ...['--auth', 'scram-sha-256', '--encoding', 'UTF8', '--no-locale', '--no-sync', '--no-instructions'],
+  await fromTemplate('postgres', data, () =>
+    runProgram(
+      asServer(
+        'initdb',
+        ...['--pgdata', data, '--username', superuser, '--pwfile', passwordFile],
+        ...['--auth', 'scram-sha-256', '--encoding', 'UTF8', '--no-locale', '--no-sync', '--no-instructions'],
+      ),
+      { cwd: folder },
     ),
-    { cwd: folder },
   )
 }
 

@@ -22,7 +22,7 @@ export async function mix(
   { oldNodes, fahaoNodes, idsEach }: Mix,
 ): Promise<number> {
   const bench = await legacyBench(lifetime, server, schema)
-  const step = Math.max(1000, Math.ceil(idsEach / 500))
+  const step = Math.max(200, Math.ceil(idsEach / 500))
   await bench.add({ key: '7', bound: 1000n, step, increment: 2, offset: 1, prefix: 'x' })
   // As many reserves as an old node makes: left to itself, Fahao would take the whole run's ids at once.
   const first = await openFahao({ engine: bench.url, nodeIndex: 1 })

@@ -1,5 +1,5 @@
 /** Who may issue, over many seeds; see suite.ts. */
 import { testScenario } from './suite.ts'
 
-testScenario('leaders', 'clusters of the least that leads keep order and come back', 60)
-testScenario('servers', 'clusters of what servers run keep order and come back', 40)
+testScenario('leaders', 'clusters of the least that leads keep order and come back', 40)
+testScenario('servers', 'clusters of what servers run keep order and come back', 24)

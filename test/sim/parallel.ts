@@ -4,12 +4,9 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import type { Seeds, Tally } from './seeds.ts'
 
-/** Fewer are not worth a second process. */
-const aloneMax = 20
-
 /** Runs them, `from` this folder: another copy of this one, for another copy of what it tests. */
 export async function runInParallel(seeds: Seeds, from = import.meta.dirname): Promise<Tally> {
-  const parts = seeds.count <= aloneMax ? 1 : availableParallelism()
+  const parts = Math.min(seeds.count, availableParallelism())
   const enough = new AbortController()
   const tallies = await Promise.all(
     Array.from({ length: parts }, async (_, part) => {

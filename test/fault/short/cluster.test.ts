@@ -2,12 +2,14 @@
 import { after, before, describe, test } from 'node:test'
 import { startEtcd } from '../../launch/etcd.ts'
 import { Scope } from '../../launch/lifetime.ts'
+import { secondsOf } from '../campaign.ts'
 import { type ClusterEngine, onEtcd } from '../cluster-engines.ts'
 import { kills } from '../cluster-kill.ts'
+import { defaultLeaseMs } from '../cluster-nodes.ts'
 import { zombies } from '../cluster-zombie.ts'
 
 /** A third of the default, to wait less. */
-const short = { leaseMs: 1000 }
+const short = { leaseMs: secondsOf(1000, defaultLeaseMs) }
 
 describe('three nodes on etcd, with a short lease', () => {
   const scope = new Scope()

@@ -2,7 +2,8 @@
 import { test } from 'node:test'
 import { startMariaDb } from '../../launch/mariadb.ts'
 import type { StartDatabase } from '../databases.ts'
+import { secondsOf } from '../campaign.ts'
 import { outage, outagesOf } from '../outage-database.ts'
 
 test('a node whose MariaDB is killed goes on with segments and snowflakes, and recovers by itself', (t) =>
-  outagesOf(t, 'MariaDB', startMariaDb as StartDatabase, [outage.killed(1)], 2))
+  outagesOf(t, 'MariaDB', startMariaDb as StartDatabase, [outage.killed(secondsOf(1, 10))], secondsOf(2, 60)))

@@ -9,7 +9,7 @@ import { mix } from '../../legacy/mix.ts'
 import { schemas } from '../../legacy/tables.ts'
 
 const nodes = { oldNodes: 2, fahaoNodes: 2 }
-const ids = Number(process.env.LEGACY_MIX_IDS ?? 400_000)
+const ids = Number(process.env.LEGACY_MIX_IDS ?? 120_000)
 
 for (const server of [await startMariaDb({ after }), await startPostgres({ after })]) {
   for (const schema of schemas) {
