@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { slotOf } from '../../src/cluster/slots.ts'
-import { settled, viewOf } from '../integration/cluster-start.ts'
+import { settled, viewOf } from '../launch/cluster.ts'
 import { startEtcd } from '../launch/etcd.ts'
 import { startFahao } from '../launch/fahao.ts'
 import { atEnd, inScope, type Lifetime } from '../launch/lifetime.ts'

@@ -13,7 +13,7 @@ export type ClusterEngine = {
 
 /** Each by its name. */
 export const clusterEngines: Readonly<Record<string, (lifetime: Lifetime) => Promise<ClusterEngine>>> = {
-  etcd: async (lifetime) => onEtcd(await startEtcd(lifetime, { members: 3 })),
+  etcd: async (lifetime) => onEtcd(await startEtcd(lifetime)),
   ...Object.fromEntries(
     Object.entries(databases).map(([name, start]) => [
       name,

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import { shardTable, slotOf } from '../../src/cluster/slots.ts'
+import { type View, viewOf } from '../launch/cluster.ts'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import type { Lifetime } from '../launch/lifetime.ts'
 import type { RawClient } from '../launch/raw-client.ts'
@@ -34,19 +35,6 @@ export type ClusterNode = {
   readonly proxies: readonly TcpProxy[]
   /** The port that it announces. */
   readonly announced: number
-}
-
-/** The part of a cluster's status that campaigns look at. */
-type Status = {
-  readonly self: string
-  readonly leaseLeftMs: number
-  readonly nodes: readonly { readonly id: string; readonly resp: string; readonly leads: number }[]
-  readonly shards: readonly {
-    readonly leader: string | null
-    readonly epoch: number
-    readonly nobodyForMs: number | null
-    readonly wanted: string | null
-  }[]
 }
 
 /** Starts three nodes on an unused place of an engine; resolves when all have joined and every shard is led. */
@@ -108,9 +96,8 @@ export class TestCluster {
   }
 
   /** The cluster as a node sees it. */
-  async status({ server }: ClusterNode): Promise<Status> {
-    const answer = await fetch(`${server.http}/v1/cluster`, { signal: AbortSignal.timeout(5000) })
-    return (await answer.json()) as Status
+  status({ server }: ClusterNode): Promise<View> {
+    return viewOf(server)
   }
 
   /** The leader of a generator, as the asked node sees it; undefined: none. */
@@ -147,7 +134,7 @@ export class TestCluster {
     )
   }
 
-  async #until(complaint: string, holds: (status: Status) => boolean): Promise<void> {
+  async #until(complaint: string, holds: (status: View) => boolean): Promise<void> {
     for (const node of this.nodes) {
       await eventually(complaint, async () => {
         const status = await this.status(node)

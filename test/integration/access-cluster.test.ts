@@ -10,7 +10,7 @@ import { Scope } from '../launch/lifetime.ts'
 import { freePort } from '../launch/places.ts'
 import type { RawClient } from '../launch/raw-client.ts'
 import { type RawReply, ReplyError } from '../launch/raw-reply.ts'
-import { startCluster } from './cluster-start.ts'
+import { startCluster } from '../launch/cluster.ts'
 
 const scope = new Scope()
 /** The first forwards RESP, the second does not; both forward HTTP. */
@@ -91,7 +91,7 @@ before(async () => {
       ...['--compat-user', 'idbuilder=bound', '--compat-user', 'tinyid=bound'],
     ])
   }
-  ;({ nodes } = await startCluster(scope, [['--forward', ...own[0]!], own[1]!]))
+  nodes = await startCluster(scope, [['--forward', ...own[0]!], own[1]!])
   const first = await nodes[0]!.connect()
   assert.equal(await first.command('ACL', 'SETUSER', 'admin', 'on', '>secret', '~*', '+@all'), 'OK')
   admins.push(await as(nodes[0]!, 'admin'))

@@ -11,7 +11,7 @@ import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
 import { temporaryFolder } from '../launch/places.ts'
 import type { RawClient } from '../launch/raw-client.ts'
-import { settled } from './cluster-start.ts'
+import { settled } from '../launch/cluster.ts'
 
 const scope = new Scope()
 const names = Array.from({ length: 12 }, (_, at) => `order:${at}`)

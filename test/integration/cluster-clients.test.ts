@@ -10,7 +10,7 @@ import { Scope } from '../launch/lifetime.ts'
 import { runProgram } from '../launch/program.ts'
 import { encodeCommand } from '../launch/raw-client.ts'
 import { ReplyError } from '../launch/raw-reply.ts'
-import { settled, startCluster, until, viewOf } from './cluster-start.ts'
+import { settled, startCluster, until, viewOf } from '../launch/cluster.ts'
 import { assertGapless, assertIncreasing } from './examples.ts'
 
 const scope = new Scope()
@@ -22,8 +22,7 @@ let nodes: readonly FahaoServer[]
 let forwarding: FahaoServer
 
 before(async () => {
-  const running = await startCluster(scope, [compat, compat, [...compat, '--forward']])
-  nodes = running.nodes
+  nodes = await startCluster(scope, [compat, compat, [...compat, '--forward']])
   forwarding = nodes[2]!
   const client = await forwarding.connect()
   for (const name of [...names, 'drawn', 'moved', 'lone']) {

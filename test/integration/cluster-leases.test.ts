@@ -7,7 +7,7 @@ import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
 import type { RawClient } from '../launch/raw-client.ts'
 import { type RawReply, ReplyError } from '../launch/raw-reply.ts'
-import { settled, viewOf } from './cluster-start.ts'
+import { settled, viewOf } from '../launch/cluster.ts'
 
 type Lease = {
   readonly kind: string

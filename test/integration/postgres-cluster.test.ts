@@ -9,7 +9,7 @@ import type { FahaoServer } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
 import { freePort } from '../launch/places.ts'
 import type { RawClient } from '../launch/raw-client.ts'
-import { startCluster } from './cluster-start.ts'
+import { startCluster } from '../launch/cluster.ts'
 
 const scope = new Scope()
 let nodes: readonly FahaoServer[]
@@ -39,10 +39,10 @@ async function valuesOf(client: Client, text: string): Promise<string[]> {
 
 before(async () => {
   for (let index = 0; index < 2; index++) ports.push(await freePort())
-  ;({ nodes } = await startCluster(
+  nodes = await startCluster(
     scope,
     ports.map((port) => ['--postgres', `127.0.0.1:${port}`]),
-  ))
+  )
   const first = await nodes[0]!.connect()
   assert.equal(await first.command('ACL', 'SETUSER', 'admin', 'on', '>secret', '~*', '+@all'), 'OK')
   admin = await nodes[0]!.connect()

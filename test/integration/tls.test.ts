@@ -13,7 +13,7 @@ import { Scope } from '../launch/lifetime.ts'
 import { temporaryFolder } from '../launch/places.ts'
 import { runProgram } from '../launch/program.ts'
 import { entry, firstSteps } from './cli-program.ts'
-import { settled } from './cluster-start.ts'
+import { settled } from '../launch/cluster.ts'
 import { assertIncreasing } from './examples.ts'
 
 const scope = new Scope()

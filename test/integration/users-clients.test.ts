@@ -11,7 +11,7 @@ import { Scope } from '../launch/lifetime.ts'
 import { temporaryFolder } from '../launch/places.ts'
 import { runProgram } from '../launch/program.ts'
 import { firstSteps } from './cli-program.ts'
-import { settled } from './cluster-start.ts'
+import { settled } from '../launch/cluster.ts'
 import { assertIncreasing } from './examples.ts'
 
 type Section = 'Users' | 'TLS'

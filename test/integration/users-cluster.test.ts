@@ -5,7 +5,7 @@ import type { FahaoServer } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
 import { RawClient } from '../launch/raw-client.ts'
 import { type RawReply, ReplyError } from '../launch/raw-reply.ts'
-import { startCluster } from './cluster-start.ts'
+import { startCluster } from '../launch/cluster.ts'
 
 const scope = new Scope()
 const names = Array.from({ length: 24 }, (_, index) => `order:${index}`)
@@ -25,10 +25,10 @@ const basic = (user: string) => ({
 
 describe('users of a cluster', () => {
   before(async () => {
-    ;({ nodes } = await startCluster(scope, [
+    nodes = await startCluster(scope, [
       ['--forward', '--auto-create', 'order:*=sequence'],
       ['--auto-create', 'order:*=sequence'],
-    ]))
+    ])
     const client = await RawClient.connect(nodes[0]!.resp, scope)
     assert.equal(await client.command('ACL', 'SETUSER', 'admin', 'on', '>secret', '~*', '+@all'), 'OK')
     const admin = await as(nodes[0]!, 'admin')

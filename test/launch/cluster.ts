@@ -1,5 +1,5 @@
-/** Three nodes of a cluster on an etcd of three members, as processes. */
-import { type EtcdCluster, startEtcd } from '../launch/etcd.ts'
+/** Nodes of a cluster on etcd, as processes, and what each says of the cluster. */
+import { startEtcd } from '../launch/etcd.ts'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import type { Lifetime } from '../launch/lifetime.ts'
 
@@ -9,12 +9,15 @@ export type Shard = {
   readonly firstSlot: number
   readonly lastSlot: number
   readonly leader: string | null
+  readonly epoch: number
+  readonly nobodyForMs: number | null
   readonly wanted: string | null
 }
 
 /** A cluster as a node shows it. */
 export type View = {
   readonly self: string
+  readonly leaseLeftMs: number
   readonly nodes: readonly { readonly id: string; readonly resp: string; readonly leads: number }[]
   readonly shards: readonly Shard[]
 }
@@ -22,15 +25,12 @@ export type View = {
 /** The login, where the nodes have users. */
 type Headers = Readonly<Record<string, string>>
 
-/** What runs. */
-export type Running = { readonly etcd: EtcdCluster; readonly nodes: readonly FahaoServer[] }
-
 /** Starts it; `args` are the further flags of each node. Resolves when every shard has its assigned leader. */
 export async function startCluster(
   lifetime: Lifetime,
   args: readonly (readonly string[])[],
-): Promise<Running> {
-  const etcd = await startEtcd(lifetime, { members: 3 })
+): Promise<FahaoServer[]> {
+  const etcd = await startEtcd(lifetime)
   const nodes = await Promise.all(
     args.map((own) =>
       startFahao(lifetime, {
@@ -41,12 +41,13 @@ export async function startCluster(
     ),
   )
   await settled(nodes)
-  return { etcd, nodes }
+  return nodes
 }
 
 /** How a node sees the cluster. */
 export async function viewOf({ http }: FahaoServer, headers: Headers = {}): Promise<View> {
-  return (await (await fetch(`${http}/v1/cluster`, { headers })).json()) as View
+  const answer = await fetch(`${http}/v1/cluster`, { headers, signal: AbortSignal.timeout(5000) })
+  return (await answer.json()) as View
 }
 
 /** Resolves when these nodes see each other and no other node, and every shard has its assigned leader. */
