@@ -1,18 +1,10 @@
 /**
  * `npm run hostile [-- ATTACK …]`: carries out each attack, or the named ones, and prints a table in Markdown. Exits with
- * 1 if a bound did not hold. `-- turns`: measures what others wait during single requests instead.
+ * 1 if a bound did not hold.
  */
 import { inScope } from '../launch/lifetime.ts'
 import { attacks } from './attacks.ts'
 import { endure, type Finding } from './campaign.ts'
-import { measureTurns } from './turns.ts'
-
-if (process.argv[2] === 'turns') {
-  await inScope(async (scope) => {
-    if (!(await measureTurns(scope))) process.exitCode = 1
-  })
-  process.exit()
-}
 
 const names = process.argv.slice(2)
 const unknown = names.filter((name) => !Object.hasOwn(attacks, name))
