@@ -40,18 +40,33 @@ export const alone: readonly string[] = [
   'test/fault/hostile.test.ts', // compares the waits of a client with and without an attack
 ]
 
+/** Files that take longest, the longest first: they begin before the others, so that none runs by itself at the end. */
+export const longest: readonly string[] = [
+  'test/fault/cluster.test.ts',
+  'test/integration/postgres-clients.test.ts',
+  'test/fault/cluster-etcd.test.ts',
+  'test/fault/forgetting.test.ts',
+  'test/conformance/sql.test.ts',
+  'test/docs/pages.test.ts',
+  'test/fault/outage.test.ts',
+  'test/integration/legacy/generators.test.ts',
+  'test/integration/turns/turns.test.ts',
+  'test/sim/nodes.test.ts',
+]
+
 /** The rooms of the unit tests. The test files of a room share a process: they leave nothing behind that others see. */
 const unitRoom = /^test\/unit\/[^/]+(?=\/)/
 
 /** Test files that one process runs. */
 export type TestProcess = { readonly name: string; readonly files: readonly string[] }
 
-/** The processes of `files`, those with the most files first. */
+/** The processes of `files`: first the longest, then those with the most files. */
 export function processesOf(files: readonly string[]): TestProcess[] {
   const groups = Map.groupBy(files, (file) => unitRoom.exec(file)?.[0] ?? file)
+  const rank = ({ name }: TestProcess) => (longest.includes(name) ? longest.indexOf(name) : longest.length)
   return [...groups]
     .map(([name, files]) => ({ name, files }))
-    .sort((left, right) => right.files.length - left.files.length)
+    .sort((left, right) => rank(left) - rank(right) || right.files.length - left.files.length)
 }
 
 /** The part of the test files to run: those of `npm test`, all others, or both. */

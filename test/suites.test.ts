@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { alone, filesOf, matcher, processesOf } from '../scripts/test-lists.ts'
+import { alone, filesOf, longest, matcher, processesOf } from '../scripts/test-lists.ts'
 
 describe('the lists of test files', () => {
   const files = globSync('test/**/*.test.ts', { cwd: join(import.meta.dirname, '..') }).sort()
@@ -11,6 +11,7 @@ describe('the lists of test files', () => {
   test('name existing files and folders only', () => {
     filesOf('short', files)
     matcher(files, alone)
+    matcher(files, longest)
   })
 
   test('put every file into npm test or into the rest, never into both', () => {

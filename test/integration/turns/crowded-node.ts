@@ -15,10 +15,11 @@ import { startRespServer } from '../../../src/resp/server.ts'
 import { type CommandRow, commandRows } from '../../unit/docs/permissions.ts'
 import type { Filling } from './largest.ts'
 
-const generators = 20_000
+/** To read as many records at once would take more than the test allows. */
+const generators = 8000
 const namespaces = 1000
 /** Of generators, and of the pool that requests name. */
-const workerIds = 10_000
+const workerIds = 8000
 /** More words are no request: `resp-arguments-max`. */
 const wordsMax = 1024
 

@@ -1,5 +1,5 @@
 /**
- * The largest request of every command over RESP and of every operation over HTTP, on a node with 20,000 generators, by an
+ * The largest request of every command over RESP and of every operation over HTTP, on a node with 8,000 generators, by an
  * administrator and by a token with as many and as long patterns as there may be: how much of it is done between two
  * rounds of the event loop, in which all others wait.
  */
