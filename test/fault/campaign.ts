@@ -57,7 +57,10 @@ export function roundsOf(short: number, part = 1): number {
 }
 
 /** Of what a campaign has by name: all where FAULT_ROUNDS is set, and in CI what `inCi` names. */
-export function chosenOf<Item>(all: Readonly<Record<string, Item>>, inCi: readonly string[]): [string, Item][] {
+export function chosenOf<Item>(
+  all: Readonly<Record<string, Item>>,
+  inCi: readonly string[],
+): [string, Item][] {
   return Object.entries(all).filter(([name]) => process.env.FAULT_ROUNDS !== undefined || inCi.includes(name))
 }
 

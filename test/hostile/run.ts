@@ -21,7 +21,15 @@ await inScope(async (scope) => {
     ].join('\n'),
   )
   const chosen = names.length > 0 ? names : Object.keys(attacks)
-  const effort = { warmUpS: 2.5, aloneS: 2, attackS: 5, recoverS: 1.5, compares: true, clients: 1, patience: 1 }
+  const effort = {
+    warmUpS: 2.5,
+    aloneS: 2,
+    attackS: 5,
+    recoverS: 1.5,
+    compares: true,
+    clients: 1,
+    patience: 1,
+  }
   for (const name of chosen) {
     const finding = await endure(scope, name, effort)
     console.log(line(finding))

@@ -5,12 +5,12 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { startCluster } from '../launch/cluster.ts'
 import type { FahaoServer } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
 import { freePort } from '../launch/places.ts'
 import type { RawClient } from '../launch/raw-client.ts'
 import { type RawReply, ReplyError } from '../launch/raw-reply.ts'
-import { startCluster } from '../launch/cluster.ts'
 
 const scope = new Scope()
 /** The first forwards RESP, the second does not; both forward HTTP. */

@@ -6,12 +6,12 @@ import { setDefaultCACertificates } from 'node:tls'
 import type { ClientEvent } from '../../client/src/events.ts'
 import { type ClientOptions, connect } from '../../client/src/index.ts'
 import { type CertificateFiles, makeCertificates } from '../launch/certificates.ts'
+import { settled } from '../launch/cluster.ts'
 import { startEtcd } from '../launch/etcd.ts'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
 import { temporaryFolder } from '../launch/places.ts'
 import type { RawClient } from '../launch/raw-client.ts'
-import { settled } from '../launch/cluster.ts'
 
 const scope = new Scope()
 const names = Array.from({ length: 12 }, (_, at) => `order:${at}`)

@@ -5,12 +5,12 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import { promisify, stripVTControlCharacters } from 'node:util'
 import { Cluster } from 'ioredis'
 import { createCluster, type RespVersions } from 'redis'
+import { settled, startCluster, until, viewOf } from '../launch/cluster.ts'
 import type { FahaoServer } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
 import { runProgram } from '../launch/program.ts'
 import { encodeCommand } from '../launch/raw-client.ts'
 import { ReplyError } from '../launch/raw-reply.ts'
-import { settled, startCluster, until, viewOf } from '../launch/cluster.ts'
 import { assertGapless, assertIncreasing } from './examples.ts'
 
 const scope = new Scope()

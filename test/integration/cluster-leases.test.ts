@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { connect } from '../../client/src/index.ts'
+import { settled, viewOf } from '../launch/cluster.ts'
 import { startEtcd } from '../launch/etcd.ts'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
 import type { RawClient } from '../launch/raw-client.ts'
 import { type RawReply, ReplyError } from '../launch/raw-reply.ts'
-import { settled, viewOf } from '../launch/cluster.ts'
 
 type Lease = {
   readonly kind: string

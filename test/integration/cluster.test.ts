@@ -1,13 +1,13 @@
 /** A cluster of three servers on etcd: which server answers, in which order, and what happens when one stops. */
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { settled } from '../launch/cluster.ts'
 import { startEtcd } from '../launch/etcd.ts'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { type Lifetime, Scope } from '../launch/lifetime.ts'
 import type { RawClient } from '../launch/raw-client.ts'
 import { type RawReply, ReplyError } from '../launch/raw-reply.ts'
-import { settled } from '../launch/cluster.ts'
 
 const leaseTtlMs = 3000
 const flags = ['--cluster', 'ids', '--shards', '4', '--lease-ttl', `${leaseTtlMs}ms`]
@@ -105,7 +105,7 @@ describe('three nodes on etcd', { timeout: 120_000 }, () => {
 
   after(() => scope.end())
 
-  it('send clients of strict kinds to the leader, and answer for the others anywhere', async () => {
+  test('send clients of strict kinds to the leader, and answer for the others anywhere', async () => {
     const leader = await three.leaderOf('order')
     const there = new RegExp(`^MOVED \\d+ 127\\.0\\.0\\.1:${leader.resp}$`)
     for (const server of three.servers) {
@@ -119,7 +119,7 @@ describe('three nodes on etcd', { timeout: 120_000 }, () => {
     }
   })
 
-  it('issue in strict order through kill -9 of the leader, whose successor is there within a lease', async () => {
+  test('issue in strict order through kill -9 of the leader, whose successor is there within a lease', async () => {
     await ids.issue(100)
     const leader = await three.leaderOf('order')
     const killedAt = performance.now()
@@ -134,7 +134,7 @@ describe('three nodes on etcd', { timeout: 120_000 }, () => {
     await ids.issue(50)
   })
 
-  it('lose no id when a leader is stopped: its successor goes on with the next', async () => {
+  test('lose no id when a leader is stopped: its successor goes on with the next', async () => {
     const leader = await three.leaderOf('order')
     const newest = String(await three.ask(leader.resp, 'GET', 'order'))
     await leader.kill('SIGTERM')
@@ -143,7 +143,7 @@ describe('three nodes on etcd', { timeout: 120_000 }, () => {
     await settled(three.servers)
   })
 
-  it('take changes of a generator on any node', async () => {
+  test('take changes of a generator on any node', async () => {
     const [one] = three.servers
     const { resp } = one!
     assert.equal(await three.ask(resp, 'ID.ALTER', 'order', 'INCREMENT', '10'), 'OK')
@@ -161,7 +161,7 @@ describe('three nodes on etcd', { timeout: 120_000 }, () => {
     assert.ok(first > newest && second > first)
   })
 
-  it('refuse to be joined by a node that was not told of the cluster', async () => {
+  test('refuse to be joined by a node that was not told of the cluster', async () => {
     const alone = startFahao(scope, { engine: three.servers[0]!.engine })
     await assert.rejects(alone, /start this node with --cluster ids --shards 4/)
   })

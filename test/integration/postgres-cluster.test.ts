@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
+import { startCluster } from '../launch/cluster.ts'
 import type { FahaoServer } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
 import { freePort } from '../launch/places.ts'
 import type { RawClient } from '../launch/raw-client.ts'
-import { startCluster } from '../launch/cluster.ts'
 
 const scope = new Scope()
 let nodes: readonly FahaoServer[]

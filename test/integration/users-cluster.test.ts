@@ -1,11 +1,11 @@
 /** Users of a cluster: a request that a node forwards is checked where it arrives, and is of its user at the leader. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { startCluster } from '../launch/cluster.ts'
 import type { FahaoServer } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
 import { RawClient } from '../launch/raw-client.ts'
 import { type RawReply, ReplyError } from '../launch/raw-reply.ts'
-import { startCluster } from '../launch/cluster.ts'
 
 const scope = new Scope()
 const names = Array.from({ length: 24 }, (_, index) => `order:${index}`)
