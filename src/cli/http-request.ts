@@ -1,5 +1,6 @@
 /** One request of the command line to a server, over HTTP with TLS or without. */
 import { readFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
 import { request as requestTls } from 'node:https'
 import { text } from 'node:stream/consumers'
 import { connect } from 'node:tls'
@@ -11,14 +12,16 @@ import { UsageError } from './exit-codes.ts'
 /** Files in PEM: the authority that signed the server's certificate, and this client's certificate with its key. */
 export type TlsFiles = { readonly ca?: string; readonly cert?: string; readonly key?: string }
 
-/** A request. `body`: JSON. */
-export type RequestOptions = {
+/** A request. */
+export type Sent = {
   readonly method: string
-  readonly body: string | undefined
-  readonly timeoutMs: number
-  readonly files: TlsFiles
-  readonly authorization: string | undefined
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string | undefined
+  readonly signal?: AbortSignal
 }
+
+/** An answer, whose body is text. */
+export type Answered = { readonly head: IncomingMessage; readonly status: number; readonly text: string }
 
 const probeMs = 1000
 
@@ -32,59 +35,34 @@ export function addTlsOptions(command: Command): Command {
     .addOption(file('key', 'the private key of --cert'))
 }
 
-/** Sends a request; rejects as the connection does. */
-export async function sendRequest(
-  target: URL,
-  { method, body, timeoutMs, files, authorization }: RequestOptions,
-): Promise<{ readonly status: number; readonly text: string }> {
-  const send = target.protocol === 'https:' ? requestTls : requestPlain
-  const options = {
-    method,
-    signal: AbortSignal.timeout(timeoutMs),
-    ...pemOf(files),
-    headers: {
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...(authorization !== undefined && { authorization }),
-    },
-  }
-  return new Promise((resolve, reject) => {
-    const sent = send(target, options, (answer) => {
-      text(answer).then((text) => resolve({ status: answer.statusCode!, text }), reject)
+/** Returns what sends requests with these files, and rejects as the connection does. */
+export function senderWith(files: TlsFiles): (target: URL, sent: Sent) => Promise<Answered> {
+  const pem = pemOf(files)
+  return (target, { body, ...options }) =>
+    new Promise((resolve, reject) => {
+      const send = target.protocol === 'https:' ? requestTls : requestPlain
+      send(target, { ...options, ...pem }, (head) => {
+        text(head).then((text) => resolve({ head, status: head.statusCode!, text }), reject)
+      })
+        .on('error', reject)
+        .end(body)
     })
-    sent.on('error', reject).end(body)
-  })
 }
 
 /** A `fetch` that uses these files, as far as a client of the service needs one: no body, and the answer as text. */
 export function fetchWith(files: TlsFiles): typeof fetch {
-  const pem = pemOf(files)
-  return (input, init = {}) =>
-    new Promise((resolve, reject) => {
-      const { method = 'GET', headers, signal } = init
-      const options = {
-        method,
-        headers: headers as Readonly<Record<string, string>>,
-        ...(signal && { signal }),
-        ...pem,
-      }
-      const target = new URL(String(input))
-      const send = target.protocol === 'https:' ? requestTls : requestPlain
-      send(target, options, (answer) => {
-        const { statusCode, statusMessage = '', headers } = answer
-        const retryAfter = headers['retry-after']
-        text(answer).then((body) => {
-          resolve(
-            new Response(statusCode === 204 ? null : body, {
-              status: statusCode!,
-              statusText: statusMessage,
-              ...(retryAfter !== undefined && { headers: { 'retry-after': retryAfter } }),
-            }),
-          )
-        }, reject)
-      })
-        .on('error', reject)
-        .end()
+  const send = senderWith(files)
+  return async (input, { method = 'GET', headers, signal } = {}) => {
+    const given = headers as Readonly<Record<string, string>>
+    const options = { method, headers: given ?? {}, ...(signal && { signal }) }
+    const { head, status, text } = await send(new URL(String(input)), options)
+    const retryAfter = head.headers['retry-after']
+    return new Response(status === 204 ? null : text, {
+      status,
+      statusText: head.statusMessage ?? '',
+      ...(retryAfter !== undefined && { headers: { 'retry-after': retryAfter } }),
     })
+  }
 }
 
 /** Why a request failed, for a sentence. */

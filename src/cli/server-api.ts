@@ -9,7 +9,14 @@ import {
   credentialAdvice,
 } from './credentials.ts'
 import { Unreachable, UsageError } from './exit-codes.ts'
-import { addTlsOptions, reasonOf, sendRequest, type TlsFiles, tlsAdvice } from './http-request.ts'
+import {
+  type Answered,
+  addTlsOptions,
+  reasonOf,
+  senderWith,
+  type TlsFiles,
+  tlsAdvice,
+} from './http-request.ts'
 
 /** Options of every verb that sends requests to a server. */
 export type ServerOptions = TlsFiles & CredentialOptions & { readonly url: string; readonly json?: true }
@@ -55,14 +62,16 @@ export async function ask<Answer>(
     ...(user !== undefined && { user }),
     ...(tokenFile !== undefined && { tokenFile }),
   })
-  let answer: { readonly status: number; readonly text: string }
+  let answer: Answered
   try {
-    answer = await sendRequest(target, {
+    answer = await senderWith(files)(target, {
       method,
+      signal: AbortSignal.timeout(timeoutMs),
+      headers: {
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(authorization !== undefined && { authorization }),
+      },
       body: body === undefined ? undefined : JSON.stringify(body),
-      timeoutMs,
-      files,
-      authorization,
     })
   } catch (error) {
     if (error instanceof UsageError) throw error

@@ -22,12 +22,11 @@ import { tokenOperations } from '../operations/tokens.ts'
 import { userOperations } from '../operations/users.ts'
 import { workerOperations } from '../operations/worker-ids.ts'
 import { type ApiRoute, nameOf, poolOf, refuseParameters } from './api-route.ts'
-import { Backlog, type BacklogLimits } from './backlog.ts'
 import { awaitIgnoredBodies, readJsonOnly } from './bodies.ts'
 import { makeGuard } from './browser-safety.ts'
 import { checkCallers } from './caller.ts'
-import { shortChunksRefusal } from './chunks.ts'
 import { answerFailuresAsSpring, mountCompatApis, mountForNodes } from './compat/mount.ts'
+import { Connections, connectionOf, HttpRequest, HttpResponse } from './connection.ts'
 import { docsRoute } from './console/docs-page.ts'
 import { landingRoute } from './console/landing.ts'
 import { allowOrigins } from './cors.ts'
@@ -41,16 +40,8 @@ import { Metrics, metricsRoute } from './ops/metrics.ts'
 import { openApiRoute } from './ops/openapi.ts'
 import { recording } from './recording.ts'
 import { answerRefused, restRefusedCallers } from './refused-callers.ts'
-import { countRequests, type HttpTraffic, noTraffic } from './traffic.ts'
-import {
-  isIgnored,
-  isLate,
-  lateRefusal,
-  methodRefusal,
-  type Refuse,
-  refusalOf,
-  refuseWithin,
-} from './unreadable.ts'
+import { type HttpTraffic, noTraffic } from './traffic.ts'
+import { isIgnored, methodRefusal, refusalOf } from './unreadable.ts'
 
 /** The parts of the HTTP side. */
 export type HttpOptions = {
@@ -87,27 +78,25 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   const { node, log, tls, clock = systemClock } = options
   const { config, mayIssue } = node
   const traffic = options.traffic ?? noTraffic()
-  const endWith = refuseWithin(config.httpUnreadTimeoutMs)
-  const refuse: Refuse = (socket, refusal) => {
-    traffic.requests.failed('ERR')
-    endWith(socket, refusal)
-  }
-  const backlog = new Backlog(backlogLimits(config), {
-    late: (socket) => refuse(socket, lateRefusal),
-    shortChunks: (socket) => refuse(socket, shortChunksRefusal),
+  const connections = new Connections({
+    unreadTimeoutMs: config.httpUnreadTimeoutMs,
+    unreadTotalBytesMax: config.httpUnreadTotalMaxBytes,
+    // While nothing reads a body, Node holds a buffer of it.
+    bodyBytesMax: Math.max(config.httpBodyMaxBytes, 65_536),
+    traffic,
+    clock,
   })
   const app = fastify({
     bodyLimit: config.httpBodyMaxBytes,
     routerOptions: { maxParamLength: parameterCharactersMax },
     return503OnClosing: false,
     clientErrorHandler: (error, socket) => {
-      if (isIgnored(error) || (isLate(error) && backlog.excuses(socket))) return
       if (error.code === 'ECONNRESET') socket.destroy()
-      else backlog.failInTurn(socket, () => refuse(socket, refusalOf(error)))
+      else if (!isIgnored(error)) connections.refuse(socket, refusalOf(error))
     },
     serverFactory: (handler) => {
-      const inTurn = backlog.inTurn(handler)
-      const ours = serverOptions(config, backlog)
+      const inTurn = connections.inTurn(handler)
+      const ours = serverOptions(config)
       const server = tls
         ? createTlsServer({ ...tls.serverOptions, ...ours }, inTurn)
         : createServer(ours, inTurn)
@@ -115,16 +104,16 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
       server.on('checkExpectation', inTurn)
       // Without a listener Node would drop the connection, and the answers to the requests before.
       return server.on('connect', ({ method }, connection) => {
-        // Node no longer reads from this connection, and handles none of its errors.
+        // Node no longer handles its errors.
         const socket = connection as Socket
-        socket.on('error', () => {}).resume()
-        backlog.failInTurn(socket, () => refuse(socket, methodRefusal(method!)))
+        socket.on('error', () => {})
+        connections.refuse(socket, methodRefusal(method!))
       })
     },
     frameworkErrors: (error, request, reply) =>
       answerRefused(request, reply, error, () => sendProblem(error, request, reply, log)),
   })
-  const callers = restRefusedCallers(app, clock, config.httpUnreadTimeoutMs)
+  restRefusedCallers(app, clock, config.httpUnreadTimeoutMs)
   const origins = new Set(config.httpOrigins)
   allowOrigins(app, origins)
   const guard = makeGuard(options.host, options.names, origins)
@@ -138,7 +127,8 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   const { onUser } = options
   app.addHook('onRequest', ({ access, raw }, _reply, done) => {
     if (access.user !== '') {
-      callers.forgive(raw.socket)
+      const connection = connectionOf(raw)
+      if (connection !== undefined) connection.refusals = undefined
       onUser?.(raw.socket)
     }
     done()
@@ -158,7 +148,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   if (cluster !== undefined) {
     forwardRequests(app, cluster, config.callTimeoutMs, tls?.dial ?? dialPlain, node.access)
   }
-  countRequests(app, traffic, clock)
+  app.decorate('traffic', traffic)
   const compat = mountCompatApis(app, node, options.compat ?? [], log)
   if (options.compatOnly) {
     answerFailuresAsSpring(app, node, compat, log)
@@ -223,20 +213,11 @@ function mount(app: FastifyInstance, operation: ApiRoute, node: FahaoNode): void
   })
 }
 
-function backlogLimits(config: Config): BacklogLimits {
-  return {
-    unreadTimeoutMs: config.httpUnreadTimeoutMs,
-    unreadTotalBytesMax: config.httpUnreadTotalMaxBytes,
-    requestTimeoutMs: config.httpRequestTimeoutMs,
-    bodyBytesMax: config.httpBodyMaxBytes,
-  }
-}
-
-function serverOptions(config: Config, backlog: Backlog): ServerOptions {
+function serverOptions(config: Config): ServerOptions {
   const requestTimeout = config.httpRequestTimeoutMs
   return {
-    IncomingMessage: backlog.requests(),
-    ServerResponse: backlog.responses(),
+    IncomingMessage: HttpRequest,
+    ServerResponse: HttpResponse,
     maxHeaderSize: config.httpHeaderMaxBytes,
     requestTimeout,
     headersTimeout: requestTimeout,

@@ -1,7 +1,6 @@
 /** The bodies of requests: JSON where a body is read, and nothing where none is. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { turns } from '../listening/turns.ts'
-import { IncomingMessage } from '../node/plain-http.ts'
 import { HttpRefusal } from './problem.ts'
 
 /** The time to parse a byte of JSON, as the bytes of a reply that take as long: its values may be nested, or small and many. */
@@ -13,41 +12,6 @@ const encoded = 'a body must not be compressed or encoded; send the JSON as it i
 const levelsMax = 32
 const deep = `a body has at most ${levelsMax} levels of arrays and objects`
 const [quote, backslash, bracket, closedBracket, brace, closedBrace, colon] = [34, 92, 91, 93, 123, 125, 58]
-
-/** Longer pieces of a body are passed on as they are. */
-const pieceBytes = 4096
-const noBytes = Buffer.alloc(0)
-
-/**
- * A request that joins the short pieces of its body. A client may send each byte as a chunk of its own, and Node makes a
- * buffer of each, which takes 60 times the memory of the byte.
- */
-export class JoinedRequest extends IncomingMessage {
-  #joined = noBytes
-  #used = 0
-
-  override push(piece: Buffer | null): boolean {
-    if (piece !== null && piece.length < pieceBytes) return this.#join(piece)
-    this.#passOn()
-    return super.push(piece)
-  }
-
-  /** Returns whether more may come now, as `push` does. */
-  #join(piece: Buffer): boolean {
-    const hasRoom = this.#used + piece.length <= pieceBytes || this.#passOn()
-    if (this.#used === 0) this.#joined = Buffer.allocUnsafeSlow(pieceBytes)
-    this.#used += piece.copy(this.#joined, this.#used)
-    return hasRoom
-  }
-
-  #passOn(): boolean {
-    if (this.#used === 0) return true
-    const joined = this.#joined.subarray(0, this.#used)
-    this.#joined = noBytes
-    this.#used = 0
-    return super.push(joined)
-  }
-}
 
 /** Bodies are JSON only; an empty one counts as none. */
 export function readJsonOnly(app: FastifyInstance): void {

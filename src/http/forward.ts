@@ -17,7 +17,7 @@ import { Forwarder, type ForwardTransport, NoReply, type NoReplyState } from '..
 import { type Dial, readyEvent } from '../node/dial.ts'
 import { Agent, request as sendRequest } from '../node/plain-http.ts'
 import type { ClusterView } from '../operations/context.ts'
-import { disconnectSignal } from './disconnect-signal.ts'
+import { disconnectSignal } from './connection.ts'
 import { forwardedHeader, passOn } from './forwarded.ts'
 
 declare module 'fastify' {

@@ -8,21 +8,19 @@
  *     request with a valid login: a proxy sends requests of many clients over one connection.
  *  3. The longer the more connections rest: all of them together get `answersPerSecond` at most.
  *  4. A refused request with a body of more than `shortBodyBytes`, or of unknown length, is the last of its connection. Its
- *     answer waits, its body is dropped as it comes, and beyond `droppedBytesMax` it is not read.
+ *     body is not read, and its answer waits.
  *  5. Nothing rests once the server stops.
  */
-import { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Clock, systemClock, type Timer } from '../base/clock.ts'
 import { Refusals } from '../listening/refusals.ts'
 import { restMs, restsAfter, unauthenticatedRestMs } from '../listening/turns.ts'
-import { dropBody } from './chunks.ts'
+import { connectionOf, type HttpConnection } from './connection.ts'
 import { endGently } from './unreadable.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Undefined on an app without rests. */
-    readonly refusedCallers?: RefusedCallers
+    readonly refusedCallers: RefusedCallers
   }
 }
 
@@ -30,10 +28,9 @@ const shortBodyBytes = 4096
 const answersPerSecond = 1000
 
 /** The refused callers of one app. */
-export class RefusedCallers {
+class RefusedCallers {
   readonly #clock: Clock
   readonly #unreadTimeoutMs: number
-  readonly #refusals = new WeakMap<Socket, Refusals>()
   readonly #resting = new Map<() => void, Timer>()
   #stops = false
 
@@ -42,19 +39,17 @@ export class RefusedCallers {
     this.#unreadTimeoutMs = unreadTimeoutMs
   }
 
-  /** Counts refusals of this connection anew: it has sent a request with a valid login. */
-  forgive(socket: Socket): void {
-    this.#refusals.delete(socket)
-  }
-
   /** Calls `send` with the answer to a request that `error` has refused: at once, or after a rest. */
   answer(request: FastifyRequest, reply: FastifyReply, error: unknown, send: () => void): void {
+    const connection = connectionOf(request.raw)
     const isUnknown = isUnauthenticated(request)
     const hasLongBody = isUnknown && leavesLongBody(request)
     if (hasLongBody) reply.header('connection', 'close')
     // Fastify closes a connection whose body is too long.
-    if (reply.getHeader('connection') === 'close') this.#endAfterAnswer(request)
-    const delayMs = isUnknown ? this.#restOf(request.raw.socket, hasLongBody) : 0
+    if (connection !== undefined && !request.raw.complete && reply.getHeader('connection') === 'close') {
+      this.#endAfterAnswer(connection)
+    }
+    const delayMs = isUnknown && connection !== undefined ? this.#restOf(connection, hasLongBody) : 0
     if (delayMs === 0 || this.#stops) return afterRest(error, send)
     const sendLater = () => {
       this.#resting.delete(sendLater)
@@ -72,14 +67,10 @@ export class RefusedCallers {
     }
   }
 
-  #restOf(socket: Socket, hasLongBody: boolean): number {
-    let refusals = this.#refusals.get(socket)
-    if (refusals === undefined) {
-      refusals = new Refusals(1)
-      this.#refusals.set(socket, refusals)
-    }
-    const rest = refusals.takeRest()
-    refusals.count()
+  #restOf(connection: HttpConnection, hasLongBody: boolean): number {
+    connection.refusals ??= new Refusals(1)
+    const rest = connection.refusals.takeRest()
+    connection.refusals.count()
     if (rest === 0 && !hasLongBody) return 0
     return Math.max(unauthenticatedRestMs, (this.#resting.size * 1000) / answersPerSecond)
   }
@@ -88,27 +79,21 @@ export class RefusedCallers {
    * Node closes the connection with the answer. The kernel then resets it if bytes of the body come still, and a client may
    * lose the answer: RFC 9112, 9.6.
    */
-  #endAfterAnswer({ raw }: FastifyRequest): void {
-    const { socket } = raw
-    if (!(socket instanceof Socket) || raw.complete) return
-    dropBody(raw)
+  #endAfterAnswer(connection: HttpConnection): void {
+    const { socket } = connection
+    connection.stop()
     socket.destroySoon = () => endGently(socket, this.#unreadTimeoutMs)
   }
 }
 
 /** Has refused callers of `app` rest. */
-export function restRefusedCallers(
-  app: FastifyInstance,
-  clock: Clock,
-  unreadTimeoutMs: number,
-): RefusedCallers {
+export function restRefusedCallers(app: FastifyInstance, clock: Clock, unreadTimeoutMs: number): void {
   const callers = new RefusedCallers(clock, unreadTimeoutMs)
   app.decorate('refusedCallers', callers)
   app.addHook('preClose', (done) => {
     callers.stop()
     done()
   })
-  return callers
 }
 
 /** Calls `send` with the answer to a refused request when it is due: see `RefusedCallers.answer`. */
@@ -118,9 +103,7 @@ export function answerRefused(
   error: unknown,
   send: () => void,
 ): void {
-  const { refusedCallers } = request.server
-  if (refusedCallers === undefined) send()
-  else refusedCallers.answer(request, reply, error, send)
+  request.server.refusedCallers.answer(request, reply, error, send)
 }
 
 /** Calls `send` with the answer to an error: after `restMs` if a quota has refused the request, else at once. */

@@ -7,39 +7,25 @@ import { HttpRefusal, problemOf, problemType } from './problem.ts'
 /** How long a client may take to close its end after the server has closed its own. */
 const lingerMs = 1000
 const lineCharactersMax = 8192
-const lateCode = 'ERR_HTTP_REQUEST_TIMEOUT'
-
-/** Whether a request took too long to arrive. */
-export function isLate({ code }: NodeJS.ErrnoException): boolean {
-  return code === lateCode
-}
 
 /** Whether bytes follow a request that closes its connection: they are ignored (RFC 9112, 9.6). */
 export function isIgnored({ code }: NodeJS.ErrnoException): boolean {
   return code === 'HPE_CLOSED_CONNECTION'
 }
 
-/** Sends a refusal as the last answer of a connection, and closes the connection. */
-export type Refuse = (socket: Socket, refusal: HttpRefusal) => void
-
 /**
- * Sends `last`, and closes the connection for good `lingerMs` after that has left this process, or when the client closes
+ * Sends the refusal as the last answer, and closes the connection for good `lingerMs` after that has left this process, or when the client closes
  * it; at the latest after `unreadTimeoutMs`. What the client sends meanwhile is not answered.
  */
-export function endGently(socket: Socket, unreadTimeoutMs: number, last = ''): void {
+export function endGently(socket: Socket, unreadTimeoutMs: number, refusal?: HttpRefusal): void {
   // The connection is closing already.
   if (!socket.writable) return
   let deadline = systemClock.timer(unreadTimeoutMs, () => socket.destroy())
   socket.once('close', () => deadline.cancel())
-  socket.end(last, () => {
+  socket.end(refusal === undefined ? '' : answerOf(refusal), () => {
     deadline.cancel()
     deadline = systemClock.timer(lingerMs, () => socket.destroy())
   })
-}
-
-/** Refusals whose clients keep no connection: see `endGently`. */
-export function refuseWithin(unreadTimeoutMs: number): Refuse {
-  return (socket, refusal) => endGently(socket, unreadTimeoutMs, answerOf(refusal))
 }
 
 function answerOf(refusal: HttpRefusal): string {
@@ -55,9 +41,6 @@ function answerOf(refusal: HttpRefusal): string {
   ]
   return `${head.join('\r\n')}\r\n\r\n${body}`
 }
-
-/** The refusal of a request that took too long to arrive. */
-export const lateRefusal = new HttpRefusal(408, 'the request took longer than http-request-timeout to arrive')
 
 /** The refusal of a method that no path has. */
 export function methodRefusal(method: string): HttpRefusal {
@@ -82,7 +65,9 @@ export function refusalOf(error: NodeJS.ErrnoException): HttpRefusal {
   if (code === 'HPE_HEADER_OVERFLOW') {
     return new HttpRefusal(431, 'the headers are larger than http-header-max; send less')
   }
-  if (isLate(error)) return lateRefusal
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return new HttpRefusal(408, 'the request took longer than http-request-timeout to arrive')
+  }
   if (code === 'HPE_INVALID_URL') {
     return new HttpRefusal(400, 'the path or the query has a character that must be percent-encoded')
   }

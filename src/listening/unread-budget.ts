@@ -51,6 +51,11 @@ export class UnreadBudget {
     this.#clock = clock
   }
 
+  /** For how many connections something is held. */
+  get size(): number {
+    return this.#shares.size
+  }
+
   /** Counts what `sender` holds now. */
   update(sender: Sender): void {
     this.#count(sender)

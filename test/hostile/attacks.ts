@@ -196,6 +196,7 @@ export const attacks: Readonly<Record<string, Attack>> = {
     title: 'pipelined requests',
     request: repeated(head(basic('attacker'), '', ''), 65_536),
     sends: 'repeatedly',
+    returns: 'when closed',
   },
   'http-unread': {
     ...http,

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import { Run } from '../../ids/run.ts'
 import type { RouteAccess } from '../caller.ts'
-import { disconnectSignal } from '../disconnect-signal.ts'
+import { disconnectSignal } from '../connection.ts'
 import type { Route } from '../failures.ts'
 import type { SpringFailure } from './spring.ts'
 

@@ -1,6 +1,8 @@
-/** Failures in the form of CosId's proxy: `{"code","msg","errors"}`. Its Java client reads the body of every 400. */
+/** Failures in the form of CosId's proxy, `{"code","msg","errors"}`, and the one of a parameter that is missing. Its Java client reads the body of every 400. */
+import type { FastifyRequest } from 'fastify'
 import { describe, type ErrorCode, FahaoError } from '../../base/errors.ts'
 import { problemOf } from '../problem.ts'
+import { parameterOf } from './api.ts'
 import { SpringFailure } from './spring.ts'
 
 /** The codes that CosId's client knows by name; any other is the status. */
@@ -34,4 +36,11 @@ export function cosidFailure(error: unknown): SpringFailure | undefined {
 
 function failureOf(status: number, code: string, msg: string, cause: unknown): SpringFailure {
   return new SpringFailure(status, undefined, msg, cause, JSON.stringify({ code, msg, errors: [] }))
+}
+
+/** The value of a parameter; ERR without it. */
+export function required(request: FastifyRequest, name: string): string {
+  const value = parameterOf(request, name)
+  if (value !== undefined && value !== '') return value
+  throw new FahaoError('ERR', `the parameter '${name}' is missing`)
 }

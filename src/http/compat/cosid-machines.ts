@@ -7,7 +7,7 @@ import { FahaoError } from '../../base/errors.ts'
 import { type Pools, poolLimits } from '../../leasing/pools.ts'
 import type { IssuingNode } from '../issuing-node.ts'
 import { type CompatRoute, parameterOf } from './api.ts'
-import { machineFailure, unknownInstance } from './cosid-failure.ts'
+import { machineFailure, required, unknownInstance } from './cosid-failure.ts'
 import { contentTypes } from './spring.ts'
 
 const path = '/machines/{namespace}'
@@ -74,13 +74,6 @@ function basics(command: string): Omit<CompatRoute, 'methods' | 'handler'> {
 
 function namespaceOf({ params }: FastifyRequest): string {
   return (params as { readonly namespace: string }).namespace
-}
-
-/** The value of a parameter; ERR without it. */
-export function required(request: FastifyRequest, name: string): string {
-  const value = parameterOf(request, name)
-  if (value !== undefined && value !== '') return value
-  throw new FahaoError('ERR', `the parameter '${name}' is missing`)
 }
 
 function bitsOf(request: FastifyRequest): number {

@@ -37,16 +37,10 @@ export function mountCompatApis(
   names: readonly CompatName[],
   log?: HttpLog,
 ): Route[] {
+  const origins = new Set(node.config.httpOrigins)
   return names.flatMap((name) => {
-    const { routes, close } = apis[name](node)
     const user = node.config.compatUser.find(({ api }) => api === name)?.user
-    mountRoutes(
-      app,
-      node,
-      routes.map((route) => forClients(route, node, user)),
-      close,
-      log,
-    )
+    const routes = mountApi(app, node, name, (route) => forClients(route, origins, user), log)
     return routes.flatMap(({ methods, path }) => methods.map((method) => ({ method, path })))
   })
 }
@@ -62,15 +56,7 @@ export function mountForNodes(
   log?: HttpLog,
 ): void {
   for (const name of new Set(names)) {
-    const { routes, close } = apis[name](node)
-    const issuing = routes.filter(({ issues }) => issues)
-    mountRoutes(
-      app,
-      node,
-      issuing.map((route) => forNodes(route, log)),
-      close,
-      log,
-    )
+    mountApi(app, node, name, (route) => (route.issues ? forNodes(route, log) : undefined), log)
   }
 }
 
@@ -100,19 +86,17 @@ function failureSender({ timeline }: IssuingNode, log?: HttpLog): FailureSender 
   }
 }
 
-/** A route, and what is checked before it. */
-type Mounted = CompatRoute & {
-  readonly config: FastifyContextConfig
-  readonly onRequest?: onRequestHookHandler
-}
+/** What is checked before a route. */
+type Checks = { readonly config: FastifyContextConfig; readonly onRequest?: onRequestHookHandler }
 
-function forClients(route: CompatRoute, { config }: IssuingNode, user: string | undefined): Mounted {
-  const { issues, access } = route
+function forClients(
+  { issues, access }: CompatRoute,
+  origins: ReadonlySet<string>,
+  user: string | undefined,
+): Checks {
   // The parameter of RFC 6750, 2.3: clients of the replaced service send no headers.
   const token = (request: FastifyRequest) => parameterOf(request, 'access_token')
-  const origins = new Set(config.httpOrigins)
   return {
-    ...route,
     config: {
       onlyDraws: issues,
       isForwardable: issues,
@@ -122,46 +106,48 @@ function forClients(route: CompatRoute, { config }: IssuingNode, user: string | 
   }
 }
 
-function forNodes(route: CompatRoute, log: HttpLog | undefined): Mounted {
+function forNodes({ access }: CompatRoute, log: HttpLog | undefined): Checks {
   return {
-    ...route,
-    config: { onlyDraws: true, isForwardable: true, access: route.access },
+    config: { onlyDraws: true, isForwardable: true, access },
     onRequest(request, reply, done) {
-      if (request.access.isForwarded) done()
-      else {
-        const refusal = notFound([], request)
-        answerRefused(request, reply, refusal, () => sendProblem(refusal, request, reply, log))
-      }
+      if (request.access.isForwarded) return done()
+      const refusal = notFound([], request)
+      answerRefused(request, reply, refusal, () => sendProblem(refusal, request, reply, log))
     },
   }
 }
 
-function mountRoutes(
+/** Serves the routes of an API for which there are checks; returns all. */
+function mountApi(
   app: FastifyInstance,
   node: IssuingNode,
-  routes: readonly Mounted[],
-  close: (() => void) | undefined,
+  name: CompatName,
+  checksOf: (route: CompatRoute) => Checks | undefined,
   log: HttpLog | undefined,
-): void {
+): readonly CompatRoute[] {
+  const { routes, close } = apis[name](node)
   const fail = failureSender(node, log)
   app.register((scope, _, done) => {
     readForms(scope)
     scope.setErrorHandler(fail)
-    for (const route of routes) mount(scope, route, fail)
+    for (const route of routes) {
+      const checks = checksOf(route)
+      if (checks !== undefined) mount(scope, route, checks, fail)
+    }
     if (close) scope.addHook('onClose', async () => close())
     done()
   })
+  return routes
 }
 
-function mount(scope: FastifyInstance, route: Mounted, fail: FailureSender): void {
-  const { methods, path, config, handler, failure, onRequest, describesRefusals = false } = route
+function mount(scope: FastifyInstance, route: CompatRoute, checks: Checks, fail: FailureSender): void {
+  const { methods, path, handler, failure, describesRefusals = false } = route
   const keepsForm = (error: unknown) => !describesRefusals && isRefusedCaller(error)
   scope.route({
     method: [...methods],
     url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
     handler,
-    config,
-    ...(onRequest && { onRequest }),
+    ...checks,
     ...(failure && {
       errorHandler(error, request, reply) {
         const told = forCaller(error, request)

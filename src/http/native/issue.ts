@@ -8,7 +8,7 @@ import { checkedCount, checkRuns } from '../../operations/drawing.ts'
 import { idsShape, rangesShape, runsShape } from '../../operations/shapes.ts'
 import { type ApiRoute, jsonAnswer, nameOf, readQuery, refuseBody } from '../api-route.ts'
 import { type Body, batchBody, type Frame } from '../batch.ts'
-import { disconnectSignal } from '../disconnect-signal.ts'
+import { disconnectSignal } from '../connection.ts'
 import { findFor, type IssuingNode, openFor } from '../issuing-node.ts'
 
 const jsonType = 'application/json; charset=utf-8'
@@ -73,71 +73,76 @@ export function nextRoute(node: IssuingNode): ApiRoute {
 
 /** `POST /v1/generators/{name}/range` */
 export function rangeRoute(node: IssuingNode): ApiRoute {
-  const { server } = node
-  const countMax = Number(server.incrByMax)
-  const query = countQuery(countMax)
   return {
-    id: 'range',
-    method: 'POST',
-    path: '/v1/generators/{name}/range',
-    tag: 'ids',
-    command: 'id.range',
+    ...blockRoute(
+      node,
+      'range',
+      ({ contiguous, name }) => {
+        if (contiguous) return
+        throw new FahaoError(
+          'WRONGTYPE',
+          `'${name}' does not issue its ids one apart and in order; POST …/next?count=n instead`,
+        )
+      },
+      (runs) => ({
+        ranges: rangesOf(runs).map(({ start, end }) => ({ start: String(start), end: String(end) })),
+      }),
+    ),
     summary: 'Issues `count` ids as half-open ranges, for a client that issues them by itself.',
     notes:
       'All or nothing; usually there is one range. Raw ids, without the generator’s format. Only for kinds made of a counter whose ids are ordered and one apart; for others, use next with a count.',
-    query,
     answers: { 200: jsonAnswer('The ranges.', rangesShape) },
-    errors: [...errors, 'WRONGTYPE'],
-    example: { name: 'order', query: 'count=1000' },
-    async handler(request, reply) {
-      refuseBody(request)
-      const count = countOf(request, query, countMax)
-      const generator = await openFor(node, request, nameOf(request))
-      if (!generator.contiguous) {
-        throw new FahaoError(
-          'WRONGTYPE',
-          `'${generator.name}' does not issue its ids one apart and in order; POST …/next?count=n instead`,
-        )
-      }
-      const runs = await generator.draw(count, { signal: disconnectSignal(reply) })
-      return { ranges: rangesOf(runs).map(({ start, end }) => ({ start: String(start), end: String(end) })) }
-    },
   }
 }
 
 /** `POST /v1/generators/{name}/runs` */
 export function runsRoute(node: IssuingNode): ApiRoute {
-  const { server } = node
-  const countMax = Number(server.incrByMax)
-  const query = countQuery(countMax)
   return {
-    id: 'runs',
-    method: 'POST',
-    path: '/v1/generators/{name}/runs',
-    tag: 'ids',
-    command: 'id.runs',
+    ...blockRoute(
+      node,
+      'runs',
+      (generator, count) => checkRuns(generator, count, 'POST …/next?count=n instead'),
+      (runs) => ({
+        runs: mergedRuns(runs).map(({ first, stride, count }) => ({
+          first: String(first),
+          stride: String(stride),
+          count,
+        })),
+      }),
+    ),
     summary: 'Issues `count` ids as runs, for a client that counts through them by itself.',
     notes:
       'All or nothing. A run is `count` ids from `first` on, `stride` apart; the runs are in the order of issue, usually one. Raw ids, without the generator’s format. For every kind whose ids are ordered, those of the clock too: these give at most as many ids at once as the layout has in borrowMax. For shuffled and scrambled ids, use next with a count.',
-    query,
     answers: { 200: jsonAnswer('The runs.', runsShape) },
+  }
+}
+
+/** A route for ids that the client counts through. `check` throws for a generator that has none. */
+function blockRoute(
+  node: IssuingNode,
+  id: 'range' | 'runs',
+  check: (generator: Generator, count: number) => void,
+  show: (runs: readonly Run[]) => unknown,
+) {
+  const countMax = Number(node.server.incrByMax)
+  const query = countQuery(countMax)
+  return {
+    id,
+    method: 'POST',
+    path: `/v1/generators/{name}/${id}`,
+    tag: 'ids',
+    command: `id.${id}`,
+    query,
     errors: [...errors, 'WRONGTYPE'],
     example: { name: 'order', query: 'count=1000' },
     async handler(request, reply) {
       refuseBody(request)
       const count = countOf(request, query, countMax)
       const generator = await openFor(node, request, nameOf(request))
-      checkRuns(generator, count, 'POST …/next?count=n instead')
-      const runs = await generator.draw(count, { signal: disconnectSignal(reply) })
-      return {
-        runs: mergedRuns(runs).map(({ first, stride, count }) => ({
-          first: String(first),
-          stride: String(stride),
-          count,
-        })),
-      }
+      check(generator, count)
+      return show(await generator.draw(count, { signal: disconnectSignal(reply) }))
     },
-  }
+  } satisfies Partial<ApiRoute>
 }
 
 function countQuery(countMax: number) {

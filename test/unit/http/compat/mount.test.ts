@@ -8,7 +8,9 @@ import { MemoryEngine, MemoryStore } from '../../../../src/engine/memory/engine.
 import { buildHttpApp } from '../../../../src/http/app.ts'
 import { checkCallers } from '../../../../src/http/caller.ts'
 import { mountForNodes } from '../../../../src/http/compat/mount.ts'
+import { restRefusedCallers } from '../../../../src/http/refused-callers.ts'
 import { openAccess } from '../../auth/open-access.ts'
+import { FakeClock } from '../../fake-clock.ts'
 import { fakeNode } from '../fake-node.ts'
 import { forwardedHeaders } from '../forwarded-headers.ts'
 import { type Served, serve } from './serve.ts'
@@ -56,6 +58,7 @@ describe('the compatible APIs', () => {
     await access.users.set('zoe', readRules(['on', '>pw', '~*', '+@all'], access.subjects, access.passwords))
     Object.assign(node, { access, server: { ...node.server, access } })
     const app = fastify()
+    restRefusedCallers(app, new FakeClock(), 1000)
     checkCallers(app, access, node.server.audit)
     mountForNodes(app, node, ['tinyid'])
     const ask = async (nodeId: string) => {
