@@ -28,7 +28,7 @@ export type ClientEvent =
   | { readonly type: 'refill-recovered'; readonly generator: string }
   /** The generator was altered: ids of the earlier definition were dropped. */
   | { readonly type: 'generator-changed'; readonly generator: string }
-  /** This memory may exist twice: everything that was buffered or leased was dropped, and is leased anew. */
+  /** This memory may exist twice: everything that was buffered or leased was dropped, and is leased again. */
   | { readonly type: 'memory-copied'; readonly reason: string }
   /** A plain worker id is no longer this process's. */
   | { readonly type: 'worker-lost'; readonly pool: string; readonly error: FahaoError }

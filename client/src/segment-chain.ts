@@ -172,7 +172,7 @@ export class SegmentChain extends RangeChain<Link> {
     for (const link of [...this.ranges]) this.#giveUp(link)
   }
 
-  /** Takes out what was given up of one lease, the newest first; undefined: no more was. */
+  /** Takes out what was given up of one lease, the newest first; undefined: nothing was. */
   takeUnused(): Leftover | undefined {
     return this.#unused.pop()
   }

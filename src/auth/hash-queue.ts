@@ -7,7 +7,7 @@
  *     gets every second turn beside one other login, whatever its number of addresses.
  *  3. Favoured tasks run before all others. An attacker without a valid password has none.
  *  4. A new task beyond `lengthMax` takes the place of one of the network with the most of them, at random among equals, which
- *     may be the new one: no number of addresses fills the queue for good. A favoured task is refused only when all that
+ *     may be the new one: no number of addresses fills the queue permanently. A favoured task is refused only when all that
  *     wait are favoured.
  *  5. Once stopped, nothing waits and nothing starts.
  */

@@ -5,7 +5,7 @@
  *  1. A login that succeeds here fits a hash that the user has at that moment: the hashes are read again after the
  *     derivation, and for a remembered password too.
  *  2. A verified password is remembered as an HMAC of user and digest under a key that this process made up, together with
- *     the stored hash that it fits. It is worth nothing once the user has that hash no more, so no change of a user has to
+ *     the stored hash that it fits. It is worth nothing once the user no longer has that hash, so no change of a user has to
  *     be announced here. A wrong password is not remembered: each guess costs a derivation and a failure.
  *  3. Equal attempts at one moment (a reconnect storm) share one derivation and one failure, because they are one guess.
  *  4. Before the derivation, nothing but a remembered password depends on the user: neither the reply nor the time of an

@@ -9,7 +9,7 @@
  *     the existence of a user nor the number of its passwords can be told by the time that a wrong password takes: a
  *     second password adds 4 µs to 85 ms (`npm run login-timing`).
  *     Hashes with salts of their own, which only a foreign writer can store, are checked too, one derivation each.
- *  4. A stored hash that is malformed or too dear fits no password and costs no derivation of its own.
+ *  4. A stored hash that is malformed or too expensive fits no password and costs no derivation of its own.
  */
 import { createHash } from 'node:crypto'
 import { secretBytes } from '../base/clock.ts'

@@ -164,7 +164,7 @@ export class Users {
     this.#listeners.add(listener)
   }
 
-  /** Tells the listeners that every permission object has to be looked up anew, such as when quotas have changed. */
+  /** Tells the listeners that every permission object has to be looked up again, such as when quotas have changed. */
   renew(): void {
     this.#permissions = new WeakMap()
     this.#announce()

@@ -25,7 +25,7 @@ export class UsedTime {
     return this.#user !== undefined
   }
 
-  /** Makes `user` the one buffer that issues from it: a buffer before issues no more. */
+  /** Makes `user` the only buffer that issues from it: an earlier buffer stops issuing. */
   takeOver(user: object): void {
     this.#user = user
   }

@@ -140,7 +140,7 @@ export class EngineCatalogue implements Catalogue {
     return this.#inUse.values()
   }
 
-  /** Has every generator looked up anew when it is next asked for: the engine may have lost records. */
+  /** Has every generator looked up again when it is next asked for: the engine may have lost records. */
   reopenAll(): Promise<void> {
     return this.#inUse.reopenAll()
   }

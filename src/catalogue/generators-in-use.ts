@@ -170,7 +170,7 @@ export class GeneratorsInUse {
   }
 
   /**
-   * Closes every generator that is open now, and lets others run meanwhile. Each is looked up anew when it is next asked
+   * Closes every generator that is open now, and lets others run meanwhile. Each is looked up again when it is next asked
    * for. Those that issue time of the node's worker id are stopped before it returns.
    */
   async reopenAll(): Promise<void> {
@@ -199,7 +199,7 @@ export class GeneratorsInUse {
     }
   }
 
-  /** Stops and releases every generator, for good. */
+  /** Stops and releases every generator, permanently. */
   async closeAll(): Promise<void> {
     this.#closed = true
     for (const watch of this.#watches) watch.close()
@@ -317,7 +317,7 @@ export class GeneratorsInUse {
     void this.#closeVersion(name, reason, open)
   }
 
-  /** Closes a generator, and each that replaces it meanwhile without having been looked up anew. */
+  /** Closes a generator, and each that replaces it meanwhile without having been looked up again. */
   async #closeVersion(name: string, reason: Error, open: OpenGenerator): Promise<void> {
     let next: OpenGenerator | undefined = open
     for (; next?.version === open.version; next = this.#open.get(name)) await this.close(name, reason, next)

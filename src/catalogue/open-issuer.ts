@@ -107,7 +107,7 @@ export async function openIssuer(
     const leftover = takeLeftover(term)
     if (leftover !== undefined) return openWithLeftover(plan, incarnation, term, leftover)
     const { bound, fence } = known?.term === term ? known.counter : await engine.counter(counter)
-    // If this leadership has ended meanwhile, the catalogue notices that, and opens the generator anew.
+    // If this leadership has ended meanwhile, the catalogue notices that, and opens the generator again.
     if (fence > term.fence && cluster.held(slot) === term) {
       if (fence > fenceMax) throw impossibleFence(name, fence)
       cluster.sealedOut(term, fence)

@@ -9,7 +9,7 @@
  *     stopped, or the engine was away from it, the others may have had no way to renew either. Safety does not need
  *     this (1 suffices); without it, every node would be declared dead after ten seconds without the engine.
  *  3. Only a heartbeat above the last one is a sign of life. Others write a node's record too: who declares it dead, and an
- *     advance. A version that they make begins the silence anew, which safety needs (1), and counts as no renewal.
+ *     advance. A version that they make begins the silence again, which safety needs (1), and counts as no renewal.
  *  4. A record that says dead is final. It is removed much later, when no write of that node can be on its way.
  */
 import type { Known, NodeRecord } from './records.ts'

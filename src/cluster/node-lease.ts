@@ -11,7 +11,7 @@
  *  3. A renewal whose outcome is unknown, or that was refused, is settled by a read; the heartbeat found counts from the
  *     moment before *that* heartbeat was sent, which may have passed already.
  *  4. A record that is gone, says that this node is dead, or holds a heartbeat other than the last one known to be
- *     carried out or one sent since (the engine has forgotten what it acknowledged), ends the lease for good; its id is
+ *     carried out or one sent since (the engine has forgotten what it acknowledged), ends the lease permanently; its id is
  *     not used again. One write only requires that the record does not exist yet: with a second such try, a node that
  *     was declared dead and whose record was removed would come back under its old id.
  *  5. Wall time that has run ahead of monotonic time by more than the margin since the renewal was sent means that the
@@ -42,7 +42,7 @@ export class NodeLease {
   confirmed = 0
   /** Valid when it was last looked at. */
   isHeld = false
-  /** It has ended for good. */
+  /** It has ended permanently. */
   isOver = false
   /** When it was last found not to be valid any more. */
   lapsedUs: number
@@ -176,7 +176,7 @@ export class NodeLease {
     this.schedule.end(isDone ? this.#startedUs + renewMs * 1000 : nowUs + retryMs * 1000)
   }
 
-  /** Ends it for good. */
+  /** Ends it permanently. */
   end(nowUs: number): void {
     this.isOver = true
     this.#deadlineUs = Number.NEGATIVE_INFINITY

@@ -83,7 +83,7 @@ export class PolledWatches {
 
   #accept({ revision, records }: ChangePage): void {
     if (revision < this.#revision) {
-      // A store that went back has given versions anew from there on: the next poll reports all of it.
+      // A store that went back has given versions again from there on: the next poll reports all of it.
       this.#revision = 0n
       this.#ahead.clear()
       return

@@ -111,7 +111,7 @@ export class Forwarder<Request, NodeReply, Reply> {
     return this.#send(request, leader, {})
   }
 
-  /** Forwards no more, and closes all connections. */
+  /** Stops forwarding, and closes all connections. */
   close(): void {
     this.#unlisten()
     this.#transport.close()

@@ -8,7 +8,7 @@
  *  2. `returned` counts what a caller does not use, whether it can be issued again or not; `gap` is the part of it that cannot.
  *  3. The rate is that of the space that callers use up: what was leased and can not be issued again, or what was drawn if that is
  *     more, as of a snowflake, of which time is leased and no number of ids. It is taken from one lease or report to another one, a
- *     minute or more apart: leases come in lumps that last for minutes.
+ *     minute or more apart: leases come seldom, and each lasts for minutes.
  */
 import { assert } from '../base/assert.ts'
 import type { Clock } from '../base/clock.ts'

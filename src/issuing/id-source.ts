@@ -69,6 +69,6 @@ export interface IdSource {
   /** Adds what another process has reserved and transferred. `low` is set: how long it will last is not known. */
   acquire?(leftover: Reservation): void
 
-  /** Empties the buffer, for good. Returns from which value on everything up to the counter's bound was untouched. */
+  /** Empties the buffer, permanently. Returns from which value on everything up to the counter's bound was untouched. */
   empty(): bigint | undefined
 }

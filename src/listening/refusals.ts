@@ -24,7 +24,7 @@ export class Refusals {
     return this.#left <= 0
   }
 
-  /** How long the connection has to rest now, in ms; 0: not at all. Counts anew. */
+  /** How long the connection has to rest now, in ms; 0: not at all. Counts from 0 afterwards. */
   takeRest(): number {
     if (!this.mustRest) return 0
     this.#left = this.#laterMax

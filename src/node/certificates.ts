@@ -107,7 +107,7 @@ export class Certificates {
     return this.#reading
   }
 
-  /** Reads the files no more. */
+  /** Stops reading the files. */
   close(): void {
     this.#poll.cancel()
   }

@@ -179,7 +179,7 @@ async function openParts(
       proof: membership && (await NodeProof.open(engine, () => membership.cluster.nodeId)),
       onEvent,
     })
-    // Connections look their generators up anew.
+    // Connections look their generators up again.
     namespaces.listen(() => access.users.renew())
     return {
       clock,

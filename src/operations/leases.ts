@@ -19,7 +19,7 @@ import { listedMax, nextWorker, pageArgs, workersPage } from './worker-pages.ts'
 
 /** The permission to lease ranges of scrambled generators: the reply has the key by which their ids are unscrambled. */
 export const scrambledLeases = 'lease|scrambled'
-/** The most ids of one report, so that one request spoils no figure for good. */
+/** The most ids of one report, so that one request spoils no figure for all later reads. */
 export const drawnMax = 1_000_000_000_000
 
 const path = '/v1/generators/{name}/leases'

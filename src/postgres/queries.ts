@@ -94,10 +94,10 @@ const clauses = ['fromClause', 'valuesLists', 'withClause', 'larg']
 /** Whether a statement has no FROM and no query inside, few nodes, and only functions and operators of little work. */
 export function isCheap(statement: Node): boolean {
   let keys = 0
-  const isDear = (key: string, body: unknown) => {
+  const isExpensive = (key: string, body: unknown) => {
     if (++keys > keysMax || clauses.includes(key) || (/^[A-Z]/.test(key) && !kinds.has(key))) return true
     if (!Array.isArray(body) || (key !== 'funcname' && key !== 'name')) return false
     return !(key === 'name' ? operators : functions).test(nameOf(body.at(-1)))
   }
-  return 'SelectStmt' in statement && !has(statement, isDear)
+  return 'SelectStmt' in statement && !has(statement, isExpensive)
 }

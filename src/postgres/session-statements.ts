@@ -29,7 +29,7 @@ import { command, type PreparedStatement, type Session, type Statement } from '.
 import { nameOfParameter, unknownParameter } from './session-settings.ts'
 import { SqlError } from './sql-error.ts'
 
-/** BEGIN and its kin. */
+/** BEGIN, COMMIT, ROLLBACK and savepoints. */
 export function readTransaction({
   kind,
   options,
@@ -152,7 +152,7 @@ function textOfConstant({ isnull, sval, ival, fval, boolval, bsval }: A_Const): 
   return String(ival?.ival ?? 0)
 }
 
-/** `'+08:30' HOUR TO MINUTE` behind INTERVAL: a zone in the form of POSIX, whose sign is the other way round. */
+/** `'+08:30' HOUR TO MINUTE` behind INTERVAL: a zone in the form of POSIX, whose sign is the opposite. */
 function offsetOf(text: string): string {
   const [, sign = '', hours = '', minutes = '00'] = /^([+-]?)(\d{1,2})(?::([0-5]\d))?$/.exec(text) ?? []
   if (hours === '')

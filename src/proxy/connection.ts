@@ -51,7 +51,7 @@ const unreadBytesMax = 1_048_576
 
 /** A connection through the proxy. Its parts call it by the interfaces that it implements. */
 export class Connection implements AcceptedConnection, Sender, PairHost, LoginHost, RelayHost {
-  /** Bytes that the client was sent. A socket counts its own anew each time, over all that waits in it. */
+  /** Bytes that the client was sent. A socket computes its own count at each call, from all that waits in it. */
   bytesOut = 0
   readonly limits: ProxyLimits
   readonly #host: ConnectionHost

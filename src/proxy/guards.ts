@@ -80,7 +80,7 @@ export class Guards {
     if (!this.#isClosed) this.#timer = this.#clock.timer(lookEveryMs, () => void this.start())
   }
 
-  /** Looks no more. */
+  /** Stops looking. */
   close(): void {
     this.#isClosed = true
     this.#timer?.cancel()

@@ -5,7 +5,7 @@
  * Invariants
  *  1. The end of each range that this process has reserved of a generator's counter is remembered, for as long as it runs.
  *  2. `raise` leaves no counter below that end, whether or not a record names it: another node may have created the generator
- *     anew already. A row of another system's table that is gone has no counter, and none is made.
+ *     again already. A row of another system's table that is gone has no counter, and none is made.
  */
 import { hasCode } from '../base/errors.ts'
 import { generatorPrefix } from '../catalogue/stored-generator.ts'

@@ -215,7 +215,7 @@ export class Requests {
   /** Answers up to `count` requests without their handler; 0 if only the handler can answer. */
   #answerDirectly(request: RecentRequest, count: number): number {
     if (this.#session.transaction.isOpen) {
-      // Otherwise each of them would count the repetitions anew.
+      // Otherwise each of them would count the repetitions again.
       request.direct = undefined
       return 0
     }

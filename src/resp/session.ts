@@ -82,7 +82,7 @@ export class RespSession implements ClientSession {
     return this.unauthenticated.mustRest
   }
 
-  /** How long the connection has to rest now, in ms. Counts refusals anew. */
+  /** How long the connection has to rest now, in ms. Counts refusals from 0 afterwards. */
   takeRest(): number {
     const rest = this.#restsAfterQuota ? restMs : 0
     this.refused = false

@@ -1,4 +1,4 @@
-/** Names behind oids, and oids behind names: what regclass and its relatives read and write. */
+/** Names behind oids, and oids behind names: what regclass, regproc and the other types of names read and write. */
 import { SqlError } from '../sql-error.ts'
 import { quoteIdentifier, sequenceName, splitName } from './quoting.ts'
 import type { Snapshot } from './snapshot.ts'

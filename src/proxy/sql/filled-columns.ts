@@ -19,7 +19,7 @@ export type TextEffects = {
   readonly concerns: boolean
   /** It may insert rows into a filled table in a form that is filled in. */
   readonly mayInsert: boolean
-  /** Columns whose table it may define anew. */
+  /** Columns whose tables it may redefine. */
   readonly defined: readonly FilledColumn[]
 }
 
