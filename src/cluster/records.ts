@@ -73,8 +73,8 @@ export type Leadership = {
   /** Leftover ranges that only this holder may continue; undefined: none. */
   readonly leftovers?: readonly LeftoverRange[]
   /**
-   * Set with no holder, by an advance, and by a leader whose fence a counter has refused: a leader that no record names may
-   * lead until its lease lapses.
+   * Set, without a holder, by an advance and by a leader whose fence a counter has refused. The shard rests, because a leader
+   * that no record names may lead until its lease lapses.
    */
   readonly rests?: true
 }

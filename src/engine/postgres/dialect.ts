@@ -1,7 +1,7 @@
 /**
  * The dialect of PostgreSQL. Every operation is one statement in a transaction of its own, so that a paused client never
- * holds a lock. The state that a statement returns is that of its snapshot; a statement that changes the state returns
- * the new one besides, since it may have waited for another session's change.
+ * holds a lock. The state that a statement returns is that of its snapshot. A statement that changes the state also returns
+ * the new one, since it may have waited for another session's change.
  */
 
 import type { CounterUpdate } from '../sql/counter-updates.ts'
