@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { adviseInUse } from '../../../src/cli/advice-in-use.ts'
+import { adviseInUse } from '../../../src/cli/advice.ts'
 import type { GeneratorAnswer } from '../../../src/operations/shapes.ts'
 
 type Stats = NonNullable<GeneratorAnswer['stats']>
