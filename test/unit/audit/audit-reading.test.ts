@@ -74,15 +74,13 @@ for (const [name, urlOf] of Object.entries(engines)) {
   })
 }
 
-describe('the audit trail of two processes on one SQLite store', () => {
-  test('has the entries of both', async (t) => {
-    const url = sqliteFile(t)
-    const [one, two] = [await opened(t, url), await opened(t, url)]
-    const rings = [one, two].map((engine) => new AuditRing(engine, 'changes', 1000))
-    for (let round = 0; round < 10; round++) {
-      await Promise.all(rings.map((ring, at) => ring.append([entry(2 * round + at, 'drop', `${round}`)])))
-    }
-    const { entries } = await readAuditPage(two, { limit: 1000 })
-    assert.equal(entries.length, 20)
-  })
+test('the audit trail of two processes on one SQLite store has the entries of both', async (t) => {
+  const url = sqliteFile(t)
+  const [one, two] = [await opened(t, url), await opened(t, url)]
+  const rings = [one, two].map((engine) => new AuditRing(engine, 'changes', 1000))
+  for (let round = 0; round < 10; round++) {
+    await Promise.all(rings.map((ring, at) => ring.append([entry(2 * round + at, 'drop', `${round}`)])))
+  }
+  const { entries } = await readAuditPage(two, { limit: 1000 })
+  assert.equal(entries.length, 20)
 })

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type AuditEntry, entryBytesMax, entryOf } from '../../../src/audit/audit-entry.ts'
 import { AuditRing, entriesPerRecord, readEntries, recordsOf } from '../../../src/audit/audit-ring.ts'
-import { hasCode } from '../../../src/base/errors.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { listAll } from '../../../src/engine/pages.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
@@ -105,7 +104,7 @@ describe('the ring of the audit trail', () => {
       }
     }
     const ring = new AuditRing(new Overtaken(new MemoryStore()), 'changes', max)
-    await assert.rejects(ring.append(entries(1)), (error) => hasCode(error, 'CONFLICT'))
+    await assert.rejects(ring.append(entries(1)), { code: 'CONFLICT' })
   })
 
   test('goes on in a store that went back to an earlier state', async () => {

@@ -63,19 +63,17 @@ describe('a limit of failures', () => {
   })
 })
 
-describe('an LRU map', () => {
-  test('forgets what was used least recently', () => {
-    const map = new LruMap<number>(3)
-    for (const [value, key] of ['a', 'b', 'c'].entries()) map.set(key, value)
-    map.get('a')
-    map.set('d', 3)
-    assert.deepEqual(
-      ['a', 'b', 'c', 'd'].map((key) => map.get(key)),
-      [0, undefined, 2, 3],
-    )
-    map.delete('a')
-    assert.deepEqual([map.get('a'), map.size], [undefined, 2])
-  })
+test('an LRU map forgets what was used least recently', () => {
+  const map = new LruMap<number>(3)
+  for (const [value, key] of ['a', 'b', 'c'].entries()) map.set(key, value)
+  map.get('a')
+  map.set('d', 3)
+  assert.deepEqual(
+    ['a', 'b', 'c', 'd'].map((key) => map.get(key)),
+    [0, undefined, 2, 3],
+  )
+  map.delete('a')
+  assert.deepEqual([map.get('a'), map.size], [undefined, 2])
 })
 
 describe('the addresses of users', () => {

@@ -1,15 +1,13 @@
 /** What logins leave in the audit trail. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readRules } from '../../../src/auth/user.ts'
 import { Trail } from '../audit/trail.ts'
-import { openAccess } from './open-access.ts'
+import { openAccess, setUser } from './open-access.ts'
 
 async function start() {
   const trail = new Trail()
   const access = await openAccess(undefined, { audit: trail.audit, clock: trail.clock })
-  const set = (name: string, ...rules: string[]) =>
-    access.users.set(name, readRules(rules, access.subjects, access.passwords))
+  const set = setUser.bind(null, access)
   await set('admin', 'on', '>secret', '~*', '+@all')
   return { trail, access, set }
 }

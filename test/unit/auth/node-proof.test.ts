@@ -4,10 +4,9 @@ import { describe, test } from 'node:test'
 import type { AccessControl } from '../../../src/auth/access-control.ts'
 import { NodeProof, type Purpose, purposeOfHttp, respPurpose } from '../../../src/auth/node-proof.ts'
 import { UsedNumbers } from '../../../src/auth/used-numbers.ts'
-import { readRules } from '../../../src/auth/user.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { FakeClock } from '../fake-clock.ts'
-import { openAccess } from './open-access.ts'
+import { openAccess, setUser } from './open-access.ts'
 
 const draw = { method: 'POST', path: '/v1/generators/order/next', contentType: undefined, digest: '' }
 const drawing = purposeOfHttp({ ...draw, client: '10.0.0.9' })
@@ -21,7 +20,7 @@ async function nodes() {
     openAccess(engine, { clock, proof: await NodeProof.open(engine, () => id) })
   const [a, b] = [await open('a'), await open('b')]
   const set = async (user: string, ...rules: string[]) => {
-    await a.users.set(user, readRules(rules, a.subjects, a.passwords))
+    await setUser(a, user, ...rules)
     for (let turns = 0; turns < 4; turns++) await new Promise(setImmediate)
   }
   await set('admin', 'on', '>pw', '~*', '+@all')
@@ -177,16 +176,14 @@ describe('a proof of a node', () => {
   })
 })
 
-describe('the numbers of a sender', () => {
-  test('are taken once, in any order, within the newest 65,536', () => {
-    const used = new UsedNumbers()
-    for (const number of [3, 1, 70_000, 2, 69_999, 4465]) {
-      assert.equal(used.take('a', number), number !== 2, String(number))
-      assert.equal(used.take('a', number), false, String(number))
-    }
-    assert.equal(used.take('a', 4464), false)
-    for (const number of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
-      assert.equal(used.take('a', number), false)
-    assert.equal(used.take('b', 2), true)
-  })
+test('the numbers of a sender are taken once, in any order, within the newest 65,536', () => {
+  const used = new UsedNumbers()
+  for (const number of [3, 1, 70_000, 2, 69_999, 4465]) {
+    assert.equal(used.take('a', number), number !== 2, String(number))
+    assert.equal(used.take('a', number), false, String(number))
+  }
+  assert.equal(used.take('a', 4464), false)
+  for (const number of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
+    assert.equal(used.take('a', number), false)
+  assert.equal(used.take('b', 2), true)
 })

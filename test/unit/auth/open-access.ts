@@ -5,7 +5,7 @@ import { AccessControl } from '../../../src/auth/access-control.ts'
 import { Subjects } from '../../../src/auth/command-rules.ts'
 import type { NodeProof } from '../../../src/auth/node-proof.ts'
 import { Passwords } from '../../../src/auth/passwords.ts'
-import { readRules } from '../../../src/auth/user.ts'
+import { readRules, type User } from '../../../src/auth/user.ts'
 import { type Clock, systemClock } from '../../../src/base/clock.ts'
 import { subjectsOf } from '../../../src/commands/access.ts'
 import { createCommands } from '../../../src/commands/all.ts'
@@ -46,11 +46,19 @@ export function openAccess(
   })
 }
 
+/** Makes or changes a user by rules. */
+export function setUser(access: AccessControl, name: string, ...rules: string[]): Promise<User> {
+  return access.users.set(name, readRules(rules, access.subjects, access.passwords))
+}
+
+/** What a client sends as its authorization. */
+export function basic(user: string, password: string): string {
+  return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+}
+
 /** Users with these rules, in this order. */
 export async function accessOf(users: Readonly<Record<string, readonly string[]>>): Promise<AccessControl> {
   const access = await openAccess()
-  for (const [name, rules] of Object.entries(users)) {
-    await access.users.set(name, readRules(rules, access.subjects, access.passwords))
-  }
+  for (const [name, rules] of Object.entries(users)) await setUser(access, name, ...rules)
   return access
 }

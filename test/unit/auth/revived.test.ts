@@ -3,14 +3,13 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { restoredAccess } from '../../../src/auth/revived.ts'
-import { readRules } from '../../../src/auth/user.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { revivedLines } from '../../../src/cli/verbs/backup.ts'
 import { backupSqlite, recordsOfStore, restoreSqlite } from '../../../src/engine/sqlite/backup.ts'
 import { openSqlite } from '../../../src/engine/sqlite/engine.ts'
 import { engineOptions } from '../../conformance/store-under-test.ts'
 import { temporaryFolder } from '../../launch/places.ts'
-import { openAccess } from './open-access.ts'
+import { openAccess, setUser } from './open-access.ts'
 
 /** A store with users and tokens, its copy, and what was undone since. */
 async function setUp(t: TestContext) {
@@ -23,8 +22,7 @@ async function setUp(t: TestContext) {
       access.close()
       await engine.close()
     }
-    const set = (user: string, ...rules: string[]) =>
-      access.users.set(user, readRules(rules, access.subjects, access.passwords))
+    const set = setUser.bind(null, access)
     const token = async (user: string, label: string, lifetimeMs?: number) =>
       (await access.tokens.create({ user, label, lifetimeMs, by: user })).token.id
     return { access, close, set, token }

@@ -141,26 +141,6 @@ describe('Users', () => {
     assert.match(events.join(), /written again as this node knew them: alice \(removed\), bob/)
   })
 
-  test('that were removed do not come back when another node writes an older record first', async () => {
-    const store = new MemoryStore()
-    const engine = new MemoryEngine(store)
-    const access = await openAccess(engine)
-    await set(access, 'admin', ...admin)
-    await set(access, 'alice', 'on', '>pw', '~*', '+@issue')
-    const older = store.records.get('users/alice')!
-    await access.users.remove('alice')
-    store.records.delete('users/alice')
-    const { write } = engine
-    engine.write = async (...args: Parameters<typeof write>) => {
-      engine.write = write
-      await write.call(engine, 'users/alice', older.value, undefined)
-      return write.apply(engine, args)
-    }
-    await access.users.reconcile()
-    const later = await openAccess(new MemoryEngine(store))
-    assert.equal(later.users.access('alice'), undefined)
-  })
-
   test('that were removed free their places, and their records go after a year', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
@@ -276,32 +256,6 @@ describe('Users', () => {
     assert.ok(later.users.createdAt('alice')! > since + 1)
   })
 
-  test('stay as this node knows them where a store that went back has another change of the same revision', async () => {
-    const store = new MemoryStore()
-    const events: string[] = []
-    const access = await openAccess(new MemoryEngine(store), { events })
-    await set(access, 'admin', ...admin)
-    await set(access, 'alice', 'on', '>pw', '~*', '+@issue')
-    const before = store.records.get('users/alice')!
-    await access.users.remove('alice')
-    // A node that has started since the store went back changes the user.
-    const older = new MemoryStore()
-    for (const [key, record] of [...store.records, ['users/alice', before] as const])
-      older.records.set(key, record)
-    await set(await openAccess(new MemoryEngine(older)), 'alice', '+@read')
-    const engine = new MemoryEngine(store)
-    await engine.write(
-      'users/alice',
-      older.records.get('users/alice')!.value,
-      store.records.get('users/alice')!.version,
-    )
-    await settled()
-    assert.equal(access.users.access('alice'), undefined)
-    assert.match(events.join(), /lost a change of user 'alice'/)
-    const later = await openAccess(new MemoryEngine(store))
-    assert.equal(later.users.access('alice'), undefined)
-  })
-
   test('have rules of Redis', async () => {
     const access = await openAccess()
     await set(access, 'admin', ...admin)
@@ -385,23 +339,6 @@ describe('Users', () => {
     engine.status = () => ({ state: 'up' })
     assert.equal(access.initialOf('admin').user, 'admin')
     assert.equal((await access.login('admin', 'secret', '127.0.0.1')).user, 'admin')
-  })
-
-  test('are changed once when the reply to the write is lost', async () => {
-    const engine = new MemoryEngine(new MemoryStore())
-    const access = await openAccess(engine)
-    await set(access, 'admin', ...admin)
-    const { write } = engine
-    let isApplied = true
-    engine.write = async (...args: Parameters<typeof write>) => {
-      if (isApplied) await write.apply(engine, args)
-      throw new FahaoError('UNKNOWN', 'the reply was lost')
-    }
-    await set(access, 'alice', 'on', '>pw', '~a*')
-    assert.equal((await access.login('alice', 'pw', '127.0.0.1')).reaches('a1'), true)
-    isApplied = false
-    await assert.rejects(set(access, 'alice', 'off'), /the reply was lost/)
-    assert.equal(access.users.get('alice')?.enabled, true)
   })
 
   test('whose records cannot be read are off, and open nothing to default', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, test } from 'node:test'
 import { systemClock } from '../../../src/base/clock.ts'
-import { FahaoError, hasCode } from '../../../src/base/errors.ts'
+import { FahaoError } from '../../../src/base/errors.ts'
 import { WaitQueue } from '../../../src/buffers/wait-queue.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
@@ -114,7 +114,7 @@ describe('a wait queue', () => {
     const { queue } = opened({ lengthMax: 2 })
     watched(queue.join(one))
     watched(queue.join(one))
-    await assert.rejects(queue.join(one), (error) => hasCode(error, 'BUSY'))
+    await assert.rejects(queue.join(one), { code: 'BUSY' })
     serveOne(queue)
     watched(queue.join(one))
     assert.equal(queue.length, 2)

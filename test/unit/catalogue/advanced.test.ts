@@ -1,13 +1,12 @@
 /** A store forgets a whole generator, and is advanced: what nodes still have open under the name issues nothing of it. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { hasCode } from '../../../src/base/errors.ts'
 import type { Reservation, StoredRecord } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { type Kind, kinds } from '../../../src/issuing/issuer.ts'
 import { type Node, SharedEngine, startNode } from './node.ts'
 
-const gone = (error: unknown) => hasCode(error, 'NOGENERATOR')
+const gone = { code: 'NOGENERATOR' }
 
 /** Notices an advance at its own next reserve or write, as engines of databases do. */
 class IdleEngine extends SharedEngine {

@@ -6,8 +6,7 @@ import { draw, startNode } from './node.ts'
 const coarse = 'time:32,node:10,sequence:21;unit=s;epoch=2020-01-01T00:00:00Z'
 
 async function changed(first: GeneratorInput, changes: Partial<GeneratorInput>) {
-  const { catalogue } = await startNode()
-  await catalogue.create('g', first)
+  const { catalogue } = await startNode({ generators: { g: first } })
   return catalogue.alter('g', changes)
 }
 

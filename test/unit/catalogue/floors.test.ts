@@ -97,8 +97,10 @@ describe('FLOOR with NOW', () => {
   })
 
   test('moves a sequence as without it', async () => {
-    const node = await startNode({ reach: (store) => new SharedEngine(store) })
-    await node.catalogue.create('g', { kind: 'sequence' })
+    const node = await startNode({
+      reach: (store) => new SharedEngine(store),
+      generators: { g: { kind: 'sequence' } },
+    })
     await use(node, 3)
     const { incarnation } = await node.catalogue.alter('g', { floor: 50n, now: true })
     assert.deepEqual([incarnation, await use(node, 1)], [1n, [50n]])
@@ -125,9 +127,7 @@ describe('FLOOR with NOW', () => {
   })
 
   test('is refused where it means nothing', async () => {
-    const node = await startNode()
-    await node.catalogue.create('g', { kind: 'segment' })
-    await node.catalogue.create('event', { kind: 'snowflake' })
+    const node = await startNode({ generators: { g: { kind: 'segment' }, event: { kind: 'snowflake' } } })
     await use(node, 1)
     const refusals = [
       ['g', { now: true }, 'ERR', /name the FLOOR too/],
@@ -143,8 +143,7 @@ describe('FLOOR with NOW', () => {
 
 describe('a generator with an OFFSET, which is one of several sites', () => {
   async function site(offset: number, increment: number, used: number): Promise<Node> {
-    const node = await startNode()
-    await node.catalogue.create('g', { kind: 'segment', increment, offset, step: 10 })
+    const node = await startNode({ generators: { g: { kind: 'segment', increment, offset, step: 10 } } })
     await use(node, used)
     return node
   }
@@ -176,16 +175,20 @@ describe('a generator with an OFFSET, which is one of several sites', () => {
       // The others go on meanwhile.
       for (const any of sites) seen.push(...(await use(any, 300)))
     }
-    const third = await startNode()
-    await third.catalogue.create('g', { kind: 'segment', increment: 3, offset: 2, start: 100_000 })
+    const third = await startNode({
+      generators: { g: { kind: 'segment', increment: 3, offset: 2, start: 100_000 } },
+    })
     for (const each of [...sites, third]) seen.push(...(await use(each, 1000)))
     assert.equal(new Set(seen).size, seen.length)
   })
 
   test('gets its floor also from a node that completes the change of another', async () => {
     const [store, clock] = [new MemoryStore(), new FakeClock()]
-    const one = await startNode({ store, clock })
-    await one.catalogue.create('g', { kind: 'segment', increment: 2, offset: 1 })
+    const one = await startNode({
+      store,
+      clock,
+      generators: { g: { kind: 'segment', increment: 2, offset: 1 } },
+    })
     const first = one.engine.hold('write')
     const altering = one.catalogue.alter('g', { increment: 3, floor: 1000n })
     await first.arrived

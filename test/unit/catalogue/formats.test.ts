@@ -20,19 +20,17 @@ async function store({ engine }: Node, format: string): Promise<void> {
   await engine.write(record.key, JSON.stringify(stored), record.version)
 }
 
-describe('a format whose texts differ in case alone', () => {
-  test('is warned of when the generator is created or gets it, and in its description', async () => {
-    const node = await withFormat({ kind: 'segment', format: '{id::base62}' })
-    await node.catalogue.create('g', { kind: 'segment', format: '{id::base62}' })
-    assert.equal(node.events.filter((text) => case62.test(text)).length, 1)
-    assert.match((await node.catalogue.info('g')).notes.join(), case62)
-    for (const format of ['{id::base36}', '{id:13:crockford}', '{id:9:base16}', 'Ab{id}'])
-      await node.catalogue.create(format, { kind: 'segment', format })
-    assert.equal(node.events.filter((text) => case62.test(text)).length, 1)
-    await node.catalogue.alter('Ab{id}', { format: 'Ab{id:11:base62}' })
-    assert.equal(node.events.filter((text) => case62.test(text)).length, 2)
-    assert.doesNotMatch((await node.catalogue.info('{id::base36}')).notes.join(), case62)
-  })
+test('a format whose texts differ in case alone is warned of when the generator is created or gets it, and in its description', async () => {
+  const node = await withFormat({ kind: 'segment', format: '{id::base62}' })
+  await node.catalogue.create('g', { kind: 'segment', format: '{id::base62}' })
+  assert.equal(node.events.filter((text) => case62.test(text)).length, 1)
+  assert.match((await node.catalogue.info('g')).notes.join(), case62)
+  for (const format of ['{id::base36}', '{id:13:crockford}', '{id:9:base16}', 'Ab{id}'])
+    await node.catalogue.create(format, { kind: 'segment', format })
+  assert.equal(node.events.filter((text) => case62.test(text)).length, 1)
+  await node.catalogue.alter('Ab{id}', { format: 'Ab{id:11:base62}' })
+  assert.equal(node.events.filter((text) => case62.test(text)).length, 2)
+  assert.doesNotMatch((await node.catalogue.info('{id::base36}')).notes.join(), case62)
 })
 
 describe('a format with an ambiguous zone', () => {

@@ -38,20 +38,18 @@ class PolledEngine extends LateEngine {
   override readonly watchDelayMs = 1000
 }
 
-describe('a creation', () => {
-  test('begins a new incarnation at once also on a node that has not received the end of the last', async () => {
-    const { one, two } = await twoNodes()
-    await one.catalogue.create('g', { kind: 'segment', step: 10 })
-    const old = await two.catalogue.open('g')
-    const [before] = await draw(old, 1)
-    const [newest] = (await draw(await one.catalogue.open('g'), 1)).toReversed()
-    await one.catalogue.drop('g')
-    const created = await two.catalogue.create('g', { kind: 'segment', step: 20 })
-    assert.equal(created.incarnation, 3n)
-    assert.equal(tryNext(old), undefined)
-    const [after] = await draw(created, 1)
-    assert.ok(after! > before! && after! > newest!)
-  })
+test('a creation begins a new incarnation at once also on a node that has not received the end of the last', async () => {
+  const { one, two } = await twoNodes()
+  await one.catalogue.create('g', { kind: 'segment', step: 10 })
+  const old = await two.catalogue.open('g')
+  const [before] = await draw(old, 1)
+  const [newest] = (await draw(await one.catalogue.open('g'), 1)).toReversed()
+  await one.catalogue.drop('g')
+  const created = await two.catalogue.create('g', { kind: 'segment', step: 20 })
+  assert.equal(created.incarnation, 3n)
+  assert.equal(tryNext(old), undefined)
+  const [after] = await draw(created, 1)
+  assert.ok(after! > before! && after! > newest!)
 })
 
 describe('an alteration', () => {
@@ -63,9 +61,13 @@ describe('an alteration', () => {
       test(`to strict order is done once every node has stopped issuing: ${from}, ${way} as ${to}`, async () => {
         const [store, clock] = [new MemoryStore(), new FakeClock()]
         const reached = new PolledEngine(store)
-        const one = await startNode({ store, clock, reach: (other) => new PolledEngine(other) })
+        const one = await startNode({
+          store,
+          clock,
+          reach: (other) => new PolledEngine(other),
+          generators: { g: { kind: from } },
+        })
         const two = await startNode({ store, clock, reach: () => reached })
-        await one.catalogue.create('g', { kind: from })
         const old = await two.catalogue.open('g')
         const ids = await draw(old)
         reached.late = true
@@ -98,9 +100,13 @@ describe('an alteration', () => {
   test('to strict order stops a node that receives it also while that node creates the same name', async () => {
     const [store, clock] = [new MemoryStore(), new FakeClock()]
     const reached = new PolledEngine(store)
-    const one = await startNode({ store, clock, reach: (other) => new PolledEngine(other) })
+    const one = await startNode({
+      store,
+      clock,
+      reach: (other) => new PolledEngine(other),
+      generators: { g: { kind: 'segment' } },
+    })
     const two = await startNode({ store, clock, reach: () => reached })
-    await one.catalogue.create('g', { kind: 'segment' })
     const old = await two.catalogue.open('g')
     await draw(old)
     reached.late = true
@@ -221,9 +227,8 @@ describe('an alteration', () => {
   test('keeps waiting calls waiting, on every node', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
-    const one = await startNode({ store, clock })
+    const one = await startNode({ store, clock, generators: { user: { kind: 'segment', step: 10 } } })
     const two = await startNode({ store, clock })
-    await one.catalogue.create('user', { kind: 'segment', step: 10 })
     const held = two.engine.hold('reserve')
     const waiting = draw(await two.catalogue.open('user'), 5)
     await held.arrived

@@ -127,8 +127,7 @@ describe('a change of the increment', () => {
       [{ increment: 50 }, [2n, 3n]],
       [{ increment: 50, start: 7 }, [8n, 9n]],
     ] as const) {
-      const node = await startNode()
-      await node.catalogue.create('g', { kind: 'sequence', ...options })
+      const node = await startNode({ generators: { g: { kind: 'sequence', ...options } } })
       const record = (await node.engine.read('generators/g'))!
       const { offsetGiven: _, ...before } = JSON.parse(record.value)
       await node.engine.write(record.key, JSON.stringify(before), record.version)
@@ -143,8 +142,7 @@ describe('a change of the increment', () => {
   })
 
   test('may be taken back', async () => {
-    const node = await startNode()
-    await node.catalogue.create('g', { kind: 'sequence', increment: 50 })
+    const node = await startNode({ generators: { g: { kind: 'sequence', increment: 50 } } })
     await use(node, 2, 50)
     const { definition } = await node.catalogue.alter('g', { increment: 1 })
     assert.deepEqual([definition.increment, definition.offset], [1, 0n])

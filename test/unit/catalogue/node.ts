@@ -5,6 +5,7 @@ import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import type { AutoCreate } from '../../../src/catalogue/deps.ts'
 import { EngineCatalogue } from '../../../src/catalogue/engine-catalogue.ts'
 import type { ForeignRows } from '../../../src/catalogue/foreign-rows.ts'
+import type { GeneratorInput } from '../../../src/catalogue/options.ts'
 import type { Cluster } from '../../../src/cluster/cluster.ts'
 import type { Engine, RecordChange, StoreOwnership, Watch } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
@@ -31,6 +32,8 @@ export type NodeOptions = {
   readonly namespaces?: Namespaces
   /** Rows that are generators too. */
   readonly rows?: (engine: Engine, timeline: Timeline) => ForeignRows
+  /** Generators that it creates. */
+  readonly generators?: Readonly<Record<string, GeneratorInput>>
   /** How it reaches the store; as its owner, if it is the first, unless this says otherwise. */
   readonly reach?: (store: MemoryStore) => Engine
 }
@@ -123,6 +126,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     namespaces: options.namespaces ?? { all: [] },
     rows: options.rows?.(engine, timeline),
   })
+  for (const [name, input] of Object.entries(options.generators ?? {})) await catalogue.create(name, input)
   const stop = async () => {
     await catalogue.close()
     await worker.release()

@@ -5,13 +5,11 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { describe, type TestContext, test } from 'node:test'
-import { Passwords } from '../../../src/auth/passwords.ts'
-import { readRules } from '../../../src/auth/user.ts'
 import { authorizationOf } from '../../../src/cli/credentials.ts'
 import { program } from '../../../src/cli/main.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { temporaryFolder } from '../../launch/places.ts'
-import { openAccess } from '../auth/open-access.ts'
+import { accessOf } from '../auth/open-access.ts'
 import { fakeNode } from '../http/fake-node.ts'
 
 test('a request carries a user, else the token of a file, else that of the environment', async (t) => {
@@ -31,9 +29,7 @@ test('a request carries a user, else the token of a file, else that of the envir
 
 /** A server with the administrator `admin`, and the verbs with its password; each resolves to what it prints. */
 async function start(t: TestContext) {
-  const access = await openAccess(undefined, { passwords: new Passwords({ ln: 1, r: 1, p: 1 }) })
-  const rules = readRules(['on', '>root', '~*', '+@all'], access.subjects, access.passwords)
-  await access.users.set('admin', rules)
+  const access = await accessOf({ admin: ['on', '>root', '~*', '+@all'] })
   const app = buildHttpApp({ node: Object.assign(fakeNode(), { access }), host: '127.0.0.1' })
   await app.listen({ host: '127.0.0.1', port: 0 })
   t.after(() => app.close())

@@ -5,7 +5,7 @@ import { FahaoClient } from '../../../client/src/client.ts'
 import { settingsOf } from '../../../client/src/options.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
-import { deferred, stateOf } from './fake-service.ts'
+import { stateOf } from './fake-service.ts'
 
 test('close waits 2 s for what is under way, and ends what is not answered', async () => {
   const clock = new FakeClock()
@@ -41,7 +41,7 @@ test('close waits 2 s for what is under way, and ends what is not answered', asy
 
 test('a plain worker id whose claim is answered while the client closes is returned', async () => {
   const sent: string[] = []
-  const answer = deferred<unknown>()
+  const answer = Promise.withResolvers<unknown>()
   const link = {
     node: 'a:1',
     send: ({ words }: { readonly words: readonly string[] }) => {

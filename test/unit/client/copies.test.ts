@@ -2,24 +2,23 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { ClientDeps } from '../../../client/src/client.ts'
-import { FakeClock } from '../fake-clock.ts'
-import { clientOf, LeaseService } from './lease-service.ts'
+import { open } from './lease-service.ts'
 
-async function opened(t: TestContext, deps: Partial<ClientDeps> = {}) {
+/** A client, and why it took its memory for a copy. */
+async function openMarked(t: TestContext, deps: Partial<ClientDeps> = {}) {
   const reasons: string[] = []
-  const service = new LeaseService(new FakeClock(), 'time:41,node:10,sequence:12;epoch=2025-01-01T00:00:00Z')
   const onEvent = (event: { readonly type: string; readonly reason?: string }) =>
     void (event.type === 'memory-copied' && reasons.push(event.reason!))
-  const client = clientOf(service, { onEvent }, deps)
-  t.after(() => client.close())
-  return { service, reasons, generator: await client.generator('event') }
+  return { reasons, ...(await open(t, undefined, { onEvent }, deps)) }
 }
 
 const workerOf = (id: bigint) => (id >> 12n) & 1023n
 
 test('a mark that has changed drops the lease before another id is issued, and another one is taken', async (t) => {
   let mark = 1
-  const { service, reasons, generator } = await opened(t, { marks: [{ name: 'the mark', read: () => mark }] })
+  const { service, reasons, generator } = await openMarked(t, {
+    marks: [{ name: 'the mark', read: () => mark }],
+  })
   const before = workerOf(await generator.next())
   mark = 2
   assert.equal(generator.tryNext(), undefined)
@@ -30,7 +29,7 @@ test('a mark that has changed drops the lease before another id is issued, and a
 })
 
 test('the process id is a mark, where there is one', async (t) => {
-  const { reasons, generator } = await opened(t)
+  const { reasons, generator } = await openMarked(t)
   const before = workerOf(await generator.next())
   const pid = Object.getOwnPropertyDescriptor(process, 'pid')!
   t.after(() => Object.defineProperty(process, 'pid', pid))

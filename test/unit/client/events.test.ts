@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
-import { FakeClock } from '../fake-clock.ts'
-import { clientOf, LeaseService } from './lease-service.ts'
+import { open } from './lease-service.ts'
 
 for (const [how, fail] of [
   ['throws', () => assert.fail('the log is full')],
@@ -11,16 +10,11 @@ for (const [how, fail] of [
 ] as const) {
   test(`a client whose onEvent ${how} issues ids after an outage as before it`, async (t) => {
     const events: string[] = []
-    const clock = new FakeClock()
-    const service = new LeaseService(clock, 'time:41,node:10,sequence:12;epoch=2025-01-01T00:00:00Z')
-    const client = clientOf(service, {
-      onEvent: ({ type }) => {
-        events.push(type)
-        return fail()
-      },
-    })
-    t.after(() => client.close())
-    const event = await client.generator('event')
+    const onEvent = ({ type }: { readonly type: string }) => {
+      events.push(type)
+      return fail()
+    }
+    const { clock, service, generator: event } = await open(t, undefined, { onEvent })
     service.refusal = new FahaoError('UNAVAILABLE', 'no answer; is it running?')
     await clock.pass(60_000)
     await event.next()

@@ -78,15 +78,6 @@ export function plainRequest(name = ''): Request<unknown> {
   return { name, words: ['ID.NEXT', name], method: 'POST', path: '/', read: (reply) => reply }
 }
 
-/** A promise that a test settles. */
-export function deferred<Value>() {
-  let resolve: (value: Value) => void = () => {}
-  const promise = new Promise<Value>((settle) => {
-    resolve = settle
-  })
-  return { promise, resolve }
-}
-
 /** What a promise has become by now: its value, its error, or undefined while it is pending. */
 export async function stateOf<Value>(promise: Promise<Value>): Promise<unknown> {
   const pending = Symbol()

@@ -1,4 +1,5 @@
 /** A service that leases worker ids, in memory, whose clock a test sets; and a client of it under fake time. */
+import type { TestContext } from 'node:test'
 import { type ClientDeps, FahaoClient } from '../../../client/src/client.ts'
 import type { ClientOptions } from '../../../client/src/index.ts'
 import { parseUrls, settingsOf } from '../../../client/src/options.ts'
@@ -6,7 +7,7 @@ import { FahaoError } from '../../../src/base/errors.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { ClockBuffer } from '../../../src/buffers/clock-buffer.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
-import type { FakeClock } from '../fake-clock.ts'
+import { FakeClock } from '../fake-clock.ts'
 
 /** What a record of a worker id holds. */
 type Lease = { readonly worker: number; readonly fromUs: number; untilUs: number }
@@ -143,6 +144,29 @@ export class LeaseService {
     const { unitUs, epochUs } = parseLayout(this.layout)
     return epochUs + this.#ownBuffer().untouched * unitUs
   }
+}
+
+/** Four thousand ids in each ms, of 1024 nodes. */
+export const wideLayout = 'time:41,node:10,sequence:12;epoch=2025-01-01T00:00:00Z'
+
+/** A client of a service of its own, and the generator `event` of it; closed when the test ends. */
+export async function open(
+  t: TestContext,
+  layout = wideLayout,
+  options: ClientOptions = {},
+  deps: Partial<ClientDeps> = {},
+  spansAheadUs = 0,
+) {
+  const clock = new FakeClock()
+  const service = new LeaseService(clock, layout)
+  service.spansAheadUs = spansAheadUs
+  const client = clientOf(service, options, deps)
+  t.after(async () => {
+    const closed = client.close()
+    await clock.pass(2000)
+    await closed
+  })
+  return { clock, service, client, generator: await client.generator('event') }
 }
 
 /** A client of this service; close it. */

@@ -4,12 +4,12 @@ import { describe, test } from 'node:test'
 import { Redirected } from '../../../client/src/link.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { settled } from '../fake-clock.ts'
-import { deferred, FakeService, plainRequest, stateOf, unavailable } from './fake-service.ts'
+import { FakeService, plainRequest, stateOf, unavailable } from './fake-service.ts'
 
 describe('a request', () => {
   test('ends when its caller stops waiting, also while a node is asked, and is not sent after that', async () => {
     const service = new FakeService()
-    const reply = deferred<unknown>()
+    const reply = Promise.withResolvers<unknown>()
     service.answer = () => reply.promise
     const caller = new AbortController()
     const asked = service.nodes.send(plainRequest(), { signal: caller.signal })
@@ -76,7 +76,7 @@ describe('a request', () => {
 
   test('leaves a node once, however many requests failed there', async () => {
     const service = new FakeService()
-    const end = deferred<void>()
+    const end = Promise.withResolvers<void>()
     service.answer = async ({ node }) => {
       if (node !== 'a:1') return node
       await end.promise
@@ -183,7 +183,7 @@ describe('a request', () => {
 
   test('is asked anew when a copy of this memory is noticed before its reply is', async () => {
     const service = new FakeService()
-    const replies = [deferred<string>(), deferred<string>()]
+    const replies = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]
     service.answer = () => replies[service.sent.length - 1]!.promise
     const outcome = service.nodes.send(plainRequest())
     await settled()
@@ -238,7 +238,7 @@ describe('a redirection', () => {
 
   test('that was learned while a request to the leader before was under way is kept', async () => {
     const service = new FakeService()
-    const end = deferred<void>()
+    const end = Promise.withResolvers<void>()
     let leader = 'd:4'
     service.answer = async ({ node }) => {
       if (node === 'a:1') throw new Redirected(`MOVED 17 ${leader}`)
@@ -273,7 +273,7 @@ test('after close nothing is sent, and all connections are ended', async () => {
   const service = new FakeService()
   service.answer = () => 'reply'
   await service.send(plainRequest())
-  const late = deferred<string>()
+  const late = Promise.withResolvers<string>()
   service.answer = async () => {
     await late.promise
     throw unavailable()

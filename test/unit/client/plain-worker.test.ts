@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { LeasedWorker, type WorkerOptions } from '../../../client/src/plain-worker.ts'
 import { settled } from '../fake-clock.ts'
-import { deferred, FakeService, unavailable } from './fake-service.ts'
+import { FakeService, unavailable } from './fake-service.ts'
 
 const grant = { worker: 3, lease: 'x', ttlMs: 60_000, lastSeenMs: -1 }
 
@@ -24,7 +24,7 @@ const copied = 5_000_000
 describe('a claim of a plain worker id', () => {
   test('is sent again under another random name when a copy of this memory is noticed by its answer', async () => {
     const { service, clock, claim, owners } = claiming()
-    const first = deferred<unknown>()
+    const first = Promise.withResolvers<unknown>()
     service.answer = () => (service.sent.length === 1 ? first.promise : grant)
     const worker = claim()
     await settled()

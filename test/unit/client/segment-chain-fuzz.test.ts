@@ -97,8 +97,12 @@ test('a chain issues each id of its ranges once, and names only what is unused, 
           } else if ('fast' in each) {
             for (let left = each.fast; left > 0; left--)
               if (chain.fastRun.take(1, run) > 0 || chain.take(1, run) > 0) issued(run.first)
-          } else if ('collect' in each) allOf(chain.collect(each.collect) ?? [])
-          else if ('pass' in each) now += each.pass
+          } else if ('collect' in each) {
+            const had = chain.available
+            const runs = chain.collect(each.collect)
+            assert.equal(runs !== undefined, had >= each.collect)
+            allOf(runs ?? [])
+          } else if ('pass' in each) now += each.pass
           else if ('align' in each) {
             if (kind === 'counted' && step === 1 && chain.align(each.align)) {
               const ids = chain.collect(each.align)!

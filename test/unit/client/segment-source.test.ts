@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { settled } from '../fake-clock.ts'
-import { deferred, stateOf } from './fake-service.ts'
+import { stateOf } from './fake-service.ts'
 import { horizonMs, Leasing } from './leasing.ts'
 
 describe('a segment lasts the horizon when the service goes away', () => {
@@ -42,7 +42,7 @@ describe('a segment lasts the horizon when the service goes away', () => {
 
 test('a caller that waits for more than is there is served by the refill that it starts', async () => {
   const leasing = new Leasing()
-  const done = deferred<number>()
+  const done = Promise.withResolvers<number>()
   void leasing.source
     .draw(5000, {})
     .then((runs) => done.resolve(runs.reduce((sum, { count }) => sum + count, 0)))
@@ -156,7 +156,7 @@ describe('the end of a segment', () => {
 
   test('returns what the refill under way brings, and then the rest, the newest first', async () => {
     const leasing = new Leasing(100)
-    const gate = deferred<void>()
+    const gate = Promise.withResolvers<void>()
     leasing.answers = gate.promise
     await leasing.source.draw(60, {})
     await settled()

@@ -2,29 +2,19 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
-import { FakeClock, settled } from '../fake-clock.ts'
-import { clientOf, LeaseService } from './lease-service.ts'
+import { settled } from '../fake-clock.ts'
+import { open } from './lease-service.ts'
 
 /** A generator whose spans start so far ahead of the clock, and whose horizon is 60 s. */
-async function opened(t: TestContext, aheadMinutes: number) {
-  const clock = new FakeClock()
-  const service = new LeaseService(clock, 'time:41,node:10,sequence:12;epoch=2025-01-01T00:00:00Z')
-  service.spansAheadUs = aheadMinutes * 60_000_000
-  const client = clientOf(service)
-  t.after(async () => {
-    const closed = client.close()
-    await clock.pass(2000)
-    await closed
-  })
-  return { clock, service, client, event: await client.generator('event') }
-}
+const openAhead = (t: TestContext, aheadMinutes: number) =>
+  open(t, undefined, {}, {}, aheadMinutes * 60_000_000)
 
 const away = new FahaoError('UNAVAILABLE', 'no answer; is it running?')
 
 for (const minutes of [0, 12, 20]) {
   describe(`a snowflake whose span starts ${minutes} minutes ahead of the clock`, () => {
     test('is renewed when the horizon is over, and not before', async (t) => {
-      const { clock, service, event } = await opened(t, minutes)
+      const { clock, service, generator: event } = await openAhead(t, minutes)
       for (let round = 1; round <= 5; round++) {
         await clock.pass(59_999)
         await event.next()
@@ -39,7 +29,7 @@ for (const minutes of [0, 12, 20]) {
     })
 
     test('issues nothing after a drop once it is used later than the horizon', async (t) => {
-      const { clock, service, event } = await opened(t, minutes)
+      const { clock, service, generator: event } = await openAhead(t, minutes)
       await event.next()
       service.refusal = new FahaoError('NOGENERATOR', 'create it')
       await clock.pass(60_000)
@@ -51,7 +41,7 @@ for (const minutes of [0, 12, 20]) {
 
     test('ends after two horizons without an answer, also when the permission is lost', async (t) => {
       for (const refusal of [away, new FahaoError('NOPERM', 'ask for it')]) {
-        const { clock, service, event } = await opened(t, minutes)
+        const { clock, service, generator: event } = await openAhead(t, minutes)
         const before = await event.next()
         service.refusal = refusal
         await clock.pass(119_999)
@@ -69,7 +59,7 @@ for (const minutes of [0, 12, 20]) {
     })
 
     test('lasts as long as its deadline, and no longer', async (t) => {
-      const { clock, event } = await opened(t, minutes)
+      const { clock, generator: event } = await openAhead(t, minutes)
       assert.equal(event.stats().lastsMs, 120_000)
       await clock.pass(50_000)
       assert.equal(event.stats().lastsMs, 70_000)
@@ -78,7 +68,7 @@ for (const minutes of [0, 12, 20]) {
 }
 
 test('an alteration that cannot be followed leaves the ids that are left their earlier format', async (t) => {
-  const { clock, service, event } = await opened(t, 0)
+  const { clock, service, generator: event } = await openAhead(t, 0)
   service.layout = 'time:10,node:10,sequence:12;epoch=2025-01-01T00:00:00Z'
   service.format = 'new-{id}'
   await clock.pass(60_000)
@@ -91,7 +81,7 @@ test('an alteration that cannot be followed leaves the ids that are left their e
 })
 
 test('calls without a promise renew what was dropped because memory was copied', async (t) => {
-  const { clock, service, event } = await opened(t, 0)
+  const { clock, service, generator: event } = await openAhead(t, 0)
   await event.next()
   clock.wall += 5_000_000
   assert.equal(event.tryNext(), undefined)

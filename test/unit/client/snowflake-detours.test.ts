@@ -84,26 +84,6 @@ function farAhead(retryAfterMs: number | undefined): FahaoError {
 }
 
 describe('an id of a snowflake comes once', () => {
-  for (const [title, layout, spansAheadUs] of [
-    ['whose span is ahead of the clock', milliseconds, 900_000_000],
-    ['whose unit of time is longer than the time without leases', longUnits, 0],
-  ] as const) {
-    test(`although leases were forbidden for a while, of a layout ${title}`, async () => {
-      const { service, client, take, rest, failures } = opened(layout)
-      service.spansAheadUs = spansAheadUs
-      const generator = await client.generator('event')
-      await take(generator, 1000)
-      service.permitsLeases = false
-      await rest(generator)
-      assert.equal(generator.tryNext(), undefined)
-      service.permitsLeases = true
-      await rest(generator)
-      await take(generator, 1000)
-      assert.equal(failures(), 0)
-      await client.close()
-    })
-  }
-
   for (const [title, retryAfterMs] of [
     ['with the wait', 2_460_000],
     ['without the wait, as over RESP', undefined],

@@ -1,26 +1,18 @@
 /** Snowflakes of a client, with clocks of the service that go wrong. */
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
-import type { ClientOptions } from '../../../client/src/index.ts'
-import { FakeClock, settled } from '../fake-clock.ts'
-import { clientOf, LeaseService } from './lease-service.ts'
+import { describe, test } from 'node:test'
+import { settled } from '../fake-clock.ts'
+import { wideLayout as old, open } from './lease-service.ts'
 
 /** The time of the fake clock is 2026-06-01T00:00:00Z: 2^31 ms, after which ids are above 2^53, are 24.8 days. */
 const layoutSince = (epoch: string) => `time:41,node:10,sequence:12;epoch=${epoch}`
-const old = layoutSince('2025-01-01T00:00:00Z')
+/** Bursts borrow 10 s. */
+const fourInEachMs = 'time:41,node:10,sequence:2;epoch=2025-01-01T00:00:00Z'
 const young = layoutSince('2026-05-20T00:00:00Z')
-
-async function opened(t: TestContext, layout: string, options: ClientOptions = {}) {
-  const clock = new FakeClock()
-  const service = new LeaseService(clock, layout)
-  const client = clientOf(service, options)
-  t.after(() => client.close())
-  return { clock, service, client, generator: await client.generator('event') }
-}
 
 describe('numbers of a snowflake', () => {
   test('are UNSAFE above 2^53−1, and no id is used to find out', async (t) => {
-    const { generator } = await opened(t, old)
+    const { generator } = await open(t, old)
     await assert.rejects(generator.nextNumber(), { code: 'UNSAFE' })
     assert.equal(generator.tryNextNumber(), undefined)
     assert.equal(generator.stats().issued, 0)
@@ -28,7 +20,7 @@ describe('numbers of a snowflake', () => {
   })
 
   test('come as long as the time permits them, and end at 2^53 without the use of an id', async (t) => {
-    const { clock, generator } = await opened(t, young)
+    const { clock, generator } = await open(t, young)
     assert.ok(generator.tryNextNumber()! < 2 ** 53)
     assert.ok((await generator.nextNumber()) < 2 ** 53)
     const aboveUs = Date.UTC(2026, 4, 20) * 1000 + 2 ** 31 * 1000
@@ -53,7 +45,7 @@ describe('ids of a snowflake increase', () => {
   }
 
   test('from one lease to the next within one ms, whose worker id is smaller', async (t) => {
-    const { service, clock, generator } = await opened(t, old, { horizonMs: 1000 })
+    const { service, clock, generator } = await open(t, old, { horizonMs: 1000 })
     const check = increasing()
     const workers = new Set<bigint>()
     const take = async () => {
@@ -75,7 +67,7 @@ describe('ids of a snowflake increase', () => {
 
   for (const seconds of [1, 59, 61, 100]) {
     test(`when the service's clock falls back by ${seconds} s, under the same lease and the next one`, async (t) => {
-      const { service, clock, generator } = await opened(t, old)
+      const { service, clock, generator } = await open(t, old)
       const check = increasing()
       check(await generator.next())
       service.aheadUs -= seconds * 1_000_000
@@ -91,7 +83,7 @@ describe('ids of a snowflake increase', () => {
   test('in what is left of a span, however far the clock falls back under the same lease', async (t) => {
     const events: string[] = []
     const twoInEachMs = old.replace('sequence:12', 'sequence:1')
-    const { service, clock, generator } = await opened(t, twoInEachMs, {
+    const { service, clock, generator } = await open(t, twoInEachMs, {
       onEvent: ({ type }) => void events.push(type),
     })
     const check = increasing()
@@ -110,7 +102,7 @@ describe('ids of a snowflake increase', () => {
   })
 
   test('when an alteration comes while the clock is behind', async (t) => {
-    const { service, clock, generator } = await opened(t, old)
+    const { service, clock, generator } = await open(t, old)
     const check = increasing()
     check(await generator.next())
     service.aheadUs -= 100_000_000
@@ -124,7 +116,7 @@ describe('ids of a snowflake increase', () => {
 
   test('after a wait with one clear error, when the clock falls back further than a span reaches', async (t) => {
     const errors: string[] = []
-    const { service, clock, generator } = await opened(t, old, {
+    const { service, clock, generator } = await open(t, old, {
       onEvent: (event) => void (event.type === 'refill-failed' && errors.push(event.error.code)),
     })
     const check = increasing()
@@ -152,7 +144,7 @@ describe('ids of a snowflake increase', () => {
 
 test('a burst that uses a span up waits for the next one without an error', async (t) => {
   const failed: string[] = []
-  const { clock, generator } = await opened(t, old.replace('sequence:12', 'sequence:1'), {
+  const { clock, generator } = await open(t, old.replace('sequence:12', 'sequence:1'), {
     horizonMs: 500,
     onEvent: ({ type }) => void failed.push(type),
   })
@@ -162,4 +154,26 @@ test('a burst that uses a span up waits for the next one without an error', asyn
   await clock.pass(200)
   assert.equal((await waiting).length, 10)
   assert.deepEqual(failed, [])
+})
+
+test('a batch of all that the clock can lend is issued, and a larger one is refused at once', async (t) => {
+  const { service, client, generator: event } = await open(t, fourInEachMs, {})
+  await assert.rejects(event.nextBatch(40_005), {
+    code: 'LIMIT',
+    message:
+      /^40005 ids are above the limit of 40004 at once that the clock of 'event' allows; ask for fewer/,
+  })
+  assert.deepEqual([event.stats().issued, event.stats().waiting, service.requests.length], [0, 0, 1])
+  assert.equal((await event.nextBatch(40_004)).length, 40_004)
+  await client.close()
+  await assert.rejects(event.nextBatch(40_005), { code: 'SHUTDOWN' })
+})
+
+test('a batch of more than a span is refused at once, and one of a whole span waits for the next span', async (t) => {
+  const { clock, generator: event } = await open(t, fourInEachMs, { horizonMs: 1000 })
+  await assert.rejects(event.nextBatch(8001), { code: 'LIMIT', message: /limit of 8000 at once/ })
+  await clock.pass(1500)
+  const waiting = event.nextBatch(8000)
+  await clock.pass(200)
+  assert.equal((await waiting).length, 8000)
 })

@@ -7,7 +7,7 @@ import { WorkerLease } from '../../../client/src/worker-lease.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { UsedTime } from '../../../src/buffers/used-time.ts'
 import { settled } from '../fake-clock.ts'
-import { deferred, FakeService, stateOf } from './fake-service.ts'
+import { FakeService, stateOf } from './fake-service.ts'
 
 /** A reply to ID.LEASE or ID.RENEW. */
 function granted(lease: string, fromUs: number, untilUs: number) {
@@ -62,7 +62,7 @@ describe('a worker lease', () => {
 
   test('has one request under way at a time, because each names the end of the span before it', async () => {
     const { service, lease, words } = leaseOf()
-    const first = deferred<unknown>()
+    const first = Promise.withResolvers<unknown>()
     service.answer = () => (service.sent.length === 1 ? first.promise : granted('x', 100, 300))
     const spans = [lease.secure('a'), lease.secure('b')]
     await settled()
@@ -104,7 +104,7 @@ describe('a worker lease', () => {
     const { service, lease, words } = leaseOf()
     service.answer = () => granted('x', 100, 200)
     await lease.secure('event')
-    const renewal = deferred<unknown>()
+    const renewal = Promise.withResolvers<unknown>()
     service.answer = ({ words: [verb] }) => (verb === 'ID.RENEW' ? renewal.promise : granted('y', 300, 400))
     const span = lease.secure('event')
     await settled()
@@ -224,7 +224,7 @@ describe('the rest of a span', () => {
 
   test('is returned after the renewal that is under way, and its failure is no error', async () => {
     const { service, lease, words } = leaseOf()
-    const first = deferred<unknown>()
+    const first = Promise.withResolvers<unknown>()
     service.answer = ({ words: [verb] }) => (verb === 'ID.LEASE' ? first.promise : noLease())
     const span = lease.secure('event')
     const given = lease.giveBack()

@@ -64,3 +64,15 @@ export class Nodes {
     return node
   }
 }
+
+/** The lease of these nodes. */
+export const leaseMs = 3000
+
+/** Two nodes that lead six shards, three each. */
+export async function two() {
+  const nodes = new Nodes(6)
+  const a = await nodes.start('a:1')
+  const b = await nodes.start('b:1')
+  await nodes.clock.pass(leaseMs + 1000)
+  return { nodes, clock: nodes.clock, a, b }
+}

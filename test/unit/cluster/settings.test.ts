@@ -75,6 +75,6 @@ describe('the settings of a cluster', () => {
   test('that say nothing of the lease cannot be read', async () => {
     const engine = empty()
     await engine.write(settingsKey, JSON.stringify(ids), undefined)
-    await assert.rejects(agreeOnSettings(engine, ids), (error: Error) => hasCode(error, 'ENGINE'))
+    await assert.rejects(agreeOnSettings(engine, ids), { code: 'ENGINE' })
   })
 })

@@ -1,18 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { refuseLoneDrain } from '../../../src/cluster/status.ts'
-import { Nodes } from './nodes.ts'
-
-const leaseMs = 3000
-
-/** Two nodes that lead six shards, three each. */
-async function two() {
-  const nodes = new Nodes(6)
-  const a = await nodes.start('a:1')
-  const b = await nodes.start('b:1')
-  await nodes.clock.pass(leaseMs + 1000)
-  return { clock: nodes.clock, a, b }
-}
+import { leaseMs, Nodes, two } from './nodes.ts'
 
 describe('the status of a cluster whose engine is gone', () => {
   test('tells how old its news are, of the node itself too', async () => {

@@ -46,7 +46,7 @@ function assertCovered(runs: readonly (readonly [number, number])[]): void {
 describe('the table of slots', () => {
   test('is the same on every node and in every form, with hosts as they were announced', async () => {
     const nodes = await desks()
-    const tables = await Promise.all(nodes.map((desk) => desk.ask('CLUSTER', 'SLOTS')))
+    const tables = await Promise.all(nodes.map((desk) => desk.ask('CLUSTER SLOTS')))
     const [table] = tables as SlotsEntry[][]
     for (const other of tables) assert.deepEqual(other, table)
     assertCovered(table!.map(([first, last]) => [first, last]))
@@ -106,10 +106,10 @@ describe('the table of slots', () => {
       ],
     )
     for (const desk of nodes) {
-      const lines = String(await desk.ask('CLUSTER', 'NODES'))
+      const lines = String(await desk.ask('CLUSTER NODES'))
         .trimEnd()
         .split('\n')
-      const own = await desk.ask('CLUSTER', 'MYID')
+      const own = await desk.ask('CLUSTER MYID')
       for (const line of lines) {
         const [id, , role, master] = line.split(' ')
         const self = id === own ? 'myself,' : ''
@@ -125,13 +125,13 @@ describe('the table of slots', () => {
 
   test('CLUSTER NODES marks the node that was asked, and gives each leader an epoch of its own', async () => {
     for (const desk of await desks()) {
-      const lines = String(await desk.ask('CLUSTER', 'NODES'))
+      const lines = String(await desk.ask('CLUSTER NODES'))
         .trimEnd()
         .split('\n')
       const myself = lines.filter((line) => line.split(' ')[2] === 'myself,master')
       assert.deepEqual(
         myself.map((line) => line.split(' ')[0]),
-        [await desk.ask('CLUSTER', 'MYID')],
+        [await desk.ask('CLUSTER MYID')],
       )
       for (const line of lines)
         assert.match(line, /^[0-9a-f]{40} \S+@0 \S+ - 0 \d{13} [1-9]\d* connected( \d+(-\d+)?)+$/)
@@ -144,16 +144,16 @@ describe('the table of slots', () => {
     const gone = second!.nodeId
     await second!.close()
     await until(() => isSettled(first!, 1))
-    const table = (await desk.ask('CLUSTER', 'SLOTS')) as SlotsEntry[]
+    const table = (await desk.ask('CLUSTER SLOTS')) as SlotsEntry[]
     assertCovered(table.map(([from, to]) => [from, to]))
     assert.ok(table.every(([, , [, , id]]) => id !== gone))
   })
 
   test('before it has joined a node shows itself for all slots, and no leader', async () => {
     const desk = deskOf(notJoined())
-    const id = await desk.ask('CLUSTER', 'MYID')
-    assert.deepEqual(await desk.ask('CLUSTER', 'SLOTS'), [[0, 16_383, ['127.0.0.1', 7379, id, {}]]])
-    const info = fieldsOf(await desk.ask('CLUSTER', 'INFO'))
+    const id = await desk.ask('CLUSTER MYID')
+    assert.deepEqual(await desk.ask('CLUSTER SLOTS'), [[0, 16_383, ['127.0.0.1', 7379, id, {}]]])
+    const info = fieldsOf(await desk.ask('CLUSTER INFO'))
     assert.equal(info.cluster_state, 'fail')
     assert.equal(info.cluster_slots_assigned, '16384')
     assert.equal(info.cluster_slots_ok, '0')
@@ -164,7 +164,7 @@ describe('the table of slots', () => {
 describe('what libraries look for', () => {
   test('CLUSTER INFO: ok, all slots led, by as many as there are', async () => {
     const [desk] = await desks()
-    const info = fieldsOf(await desk!.ask('CLUSTER', 'INFO'))
+    const info = fieldsOf(await desk!.ask('CLUSTER INFO'))
     assert.equal(info.cluster_state, 'ok')
     assert.equal(info.cluster_slots_ok, '16384')
     assert.equal(info.cluster_slots_fail, '0')
@@ -184,7 +184,7 @@ describe('what libraries look for', () => {
     const info = async (count: number) => {
       desk!.cluster = Object.assign(Object.create(cluster!), { status: () => silent(count) })
       const { cluster_state, cluster_slots_ok, cluster_slots_pfail, cluster_slots_fail } = fieldsOf(
-        await desk!.ask('CLUSTER', 'INFO'),
+        await desk!.ask('CLUSTER INFO'),
       )
       return [cluster_state, cluster_slots_ok, cluster_slots_pfail, cluster_slots_fail].join(' ')
     }
@@ -194,7 +194,7 @@ describe('what libraries look for', () => {
 
   test('INFO and HELLO state whether it is a cluster', async () => {
     const [desk] = await desks()
-    assert.match(String(await desk!.ask('INFO', 'cluster')), /^cluster_enabled:1\r$/m)
+    assert.match(String(await desk!.ask('INFO cluster')), /^cluster_enabled:1\r$/m)
     assert.match(String(await desk!.ask('INFO')), /^redis_mode:cluster\r$/m)
     assert.equal(((await desk!.ask('HELLO')) as { mode: string }).mode, 'cluster')
     const alone = new Desk()
@@ -233,7 +233,7 @@ describe('slots of names', () => {
       ['{foo}bar', 12_182],
       ['a{foo}{bar}', 12_182],
       ['foo{}{bar}', 8363],
-      ['发号', await desk!.ask('CLUSTER', 'KEYSLOT', 'x{发号}')],
+      ['发号', await desk!.ask('CLUSTER KEYSLOT x{发号}')],
     ] as const
     for (const [name, slot] of known) assert.equal(await desk!.ask('CLUSTER', 'KEYSLOT', name), slot)
   })
@@ -241,21 +241,21 @@ describe('slots of names', () => {
   test('generators are counted by slot', async () => {
     const [desk] = await desks(1)
     for (const name of ['{shop}a', '{shop}b', 'c']) await desk!.ask('ID.CREATE', name, 'KIND', 'sequence')
-    const slot = String(await desk!.ask('CLUSTER', 'KEYSLOT', 'shop'))
+    const slot = String(await desk!.ask('CLUSTER KEYSLOT shop'))
     assert.equal(await desk!.ask('CLUSTER', 'COUNTKEYSINSLOT', slot), 2)
-    assert.equal(await desk!.error('CLUSTER', 'COUNTKEYSINSLOT', '16384'), 'ERR Invalid slot')
+    assert.equal(await desk!.error('CLUSTER COUNTKEYSINSLOT 16384'), 'ERR Invalid slot')
   })
 
   test('a node counts and lists the names of its own slots, as in Redis Cluster; ID.LIST has all', async () => {
     const all = await desks()
     const names = Array.from({ length: 60 }, (_, index) => `name-${index}`).sort()
     for (const desk of all) for (const name of names) await desk.ask('ID.CREATE', name, 'KIND', 'sequence')
-    const listed = await Promise.all(all.map((desk) => desk.ask('KEYS', '*')))
+    const listed = await Promise.all(all.map((desk) => desk.ask('KEYS *')))
     assert.ok(listed.every((some) => (some as string[]).length > 0))
     assert.deepEqual((listed as string[][]).flat().sort(), names)
     for (const [index, desk] of all.entries()) {
       assert.equal(await desk.ask('DBSIZE'), (listed[index] as string[]).length)
-      assert.deepEqual(await desk.ask('SCAN', '0', 'COUNT', '1000'), ['0', listed[index]])
+      assert.deepEqual(await desk.ask('SCAN 0 COUNT 1000'), ['0', listed[index]])
       assert.equal(((await desk.ask('ID.LIST')) as unknown[]).length, names.length)
     }
   })
@@ -266,9 +266,9 @@ describe('slots of names', () => {
     const refusal = "CROSSSLOT Keys in request don't hash to the same slot"
     for (const command of ['MGET', 'EXISTS', 'DEL', 'UNLINK'])
       assert.equal(await desk!.error(command, '{s}a', 'c'), refusal)
-    assert.deepEqual(await desk!.ask('MGET', '{s}a', '{s}b'), [null, null])
-    assert.equal(await desk!.ask('DEL', '{s}a', '{s}b'), 2)
-    assert.equal(await new Desk().ask('EXISTS', 'a', 'b'), 0)
+    assert.deepEqual(await desk!.ask('MGET {s}a {s}b'), [null, null])
+    assert.equal(await desk!.ask('DEL {s}a {s}b'), 2)
+    assert.equal(await new Desk().ask('EXISTS a b'), 0)
   })
 })
 
@@ -278,20 +278,20 @@ describe('demotion', () => {
     const desk = deskOf(first!)
     const leads = (cluster: Cluster) => cluster.status().nodes.find(({ isSelf }) => isSelf)!.leads
     assert.equal(leads(first!), 4)
-    assert.equal(await desk.ask('CLUSTER', 'FAILOVER'), 'OK')
+    assert.equal(await desk.ask('CLUSTER FAILOVER'), 'OK')
     await until(() => leads(second!) === 8)
     assert.equal(leads(first!), 0)
-    assert.equal(await desk.ask('CLUSTER', 'FAILOVER', 'TAKEOVER'), 'OK')
+    assert.equal(await desk.ask('CLUSTER FAILOVER TAKEOVER'), 'OK')
     await until(() => isSettled(first!, 2) && isSettled(second!, 2) && leads(first!) === 4)
   })
 
   test('is refused if no other node could take over, and accepted if forced', async (t) => {
     const [only] = await startNodes(t, addresses.slice(0, 1))
     const desk = deskOf(only!)
-    assert.match(await desk.error('CLUSTER', 'FAILOVER'), /^ERR no other node could take over/)
-    assert.equal(await desk.ask('CLUSTER', 'FAILOVER', 'FORCE'), 'OK')
-    assert.equal(fieldsOf(await desk.ask('CLUSTER', 'INFO')).cluster_slots_ok, '16384')
-    assert.equal(await desk.error('CLUSTER', 'FAILOVER', 'NOW'), 'ERR syntax error')
+    assert.match(await desk.error('CLUSTER FAILOVER'), /^ERR no other node could take over/)
+    assert.equal(await desk.ask('CLUSTER FAILOVER FORCE'), 'OK')
+    assert.equal(fieldsOf(await desk.ask('CLUSTER INFO')).cluster_slots_ok, '16384')
+    assert.equal(await desk.error('CLUSTER FAILOVER NOW'), 'ERR syntax error')
   })
 })
 

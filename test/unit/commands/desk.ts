@@ -4,6 +4,7 @@ import { systemClock } from '../../../src/base/clock.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { Meters } from '../../../src/catalogue/metered-generator.ts'
+import type { GeneratorInput } from '../../../src/catalogue/options.ts'
 import { createCommands } from '../../../src/commands/all.ts'
 import type { Reply } from '../../../src/commands/command.ts'
 import {
@@ -24,8 +25,8 @@ import type { ClusterView } from '../../../src/operations/context.ts'
 import { Namespaces } from '../../../src/quotas/namespaces.ts'
 import { Trail } from '../audit/trail.ts'
 import { openAccess } from '../auth/open-access.ts'
+import { FakeCatalogue } from '../catalogue/fake-catalogue.ts'
 import { leasingOf } from '../leasing/leasing.ts'
-import { FakeCatalogue } from './fake-catalogue.ts'
 
 /** Users of a store of its own, shared by the desks of a file. */
 const access = await openAccess()
@@ -53,6 +54,10 @@ export class Desk {
   sections: InfoSection[] = []
   respPort: number | undefined = 7379
   cluster: ClusterView | undefined
+
+  constructor(generators: Readonly<Record<string, GeneratorInput>> = {}) {
+    for (const [name, input] of Object.entries(generators)) this.catalogue.add(name, input)
+  }
 
   /** Another connection. */
   connect(): TestSession {
@@ -126,9 +131,11 @@ export class Desk {
     return { session: this.session, catalogue: this.catalogue, server: this.server }
   }
 
-  /** Asks as a client would; words may be bytes. */
+  /** Asks as a client would: with one line of words, or with words, which may be bytes. */
   async raw(...words: (string | Uint8Array)[]): Promise<Reply> {
-    const bytes = words.map((word) => (typeof word === 'string' ? Buffer.from(word) : word))
+    const [line] = words
+    const split = words.length === 1 && typeof line === 'string' ? line.split(' ') : words
+    const bytes = split.map((word) => (typeof word === 'string' ? Buffer.from(word) : word))
     const { command, args } = this.table.resolve(bytes)
     return command.handler!(this.context, args)
   }
@@ -153,9 +160,11 @@ export class Desk {
   }
 
   /** Checks a table of bad requests: each gets its exact error, and no id is used up by any. */
-  async refuses(cases: readonly (readonly [line: readonly (string | Uint8Array)[], error: string])[]) {
+  async refuses(
+    cases: readonly (readonly [line: string | readonly (string | Uint8Array)[], error: string])[],
+  ) {
     const before = this.catalogue.drawn
-    for (const [words, expected] of cases) assert.equal(await this.error(...words), expected)
+    for (const [line, expected] of cases) assert.equal(await this.error(...[line].flat()), expected)
     assert.equal(this.catalogue.drawn, before, 'a refused request uses up no id')
   }
 }

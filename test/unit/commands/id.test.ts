@@ -9,67 +9,49 @@ const notInteger = 'ERR value is not an integer or out of range'
 
 test('ID.CREATE takes options in any case and spelling', async () => {
   const desk = new Desk()
-  assert.equal(
-    await desk.ask(
-      'ID.CREATE',
-      'coupon',
-      'kind',
-      'SEGMENT',
-      'step-max',
-      '5000',
-      'STEP',
-      '10',
-      'Format',
-      'c_{id}',
-    ),
-    'OK',
-  )
+  assert.equal(await desk.ask('ID.CREATE coupon kind SEGMENT step-max 5000 STEP 10 Format c_{id}'), 'OK')
   const { definition } = desk.catalogue.find('coupon')!
   assert.deepEqual(
     [definition.kind, definition.stepMax, definition.step, definition.format],
     ['segment', 5000, 10, 'c_{id}'],
   )
-  assert.equal(await desk.ask('ID.CREATE', 'txn', 'KIND', 'timestamp', 'NODE', '3'), 'OK')
+  assert.equal(await desk.ask('ID.CREATE txn KIND timestamp NODE 3'), 'OK')
   assert.equal(desk.catalogue.find('txn')!.definition.node, 3)
 })
 
 test('ID.CREATE again succeeds with the same options, and is EXISTS with others', async () => {
   const desk = new Desk()
-  await desk.ask('ID.CREATE', 'a', 'KIND', 'sequence')
-  assert.equal(await desk.ask('ID.CREATE', 'a', 'KIND', 'sequence'), 'OK')
-  assert.match(await desk.error('ID.CREATE', 'a', 'KIND', 'segment'), /^EXISTS /)
+  await desk.ask('ID.CREATE a KIND sequence')
+  assert.equal(await desk.ask('ID.CREATE a KIND sequence'), 'OK')
+  assert.match(await desk.error('ID.CREATE a KIND segment'), /^EXISTS /)
 })
 
 test('ID.ALTER changes options, and FLOOR with them', async () => {
   const desk = new Desk()
-  await desk.ask('ID.CREATE', 'user', 'KIND', 'segment')
-  assert.equal(await desk.ask('ID.ALTER', 'user', 'STEP', '70', 'FLOOR', '5000'), 'OK')
+  await desk.ask('ID.CREATE user KIND segment')
+  assert.equal(await desk.ask('ID.ALTER user STEP 70 FLOOR 5000'), 'OK')
   const user = desk.catalogue.find('user')!
   assert.deepEqual([user.definition.step, user.floor, user.forced], [70, 5000n, false])
-  assert.equal(await desk.ask('ID.ALTER', 'user', 'FLOOR', '6000', 'FORCE'), 'OK')
-  assert.equal(await desk.ask('ID.ALTER', 'user', 'force', 'FLOOR', '7000'), 'OK')
+  assert.equal(await desk.ask('ID.ALTER user FLOOR 6000 FORCE'), 'OK')
+  assert.equal(await desk.ask('ID.ALTER user force FLOOR 7000'), 'OK')
   const moved = desk.catalogue.find('user')!
   assert.deepEqual([moved.floor, moved.forced], [7000n, true])
 })
 
 test('ID.DROP returns whether there was one', async () => {
-  const desk = new Desk()
-  desk.catalogue.make('a', { kind: 'sequence' })
-  assert.deepEqual([await desk.ask('ID.DROP', 'a'), await desk.ask('ID.DROP', 'a')], [1, 0])
+  const desk = new Desk({ a: { kind: 'sequence' } })
+  assert.deepEqual([await desk.ask('ID.DROP a'), await desk.ask('ID.DROP a')], [1, 0])
 })
 
 test('ID.NEXT gives text in the format of the generator, exact past 2^53 for any client', async () => {
   const desk = new Desk()
   desk.session.exact = false
-  const sms = desk.catalogue.make('sms', { kind: 'segment', format: 'sms_{id}', start: 2n ** 53n })
-  assert.equal(await desk.ask('ID.NEXT', 'sms'), 'sms_9007199254740992')
-  assert.deepEqual(await desk.ask('id.next', 'sms', 'count', '2'), [
-    'sms_9007199254740993',
-    'sms_9007199254740994',
-  ])
-  sms.dry = true
-  assert.deepEqual(await desk.ask('ID.NEXT', 'sms', 'COUNT', '1'), ['sms_9007199254740995'])
-  assert.equal(await desk.ask('ID.NEXT', 'auto-x'), '1')
+  const sms = desk.catalogue.add('sms', { kind: 'segment', format: 'sms_{id}', start: 2n ** 53n })
+  assert.equal(await desk.ask('ID.NEXT sms'), 'sms_9007199254740992')
+  assert.deepEqual(await desk.ask('id.next sms count 2'), ['sms_9007199254740993', 'sms_9007199254740994'])
+  sms.empty = true
+  assert.deepEqual(await desk.ask('ID.NEXT sms COUNT 1'), ['sms_9007199254740995'])
+  assert.equal(await desk.ask('ID.NEXT auto-x'), '1')
 })
 
 test('ID.NEXT announces the ids that it draws as work', () => {
@@ -83,8 +65,8 @@ test('ID.NEXT announces the ids that it draws as work', () => {
 
 test('ID.RANGE gives half-open ranges, joined where they touch', async () => {
   const desk = new Desk()
-  const order = desk.catalogue.make('order', { kind: 'sequence' })
-  assert.deepEqual(await desk.ask('ID.RANGE', 'order', '10'), [['1', '11']])
+  const order = desk.catalogue.add('order', { kind: 'sequence' })
+  assert.deepEqual(await desk.ask('ID.RANGE order 10'), [['1', '11']])
   order.draw = async () =>
     (
       [
@@ -97,7 +79,7 @@ test('ID.RANGE gives half-open ranges, joined where they touch', async () => {
       run.set(first, count, 1)
       return run
     })
-  assert.deepEqual(await desk.ask('ID.RANGE', 'order', '10'), [
+  assert.deepEqual(await desk.ask('ID.RANGE order 10'), [
     ['11', '17'],
     ['30', '34'],
   ])
@@ -105,11 +87,11 @@ test('ID.RANGE gives half-open ranges, joined where they touch', async () => {
 
 test('ID.RUNS gives raw ids as runs, joined where they continue one another', async () => {
   const desk = new Desk()
-  const odd = desk.catalogue.make('odd', { kind: 'segment', start: 3n, increment: 2, format: 'o{id}' })
-  assert.deepEqual(await desk.ask('ID.RUNS', 'odd', '1'), [['3', '2', 1]])
-  assert.deepEqual(await desk.ask('ID.RUNS', 'odd', '1000000'), [['5', '2', 1_000_000]])
-  odd.dry = true
-  assert.deepEqual(await desk.ask('id.runs', 'odd', '1'), [['2000005', '2', 1]])
+  const odd = desk.catalogue.add('odd', { kind: 'segment', start: 3n, increment: 2, format: 'o{id}' })
+  assert.deepEqual(await desk.ask('ID.RUNS odd 1'), [['3', '2', 1]])
+  assert.deepEqual(await desk.ask('ID.RUNS odd 1000000'), [['5', '2', 1_000_000]])
+  odd.empty = true
+  assert.deepEqual(await desk.ask('id.runs odd 1'), [['2000005', '2', 1]])
   odd.draw = async () =>
     (
       [
@@ -122,32 +104,32 @@ test('ID.RUNS gives raw ids as runs, joined where they continue one another', as
       run.set(first, count, 2)
       return run
     })
-  assert.deepEqual(await desk.ask('ID.RUNS', 'odd', '10'), [
+  assert.deepEqual(await desk.ask('ID.RUNS odd 10'), [
     ['11', '2', 6],
     ['31', '2', 4],
   ])
-  assert.deepEqual(await desk.ask('ID.RUNS', 'auto-x', '2'), [['1', '1', 2]])
+  assert.deepEqual(await desk.ask('ID.RUNS auto-x 2'), [['1', '1', 2]])
 })
 
 test('ID.RUNS gives ids of the clock, as many as borrowMax has time for', async () => {
-  const desk = new Desk()
-  desk.catalogue.make('event', { kind: 'snowflake', layout: 'sonyflake' })
-  assert.deepEqual(await desk.ask('ID.RUNS', 'event', '1000'), [['7000000000000000000', '1', 1000]])
-  desk.catalogue.make('txn', { kind: 'timestamp', borrowMax: '0s' })
-  assert.deepEqual(await desk.ask('ID.RUNS', 'txn', '4096'), [['7000000000000000000', '1', 4096]])
+  const desk = new Desk({ event: { kind: 'snowflake', layout: 'sonyflake' } })
+  assert.deepEqual(await desk.ask('ID.RUNS event 1000'), [['1', '1', 1000]])
+  desk.catalogue.add('txn', { kind: 'timestamp', borrowMax: '0s' })
+  assert.deepEqual(await desk.ask('ID.RUNS txn 4096'), [['1', '1', 4096]])
   const clock = (name: string, n: number, max: number) =>
     `LIMIT ${n} ids are above the limit of ${max} at once that the clock of '${name}' allows; ask for fewer at a time, or raise borrowMax`
   await desk.refuses([
-    [['ID.RUNS', 'event', '256001'], clock('event', 256_001, 256_000)],
-    [['ID.RUNS', 'txn', '4097'], clock('txn', 4097, 4096)],
+    ['ID.RUNS event 256001', clock('event', 256_001, 256_000)],
+    ['ID.RUNS txn 4097', clock('txn', 4097, 4096)],
   ])
 })
 
 test('ID.INFO has options and figures, big integers as text', async () => {
   const desk = new Desk()
-  const order = desk.catalogue.make('order', { kind: 'sequence', horizon: '5m' })
-  await desk.ask('INCR', 'order')
-  const info = (await desk.ask('ID.INFO', 'order')) as Record<string, unknown>
+  const order = desk.catalogue.add('order', { kind: 'sequence', horizon: '5m' })
+  order.figures = { ratePerSecond: 2.5 }
+  await desk.ask('INCR order')
+  const info = (await desk.ask('ID.INFO order')) as Record<string, unknown>
   assert.deepEqual(
     [info.name, info.kind, info.horizon, info.bound, info.lastIssued, info.mode, info.incarnation],
     ['order', 'sequence', '5m', '1001', '1', 'local', '1'],
@@ -156,34 +138,31 @@ test('ID.INFO has options and figures, big integers as text', async () => {
     [info.issued, info.ratePerSecond, info.inHandSeconds, info.exhaustedAt, info.notes],
     [1, '2.5', null, null, ['a note']],
   )
-  desk.catalogue.generators.clear()
-  desk.catalogue.resting.set('order', order)
-  assert.equal(Object.hasOwn((await desk.ask('ID.INFO', 'order')) as object, 'issued'), false)
+  desk.catalogue.asleep.add('order')
+  assert.equal(Object.hasOwn((await desk.ask('ID.INFO order')) as object, 'issued'), false)
 })
 
 test('ID.INFO of a snowflake says how many worker ids callers hold', async () => {
   const desk = new Desk()
-  for (const name of ['event', 'other']) desk.catalogue.make(name, { kind: 'snowflake' })
+  for (const name of ['event', 'other']) desk.catalogue.add(name, { kind: 'snowflake' })
   const notes = async (name: string) => ((await desk.ask('ID.INFO', name)) as { notes: string[] }).notes
   for (const name of ['event', 'event', 'other']) await desk.ask('ID.LEASE', name)
   const held = 'callers hold 3 worker ids of its layout, 2 of them leased for it, and can lease 1005 more'
   assert.deepEqual(await notes('event'), ['a note', held])
-  desk.catalogue.make('order', { kind: 'sequence' })
+  desk.catalogue.add('order', { kind: 'sequence' })
   assert.deepEqual(await notes('order'), ['a note'])
 })
 
 test('ID.INFO of a snowflake is answered without worker ids while the engine is away, or holds none', async () => {
-  const desk = new Desk()
-  desk.catalogue.make('event', { kind: 'snowflake' })
-  const notes = async () => ((await desk.ask('ID.INFO', 'event')) as { notes: string[] }).notes
+  const desk = new Desk({ event: { kind: 'snowflake' } })
+  const notes = async () => ((await desk.ask('ID.INFO event')) as { notes: string[] }).notes
   assert.deepEqual(await notes(), ['a note'])
   desk.workerLeases.count = () => Promise.reject(new Error('away'))
   assert.deepEqual(await notes(), ['a note'])
 })
 
 test('ID.INFO of a generator of another leader has the leader, and no uncertain figures', async () => {
-  const desk = new Desk()
-  desk.catalogue.make('order', { kind: 'sequence' })
+  const desk = new Desk({ order: { kind: 'sequence' } })
   const known = await desk.catalogue.info('order')
   desk.catalogue.info = async () => ({
     ...known,
@@ -193,25 +172,25 @@ test('ID.INFO of a generator of another leader has the leader, and no uncertain 
     lastIssued: undefined,
     stats: undefined,
   })
-  const info = (await desk.ask('ID.INFO', 'order')) as Record<string, unknown>
+  const info = (await desk.ask('ID.INFO order')) as Record<string, unknown>
   assert.deepEqual([info.mode, info.leader, info.lastIssued], ['leader', '10.0.0.1:7379', null])
   assert.equal(Object.hasOwn(info, 'issued'), false)
 })
 
 test('ID.LIST gives names with kinds, a page at a time', async () => {
   const desk = new Desk()
-  for (const name of ['b', 'a', 'c1', 'c2']) desk.catalogue.make(name, { kind: 'sequence' })
-  desk.catalogue.make('d', { kind: 'snowflake' })
-  assert.deepEqual(await desk.ask('ID.LIST', 'COUNT', '2'), [
+  for (const name of ['b', 'a', 'c1', 'c2']) desk.catalogue.add(name, { kind: 'sequence' })
+  desk.catalogue.add('d', { kind: 'snowflake' })
+  assert.deepEqual(await desk.ask('ID.LIST COUNT 2'), [
     ['a', 'sequence'],
     ['b', 'sequence'],
   ])
-  assert.deepEqual(await desk.ask('ID.LIST', 'after', 'c1', 'COUNT', '10'), [
+  assert.deepEqual(await desk.ask('ID.LIST after c1 COUNT 10'), [
     ['c2', 'sequence'],
     ['d', 'snowflake'],
   ])
   desk.catalogue.pages = 0
-  assert.deepEqual(await desk.ask('ID.LIST', 'MATCH', 'c*', 'COUNT', '1'), [['c1', 'sequence']])
+  assert.deepEqual(await desk.ask('ID.LIST MATCH c* COUNT 1'), [['c1', 'sequence']])
   assert.equal(desk.catalogue.pages, 1, 'a rare match is not looked for one name at a time')
   assert.equal(((await desk.ask('ID.LIST')) as unknown[]).length, 5)
 })
@@ -231,13 +210,13 @@ test('ID.DECODE takes an id apart by a layout, by a generator, or as Twitter did
   }
   assert.deepEqual(await desk.ask('ID.DECODE', String(id)), parts)
   assert.deepEqual(await desk.ask('ID.DECODE', String(id), 'layout', 'leaf'), { ...parts, layout: 'leaf' })
-  desk.catalogue.make('event', { kind: 'snowflake', format: 'e{id}' })
+  desk.catalogue.add('event', { kind: 'snowflake', format: 'e{id}' })
   assert.deepEqual(await desk.ask('ID.DECODE', `e${id}`, 'event'), {
     ...parts,
     layout: desk.catalogue.find('event')!.definition.layout,
   })
-  desk.catalogue.make('sms', { kind: 'segment', format: 'sms_{id}' })
-  assert.deepEqual(await desk.ask('ID.DECODE', 'sms_12', 'sms'), {
+  desk.catalogue.add('sms', { kind: 'segment', format: 'sms_{id}' })
+  assert.deepEqual(await desk.ask('ID.DECODE sms_12 sms'), {
     id: '12',
     generator: 'sms',
     kind: 'segment',
@@ -255,12 +234,13 @@ test('ID.HELP lists the family', async () => {
 })
 
 test('what is refused gets its exact error and uses up no id', async () => {
-  const desk = new Desk()
-  desk.catalogue.make('order', { kind: 'sequence' })
-  desk.catalogue.make('odd', { kind: 'sequence', increment: 2 })
-  desk.catalogue.make('event', { kind: 'snowflake' })
-  desk.catalogue.make('mixed', { kind: 'segment', within: 'shuffled' })
-  desk.catalogue.make('hidden', { kind: 'segment', scramble: true })
+  const desk = new Desk({
+    order: { kind: 'sequence' },
+    odd: { kind: 'sequence', increment: 2 },
+    event: { kind: 'snowflake' },
+    mixed: { kind: 'segment', within: 'shuffled' },
+    hidden: { kind: 'segment', scramble: true },
+  })
   const none = "NOGENERATOR no generator 'none'; create it with ID.CREATE none KIND kind"
   const known =
     'KIND, START, INCREMENT, OFFSET, MAX, STEP, STEPMAX, HORIZON, ISSUETIMEOUT, WITHIN, SCRAMBLE, FORMAT, LAYOUT, EPOCH, NODE, SEQUENCESTART, BORROWMAX'
@@ -269,70 +249,52 @@ test('what is refused gets its exact error and uses up no id', async () => {
   const runs = (name: string) =>
     `WRONGTYPE '${name}' does not issue its ids in order; use ID.NEXT ${name} COUNT n`
   await desk.refuses([
-    [['ID.NEXT'], "ERR wrong number of arguments for 'id.next' command"],
-    [['ID.NEXT', 'none'], none],
-    [['ID.NEXT', 'none', 'COUNT', '3'], none],
-    [['ID.NEXT', 'order', 'COUNT'], 'ERR syntax error'],
-    [['ID.NEXT', 'order', 'TIMES', '3'], 'ERR syntax error'],
-    [['ID.NEXT', 'order', 'COUNT', '3', '4'], 'ERR syntax error'],
-    [['ID.NEXT', 'order', 'COUNT', 'x'], notInteger],
-    [['ID.NEXT', 'order', 'COUNT', '0'], 'ERR COUNT must be at least 1'],
-    [['ID.NEXT', 'order', 'COUNT', '-1'], 'ERR COUNT must be at least 1'],
+    ['ID.NEXT', "ERR wrong number of arguments for 'id.next' command"],
+    ['ID.NEXT none', none],
+    ['ID.NEXT none COUNT 3', none],
+    ['ID.NEXT order COUNT', 'ERR syntax error'],
+    ['ID.NEXT order TIMES 3', 'ERR syntax error'],
+    ['ID.NEXT order COUNT 3 4', 'ERR syntax error'],
+    ['ID.NEXT order COUNT x', notInteger],
+    ['ID.NEXT order COUNT 0', 'ERR COUNT must be at least 1'],
+    ['ID.NEXT order COUNT -1', 'ERR COUNT must be at least 1'],
+    ['ID.NEXT order COUNT 101', 'LIMIT COUNT 101 is above the limit of 100; ask for fewer at a time'],
+    ['ID.RANGE order 0', 'ERR n must be at least 1'],
+    ['ID.RANGE order 1000001', 'LIMIT n 1000001 is above the limit of 1000000; ask for fewer at a time'],
+    ['ID.RANGE odd 5', ranges('odd')],
+    ['ID.RANGE event 5', ranges('event')],
+    ['ID.RANGE none 5', none],
+    ['ID.RUNS order 0', 'ERR n must be at least 1'],
+    ['ID.RUNS order x', notInteger],
+    ['ID.RUNS order 1000001', 'LIMIT n 1000001 is above the limit of 1000000; ask for fewer at a time'],
+    ['ID.RUNS mixed 5', runs('mixed')],
+    ['ID.RUNS hidden 1', runs('hidden')],
+    ['ID.RUNS none 5', none],
+    ['ID.INFO none', none],
+    ['ID.ALTER none STEP 5', none],
+    ['ID.ALTER order STEP', "ERR wrong number of arguments for 'id.alter' command"],
+    ['ID.ALTER order STEP 5 FLOOR', 'ERR option FLOOR has no value'],
+    ['ID.ALTER order SPEED 5', `ERR unknown option 'SPEED'; known are ${known}, FLOOR`],
+    ['ID.CREATE new KIND', "ERR wrong number of arguments for 'id.create' command"],
     [
-      ['ID.NEXT', 'order', 'COUNT', '101'],
-      'LIMIT COUNT 101 is above the limit of 100; ask for fewer at a time',
-    ],
-    [['ID.RANGE', 'order', '0'], 'ERR n must be at least 1'],
-    [
-      ['ID.RANGE', 'order', '1000001'],
-      'LIMIT n 1000001 is above the limit of 1000000; ask for fewer at a time',
-    ],
-    [['ID.RANGE', 'odd', '5'], ranges('odd')],
-    [['ID.RANGE', 'event', '5'], ranges('event')],
-    [['ID.RANGE', 'none', '5'], none],
-    [['ID.RUNS', 'order', '0'], 'ERR n must be at least 1'],
-    [['ID.RUNS', 'order', 'x'], notInteger],
-    [
-      ['ID.RUNS', 'order', '1000001'],
-      'LIMIT n 1000001 is above the limit of 1000000; ask for fewer at a time',
-    ],
-    [['ID.RUNS', 'mixed', '5'], runs('mixed')],
-    [['ID.RUNS', 'hidden', '1'], runs('hidden')],
-    [['ID.RUNS', 'none', '5'], none],
-    [['ID.INFO', 'none'], none],
-    [['ID.ALTER', 'none', 'STEP', '5'], none],
-    [['ID.ALTER', 'order', 'STEP'], "ERR wrong number of arguments for 'id.alter' command"],
-    [['ID.ALTER', 'order', 'STEP', '5', 'FLOOR'], 'ERR option FLOOR has no value'],
-    [['ID.ALTER', 'order', 'SPEED', '5'], `ERR unknown option 'SPEED'; known are ${known}, FLOOR`],
-    [['ID.CREATE', 'new', 'KIND'], "ERR wrong number of arguments for 'id.create' command"],
-    [
-      ['ID.CREATE', 'new', 'STEP', '5'],
+      'ID.CREATE new STEP 5',
       'ERR KIND is missing; give KIND and one of sequence, segment, timestamp, snowflake',
     ],
-    [['ID.CREATE', 'new', 'KIND', 'segment', 'FLOOR', '5'], `ERR unknown option 'FLOOR'; known are ${known}`],
-    [
-      ['ID.CREATE', 'new', 'KIND', 'segment', 'STEP', '5', 'step', '6'],
-      'ERR option STEP is given twice; give it once',
-    ],
-    [['ID.CREATE', 'new', 'KIND', 'segment', 'STEP'], 'ERR option STEP has no value'],
-    [['ID.LIST', 'COUNT', '0'], 'ERR COUNT must be at least 1'],
-    [['ID.LIST', 'MATCH'], 'ERR syntax error'],
-    [['ID.LIST', 'FROM', 'x'], 'ERR syntax error'],
-    [['ID.DECODE', 'x'], notInteger],
-    [['ID.DECODE', '-5'], 'ERR an id is not negative'],
-    [['ID.DECODE', '5', 'none'], none],
-    [
-      ['ID.DECODE', '5', 'auto-x'],
-      "NOGENERATOR no generator 'auto-x'; create it with ID.CREATE auto-x KIND kind",
-    ],
-    [['ID.DECODE', '5', 'LAYOUT', 'twitter', 'x'], 'ERR syntax error'],
-    [['ID.DECODE', 'five', 'order'], "ERR 'five' is no id of 'order'"],
+    ['ID.CREATE new KIND segment FLOOR 5', `ERR unknown option 'FLOOR'; known are ${known}`],
+    ['ID.CREATE new KIND segment STEP 5 step 6', 'ERR option STEP is given twice; give it once'],
+    ['ID.CREATE new KIND segment STEP', 'ERR option STEP has no value'],
+    ['ID.LIST COUNT 0', 'ERR COUNT must be at least 1'],
+    ['ID.LIST MATCH', 'ERR syntax error'],
+    ['ID.LIST FROM x', 'ERR syntax error'],
+    ['ID.DECODE x', notInteger],
+    ['ID.DECODE -5', 'ERR an id is not negative'],
+    ['ID.DECODE 5 none', none],
+    ['ID.DECODE 5 auto-x', "NOGENERATOR no generator 'auto-x'; create it with ID.CREATE auto-x KIND kind"],
+    ['ID.DECODE 5 LAYOUT twitter x', 'ERR syntax error'],
+    ['ID.DECODE five order', "ERR 'five' is no id of 'order'"],
   ])
-  assert.match(await desk.error('ID.CREATE', 'new', 'KIND', 'clock'), /^ERR option 'kind': /)
-  assert.match(
-    await desk.error('ID.DECODE', '5', 'LAYOUT', 'friendster'),
-    /^ERR .*there is no preset 'friendster'/,
-  )
+  assert.match(await desk.error('ID.CREATE new KIND clock'), /^ERR option 'kind': /)
+  assert.match(await desk.error('ID.DECODE 5 LAYOUT friendster'), /^ERR .*there is no preset 'friendster'/)
   assert.equal(await desk.catalogue.exists('new'), false)
 })
 
@@ -340,11 +302,8 @@ test('ID.CREATE names the expected values and the nearest word for a mistyped va
   const desk = new Desk()
   const kinds = "option 'kind': must be sequence, segment, timestamp or snowflake"
   await desk.refuses([
-    [['ID.CREATE', 'a', 'KIND', 'sequnce'], `ERR ${kinds}; did you mean sequence?`],
-    [['ID.CREATE', 'a', 'KIND', 'xyz'], `ERR ${kinds}`],
-    [
-      ['ID.CREATE', 'a', 'KIND', 'sequence', 'START', 'abc'],
-      "ERR option 'start': must be a whole number, 0 or more",
-    ],
+    ['ID.CREATE a KIND sequnce', `ERR ${kinds}; did you mean sequence?`],
+    ['ID.CREATE a KIND xyz', `ERR ${kinds}`],
+    ['ID.CREATE a KIND sequence START abc', "ERR option 'start': must be a whole number, 0 or more"],
   ])
 })

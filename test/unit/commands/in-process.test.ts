@@ -95,7 +95,7 @@ test('one id of a generator in use is taken at once, unless the caller may not h
     assert.equal(callerAt(desk, access).takeOne('order', run), false)
   assert.equal(callerAt(desk, new Access('bob', new Set(['id.next']), ['ord*'])).takeOne('order', run), true)
   assert.equal(run.first, 2n)
-  desk.catalogue.find('order')!.dry = true
+  desk.catalogue.find('order')!.empty = true
   assert.equal(caller.takeOne('order', run), false)
 })
 

@@ -6,9 +6,9 @@ import { Desk } from './desk.ts'
 test('COMMAND has an entry of ten fields for each command, as cluster libraries read it', async () => {
   const desk = new Desk()
   const entries = (await desk.ask('COMMAND')) as unknown[][]
-  assert.equal(entries.length, await desk.ask('COMMAND', 'COUNT'))
+  assert.equal(entries.length, await desk.ask('COMMAND COUNT'))
   for (const entry of entries) assert.equal(entry.length, 10, String(entry[0]))
-  const [incr] = (await desk.ask('COMMAND', 'INFO', 'InCr')) as unknown[]
+  const [incr] = (await desk.ask('COMMAND INFO InCr')) as unknown[]
   assert.deepEqual(incr, [
     'incr',
     2,
@@ -54,7 +54,7 @@ test('GET and MGET are marked write, so that no library sends them to a standby'
 
 test('COMMAND INFO describes subcommands, and returns nil for unknown ones', async () => {
   const desk = new Desk()
-  const [sub, none, odd] = (await desk.ask('COMMAND', 'INFO', 'client|setname', 'zadd', 'client|no|way')) as (
+  const [sub, none, odd] = (await desk.ask('COMMAND INFO client|setname zadd client|no|way')) as (
     | unknown[]
     | null
   )[]
@@ -64,11 +64,11 @@ test('COMMAND INFO describes subcommands, and returns nil for unknown ones', asy
 
 test('COMMAND DOCS documents each command, its arguments and its subcommands', async () => {
   const desk = new Desk()
-  const docs = (await desk.ask('COMMAND', 'DOCS')) as Record<string, Record<string, unknown>>
+  const docs = (await desk.ask('COMMAND DOCS')) as Record<string, Record<string, unknown>>
   for (const [name, doc] of Object.entries(docs)) {
     assert.match(String(doc.summary), /\.$/, `${name} has a sentence`)
   }
-  const one = (await desk.ask('COMMAND', 'DOCS', 'incr', 'nope')) as typeof docs
+  const one = (await desk.ask('COMMAND DOCS incr nope')) as typeof docs
   assert.deepEqual(Object.keys(one), ['incr'])
   assert.deepEqual(one.incr!.arguments, [
     { name: 'key', type: 'key', display_text: 'key', key_spec_index: 0 },
@@ -78,18 +78,18 @@ test('COMMAND DOCS documents each command, its arguments and its subcommands', a
 
 test('COMMAND LIST filters by category and pattern', async () => {
   const desk = new Desk()
-  const all = (await desk.ask('COMMAND', 'LIST')) as string[]
+  const all = (await desk.ask('COMMAND LIST')) as string[]
   assert.ok(all.includes('incr') && all.includes('hello'))
-  assert.deepEqual(await desk.ask('COMMAND', 'LIST', 'FILTERBY', 'PATTERN', 'incr*'), ['incr', 'incrby'])
-  const connection = (await desk.ask('COMMAND', 'LIST', 'filterby', 'aclcat', 'connection')) as string[]
+  assert.deepEqual(await desk.ask('COMMAND LIST FILTERBY PATTERN incr*'), ['incr', 'incrby'])
+  const connection = (await desk.ask('COMMAND LIST filterby aclcat connection')) as string[]
   assert.ok(connection.includes('ping') && !connection.includes('incr'))
-  assert.deepEqual(await desk.ask('COMMAND', 'LIST', 'FILTERBY', 'MODULE', 'json'), [])
+  assert.deepEqual(await desk.ask('COMMAND LIST FILTERBY MODULE json'), [])
 })
 
 test('COMMAND GETKEYS finds names where they stand', async () => {
   const desk = new Desk()
-  assert.deepEqual(await desk.ask('COMMAND', 'GETKEYS', 'MGET', 'a', 'b', 'c'), ['a', 'b', 'c'])
-  assert.deepEqual(await desk.ask('COMMAND', 'GETKEYS', 'incrby', 'a', '5'), ['a'])
+  assert.deepEqual(await desk.ask('COMMAND GETKEYS MGET a b c'), ['a', 'b', 'c'])
+  assert.deepEqual(await desk.ask('COMMAND GETKEYS incrby a 5'), ['a'])
 })
 
 test('unknown commands and wrong numbers of words are answered in the words of Redis', async () => {
@@ -98,20 +98,20 @@ test('unknown commands and wrong numbers of words are answered in the words of R
     [['NOSUCH', 'a', 'b c'], "ERR unknown command 'NOSUCH', with args beginning with: 'a' 'b c' "],
     [['NO\r\nSUCH'], "ERR unknown command 'NO  SUCH', with args beginning with: "],
     [['X', 'y'.repeat(200), 'z'], `ERR unknown command 'X', with args beginning with: '${'y'.repeat(128)}' `],
-    [['COMMAND', 'NOSUCH'], "ERR unknown subcommand 'NOSUCH'. Try COMMAND HELP."],
-    [['COMMAND', 'COUNT', 'x'], "ERR wrong number of arguments for 'command|count' command"],
-    [['COMMAND', 'GETKEYS', 'nosuch', 'x'], 'ERR Invalid command specified'],
-    [['COMMAND', 'GETKEYS', 'ping', 'x'], 'ERR The command has no key arguments'],
-    [['COMMAND', 'GETKEYS', 'incrby', 'x'], 'ERR Invalid number of arguments specified for command'],
-    [['COMMAND', 'LIST', 'FILTERBY', 'COLOUR', 'x'], 'ERR syntax error'],
-    [['COMMAND', 'LIST', 'FILTERBY'], 'ERR syntax error'],
-    [['INCR'], "ERR wrong number of arguments for 'incr' command"],
-    [['INCR', 'a', 'b'], "ERR wrong number of arguments for 'incr' command"],
+    ['COMMAND NOSUCH', "ERR unknown subcommand 'NOSUCH'. Try COMMAND HELP."],
+    ['COMMAND COUNT x', "ERR wrong number of arguments for 'command|count' command"],
+    ['COMMAND GETKEYS nosuch x', 'ERR Invalid command specified'],
+    ['COMMAND GETKEYS ping x', 'ERR The command has no key arguments'],
+    ['COMMAND GETKEYS incrby x', 'ERR Invalid number of arguments specified for command'],
+    ['COMMAND LIST FILTERBY COLOUR x', 'ERR syntax error'],
+    ['COMMAND LIST FILTERBY', 'ERR syntax error'],
+    ['INCR', "ERR wrong number of arguments for 'incr' command"],
+    ['INCR a b', "ERR wrong number of arguments for 'incr' command"],
   ])
 })
 
 test('each container has a HELP that lists what it holds', async () => {
-  const lines = (await new Desk().ask('CLIENT', 'HELP')) as string[]
+  const lines = (await new Desk().ask('CLIENT HELP')) as string[]
   assert.equal(lines[0], 'CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:')
   assert.ok(lines.includes('SETNAME connection-name'))
   assert.ok(lines.includes('NO-EVICT ON | OFF'))

@@ -16,8 +16,8 @@ const given = (reply: unknown) => reply as Lease & Record<string, unknown>
 
 test('ID.LEASE of a snowflake replies a worker id and its span, and ID.RENEW extends it', async () => {
   const desk = new Desk()
-  const { definition } = desk.catalogue.make('event', { kind: 'snowflake' })
-  const lease = given(await desk.ask('ID.LEASE', 'event', 'TTL', '5000', 'HOLDER', 'mail'))
+  const { definition } = desk.catalogue.add('event', { kind: 'snowflake' })
+  const lease = given(await desk.ask('ID.LEASE event TTL 5000 HOLDER mail'))
   assert.deepEqual(Object.keys(lease), [
     'kind',
     'incarnation',
@@ -41,8 +41,8 @@ test('ID.LEASE of a snowflake replies a worker id and its span, and ID.RENEW ext
 
 test('DRAWN with a lease, a renewal and a return counts the ids that a holder has issued itself', async () => {
   const desk = new Desk()
-  const event = desk.catalogue.make('event', { kind: 'snowflake' })
-  const lease = given(await desk.ask('ID.LEASE', 'event', 'DRAWN', '3'))
+  const event = desk.catalogue.add('event', { kind: 'snowflake' })
+  const lease = given(await desk.ask('ID.LEASE event DRAWN 3'))
   const until = ['UNTIL', String(lease.untilUs)]
   const renewed = given(await desk.ask('ID.RENEW', 'event', lease.lease, ...until, 'DRAWN', '40'))
   assert.equal(event.reported, 43)
@@ -50,10 +50,7 @@ test('DRAWN with a lease, a renewal and a return counts the ids that a holder ha
     await desk.error('ID.RENEW', 'event', lease.lease, ...until, 'DRAWN', '-1'),
     /^ERR DRAWN is -1; give the ids issued since/,
   )
-  assert.match(
-    await desk.error('ID.LEASE', 'event', 'DRAWN', '1000000000001'),
-    /^ERR DRAWN is 1000000000001; /,
-  )
+  assert.match(await desk.error('ID.LEASE event DRAWN 1000000000001'), /^ERR DRAWN is 1000000000001; /)
   assert.match(await desk.error('ID.RENEW', 'event', 'no-lease', ...until, 'DRAWN', '40'), /^NOLEASE/)
   const back = ['FROM', String(lease.fromUs), 'UNTIL', String(renewed.untilUs)]
   assert.equal(await desk.ask('ID.RETURN', 'event', lease.lease, ...back, 'DRAWN', '500'), 1)
@@ -61,9 +58,8 @@ test('DRAWN with a lease, a renewal and a return counts the ids that a holder ha
 })
 
 test('ID.RETURN replies whether the rest was given back', async () => {
-  const desk = new Desk()
-  desk.catalogue.make('event', { kind: 'snowflake' })
-  const lease = given(await desk.ask('ID.LEASE', 'event'))
+  const desk = new Desk({ event: { kind: 'snowflake' } })
+  const lease = given(await desk.ask('ID.LEASE event'))
   const words = ['ID.RETURN', 'event', lease.lease, 'FROM', String(lease.fromUs)]
   words.push('UNTIL', String(lease.untilUs))
   assert.equal(
@@ -73,15 +69,13 @@ test('ID.RETURN replies whether the rest was given back', async () => {
   )
   assert.equal(await desk.ask(...words), 1)
   assert.equal(await desk.ask(...words), 1)
-  assert.equal(await desk.ask('ID.RETURN', 'event', 'nothing', 'FROM', '0'), 0)
+  assert.equal(await desk.ask('ID.RETURN event nothing FROM 0'), 0)
   await desk.catalogue.drop('event')
   assert.equal(await desk.ask(...words), 1, 'also after a drop')
 })
 
 test('ID.LEASE of a strict kind leases nothing, and says by what to ask', async () => {
-  const desk = new Desk()
-  desk.catalogue.make('order', { kind: 'sequence' })
-  desk.catalogue.make('txn', { kind: 'timestamp' })
+  const desk = new Desk({ order: { kind: 'sequence' }, txn: { kind: 'timestamp' } })
   for (const [name, kind] of [
     ['order', 'sequence'],
     ['txn', 'timestamp'],
@@ -94,8 +88,8 @@ test('ID.LEASE of a strict kind leases nothing, and says by what to ask', async 
 
 test('ID.LEASE of a segment replies a range of raw values, and ID.RETURN takes its rest back', async () => {
   const desk = new Desk()
-  const order = desk.catalogue.make('order', { kind: 'segment', increment: 2, start: 10 })
-  const lease = given(await desk.ask('ID.LEASE', 'order', 'COUNT', '50', 'TTL', '5000'))
+  const order = desk.catalogue.add('order', { kind: 'segment', increment: 2, start: 10 })
+  const lease = given(await desk.ask('ID.LEASE order COUNT 50 TTL 5000'))
   assert.deepEqual(lease, {
     kind: 'segment',
     incarnation: '1',
@@ -113,13 +107,13 @@ test('ID.LEASE of a segment replies a range of raw values, and ID.RETURN takes i
   assert.equal(await desk.ask(...words), 1)
   assert.equal(await desk.ask(...words), 0)
   assert.deepEqual(order.returned, [20])
-  const { ranges, ttlMs } = given(await desk.ask('ID.LEASE', 'order'))
+  const { ranges, ttlMs } = given(await desk.ask('ID.LEASE order'))
   assert.deepEqual([ranges, ttlMs], [[['70', '2070']], 600_000])
 })
 
 test('ID.RETURN of a range that this node does not know counts it as a gap, once, as far as it can be one', async () => {
   const desk = new Desk()
-  const order = desk.catalogue.make('order', { kind: 'segment', increment: 2, start: 10 })
+  const order = desk.catalogue.add('order', { kind: 'segment', increment: 2, start: 10 })
   const token = (incarnation: number, end: number | bigint) => `${incarnation}.${end}.${'A'.repeat(22)}`
   const gapsAfter = async (lease: string, from: number) => {
     assert.equal(await desk.ask('ID.RETURN', 'order', lease, 'FROM', `${from}`), 0)
@@ -135,12 +129,12 @@ test('ID.RETURN of a range that this node does not know counts it as a gap, once
 
 test('ID.LEASE of a scrambled segment leases nothing to a user without the permission for its key', async () => {
   const desk = new Desk()
-  const { definition } = desk.catalogue.make('coupon', { kind: 'segment', scramble: true, max: 999n })
-  const { lease: permitted } = given(await desk.ask('ID.LEASE', 'coupon'))
+  const { definition } = desk.catalogue.add('coupon', { kind: 'segment', scramble: true, max: 999n })
+  const { lease: permitted } = given(await desk.ask('ID.LEASE coupon'))
   assert.equal(typeof permitted, 'string')
   desk.session.access = new Access('shop', new Set(['id.lease']), ['*'])
   const before = desk.rangeLeases.figures().ids
-  const lease = given(await desk.ask('ID.LEASE', 'coupon'))
+  const lease = given(await desk.ask('ID.LEASE coupon'))
   assert.deepEqual(lease, {
     kind: 'segment',
     incarnation: '1',
@@ -151,16 +145,14 @@ test('ID.LEASE of a scrambled segment leases nothing to a user without the permi
   })
   assert.equal(desk.rangeLeases.figures().ids, before)
   desk.session.access = new Access('shop', new Set(['id.lease', 'lease|scrambled']), ['*'])
-  assert.equal(typeof given(await desk.ask('ID.LEASE', 'coupon')).lease, 'string')
+  assert.equal(typeof given(await desk.ask('ID.LEASE coupon')).lease, 'string')
 })
 
 test('ID.LEASES lists what is held and what rests, as the user may name it', async () => {
-  const desk = new Desk()
-  desk.catalogue.make('event', { kind: 'snowflake' })
-  desk.catalogue.make('other', { kind: 'snowflake' })
+  const desk = new Desk({ event: { kind: 'snowflake' }, other: { kind: 'snowflake' } })
   const [first, second] = [
-    given(await desk.ask('ID.LEASE', 'event', 'HOLDER', 'mail')),
-    given(await desk.ask('ID.LEASE', 'other')),
+    given(await desk.ask('ID.LEASE event HOLDER mail')),
+    given(await desk.ask('ID.LEASE other')),
   ]
   const until = String(second.untilUs)
   await desk.ask('ID.RETURN', 'other', second.lease, 'UNTIL', until, 'FROM', until)
@@ -190,42 +182,37 @@ test('ID.LEASES lists what is held and what rests, as the user may name it', asy
 })
 
 test('lease commands refuse what is malformed', async () => {
-  const desk = new Desk()
-  desk.catalogue.make('event', { kind: 'snowflake' })
-  desk.catalogue.make('seg', { kind: 'segment' })
+  const desk = new Desk({ event: { kind: 'snowflake' }, seg: { kind: 'segment' } })
   await desk.refuses([
-    [['ID.LEASE'], "ERR wrong number of arguments for 'id.lease' command"],
-    [['ID.LEASE', 'event', 'TTL'], 'ERR syntax error'],
-    [['ID.LEASE', 'event', 'WHAT', '1'], 'ERR syntax error'],
-    [['ID.LEASE', 'event', 'TTL', '999'], 'ERR TTL must be from 1000 to 900000 ms'],
-    [['ID.LEASE', 'event', 'TTL', 'x'], 'ERR value is not an integer or out of range'],
-    [['ID.LEASE', 'event', 'COUNT', '0'], 'ERR COUNT must be at least 1'],
+    ['ID.LEASE', "ERR wrong number of arguments for 'id.lease' command"],
+    ['ID.LEASE event TTL', 'ERR syntax error'],
+    ['ID.LEASE event WHAT 1', 'ERR syntax error'],
+    ['ID.LEASE event TTL 999', 'ERR TTL must be from 1000 to 900000 ms'],
+    ['ID.LEASE event TTL x', 'ERR value is not an integer or out of range'],
+    ['ID.LEASE event COUNT 0', 'ERR COUNT must be at least 1'],
     [['ID.LEASE', 'event', 'HOLDER', 'x'.repeat(129)], 'ERR HOLDER must have 0 to 128 bytes'],
     [
       ['ID.LEASE', 'event', 'HOLDER', 'a\u001b[2Jb'],
       'ERR HOLDER has the control or format character U+001B, and lists print it; leave the character out',
     ],
-    [['ID.LEASE', 'seg', 'TTL', '999'], 'ERR TTL must be from 1000 to 86400000 ms'],
-    [['ID.RENEW', 'event', 'x', 'TTL', '1000'], 'ERR syntax error'],
+    ['ID.LEASE seg TTL 999', 'ERR TTL must be from 1000 to 86400000 ms'],
+    ['ID.RENEW event x TTL 1000', 'ERR syntax error'],
+    ['ID.RENEW event x UNTIL 9223372036854775807', 'ERR value is not an integer or out of range'],
     [
-      ['ID.RENEW', 'event', 'x', 'UNTIL', '9223372036854775807'],
-      'ERR value is not an integer or out of range',
-    ],
-    [
-      ['ID.RENEW', 'event', 'x', 'UNTIL', '1'],
+      'ID.RENEW event x UNTIL 1',
       'NOLEASE this lease was returned, its worker id has another holder, or the store was advanced; take a new lease: ID.LEASE',
     ],
-    [['ID.RETURN', 'event', 'x', 'AT', '1'], 'ERR syntax error'],
-    [['ID.RETURN', 'event', 'x', 'UNTIL', '1'], 'ERR syntax error'],
+    ['ID.RETURN event x AT 1', 'ERR syntax error'],
+    ['ID.RETURN event x UNTIL 1', 'ERR syntax error'],
     [
       ['ID.RETURN', 'event', `16-1-${'0'.repeat(32)}`, 'FROM', '1'],
       'ERR the return of a worker lease needs UNTIL: send the untilUs of the last reply for this lease',
     ],
     [
-      ['ID.RETURN', 'seg', 'x', 'FROM', '1', 'UNTIL', '1'],
+      'ID.RETURN seg x FROM 1 UNTIL 1',
       'ERR UNTIL is for worker leases, and this lease is none: send FROM alone',
     ],
-    [['ID.LEASES', 'MATCH'], 'ERR syntax error'],
-    [['ID.LEASES', 'COUNT', '0'], 'ERR COUNT must be at least 1'],
+    ['ID.LEASES MATCH', 'ERR syntax error'],
+    ['ID.LEASES COUNT 0', 'ERR COUNT must be at least 1'],
   ])
 })

@@ -15,29 +15,29 @@ describe('ID.NAMESPACE', () => {
     const words =
       'ID.NAMESPACE SET shop MATCH shop:* OWNER team-a RATE 1000 daily 5000 GENERATORS 50 WAITING 7'
     assert.equal(await desk.ask(...words.split(' ')), 'OK')
-    await desk.ask('id.namespace', 'set', 'alice', 'MATCH', '*', 'USER', 'alice')
+    await desk.ask('id.namespace set alice MATCH * USER alice')
     const figures = { issued: 0, refused: 0, waitingNow: 0 }
     const shop = {
       ...{ name: 'shop', match: 'shop:*', owner: 'team-a', idsPerSecond: 1000, idsPerDay: 5000 },
       ...{ generators: 50, waiting: 7, ...figures, shareOfDay: '0' },
     }
     const alice = { name: 'alice', match: '*', user: 'alice', ...figures, shareOfDay: null }
-    assert.deepEqual(await desk.ask('ID.NAMESPACE', 'GET', 'shop'), shop)
-    assert.equal(await desk.ask('ID.NAMESPACE', 'GET', 'other'), null)
-    assert.deepEqual(await desk.ask('ID.NAMESPACE', 'LIST'), [alice, shop])
-    assert.equal(await desk.ask('ID.NAMESPACE', 'DROP', 'shop'), 1)
-    assert.equal(await desk.ask('ID.NAMESPACE', 'DROP', 'shop'), 0)
+    assert.deepEqual(await desk.ask('ID.NAMESPACE GET shop'), shop)
+    assert.equal(await desk.ask('ID.NAMESPACE GET other'), null)
+    assert.deepEqual(await desk.ask('ID.NAMESPACE LIST'), [alice, shop])
+    assert.equal(await desk.ask('ID.NAMESPACE DROP shop'), 1)
+    assert.equal(await desk.ask('ID.NAMESPACE DROP shop'), 0)
   })
 
   test('is named in ID.INFO to readers that may name all of its pattern, and to no other', async () => {
     const desk = await opened()
-    desk.catalogue.make('shop:order', { kind: 'segment' })
-    await desk.ask('ID.NAMESPACE', 'SET', 'everything', 'MATCH', '*', 'OWNER', 'boss')
-    await desk.ask('ID.NAMESPACE', 'SET', 'shop', 'MATCH', 'shop:*', 'OWNER', 'team-a')
-    await desk.ask('ID.NAMESPACE', 'SET', 'robot', 'MATCH', '*', 'USER', 'robot-7')
+    desk.catalogue.add('shop:order', { kind: 'segment' })
+    await desk.ask('ID.NAMESPACE SET everything MATCH * OWNER boss')
+    await desk.ask('ID.NAMESPACE SET shop MATCH shop:* OWNER team-a')
+    await desk.ask('ID.NAMESPACE SET robot MATCH * USER robot-7')
     const notesFor = async (...patterns: string[]) => {
       desk.session.access = new Access('reader', undefined, patterns)
-      const { notes } = (await desk.ask('ID.INFO', 'shop:order')) as { notes: string[] }
+      const { notes } = (await desk.ask('ID.INFO shop:order')) as { notes: string[] }
       return notes.filter((note) => note.includes('namespace'))
     }
     assert.deepEqual((await notesFor('*')).sort(), [
@@ -53,11 +53,11 @@ describe('ID.NAMESPACE', () => {
 
   test('shows what was counted', async () => {
     const desk = await opened()
-    await desk.ask('ID.NAMESPACE', 'SET', 'shop', 'MATCH', '*', 'DAILY', '10')
-    const order = desk.meters.meter(desk.catalogue.make('order', { kind: 'segment' }), 'default')
+    await desk.ask('ID.NAMESPACE SET shop MATCH * DAILY 10')
+    const order = desk.meters.meter(desk.catalogue.add('order', { kind: 'segment' }), 'default')
     await order.draw(4)
     await assert.rejects(order.draw(7))
-    const shown = (await desk.ask('ID.NAMESPACE', 'GET', 'shop')) as Record<string, unknown>
+    const shown = (await desk.ask('ID.NAMESPACE GET shop')) as Record<string, unknown>
     assert.deepEqual([shown.issued, shown.refused, shown.shareOfDay], [4, 1, '0.4'])
   })
 

@@ -10,10 +10,10 @@ import { Desk } from './desk.ts'
 test('a command that changes generators is in the audit trail, with the user and the address of its connection', async () => {
   const desk = new Desk()
   desk.session.access = new Access('alice', undefined, ['*'])
-  await desk.ask('id.create', 'order', 'kind', 'segment')
-  await desk.ask('id.alter', 'order', 'step', '5000')
-  await desk.ask('set', 'counter', '100')
-  await desk.ask('del', 'order', 'counter', 'missing')
+  await desk.ask('id.create order kind segment')
+  await desk.ask('id.alter order step 5000')
+  await desk.ask('set counter 100')
+  await desk.ask('del order counter missing')
   assert.deepEqual(await desk.trail.texts(), [
     'create order by alice',
     'alter order by alice',
@@ -73,20 +73,20 @@ test('a forwarded request that is refused has the address of the client only if 
 
 test('a command that fails, or changes nothing, is not in the audit trail', async () => {
   const desk = new Desk()
-  await desk.error('id.alter', 'missing', 'step', '5000')
-  await desk.error('id.create', 'order', 'kind', 'nothing')
-  assert.equal(await desk.ask('id.drop', 'missing'), 0)
-  assert.equal(await desk.ask('set', 'missing', '5', 'xx'), null)
-  await desk.ask('setnx', 'order', '5')
-  assert.equal(await desk.ask('setnx', 'order', '9'), 0)
-  await desk.ask('incr', 'order')
-  await desk.ask('get', 'order')
+  await desk.error('id.alter missing step 5000')
+  await desk.error('id.create order kind nothing')
+  assert.equal(await desk.ask('id.drop missing'), 0)
+  assert.equal(await desk.ask('set missing 5 xx'), null)
+  await desk.ask('setnx order 5')
+  assert.equal(await desk.ask('setnx order 9'), 0)
+  await desk.ask('incr order')
+  await desk.ask('get order')
   assert.deepEqual(await desk.trail.texts(), ['set order by default'])
 })
 
 test('a command with very many names takes a bounded number of entries', async () => {
   const desk = new Desk()
-  await desk.ask('setnx', 'name0', '1')
+  await desk.ask('setnx name0 1')
   await desk.ask('del', ...Array.from({ length: 1000 }, (_, index) => `name${index}`))
   const [newest, ...others] = await desk.trail.stored()
   assert.deepEqual([newest!.detail, others.length], ['and 936 others', 65])
@@ -108,10 +108,10 @@ test('every command for managers and administrators is recorded, or only reads',
 
 test('a command that fails in the middle is in the audit trail with what it has changed', async () => {
   const desk = new Desk()
-  await desk.ask('acl', 'setuser', 'admin', 'on', '>pw', '~*', '+@all')
-  await desk.ask('acl', 'setuser', 'mallory', 'on', '>pw')
-  await desk.error('acl', 'deluser', 'missing', 'mallory', 'default')
-  await desk.error('acl', 'deluser', 'default', 'admin')
+  await desk.ask('acl setuser admin on >pw ~* +@all')
+  await desk.ask('acl setuser mallory on >pw')
+  await desk.error('acl deluser missing mallory default')
+  await desk.error('acl deluser default admin')
   assert.deepEqual((await desk.trail.texts()).slice(2), [
     'user-deleted missing by default',
     'user-deleted mallory by default',
@@ -119,5 +119,5 @@ test('a command that fails in the middle is in the audit trail with what it has 
   const [newest] = await desk.trail.stored()
   assert.equal(newest!.detail, 'then an error')
   // The users of all desks are the same.
-  await desk.ask('acl', 'setuser', 'default', 'on', 'nopass', '~*', '&*', '+@all')
+  await desk.ask('acl setuser default on nopass ~* &* +@all')
 })

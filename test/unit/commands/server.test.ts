@@ -4,8 +4,7 @@ import { refusals } from '../../../src/commands/refused.ts'
 import { Desk } from './desk.ts'
 
 test('INFO has what libraries look for', async () => {
-  const desk = new Desk()
-  desk.catalogue.make('a', { kind: 'sequence' })
+  const desk = new Desk({ a: { kind: 'sequence' } })
   const text = String(await desk.ask('INFO'))
   for (const line of [
     'redis_version:7.4.0',
@@ -40,31 +39,31 @@ test('INFO shows the sections that are asked for, in either case', async () => {
     { title: 'Engine', fields: [['engine', 'memory:']] },
     { title: 'Clients', fields: [['more', 0]] },
   ]
-  assert.equal(await desk.ask('INFO', 'ENGINE'), '# Engine\r\nengine:memory:\r\n')
+  assert.equal(await desk.ask('INFO ENGINE'), '# Engine\r\nengine:memory:\r\n')
   assert.equal(
-    await desk.ask('INFO', 'cluster', 'clients'),
+    await desk.ask('INFO cluster clients'),
     '# Clients\r\nconnected_clients:1\r\nblocked_clients:0\r\nmore:0\r\n\r\n# Cluster\r\ncluster_enabled:0\r\n',
   )
-  assert.equal(await desk.ask('INFO', 'nonsense'), '')
-  assert.match(String(await desk.ask('INFO', 'everything')), /# Engine/)
+  assert.equal(await desk.ask('INFO nonsense'), '')
+  assert.match(String(await desk.ask('INFO everything')), /# Engine/)
 })
 
 test('INFO has the port of the connection if the server has none of its own', async () => {
   const desk = new Desk()
   desk.respPort = undefined
   desk.session.localAddress = '[::1]:4000'
-  assert.match(String(await desk.ask('INFO', 'server')), /\r\ntcp_port:4000\r\n/)
+  assert.match(String(await desk.ask('INFO server')), /\r\ntcp_port:4000\r\n/)
 })
 
 test('CONFIG GET contents redis-benchmark, and shows settings by pattern', async () => {
   const desk = new Desk()
-  assert.deepEqual(await desk.ask('CONFIG', 'GET', 'save'), { save: '' })
-  assert.deepEqual(await desk.ask('CONFIG', 'GET', 'appendonly'), { appendonly: 'yes' })
-  assert.deepEqual(await desk.ask('CONFIG', 'GET', 'eng*', 'lease-???'), {
+  assert.deepEqual(await desk.ask('CONFIG GET save'), { save: '' })
+  assert.deepEqual(await desk.ask('CONFIG GET appendonly'), { appendonly: 'yes' })
+  assert.deepEqual(await desk.ask('CONFIG GET eng* lease-???'), {
     engine: 'memory:',
     'lease-ttl': '3s',
   })
-  assert.deepEqual(await desk.ask('CONFIG', 'GET', 'nothing'), {})
+  assert.deepEqual(await desk.ask('CONFIG GET nothing'), {})
 })
 
 test('TIME is the timeline, in seconds and microseconds', async () => {
@@ -78,14 +77,14 @@ test('TIME is the timeline, in seconds and microseconds', async () => {
 
 test('a single server refuses commands about clusters', async () => {
   const desk = new Desk()
-  assert.equal(await desk.ask('ACL', 'WHOAMI'), 'default')
+  assert.equal(await desk.ask('ACL WHOAMI'), 'default')
   assert.deepEqual(await desk.ask('ROLE'), ['master', 0, []])
   await desk.refuses([
-    [['CLUSTER', 'SLOTS'], 'ERR This instance has cluster support disabled'],
-    [['CLUSTER', 'KEYSLOT', 'x'], 'ERR This instance has cluster support disabled'],
-    [['CLUSTER'], "ERR wrong number of arguments for 'cluster' command"],
-    [['ACL', 'NOSUCH', 'x'], "ERR unknown subcommand 'NOSUCH'. Try ACL HELP."],
-    [['CONFIG', 'GET'], "ERR wrong number of arguments for 'config|get' command"],
+    ['CLUSTER SLOTS', 'ERR This instance has cluster support disabled'],
+    ['CLUSTER KEYSLOT x', 'ERR This instance has cluster support disabled'],
+    ['CLUSTER', "ERR wrong number of arguments for 'cluster' command"],
+    ['ACL NOSUCH x', "ERR unknown subcommand 'NOSUCH'. Try ACL HELP."],
+    ['CONFIG GET', "ERR wrong number of arguments for 'config|get' command"],
   ])
 })
 
@@ -93,7 +92,7 @@ test('commands without a meaning here are errors that say what to do instead, in
   const desk = new Desk()
   await desk.refuses([
     [
-      ['decr', 'order'],
+      'decr order',
       'ERR DECR is not supported: ids are only ever issued, never taken back; use INCR or ID.NEXT, and ID.CREATE … INCREMENT n for a larger distance',
     ],
     [
@@ -101,11 +100,11 @@ test('commands without a meaning here are errors that say what to do instead, in
       'ERR EVAL is not supported: there are no scripts; take several ids at once with ID.NEXT name COUNT n or ID.RANGE name n',
     ],
     [
-      ['Config', 'Set', 'x', 'y'],
+      'Config Set x y',
       'ERR CONFIG SET is not supported: settings are changed by flags, environment or the config file, and need a restart',
     ],
     [
-      ['FLUSHALL'],
+      'FLUSHALL',
       'ERR FLUSHALL is not supported: there is no command that drops every generator: ids would repeat; drop them one by one with DEL or ID.DROP',
     ],
   ])

@@ -6,10 +6,10 @@ import { Desk } from './desk.ts'
 test('CLIENT TRACKING has each reply to a read followed by an invalidation of its names', async () => {
   const desk = new Desk()
   desk.session.protocol = 3
-  desk.catalogue.make('a', { kind: 'sequence' })
-  assert.equal(await desk.ask('INCR', 'a'), 1n)
-  assert.equal(await desk.ask('GET', 'a'), '1')
-  assert.equal(await desk.raw('CLIENT', 'TRACKING', 'ON', 'OPTIN'), ok)
+  desk.catalogue.add('a', { kind: 'sequence' })
+  assert.equal(await desk.ask('INCR a'), 1n)
+  assert.equal(await desk.ask('GET a'), '1')
+  assert.equal(await desk.raw('CLIENT TRACKING ON OPTIN'), ok)
   for (const [request, reply, names] of [
     [['GET', 'a'], '1', ['a']],
     [
@@ -28,29 +28,29 @@ test('CLIENT TRACKING has each reply to a read followed by an invalidation of it
     )
   }
   // An id is new each time: no cache keeps the reply to a write.
-  assert.equal(await desk.ask('INCR', 'a'), 2n)
-  assert.equal(await desk.raw('CLIENT', 'TRACKING', 'OFF'), ok)
-  assert.equal(await desk.ask('GET', 'a'), '2')
+  assert.equal(await desk.ask('INCR a'), 2n)
+  assert.equal(await desk.raw('CLIENT TRACKING OFF'), ok)
+  assert.equal(await desk.ask('GET a'), '2')
 })
 
 test('CLIENT TRACKING and CACHING accept what the mode allows', async () => {
   const desk = new Desk()
   desk.session.protocol = 3
-  assert.equal(await desk.raw('CLIENT', 'TRACKING', 'on', 'bcast', 'PREFIX', 'a:'), ok)
-  assert.equal(await desk.raw('CLIENT', 'TRACKING', 'ON', 'OPTIN'), ok)
-  assert.equal(await desk.raw('CLIENT', 'CACHING', 'YES'), ok)
+  assert.equal(await desk.raw('CLIENT TRACKING on bcast PREFIX a:'), ok)
+  assert.equal(await desk.raw('CLIENT TRACKING ON OPTIN'), ok)
+  assert.equal(await desk.raw('CLIENT CACHING YES'), ok)
   await desk.refuses([
-    [['CLIENT', 'CACHING', 'NO'], 'ERR CLIENT CACHING NO needs CLIENT TRACKING ON OPTOUT first'],
+    ['CLIENT CACHING NO', 'ERR CLIENT CACHING NO needs CLIENT TRACKING ON OPTOUT first'],
     [
-      ['CLIENT', 'TRACKING', 'ON', 'REDIRECT', '5'],
+      'CLIENT TRACKING ON REDIRECT 5',
       'ERR CLIENT TRACKING takes no REDIRECT here: invalidations go to the connection that reads',
     ],
-    [['CLIENT', 'TRACKING', 'ON', 'PREFIX', 'a'], 'ERR PREFIX option requires BCAST mode to be enabled'],
-    [['CLIENT', 'TRACKING', 'MAYBE'], 'ERR syntax error'],
+    ['CLIENT TRACKING ON PREFIX a', 'ERR PREFIX option requires BCAST mode to be enabled'],
+    ['CLIENT TRACKING MAYBE', 'ERR syntax error'],
   ])
   await desk.ask('RESET')
   await desk.refuses([
-    [['CLIENT', 'CACHING', 'YES'], 'ERR CLIENT CACHING YES needs CLIENT TRACKING ON OPTIN first'],
-    [['CLIENT', 'TRACKING', 'ON'], 'ERR CLIENT TRACKING needs RESP3: send HELLO 3 first'],
+    ['CLIENT CACHING YES', 'ERR CLIENT CACHING YES needs CLIENT TRACKING ON OPTIN first'],
+    ['CLIENT TRACKING ON', 'ERR CLIENT TRACKING needs RESP3: send HELLO 3 first'],
   ])
 })

@@ -18,7 +18,7 @@ describe('ID.WORKER', () => {
     assert.equal(worker, 1)
     const renewed = await desk.ask('id.worker', 'renew', 'payments', lease, 'seen', '1000', 'ttl', '9000')
     assert.equal((renewed as Lease).lastSeenMs, 1000)
-    const [listed] = (await desk.ask('ID.WORKER', 'LIST', 'payments')) as Lease[]
+    const [listed] = (await desk.ask('ID.WORKER LIST payments')) as Lease[]
     const { untilUs, sinceUs, ...shown } = listed!
     const common = { worker: 0, state: 'held', owner: 'host-1', user: 'default', lastSeenMs: 1000, stable: 1 }
     assert.deepEqual(shown, common)
@@ -38,12 +38,12 @@ describe('ID.WORKER', () => {
     assert.deepEqual(await page('COUNT', '2', 'AFTER', '1'), [2])
     assert.deepEqual(await page('AFTER', '2'), [])
     await desk.refuses([
-      [['ID.WORKER', 'LIST', 'payments', 'COUNT'], 'ERR syntax error'],
+      ['ID.WORKER LIST payments COUNT', 'ERR syntax error'],
       [
-        ['ID.WORKER', 'LIST', 'payments', 'COUNT', '1001'],
+        'ID.WORKER LIST payments COUNT 1001',
         'LIMIT COUNT 1001 is above the limit of 1000; ask for fewer at a time',
       ],
-      [['ID.WORKER', 'LIST', 'payments', 'AFTER', 'x'], 'ERR value is not an integer or out of range'],
+      ['ID.WORKER LIST payments AFTER x', 'ERR value is not an integer or out of range'],
     ])
   })
 
@@ -51,7 +51,7 @@ describe('ID.WORKER', () => {
     const desk = new Desk()
     for (const owner of ['a', 'b', 'c']) await desk.ask(...claim, owner)
     const take = t.mock.method(turns, 'take')
-    await desk.ask('ID.WORKER', 'LIST', 'payments')
+    await desk.ask('ID.WORKER LIST payments')
     assert.deepEqual(
       take.mock.calls.map(({ arguments: [bytes] }) => bytes),
       [3 * listedWork],
@@ -73,20 +73,20 @@ describe('ID.WORKER', () => {
         [...claim, 'a\u202eb'],
         'ERR OWNER has the control or format character U+202E, and lists print it; leave the character out',
       ],
-      [['ID.WORKER', 'CLAIM', 'payments', 'SIZE', '5'], 'ERR OWNER is missing; name the holder'],
+      ['ID.WORKER CLAIM payments SIZE 5', 'ERR OWNER is missing; name the holder'],
       [
         ['ID.WORKER', 'CLAIM', 'a b', 'OWNER', 'x'],
         'ERR the name of a pool cannot contain white space or control characters',
       ],
-      [['ID.WORKER', 'RENEW', 'payments', 'x', 'REST', '5'], 'ERR syntax error'],
+      ['ID.WORKER RENEW payments x REST 5', 'ERR syntax error'],
     ])
-    assert.deepEqual(await desk.ask('ID.WORKER', 'LIST', 'payments'), [])
+    assert.deepEqual(await desk.ask('ID.WORKER LIST payments'), [])
   })
 
   test('names its pool as a key, counted from the container', async () => {
     const desk = new Desk()
     assert.deepEqual(await desk.ask('COMMAND', 'GETKEYS', ...claim, 'a'), ['payments'])
-    const [entry] = (await desk.ask('COMMAND', 'INFO', 'id.worker|claim')) as [unknown[]]
+    const [entry] = (await desk.ask('COMMAND INFO id.worker|claim')) as [unknown[]]
     assert.deepEqual(entry.slice(3, 6), [2, 2, 1])
   })
 })

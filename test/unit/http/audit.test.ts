@@ -3,10 +3,9 @@ import { test } from 'node:test'
 import type { Occurrence, TrailPart } from '../../../src/audit/audit-entry.ts'
 import { readEntries } from '../../../src/audit/audit-ring.ts'
 import { NodeProof } from '../../../src/auth/node-proof.ts'
-import { readRules } from '../../../src/auth/user.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
-import { openAccess } from '../auth/open-access.ts'
+import { basic, openAccess, setUser } from '../auth/open-access.ts'
 import { fakeNode } from './fake-node.ts'
 import { forwardedHeaders } from './forwarded-headers.ts'
 
@@ -97,13 +96,11 @@ test('logins and refused requests over HTTP are in the audit trail, with the use
   const node = fakeNode()
   const access = await openAccess(undefined, { audit: node.trail.audit })
   Object.assign(node, { access })
-  const setUser = (name: string, ...rules: string[]) =>
-    access.users.set(name, readRules(rules, access.subjects, access.passwords))
-  await setUser('admin', 'on', '>secret', '~*', '+@all')
-  await setUser('alice', 'on', '>pw', '~a*', '+id.drop')
+  await setUser(access, 'admin', 'on', '>secret', '~*', '+@all')
+  await setUser(access, 'alice', 'on', '>pw', '~a*', '+id.drop')
   const app = buildHttpApp({ node, host: '127.0.0.1' })
   const drop = async (name: string, user: string, password: string) => {
-    const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+    const authorization = basic(user, password)
     const url = `/v1/generators/${name}`
     return (await app.inject({ method: 'DELETE', url, headers: { authorization } })).statusCode
   }
@@ -131,12 +128,10 @@ test('what a handler refuses is in the audit trail', async () => {
   const node = fakeNode()
   const access = await openAccess(undefined, { audit: node.trail.audit })
   Object.assign(node, { access })
-  const setUser = (name: string, ...rules: string[]) =>
-    access.users.set(name, readRules(['on', 'nopass', ...rules], access.subjects, access.passwords))
-  await setUser('admin', '~*', '+@all')
-  await setUser('alice', '~a*', '+@read')
+  await setUser(access, 'admin', 'on', 'nopass', '~*', '+@all')
+  await setUser(access, 'alice', 'on', 'nopass', '~a*', '+@read')
   const app = buildHttpApp({ node, host: '127.0.0.1' })
-  const headers = { authorization: `Basic ${Buffer.from('alice:').toString('base64')}` }
+  const headers = { authorization: basic('alice', '') }
   const token = await app.inject({ method: 'POST', url: '/v1/tokens', headers, payload: { user: 'admin' } })
   const decoded = await app.inject({ url: '/v1/decode?id=1&generator=banana', headers })
   assert.deepEqual([token.statusCode, decoded.statusCode], [403, 403])
@@ -175,8 +170,7 @@ test('changes of administrators have a part of the trail of their own, also when
   const proof = await NodeProof.open(new MemoryEngine(new MemoryStore()), () => 'here')
   const access = await openAccess(undefined, { audit: node.trail.audit, proof })
   Object.assign(node, { access })
-  const set = (name: string, ...rules: string[]) =>
-    access.users.set(name, readRules(rules, access.subjects, access.passwords))
+  const set = setUser.bind(null, access)
   await set('alice', 'on', '>pw', '~*', '+@all')
   await set('bob', 'on', '>pw', '~*', '+@manage')
   const app = buildHttpApp({ node, host: '127.0.0.1' })
@@ -185,11 +179,11 @@ test('changes of administrators have a part of the trail of their own, also when
       const name = `${user}-${isForwarded}`
       node.catalogue.add(name, { kind: 'sequence' })
       const url = `/v1/generators/${name}`
-      const own = { authorization: `Basic ${Buffer.from(`${user}:pw`).toString('base64')}` }
+      const own = { authorization: basic(user, 'pw') }
       const headers = isForwarded ? forwardedHeaders(proof, { method: 'DELETE', url, user }) : own
       assert.equal((await app.inject({ method: 'DELETE', url, headers })).statusCode, 204)
     }
-  const authorization = `Basic ${Buffer.from('bob:pw').toString('base64')}`
+  const authorization = basic('bob', 'pw')
   await app.inject({ method: 'POST', url: '/v1/tokens', headers: { authorization }, payload: {} })
   await node.trail.stored()
   const of = async (part: TrailPart) =>
@@ -203,7 +197,7 @@ test('the address of a forwarded change is that of the client, and that of no cl
   const proof = await NodeProof.open(new MemoryEngine(new MemoryStore()), () => 'here')
   const access = await openAccess(undefined, { audit: node.trail.audit, proof })
   Object.assign(node, { access })
-  await access.users.set('alice', readRules(['on', '>pw', '~*', '+@all'], access.subjects, access.passwords))
+  await setUser(access, 'alice', 'on', '>pw', '~*', '+@all')
   const app = buildHttpApp({ node, host: '127.0.0.1' })
   const drop = async (name: string, headersOf: (url: string) => Record<string, string>) => {
     node.catalogue.add(name, { kind: 'sequence' })
@@ -216,7 +210,7 @@ test('the address of a forwarded change is that of the client, and that of no cl
   await drop('one', from('10.0.0.7'))
   await drop('two', from('fd00::7'))
   await drop('three', from('1'))
-  const authorization = `Basic ${Buffer.from('alice:pw').toString('base64')}`
+  const authorization = basic('alice', 'pw')
   await drop('four', () => ({ authorization, 'fahao-forwarded': '10.0.0.7' }))
   const dropped = (await node.trail.stored()).filter(({ event }) => event === 'drop')
   assert.deepEqual(Object.fromEntries(dropped.map(({ object, address }) => [object, address])), {

@@ -158,29 +158,6 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.equal(await (await other.ask('/api/segment/get/order')).text(), '1')
   })
 
-  test('is never sent in a circle: it is refused, and the client may retry', async (t) => {
-    const { leader, other } = await pair(t)
-    leader.follows(other.address)
-    Object.assign(leader.state, { foundHere: false, leader: other.address })
-    Object.assign(other.state, { foundHere: false, leader: leader.address })
-    const answer = await other.post('/v1/generators/order/next')
-    assert.equal(answer.status, 503)
-    assert.equal(answer.headers.get('retry-after'), '1')
-    const { code, retryable } = (await answer.json()) as { code: string; retryable: boolean }
-    assert.deepEqual([code, retryable], ['CLUSTERDOWN', true])
-    assert.deepEqual([leader.state.looks, other.state.looks], [2, 1])
-  })
-
-  test('waits for another leader while this one cannot be reached, and goes there', async (t) => {
-    const { other } = await pair(t)
-    other.follows(vacant)
-    const next = await start(t)
-    const answer = other.post('/v1/generators/order/next')
-    while (other.state.waits.length === 0) await new Promise(setImmediate)
-    other.state.waits[0]!(next.address)
-    assert.equal(await (await answer).text(), '{"ids":["1"]}\n')
-  })
-
   test('gets a retryable error if no node takes over from a leader that cannot be reached', async (t) => {
     const { other } = await pair(t)
     other.follows(vacant)

@@ -4,13 +4,12 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
 import { NodeProof } from '../../../src/auth/node-proof.ts'
-import { readRules } from '../../../src/auth/user.ts'
 import { Moved } from '../../../src/base/moved.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { startHttpServer } from '../../../src/http/server.ts'
 import type { ClusterView } from '../../../src/operations/context.ts'
-import { openAccess } from '../auth/open-access.ts'
+import { basic, openAccess, setUser } from '../auth/open-access.ts'
 import { fakeNode } from './fake-node.ts'
 import { forwardedHeaders } from './forwarded-headers.ts'
 
@@ -22,7 +21,7 @@ async function receiver() {
   node.catalogue.add('order', { kind: 'sequence' })
   const proof = await NodeProof.open(new MemoryEngine(new MemoryStore()), () => 'here')
   const access = await openAccess(undefined, { audit: node.trail.audit, proof })
-  await access.users.set('alice', readRules(['on', '>pw', '~*', '+@all'], access.subjects, access.passwords))
+  await setUser(access, 'alice', 'on', '>pw', '~*', '+@all')
   Object.assign(node, { access, engine: new MemoryEngine(new MemoryStore()) })
   const app = buildHttpApp({ node, host: '127.0.0.1', compat: ['leaf', 'tinyid'] })
   const ask = async (method: string, path: string, headers: Record<string, string>, payload?: string) =>
@@ -77,15 +76,14 @@ test('a proof is no password of its user', async () => {
   const { proof, ask } = await receiver()
   const [, value = ''] = forwardedHeaders(proof, { url, user: 'alice' }).authorization?.split(' ') ?? []
   for (const password of [value, value.split(':').at(-1) ?? '']) {
-    const authorization = `Basic ${Buffer.from(`alice:${password}`).toString('base64')}`
+    const authorization = basic('alice', password)
     assert.equal((await ask('POST', '/v1/tokens', { authorization }, '{}')).statusCode, 401)
   }
 })
 
 test('a forwarded request may do what its user may do now', async () => {
   const { proof, access, ask } = await receiver()
-  const set = (...rules: string[]) =>
-    access.users.set('bob', readRules(rules, access.subjects, access.passwords))
+  const set = (...rules: string[]) => setUser(access, 'bob', ...rules)
   await set('on', '>pw', '~order', '+@issue')
   const next = async () => (await ask('POST', url, forwardedHeaders(proof, { url, user: 'bob' }))).statusCode
   assert.equal(await next(), 200)
@@ -108,7 +106,7 @@ test('tokens of clients do not leave the node that has checked them', async (t) 
   const { port } = leader.address() as { port: number }
   const node = fakeNode({ tinyidTokens: [{ token: 'own', pattern: '*' }] })
   const access = await openAccess()
-  await access.users.set('alice', readRules(['on', '>pw', '~*', '+@all'], access.subjects, access.passwords))
+  await setUser(access, 'alice', 'on', '>pw', '~*', '+@all')
   const { text } = await access.tokens.create({
     user: 'alice',
     label: '',
@@ -138,13 +136,13 @@ test('tokens of clients do not leave the node that has checked them', async (t) 
   assert.equal(await ask('/tinyid/id/nextIdSimple', { method: 'POST', body: form }), '7')
   const headers = { authorization: `Bearer ${text}`, cookie: 'a=b' }
   assert.equal(await ask(url, { method: 'POST', headers }), '7')
-  const basic = { authorization: `Basic ${Buffer.from('alice:pw').toString('base64')}` }
-  assert.equal(await ask(url, { method: 'POST', headers: basic }), '7')
+  const login = { authorization: basic('alice', 'pw') }
+  assert.equal(await ask(url, { method: 'POST', headers: login }), '7')
   // The secret may contain the separator.
   const secrets = text.split('_').filter((part) => part.length > 5)
   const all = received.join('\n')
   assert.equal(received.length, 5)
-  for (const part of [...secrets, basic.authorization, 'cookie'])
+  for (const part of [...secrets, login.authorization, 'cookie'])
     assert.equal(all.includes(part), false, part)
   assert.equal(all.match(/authorization: Fahao-Node YWxpY2U:/g)?.length, 5)
 })

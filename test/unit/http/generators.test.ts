@@ -48,7 +48,7 @@ describe('a generator over HTTP', () => {
     assert.equal(shown.definition.max, '9223372036854775807')
     assert.deepEqual([shown.bound, shown.lastIssued, shown.incarnation], ['1001', null, '1'])
     assert.deepEqual([shown.stats.ratePerSecond, shown.stats.inHandSeconds], [2.5, 400])
-    assert.deepEqual(shown.notes, ['made for a test'])
+    assert.deepEqual(shown.notes, ['a note'])
   })
 
   test('has no buffered seconds while it is idle, and no figures while it is not in use', async () => {

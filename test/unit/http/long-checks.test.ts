@@ -1,10 +1,9 @@
 /** Permissions whose check takes long: the requests of their users are checked in turns. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readRules } from '../../../src/auth/user.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { turns } from '../../../src/listening/turns.ts'
-import { openAccess } from '../auth/open-access.ts'
+import { basic, openAccess, setUser } from '../auth/open-access.ts'
 import { fakeNode } from './fake-node.ts'
 
 const url = '/v1/generators/order/next'
@@ -14,12 +13,11 @@ async function appWith(...patterns: string[]) {
   const node = fakeNode()
   node.catalogue.add('order', { kind: 'sequence' })
   const access = await openAccess(undefined, { audit: node.trail.audit })
-  const rules = readRules(['on', '>pw', '+@all', ...patterns], access.subjects, access.passwords)
-  await access.users.set('alice', rules)
+  await setUser(access, 'alice', 'on', '>pw', '+@all', ...patterns)
   Object.assign(node, { access })
   const app = buildHttpApp({ node, host: '127.0.0.1' })
   await app.ready()
-  const headers = { host: 'localhost', authorization: `Basic ${btoa('alice:pw')}` }
+  const headers = { host: 'localhost', authorization: basic('alice', 'pw') }
   // The password is checked once.
   await app.inject({ method: 'POST', url, headers })
   const before = turns.ended

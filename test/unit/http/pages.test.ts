@@ -298,20 +298,18 @@ describe('the page at /', () => {
   })
 })
 
-describe('a page', () => {
-  test('uses no device, cannot be framed, and over TLS binds the browser to TLS', async () => {
-    for (const path of ['/', '/docs']) {
-      const { headers } = await start().get(path)
-      assert.match(String(headers['permissions-policy']), /camera=\(\)/)
-      assert.match(String(headers['content-security-policy']), /frame-ancestors 'none'/)
-      assert.equal(headers['cross-origin-opener-policy'], 'same-origin')
-      assert.equal(headers['x-content-type-options'], 'nosniff')
-      assert.equal(headers['referrer-policy'], 'no-referrer')
-      assert.equal(headers['strict-transport-security'], undefined)
-    }
-    const overTls = { protocol: 'https' } as FastifyRequest
-    assert.equal(pageHeaders(overTls)['strict-transport-security'], 'max-age=86400')
-  })
+test('a page uses no device, cannot be framed, and over TLS binds the browser to TLS', async () => {
+  for (const path of ['/', '/docs']) {
+    const { headers } = await start().get(path)
+    assert.match(String(headers['permissions-policy']), /camera=\(\)/)
+    assert.match(String(headers['content-security-policy']), /frame-ancestors 'none'/)
+    assert.equal(headers['cross-origin-opener-policy'], 'same-origin')
+    assert.equal(headers['x-content-type-options'], 'nosniff')
+    assert.equal(headers['referrer-policy'], 'no-referrer')
+    assert.equal(headers['strict-transport-security'], undefined)
+  }
+  const overTls = { protocol: 'https' } as FastifyRequest
+  assert.equal(pageHeaders(overTls)['strict-transport-security'], 'max-age=86400')
 })
 
 describe('a snippet', () => {
@@ -349,11 +347,9 @@ describe('a snippet', () => {
   })
 })
 
-describe('a kept page', () => {
-  test('is rendered again after a rendering that failed', async () => {
-    const pages = new PageCache()
-    await assert.rejects(pages.page([], 'en', () => Promise.reject(new Error('away'))))
-    assert.equal(await pages.page([], 'en', async () => 'page'), 'page')
-    assert.equal(await pages.page([], 'en', async () => 'another'), 'page')
-  })
+test('a kept page is rendered again after a rendering that failed', async () => {
+  const pages = new PageCache()
+  await assert.rejects(pages.page([], 'en', () => Promise.reject(new Error('away'))))
+  assert.equal(await pages.page([], 'en', async () => 'page'), 'page')
+  assert.equal(await pages.page([], 'en', async () => 'another'), 'page')
 })

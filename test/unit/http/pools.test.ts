@@ -2,8 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { InjectOptions } from 'fastify'
 import { buildHttpApp } from '../../../src/http/app.ts'
-import { turns } from '../../../src/listening/turns.ts'
-import { listedWork } from '../../../src/operations/worker-ids.ts'
 import { fakeNode } from './fake-node.ts'
 
 function start() {
@@ -38,29 +36,6 @@ describe('a pool of worker ids over HTTP', () => {
       assert.deepEqual((await send('DELETE', `${workers}/${lease}?seen=5`)).json(), { returned })
     const gone = await send('PATCH', `${workers}/${lease}`)
     assert.deepEqual([gone.statusCode, gone.json().code], [409, 'NOLEASE'])
-  })
-
-  test('is listed page by page', async () => {
-    const send = start()
-    for (const owner of ['a', 'b', 'c']) await send('POST', `${workers}?owner=${owner}`)
-    const page = async (query: string) => {
-      const { workers: listed, next } = (await send('GET', `${workers}?${query}`)).json()
-      return [listed.map((each: { worker: number }) => each.worker), next]
-    }
-    assert.deepEqual(await page('limit=2'), [[0, 1], 1])
-    assert.deepEqual(await page('limit=2&after=1'), [[2], null])
-    assert.deepEqual(await page('limit=3'), [[0, 1, 2], null])
-  })
-
-  test('is listed in a turn that has room for every id', async (t) => {
-    const send = start()
-    for (const owner of ['a', 'b', 'c']) await send('POST', `${workers}?owner=${owner}`)
-    const take = t.mock.method(turns, 'take')
-    assert.equal((await send('GET', workers)).json().workers.length, 3)
-    assert.deepEqual(
-      take.mock.calls.map(({ arguments: [bytes] }) => bytes),
-      [3 * listedWork],
-    )
   })
 
   test('answers with a sentence where no id is free, and where a parameter is wrong', async () => {

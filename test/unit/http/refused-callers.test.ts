@@ -2,10 +2,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
-import { readRules } from '../../../src/auth/user.ts'
 import { startHttpServer } from '../../../src/http/server.ts'
 import type { Config } from '../../../src/node/config-schema.ts'
-import { openAccess } from '../auth/open-access.ts'
+import { openAccess, setUser } from '../auth/open-access.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { fakeNode } from './fake-node.ts'
 
@@ -20,10 +19,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve))
 /** A server whose callers log in as admin, and a connection to it that counts answers. */
 async function start(t: TestContext, settings: Partial<Config> = {}) {
   const access = await openAccess()
-  await access.users.set(
-    'admin',
-    readRules(['on', '>secret', '~*', '+@all'], access.subjects, access.passwords),
-  )
+  await setUser(access, 'admin', 'on', '>secret', '~*', '+@all')
   const node = { ...fakeNode(settings), access }
   const order = node.catalogue.add('order', { kind: 'sequence' })
   const clock = new FakeClock()

@@ -3,15 +3,12 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { InjectOptions } from 'fastify'
 import { Passwords } from '../../../src/auth/passwords.ts'
-import { readRules } from '../../../src/auth/user.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
-import { openAccess } from '../auth/open-access.ts'
+import { basic, openAccess, setUser } from '../auth/open-access.ts'
 import { fakeNode } from './fake-node.ts'
 
 /** One derivation of the usual cost takes longer than all else here. */
 const cheap = new Passwords({ ln: 1, r: 1, p: 1 })
-const basic = (user: string, password: string) =>
-  `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 const [admin, alice, bob] = [basic('admin', 'root'), basic('alice', 'pw'), basic('bob', 'pw')]
 
 async function start() {
@@ -19,8 +16,7 @@ async function start() {
   const node = Object.assign(fakeNode(), { access })
   node.catalogue.add('order', { kind: 'sequence' })
   node.catalogue.add('user', { kind: 'sequence' })
-  const set = (name: string, ...rules: string[]) =>
-    access.users.set(name, readRules(rules, access.subjects, access.passwords))
+  const set = setUser.bind(null, access)
   await set('admin', 'on', '>root', '~*', '+@all')
   await set('alice', 'on', '>pw', '~order*', '+@issue')
   await set('bob', 'on', '>pw', '~*', '+@all', '-@admin')
@@ -178,24 +174,22 @@ describe('a token over HTTP', () => {
   })
 })
 
-describe('users over HTTP', () => {
-  test('are set by rules, shown without their passwords, and removed', async () => {
-    const { send, create } = await start()
-    const rules = ['on', '>secret', '~shop:*', '+@issue']
-    const carol = { name: 'carol', enabled: true, nopass: false, passwords: 1, patterns: ['shop:*'] }
-    const commands = ['-@all', '+@connection', '+@issue']
-    const set = await send('PUT', '/v1/users/carol', admin, { rules })
-    assert.deepEqual([set.statusCode, set.json()], [200, { ...carol, commands }])
-    assert.deepEqual((await send('GET', '/v1/users/carol', admin)).json(), { ...carol, commands })
-    const { users } = (await send('GET', '/v1/users', admin)).json()
-    assert.deepEqual(
-      users.map(({ name }: { name: string }) => name),
-      ['admin', 'alice', 'bob', 'carol'],
-    )
-    const { token } = await create(basic('carol', 'secret'))
-    assert.equal((await send('DELETE', '/v1/users/carol', admin)).statusCode, 204)
-    assert.equal((await send('DELETE', '/v1/users/carol', admin)).statusCode, 404)
-    assert.equal((await send('GET', '/v1/tokens', `Bearer ${token}`)).json().code, 'WRONGPASS')
-    assert.equal((await send('PUT', '/v1/users/carol', bob, { rules })).json().code, 'NOPERM')
-  })
+test('users over HTTP are set by rules, shown without their passwords, and removed', async () => {
+  const { send, create } = await start()
+  const rules = ['on', '>secret', '~shop:*', '+@issue']
+  const carol = { name: 'carol', enabled: true, nopass: false, passwords: 1, patterns: ['shop:*'] }
+  const commands = ['-@all', '+@connection', '+@issue']
+  const set = await send('PUT', '/v1/users/carol', admin, { rules })
+  assert.deepEqual([set.statusCode, set.json()], [200, { ...carol, commands }])
+  assert.deepEqual((await send('GET', '/v1/users/carol', admin)).json(), { ...carol, commands })
+  const { users } = (await send('GET', '/v1/users', admin)).json()
+  assert.deepEqual(
+    users.map(({ name }: { name: string }) => name),
+    ['admin', 'alice', 'bob', 'carol'],
+  )
+  const { token } = await create(basic('carol', 'secret'))
+  assert.equal((await send('DELETE', '/v1/users/carol', admin)).statusCode, 204)
+  assert.equal((await send('DELETE', '/v1/users/carol', admin)).statusCode, 404)
+  assert.equal((await send('GET', '/v1/tokens', `Bearer ${token}`)).json().code, 'WRONGPASS')
+  assert.equal((await send('PUT', '/v1/users/carol', bob, { rules })).json().code, 'NOPERM')
 })

@@ -51,12 +51,6 @@ function back(ids: number): GivenBack {
 }
 
 describe('ranges for callers', () => {
-  test('begin at the floor, and follow each other', async () => {
-    const { ranges } = started(new MemoryStore())
-    assert.deepEqual(ends(await ranges.reserve(100)), [1n, 101n, 100])
-    assert.deepEqual(ends(await ranges.reserve(10)), [101n, 111n, 10])
-  })
-
   test('span the increment times as many raw values as ids', async () => {
     const { ranges } = started(new MemoryStore(), { increment: 16, offset: 3n })
     const range = await ranges.reserve(100)
@@ -87,13 +81,6 @@ describe('ranges for callers', () => {
     await one.ranges.reserve(10)
     await other.ranges.reserve(60)
     assert.deepEqual(ends(await one.ranges.reserve(90)), [71n, 101n, 30])
-  })
-
-  test('go back if they are on top of the bound, and are given out again', async () => {
-    const { ranges } = started(new MemoryStore())
-    const range = await ranges.reserve(100)
-    assert.deepEqual(await range.release(41n), back(60))
-    assert.deepEqual(ends(await ranges.reserve(10)), [41n, 51n, 10])
   })
 
   test('go back one after the other, the newest first, also if their first value is no id', async () => {
@@ -150,29 +137,6 @@ describe('ranges for callers', () => {
     }
   })
 
-  test('are gaps if another process reserved, or raised the floor, between them or above', async () => {
-    const others = {
-      reserves: (ranges: CallerRanges) => ranges.reserve(1),
-      'reserves and gives back': async (ranges: CallerRanges) => {
-        const range = await ranges.reserve(1)
-        await range.release(range.start)
-      },
-    }
-    const raise = (engine: FaultyEngine) => engine.reserve(counter, { size: 0n, floor: 1n, incarnation: 1n })
-    for (const [what, act] of [...Object.entries(others), ['raises', undefined]] as const)
-      for (const at of [1, 2]) {
-        const store = new MemoryStore()
-        const [own, other] = [started(store), started(store)]
-        const older = await own.ranges.reserve(100)
-        const interrupt = () => (act === undefined ? raise(other.engine) : act(other.ranges))
-        if (at === 1) await interrupt()
-        const newer = await own.ranges.reserve(100)
-        if (at === 2) await interrupt()
-        await newer.release(newer.start)
-        assert.equal((await older.release(41n)).isBack, false, `it ${what} at ${at}`)
-      }
-  })
-
   test('are gaps below a range whose release was under way while another one was reserved', async () => {
     for (const isFirst of [true, false]) {
       const { engine, ranges } = started(new MemoryStore())
@@ -207,20 +171,6 @@ describe('ranges for callers', () => {
     await assert.rejects(ranges.reserve(100), { code: 'UNKNOWN' })
     assert.deepEqual(ends(await ranges.reserve(10)), [101n, 111n, 10])
     assert.equal(ranges.ids.stats().leased, 10)
-  })
-
-  test('are a gap if the reply to the release is lost, and a late release takes nothing back', async () => {
-    for (const fault of ['lose-reply', 'lose-request', 'late'] as const) {
-      const { engine, ranges } = started(new MemoryStore())
-      const range = await ranges.reserve(100)
-      engine.next('release', fault)
-      assert.equal((await range.release(41n)).isBack, false)
-      const following = await ranges.reserve(10)
-      assert.equal(following.start, 101n, fault)
-      await engine.deliver()
-      assert.equal((await ranges.reserve(1)).start, following.end, fault)
-      assert.equal(engine.count('release'), 1, 'it is sent once')
-    }
   })
 
   test('are refused to an earlier incarnation, and after the store has been advanced', async () => {
@@ -330,15 +280,13 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 25 },
 )
 
-describe('ranges for callers, beside the buffers of two processes', () => {
-  test('share no id, with each other or with a buffer, in any order of steps', async () => {
-    await fc.assert(
-      fc.asyncProperty(steps, fc.constantFrom(1, 3), (sequence, increment) =>
-        sharesNothing(sequence, increment),
-      ),
-      { numRuns: 1000 },
-    )
-  })
+test('ranges for callers, beside the buffers of two processes share no id, with each other or with a buffer, in any order of steps', async () => {
+  await fc.assert(
+    fc.asyncProperty(steps, fc.constantFrom(1, 3), (sequence, increment) =>
+      sharesNothing(sequence, increment),
+    ),
+    { numRuns: 1000 },
+  )
 })
 
 /** Everything that is used of a range is used by one holder. */

@@ -10,21 +10,19 @@ import { FakeClock, settled } from '../fake-clock.ts'
 
 const run = new Run()
 
-describe('a fast run', () => {
-  test('gives its ids in order, all that are asked for or none', () => {
-    const fastRun = new FastRun()
-    assert.equal(fastRun.take(1, run), 0)
-    fastRun.fill(1, 10, 5, 3)
-    assert.equal(fastRun.take(2, run), 2)
-    assert.deepEqual([run.first, run.count, run.stride], [2n ** 32n + 10n, 2, 3])
-    assert.equal(fastRun.take(4, run), 0)
-    assert.equal(fastRun.taken, 2)
-    assert.equal(fastRun.take(3, run), 3)
-    assert.equal(run.first, 2n ** 32n + 16n)
-    assert.equal(fastRun.recall(), 5)
-    assert.equal(fastRun.recall(), 0)
-    assert.equal(fastRun.take(1, run), 0)
-  })
+test('a fast run gives its ids in order, all that are asked for or none', () => {
+  const fastRun = new FastRun()
+  assert.equal(fastRun.take(1, run), 0)
+  fastRun.fill(1, 10, 5, 3)
+  assert.equal(fastRun.take(2, run), 2)
+  assert.deepEqual([run.first, run.count, run.stride], [2n ** 32n + 10n, 2, 3])
+  assert.equal(fastRun.take(4, run), 0)
+  assert.equal(fastRun.taken, 2)
+  assert.equal(fastRun.take(3, run), 3)
+  assert.equal(run.first, 2n ** 32n + 16n)
+  assert.equal(fastRun.recall(), 5)
+  assert.equal(fastRun.recall(), 0)
+  assert.equal(fastRun.take(1, run), 0)
 })
 
 describe('the fast run of a range buffer', () => {

@@ -69,18 +69,6 @@ describe('two processes that draw from one counter and raise its floor', () => {
     assert.equal(boundOf(process), bound)
     assert.equal((await other.reservoir.draw(1))[0]!.first, bound)
   })
-
-  test('release nothing from below a move of their own, when another process moved before', async () => {
-    const process = await startCounter({ step: 1000 })
-    const other = await startCounter({}, process)
-    await process.reservoir.draw(1)
-    const { bound } = await process.engine.counter(counter)
-    await other.reservoir.moveTo(bound - 1n)
-    await process.reservoir.moveTo(10n)
-    await process.close()
-    assert.equal(boundOf(process), bound)
-    assert.equal(process.engine.count('release'), 0)
-  })
 })
 
 async function keepsFloors(newBuffer: () => RangeBuffer, sequence: readonly Step[]): Promise<void> {

@@ -1,6 +1,6 @@
 /** Nodes on one store, in any interleaving of requests, reserves, replies and faults: what P1 and P3 say of it. */
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Reservation, ReserveRequest } from '../../../src/engine/engine.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
@@ -98,8 +98,12 @@ class Fleet {
     const members: { node: Node; engine: SlowReplies }[] = []
     for (let each = 0; each < nodeCount; each++) {
       const engine = new SlowReplies(store)
-      const node = await startNode({ clock, store, reach: () => engine })
-      await node.catalogue.create('order', { kind: 'sequence', ...options })
+      const node = await startNode({
+        clock,
+        store,
+        reach: () => engine,
+        generators: { order: { kind: 'sequence', ...options } },
+      })
       members.push({ node, engine })
     }
     return new Fleet(clock, members)
@@ -207,23 +211,21 @@ function positiveRemainder(value: bigint, divisor: bigint): bigint {
   return ((value % divisor) + divisor) % divisor
 }
 
-describe('group commit on several nodes', () => {
-  test('issues no id twice and keeps real-time order, whatever is lost, late or given up', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.tuple(actions, fc.boolean()), { minLength: 50, maxLength: 150, size: 'max' }),
-        fc.constantFrom({ increment: 1, offset: 0n }, { increment: 5, offset: 3n }),
-        async (steps, options) => {
-          const fleet = await Fleet.start(options)
-          for (const [action, rest] of steps) {
-            await fleet.do(action)
-            if (rest) await settled()
-          }
-          await fleet.settle()
-          check(fleet.answers, options)
-        },
-      ),
-      { numRuns: 200 },
-    )
-  })
+test('group commit on several nodes issues no id twice and keeps real-time order, whatever is lost, late or given up', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(actions, fc.boolean()), { minLength: 50, maxLength: 150, size: 'max' }),
+      fc.constantFrom({ increment: 1, offset: 0n }, { increment: 5, offset: 3n }),
+      async (steps, options) => {
+        const fleet = await Fleet.start(options)
+        for (const [action, rest] of steps) {
+          await fleet.do(action)
+          if (rest) await settled()
+        }
+        await fleet.settle()
+        check(fleet.answers, options)
+      },
+    ),
+    { numRuns: 200 },
+  )
 })

@@ -55,34 +55,6 @@ describe('group commit', () => {
     assert.equal(engine.count('reserve'), 2)
   })
 
-  test('gives no caller ids that were reserved before its request', async () => {
-    const { generator, engine } = await open()
-    const giveUp = new AbortController()
-    const held = engine.hold('reserve')
-    const gone = generator.draw(5, { signal: giveUp.signal })
-    await held.arrived
-    giveUp.abort()
-    await assert.rejects(gone, { code: 'ABORTED' })
-    const later = draw(generator)
-    held.letGo()
-    assert.deepEqual(await later, [6n])
-    assert.equal(engine.count('reserve'), 2)
-  })
-
-  test('drops the ids of callers that give up while their reserve is under way', async () => {
-    const { generator, engine } = await open()
-    const giveUp = new AbortController()
-    const held = engine.hold('reserve')
-    const first = generator.draw(5, { signal: giveUp.signal })
-    const second = draw(generator)
-    await held.arrived
-    giveUp.abort()
-    await assert.rejects(first, { code: 'ABORTED' })
-    held.letGo()
-    assert.deepEqual(await second, [1n])
-    assert.deepEqual(await draw(generator), [7n])
-  })
-
   test('serves the callers of a reserve without a reply from the next one', async () => {
     for (const fault of ['lose-reply', 'lose-request', 'late', 'unavailable'] as const) {
       const { generator, engine, clock } = await open()

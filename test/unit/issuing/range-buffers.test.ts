@@ -45,15 +45,6 @@ function ordered(increment = 1, offset = 0n): RangeBuffer {
 }
 
 describe('a range buffer', () => {
-  test('issues the added ranges, in order and in runs', () => {
-    const buffer = holding(ordered(), [10n, 13n], [20n, 22n])
-    assert.equal(buffer.available(), 5)
-    assert.deepEqual(take(buffer, 2), [10n, 11n])
-    assert.deepEqual(take(buffer, 9), [12n])
-    assert.deepEqual(take(buffer, 9), [20n, 21n])
-    assert.deepEqual(take(buffer, 1), [])
-  })
-
   test('makes one run of adjacent ranges, also across one without ids', () => {
     const buffer = holding(ordered(10, 5n), [1n, 20n], [20n, 24n], [24n, 50n])
     assert.deepEqual(take(buffer, 9), [5n, 15n, 25n, 35n, 45n])

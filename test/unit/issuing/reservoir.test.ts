@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { FahaoError, hasCode } from '../../../src/base/errors.ts'
+import { FahaoError } from '../../../src/base/errors.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { settled } from '../fake-clock.ts'
 import { count, idsOf, type Process, startCounter } from './counter-process.ts'
@@ -15,10 +15,6 @@ function takeAll({ reservoir }: Process, most = 1000): bigint[] {
 
 async function draw({ reservoir }: Process, wanted: number, options = {}): Promise<bigint[]> {
   return idsOf(await reservoir.draw(wanted, options))
-}
-
-function refused(code: 'DRY' | 'ABORTED' | 'BUSY' | 'EXHAUSTED' | 'SHUTDOWN' | 'UNSAFE' | 'NOTOWNER') {
-  return (error: unknown) => hasCode(error, code)
 }
 
 describe('a reservoir', () => {
@@ -110,7 +106,7 @@ describe('a reservoir', () => {
     process.engine.heal()
     process.engine.hold('reserve')
     await process.clock.pass(2000)
-    const second = assert.rejects(draw(process, 1), refused('DRY'))
+    const second = assert.rejects(draw(process, 1), { code: 'DRY' })
     await process.clock.pass(2000)
     await second
   })
@@ -151,9 +147,9 @@ describe('a reservoir', () => {
     const process = await startCounter({
       mayReserve: () => (owner ? Promise.resolve() : Promise.reject(new FahaoError('NOTOWNER', 'not here'))),
     })
-    await assert.rejects(draw(process, 1), refused('NOTOWNER'))
+    await assert.rejects(draw(process, 1), { code: 'NOTOWNER' })
     owner = true
-    await assert.rejects(draw(process, 1), refused('NOTOWNER'))
+    await assert.rejects(draw(process, 1), { code: 'NOTOWNER' })
     assert.equal(process.engine.count('reserve'), 0)
     await process.clock.pass(1000)
     assert.deepEqual(await draw(process, 1), [1n])
@@ -165,55 +161,27 @@ describe('a reservoir', () => {
     await process.close()
   })
 
-  test('loses no id to callers that give up', async () => {
-    const process = await startCounter()
-    const held = process.engine.hold('reserve')
-    const aborter = new AbortController()
-    const first = draw(process, 1)
-    const gone = assert.rejects(draw(process, 5, { signal: aborter.signal }), refused('ABORTED'))
-    const last = draw(process, 2)
-    await held.arrived
-    aborter.abort()
-    await gone
-    held.letGo()
-    assert.deepEqual(await first, [1n])
-    assert.deepEqual(await last, [2n, 3n])
-    await assert.rejects(draw(process, 1, { signal: aborter.signal }), refused('ABORTED'))
-    assert.deepEqual(takeAll(process, 1), [4n])
-  })
-
   test('serves the callers behind one that gives up or times out', async () => {
     const process = await startCounter()
     await draw(process, 1)
     process.engine.hold('reserve')
-    const large = assert.rejects(draw(process, 50), refused('DRY'))
+    const large = assert.rejects(draw(process, 50), { code: 'DRY' })
     await process.clock.pass(100)
     const small = draw(process, 2)
     await process.clock.pass(1900)
     await large
     assert.deepEqual(await small, [2n, 3n])
     const aborter = new AbortController()
-    const second = assert.rejects(draw(process, 50, { signal: aborter.signal }), refused('ABORTED'))
+    const second = assert.rejects(draw(process, 50, { signal: aborter.signal }), { code: 'ABORTED' })
     const behind = draw(process, 1)
     aborter.abort()
     await second
     assert.deepEqual(await behind, [4n])
   })
 
-  test('rejects callers beyond waitersMax', async () => {
-    const process = await startCounter({ waitersMax: 2 })
-    process.engine.hold('reserve')
-    const places = [draw(process, 1), draw(process, 1)].map((place) =>
-      assert.rejects(place, refused('SHUTDOWN')),
-    )
-    await assert.rejects(draw(process, 1), refused('BUSY'))
-    void process.close()
-    await Promise.all(places)
-  })
-
   test('makes no caller wait where waitersMax is 0, and issues all the same', async () => {
     const process = await startCounter({ waitersMax: 0 })
-    await assert.rejects(draw(process, 1), refused('BUSY'))
+    await assert.rejects(draw(process, 1), { code: 'BUSY' })
     await settled()
     assert.deepEqual(takeAll(process), count(1, 11))
   })
@@ -223,14 +191,14 @@ describe('a reservoir', () => {
     const ids: bigint[] = []
     for (let id = 1; id <= 25; id++) ids.push(...(await draw(process, 1)))
     assert.deepEqual(ids, count(1, 26))
-    await assert.rejects(draw(process, 1), refused('EXHAUSTED'))
+    await assert.rejects(draw(process, 1), { code: 'EXHAUSTED' })
     assert.deepEqual(takeAll(process), [])
   })
 
   test('issues up to 2^63−1', async () => {
     const process = await startCounter({ floor: 2n ** 63n - 3n })
     assert.deepEqual(await draw(process, 3), [2n ** 63n - 3n, 2n ** 63n - 2n, 2n ** 63n - 1n])
-    await assert.rejects(draw(process, 1), refused('EXHAUSTED'))
+    await assert.rejects(draw(process, 1), { code: 'EXHAUSTED' })
   })
 
   test('rejects near the end only the callers that ask for more than is left', async () => {
@@ -238,9 +206,9 @@ describe('a reservoir', () => {
     const held = process.engine.hold('reserve')
     const places = [
       draw(process, 4),
-      assert.rejects(draw(process, 100), refused('EXHAUSTED')),
+      assert.rejects(draw(process, 100), { code: 'EXHAUSTED' }),
       draw(process, 6),
-      assert.rejects(draw(process, 1), refused('EXHAUSTED')),
+      assert.rejects(draw(process, 1), { code: 'EXHAUSTED' }),
     ]
     await held.arrived
     held.letGo()
@@ -278,7 +246,7 @@ describe('a reservoir', () => {
     process.engine.always('any', 'unavailable')
     takeAll(process)
     for (let each = 0; each < 20; each++) {
-      const waiting = assert.rejects(draw(process, 1), refused('DRY'))
+      const waiting = assert.rejects(draw(process, 1), { code: 'DRY' })
       await process.clock.pass(2000)
       await waiting
     }
@@ -351,11 +319,11 @@ describe('a reservoir', () => {
     assert.equal(process.reservoir.nextIsSafe(), true)
     assert.deepEqual(await draw(process, 1, { safe: true }), [2n ** 53n - 2n])
     assert.deepEqual(await draw(process, 1, { safe: true }), [2n ** 53n - 1n])
-    await assert.rejects(draw(process, 1, { safe: true }), refused('UNSAFE'))
+    await assert.rejects(draw(process, 1, { safe: true }), { code: 'UNSAFE' })
     assert.equal(process.reservoir.nextIsSafe(), false)
     assert.deepEqual(await draw(process, 1), [2n ** 53n])
     const fresh = await startCounter({ floor: 2n ** 53n })
-    await assert.rejects(draw(fresh, 1, { safe: true }), refused('UNSAFE'))
+    await assert.rejects(draw(fresh, 1, { safe: true }), { code: 'UNSAFE' })
     assert.deepEqual(await draw(fresh, 1), [2n ** 53n])
   })
 
@@ -380,7 +348,7 @@ describe('a reservoir', () => {
     assert.equal(process.source.counter.released, 7)
     assert.equal(process.clock.timers, 0)
     assert.deepEqual(takeAll(process), [])
-    await assert.rejects(draw(process, 1), refused('SHUTDOWN'))
+    await assert.rejects(draw(process, 1), { code: 'SHUTDOWN' })
     const next = await startCounter({}, process)
     assert.deepEqual(await draw(next, 1), [4n])
   })
@@ -389,7 +357,7 @@ describe('a reservoir', () => {
     const process = await startCounter()
     await draw(process, 3)
     const held = process.engine.hold('reserve')
-    const waiting = assert.rejects(draw(process, 20), refused('SHUTDOWN'))
+    const waiting = assert.rejects(draw(process, 20), { code: 'SHUTDOWN' })
     await held.arrived
     const closing = process.close()
     assert.deepEqual(takeAll(process), [])
@@ -426,7 +394,7 @@ describe('a reservoir', () => {
   test('retries nothing after it has closed', async () => {
     const process = await startCounter()
     process.engine.always('any', 'unavailable')
-    const waiting = assert.rejects(draw(process, 1), refused('SHUTDOWN'))
+    const waiting = assert.rejects(draw(process, 1), { code: 'SHUTDOWN' })
     await process.clock.pass(100)
     await process.close()
     await waiting
@@ -502,7 +470,7 @@ describe('a reservoir', () => {
     await moving
     await closing
     assert.equal(process.source.counter.released, 6)
-    await assert.rejects(process.reservoir.moveTo(4n), refused('SHUTDOWN'))
+    await assert.rejects(process.reservoir.moveTo(4n), { code: 'SHUTDOWN' })
   })
 
   test('continues after a move that failed', async () => {
@@ -531,7 +499,7 @@ describe('a reservoir', () => {
 
   test('causes no busy loop when a refill serves no caller', async () => {
     const process = await startCounter()
-    const waiting = assert.rejects(process.reservoir.draw(2, { contiguous: true }), refused('DRY'))
+    const waiting = assert.rejects(process.reservoir.draw(2, { contiguous: true }), { code: 'DRY' })
     process.source.buffer.collect = () => undefined
     await process.clock.pass(2000)
     await waiting

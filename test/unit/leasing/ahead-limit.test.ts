@@ -99,16 +99,14 @@ class World {
   }
 }
 
-describe('an advance of a store that has lost everything since the one before', () => {
-  test('begins above all time of nodes and callers, however alterations follow one another', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 50, size: 'max' }), async (steps) => {
-        const world = new World(await start())
-        for (const each of steps) await world.take(each)
-      }),
-      { numRuns: 80, seed: 20_261_123 },
-    )
-  })
+test('an advance of a store that has lost everything since the one before begins above all time of nodes and callers, however alterations follow one another', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 50, size: 'max' }), async (steps) => {
+      const world = new World(await start())
+      for (const each of steps) await world.take(each)
+    }),
+    { numRuns: 80, seed: 20_261_123 },
+  )
 })
 
 describe('a chain of alterations, each above what is leased above the one before', () => {
@@ -144,26 +142,24 @@ describe('a chain of alterations, each above what is leased above the one before
   })
 })
 
-describe('a node that issues all that its layout has', () => {
-  test('reserves less than its lead above a floor that is far ahead', async () => {
-    const server = await start()
-    // 16 ids a second.
-    await server.catalogue.create('slow', { kind: 'snowflake', layout: layouts[2]! })
-    let { lease, untilUs } = await server.leases.lease('event', asker)
-    for (let count = 1; await altered(server, 'event', layouts[count % 2]!); count++)
-      ({ lease, untilUs } = await server.leases.renew('event', lease, { untilUs }))
-    await server.clock.pass(31_000)
-    await server.catalogue.alter('slow', {
-      layout: layouts[2]!.replace('node:8,sequence:4', 'node:7,sequence:5'),
-    })
-    const slow = await server.catalogue.open('slow')
-    for (let seconds = 0; seconds < 120; seconds++) {
-      draw(slow, 32).catch(() => {})
-      await server.clock.pass(1000)
-    }
-    const aheadUs = server.worker.boundUs - server.clock.wall
-    assert.ok(aheadUs > 16 * minute && aheadUs < 20 * minute, `${aheadUs / minute} min`)
+test('a node that issues all that its layout has reserves less than its lead above a floor that is far ahead', async () => {
+  const server = await start()
+  // 16 ids a second.
+  await server.catalogue.create('slow', { kind: 'snowflake', layout: layouts[2]! })
+  let { lease, untilUs } = await server.leases.lease('event', asker)
+  for (let count = 1; await altered(server, 'event', layouts[count % 2]!); count++)
+    ({ lease, untilUs } = await server.leases.renew('event', lease, { untilUs }))
+  await server.clock.pass(31_000)
+  await server.catalogue.alter('slow', {
+    layout: layouts[2]!.replace('node:8,sequence:4', 'node:7,sequence:5'),
   })
+  const slow = await server.catalogue.open('slow')
+  for (let seconds = 0; seconds < 120; seconds++) {
+    draw(slow, 32).catch(() => {})
+    await server.clock.pass(1000)
+  }
+  const aheadUs = server.worker.boundUs - server.clock.wall
+  assert.ok(aheadUs > 16 * minute && aheadUs < 20 * minute, `${aheadUs / minute} min`)
 })
 
 describe('a lease', () => {

@@ -25,16 +25,16 @@ describe('ranges of earlier incarnations', () => {
 
   test('stand in the description of a generator', async () => {
     const desk = new Desk()
-    const generator = desk.catalogue.make('user', { kind: 'segment' })
-    await desk.ask('ID.LEASE', 'user', 'TTL', '60000')
+    const generator = desk.catalogue.add('user', { kind: 'segment' })
+    await desk.ask('ID.LEASE user TTL 60000')
     const noted = async () => {
-      const { notes } = (await desk.ask('ID.INFO', 'user')) as { notes: string[] }
+      const { notes } = (await desk.ask('ID.INFO user')) as { notes: string[] }
       return notes.some((note) => /^until \d{4}-.*Z callers may issue ids of earlier incarnations/.test(note))
     }
     assert.equal(await noted(), false)
     const lease = generator.leaseRange.bind(generator)
     generator.leaseRange = async (ids) => ({ ...(await lease(ids)), incarnation: 0n })
-    await desk.ask('ID.LEASE', 'user', 'TTL', '60000')
+    await desk.ask('ID.LEASE user TTL 60000')
     assert.equal(await noted(), true)
   })
 })

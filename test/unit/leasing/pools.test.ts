@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type ErrorCode, FahaoError, hasCode } from '../../../src/base/errors.ts'
+import { FahaoError } from '../../../src/base/errors.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { repairPools } from '../../../src/recovery/repair-pools.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { poolServer } from './pool-servers.ts'
 
 const minuteMs = 60_000
-const bad = (code: ErrorCode) => (error: unknown) => hasCode(error, code)
 
 /** Advances the store of a server, as `fahao advance` does. */
 function advance({ engine, timeline }: ReturnType<typeof poolServer>): Promise<number> {
@@ -46,7 +45,7 @@ describe('a claim of a plain worker id', () => {
     assert.equal(second.worker, 0)
     assert.equal(second.lastSeenMs, 77)
     assert.notEqual(second.lease, first.lease)
-    await assert.rejects(pools.renew('payments', first.lease), bad('NOLEASE'))
+    await assert.rejects(pools.renew('payments', first.lease), { code: 'NOLEASE' })
     assert.equal(await pools.giveBack('payments', first.lease), false)
     // Also long after its lease, while no other owner has taken the id.
     await clock.pass(60 * minuteMs)
@@ -57,7 +56,7 @@ describe('a claim of a plain worker id', () => {
     const { claim, clock } = poolServer()
     await claim('a', { size: 1, ttlMs: minuteMs, restMs: 2 * minuteMs })
     await clock.pass(3 * minuteMs - 1)
-    await assert.rejects(claim('b', { size: 1 }), bad('EXHAUSTED'))
+    await assert.rejects(claim('b', { size: 1 }), { code: 'EXHAUSTED' })
     await clock.pass(1)
     assert.equal((await claim('b', { size: 1 })).worker, 0)
     // The id has another holder now.
@@ -80,7 +79,7 @@ describe('a claim of a plain worker id', () => {
     assert.equal(error.retryAfterMs, 30_000)
     await assert.rejects(
       claim('e', { size: 1, ttlMs: 1000 }).then(() => claim('f', { size: 1 })),
-      bad('EXHAUSTED'),
+      { code: 'EXHAUSTED' },
     )
   })
 
@@ -115,7 +114,7 @@ describe('a claim of a plain worker id', () => {
     const { claim, pools } = poolServer()
     const [one, two] = await Promise.all([claim('a'), claim('a')])
     assert.deepEqual([one.worker, two.worker], [0, 0])
-    await assert.rejects(pools.renew('payments', one.lease), bad('NOLEASE'))
+    await assert.rejects(pools.renew('payments', one.lease), { code: 'NOLEASE' })
     await pools.renew('payments', two.lease)
   })
 
@@ -154,12 +153,12 @@ describe('a claim of a plain worker id', () => {
   test('reports what the store answers, and what is wrong with the request', async () => {
     const { claim, engine, pools } = poolServer()
     engine.next('list', 'unavailable')
-    await assert.rejects(claim('a'), bad('UNAVAILABLE'))
+    await assert.rejects(claim('a'), { code: 'UNAVAILABLE' })
     engine.always('write', 'lose-request')
-    await assert.rejects(claim('a'), bad('UNKNOWN'))
+    await assert.rejects(claim('a'), { code: 'UNKNOWN' })
     engine.heal()
     for (const wrong of [{ size: 0 }, { size: 65_537 }, { ttlMs: 999 }, { restMs: -1 }, { owner: 'a\n' }])
-      await assert.rejects(claim('a', wrong), bad('ERR'))
+      await assert.rejects(claim('a', wrong), { code: 'ERR' })
     await assert.rejects(pools.claim('a b', 'default', { owner: 'a' }), /the name of a pool cannot contain/)
     assert.equal((await claim('a')).worker, 0)
   })
@@ -185,7 +184,7 @@ describe('a claim of a plain worker id', () => {
       claim(`host-${index}`, { size: 5 }).catch((error) => error.code),
     )
     await held.arrived
-    await assert.rejects(claim('late'), bad('BUSY'))
+    await assert.rejects(claim('late'), { code: 'BUSY' })
     held.letGo()
     const refused = (await Promise.all(waiting)).filter((outcome) => outcome === 'EXHAUSTED')
     assert.equal(refused.length, 9995)
@@ -248,7 +247,7 @@ describe('the lease of a plain worker id', () => {
     await pools.renew('payments', lease)
     await clock.pass(10 * minuteMs)
     await claim('b', { size: 1 })
-    await assert.rejects(pools.renew('payments', lease), bad('NOLEASE'))
+    await assert.rejects(pools.renew('payments', lease), { code: 'NOLEASE' })
   })
 
   test('is over once it was returned, and the id rests', async () => {
@@ -256,8 +255,8 @@ describe('the lease of a plain worker id', () => {
     const { lease } = await claim('a', { size: 1 })
     assert.equal(await pools.giveBack('payments', lease, 1234), true)
     assert.equal(await pools.giveBack('payments', lease), false)
-    await assert.rejects(pools.renew('payments', lease), bad('NOLEASE'))
-    await assert.rejects(claim('b', { size: 1 }), bad('EXHAUSTED'))
+    await assert.rejects(pools.renew('payments', lease), { code: 'NOLEASE' })
+    await assert.rejects(claim('b', { size: 1 }), { code: 'EXHAUSTED' })
     await clock.pass(minuteMs)
     assert.equal((await claim('b', { size: 1 })).lastSeenMs, 1234)
   })
@@ -266,8 +265,8 @@ describe('the lease of a plain worker id', () => {
     const { claim, pools } = poolServer()
     const { lease } = await claim('a')
     for (const other of ['', 'x', '0-1-0', `${lease.slice(0, -1)}g`, lease.replace('0-', '1-'), `${lease}0`])
-      await assert.rejects(pools.renew('payments', other), bad('NOLEASE'))
-    await assert.rejects(pools.renew('orders', lease), bad('NOLEASE'))
+      await assert.rejects(pools.renew('payments', other), { code: 'NOLEASE' })
+    await assert.rejects(pools.renew('orders', lease), { code: 'NOLEASE' })
   })
 
   test('survives a lost reply and a faster write', async () => {
@@ -276,7 +275,7 @@ describe('the lease of a plain worker id', () => {
     engine.next('write', 'lose-reply')
     await pools.renew('payments', lease, { seenMs: 5 })
     engine.next('write', 'lose-request')
-    await assert.rejects(pools.renew('payments', lease, { seenMs: 6 }), bad('UNKNOWN'))
+    await assert.rejects(pools.renew('payments', lease, { seenMs: 6 }), { code: 'UNKNOWN' })
     const held = engine.hold('write')
     const slow = pools.renew('payments', lease, { seenMs: 7 })
     await held.arrived
@@ -348,10 +347,11 @@ describe('plain worker ids in a store that has forgotten writes', () => {
     forget()
     await advance(server)
     await server.pools.renew('payments', lease)
-    for (const owner of ['a', 'b', 'forgotten']) await assert.rejects(server.claim(owner), bad('EXHAUSTED'))
+    for (const owner of ['a', 'b', 'forgotten'])
+      await assert.rejects(server.claim(owner), { code: 'EXHAUSTED' })
     await clock.pass(5 * minuteMs - 1)
     await server.pools.renew('payments', lease)
-    await assert.rejects(server.claim('b'), bad('EXHAUSTED'))
+    await assert.rejects(server.claim('b'), { code: 'EXHAUSTED' })
     await clock.pass(1)
     assert.equal((await server.claim('b')).worker, 1)
   })
@@ -361,7 +361,7 @@ describe('plain worker ids in a store that has forgotten writes', () => {
     const { lease } = await server.claim('a')
     await server.clock.pass(minuteMs)
     await advance(server)
-    await assert.rejects(server.pools.renew('payments', lease), bad('NOLEASE'))
+    await assert.rejects(server.pools.renew('payments', lease), { code: 'NOLEASE' })
   })
 
   test('are not claimed by a write that an advance has overtaken', async () => {
@@ -371,9 +371,9 @@ describe('plain worker ids in a store that has forgotten writes', () => {
     await held.arrived
     await advance(server)
     held.letGo()
-    await assert.rejects(claim, bad('EXHAUSTED'))
+    await assert.rejects(claim, { code: 'EXHAUSTED' })
     await server.clock.pass(2 * minuteMs - 1)
-    await assert.rejects(server.claim('a'), bad('EXHAUSTED'))
+    await assert.rejects(server.claim('a'), { code: 'EXHAUSTED' })
     await server.clock.pass(1)
     assert.equal((await server.claim('a')).worker, 0)
   })

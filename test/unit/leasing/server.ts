@@ -38,3 +38,8 @@ export async function startServer(options: NodeOptions & { readonly random?: () 
   }
   return { ...node, leases, record, listed }
 }
+
+/** Such a node with the snowflake `event`. */
+export function startEvent(layout = byteLayout, options: Parameters<typeof startServer>[0] = {}) {
+  return startServer({ generators: { event: { kind: 'snowflake', ...layout } }, ...options })
+}

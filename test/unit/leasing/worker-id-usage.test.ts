@@ -5,11 +5,10 @@ import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { WorkerIdUsage } from '../../../src/leasing/worker-id-usage.ts'
 import { draw } from '../catalogue/node.ts'
 import { settled } from '../fake-clock.ts'
-import { asker, byteLayout, oneLayout, startServer } from './server.ts'
+import { asker, byteLayout, oneLayout, startEvent, startServer } from './server.ts'
 
 test('a count for descriptions is a second old at most, and shared by all that ask meanwhile', async () => {
-  const { engine, clock, catalogue, leases } = await startServer({ store: new MemoryStore() })
-  await catalogue.create('event', { kind: 'snowflake', ...byteLayout })
+  const { engine, clock, catalogue, leases } = await startEvent()
   await catalogue.create('narrow', { kind: 'snowflake', ...oneLayout })
   await draw(await catalogue.open('event'))
   await leases.lease('event', asker)

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Fahao, type FahaoOptions, hasCode, openFahao } from './library.ts'
+import { type Fahao, type FahaoOptions, openFahao } from '../../../src/index.ts'
 
-type Code = Parameters<typeof hasCode>[1]
-const refused = (code: Code) => (error: unknown) => hasCode(error, code)
 const safeEnd = 2n ** 53n
 
 /** Runs `use` with an open node on a store of its own. */
@@ -48,16 +46,16 @@ describe('the library', () => {
       assert.equal(await large.nextNumber(), Number.MAX_SAFE_INTEGER)
       for (let each = 0; each < 3; each++) {
         assert.equal(large.tryNextNumber(), undefined)
-        await assert.rejects(large.nextNumber(), refused('UNSAFE'))
+        await assert.rejects(large.nextNumber(), { code: 'UNSAFE' })
       }
       assert.equal(await large.next(), safeEnd)
       assert.equal(await large.nextText(), String(safeEnd + 1n))
       assert.deepEqual(await large.nextBatch(1), [safeEnd + 2n])
       const fresh = await fahao.open('fresh', { kind: 'segment', start: safeEnd })
-      await assert.rejects(fresh.nextNumber(), refused('UNSAFE'))
+      await assert.rejects(fresh.nextNumber(), { code: 'UNSAFE' })
       assert.equal(await fresh.next(), safeEnd)
       const snowflake = await fahao.open('snowflake', { kind: 'snowflake' })
-      await assert.rejects(snowflake.nextNumber(), refused('UNSAFE'))
+      await assert.rejects(snowflake.nextNumber(), { code: 'UNSAFE' })
       assert.equal(typeof (await snowflake.next()), 'bigint')
     },
   )
@@ -69,19 +67,19 @@ describe('the library', () => {
   })
 
   opened('opens what is there, checks what is asked for, and creates nothing unasked', async (fahao) => {
-    await assert.rejects(fahao.open('g'), refused('NOGENERATOR'))
+    await assert.rejects(fahao.open('g'), { code: 'NOGENERATOR' })
     await fahao.open('g', { kind: 'segment', step: 10 })
     assert.equal((await fahao.open('g')).kind, 'segment')
-    await assert.rejects(fahao.open('g', { kind: 'sequence' }), refused('EXISTS'))
-    await assert.rejects(fahao.open('h', { kind: 'circle' as never }), refused('ERR'))
-    await assert.rejects(fahao.open('a b', { kind: 'segment' }), refused('ERR'))
+    await assert.rejects(fahao.open('g', { kind: 'sequence' }), { code: 'EXISTS' })
+    await assert.rejects(fahao.open('h', { kind: 'circle' as never }), { code: 'ERR' })
+    await assert.rejects(fahao.open('a b', { kind: 'segment' }), { code: 'ERR' })
   })
 
   opened(
     'creates by itself what autoCreate matches',
     async (fahao) => {
       assert.equal((await fahao.open('order:eu')).kind, 'sequence')
-      await assert.rejects(fahao.open('user'), refused('NOGENERATOR'))
+      await assert.rejects(fahao.open('user'), { code: 'NOGENERATOR' })
     },
     { autoCreate: ['order:*=sequence'] },
   )
@@ -93,7 +91,7 @@ describe('the library', () => {
       { kind: 'segment', increment: 2 },
     ] as const) {
       const generator = await fahao.open(JSON.stringify(input), input)
-      await assert.rejects(generator.range(5), refused('WRONGTYPE'))
+      await assert.rejects(generator.range(5), { code: 'WRONGTYPE' })
       assert.equal(new Set(await generator.nextBatch(5)).size, 5)
     }
   })
@@ -116,8 +114,8 @@ describe('the library', () => {
   opened('refuses counts that make no sense', async (fahao) => {
     const generator = await fahao.open('g', { kind: 'segment' })
     for (const count of [0, -1, 1.5, Number.NaN, 2 ** 53, 10 ** 12 + 1]) {
-      await assert.rejects(generator.nextBatch(count), refused('ERR'))
-      await assert.rejects(generator.range(count), refused('ERR'))
+      await assert.rejects(generator.nextBatch(count), { code: 'ERR' })
+      await assert.rejects(generator.range(count), { code: 'ERR' })
     }
     assert.equal(generator.stats().issued, 0)
     const [range] = await generator.range(10 ** 12)
@@ -134,14 +132,14 @@ describe('the library', () => {
       () => generator.nextBatch(3, { signal }),
       () => generator.range(3, { signal }),
     ]) {
-      await assert.rejects(call(), refused('ABORTED'))
+      await assert.rejects(call(), { code: 'ABORTED' })
     }
     const aborter = new AbortController()
-    const waiting = assert.rejects(generator.next({ signal: aborter.signal }), refused('ABORTED'))
+    const waiting = assert.rejects(generator.next({ signal: aborter.signal }), { code: 'ABORTED' })
     aborter.abort()
     await waiting
     assert.equal(await generator.next(), 1n)
-    await assert.rejects(generator.next({ signal }), refused('ABORTED'))
+    await assert.rejects(generator.next({ signal }), { code: 'ABORTED' })
     assert.equal(await generator.next(), 2n)
   })
 
@@ -165,7 +163,7 @@ describe('the library', () => {
     assert.equal(await fahao.drop('g'), true)
     assert.equal(await fahao.drop('g'), false)
     assert.equal(held.tryNext(), undefined)
-    await assert.rejects(held.next(), refused('NOGENERATOR'))
+    await assert.rejects(held.next(), { code: 'NOGENERATOR' })
     await fahao.open('g', { kind: 'snowflake' })
     assert.equal(typeof (await held.next()), 'bigint')
     assert.equal(held.kind, 'snowflake')
@@ -177,8 +175,8 @@ describe('the library', () => {
     await generator.next()
     await Promise.all([fahao.close(), fahao.close()])
     assert.equal(generator.tryNext(), undefined)
-    await assert.rejects(generator.next(), refused('SHUTDOWN'))
-    await assert.rejects(fahao.open('g'), refused('SHUTDOWN'))
+    await assert.rejects(generator.next(), { code: 'SHUTDOWN' })
+    await assert.rejects(fahao.open('g'), { code: 'SHUTDOWN' })
   })
 
   const events: string[] = []
@@ -188,11 +186,8 @@ describe('the library', () => {
       const event = await fahao.open('event', { kind: 'snowflake', format: '{node}-{id}' })
       assert.match(await event.nextText(), /^2-\d+$/)
       assert.deepEqual(events, ['claimed worker id 5'])
-      await assert.rejects(
-        openFahao({ engine: 'nothing:' }),
-        (error) => hasCode(error, 'CONFIG') || hasCode(error, 'ENGINE'),
-      )
-      await assert.rejects(openFahao({ engine: 'memory:', lead: 'soon' }), refused('CONFIG'))
+      await assert.rejects(openFahao({ engine: 'nothing:' }), { code: 'CONFIG' })
+      await assert.rejects(openFahao({ engine: 'memory:', lead: 'soon' }), { code: 'CONFIG' })
     },
     {
       workerId: 'static:5',

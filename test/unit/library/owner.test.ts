@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
+import { type Fahao, openFahao } from '../../../src/index.ts'
 import { atEnd } from '../../launch/lifetime.ts'
 import { temporaryFolder } from '../../launch/places.ts'
-import { type Fahao, hasCode, openFahao } from './library.ts'
 
 async function start(t: TestContext, file: string): Promise<Fahao> {
   const fahao = await openFahao({ engine: `sqlite:${file}` })
@@ -13,7 +13,7 @@ async function start(t: TestContext, file: string): Promise<Fahao> {
   return fahao
 }
 
-const notOwner = (error: unknown) => hasCode(error, 'NOTOWNER')
+const notOwner = { code: 'NOTOWNER' }
 
 describe('an owner whose lock file is deleted', () => {
   for (const kind of ['sequence', 'timestamp'] as const) {

@@ -3,18 +3,16 @@ import { describe, test } from 'node:test'
 import { RequestFigures, requestBuckets } from '../../../src/listening/request-figures.ts'
 import { Arrivals } from '../../../src/postgres/arrivals.ts'
 
-describe('the figures of requests', () => {
-  test('have each request in the first bucket whose bound it does not exceed', () => {
-    const figures = new RequestFigures()
-    figures.took(100, 5)
-    figures.took(101)
-    figures.took(10_000_000)
-    figures.took(10_000_001)
-    assert.deepEqual([figures.counts[0], figures.counts[1]], [5, 1])
-    assert.deepEqual(figures.counts.slice(-2), [1, 1])
-    assert.equal(figures.counts.length, requestBuckets.length + 1)
-    assert.ok(Math.abs(figures.seconds - 20.000602) < 1e-9, `${figures.seconds}`)
-  })
+test('the figures of requests have each request in the first bucket whose bound it does not exceed', () => {
+  const figures = new RequestFigures()
+  figures.took(100, 5)
+  figures.took(101)
+  figures.took(10_000_000)
+  figures.took(10_000_001)
+  assert.deepEqual([figures.counts[0], figures.counts[1]], [5, 1])
+  assert.deepEqual(figures.counts.slice(-2), [1, 1])
+  assert.equal(figures.counts.length, requestBuckets.length + 1)
+  assert.ok(Math.abs(figures.seconds - 20.000602) < 1e-9, `${figures.seconds}`)
 })
 
 describe('the arrival of what a connection has not carried out', () => {

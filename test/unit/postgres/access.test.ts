@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { framed, int32, message, query, serve, startup } from './serve.ts'
+import { framed, int32, message, query, serve, serveOrder, startup } from './serve.ts'
 
 const codeOf = async (work: Promise<unknown>) =>
   work.then(
@@ -146,8 +146,7 @@ describe('with users', () => {
 })
 
 test('a quota counts the ids of nextval, and refuses all of a statement or none', async (t) => {
-  const { client, node } = await serve(t)
-  await node.catalogue.create('order', { kind: 'sequence' })
+  const { client, node } = await serveOrder(t)
   const connected = await client()
   await node.server.meters.namespaces.set('team', { match: 'order*', idsPerDay: 5 })
   await connected.query("SELECT nextval('order') FROM generate_series(1, 3)")
@@ -174,8 +173,7 @@ test('a refusal names the namespace to a client that may name its whole pattern,
 })
 
 test('a statement that waits is cancelled by its key alone', async (t) => {
-  const { raw, node } = await serve(t)
-  await node.catalogue.create('order', { kind: 'sequence' })
+  const { raw, node } = await serveOrder(t)
   const generator = node.catalogue.find('order')!
   const waiting = Promise.withResolvers<AbortSignal>()
   t.mock.method(generator, 'take', () => 0)

@@ -2,14 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { answer, follows } from './answers.ts'
-import { bind, describeOf, execute, parse, query, type Served, serve, sync } from './serve.ts'
+import { bind, describeOf, execute, parse, query, serve, serveOrder, sync } from './serve.ts'
 
 const five = 'SELECT generate_series FROM generate_series(1, 5)'
-
-async function withOrder(served: Served): Promise<Served> {
-  await served.node.catalogue.create('order', { kind: 'sequence' })
-  return served
-}
 
 describe('a cursor', () => {
   test('gives its rows in each direction, from where it stands', async (t) => {
@@ -80,7 +75,7 @@ describe('a cursor', () => {
   })
 
   test('draws the ids of its query once, when it is declared', async (t) => {
-    const { session } = await withOrder(await serve(t))
+    const { session } = await serveOrder(t)
     await follows(await session(), [
       [
         "BEGIN; DECLARE c CURSOR FOR SELECT nextval('order') FROM generate_series(1, 3)",
@@ -131,7 +126,7 @@ describe('a cursor', () => {
 
 describe('a statement that SQL prepares', () => {
   test('is executed with values, and is forgotten', async (t) => {
-    const { session } = await withOrder(await serve(t))
+    const { session } = await serveOrder(t)
     await follows(await session(), [
       ["PREPARE p AS SELECT nextval('order'); EXECUTE P; EXECUTE p", 'PREPARE 1 SELECT 1 2 SELECT 1 I'],
       ['PREPARE q(text, int) AS SELECT nextval($1) FROM generate_series(1, $2)', 'PREPARE I'],
@@ -157,7 +152,7 @@ describe('a statement that SQL prepares', () => {
   })
 
   test('is one with the statements of the protocol', async (t) => {
-    const { session } = await withOrder(await serve(t, { limits: { statementsMax: 2 } }))
+    const { session } = await serveOrder(t, { limits: { statementsMax: 2 } })
     const client = await session()
     client.send(parse('wire', "SELECT nextval('order')"), sync)
     assert.equal(await client.types(), '1ZI')

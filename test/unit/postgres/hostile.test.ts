@@ -14,6 +14,7 @@ import {
   type RawPostgres,
   type Served,
   serve,
+  serveOrder,
   startup,
   sync,
 } from './serve.ts'
@@ -73,8 +74,7 @@ async function stillServes({ session, faults }: Served): Promise<void> {
 }
 
 test('mutated messages are answered or refused', async (t) => {
-  const served = await serve(t)
-  await served.node.catalogue.create('order', { kind: 'sequence' })
+  const served = await serveOrder(t)
   const property = fc.asyncProperty(mutated, async (bytes) => exhaust(await served.session(), bytes))
   await fc.assert(property, { numRuns: runs })
   await stillServes(served)
@@ -97,8 +97,7 @@ test('a short query does not wait for the long ones of many other clients', asyn
 })
 
 test('random bytes are refused, before the login and after it', async (t) => {
-  const served = await serve(t)
-  await served.node.catalogue.create('order', { kind: 'sequence' })
+  const served = await serveOrder(t)
   const random = fc.uint8Array({ maxLength: 200 })
   const property = fc.asyncProperty(random, random, async (first, second) => {
     await exhaust(await served.raw(), Buffer.from(first))
@@ -113,8 +112,7 @@ test('random bytes are refused, before the login and after it', async (t) => {
 })
 
 test('a text of any kind compiles or is refused with a SQLSTATE', async (t) => {
-  const served = await serve(t)
-  await served.node.catalogue.create('order', { kind: 'sequence' })
+  const served = await serveOrder(t)
   const client = await served.session()
   const words = fc.constantFrom(
     ..."select nextval currval lastval setval ( ) , ; :: $1 $2 $0 $99999999999 from generate_series as order set local show begin commit savepoint to rollback create alter drop sequence if exists start with increment by no maxvalue restart cycle -1 1 1e9 1.5 .. . = * - /* */ -- ' \" 'order' \"Order\" E'\\n' $$ $$ U&'\\0041' B'1' regclass bigint all time zone discard reset deallocate prepare".split(
@@ -196,8 +194,7 @@ test('prepared statements that are replaced or removed in any way give their byt
 })
 
 test('a list of many calls lets others run, and ends when it is cancelled or has too many rows', async (t) => {
-  const { session, node } = await serve(t)
-  await node.catalogue.create('order', { kind: 'sequence' })
+  const { session } = await serveOrder(t)
   const client = await session()
   const list = "SELECT nextval('order'), lastval()"
   const before = turns.queued
@@ -220,8 +217,7 @@ test('the settings of a first message are bounded', async (t) => {
 })
 
 test('the rows that portals hold are bounded', async (t) => {
-  const { session, node } = await serve(t, { limits: { rowsHeldMax: 10 } })
-  await node.catalogue.create('order', { kind: 'sequence' })
+  const { session } = await serveOrder(t, { limits: { rowsHeldMax: 10 } })
   const client = await session()
   client.send(query('BEGIN'), parse('s', "SELECT nextval('order') FROM generate_series(1, 8)"))
   client.send(
@@ -241,8 +237,7 @@ test('the rows that portals hold are bounded', async (t) => {
 })
 
 test('all of a long text is parsed before its first statement runs, and they take turns', async (t) => {
-  const { session, node } = await serve(t)
-  await node.catalogue.create('order', { kind: 'sequence' })
+  const { session } = await serveOrder(t)
   const client = await session()
   const draws = "SELECT nextval('order');".repeat(1000)
   const before = turns.queued
@@ -311,8 +306,7 @@ const holders: readonly (readonly [what: string, ...messages: readonly Buffer[]]
 
 for (const [what, ...messages] of holders)
   test(`${what} count in the memory of all clients`, async (t) => {
-    const served = await serve(t, { limits: { unreadTotalBytesMax: large } })
-    await served.node.catalogue.create('order', { kind: 'sequence' })
+    const served = await serveOrder(t, { limits: { unreadTotalBytesMax: large } })
     const client = await served.session()
     client.send(...messages)
     await client.ended
@@ -348,8 +342,7 @@ test('moves of a cursor take turns with the requests of others', async (t) => {
 })
 
 test('a client that reads nothing is dropped, and others are served', async (t) => {
-  const served = await serve(t, { limits: { unreadTimeoutMs: 50, unreadBytesMax: 65_536 } })
-  await served.node.catalogue.create('order', { kind: 'sequence' })
+  const served = await serveOrder(t, { limits: { unreadTimeoutMs: 50, unreadBytesMax: 65_536 } })
   const client = await served.session()
   client.socket.pause()
   const draws = query("SELECT nextval('order') FROM generate_series(1, 50000)")

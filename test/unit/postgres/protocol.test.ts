@@ -12,6 +12,7 @@ import {
   parse,
   query,
   serve,
+  serveOrder,
   startup,
   sync,
 } from './serve.ts'
@@ -129,8 +130,7 @@ describe('the start of a connection', () => {
 
 describe('a simple query', () => {
   test('gives each statement its result, and one ReadyForQuery', async (t) => {
-    const { session, node } = await serve(t)
-    await node.catalogue.create('order', sequence)
+    const { session } = await serveOrder(t)
     const client = await session()
     const cases: readonly (readonly [text: string, types: string])[] = [
       ["SELECT nextval('order')", 'TDCZI'],
@@ -159,8 +159,7 @@ describe('a simple query', () => {
   })
 
   test('is answered the same, whatever the chunks', async (t) => {
-    const { session, node } = await serve(t)
-    await node.catalogue.create('order', sequence)
+    const { session } = await serveOrder(t)
     const client = await session()
     client.socket.setNoDelay(true)
     const bytes = Buffer.concat([query("SELECT nextval('order')"), query('SHOW timezone'), message('X')])
@@ -184,8 +183,7 @@ describe('a simple query', () => {
   })
 
   test('of many at once is answered in order', async (t) => {
-    const { session, node } = await serve(t)
-    await node.catalogue.create('order', sequence)
+    const { session } = await serveOrder(t)
     const client = await session()
     client.send(...Array.from({ length: 500 }, () => query("SELECT nextval('order')")))
     for (let id = 1; id <= 500; id++) {
@@ -197,8 +195,7 @@ describe('a simple query', () => {
 
 describe('the extended protocol', () => {
   test('prepares, binds, describes and executes', async (t) => {
-    const { session, node } = await serve(t)
-    await node.catalogue.create('order', sequence)
+    const { session } = await serveOrder(t)
     const client = await session()
     client.send(parse('s', "SELECT nextval('order')"), describeOf('S', 's'), sync)
     const [, parameters, columns] = await client.until('Z')
@@ -226,8 +223,7 @@ describe('the extended protocol', () => {
   })
 
   test('takes parameters in text and binary', async (t) => {
-    const { session, node } = await serve(t)
-    await node.catalogue.create('order', sequence)
+    const { session } = await serveOrder(t)
     const client = await session()
     const four = Buffer.from([0, 0, 0, 3])
     client.send(parse('s', 'SELECT nextval($1) FROM generate_series(1, $2)'), describeOf('S', 's'), sync)
@@ -304,8 +300,7 @@ describe('the extended protocol', () => {
   })
 
   test('gives rows in parts', async (t) => {
-    const { session, node } = await serve(t)
-    await node.catalogue.create('order', sequence)
+    const { session } = await serveOrder(t)
     const client = await session()
     client.send(parse('', "SELECT nextval('order') FROM generate_series(1, 5)"), bind('p', ''))
     client.send(execute('p', 2), execute('p', 2), execute('p', 2), execute('p', 2), sync)
@@ -318,8 +313,7 @@ describe('the extended protocol', () => {
   })
 
   test('keeps portals and statements as long as PostgreSQL', async (t) => {
-    const { session, node } = await serve(t)
-    await node.catalogue.create('order', sequence)
+    const { session } = await serveOrder(t)
     const client = await session()
     const draws = "SELECT nextval('order')"
     const errors: readonly (readonly [parts: Buffer[], sqlState: string])[] = [
@@ -351,8 +345,7 @@ describe('the extended protocol', () => {
 
 describe('a broken client', () => {
   test('is told, and costs its connection only', async (t) => {
-    const { session, node, faults } = await serve(t)
-    await node.catalogue.create('order', sequence)
+    const { session, faults } = await serveOrder(t)
     const broken: readonly (readonly [bytes: Buffer, sqlState: string])[] = [
       [Buffer.from([0x51, 0, 0, 0, 3]), '08P01'],
       [Buffer.from([0x51, 0xff, 0xff, 0xff, 0xff]), '08P01'],
@@ -388,8 +381,7 @@ describe('a broken client', () => {
   })
 
   test('may end its side: what it has asked for is answered', async (t) => {
-    const { session, node } = await serve(t)
-    await node.catalogue.create('order', sequence)
+    const { session } = await serveOrder(t)
     const client = await session()
     client.socket.end(query("SELECT nextval('order')"))
     assert.equal(await client.types(), 'TDCZI')
@@ -425,8 +417,7 @@ describe('a broken client', () => {
   })
 
   test('that an administrator ends gets the result that is being sent, and no statement runs after it', async (t) => {
-    const { session, server, node } = await serve(t)
-    await node.catalogue.create('order', sequence)
+    const { session, server, node } = await serveOrder(t)
     const client = await session()
     client.send(query("SELECT nextval('order') FROM generate_series(1, 20000);".repeat(20)))
     await client.until('D')
@@ -459,8 +450,7 @@ test('a server that stops says so to idle clients', async (t) => {
 })
 
 test('a clean stop answers what was received', async (t) => {
-  const { session, server, node } = await serve(t)
-  await node.catalogue.create('order', sequence)
+  const { session, server } = await serveOrder(t)
   const client = await session()
   client.send(query("SELECT nextval('order') FROM generate_series(1, 1000)"))
   assert.equal((await client.next())!.type, 'T')

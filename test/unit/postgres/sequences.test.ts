@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Client } from 'pg'
-import { serve } from './serve.ts'
+import { serve, serveOrder } from './serve.ts'
 
 /** The rows of a query, without the names of their columns. */
 async function rowsOf(client: Client, text: string, values: readonly unknown[] = []): Promise<unknown[]> {
@@ -174,8 +174,7 @@ test('currval and lastval are those of the session', async (t) => {
 })
 
 test('a word behind nextval that is an operator is no name of a column', async (t) => {
-  const { client, node } = await serve(t)
-  await node.catalogue.create('order', { kind: 'sequence' })
+  const { client } = await serveOrder(t)
   const connected = await client()
   const { fields, rows } = await connected.query("SELECT nextval('order') isnull, nextval('order') NOTNULL")
   assert.deepEqual([fields.map(({ dataTypeID }) => dataTypeID), rows[0]], [[16, 16], { '?column?': true }])
@@ -206,8 +205,7 @@ test('currval forgets a sequence that is dropped, and of very many those that we
 
 describe('setval', () => {
   test('takes whether the value is used in every form of a boolean', async (t) => {
-    const { client, node } = await serve(t)
-    await node.catalogue.create('order', { kind: 'sequence' })
+    const { client } = await serveOrder(t)
     const connected = await client()
     const next = "nextval('order')"
     let id = 0
@@ -230,8 +228,7 @@ describe('setval', () => {
   })
 
   test('moves a sequence forward', async (t) => {
-    const { client, node } = await serve(t)
-    await node.catalogue.create('order', { kind: 'sequence' })
+    const { client, node } = await serveOrder(t)
     const connected = await client()
     assert.deepEqual(await rowsOf(connected, "SELECT setval('order', 1, false)"), [['1']])
     assert.deepEqual(await rowsOf(connected, "SELECT nextval('order')"), [['1']])

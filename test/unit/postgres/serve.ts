@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Client, type ClientConfig } from 'pg'
-import { readRules } from '../../../src/auth/user.ts'
 import { createCommands } from '../../../src/commands/all.ts'
 import { InProcess } from '../../../src/commands/in-process.ts'
 import { loadConfig } from '../../../src/node/config.ts'
@@ -15,7 +14,7 @@ import {
   startPostgresServer,
 } from '../../../src/postgres/server.ts'
 import { atEnd, type Lifetime } from '../../launch/lifetime.ts'
-import { cheapPasswords } from '../auth/open-access.ts'
+import { cheapPasswords, setUser } from '../auth/open-access.ts'
 
 /** A message of a server. */
 export type Message = { readonly type: string; readonly body: Buffer }
@@ -92,9 +91,16 @@ export async function serve(
       return client
     },
     async setUser(name, ...rules) {
-      await access.users.set(name, readRules(['on', ...rules], access.subjects, access.passwords))
+      await setUser(access, name, 'on', ...rules)
     },
   }
+}
+
+/** Starts it with the sequence `order`. */
+export async function serveOrder(...args: Parameters<typeof serve>): Promise<Served> {
+  const served = await serve(...args)
+  await served.node.catalogue.create('order', { kind: 'sequence' })
+  return served
 }
 
 /** A client that is nothing but a socket. */

@@ -7,7 +7,7 @@ import type { CertificateOptions } from '../../../src/node/certificates.ts'
 import { type CertificateFiles, makeCertificates } from '../../launch/certificates.ts'
 import { temporaryFolder } from '../../launch/places.ts'
 import { openCertificates } from '../node/open-certificates.ts'
-import { framed, int32, query, RawPostgres, serve, startup } from './serve.ts'
+import { framed, int32, query, RawPostgres, serve, serveOrder, startup } from './serve.ts'
 
 const folder = temporaryFolder({ after })
 let files: CertificateFiles
@@ -21,8 +21,7 @@ const sslRequest = framed(int32(80877103))
 const pemOf = ({ cert, key }: CertificateFiles) => ({ cert: readFileSync(cert), key: readFileSync(key) })
 
 async function start(t: TestContext, options: Partial<CertificateOptions> = {}) {
-  const served = await serve(t, { tls: await openCertificates(t, files, options) })
-  await served.node.catalogue.create('order', { kind: 'sequence' })
+  const served = await serveOrder(t, { tls: await openCertificates(t, files, options) })
   return { ...served, ca: readFileSync(files.ca) }
 }
 

@@ -1,7 +1,6 @@
 /** Which CHECKs and triggers count as guards, as servers show them; and when the tables are looked at. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { hasCode } from '../../../src/base/errors.ts'
 import {
   type ColumnType,
   type Guard,
@@ -277,10 +276,7 @@ describe('the guards of a proxy', () => {
     await guards.start()
     assert.deepEqual(guards.of(order)?.missing, [])
     guards.forget(order)
-    await assert.rejects(
-      async () => guards.look(order, 0),
-      (error) => hasCode(error, 'UNAVAILABLE'),
-    )
+    await assert.rejects(async () => guards.look(order, 0), { code: 'UNAVAILABLE' })
     assert.deepEqual(reasons, ['away', 'away'])
     guards.close()
   })

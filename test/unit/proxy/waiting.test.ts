@@ -37,17 +37,15 @@ function noIds(): { maker: IdMaker; waiting: AbortSignal[]; asked: Promise<void>
   return { maker, waiting, asked: asked.promise }
 }
 
-describe('a long INSERT', () => {
-  test('is sent before what its client sends behind it', async (t) => {
-    const { login, statements } = await startScene(t)
-    const client = await login()
-    for (const sql of [long, short, 'COMMIT']) client.send(query, sql)
-    for (let at = 0; at < 3; at++) assert.equal((await client.reply())[4], 0)
-    assert.deepEqual(
-      statements.map((sql) => sql.length > 1000 || sql),
-      [true, "INSERT INTO orders (item, `id`) VALUES ('x', LAST_INSERT_ID(20001))", 'COMMIT'],
-    )
-  })
+test('a long INSERT is sent before what its client sends behind it', async (t) => {
+  const { login, statements } = await startScene(t)
+  const client = await login()
+  for (const sql of [long, short, 'COMMIT']) client.send(query, sql)
+  for (let at = 0; at < 3; at++) assert.equal((await client.reply())[4], 0)
+  assert.deepEqual(
+    statements.map((sql) => sql.length > 1000 || sql),
+    [true, "INSERT INTO orders (item, `id`) VALUES ('x', LAST_INSERT_ID(20001))", 'COMMIT'],
+  )
 })
 
 describe('the server is asked for the session', () => {

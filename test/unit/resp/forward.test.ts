@@ -296,38 +296,6 @@ describe('a request for a generator that is led elsewhere', () => {
     await peer.ask(frame('NEXT', 'a'), ':7\r\n')
   })
 
-  test('is never sent in a circle: it is refused, and the client may retry', async (t) => {
-    const { leader, other, peer } = await pair(t)
-    leader.leader = other.address
-    leader.foundLeader = other.address
-    other.foundLeader = leader.address
-    await peer.ask(frame('NEXT', 'a'), '-CLUSTERDOWN Hash slot not served\r\n')
-    assert.deepEqual([leader.looks, other.looks], [2, 1])
-    assert.deepEqual(other.asked, ['a'])
-  })
-
-  test('waits for another leader while this one cannot be reached, and goes there', async (t) => {
-    const { other, peer } = await pair(t)
-    other.leader = vacant
-    const next = await new Node().start(t, true)
-    peer.send(frame('NEXT', 'a') + frame('ECHO', 'k', 'b'))
-    await other.waiting.promise
-    assert.equal(peer.received, '')
-    other.follow(next.address)
-    await peer.expect(':1\r\n$1\r\nb\r\n')
-  })
-
-  test('is answered where it came from if that node is the one that leads then', async (t) => {
-    const { other, peer } = await pair(t)
-    other.leader = vacant
-    peer.send(frame('NEXT', 'a'))
-    await other.waiting.promise
-    other.foundLeader = undefined
-    other.next = 7n
-    other.follow(undefined)
-    await peer.expect(':7\r\n')
-  })
-
   test('gets a retryable error if no node takes over from a leader that cannot be reached', async (t) => {
     const { other, peer } = await pair(t)
     other.leader = vacant
@@ -384,21 +352,6 @@ describe('a request for a generator that is led elsewhere', () => {
     other.isDead(leader.address)
     await peer.expect(':9\r\n:10\r\n+OK\r\n')
     assert.deepEqual(next.asked, ['a', 'b'])
-  })
-
-  test('is repeated once at one leader, and gets UNKNOWN if no other node takes over', async (t) => {
-    const { leader, other, peer } = await pair(t)
-    leader.hangs = true
-    peer.send(frame('HANG', 'a'))
-    while (leader.asked.length === 0) await new Promise(setImmediate)
-    other.foundLeader = leader.address
-    other.isDead(leader.address)
-    while (leader.asked.length === 1) await new Promise(setImmediate)
-    other.isDead(leader.address)
-    await other.waiting.promise
-    other.follow(leader.address)
-    assert.match(await peer.line(''), /^-UNKNOWN .*declared dead/)
-    assert.deepEqual(leader.asked, ['a', 'a'])
   })
 
   test('gets UNKNOWN if the leader sends no reply in time', async (t) => {

@@ -4,12 +4,11 @@ import { describe, test } from 'node:test'
 import { unauthenticated } from '../../../src/auth/access.ts'
 import type { ClientSession } from '../../../src/commands/context.ts'
 import type { RespServer } from '../../../src/resp/server.ts'
-import { frame, Peer, serve } from './peer.ts'
+import { connect, frame, Peer, serve } from './peer.ts'
 
 describe('connections', () => {
   test('beyond the limit get an error and are closed; one that ends makes room', async (test) => {
-    const { server } = await serve(test, { limits: { connectionsMax: 2 } })
-    const first = await Peer.to(server)
+    const { server, peer: first } = await connect(test, { limits: { connectionsMax: 2 } })
     const second = await Peer.to(server)
     await second.ask(frame('PING'), '+OK\r\n')
     const third = await Peer.to(server)
@@ -23,8 +22,7 @@ describe('connections', () => {
   })
 
   test('beyond the limit of their address are refused', async (test) => {
-    const { server } = await serve(test, { limits: { connectionsPerAddressMax: 1 } })
-    const first = await Peer.to(server)
+    const { server, peer: first } = await connect(test, { limits: { connectionsPerAddressMax: 1 } })
     const second = await Peer.to(server)
     assert.equal(await second.closed, '-ERR max number of clients reached\r\n')
     await first.ask(frame('PING'), '+OK\r\n')
@@ -90,8 +88,7 @@ describe('connections', () => {
   })
 
   test('that have not authenticated rest after several refusals', async (test) => {
-    const { server } = await serve(test, { initialAccess: () => unauthenticated })
-    const peer = await Peer.to(server)
+    const { server, peer } = await connect(test, { initialAccess: () => unauthenticated })
     const count = 17
     peer.send(frame('PING').repeat(count))
     let most = 0
@@ -105,21 +102,19 @@ describe('connections', () => {
   })
 
   test('that have not authenticated send no request of many long arguments', async (test) => {
-    const { server } = await serve(test, {
+    const { peer } = await connect(test, {
       initialAccess: () => unauthenticated,
       limits: { unauthenticatedBytesMax: 1000 },
     })
-    const peer = await Peer.to(server)
     peer.send(frame('AUTH', 'x'.repeat(1000), 'y'.repeat(1000)))
     assert.equal(await peer.closed, '-ERR Protocol error: too big request\r\n')
   })
 
   test('that have not authenticated and do not read are dropped, however short their replies are', async (test) => {
-    const { server } = await serve(test, {
+    const { server, peer } = await connect(test, {
       initialAccess: () => unauthenticated,
       limits: { unauthenticatedBytesMax: 1000 },
     })
-    const peer = await Peer.to(server)
     peer.socket.pause()
     peer.send(frame('PING').repeat(1_000_000))
     while (server.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
@@ -127,11 +122,10 @@ describe('connections', () => {
   })
 
   test('have all their time for AUTH again after a logout', async (test) => {
-    const { server } = await serve(test, {
+    const { server, peer } = await connect(test, {
       initialAccess: () => unauthenticated,
       limits: { unauthenticatedTimeoutMs: 3000 },
     })
-    const peer = await Peer.to(server)
     await peer.ask(frame('AUTH', 'me'), '+OK\r\n')
     await new Promise((resolve) => setTimeout(resolve, 3100))
     await peer.ask(frame('AUTH', ''), '+OK\r\n')
@@ -141,8 +135,7 @@ describe('connections', () => {
   })
 
   test('that do not close their end are dropped after a while', async (test) => {
-    const { server } = await serve(test, { limits: { lingerMs: 40 } })
-    const peer = await Peer.to(server)
+    const { server, peer } = await connect(test, { limits: { lingerMs: 40 } })
     peer.socket.allowHalfOpen = true
     await peer.ask(frame('QUIT'), '+OK\r\n')
     while (server.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
@@ -156,8 +149,7 @@ describe('a peer that does not read', () => {
   const replyBytes = 100_000
 
   test('has no more of its requests carried out, until it reads', async (test) => {
-    const { server, world } = await serve(test, { limits })
-    const peer = await Peer.to(server)
+    const { server, world, peer } = await connect(test, { limits })
     peer.socket.pause()
     peer.send((frame('BIG', String(replyBytes)) + frame('INCR', 'a')).repeat(requests))
     const [session] = [...server.sessions()]
@@ -173,8 +165,7 @@ describe('a peer that does not read', () => {
   })
 
   test('is dropped after the timeout', async (test) => {
-    const { server } = await serve(test, { limits: { ...limits, unreadTimeoutMs: 80 } })
-    const peer = await Peer.to(server)
+    const { server, peer } = await connect(test, { limits: { ...limits, unreadTimeoutMs: 80 } })
     peer.socket.pause()
     peer.send(frame('BIG', String(replyBytes)).repeat(requests))
     while (server.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
@@ -182,8 +173,7 @@ describe('a peer that does not read', () => {
   })
 
   test('is dropped at once when all such peers together hold too much', async (test) => {
-    const { server } = await serve(test, { limits: { ...limits, unreadTotalBytesMax: 150_000 } })
-    const peer = await Peer.to(server)
+    const { server, peer } = await connect(test, { limits: { ...limits, unreadTotalBytesMax: 150_000 } })
     peer.socket.pause()
     peer.send(frame('BIG', '60000000'))
     while (server.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
@@ -213,82 +203,33 @@ describe('a peer with unread replies below its own limit', () => {
     while (server.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
     peer.socket.destroy()
   })
-
-  test('is dropped as well when its command has waited', async (test) => {
-    const { server, world } = await serve(test, { limits: { unreadBytesMax, unreadTimeoutMs: 80 } })
-    const peer = await Peer.to(server)
-    peer.socket.pause()
-    peer.send(frame('WAIT'))
-    await world.release('x'.repeat(replyBytes))
-    while (server.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
-    peer.socket.destroy()
-  })
-
-  test('is not dropped when it reads all of them in time, again and again', async (test) => {
-    const { server } = await serve(test, {
-      limits: { unreadBytesMax, unreadTimeoutMs: 30_000, unreadTotalBytesMax: replyBytes + 100_000 },
-    })
-    const peer = await Peer.to(server)
-    for (let round = 0; round < 3; round++) {
-      peer.send(big)
-      let read = 0
-      peer.socket.removeAllListeners('data')
-      peer.socket.on('data', (text: string) => {
-        read += text.length
-      })
-      while (read < replyBytes) await once(peer.socket, 'data')
-    }
-    assert.equal(server.stats.connections, 1)
-  })
-
-  test('is dropped when all peers together hold too much and it has read nothing for the longest time', async (test) => {
-    const { server } = await serve(test, {
-      limits: { unreadBytesMax, unreadTotalBytesMax: 2.5 * replyBytes },
-    })
-    const first = await unreading(server)
-    const second = await unreading(server)
-    first.peer.socket.removeAllListeners('data').resume()
-    while (first.session.unreadBytes > 0) await new Promise((resolve) => setImmediate(resolve))
-    first.peer.socket.pause()
-    first.peer.send(big)
-    while (first.session.unreadBytes === 0) await new Promise((resolve) => setImmediate(resolve))
-    const third = await unreading(server)
-    while (server.stats.connections > 2) await new Promise((resolve) => setImmediate(resolve))
-    assert.deepEqual([...server.sessions()], [first.session, third.session])
-    for (const { peer } of [first, second, third]) peer.socket.destroy()
-  })
 })
 
-describe('a peer that does not complete a long request', () => {
-  test('is dropped when all such peers together hold too much, the one first that has sent nothing for the longest time', async (test) => {
-    const { server } = await serve(test, { limits: { unreadTotalBytesMax: 250_000 } })
-    const unfinished = frame('ECHO', 'x'.repeat(60_000), 'y'.repeat(60_000)).slice(0, -1)
-    const [first, second, third] = [await Peer.to(server), await Peer.to(server), await Peer.to(server)]
-    for (const peer of [first, second, third]) {
-      const before = server.stats.bytesIn
-      peer.send(unfinished)
-      while (server.stats.bytesIn < before + unfinished.length)
-        await new Promise((resolve) => setImmediate(resolve))
-    }
-    assert.equal(await first.closed, '')
-    assert.equal(server.stats.connections, 2)
-    for (const peer of [second, third]) peer.socket.destroy()
-  })
+test('a peer that does not complete a long request is dropped when all such peers together hold too much, the one first that has sent nothing for the longest time', async (test) => {
+  const { server } = await serve(test, { limits: { unreadTotalBytesMax: 250_000 } })
+  const unfinished = frame('ECHO', 'x'.repeat(60_000), 'y'.repeat(60_000)).slice(0, -1)
+  const [first, second, third] = [await Peer.to(server), await Peer.to(server), await Peer.to(server)]
+  for (const peer of [first, second, third]) {
+    const before = server.stats.bytesIn
+    peer.send(unfinished)
+    while (server.stats.bytesIn < before + unfinished.length)
+      await new Promise((resolve) => setImmediate(resolve))
+  }
+  assert.equal(await first.closed, '')
+  assert.equal(server.stats.connections, 2)
+  for (const peer of [second, third]) peer.socket.destroy()
 })
 
-describe('a peer that sends on while its command waits', () => {
-  test('is not read beyond the limit, and gets every answer in the end', async (test) => {
-    const { server, world } = await serve(test, { limits: { queuedBytesMax: 10_000 } })
-    const peer = await Peer.to(server)
-    const pings = 300_000
-    peer.send(frame('WAIT') + frame('PING').repeat(pings))
-    let before = -1
-    while (server.stats.bytesIn !== before || before <= 0) {
-      before = server.stats.bytesIn
-      await new Promise((resolve) => setTimeout(resolve, 30))
-    }
-    assert.ok(before < 10_000 + 3 * 65_536, `${before} bytes were read`)
-    await world.release('go')
-    await peer.expect(`$2\r\ngo\r\n${'+OK\r\n'.repeat(pings)}`)
-  })
+test('a peer that sends on while its command waits is not read beyond the limit, and gets every answer in the end', async (test) => {
+  const { server, world, peer } = await connect(test, { limits: { queuedBytesMax: 10_000 } })
+  const pings = 300_000
+  peer.send(frame('WAIT') + frame('PING').repeat(pings))
+  let before = -1
+  while (server.stats.bytesIn !== before || before <= 0) {
+    before = server.stats.bytesIn
+    await new Promise((resolve) => setTimeout(resolve, 30))
+  }
+  assert.ok(before < 10_000 + 3 * 65_536, `${before} bytes were read`)
+  await world.release('go')
+  await peer.expect(`$2\r\ngo\r\n${'+OK\r\n'.repeat(pings)}`)
 })

@@ -115,11 +115,9 @@ describe('large replies', () => {
   })
 })
 
-describe('a line of text', () => {
-  test('is written as often as it is wanted, also beyond the room of the buffer', () => {
-    const output = new Output()
-    output.ascii('+OK\r\n')
-    output.oneLine('-', 'QUOTA retry\r\nin 1 s: ü', 20_000)
-    assert.equal(output.take().toString(), `+OK\r\n${'-QUOTA retry  in 1 s: ü\r\n'.repeat(20_000)}`)
-  })
+test('a line of text is written as often as it is wanted, also beyond the room of the buffer', () => {
+  const output = new Output()
+  output.ascii('+OK\r\n')
+  output.oneLine('-', 'QUOTA retry\r\nin 1 s: ü', 20_000)
+  assert.equal(output.take().toString(), `+OK\r\n${'-QUOTA retry  in 1 s: ü\r\n'.repeat(20_000)}`)
 })

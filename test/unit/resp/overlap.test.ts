@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { frame, Peer, serve, type World } from './peer.ts'
+import { connect, frame, Peer, type World } from './peer.ts'
 
 /** Resolves when `count` commands wait. */
 async function waiting(world: World, count: number): Promise<void> {
@@ -13,8 +13,7 @@ function text(value: string): string {
 
 describe('commands that only draw ids', () => {
   test('wait together, and are answered in order whichever is ready first', async (test) => {
-    const { server, world } = await serve(test)
-    const peer = await Peer.to(server)
+    const { world, peer } = await connect(test)
     peer.send(frame('DRAW', 'a') + frame('DRAW', 'b') + frame('DRAW', 'a') + frame('DRAW', 'c'))
     await waiting(world, 4)
     assert.deepEqual(world.ran, ['draw a', 'draw b', 'draw a', 'draw c'])
@@ -27,8 +26,7 @@ describe('commands that only draw ids', () => {
   })
 
   test('do not let pass what is not one of them, and start again after it', async (test) => {
-    const { server, world } = await serve(test)
-    const peer = await Peer.to(server)
+    const { server, world, peer } = await connect(test)
     const other = await Peer.to(server)
     peer.send(frame('DRAW', 'a') + frame('INCR', 'n') + frame('DRAW', 'b') + frame('DRAW', 'c'))
     await waiting(world, 1)
@@ -43,8 +41,7 @@ describe('commands that only draw ids', () => {
   })
 
   test('do not start behind one that has something else to wait for', async (test) => {
-    const { server, world } = await serve(test)
-    const peer = await Peer.to(server)
+    const { server, world, peer } = await connect(test)
     const other = await Peer.to(server)
     peer.send(frame('WAIT') + frame('DRAW', 'a'))
     await waiting(world, 1)
@@ -56,8 +53,7 @@ describe('commands that only draw ids', () => {
   })
 
   test('answer an error, a late one too, in its place', async (test) => {
-    const { server, world } = await serve(test)
-    const peer = await Peer.to(server)
+    const { world, peer } = await connect(test)
     peer.send(
       frame('DRAW', 'a') +
         frame('DRAW', 'fails') +
@@ -79,8 +75,7 @@ describe('commands that only draw ids', () => {
   })
 
   test('come in pieces, too', async (test) => {
-    const { server, world } = await serve(test)
-    const peer = await Peer.to(server)
+    const { world, peer } = await connect(test)
     peer.send(frame('DRAW', 'a') + frame('DRAW', 'bb').slice(0, -4))
     await waiting(world, 1)
     peer.send(frame('DRAW', 'bb').slice(-4) + frame('DRAW', 'ccc'))
@@ -91,8 +86,7 @@ describe('commands that only draw ids', () => {
   })
 
   test('are bounded in number', async (test) => {
-    const { server, world } = await serve(test)
-    const peer = await Peer.to(server)
+    const { server, world, peer } = await connect(test)
     const other = await Peer.to(server)
     peer.send(frame('DRAW', 'a').repeat(300))
     await waiting(world, 256)
@@ -103,8 +97,7 @@ describe('commands that only draw ids', () => {
   })
 
   test('are all answered before the connection closes', async (test) => {
-    const { server, world } = await serve(test)
-    const peer = await Peer.to(server)
+    const { world, peer } = await connect(test)
     peer.send(frame('DRAW', 'a') + frame('DRAW', 'b') + frame('QUIT') + frame('DRAW', 'c'))
     await waiting(world, 2)
     await world.release('1')
@@ -118,13 +111,12 @@ describe('whether this node may issue', () => {
   test('is looked at in every callback that brings requests, once, before the first of them', async (test) => {
     const looks: number[] = []
     const counter = () => Number(world.counter('n').next)
-    const { server, world } = await serve(test, {
+    const { world, peer } = await connect(test, {
       mayIssue: () => {
         looks.push(counter())
         return true
       },
     })
-    const peer = await Peer.to(server)
     await peer.ask(frame('INCR', 'n').repeat(3), ':1\r\n:2\r\n:3\r\n')
     await peer.ask(frame('INCR', 'n').repeat(2), ':4\r\n:5\r\n')
     assert.deepEqual(looks, [1, 4])
@@ -132,8 +124,7 @@ describe('whether this node may issue', () => {
 
   test('is checked again when requests continue after one that waited', async (test) => {
     let looks = 0
-    const { server, world } = await serve(test, { mayIssue: () => ++looks > 0 })
-    const peer = await Peer.to(server)
+    const { world, peer } = await connect(test, { mayIssue: () => ++looks > 0 })
     peer.send(frame('WAIT') + frame('INCR', 'n'))
     await waiting(world, 1)
     const before = looks

@@ -1,7 +1,7 @@
 /** A server with a few commands of its own, and a client that is nothing but a socket. */
 
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { connect as connectTo, type Socket } from 'node:net'
 import { Access, everything, unauthenticated } from '../../../src/auth/access.ts'
 import type { Proving } from '../../../src/auth/node-proof.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
@@ -188,6 +188,12 @@ export async function serve(
   return { server, world }
 }
 
+/** Such a server, and a client of it. */
+export async function connect(...args: Parameters<typeof serve>) {
+  const served = await serve(...args)
+  return { ...served, peer: await Peer.to(served.server) }
+}
+
 /** A socket that remembers what it was sent. */
 export class Peer {
   readonly socket: Socket
@@ -205,7 +211,7 @@ export class Peer {
   }
 
   static async to(server: RespServer): Promise<Peer> {
-    const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: false })
+    const socket = connectTo({ port: server.port, host: '127.0.0.1', allowHalfOpen: false })
     const peer = new Peer(socket)
     await once(socket, 'connect')
     return peer

@@ -8,7 +8,7 @@ import type { ClientSession } from '../../../src/commands/context.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
 import { transactionCommands } from '../../../src/commands/transactions.ts'
 import { Desk } from '../commands/desk.ts'
-import { commandsOf, Peer, serve, World } from './peer.ts'
+import { commandsOf, connect, Peer, serve, World } from './peer.ts'
 
 const connection = ['multi', 'exec', 'discard', 'ping', 'wait', 'draw']
 const drawing = new Access('ada', new Set([...connection, 'incr']), ['order*'])
@@ -91,8 +91,10 @@ test('an error names what its reader may not name in no reply', async (t) => {
       throw new FahaoError('QUOTA', 'the sentence for all', { fuller })
     },
   }
-  const { server } = await serve(t, { table: new CommandTable([failing]), initialAccess: () => drawing })
-  const peer = await Peer.to(server)
+  const { server, peer } = await connect(t, {
+    table: new CommandTable([failing]),
+    initialAccess: () => drawing,
+  })
   await peer.ask('PING\r\n', '-QUOTA the full sentence\r\n')
   server.refreshAccess(() => new Access('ada', new Set(connection), ['order:1']))
   await peer.ask('PING\r\n', '-QUOTA the sentence for all\r\n')

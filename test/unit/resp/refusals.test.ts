@@ -1,12 +1,11 @@
 /** What refused requests and failed logins leave in ACL LOG and in the audit trail. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { readRules } from '../../../src/auth/user.ts'
 import { createCommands } from '../../../src/commands/all.ts'
 import { RawClient } from '../../launch/raw-client.ts'
 import { ReplyError } from '../../launch/raw-reply.ts'
 import { Trail } from '../audit/trail.ts'
-import { openAccess } from '../auth/open-access.ts'
+import { openAccess, setUser } from '../auth/open-access.ts'
 import { Desk } from '../commands/desk.ts'
 import { serve } from './peer.ts'
 
@@ -14,10 +13,9 @@ async function start(t: TestContext) {
   const { audit, ...trail } = withTexts(new Trail())
   const access = await openAccess(undefined, { audit })
   const desk = new Desk()
-  const setUser = (name: string, ...rules: string[]) =>
-    access.users.set(name, readRules(rules, access.subjects, access.passwords))
-  await setUser('admin', 'on', '>secret', '~*', '+@all')
-  await setUser('alice', 'on', '>pw', '~a*', '+incr')
+  const set = setUser.bind(null, access)
+  await set('admin', 'on', '>secret', '~*', '+@all')
+  await set('alice', 'on', '>pw', '~a*', '+incr')
   const { server } = await serve(t, {
     table: createCommands(),
     context: (session) => ({

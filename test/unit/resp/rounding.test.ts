@@ -5,7 +5,7 @@ import { createClient } from 'redis'
 import { createCommands } from '../../../src/commands/all.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
 import { forwardNames, type RoundingGuard, wideIdsFor } from '../../../src/resp/rounding.ts'
-import { commandsOf, frame, Peer, serve, World } from './peer.ts'
+import { commandsOf, connect, frame, serve, World } from './peer.ts'
 
 const wide = 2n ** 53n
 
@@ -47,10 +47,9 @@ describe('which ids a library is sent', () => {
   })
 
   test('is never one that it would round, and a refusal uses none up', async (test) => {
-    const { server, world } = await serve(test)
+    const { world, peer } = await connect(test)
     const counter = world.counter('a')
     counter.next = wide - 66n
-    const peer = await Peer.to(server)
     const refusal = /^-UNSAFE .*ID\.NEXT.*\r\n$/
     await peer.ask(frame('INCR', 'a').repeat(2), ':9007199254740926\r\n:9007199254740927\r\n')
     // Issuers look out for 2^53; these few below it are lost to the margin.
@@ -67,9 +66,8 @@ describe('which ids a library is sent', () => {
 
   test('is any when the guard is off, and for a nameless client when only known libraries are guarded', async (test) => {
     for (const roundingGuard of ['off', 'known'] as const) {
-      const { server, world } = await serve(test, { roundingGuard })
+      const { world, peer } = await connect(test, { roundingGuard })
       world.counter('a').next = wide
-      const peer = await Peer.to(server)
       await peer.ask(frame('INCR', 'a'), ':9007199254740992\r\n')
       const reply = await peer.line(frame('LIBRARY', 'ioredis') + frame('INCR', 'a'), 2)
       assert.match(reply, roundingGuard === 'off' ? /:9007199254740993/ : /-UNSAFE/)
@@ -77,10 +75,9 @@ describe('which ids a library is sent', () => {
   })
 
   test('comes in runs as long as the ids are small, to a client without a name', async (test) => {
-    const { server, world } = await serve(test)
+    const { world, peer } = await connect(test)
     const counter = world.counter('a')
     counter.next = wide - 1064n
-    const peer = await Peer.to(server)
     const first = Number(counter.next)
     const integers = Array.from({ length: 1000 }, (_, at) => `:${first + at}\r\n`).join('')
     await peer.ask(frame('INCR', 'a').repeat(1000), integers)

@@ -1,22 +1,19 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
-import { hasCode } from '../../../src/base/errors.ts'
 import { startRespServer } from '../../../src/resp/server.ts'
-import { frame, Peer, serve } from './peer.ts'
+import { connect, frame, Peer, serve } from './peer.ts'
 
 describe('serving commands', () => {
   test('answers in order, in either protocol, in either case', async (test) => {
-    const { server } = await serve(test)
-    const peer = await Peer.to(server)
+    const { peer } = await connect(test)
     await peer.ask('PING\r\n', '+OK\r\n')
     await peer.ask(frame('pInG') + frame('ECHO', 'a\r\nb'), '+OK\r\n$4\r\na\r\nb\r\n')
     await peer.ask(frame('client', 'LAST'), '$11\r\nclient|last\r\n')
   })
 
   test('switches the protocol inside a pipeline', async (test) => {
-    const { server } = await serve(test)
-    const peer = await Peer.to(server)
+    const { peer } = await connect(test)
     await peer.ask(
       frame('HELLO', '2') + frame('HELLO', '3') + frame('HELLO', '3') + frame('HELLO', '2'),
       '$-1\r\n_\r\n_\r\n$-1\r\n',
@@ -24,8 +21,7 @@ describe('serving commands', () => {
   })
 
   test("refuses what it does not know in Redis's words, and stays", async (test) => {
-    const { server } = await serve(test)
-    const peer = await Peer.to(server)
+    const { peer } = await connect(test)
     await peer.ask(
       frame('foo', 'a', 'b'),
       "-ERR unknown command 'foo', with args beginning with: 'a' 'b' \r\n",
@@ -40,8 +36,7 @@ describe('serving commands', () => {
   })
 
   test('sends errors with their code, and bugs as one sentence', async (test) => {
-    const { server, world } = await serve(test)
-    const peer = await Peer.to(server)
+    const { world, peer } = await connect(test)
     const internal = '-ERR internal error\r\n'
     await peer.ask(frame('FAIL'), '-DRY the buffer is empty\r\n')
     await peer.ask(
@@ -52,8 +47,7 @@ describe('serving commands', () => {
   })
 
   test('closes after the reply to a broken request', async (test) => {
-    const { server } = await serve(test)
-    const peer = await Peer.to(server)
+    const { peer } = await connect(test)
     peer.send('PING\r\n*x\r\nPING\r\n')
     assert.equal(await peer.closed, '+OK\r\n-ERR Protocol error: invalid multibulk length\r\n')
   })
@@ -74,15 +68,13 @@ describe('serving commands', () => {
   })
 
   test('closes after the reply to QUIT, and ignores what follows', async (test) => {
-    const { server } = await serve(test)
-    const peer = await Peer.to(server)
+    const { peer } = await connect(test)
     peer.send(frame('QUIT') + frame('PING'))
     assert.equal(await peer.closed, '+OK\r\n')
   })
 
   test('answers what came before the end of the input', async (test) => {
-    const { server, world } = await serve(test)
-    const peer = await Peer.to(server)
+    const { world, peer } = await connect(test)
     peer.socket.end(frame('PING') + frame('WAIT') + frame('PING'))
     await world.release('done')
     assert.equal(await peer.closed, '+OK\r\n$4\r\ndone\r\n+OK\r\n')
@@ -114,10 +106,7 @@ describe('serving commands', () => {
       table: undefined as never,
       context: undefined as never,
     })
-    await assert.rejects(
-      again,
-      (error) => hasCode(error, 'CONFIG') && /EADDRINUSE.*--resp/.test(error.message),
-    )
+    await assert.rejects(again, { code: 'CONFIG', message: /EADDRINUSE.*--resp/ })
   })
 })
 
@@ -136,8 +125,7 @@ describe('commands that wait', () => {
   })
 
   test('keep their order in a long pipeline with others that answer at once', async (test) => {
-    const { server } = await serve(test)
-    const peer = await Peer.to(server)
+    const { peer } = await connect(test)
     let requests = ''
     let replies = ''
     for (let index = 0; index < 2000; index++) {
@@ -148,16 +136,14 @@ describe('commands that wait', () => {
   })
 
   test('keep their arguments unchanged while more bytes arrive', async (test) => {
-    const { server } = await serve(test)
-    const peer = await Peer.to(server)
+    const { peer } = await connect(test)
     const texts = Array.from({ length: 200 }, (_, index) => `text-${index}`)
     for (const text of texts) peer.send(frame('LATER', text))
     await peer.expect(texts.map((text) => `$${text.length}\r\n${text}\r\n`).join(''))
   })
 
   test('have their signal aborted when the connection ends', async (test) => {
-    const { server, world } = await serve(test)
-    const peer = await Peer.to(server)
+    const { server, world, peer } = await connect(test)
     peer.send(frame('WAIT'))
     while (world.waits.length === 0) await new Promise((resolve) => setImmediate(resolve))
     const [session] = [...server.sessions()]
@@ -187,8 +173,7 @@ describe('a graceful stop', () => {
   })
 
   test('carries out nothing that comes after it', async (test) => {
-    const { server, world } = await serve(test)
-    const peer = await Peer.to(server)
+    const { server, world, peer } = await connect(test)
     peer.socket.allowHalfOpen = true
     await peer.ask(frame('PING'), '+OK\r\n')
     const stopped = server.close(5000)
@@ -199,8 +184,7 @@ describe('a graceful stop', () => {
   })
 
   test('drops at its deadline what still waits', async (test) => {
-    const { server } = await serve(test)
-    const peer = await Peer.to(server)
+    const { server, peer } = await connect(test)
     await peer.ask(frame('PING'), '+OK\r\n')
     peer.send(frame('WAIT'))
     await server.close(50)

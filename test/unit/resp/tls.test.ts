@@ -104,16 +104,14 @@ describe('RESP over TLS', () => {
   })
 })
 
-describe('a port without TLS', () => {
-  test('answers a TLS handshake with an error, at once', async (t) => {
-    const { server } = await serve(t)
-    const socket = connectTls({ port: server.port, host: '127.0.0.1' })
-    const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException]
-    assert.equal(error.code, 'ERR_SSL_WRONG_VERSION_NUMBER')
-    const peer = await Peer.to(server)
-    peer.send('\x16\x03\x01')
-    assert.equal(await peer.closed, '-ERR Protocol error: this port does not speak TLS\r\n')
-  })
+test('a port without TLS answers a TLS handshake with an error, at once', async (t) => {
+  const { server } = await serve(t)
+  const socket = connectTls({ port: server.port, host: '127.0.0.1' })
+  const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException]
+  assert.equal(error.code, 'ERR_SSL_WRONG_VERSION_NUMBER')
+  const peer = await Peer.to(server)
+  peer.send('\x16\x03\x01')
+  assert.equal(await peer.closed, '-ERR Protocol error: this port does not speak TLS\r\n')
 })
 
 describe('a handshake', () => {

@@ -8,7 +8,7 @@ import { IdText } from '../../../src/ids/id-text.ts'
 import { Run, ScatteredRun } from '../../../src/ids/run.ts'
 import { encode, TextsWriter } from '../../../src/resp/encoder.ts'
 import { Output } from '../../../src/resp/output.ts'
-import { commandsOf, frame, Peer, serve, World } from './peer.ts'
+import { commandsOf, connect, frame, Peer, serve, World } from './peer.ts'
 
 function runOf(first: bigint, count: number, stride = 1): Run {
   const run = new Run()
@@ -78,8 +78,7 @@ describe('a reply of many ids', () => {
   })
 
   test('is not written on while its peer does not read, nor anything behind it', async (test) => {
-    const { server, world } = await serve(test, { limits: { unreadBytesMax: 100_000 } })
-    const peer = await Peer.to(server)
+    const { server, world, peer } = await connect(test, { limits: { unreadBytesMax: 100_000 } })
     peer.socket.pause()
     peer.send(frame('MANY', '1', '1000000') + frame('INCR', 'a'))
     const [session] = [...server.sessions()]
@@ -92,8 +91,7 @@ describe('a reply of many ids', () => {
   })
 
   test('is completed before a connection closes', async (test) => {
-    const { server } = await serve(test)
-    const peer = await Peer.to(server)
+    const { server, peer } = await connect(test)
     peer.send(frame('MANY', '1', '100000'))
     const [session] = [...server.sessions()]
     while (peer.received === '') await new Promise((resolve) => setImmediate(resolve))
@@ -102,8 +100,7 @@ describe('a reply of many ids', () => {
   })
 
   test('is completed before the server stops', async (test) => {
-    const { server } = await serve(test)
-    const peer = await Peer.to(server)
+    const { server, peer } = await connect(test)
     peer.send(frame('MANY', '1', '100000', 'x') + frame('PING'))
     while (peer.received === '') await new Promise((resolve) => setImmediate(resolve))
     await server.close(10_000)
@@ -111,27 +108,25 @@ describe('a reply of many ids', () => {
   })
 })
 
-describe('turns of the event loop', () => {
-  test('start one command each that announces work for a whole turn', async (test) => {
-    let turn = 0
-    const started: number[] = []
-    const [common] = commandsOf(new World()).filter(({ name }) => name === 'ping')
-    const heavy: Command = {
-      ...common!,
-      name: 'heavy',
-      work: () => 1_600_000n,
-      handler: () => {
-        started.push(turn)
-        return ok
-      },
-    }
-    const { server } = await serve(test, { table: new CommandTable([heavy]) })
-    const peers = [await Peer.to(server), await Peer.to(server)]
-    for (const peer of peers) peer.send(frame('HEAVY').repeat(20))
-    for (; started.length < 40; turn++) await new Promise((resolve) => setImmediate(resolve))
-    // A request that has just come may start beside one that has waited.
-    assert.ok(new Set(started).size >= 38, `40 commands started in ${new Set(started).size} turns`)
-  })
+test('turns of the event loop start one command each that announces work for a whole turn', async (test) => {
+  let turn = 0
+  const started: number[] = []
+  const [common] = commandsOf(new World()).filter(({ name }) => name === 'ping')
+  const heavy: Command = {
+    ...common!,
+    name: 'heavy',
+    work: () => 1_600_000n,
+    handler: () => {
+      started.push(turn)
+      return ok
+    },
+  }
+  const { server } = await serve(test, { table: new CommandTable([heavy]) })
+  const peers = [await Peer.to(server), await Peer.to(server)]
+  for (const peer of peers) peer.send(frame('HEAVY').repeat(20))
+  for (; started.length < 40; turn++) await new Promise((resolve) => setImmediate(resolve))
+  // A request that has just come may start beside one that has waited.
+  assert.ok(new Set(started).size >= 38, `40 commands started in ${new Set(started).size} turns`)
 })
 
 describe('short replies', () => {
@@ -188,25 +183,22 @@ describe('short replies', () => {
   })
 })
 
-describe('short replies that are waited for', () => {
-  test('fill a turn by what their commands do, not by their bytes', async (test) => {
-    let inTurn = 0
-    let most = 0
-    const read: Command = {
-      ...commandsOf(new World())[0]!,
-      name: 'read',
-      arity: -2,
-      handler: async () => {
-        if (inTurn++ === 0) setImmediate(() => (inTurn = 0))
-        most = Math.max(most, inTurn)
-        return null
-      },
-    }
-    delete (read as { direct?: unknown }).direct
-    delete (read as { overlaps?: unknown }).overlaps
-    const { server } = await serve(test, { table: new CommandTable([read]) })
-    const peer = await Peer.to(server)
-    await peer.ask(frame('READ', 'a', 'b').repeat(2000), '$-1\r\n'.repeat(2000))
-    assert.ok(most < 600, `${most} in one turn`)
-  })
+test('short replies that are waited for fill a turn by what their commands do, not by their bytes', async (test) => {
+  let inTurn = 0
+  let most = 0
+  const read: Command = {
+    ...commandsOf(new World())[0]!,
+    name: 'read',
+    arity: -2,
+    handler: async () => {
+      if (inTurn++ === 0) setImmediate(() => (inTurn = 0))
+      most = Math.max(most, inTurn)
+      return null
+    },
+  }
+  delete (read as { direct?: unknown }).direct
+  delete (read as { overlaps?: unknown }).overlaps
+  const { peer } = await connect(test, { table: new CommandTable([read]) })
+  await peer.ask(frame('READ', 'a', 'b').repeat(2000), '$-1\r\n'.repeat(2000))
+  assert.ok(most < 600, `${most} in one turn`)
 })

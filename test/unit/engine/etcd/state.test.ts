@@ -55,20 +55,18 @@ describe('the state of a store', () => {
   })
 })
 
-describe('the end of a prefix', () => {
-  test('lies behind all keys that begin with it, and before all that follow', () => {
-    const bytes = fc.uint8Array({ minLength: 1, maxLength: 4 })
-    fc.assert(
-      fc.property(bytes, bytes, (prefix, key) => {
-        const end = endOf(Buffer.from(prefix))
-        const begins = Buffer.from(key).subarray(0, prefix.length).equals(prefix)
-        const inside =
-          Buffer.compare(key, prefix) >= 0 && (end.equals(Buffer.of(0)) || Buffer.compare(key, end) < 0)
-        assert.equal(inside, begins)
-      }),
-      { numRuns: 2000 },
-    )
-    assert.deepEqual(endOf(Buffer.of(1, 0xff, 0xff)), Buffer.of(2))
-    assert.deepEqual(endOf(Buffer.of(0xff)), Buffer.of(0))
-  })
+test('the end of a prefix lies behind all keys that begin with it, and before all that follow', () => {
+  const bytes = fc.uint8Array({ minLength: 1, maxLength: 4 })
+  fc.assert(
+    fc.property(bytes, bytes, (prefix, key) => {
+      const end = endOf(Buffer.from(prefix))
+      const begins = Buffer.from(key).subarray(0, prefix.length).equals(prefix)
+      const inside =
+        Buffer.compare(key, prefix) >= 0 && (end.equals(Buffer.of(0)) || Buffer.compare(key, end) < 0)
+      assert.equal(inside, begins)
+    }),
+    { numRuns: 2000 },
+  )
+  assert.deepEqual(endOf(Buffer.of(1, 0xff, 0xff)), Buffer.of(2))
+  assert.deepEqual(endOf(Buffer.of(0xff)), Buffer.of(0))
 })

@@ -85,20 +85,18 @@ function held(ask: Ask): { readonly ask: Ask; readonly letGo: () => void } {
   }
 }
 
-describe('a range acquired from another process', () => {
-  test('is held like a reserved one, until it is transferred in turn', async () => {
-    const { counters, ask, forget } = setUp()
-    await counters.reserve(ask, 'a', { size: 100n, ...mine })
-    counters.transfer('a', 40n)
-    forget(60n)
-    assert.equal((await counters.reserve(ask, 'a', { size: 10n, ...mine })).start, 60n)
-    counters.acquire('a', 200n)
-    await assert.rejects(counters.reserve(ask, 'a', { size: 10n, ...mine }), { code: 'REGRESSED' })
-    counters.acquire('a', 150n)
-    assert.deepEqual([...counters.held()], [['a', 200n]])
-    counters.transfer('a', 70n)
-    assert.equal((await counters.reserve(ask, 'a', { size: 10n, ...mine })).start, 70n)
-  })
+test('a range acquired from another process is held like a reserved one, until it is transferred in turn', async () => {
+  const { counters, ask, forget } = setUp()
+  await counters.reserve(ask, 'a', { size: 100n, ...mine })
+  counters.transfer('a', 40n)
+  forget(60n)
+  assert.equal((await counters.reserve(ask, 'a', { size: 10n, ...mine })).start, 60n)
+  counters.acquire('a', 200n)
+  await assert.rejects(counters.reserve(ask, 'a', { size: 10n, ...mine }), { code: 'REGRESSED' })
+  counters.acquire('a', 150n)
+  assert.deepEqual([...counters.held()], [['a', 200n]])
+  counters.transfer('a', 70n)
+  assert.equal((await counters.reserve(ask, 'a', { size: 10n, ...mine })).start, 70n)
 })
 
 describe('a reserve that a release of the same process has overtaken', () => {

@@ -75,32 +75,6 @@ describe('an advance', () => {
     await assert.rejects(engine.reserve('a', { size: 1n, ...mine }), { code: 'REGRESSED' })
   })
 
-  test('that raises a bound below the range that another process holds is raised further by that process', async (t) => {
-    const file = freshFile(t)
-    const [{ engine: one }, { engine: two }] = [await openStore(t, file), await openStore(t, file)]
-    const { end } = await two.reserve('a', { size: 10_000n, ...mine })
-    sqlite(file, 'UPDATE counters SET last = 5')
-    await one.advance(100n)
-    assert.ok((await two.reserve('a', { size: 1n, ...mine })).start >= end)
-  })
-
-  test('is needed at every opening until it is done, whatever calls are made meanwhile', async (t) => {
-    const file = freshFile(t)
-    await withStore(file, (engine) => engine.reserve('a', { size: 10n, ...mine }))
-    copyFileSync(file, `${file}.copy`)
-    await withStore(file, (engine) => engine.reserve('a', { size: 10n, ...mine }))
-    copyFileSync(`${file}.copy`, file)
-    for (let opening = 0; opening < 5; opening++) {
-      await withStore(file, async (engine) => {
-        for (const call of [
-          () => engine.reserve('a', { size: 1n, ...mine }),
-          () => engine.write('r', 'x', undefined),
-        ])
-          await assert.rejects(call(), { code: 'REGRESSED', message: /fahao advance/ })
-      })
-    }
-  })
-
   test('raises once if many processes advance because of the same regression', async (t) => {
     const file = freshFile(t)
     const { engine } = await openStore(t, file)
@@ -172,21 +146,19 @@ describe('a restore', () => {
   })
 })
 
-describe('a log that is removed under a running process', () => {
-  test('ends every session that has it open, and no acknowledged write is lost', async (t) => {
-    const file = freshFile(t)
-    const { engine } = await openStore(t, file)
-    const { engine: idle } = await openStore(t, file)
-    const before = await engine.reserve('a', { size: 10n, ...mine })
-    rmSync(`${file}-wal`)
-    await assert.rejects(engine.reserve('a', { size: 10n, ...mine }), { code: 'UNKNOWN', message: /log/ })
-    // The file lacks the commits of the log until the last session has closed the log.
-    await assert.rejects(engine.reserve('a', { size: 10n, ...mine }), { code: 'UNAVAILABLE' })
-    await assert.rejects(idle.read('r'), { code: 'UNAVAILABLE' })
-    const after = await engine.reserve('a', { size: 10n, ...mine })
-    assert.ok(after.start >= before.end)
-    assert.equal(engine.status().state, 'up')
-    const { engine: other } = await openStore(t, file)
-    assert.equal((await other.counter('a')).bound, after.end)
-  })
+test('a log that is removed under a running process ends every session that has it open, and no acknowledged write is lost', async (t) => {
+  const file = freshFile(t)
+  const { engine } = await openStore(t, file)
+  const { engine: idle } = await openStore(t, file)
+  const before = await engine.reserve('a', { size: 10n, ...mine })
+  rmSync(`${file}-wal`)
+  await assert.rejects(engine.reserve('a', { size: 10n, ...mine }), { code: 'UNKNOWN', message: /log/ })
+  // The file lacks the commits of the log until the last session has closed the log.
+  await assert.rejects(engine.reserve('a', { size: 10n, ...mine }), { code: 'UNAVAILABLE' })
+  await assert.rejects(idle.read('r'), { code: 'UNAVAILABLE' })
+  const after = await engine.reserve('a', { size: 10n, ...mine })
+  assert.ok(after.start >= before.end)
+  assert.equal(engine.status().state, 'up')
+  const { engine: other } = await openStore(t, file)
+  assert.equal((await other.counter('a')).bound, after.end)
 })

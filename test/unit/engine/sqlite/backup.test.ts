@@ -5,29 +5,21 @@ import { describe, type TestContext, test } from 'node:test'
 import { systemClock } from '../../../../src/base/clock.ts'
 import { boundMax } from '../../../../src/engine/engine.ts'
 import { backupSqlite, restoreSqlite } from '../../../../src/engine/sqlite/backup.ts'
-import { openSqlite, type SqliteEngine } from '../../../../src/engine/sqlite/engine.ts'
+import { openSqlite } from '../../../../src/engine/sqlite/engine.ts'
 import { engineOptions } from '../../../conformance/store-under-test.ts'
-import { atEnd } from '../../../launch/lifetime.ts'
-import { temporaryFolder } from '../../../launch/places.ts'
+import { freshStore } from './stores.ts'
 
 const mine = { size: 10n, incarnation: 1n }
 
-function setUp(t: TestContext) {
-  const folder = temporaryFolder(t)
-  const file = join(folder, 'fahao.db')
-  const copy = join(folder, 'copy.db')
-  const open = async (): Promise<SqliteEngine> => {
-    const engine = await openSqlite(file, engineOptions())
-    atEnd(t, () => engine.close())
-    return engine
-  }
-  const restore = (skip = 0n) => restoreSqlite(copy, file, { skip, clock: systemClock })
-  return { folder, file, copy, open, restore }
+function start(t: TestContext) {
+  const store = freshStore(t)
+  const restore = (skip = 0n) => restoreSqlite(store.copy, store.file, { skip, clock: systemClock })
+  return { ...store, restore }
 }
 
 describe('a backup', () => {
   test('contains one snapshot of a store in use, its log included', async (t) => {
-    const { file, copy, open } = setUp(t)
+    const { file, copy, open } = start(t)
     const engine = await open()
     await engine.reserve('a', mine)
     await engine.write('k', 'x', undefined)
@@ -47,7 +39,7 @@ describe('a backup', () => {
   })
 
   test('can be read by its user alone, as the store and its log, because they contain secrets', async (t) => {
-    const { file, copy, open, restore } = setUp(t)
+    const { file, copy, open, restore } = start(t)
     const engine = await open()
     await engine.reserve('a', mine)
     backupSqlite(file, copy)
@@ -59,7 +51,7 @@ describe('a backup', () => {
   })
 
   test('replaces no file, and leaves no file behind if it fails', async (t) => {
-    const { folder, file, copy, open } = setUp(t)
+    const { folder, file, copy, open } = start(t)
     await (await open()).close()
     writeFileSync(copy, 'precious')
     const before = readdirSync(folder)
@@ -74,7 +66,7 @@ describe('a backup', () => {
   })
 
   test('of the store of another program is refused', async (t) => {
-    const { folder, copy } = setUp(t)
+    const { folder, copy } = start(t)
     writeFileSync(join(folder, 'text.db'), 'x'.repeat(5000))
     assert.throws(() => backupSqlite(join(folder, 'text.db'), copy), {
       code: 'ENGINE',
@@ -85,7 +77,7 @@ describe('a backup', () => {
 
 describe('a restored store', () => {
   test('begins above the copy by the skip, on every counter', async (t) => {
-    const { file, copy, open, restore } = setUp(t)
+    const { file, copy, open, restore } = start(t)
     const engine = await open()
     await engine.reserve('a', mine)
     await engine.reserve('top', { size: 5n, floor: boundMax - 6n, incarnation: 1n })
@@ -103,7 +95,7 @@ describe('a restored store', () => {
   })
 
   test('works without a regression: no position file or log of the old store contradicts it', async (t) => {
-    const { folder, file, copy, open, restore } = setUp(t)
+    const { folder, file, copy, open, restore } = start(t)
     const engine = await open()
     backupSqlite(file, copy)
     for (let each = 0; each < 20; each++) await engine.reserve('a', mine)
@@ -124,7 +116,7 @@ describe('a restored store', () => {
   })
 
   test('can be created where there is none', async (t) => {
-    const { file, copy, open, restore } = setUp(t)
+    const { file, copy, open, restore } = start(t)
     const engine = await open()
     await engine.reserve('a', mine)
     backupSqlite(file, copy)
@@ -135,7 +127,7 @@ describe('a restored store', () => {
   })
 
   test('replaces no store that a process has open, owner or not, and no process opens it meanwhile', async (t) => {
-    const { file, copy, open, restore } = setUp(t)
+    const { file, copy, open, restore } = start(t)
     const [owner, other] = [await open(), await open()]
     await owner.reserve('a', mine)
     backupSqlite(file, copy)
@@ -150,7 +142,7 @@ describe('a restored store', () => {
   })
 
   test('is still the old one if the copy or the skip cannot be used', async (t) => {
-    const { copy, open, restore } = setUp(t)
+    const { copy, open, restore } = start(t)
     const engine = await open()
     await engine.reserve('a', mine)
     await engine.close()

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { openSqlite } from '../../../../src/engine/sqlite/engine.ts'
 import { engineOptions } from '../../../conformance/store-under-test.ts'
 import { atEnd } from '../../../launch/lifetime.ts'
 import { temporaryFolder } from '../../../launch/places.ts'
+import { sqlite } from './stores.ts'
 
 const mine = { size: 1n, incarnation: 1n }
 
@@ -18,12 +18,6 @@ async function refused(file: string, message: RegExp): Promise<void> {
     assert.ok(!error.message.includes('\n'))
     return true
   })
-}
-
-function sql(file: string, statements: string): void {
-  const database = new DatabaseSync(file)
-  database.exec(statements)
-  database.close()
 }
 
 describe('opening a file', () => {
@@ -37,14 +31,14 @@ describe('opening a file', () => {
 
   test('of another program is refused', async (t) => {
     const file = join(temporaryFolder(t), 'x.db')
-    sql(file, 'CREATE TABLE t (a)')
+    sqlite(file, 'CREATE TABLE t (a)')
     await refused(file, /database of another program.*--engine/)
   })
 
   test('of a newer version is refused', async (t) => {
     const file = join(temporaryFolder(t), 'x.db')
     await (await openSqlite(file, engineOptions())).close()
-    sql(file, 'PRAGMA user_version = 3')
+    sqlite(file, 'PRAGMA user_version = 3')
     await refused(file, /newer Fahao.*upgrade/)
   })
 

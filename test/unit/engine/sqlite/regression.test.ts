@@ -3,42 +3,17 @@
 import assert from 'node:assert/strict'
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import { describe, type TestContext, test } from 'node:test'
-import type { LogEvent } from '../../../../src/base/events.ts'
-import type { EngineOptions } from '../../../../src/engine/engine.ts'
+import { describe, test } from 'node:test'
 import { backupSqlite } from '../../../../src/engine/sqlite/backup.ts'
-import { openSqlite, type SqliteEngine } from '../../../../src/engine/sqlite/engine.ts'
 import { untilItWorks } from '../../../conformance/life.ts'
-import { engineOptions } from '../../../conformance/store-under-test.ts'
-import { atEnd } from '../../../launch/lifetime.ts'
-import { temporaryFolder } from '../../../launch/places.ts'
+import { freshStore, sqlite } from './stores.ts'
 
 const mine = { size: 10n, incarnation: 1n }
 const regressed = { code: 'REGRESSED', message: /fahao advance/ }
 
-function setUp(t: TestContext) {
-  const folder = temporaryFolder(t)
-  const file = join(folder, 'fahao.db')
-  const events: LogEvent[] = []
-  const open = async (path = file, options: Partial<EngineOptions> = {}): Promise<SqliteEngine> => {
-    const engine = await openSqlite(path, engineOptions(options, events))
-    atEnd(t, () => engine.close())
-    return engine
-  }
-  return { folder, file, copy: join(folder, 'copy.db'), open, events }
-}
-
-/** Changes the store from outside the engine. SQLite keeps the locks of other connections when this one closes. */
-function sql(file: string, statements: string): void {
-  const database = new DatabaseSync(file)
-  database.exec(statements)
-  database.close()
-}
-
 describe('an older copy put in the place of the store', () => {
   test('is noticed at opening: nothing is written until it has been advanced', async (t) => {
-    const { file, copy, open, events } = setUp(t)
+    const { file, copy, open, events } = freshStore(t)
     const engine = await open()
     await engine.reserve('a', mine)
     const record = await engine.write('k', 'x', undefined)
@@ -72,7 +47,7 @@ describe('an older copy put in the place of the store', () => {
   })
 
   test('is noticed by a process that has the store open, and no bound falls below what that process was given', async (t) => {
-    const { file, copy, open } = setUp(t)
+    const { file, copy, open } = freshStore(t)
     const engine = await open()
     await engine.reserve('a', mine)
     backupSqlite(file, copy)
@@ -88,7 +63,7 @@ describe('an older copy put in the place of the store', () => {
   })
 
   test('stops every process, and one advance frees them all', async (t) => {
-    const { file, copy, open } = setUp(t)
+    const { file, copy, open } = freshStore(t)
     const [one, two] = [await open(), await open()]
     await one.reserve('a', mine)
     backupSqlite(file, copy)
@@ -105,7 +80,7 @@ describe('an older copy put in the place of the store', () => {
   })
 
   test('has its advance by another process reported to a process that had noticed no loss', async (t) => {
-    const { file, copy, open } = setUp(t)
+    const { file, copy, open } = freshStore(t)
     const one = await open()
     let told = 0
     const idle = await open(file, { onAdvanced: () => told++ })
@@ -125,7 +100,7 @@ describe('an older copy put in the place of the store', () => {
   })
 
   test('has its advance by another process reported to a process that was started on it', async (t) => {
-    const { file, copy, open } = setUp(t)
+    const { file, copy, open } = freshStore(t)
     const one = await open()
     await one.reserve('a', mine)
     backupSqlite(file, copy)
@@ -144,7 +119,7 @@ describe('an older copy put in the place of the store', () => {
   })
 
   test('is not noticed without the position file, as the documentation says', async (t) => {
-    const { file, copy, open } = setUp(t)
+    const { file, copy, open } = freshStore(t)
     const engine = await open()
     backupSqlite(file, copy)
     await engine.reserve('a', mine)
@@ -157,7 +132,7 @@ describe('an older copy put in the place of the store', () => {
 
 describe('another store put in the place of the store', () => {
   test('is noticed at opening', async (t) => {
-    const { folder, file, open } = setUp(t)
+    const { folder, file, open } = freshStore(t)
     await (await open()).close()
     const other = join(folder, 'other.db')
     await (await open(other)).close()
@@ -169,7 +144,7 @@ describe('another store put in the place of the store', () => {
   })
 
   test('is noticed when it is an empty store, made because the file was deleted', async (t) => {
-    const { file, open } = setUp(t)
+    const { file, open } = freshStore(t)
     const engine = await open()
     await engine.reserve('a', mine)
     await engine.close()
@@ -178,30 +153,28 @@ describe('another store put in the place of the store', () => {
   })
 })
 
-describe('a store whose file is moved away while it is open', () => {
-  test('serves nothing, makes no new file, and works again when the file is back', async (t) => {
-    const { file, copy, open } = setUp(t)
-    const engine = await open()
-    const before = await engine.reserve('a', mine)
-    renameSync(file, copy)
-    await assert.rejects(engine.reserve('a', mine), { code: 'UNKNOWN' })
-    await assert.rejects(engine.reserve('a', mine), { code: 'UNAVAILABLE', message: /is gone; put it back/ })
-    assert.equal(engine.status().state, 'down')
-    assert.ok(!existsSync(file))
-    renameSync(copy, file)
-    const { start } = await engine.reserve('a', mine)
-    assert.ok(start >= before.end)
-    assert.deepEqual(engine.status(), { state: 'up' })
-  })
+test('a store whose file is moved away while it is open serves nothing, makes no new file, and works again when the file is back', async (t) => {
+  const { file, copy, open } = freshStore(t)
+  const engine = await open()
+  const before = await engine.reserve('a', mine)
+  renameSync(file, copy)
+  await assert.rejects(engine.reserve('a', mine), { code: 'UNKNOWN' })
+  await assert.rejects(engine.reserve('a', mine), { code: 'UNAVAILABLE', message: /is gone; put it back/ })
+  assert.equal(engine.status().state, 'down')
+  assert.ok(!existsSync(file))
+  renameSync(copy, file)
+  const { start } = await engine.reserve('a', mine)
+  assert.ok(start >= before.end)
+  assert.deepEqual(engine.status(), { state: 'up' })
 })
 
 describe('a bound that was lowered by hand', () => {
   test('is noticed by the process that holds ids above it', async (t) => {
-    const { file, open } = setUp(t)
+    const { file, open } = freshStore(t)
     const engine = await open()
     await engine.reserve('a', mine)
     await engine.reserve('b', mine)
-    sql(file, "UPDATE counters SET last = 4 WHERE name = 'a'")
+    sqlite(file, "UPDATE counters SET last = 4 WHERE name = 'a'")
     await assert.rejects(engine.reserve('a', mine), { code: 'REGRESSED', message: /stands at 5, after 10/ })
     assert.equal(engine.status().state, 'down')
     await engine.advance(0n)
@@ -209,17 +182,17 @@ describe('a bound that was lowered by hand', () => {
   })
 
   test('is noticed by the process that acquired a range above it', async (t) => {
-    const { file, open } = setUp(t)
+    const { file, open } = freshStore(t)
     const [one, two] = [await open(), await open()]
     await one.reserve('a', mine)
     one.transfer('a', 3n)
     two.acquire('a', 10n)
-    sql(file, "UPDATE counters SET last = 4 WHERE name = 'a'")
+    sqlite(file, "UPDATE counters SET last = 4 WHERE name = 'a'")
     await assert.rejects(two.reserve('a', mine), { code: 'REGRESSED', message: /stands at 5, after 10/ })
   })
 
   test('is distinguished from a bound that a release lowered', async (t) => {
-    const { open } = setUp(t)
+    const { open } = freshStore(t)
     const [one, two] = [await open(), await open()]
     const first = await one.reserve('a', mine)
     assert.equal(await one.release('a', first, 3n, mine), true)
@@ -238,7 +211,7 @@ describe('a bound that was lowered by hand', () => {
 
 describe('the position file', () => {
   test('is replaced when it cannot be read', async (t) => {
-    const { file, open } = setUp(t)
+    const { file, open } = freshStore(t)
     await (await open()).close()
     writeFileSync(`${file}-witness`, '')
     const engine = await open()
@@ -248,7 +221,7 @@ describe('the position file', () => {
   })
 
   test('is written within about a second of a change, not only at the end', async (t) => {
-    const { file, open } = setUp(t)
+    const { file, open } = freshStore(t)
     const engine = await open()
     const before = readFileSync(`${file}-witness`, 'utf8')
     await engine.reserve('a', mine)

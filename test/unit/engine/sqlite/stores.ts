@@ -17,6 +17,19 @@ export function freshFile(lifetime: Lifetime): string {
   return join(temporaryFolder(lifetime), 'fahao.db')
 }
 
+/** A folder for a store and its copy. What it opens is closed at the end of the test. */
+export function freshStore(lifetime: Lifetime) {
+  const folder = temporaryFolder(lifetime)
+  const file = join(folder, 'fahao.db')
+  const events: LogEvent[] = []
+  const open = async (path = file, options: Partial<EngineOptions> = {}): Promise<SqliteEngine> => {
+    const engine = await openSqlite(path, engineOptions(options, events))
+    atEnd(lifetime, () => engine.close())
+    return engine
+  }
+  return { folder, file, copy: join(folder, 'copy.db'), open, events }
+}
+
 /** Opens a store, which is closed at the end of the test. */
 export async function openStore(
   lifetime: Lifetime,

@@ -117,42 +117,38 @@ describe('a SQLite engine', () => {
   })
 })
 
-describe('the list of records', () => {
-  test('reads no more rows than it returns, among a hundred thousand', () => {
-    const database = new DatabaseSync(':memory:')
-    database.exec('CREATE TABLE records (key TEXT PRIMARY KEY, value TEXT, version INTEGER) WITHOUT ROWID')
-    database.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+test('the list of records reads no more rows than it returns, among a hundred thousand', () => {
+  const database = new DatabaseSync(':memory:')
+  database.exec('CREATE TABLE records (key TEXT PRIMARY KEY, value TEXT, version INTEGER) WITHOUT ROWID')
+  database.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
       INSERT INTO records SELECT printf('k/%06d', i), '', i FROM n`)
-    database.exec(`INSERT INTO records VALUES ('a/1', '', 0), ('l/1', '', 0)`)
-    const records = new Records(database)
-    const cpuMs = (list: () => unknown[], wanted: number) => {
-      const before = process.cpuUsage()
-      for (let times = 0; times < 100; times++) assert.equal(list().length, wanted)
-      return process.cpuUsage(before).user / 1000
-    }
-    // A scan of the table takes some 10 ms each time.
-    assert.ok(cpuMs(() => records.list('a/'), 1) < 200)
-    assert.ok(cpuMs(() => records.list('k/', 'k/050000', 10), 10) < 200)
-    assert.ok(cpuMs(() => records.list('l/'), 1) < 200)
-    database.close()
-  })
+  database.exec(`INSERT INTO records VALUES ('a/1', '', 0), ('l/1', '', 0)`)
+  const records = new Records(database)
+  const cpuMs = (list: () => unknown[], wanted: number) => {
+    const before = process.cpuUsage()
+    for (let times = 0; times < 100; times++) assert.equal(list().length, wanted)
+    return process.cpuUsage(before).user / 1000
+  }
+  // A scan of the table takes some 10 ms each time.
+  assert.ok(cpuMs(() => records.list('a/'), 1) < 200)
+  assert.ok(cpuMs(() => records.list('k/', 'k/050000', 10), 10) < 200)
+  assert.ok(cpuMs(() => records.list('l/'), 1) < 200)
+  database.close()
 })
 
-describe('loading SQLite', () => {
-  test('suppresses the warning that it is experimental, and no other', () => {
-    const heard: unknown[] = []
-    const { emitWarning } = process
-    process.emitWarning = ((warning: unknown) => heard.push(warning)) as typeof process.emitWarning
-    try {
-      withoutWarning(() => {
-        process.emitWarning('SQLite is an experimental feature', 'ExperimentalWarning')
-        process.emitWarning('something else is', 'ExperimentalWarning')
-        process.emitWarning('SQLite is old', 'DeprecationWarning')
-      })
+test('loading SQLite suppresses the warning that it is experimental, and no other', () => {
+  const heard: unknown[] = []
+  const { emitWarning } = process
+  process.emitWarning = ((warning: unknown) => heard.push(warning)) as typeof process.emitWarning
+  try {
+    withoutWarning(() => {
       process.emitWarning('SQLite is an experimental feature', 'ExperimentalWarning')
-    } finally {
-      process.emitWarning = emitWarning
-    }
-    assert.deepEqual(heard, ['something else is', 'SQLite is old', 'SQLite is an experimental feature'])
-  })
+      process.emitWarning('something else is', 'ExperimentalWarning')
+      process.emitWarning('SQLite is old', 'DeprecationWarning')
+    })
+    process.emitWarning('SQLite is an experimental feature', 'ExperimentalWarning')
+  } finally {
+    process.emitWarning = emitWarning
+  }
+  assert.deepEqual(heard, ['something else is', 'SQLite is old', 'SQLite is an experimental feature'])
 })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { InjectOptions } from 'fastify'
-import { readRules } from '../../../../src/auth/user.ts'
 import { isoDurationMs } from '../../../../src/http/compat/cosid-machines.ts'
+import { basic, setUser } from '../../auth/open-access.ts'
 import { serve } from './serve.ts'
 
 const forever = 'PT2562047788015H12M55.807S'
@@ -14,10 +14,9 @@ async function start(t: TestContext, flags: Record<string, string> = {}) {
     { flags, compat: ['cosid'] },
   )
   const { access } = served.node
-  const set = (name: string, ...rules: string[]) =>
-    access.users.set(name, readRules(['on', 'nopass', ...rules], access.subjects, access.passwords))
+  const set = (name: string, ...rules: string[]) => setUser(access, name, 'on', 'nopass', ...rules)
   const send = async (method: InjectOptions['method'], url: string, user?: string) => {
-    const headers = user === undefined ? {} : { authorization: `Basic ${btoa(`${user}:any`)}` }
+    const headers = user === undefined ? {} : { authorization: basic(user, 'any') }
     const { statusCode, body } = await served.app.inject({ method, url, headers } as InjectOptions)
     return [statusCode, body] as const
   }
@@ -151,11 +150,9 @@ describe('segments of CosId', () => {
   })
 })
 
-describe('single ids of CosId', () => {
-  test('come as numbers or with their format', async (t) => {
-    const { send, refusal } = await start(t)
-    assert.deepEqual(await send('GET', '/ids/order'), [200, '1'])
-    assert.deepEqual(await send('GET', '/ids/as-string/order'), [200, 'o-2'])
-    assert.deepEqual(await refusal('GET', '/ids/none'), [404, '404'])
-  })
+test('single ids of CosId come as numbers or with their format', async (t) => {
+  const { send, refusal } = await start(t)
+  assert.deepEqual(await send('GET', '/ids/order'), [200, '1'])
+  assert.deepEqual(await send('GET', '/ids/as-string/order'), [200, 'o-2'])
+  assert.deepEqual(await refusal('GET', '/ids/none'), [404, '404'])
 })

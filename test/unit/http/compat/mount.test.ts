@@ -3,13 +3,12 @@ import { describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import fastify, { type InjectOptions } from 'fastify'
 import { NodeProof } from '../../../../src/auth/node-proof.ts'
-import { readRules } from '../../../../src/auth/user.ts'
 import { MemoryEngine, MemoryStore } from '../../../../src/engine/memory/engine.ts'
 import { buildHttpApp } from '../../../../src/http/app.ts'
 import { checkCallers } from '../../../../src/http/caller.ts'
 import { mountForNodes } from '../../../../src/http/compat/mount.ts'
 import { restRefusedCallers } from '../../../../src/http/refused-callers.ts'
-import { openAccess } from '../../auth/open-access.ts'
+import { openAccess, setUser } from '../../auth/open-access.ts'
 import { FakeClock } from '../../fake-clock.ts'
 import { fakeNode } from '../fake-node.ts'
 import { forwardedHeaders } from '../forwarded-headers.ts'
@@ -55,7 +54,7 @@ describe('the compatible APIs', () => {
     node.catalogue.add('order', { kind: 'segment' })
     const proof = await NodeProof.open(new MemoryEngine(new MemoryStore()), () => 'here')
     const access = await openAccess(undefined, { proof })
-    await access.users.set('zoe', readRules(['on', '>pw', '~*', '+@all'], access.subjects, access.passwords))
+    await setUser(access, 'zoe', 'on', '>pw', '~*', '+@all')
     Object.assign(node, { access, server: { ...node.server, access } })
     const app = fastify()
     restRefusedCallers(app, new FakeClock(), 1000)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { readRules } from '../../../../src/auth/user.ts'
+import { setUser } from '../../auth/open-access.ts'
 import { serve } from './serve.ts'
 
 const reason = /"QUOTA namespace 'shop' may issue 2 ids a day on this node, and 0 are left/
@@ -32,10 +32,10 @@ describe('a quota', () => {
 
   test('names no namespace in a body to a caller that may not name its whole pattern', async (t) => {
     const { ask, node } = await serve(t, { order: { kind: 'sequence' } })
-    const { users, subjects, passwords, tokens } = node.access
-    await users.set('admin', readRules(['on', 'nopass', '~*', '+@all'], subjects, passwords))
-    await users.set('one', readRules(['on', '~order', '+@all'], subjects, passwords))
-    await users.set('all', readRules(['on', '~ord*', '+@all'], subjects, passwords))
+    const { tokens } = node.access
+    await setUser(node.access, 'admin', 'on', 'nopass', '~*', '+@all')
+    await setUser(node.access, 'one', 'on', '~order', '+@all')
+    await setUser(node.access, 'all', 'on', '~ord*', '+@all')
     await node.server.meters.namespaces.set('shop', { match: 'ord*', idsPerDay: 1, leases: 1 })
     const refusal = async (url: string, user: string) => {
       const { text } = await tokens.create({ user, label: '', lifetimeMs: 60_000, by: 'admin' })

@@ -1,7 +1,7 @@
 /** The compatible APIs of a server with users: credentials in the URL, in a header, or of the whole API. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { readRules } from '../../../../src/auth/user.ts'
+import { setUser } from '../../auth/open-access.ts'
 import { serve } from './serve.ts'
 
 const paths = {
@@ -13,8 +13,7 @@ const paths = {
 async function start(t: TestContext, flags: Record<string, string> = {}) {
   const served = await serve(t, { order: { kind: 'sequence' }, user: { kind: 'sequence' } }, { flags })
   const { access } = served.node
-  const set = (name: string, ...rules: string[]) =>
-    access.users.set(name, readRules(rules, access.subjects, access.passwords))
+  const set = setUser.bind(null, access)
   await set('admin', 'on', 'nopass', '~*', '+@all')
   await set('alice', 'on', '~order', '+id.next')
   const request = { user: 'alice', label: '', lifetimeMs: 60_000, by: 'admin' }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { hasCode } from '../../../../src/base/errors.ts'
 import { FilledColumns, parseFilledColumn } from '../../../../src/proxy/sql/filled-columns.ts'
 import { isSingle } from '../../../../src/proxy/sql/verbs.ts'
 import { bytes, columns } from './shop.ts'
@@ -29,22 +28,13 @@ describe('a filled column', () => {
     'a.b.c=x=y',
   ])
     test(`is not '${text}'`, () => {
-      assert.throws(
-        () => parseFilledColumn(text),
-        (error) => hasCode(error, 'CONFIG'),
-      )
+      assert.throws(() => parseFilledColumn(text), { code: 'CONFIG' })
     })
 
   test('is the only one of its table', () => {
     const other = { ...order, column: 'other' }
-    assert.throws(
-      () => new FilledColumns([order, other], false),
-      (error) => hasCode(error, 'CONFIG'),
-    )
-    assert.throws(
-      () => new FilledColumns([order, { ...order, table: 'ORDERS' }], true),
-      (error) => hasCode(error, 'CONFIG'),
-    )
+    assert.throws(() => new FilledColumns([order, other], false), { code: 'CONFIG' })
+    assert.throws(() => new FilledColumns([order, { ...order, table: 'ORDERS' }], true), { code: 'CONFIG' })
     assert.ok(new FilledColumns([order, { ...order, table: 'ORDERS' }], false))
   })
 

@@ -131,16 +131,14 @@ function isSubsequence(part: readonly string[], whole: readonly string[]): boole
   return at === part.length
 }
 
-describe('a generated INSERT', () => {
-  test('gets ids in place of those that it lacks, and is the same apart from them', () => {
-    fc.assert(
-      fc.property(generated, ({ text, edited }) => {
-        const after = filled(text)
-        assert.equal(after === 'as it came' ? text : after, edited.includes('1001') ? edited : text)
-      }),
-      runs,
-    )
-  })
+test('a generated INSERT gets ids in place of those that it lacks, and is the same apart from them', () => {
+  fc.assert(
+    fc.property(generated, ({ text, edited }) => {
+      const after = filled(text)
+      assert.equal(after === 'as it came' ? text : after, edited.includes('1001') ? edited : text)
+    }),
+    runs,
+  )
 })
 
 describe('a mutated text', () => {
