@@ -16,7 +16,7 @@ function entry(timeUs: number, event: string, object: string, user = 'alice'): A
   return { id, timeUs, node: 'host:1', user, address: '10.0.0.1', door: 'resp', event, object, count: 1 }
 }
 
-async function opened(t: TestContext, url: string): Promise<Engine> {
+async function open(t: TestContext, url: string): Promise<Engine> {
   const engine = await openEngine(url, { clock: systemClock, callTimeoutMs: 5000, onEvent: () => {} })
   t.after(() => engine.close())
   return engine
@@ -33,7 +33,7 @@ const engines = { memory: () => 'memory:', sqlite: sqliteFile }
 for (const [name, urlOf] of Object.entries(engines)) {
   describe(`the audit trail on ${name}`, () => {
     test('is read newest first over all its parts, and by user, event, object and time', async (t) => {
-      const engine = await opened(t, urlOf(t))
+      const engine = await open(t, urlOf(t))
       const changes = [
         entry(1, 'create', 'order'),
         entry(3, 'drop', 'order:1'),
@@ -55,7 +55,7 @@ for (const [name, urlOf] of Object.entries(engines)) {
     })
 
     test('is read page by page, each entry once, while more come', async (t) => {
-      const engine = await opened(t, urlOf(t))
+      const engine = await open(t, urlOf(t))
       const ring = new AuditRing(engine, 'changes', 1000)
       const expected = Array.from({ length: 150 }, (_, index) =>
         entry(1 + Math.floor(index / 3), 'drop', `${index}`),
@@ -76,7 +76,7 @@ for (const [name, urlOf] of Object.entries(engines)) {
 
 test('the audit trail of two processes on one SQLite store has the entries of both', async (t) => {
   const url = sqliteFile(t)
-  const [one, two] = [await opened(t, url), await opened(t, url)]
+  const [one, two] = [await open(t, url), await open(t, url)]
   const rings = [one, two].map((engine) => new AuditRing(engine, 'changes', 1000))
   for (let round = 0; round < 10; round++) {
     await Promise.all(rings.map((ring, at) => ring.append([entry(2 * round + at, 'drop', `${round}`)])))

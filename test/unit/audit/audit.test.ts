@@ -7,7 +7,7 @@ import { Trail } from './trail.ts'
 const drop: Occurrence = { event: 'drop', user: 'alice', address: '10.0.0.1', door: 'resp', object: 'order' }
 const failed: Occurrence = { ...drop, event: 'login-failed', object: 'AUTH' }
 
-function started(max?: number) {
+function start(max?: number) {
   const trail = new Trail(max)
   const stored = (part: TrailPart) => readEntries(trail.engine, [part])
   const counts = async (part: TrailPart) =>
@@ -18,7 +18,7 @@ function started(max?: number) {
 
 describe('the audit trail of a node', () => {
   test('writes a change within a second, with its time, node, user, address and object', async () => {
-    const { audit, clock, stored, events } = started()
+    const { audit, clock, stored, events } = start()
     const timeUs = clock.wallUs()
     audit.record(drop)
     await clock.pass(1000)
@@ -31,7 +31,7 @@ describe('the audit trail of a node', () => {
   })
 
   test('writes a burst of changes in few writes, and the same change once with its count', async () => {
-    const { audit, clock, engine, counts } = started()
+    const { audit, clock, engine, counts } = start()
     for (let each = 0; each < 100; each++) audit.record({ ...drop, object: `order${each % 20}` })
     await clock.pass(1000)
     assert.equal(engine.count('write'), 1)
@@ -40,7 +40,7 @@ describe('the audit trail of a node', () => {
   })
 
   test('writes one entry for the first of many failed logins, and one at the end of the minute', async () => {
-    const { audit, clock, counts, events } = started()
+    const { audit, clock, counts, events } = start()
     for (let each = 0; each < 10_000; each++) audit.record(failed)
     await clock.pass(1000)
     assert.deepEqual(await counts('refusals'), [['login-failed', 'AUTH', 1]])
@@ -54,7 +54,7 @@ describe('the audit trail of a node', () => {
   })
 
   test('takes a bounded number of entries a minute from refusals of any users and addresses, and counts them all', async () => {
-    const { audit, clock, stored } = started()
+    const { audit, clock, stored } = start()
     for (let each = 0; each < 5000; each++)
       audit.record({ ...failed, user: `user${each}`, address: `${each}` })
     for (let each = 0; each < 5000; each++) audit.record({ ...failed, event: 'denied', object: `get${each}` })
@@ -68,7 +68,7 @@ describe('the audit trail of a node', () => {
   })
 
   test('names the user and address of a failed login, however many denied requests come', async () => {
-    const { audit, clock, stored, events } = started()
+    const { audit, clock, stored, events } = start()
     for (let each = 0; each < 100; each++) audit.record({ ...drop, event: 'denied', detail: `order${each}` })
     audit.record({ ...failed, user: 'admin', address: '10.0.0.9' })
     await clock.pass(1000)
@@ -78,7 +78,7 @@ describe('the audit trail of a node', () => {
   })
 
   test('keeps every change, however many refusals and logins come', async () => {
-    const { audit, clock, counts } = started(64)
+    const { audit, clock, counts } = start(64)
     audit.record(drop)
     for (let minute = 0; minute < 30; minute++) {
       for (let each = 0; each < 50; each++) audit.record({ ...failed, address: `10.0.${minute}.${each}` })
@@ -92,7 +92,7 @@ describe('the audit trail of a node', () => {
   })
 
   test('keeps the changes of administrators, and those of other users, however many changes one user makes', async () => {
-    const { audit, clock, counts, stored, events } = started(64)
+    const { audit, clock, counts, stored, events } = start(64)
     const others: Occurrence = { ...drop, user: 'bob', object: 'theirs', isOrdinary: true }
     audit.record(drop)
     audit.record(others)
@@ -122,7 +122,7 @@ describe('the audit trail of a node', () => {
   })
 
   test('gives a user a new share each day', async () => {
-    const { audit, clock, stored } = started(64)
+    const { audit, clock, stored } = start(64)
     for (let day = 0; day < 2; day++) {
       for (let each = 0; each < 9; each++)
         audit.record({ ...drop, object: `${day}.${each}`, isOrdinary: true })
@@ -136,7 +136,7 @@ describe('the audit trail of a node', () => {
   })
 
   test('loses no change of an administrator while changes of users find no room', async () => {
-    const { audit, clock, engine, counts } = started()
+    const { audit, clock, engine, counts } = start()
     engine.always('any', 'unavailable')
     for (let user = 0; user < 100; user++)
       for (let each = 0; each < 100; each++)
@@ -154,7 +154,7 @@ describe('the audit trail of a node', () => {
   })
 
   test('gives each user a share of the failed logins and refusals that are named in a minute', async () => {
-    const { audit, clock, stored } = started()
+    const { audit, clock, stored } = start()
     for (let each = 0; each < 100; each++) audit.record({ ...failed, user: undefined, address: `${each}` })
     for (let each = 0; each < 100; each++) audit.record({ ...failed, user: 'eve', address: `${each}` })
     audit.record({ ...failed, user: 'admin', address: '10.0.0.9' })
@@ -172,7 +172,7 @@ describe('the audit trail of a node', () => {
   })
 
   test('records the logins of a user from an address once an hour, with their number', async () => {
-    const { audit, clock, counts } = started()
+    const { audit, clock, counts } = start()
     const login: Occurrence = { ...drop, event: 'login', object: '' }
     for (let minute = 0; minute < 90; minute++) {
       audit.record(login)
@@ -186,7 +186,7 @@ describe('the audit trail of a node', () => {
   })
 
   test('does not write a name that no user has: it may be a password', async () => {
-    const { audit, clock, stored } = started()
+    const { audit, clock, stored } = start()
     audit.record({ ...failed, user: undefined })
     await clock.pass(1000)
     const [{ user, detail } = { user: 'none', detail: '' }] = await stored('refusals')
@@ -194,7 +194,7 @@ describe('the audit trail of a node', () => {
   })
 
   test('keeps changes while the engine is away, and writes each once afterwards', async () => {
-    const { audit, clock, engine, counts, events } = started()
+    const { audit, clock, engine, counts, events } = start()
     engine.always('any', 'unavailable')
     for (let each = 0; each < 50; each++) {
       audit.record({ ...drop, object: `order${each}` })
@@ -211,7 +211,7 @@ describe('the audit trail of a node', () => {
   })
 
   test('holds a bounded number of entries while the engine is away, and then says how many are missing', async () => {
-    const { audit, clock, engine, stored } = started(10_000)
+    const { audit, clock, engine, stored } = start(10_000)
     engine.always('any', 'unavailable')
     for (let each = 0; each < 5000; each++) audit.record({ ...drop, object: `order${each}` })
     assert.deepEqual(audit.figures, { written: 0, lost: 5000 - 2048, waiting: 2048 })
@@ -228,7 +228,7 @@ describe('the audit trail of a node', () => {
   })
 
   test('writes what waits when the node stops, the counts of this minute too', async () => {
-    const { audit, counts, clock } = started()
+    const { audit, counts, clock } = start()
     audit.record(drop)
     audit.record(failed)
     audit.record(failed)
@@ -240,7 +240,7 @@ describe('the audit trail of a node', () => {
   })
 
   test('says at the stop how many entries an engine that is away does not get', async () => {
-    const { audit, engine, events } = started()
+    const { audit, engine, events } = start()
     engine.always('any', 'unavailable')
     audit.record(drop)
     await audit.close()
@@ -250,7 +250,7 @@ describe('the audit trail of a node', () => {
 
   test('loses no change and writes none twice, whatever faults the engine has', async () => {
     for (let seed = 1; seed <= 25; seed++) {
-      const { audit, clock, engine, stored } = started()
+      const { audit, clock, engine, stored } = start()
       let state = seed
       const random = (below: number) => {
         state = (state * 48_271) % 2_147_483_647

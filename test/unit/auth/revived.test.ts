@@ -12,7 +12,7 @@ import { temporaryFolder } from '../../launch/places.ts'
 import { openAccess, setUser } from './open-access.ts'
 
 /** A store with users and tokens, its copy, and what was undone since. */
-async function setUp(t: TestContext) {
+async function start(t: TestContext) {
   const folder = temporaryFolder(t)
   const [file, copy] = [join(folder, 'fahao.db'), join(folder, 'copy.db')]
   const opened = async () => {
@@ -54,7 +54,7 @@ async function setUp(t: TestContext) {
 }
 
 test('a restore names the users, passwords, permissions and tokens that it brings back', async (t) => {
-  const { ids, opened, restore } = await setUp(t)
+  const { ids, opened, restore } = await start(t)
   const revived = restore(false)
   assert.deepEqual(
     { ...revived, tokens: [...revived.tokens].sort() },
@@ -76,7 +76,7 @@ test('a restore names the users, passwords, permissions and tokens that it bring
 })
 
 test('a restore can revoke every token of the copy', async (t) => {
-  const { ids, opened, restore } = await setUp(t)
+  const { ids, opened, restore } = await start(t)
   const revived = restore(true)
   assert.deepEqual(revived.tokens, [])
   assert.match(revivedLines(revived, true).join('\n'), /every token of the copy was revoked/)
@@ -89,7 +89,7 @@ test('a restore can revoke every token of the copy', async (t) => {
 })
 
 test('a restore without the store before names everything that the copy has', async (t) => {
-  const { file, restore } = await setUp(t)
+  const { file, restore } = await start(t)
   assert.equal(recordsOfStore(`${file}.none`), undefined)
   assert.equal(recordsOfStore(join(import.meta.dirname, 'revived.test.ts')), undefined)
   const restored = restore(false, [])

@@ -8,7 +8,7 @@ const second = 1_000_000
 const hour = 3600 * second
 const year = 365 * 24 * hour
 
-function opened(options: ConstructorParameters<typeof Timeline>[1] = {}) {
+function open(options: ConstructorParameters<typeof Timeline>[1] = {}) {
   const clock = new FakeClock()
   const steps: ClockStep[] = []
   return { clock, steps, timeline: new Timeline(clock, { onStep: (step) => steps.push(step), ...options }) }
@@ -22,7 +22,7 @@ function elapse(clock: FakeClock, us: number): void {
 
 describe('a timeline', () => {
   test('starts at the wall clock and follows it', () => {
-    const { clock, timeline } = opened()
+    const { clock, timeline } = open()
     assert.equal(timeline.nowUs(), clock.wall)
     elapse(clock, 1234)
     assert.equal(timeline.nowUs(), clock.wall)
@@ -30,7 +30,7 @@ describe('a timeline', () => {
   })
 
   test('advances with the monotonic clock when the wall clock is set back or frozen', () => {
-    const { clock, timeline, steps } = opened()
+    const { clock, timeline, steps } = open()
     const start = timeline.nowUs()
     clock.wall -= hour
     clock.mono += 5 * second
@@ -41,14 +41,14 @@ describe('a timeline', () => {
   })
 
   test('follows a wall clock ahead by at most leadMax at once', () => {
-    const { clock, timeline, steps } = opened({ leadMaxUs: hour })
+    const { clock, timeline, steps } = open({ leadMaxUs: hour })
     clock.wall += hour
     assert.equal(timeline.nowUs(), clock.wall)
     assert.deepEqual(steps, [])
   })
 
   test('holds a larger step until it has persisted', () => {
-    const { clock, timeline, steps } = opened()
+    const { clock, timeline, steps } = open()
     const start = timeline.nowUs()
     clock.wall += year
     assert.equal(timeline.nowUs(), start)
@@ -63,7 +63,7 @@ describe('a timeline', () => {
   })
 
   test('ignores a step that reverts by itself, and measures the next one from its start', () => {
-    const { clock, timeline, steps } = opened()
+    const { clock, timeline, steps } = open()
     const start = timeline.nowUs()
     clock.wall += year
     timeline.nowUs()
@@ -82,7 +82,7 @@ describe('a timeline', () => {
   })
 
   test('follows a step only as far as it has persisted', () => {
-    const { clock, timeline } = opened()
+    const { clock, timeline } = open()
     const start = timeline.nowUs()
     clock.wall += 2 * hour
     timeline.nowUs()
@@ -104,7 +104,7 @@ describe('a timeline', () => {
   })
 
   test('reads the time once per burst of 64, and again in the next callback', async () => {
-    const { clock, timeline } = opened()
+    const { clock, timeline } = open()
     const start = timeline.burstUs()
     elapse(clock, second)
     for (let call = 1; call < 64; call++) assert.equal(timeline.burstUs(), start)
@@ -125,7 +125,7 @@ describe('a timeline', () => {
     })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 50 }), (moves) => {
-        const { clock, timeline } = opened()
+        const { clock, timeline } = open()
         let now = timeline.nowUs()
         let burst = timeline.burstUs()
         for (const { mono, wall } of moves) {

@@ -15,7 +15,7 @@ const ms = 1000
 const small = parseLayout('time:41,node:10,sequence:2;epoch=2025-01-01T00:00:00Z')
 const forever = 2 ** 41
 
-function opened(layout: Layout = small, options: Partial<ClockBufferOptions> = {}) {
+function open(layout: Layout = small, options: Partial<ClockBufferOptions> = {}) {
   const clock = new FakeClock()
   const timeline = new Timeline(clock)
   const buffer = new ClockBuffer({
@@ -50,7 +50,7 @@ async function pass(clock: FakeClock, us: number): Promise<void> {
 
 describe('a clock buffer', () => {
   test('issues no id before time is granted, nor after it is dropped', () => {
-    const { buffer, unit } = opened()
+    const { buffer, unit } = open()
     assert.deepEqual(take(buffer, 1), [])
     buffer.grant(5, unit(), unit() + 1)
     assert.equal(take(buffer, 1).length, 1)
@@ -59,7 +59,7 @@ describe('a clock buffer', () => {
   })
 
   test('makes ids of the time, the node and a sequence', () => {
-    const { clock, buffer } = opened()
+    const { clock, buffer } = open()
     buffer.grant(5, 0, forever)
     const ids = take(buffer, 2)
     for (const [index, id] of ids.entries()) {
@@ -79,7 +79,7 @@ describe('a clock buffer', () => {
         fc.integer({ min: 0, max: 9 }),
         fc.integer({ min: 1, max: 30 }),
         (units, used, count) => {
-          const { buffer } = opened(wide)
+          const { buffer } = open(wide)
           buffer.grant(5, above - units, forever)
           take(buffer, used)
           const isSafe = buffer.areSafe(count)
@@ -93,7 +93,7 @@ describe('a clock buffer', () => {
   })
 
   test('carries a full sequence into time, up to borrowMax, and waits then', async () => {
-    const { clock, buffer } = opened()
+    const { clock, buffer } = open()
     buffer.grant(0, 0, forever)
     const burst = take(buffer, 1000)
     assert.equal(burst.length, 4 * 11)
@@ -105,7 +105,7 @@ describe('a clock buffer', () => {
   })
 
   test('issues only inside of the granted time', async () => {
-    const { clock, buffer, unit } = opened()
+    const { clock, buffer, unit } = open()
     buffer.grant(0, unit(), unit() + 2)
     assert.equal(take(buffer, 1000).length, 8)
     assert.equal(buffer.waitMs(), undefined)
@@ -114,7 +114,7 @@ describe('a clock buffer', () => {
   })
 
   test('starts at a grant in the future, and borrows from there', async () => {
-    const { clock, buffer, unit } = opened()
+    const { clock, buffer, unit } = open()
     const start = unit() + 500
     buffer.grant(0, start, forever)
     const ids = take(buffer, 1000)
@@ -127,7 +127,7 @@ describe('a clock buffer', () => {
   })
 
   test('goes on where it was when a grant in the future is extended', async () => {
-    const { clock, buffer, unit } = opened()
+    const { clock, buffer, unit } = open()
     const start = unit() + 60_000
     buffer.grant(5, start, start + 100)
     await pass(clock, 50 * ms)
@@ -137,7 +137,7 @@ describe('a clock buffer', () => {
   })
 
   test('continues above its newest id under another node', () => {
-    const { buffer, unit } = opened()
+    const { buffer, unit } = open()
     buffer.grant(1, 0, forever)
     const [first] = take(buffer, 1)
     buffer.grant(2, unit() - 5, forever)
@@ -147,8 +147,8 @@ describe('a clock buffer', () => {
   })
 
   test('continues above its newest id under a smaller node, in the next unit of time only where it has to', () => {
-    const { buffer } = opened()
-    const sequenceFirst = opened(parseLayout('time:41,sequence:2,node:10;epoch=2025-01-01T00:00:00Z')).buffer
+    const { buffer } = open()
+    const sequenceFirst = open(parseLayout('time:41,sequence:2,node:10;epoch=2025-01-01T00:00:00Z')).buffer
     const units = [buffer, sequenceFirst].map((each) => {
       each.grant(9, 0, forever)
       const ids = take(each, 2)
@@ -167,7 +167,7 @@ describe('a clock buffer', () => {
   })
 
   test('never issues with a stale time after an idle moment', async () => {
-    const { clock, buffer } = opened()
+    const { clock, buffer } = open()
     buffer.grant(0, 0, forever)
     take(buffer, 1)
     await pass(clock, 60_000 * ms)
@@ -175,7 +175,7 @@ describe('a clock buffer', () => {
   })
 
   test('returns the newest id when time has moved on', async () => {
-    const { clock, buffer } = opened(small, { sequenceStart: 'random' })
+    const { clock, buffer } = open(small, { sequenceStart: 'random' })
     buffer.grant(0, 0, forever)
     assert.equal(buffer.lastIssued(), undefined)
     const [id] = take(buffer, 1)
@@ -187,7 +187,7 @@ describe('a clock buffer', () => {
   })
 
   test('returns the first unit of which no id has been issued', () => {
-    const { buffer, unit } = opened()
+    const { buffer, unit } = open()
     buffer.grant(0, 0, forever)
     assert.equal(buffer.position, unit())
     assert.equal(buffer.untouched, unit())
@@ -200,7 +200,7 @@ describe('a clock buffer', () => {
   })
 
   test('collects all or nothing', () => {
-    const { buffer, unit } = opened()
+    const { buffer, unit } = open()
     buffer.grant(0, unit(), unit() + 3)
     take(buffer, 1)
     assert.equal(buffer.available(), 11)
@@ -236,7 +236,7 @@ describe('a clock buffer', () => {
           fc.array(action, { maxLength: 30 }),
           fc.constantFrom('zero' as const, 'random' as const),
           (actions, sequenceStart) => {
-            const { clock, buffer } = opened(layout, { sequenceStart, random: () => 0.9 })
+            const { clock, buffer } = open(layout, { sequenceStart, random: () => 0.9 })
             buffer.grant(node, 0, 2 ** layout.timeBits)
             let last = -1n
             for (const act of actions) {
@@ -276,7 +276,7 @@ describe('a batch of a clock buffer', () => {
   ] as const) {
     test(`has ${max} ids at most: ${name}`, () => {
       const layout = parseLayout(text)
-      const { buffer } = opened(layout, { borrowMaxUs: borrowMaxMs * ms })
+      const { buffer } = open(layout, { borrowMaxUs: borrowMaxMs * ms })
       assert.equal(batchMax(layout, borrowMaxMs * ms), max)
       buffer.grant(5, 0, forever)
       assert.ok(buffer.collect(max)!.length <= 10_001)
@@ -285,7 +285,7 @@ describe('a batch of a clock buffer', () => {
 
   test('is one run where full units of time continue one another', () => {
     const layout = parseLayout('node:10,time:41,sequence:2;epoch=2025-01-01T00:00:00Z')
-    const { buffer } = opened(layout)
+    const { buffer } = open(layout)
     buffer.grant(5, 0, forever)
     assert.deepEqual(
       mergedRuns(buffer.collect(40)!).map(({ stride, count }) => [stride, count]),
@@ -296,7 +296,7 @@ describe('a batch of a clock buffer', () => {
 
 describe('buffers of one right', () => {
   test('issue each id once, in order, although one follows another in the middle of a unit of time', () => {
-    const { clock, buffer, unit } = opened()
+    const { clock, buffer, unit } = open()
     const used = new UsedTime()
     const timeline = new Timeline(clock)
     const options = {
@@ -322,7 +322,7 @@ describe('buffers of one right', () => {
   })
 
   test('count a unit of time as used before its first id, and none that they have only reached', () => {
-    const { buffer, unit } = opened()
+    const { buffer, unit } = open()
     const used = new UsedTime()
     buffer.grant(5, unit() + 3, forever, used)
     assert.ok(buffer.available() > 0)

@@ -14,7 +14,7 @@ afterEach(() => {
   for (const queue of queues.splice(0)) queue.assertInvariants()
 })
 
-function opened({ lengthMax = 10, timeoutMs = 1000 } = {}) {
+function open({ lengthMax = 10, timeoutMs = 1000 } = {}) {
   const clock = new FakeClock()
   const left: number[] = []
   const queue: WaitQueue = new WaitQueue({
@@ -46,7 +46,7 @@ function watched(place: Promise<unknown>): { outcome: string } {
 
 describe('a wait queue', () => {
   test('serves in the order of arrival and counts the requested ids', async () => {
-    const { clock, queue } = opened()
+    const { clock, queue } = open()
     const places = [1, 2, 3].map((count) => watched(queue.join({ ...one, count })))
     assert.equal(queue.length, 3)
     assert.equal(queue.demand, 6)
@@ -67,7 +67,7 @@ describe('a wait queue', () => {
   })
 
   test('rejects each caller at its own deadline, and reports that one has left', async () => {
-    const { clock, left, queue } = opened()
+    const { clock, left, queue } = open()
     const first = watched(queue.join(one))
     await clock.pass(400)
     const second = watched(queue.join(one))
@@ -83,7 +83,7 @@ describe('a wait queue', () => {
   })
 
   test('lets callers give up at any place', async () => {
-    const { left, queue } = opened()
+    const { left, queue } = open()
     const aborter = new AbortController()
     const first = watched(queue.join(one))
     const middle = watched(queue.join({ ...one, count: 5 }, aborter.signal))
@@ -100,7 +100,7 @@ describe('a wait queue', () => {
   })
 
   test('ignores a caller that gives up when it has been served', async () => {
-    const { left, queue } = opened()
+    const { left, queue } = open()
     const aborter = new AbortController()
     const place = queue.join(one, aborter.signal)
     serveOne(queue)
@@ -111,7 +111,7 @@ describe('a wait queue', () => {
   })
 
   test('is bounded', async () => {
-    const { queue } = opened({ lengthMax: 2 })
+    const { queue } = open({ lengthMax: 2 })
     watched(queue.join(one))
     watched(queue.join(one))
     await assert.rejects(queue.join(one), { code: 'BUSY' })
@@ -121,7 +121,7 @@ describe('a wait queue', () => {
   })
 
   test('keeps no entry of callers that have left, however long another waits', () => {
-    const { queue } = opened({ lengthMax: 1000 })
+    const { queue } = open({ lengthMax: 1000 })
     watched(queue.join(one))
     for (let each = 0; each < 1000; each++) {
       const aborter = new AbortController()
@@ -160,7 +160,7 @@ describe('a wait queue', () => {
   })
 
   test('measures how long callers were waiting', async () => {
-    const { clock, queue } = opened({ timeoutMs: 5000 })
+    const { clock, queue } = open({ timeoutMs: 5000 })
     watched(queue.join(one))
     await clock.pass(1500)
     assert.equal(queue.drySeconds, 1.5)
@@ -170,7 +170,7 @@ describe('a wait queue', () => {
   })
 
   test('serves in order as far as the ids suffice, and passes over no caller', async () => {
-    const { queue } = opened()
+    const { queue } = open()
     const places = [2, 5, 1].map((count) => watched(queue.join({ ...one, count })))
     let left = 3
     queue.serve(({ count }) => {
@@ -187,7 +187,7 @@ describe('a wait queue', () => {
   })
 
   test('rejects a caller alone when the ids are not for it', async () => {
-    const { queue } = opened()
+    const { queue } = open()
     const first = watched(queue.join({ ...one, safe: true }))
     const second = watched(queue.join(one))
     queue.serve(({ safe }) => (safe ? new FahaoError('UNSAFE', 'use next') : runs))
@@ -196,7 +196,7 @@ describe('a wait queue', () => {
   })
 
   test('rejects the callers that it refuses, and later ones wait again', async () => {
-    const { clock, queue } = opened()
+    const { clock, queue } = open()
     const places = [1, 5].map((count) => watched(queue.join({ ...one, count })))
     queue.refuse(({ count }) => (count > 1 ? new FahaoError('EXHAUSTED', 'full') : undefined))
     await settled()
@@ -212,7 +212,7 @@ describe('a wait queue', () => {
   })
 
   test('keeps no listener at a signal once the caller is served, and takes no caller that has given up', async () => {
-    const { queue } = opened()
+    const { queue } = open()
     const aborter = new AbortController()
     let listeners = 0
     const { signal } = aborter

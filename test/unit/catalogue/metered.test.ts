@@ -13,7 +13,7 @@ import { draw, type Node, type NodeOptions, startNode, tryNext } from './node.ts
 const counter = { kind: 'segment' } as const
 
 /** A node, its namespaces, and its catalogue as each user sees it. */
-async function started(options: NodeOptions = {}): Promise<{
+async function start(options: NodeOptions = {}): Promise<{
   node: Node
   namespaces: Namespaces
   as: (user: string) => Catalogue
@@ -42,7 +42,7 @@ function take(generator: Generator, count: number): number | string {
 
 describe('a metered catalogue', () => {
   test('returns a generator that no namespace counts as it is', async () => {
-    const { node, namespaces, as } = await started()
+    const { node, namespaces, as } = await start()
     await node.catalogue.create('order', counter)
     assert.equal(as('alice').find('order'), node.catalogue.find('order'))
     await namespaces.set('shop', { match: 'shop:*', idsPerSecond: 10 })
@@ -54,7 +54,7 @@ describe('a metered catalogue', () => {
   })
 
   test('issues what the namespace allows, and no id is used up by a refused request', async () => {
-    const { node, namespaces, as } = await started()
+    const { node, namespaces, as } = await start()
     await namespaces.set('shop', { match: 'shop:*', idsPerSecond: 10 })
     const order = await as('alice').create('shop:order', counter)
     const refund = await as('alice').create('shop:refund', counter)
@@ -73,7 +73,7 @@ describe('a metered catalogue', () => {
   })
 
   test('counts the requests of each user apart', async () => {
-    const { node, namespaces, as } = await started()
+    const { node, namespaces, as } = await start()
     await namespaces.set('alice', { match: '*', user: 'alice', idsPerSecond: 1 })
     await node.catalogue.create('order', counter)
     await draw(node.catalogue.find('order')!)
@@ -83,7 +83,7 @@ describe('a metered catalogue', () => {
   })
 
   test('applies a change of a namespace to the next request', async () => {
-    const { node, namespaces, as } = await started()
+    const { node, namespaces, as } = await start()
     const order = await as('alice').create('order', counter)
     await draw(order)
     await namespaces.set('all', { match: '*', idsPerDay: 2 })
@@ -97,7 +97,7 @@ describe('a metered catalogue', () => {
   })
 
   test('charges nothing for a draw that fails, and counts callers while they wait', async () => {
-    const { node, namespaces, as } = await started()
+    const { node, namespaces, as } = await start()
     await namespaces.set('all', { match: '*', idsPerDay: 30, waiting: 1 })
     const held = node.engine.hold('reserve')
     const order = await as('alice').create('order', counter)
@@ -116,7 +116,7 @@ describe('a metered catalogue', () => {
   })
 
   test('refuses a generator beyond those that its namespace may have', async () => {
-    const { node, namespaces, as } = await started({ autoCreate: [{ pattern: 'shop:*', kind: 'segment' }] })
+    const { node, namespaces, as } = await start({ autoCreate: [{ pattern: 'shop:*', kind: 'segment' }] })
     await node.catalogue.create('shop:old', counter)
     await node.catalogue.create('shopping', counter)
     await namespaces.set('shop', { match: 'shop:*', owner: 'team-a', generators: 3 })
@@ -135,7 +135,7 @@ describe('a metered catalogue', () => {
 
   test('counts generators of other nodes again after a while, and reads no list for each refusal', async () => {
     const store = new MemoryStore()
-    const { node, namespaces, as } = await started({ store })
+    const { node, namespaces, as } = await start({ store })
     await namespaces.set('all', { match: '*', generators: 1 })
     assert.equal(await codeOf(as('alice').create('one', counter)), 'ok')
     const lists = () => node.engine.calls.filter(({ method }) => method === 'list').length

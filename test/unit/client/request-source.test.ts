@@ -9,7 +9,7 @@ import { FakeClock, settled } from '../fake-clock.ts'
 type Asked = { readonly count: number; readonly timeoutMs: number; readonly answer: () => void }
 
 /** A source whose requests a test answers; without an answer they fail after their time. */
-function opened() {
+function open() {
   const clock = new FakeClock()
   const asked: Asked[] = []
   let next = 1n
@@ -39,7 +39,7 @@ function opened() {
 }
 
 test('calls that come while eight requests are under way share the ninth', async () => {
-  const { asked, call } = opened()
+  const { asked, call } = open()
   const calls = []
   for (let turn = 0; turn < 12; turn++) {
     calls.push(call(), call())
@@ -92,7 +92,7 @@ test('ids with a gap between them are asked for again where they have to follow 
 })
 
 test('no call waits longer than its time, also when it had to wait until it was sent', async () => {
-  const { clock, call, source } = opened()
+  const { clock, call, source } = open()
   const calls = []
   for (let turn = 0; turn < 400; turn++) {
     calls.push(call())
@@ -107,7 +107,7 @@ test('no call waits longer than its time, also when it had to wait until it was 
 })
 
 test('a request has the time that is left to its oldest call', async () => {
-  const { clock, asked, call } = opened()
+  const { clock, asked, call } = open()
   for (let turn = 0; turn < 8; turn++) {
     void call()
     await settled()

@@ -21,7 +21,7 @@ const layouts = [
 ]
 const horizonMs = 1000
 
-function opened(layout: string) {
+function open(layout: string) {
   const clock = new FakeClock()
   const service = new LeaseService(clock, layout)
   let memory = 0
@@ -89,7 +89,7 @@ describe('an id of a snowflake comes once', () => {
     ['without the wait, as over RESP', undefined],
   ] as const) {
     test(`although leases were refused ${title}, after the clock of the service was set back: then each id is asked for`, async () => {
-      const { clock, service, client, take, rest, setBack, setRight, failures } = opened(milliseconds)
+      const { clock, service, client, take, rest, setBack, setRight, failures } = open(milliseconds)
       const generators = [await client.generator('event'), await client.generator('other')]
       for (const generator of generators) await take(generator, 1000)
       setBack(retryAfterMs)
@@ -136,7 +136,7 @@ describe('an id of a snowflake comes once', () => {
   })
 
   test('although its layout loses the room for the worker id, of this client and then of this generator', async () => {
-    const { clock, service, client, take, rest, failures } = opened(milliseconds)
+    const { clock, service, client, take, rest, failures } = open(milliseconds)
     const generators = [await client.generator('event'), await client.generator('other')]
     for (const generator of generators) await take(generator, 10)
     for (const nodeBits of [4, 2, 10]) {
@@ -156,7 +156,7 @@ describe('an id of a snowflake comes once', () => {
   })
 
   test('although its units of time become too long for a lease: then each id is asked for, and leased again later', async () => {
-    const { service, client, take, rest, failures } = opened(milliseconds)
+    const { service, client, take, rest, failures } = open(milliseconds)
     const generator = await client.generator('event')
     await take(generator, 10)
     service.alter(minutes)
@@ -190,7 +190,7 @@ describe('an id of a snowflake comes once', () => {
         fc.constantFrom(...layouts),
         fc.array(operation, { minLength: 3, maxLength: 25 }),
         async (layout, operations) => {
-          const { clock, service, client, take, rest, copyMemory } = opened(layout)
+          const { clock, service, client, take, rest, copyMemory } = open(layout)
           const generators = [await client.generator('event'), await client.generator('other')]
           for (const [at, [what, value]] of operations.entries()) {
             const generator = generators[at % 2]!

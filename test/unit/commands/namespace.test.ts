@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { Access } from '../../../src/auth/access.ts'
 import { Desk } from './desk.ts'
 
-async function opened(): Promise<Desk> {
+async function open(): Promise<Desk> {
   const desk = new Desk()
   await desk.namespaces.open()
   return desk
@@ -11,7 +11,7 @@ async function opened(): Promise<Desk> {
 
 describe('ID.NAMESPACE', () => {
   test('sets, shows, lists and drops namespaces', async () => {
-    const desk = await opened()
+    const desk = await open()
     const words =
       'ID.NAMESPACE SET shop MATCH shop:* OWNER team-a RATE 1000 daily 5000 GENERATORS 50 WAITING 7'
     assert.equal(await desk.ask(...words.split(' ')), 'OK')
@@ -30,7 +30,7 @@ describe('ID.NAMESPACE', () => {
   })
 
   test('is named in ID.INFO to readers that may name all of its pattern, and to no other', async () => {
-    const desk = await opened()
+    const desk = await open()
     desk.catalogue.add('shop:order', { kind: 'segment' })
     await desk.ask('ID.NAMESPACE SET everything MATCH * OWNER boss')
     await desk.ask('ID.NAMESPACE SET shop MATCH shop:* OWNER team-a')
@@ -52,7 +52,7 @@ describe('ID.NAMESPACE', () => {
   })
 
   test('shows what was counted', async () => {
-    const desk = await opened()
+    const desk = await open()
     await desk.ask('ID.NAMESPACE SET shop MATCH * DAILY 10')
     const order = desk.meters.meter(desk.catalogue.add('order', { kind: 'segment' }), 'default')
     await order.draw(4)
@@ -62,7 +62,7 @@ describe('ID.NAMESPACE', () => {
   })
 
   test('refuses what is wrong', async () => {
-    const desk = await opened()
+    const desk = await open()
     const set = 'ID.NAMESPACE SET shop'
     const words =
       'ERR after the name come pairs of a word and a value, each word once: MATCH, OWNER, USER, RATE, DAILY, GENERATORS, LEASES, WAITING'

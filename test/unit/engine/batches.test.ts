@@ -4,7 +4,7 @@ import { Batches, type BatchesOptions } from '../../../src/engine/batches.ts'
 import { settled } from '../fake-clock.ts'
 
 /** Each call is a word, and its first letter is its key. A call with a capital letter needs a batch of its own. */
-function setUp(options: Partial<BatchesOptions<string>> = {}) {
+function start(options: Partial<BatchesOptions<string>> = {}) {
   const sent: string[] = []
   const answers: (() => void)[] = []
   const batches = new Batches<string>({
@@ -31,13 +31,13 @@ function setUp(options: Partial<BatchesOptions<string>> = {}) {
 
 describe('batches', () => {
   test('include every call of the same turn, and are sent at once', async () => {
-    const { sent, add } = setUp()
+    const { sent, add } = start()
     await add('a', 'b')
     assert.deepEqual(sent, ['a b'])
   })
 
   test('collect the calls that arrive while one is in flight, in order, up to their maximum size', async () => {
-    const { sent, add, answer } = setUp()
+    const { sent, add, answer } = start()
     await add('a')
     await add('b')
     await add('c', 'd', 'e')
@@ -48,7 +48,7 @@ describe('batches', () => {
   })
 
   test('are up to the maximum in flight with one call each, and two in flight with many calls', async () => {
-    const { sent, add, answer } = setUp({ widthMax: 3 })
+    const { sent, add, answer } = start({ widthMax: 3 })
     await add('a')
     await add('b')
     await add('c')
@@ -67,7 +67,7 @@ describe('batches', () => {
   })
 
   test('contain one call of a key at a time: the next waits for it, and calls of other keys overtake it', async () => {
-    const { sent, add, answer } = setUp({ widthMax: 2 })
+    const { sent, add, answer } = start({ widthMax: 2 })
     await add('a1', 'a2', 'b')
     assert.deepEqual(sent, ['a1 b'])
     await add('c')
@@ -77,14 +77,14 @@ describe('batches', () => {
   })
 
   test('contain one call only if it needs a batch of its own', async () => {
-    const { sent, add, answer } = setUp()
+    const { sent, add, answer } = start()
     await add('a', 'B', 'c')
     await answer()
     assert.deepEqual(sent, ['a c', 'B'])
   })
 
   test('do not carry out a removed call, and are idle when no call is left', async () => {
-    const { batches, sent, add, answer } = setUp()
+    const { batches, sent, add, answer } = start()
     await add('a')
     await add('b')
     assert.equal(batches.remove('b'), true)

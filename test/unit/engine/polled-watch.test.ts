@@ -5,7 +5,7 @@ import { FakeClock, settled } from '../fake-clock.ts'
 
 const pollMs = 250
 
-function setUp() {
+function start() {
   const clock = new FakeClock()
   const polls: { readonly after: bigint; readonly answer: (page: ChangePage) => Promise<void> }[] = []
   const watches = new PolledWatches(clock, (after) => {
@@ -29,7 +29,7 @@ function written(value: string | null, version: bigint): RecordState {
 
 describe('a polled watch', () => {
   test('reports own writes at once, and the writes of other processes by the next poll, in pages', async () => {
-    const { clock, polls, watches, reported, add } = setUp()
+    const { clock, polls, watches, reported, add } = start()
     add(5n)
     watches.wrote(written('own', 6n))
     await settled()
@@ -42,7 +42,7 @@ describe('a polled watch', () => {
   })
 
   test('reports no older state of a key after a newer one', async () => {
-    const { clock, polls, watches, reported, add } = setUp()
+    const { clock, polls, watches, reported, add } = start()
     add(5n)
     await clock.pass(pollMs)
     watches.wrote(written('newer', 9n))
@@ -53,7 +53,7 @@ describe('a polled watch', () => {
   })
 
   test('reports all records of a store whose revision has fallen', async () => {
-    const { clock, polls, reported, add } = setUp()
+    const { clock, polls, reported, add } = start()
     add(50n)
     await clock.pass(pollMs)
     await polls[0]!.answer({ revision: 20n, records: [], more: false })
@@ -64,7 +64,7 @@ describe('a polled watch', () => {
   })
 
   test('polls once at a time, also after the last watch was closed and another one added during a poll', async () => {
-    const { clock, polls, add } = setUp()
+    const { clock, polls, add } = start()
     const first = add(5n)
     await clock.pass(pollMs)
     first.close()

@@ -5,7 +5,7 @@ import { type Fahao, type FahaoOptions, openFahao } from '../../../src/index.ts'
 const safeEnd = 2n ** 53n
 
 /** Runs `use` with an open node on a store of its own. */
-function opened(name: string, use: (fahao: Fahao) => Promise<void>, options: FahaoOptions = {}) {
+function open(name: string, use: (fahao: Fahao) => Promise<void>, options: FahaoOptions = {}) {
   test(name, async () => {
     const fahao = await openFahao({ engine: 'memory:', ...options })
     try {
@@ -17,7 +17,7 @@ function opened(name: string, use: (fahao: Fahao) => Promise<void>, options: Fah
 }
 
 describe('the library', () => {
-  opened('gives ids one by one, in batches, in ranges, as numbers and as text', async (fahao) => {
+  open('gives ids one by one, in batches, in ranges, as numbers and as text', async (fahao) => {
     const order = await fahao.open('order', { kind: 'sequence' })
     assert.deepEqual([order.name, order.kind], ['order', 'sequence'])
     assert.equal(order.lastIssued(), undefined)
@@ -34,12 +34,12 @@ describe('the library', () => {
     assert.equal(order.stats().issued, 1008)
   })
 
-  opened('gives numbers from the very first', async (fahao) => {
+  open('gives numbers from the very first', async (fahao) => {
     const order = await fahao.open('order', { kind: 'segment' })
     assert.equal(await order.nextNumber(), 1)
   })
 
-  opened(
+  open(
     'gives the same types however large ids are, and refuses numbers without using ids up',
     async (fahao) => {
       const large = await fahao.open('large', { kind: 'sequence', start: safeEnd - 1n })
@@ -60,13 +60,13 @@ describe('the library', () => {
     },
   )
 
-  opened('puts formats around ids', async (fahao) => {
+  open('puts formats around ids', async (fahao) => {
     const sms = await fahao.open('sms', { kind: 'segment', format: 'sms_{id:4}' })
     assert.equal(await sms.nextText(), 'sms_0001')
     assert.equal(await sms.next(), 2n)
   })
 
-  opened('opens what is there, checks what is asked for, and creates nothing unasked', async (fahao) => {
+  open('opens what is there, checks what is asked for, and creates nothing unasked', async (fahao) => {
     await assert.rejects(fahao.open('g'), { code: 'NOGENERATOR' })
     await fahao.open('g', { kind: 'segment', step: 10 })
     assert.equal((await fahao.open('g')).kind, 'segment')
@@ -75,7 +75,7 @@ describe('the library', () => {
     await assert.rejects(fahao.open('a b', { kind: 'segment' }), { code: 'ERR' })
   })
 
-  opened(
+  open(
     'creates by itself what autoCreate matches',
     async (fahao) => {
       assert.equal((await fahao.open('order:eu')).kind, 'sequence')
@@ -84,7 +84,7 @@ describe('the library', () => {
     { autoCreate: ['order:*=sequence'] },
   )
 
-  opened('refuses ranges where ids are not counted one by one', async (fahao) => {
+  open('refuses ranges where ids are not counted one by one', async (fahao) => {
     for (const input of [
       { kind: 'snowflake' },
       { kind: 'segment', within: 'shuffled' },
@@ -96,7 +96,7 @@ describe('the library', () => {
     }
   })
 
-  opened('gives ranges of what is issued, also when steps change while the caller waits', async (fahao) => {
+  open('gives ranges of what is issued, also when steps change while the caller waits', async (fahao) => {
     const generator = await fahao.open('g', { kind: 'segment', step: 10 })
     await generator.next()
     const ranging = generator.range(50)
@@ -111,7 +111,7 @@ describe('the library', () => {
     assert.ok(issued.every((id) => !ids.includes(id)))
   })
 
-  opened('refuses counts that make no sense', async (fahao) => {
+  open('refuses counts that make no sense', async (fahao) => {
     const generator = await fahao.open('g', { kind: 'segment' })
     for (const count of [0, -1, 1.5, Number.NaN, 2 ** 53, 10 ** 12 + 1]) {
       await assert.rejects(generator.nextBatch(count), { code: 'ERR' })
@@ -122,7 +122,7 @@ describe('the library', () => {
     assert.equal(range!.end - range!.start, 10n ** 12n)
   })
 
-  opened('loses no id to callers who have given up', async (fahao) => {
+  open('loses no id to callers who have given up', async (fahao) => {
     const generator = await fahao.open('g', { kind: 'sequence' })
     const signal = AbortSignal.abort()
     for (const call of [
@@ -143,7 +143,7 @@ describe('the library', () => {
     assert.equal(await generator.next(), 2n)
   })
 
-  opened('follows what is altered and dropped elsewhere', async (fahao) => {
+  open('follows what is altered and dropped elsewhere', async (fahao) => {
     const held = await fahao.open('g', { kind: 'segment', step: 10 })
     await held.next()
     const altered = await fahao.alter('g', { increment: 5, offset: 0, format: 'x{id}', max: 10n ** 15n })
@@ -180,7 +180,7 @@ describe('the library', () => {
   })
 
   const events: string[] = []
-  opened(
+  open(
     'takes its settings, tells events, and refuses what it does not know',
     async (fahao) => {
       const event = await fahao.open('event', { kind: 'snowflake', format: '{node}-{id}' })

@@ -14,7 +14,7 @@ const contended = new DriverError('UNAVAILABLE', { kind: 'contended', message: '
  * A database whose calls begin and end under the control of the test. Requests are words; a batch does not carry out
  * requests `no…`. `late`: the request that passes its deadline when it is sent alone.
  */
-function setUp({ writes = true, late }: { readonly writes?: boolean; readonly late?: string } = {}) {
+function start({ writes = true, late }: { readonly writes?: boolean; readonly late?: string } = {}) {
   const clock = new FakeClock()
   const together: string[] = []
   const alone: string[] = []
@@ -76,7 +76,7 @@ function setUp({ writes = true, late }: { readonly writes?: boolean; readonly la
 
 describe('calls that share a batch', () => {
   test('are sent alone if the batch did not carry them out, with the rest of their time', async () => {
-    const { clock, calls, alone, options, holdAnswer } = setUp()
+    const { clock, calls, alone, options, holdAnswer } = start()
     const letGo = holdAnswer()
     const both = Promise.all([calls.call('yes'), calls.call('no')])
     await settled()
@@ -88,7 +88,7 @@ describe('calls that share a batch', () => {
   })
 
   test('are not sent if their deadlines passed before', async () => {
-    const { clock, calls, together, holdBegin } = setUp()
+    const { clock, calls, together, holdBegin } = start()
     const letGo = holdBegin()
     const [early, also] = [calls.call('early'), calls.call('also')]
     const refused = Promise.all(
@@ -106,7 +106,7 @@ describe('calls that share a batch', () => {
 
   test('that write are unknown if their deadlines pass after the batch was sent, and the others settle', async () => {
     for (const writes of [true, false]) {
-      const { clock, calls, holdAnswer } = setUp({ writes })
+      const { clock, calls, holdAnswer } = start({ writes })
       const letGo = holdAnswer()
       const all = Promise.allSettled([calls.call('one'), calls.call('two')])
       await settled()
@@ -118,7 +118,7 @@ describe('calls that share a batch', () => {
   })
 
   test('report the time of waiting in this process if they were never sent', async () => {
-    const { clock, calls, together, holdAnswer } = setUp()
+    const { clock, calls, together, holdAnswer } = start()
     const letGo = holdAnswer()
     const first = Promise.allSettled([calls.call('a'), calls.call('b')])
     await settled()
@@ -139,7 +139,7 @@ describe('calls that share a batch', () => {
   })
 
   test('do not fail because of a lock that one of them waits for: that call is sent alone until it succeeds', async () => {
-    const { calls, together, alone } = setUp()
+    const { calls, together, alone } = start()
     const burst = () => Promise.allSettled([calls.call('a'), calls.call('locked'), calls.call('b')])
     assert.deepEqual(
       (await burst()).map(({ status }) => status),
@@ -151,7 +151,7 @@ describe('calls that share a batch', () => {
   })
 
   test('are sent without the call that waits for a lock, also if its deadline passed before the lock timed out', async () => {
-    const { calls, together } = setUp({ late: 'locked' })
+    const { calls, together } = start({ late: 'locked' })
     const burst = () => Promise.allSettled([calls.call('a'), calls.call('locked'), calls.call('b')])
     assert.deepEqual(
       (await burst()).map(({ status }) => status),

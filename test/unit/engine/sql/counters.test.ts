@@ -26,7 +26,7 @@ const stateRow: Row = {
   identity: 's',
 }
 
-function setUp() {
+function start() {
   let last = -1n
   let version = 0n
   const row = (done: Row): Row[] => [
@@ -86,7 +86,7 @@ function held(ask: Ask): { readonly ask: Ask; readonly letGo: () => void } {
 }
 
 test('a range acquired from another process is held like a reserved one, until it is transferred in turn', async () => {
-  const { counters, ask, forget } = setUp()
+  const { counters, ask, forget } = start()
   await counters.reserve(ask, 'a', { size: 100n, ...mine })
   counters.transfer('a', 40n)
   forget(60n)
@@ -101,7 +101,7 @@ test('a range acquired from another process is held like a reserved one, until i
 
 describe('a reserve that a release of the same process has overtaken', () => {
   test('begins at the bound that the release set, and finds no loss', async () => {
-    const { counters, ask, told } = setUp()
+    const { counters, ask, told } = start()
     const old = await counters.reserve(ask, 'a', { size: 100n, ...mine })
     const slow = held(ask)
     const next = counters.reserve(slow.ask, 'a', { size: 10n, ...mine })
@@ -112,7 +112,7 @@ describe('a reserve that a release of the same process has overtaken', () => {
   })
 
   test('is refused all the same if the bound is below the released range', async () => {
-    const { counters, ask, told, forget } = setUp()
+    const { counters, ask, told, forget } = start()
     const old = await counters.reserve(ask, 'a', { size: 100n, ...mine })
     const slow = held(ask)
     const next = counters.reserve(slow.ask, 'a', { size: 10n, ...mine })

@@ -17,7 +17,7 @@ const begun: State = {
 }
 const advanced = at(100n + historyJump, 50n + historyJump, 'two')
 
-function setUp() {
+function start() {
   let nowUs = 0
   const clock: Clock = { wallUs: () => nowUs, monoUs: () => nowUs, timer: () => ({ cancel() {} }) }
   const told: string[] = []
@@ -56,7 +56,7 @@ function setUp() {
 
 describe('the history of a database', () => {
   test('is sound while its position is not behind the accepted one', () => {
-    const { history, regression } = setUp()
+    const { history, regression } = start()
     assert.equal(regression(at(100n)), undefined)
     history.wrote(at(120n, 60n))
     assert.equal(regression(at(120n, 61n)), undefined)
@@ -65,7 +65,7 @@ describe('the history of a database', () => {
   })
 
   test('is not sound on another server, under another id, or when it is marked', () => {
-    const { regression } = setUp()
+    const { regression } = start()
     assert.match(regression(at(100n), { identity: 't' })!, /on server s, and this is server t/)
     assert.match(regression(at(200n, 50n, 'other'))!, /another history/)
     assert.match(
@@ -76,14 +76,14 @@ describe('the history of a database', () => {
   })
 
   test('is compared with the position that was accepted when the statement was sent', () => {
-    const { history, stateAt } = setUp()
+    const { history, stateAt } = start()
     const { known } = history
     history.wrote(at(130n))
     assert.equal(history.regression(stateAt(at(101n)), known), undefined)
   })
 
   test('is sound again after an advance, and not before', async () => {
-    const { history, regression, ask, marked, told, stateAt } = setUp()
+    const { history, regression, ask, marked, told, stateAt } = start()
     await assert.rejects(history.check(ask, stateAt(at(3n)), history.known), { code: 'REGRESSED' })
     assert.equal(told.length, 1)
     assert.match(marked[0]!.text, /^one: it lacks acknowledged writes: it stands at pulse 3/)
@@ -95,7 +95,7 @@ describe('the history of a database', () => {
   })
 
   test('is not suspected for a reply from before the advance that began it, but for a later reply', async () => {
-    const { history, ask, told, marked, regression, stateAt } = setUp()
+    const { history, ask, told, marked, regression, stateAt } = start()
     const marked1 = stateAt(at(100n), { suspect: 'another process suspects it' })
     const { known } = history
     history.began(advanced)
@@ -110,7 +110,7 @@ describe('the history of a database', () => {
   })
 
   test('is left to an operator if the database lacks an advance, also once another loss is suspected', async () => {
-    const { history, ask, stateAt } = setUp()
+    const { history, ask, stateAt } = start()
     history.began(advanced)
     const refused = { code: 'REGRESSED', message: /from before its bounds were last raised/ }
     assert.throws(() => history.refuseEarlier(stateAt(at(100n)), history.known), refused)
@@ -120,7 +120,7 @@ describe('the history of a database', () => {
   })
 
   test('has no write without a version, also if the state was changed beside it', async () => {
-    const { history } = setUp()
+    const { history } = start()
     const { position, server, identity } = begun
     const state = {
       history: position.history,
@@ -143,14 +143,14 @@ describe('the history of a database', () => {
   })
 
   test('is not marked twice', async () => {
-    const { history, ask, marked, stateAt } = setUp()
+    const { history, ask, marked, stateAt } = start()
     const state = stateAt(at(100n), { suspect: 'found before' })
     await assert.rejects(history.check(ask, state, history.known), { message: /found before/ })
     assert.equal(marked.length, 0)
   })
 
   test('accepts the position that a read has shown a second later', () => {
-    const { history, pass, stateAt } = setUp()
+    const { history, pass, stateAt } = start()
     const pulse = () => history.known.accepted.progress.pulse
     history.saw(stateAt(at(110n)))
     assert.equal(pulse(), 100n)
@@ -163,7 +163,7 @@ describe('the history of a database', () => {
   })
 
   test('discards the positions of an ended history that reads have shown', () => {
-    const { history, pass, stateAt } = setUp()
+    const { history, pass, stateAt } = start()
     history.saw(stateAt(at(110n)))
     history.wrote(advanced)
     pass(2_000_000)
@@ -172,7 +172,7 @@ describe('the history of a database', () => {
   })
 
   test('reports an advance by another process, and no advance of its own', () => {
-    const { history, advances } = setUp()
+    const { history, advances } = start()
     history.wrote(at(120n))
     assert.deepEqual(advances, [])
     history.wrote(advanced)
@@ -184,7 +184,7 @@ describe('the history of a database', () => {
   })
 
   test('accepts an advance that only reads have shown, once that is a second old', () => {
-    const { history, advances, pass, stateAt } = setUp()
+    const { history, advances, pass, stateAt } = start()
     history.saw(stateAt(advanced))
     assert.deepEqual(advances, [])
     pass(1_000_001)
@@ -195,7 +195,7 @@ describe('the history of a database', () => {
 
   test('accepts nothing from reads of a marked database, or of another server', () => {
     for (const wrong of [{ suspect: 'a loss' }, { identity: 't' }]) {
-      const { history, advances, pass, stateAt } = setUp()
+      const { history, advances, pass, stateAt } = start()
       history.saw(stateAt(advanced, wrong))
       pass(1_000_001)
       history.saw(stateAt(advanced, wrong))
