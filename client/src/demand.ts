@@ -1,5 +1,7 @@
 /**
  * How many ids a refill asks for: by the recent rate, so that what is buffered lasts the horizon. Pure but for its memory.
+ * The rate is measured as in a service. The sizes are not (src/issuing/refill-size.ts): a service releases what it does not use,
+ * and may keep a step that is too large; the ranges of a client have a deadline, and what is unused then is a gap.
  *
  * Invariants
  *  1. The size follows the rate, up and down, where the rate is known. A refill that is due long before the last one should

@@ -8,6 +8,7 @@
  *     lease. A lease that is named again is named from a lower value on.
  */
 import { assert } from '../../src/base/assert.ts'
+import { atEndOfCallback } from '../../src/base/clock.ts'
 import { type ChainedRange, RangeChain } from '../../src/buffers/range-chain.ts'
 import { max53 } from '../../src/ids/limits.ts'
 import { countBelow, firstFrom, type Range, type Run, ScatteredRun } from '../../src/ids/run.ts'
@@ -43,7 +44,7 @@ export class SegmentChain extends RangeChain<Link> {
   readonly #order: IdOrder | undefined
   /** What was left of ranges that ended unused, the newest last. */
   readonly #unused: Leftover[] = []
-  #recallAsked = false
+  readonly #recallSoon = atEndOfCallback(() => this.recall())
 
   /** @param order of ids that are not issued as they are counted. */
   constructor(increment: number, offset: bigint, order?: IdOrder) {
@@ -95,7 +96,10 @@ export class SegmentChain extends RangeChain<Link> {
   take(count: number, run: Run): number {
     const taken = count === 0 ? 0 : this.next(count, run)
     this.taken += taken
-    if (taken > 0 && this.#order === undefined) this.#fillFastRun()
+    if (taken > 0 && this.#order === undefined) {
+      this.fillFastRun(burstMax - 1)
+      this.#recallSoon()
+    }
     return taken
   }
 
@@ -225,17 +229,5 @@ export class SegmentChain extends RangeChain<Link> {
   protected override skip(count: number): void {
     this.ranges[0]!.used += count
     super.skip(count)
-  }
-
-  #fillFastRun(): void {
-    this.fillFastRun(burstMax - 1)
-    if (this.#recallAsked) return
-    this.#recallAsked = true
-    queueMicrotask(this.#endOfCallback)
-  }
-
-  readonly #endOfCallback = () => {
-    this.#recallAsked = false
-    this.recall()
   }
 }

@@ -77,6 +77,20 @@ export function repeat(clock: Clock, pauseMs: number, work: () => Promise<unknow
   }
 }
 
+/** A function that has `work` run at the end of this callback of the event loop: once, however often it is called. */
+export function atEndOfCallback(work: () => void): () => void {
+  let isAsked = false
+  const run = () => {
+    isAsked = false
+    work()
+  }
+  return () => {
+    if (isAsked) return
+    isAsked = true
+    queueMicrotask(run)
+  }
+}
+
 /** Resolves after `delayMs` on this clock. */
 export function sleep(clock: Clock, delayMs: number): Promise<void> {
   return new Promise((resolve) => {

@@ -12,7 +12,7 @@
  *     present time.
  *  5. `burstUs()` is at most one callback of the event loop or `burstReads` calls old.
  */
-import type { Clock } from './clock.ts'
+import { atEndOfCallback, type Clock } from './clock.ts'
 
 /** A step of the wall clock beyond `leadMaxUs`. */
 export type ClockStep = {
@@ -51,7 +51,9 @@ export class Timeline {
   #heldAheadUs = 0
   #burstUs = 0
   #burstLeft = 0
-  #endOfTurnAsked = false
+  readonly #endSoon = atEndOfCallback(() => {
+    this.#burstLeft = 0
+  })
 
   constructor(clock: Clock, options: TimelineOptions = {}) {
     this.#clock = clock
@@ -81,21 +83,13 @@ export class Timeline {
     if (this.#burstLeft-- > 0) return this.#burstUs
     this.#burstLeft = burstReads - 1
     this.#burstUs = this.nowUs()
-    if (!this.#endOfTurnAsked) {
-      this.#endOfTurnAsked = true
-      queueMicrotask(this.#endOfTurn)
-    }
+    this.#endSoon()
     return this.#burstUs
   }
 
   /** The monotonic reading of the same clock, in µs; for measuring durations. */
   monoUs(): number {
     return this.#clock.monoUs()
-  }
-
-  #endOfTurn = () => {
-    this.#burstLeft = 0
-    this.#endOfTurnAsked = false
   }
 
   #persists(monoUs: number, aheadUs: number): boolean {

@@ -12,7 +12,7 @@
  *     used of the right is not issued again, and a buffer that another one has followed issues nothing more.
  */
 import { assert } from '../base/assert.ts'
-import type { Random } from '../base/clock.ts'
+import { atEndOfCallback, type Random } from '../base/clock.ts'
 import type { Timeline } from '../base/timeline.ts'
 import { FastRun } from '../ids/fast-run.ts'
 import type { Layout } from '../ids/layout.ts'
@@ -83,7 +83,7 @@ export class ClockBuffer {
   #markTime = 0
   #now = 0
   #issued = 0
-  #recallAsked = false
+  readonly #recallSoon = atEndOfCallback(() => this.recall())
   /** The last unit that time may reach now. */
   #limit = 0
   /** What has been used of the right that it issues from, and the first unit that does not count as used yet. */
@@ -306,14 +306,7 @@ export class ClockBuffer {
     if (count <= 0) return
     this.#compose(this.#sequence, one)
     this.fastRun.fill(one.hi, one.lo, count, this.#stride)
-    if (this.#recallAsked) return
-    this.#recallAsked = true
-    queueMicrotask(this.#endOfCallback)
-  }
-
-  readonly #endOfCallback = () => {
-    this.#recallAsked = false
-    this.recall()
+    this.#recallSoon()
   }
 
   #compose(sequence: number, run: Run): void {

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { describe, FahaoError } from '../base/errors.ts'
-import { defaultConfigFile, type LoadedConfig, loadConfig } from '../node/config.ts'
-import { type Setting, type SettingKey, settings } from '../node/config-schema.ts'
+import { type Setting, type SettingKey, settings } from '../config/config-schema.ts'
+import { defaultConfigFile, type LoadedConfig, loadConfig } from '../config/load-config.ts'
 import { repeated } from './repeats.ts'
 
 /** Longer lists of words go into the description of a flag, so that the column of flags stays narrow. */

@@ -1,7 +1,7 @@
 /** Whether this process may open as many files as its settings let clients open connections. */
 import { readFileSync } from 'node:fs'
-import { loadConfig } from '../node/config.ts'
-import type { Config } from '../node/config-schema.ts'
+import type { Config } from '../config/config-schema.ts'
+import { loadConfig } from '../config/load-config.ts'
 
 /** For the store, connections to databases and to other nodes, and Node itself. */
 const others = 256

@@ -3,10 +3,10 @@ import type { Access } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
 import { type Address, addressText } from '../base/address.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Config } from '../config/config-schema.ts'
 import { curlLogin, redisCliLogin, shellWord } from '../http/console/snippets.ts'
 import { isStrict, type Kind } from '../issuing/issuer.ts'
-import type { Config } from '../node/config-schema.ts'
-import { speaksTls } from '../node/tls-settings.ts'
+import { speaksTls } from '../listening/listener-tls.ts'
 
 /** A line to paste, and its purpose. */
 export type Step = { readonly what: string; readonly line: string }

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import { connect } from 'node:tls'
 import { type Command, Option } from 'commander'
 import { describe } from '../base/errors.ts'
-import { request as requestPlain } from '../node/plain-http.ts'
+import { request as requestPlain } from '../http/plain-http.ts'
 import { UsageError } from './exit-codes.ts'
 
 /** Files in PEM: the authority that signed the server's certificate, and this client's certificate with its key. */

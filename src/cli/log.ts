@@ -1,6 +1,6 @@
 /** The server's log: JSON for machines, lines for people at a terminal. */
 import { type Logger, pino, stdTimeFunctions } from 'pino'
-import type { Config } from '../node/config-schema.ts'
+import type { Config } from '../config/config-schema.ts'
 
 /** Bytes of lines that wait for room on the disk; further lines are dropped. */
 const pendingBytesMax = 1_048_576

@@ -1,11 +1,11 @@
 /** The MySQL proxy beside the listeners of a node. */
 import type { Logger } from 'pino'
 import type { Address } from '../base/address.ts'
-import type { MetricSet } from '../node/metric-set.ts'
+import type { ListenerTls } from '../listening/listener-tls.ts'
+import type { MetricSet } from '../metrics/metric-set.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { addProxyMetrics } from '../proxy/metrics.ts'
 import type { ProxyStats } from '../proxy/server.ts'
-import type { ListenerTls } from './listener-tls.ts'
 import { nodeSupply } from './node-supply.ts'
 import { openProxy } from './proxy-server.ts'
 

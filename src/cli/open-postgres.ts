@@ -1,9 +1,10 @@
 /** The listener of the PostgreSQL protocol. */
 import type { Logger } from 'pino'
 import type { Address } from '../base/address.ts'
+import { postgresListener } from '../config/postgres-settings.ts'
+import type { ListenerTls } from '../listening/listener-tls.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { type PostgresStats, startPostgresServer } from '../postgres/server.ts'
-import type { ListenerTls } from './listener-tls.ts'
 import { openInProcess } from './open-in-process.ts'
 
 /** What runs. */
@@ -34,18 +35,7 @@ export async function openPostgres(
     mayIssue: node.mayIssue,
     tls: tls.postgres,
     nextId,
-    limits: {
-      connectionsMax: config.postgresConnectionsMax,
-      perAddressMax: config.postgresConnectionsPerAddressMax ?? Number.POSITIVE_INFINITY,
-      pendingMax: config.postgresUnauthenticatedConnectionsMax,
-      messageBytesMax: config.postgresMessageMaxBytes,
-      statementsMax: config.postgresStatementsMax,
-      unauthenticatedTimeoutMs: config.postgresUnauthenticatedTimeoutMs,
-      unreadBytesMax: config.postgresUnreadMaxBytes,
-      unreadTotalBytesMax: config.postgresUnreadTotalMaxBytes,
-      unreadTimeoutMs: config.postgresUnreadTimeoutMs,
-      idleTimeoutMs: config.postgresIdleTimeoutMs ?? 0,
-    },
+    limits: postgresListener.limits(config),
     onError: (error, session) =>
       log.error({ err: error, client: session?.address }, 'a statement of the PostgreSQL protocol failed'),
   })

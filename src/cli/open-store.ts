@@ -1,9 +1,9 @@
 /** Opens the store of `--engine` for verbs that work without a server. */
 import { existsSync } from 'node:fs'
 import { systemClock } from '../base/clock.ts'
+import type { Config } from '../config/config-schema.ts'
 import type { Engine } from '../engine/engine.ts'
 import { openAnyEngine } from '../legacy/open.ts'
-import type { Config } from '../node/config-schema.ts'
 import { UsageError } from './exit-codes.ts'
 
 /** Rejects with UsageError if there is no such file, CONFIG, ENGINE. */

@@ -1,7 +1,7 @@
 /** Whether the database refuses rows of filled tables that have no id, said to people and to scripts. */
 import { describe, FahaoError } from '../base/errors.ts'
-import type { Config } from '../node/config-schema.ts'
-import { upstreamUrl } from '../node/mysql-proxy-settings.ts'
+import type { Config } from '../config/config-schema.ts'
+import { upstreamUrl } from '../config/mysql-proxy-settings.ts'
 import { type Guard, triggerDdl } from '../proxy/guard.ts'
 import { guardReader } from '../proxy/guards.ts'
 import { type FilledColumn, parseFilledColumn } from '../proxy/sql/filled-columns.ts'

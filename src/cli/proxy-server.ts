@@ -9,20 +9,20 @@ import type { Logger } from 'pino'
 import { type Address, addressText } from '../base/address.ts'
 import { systemClock } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
-import type { Certificates } from '../node/certificates.ts'
-import type { Config } from '../node/config-schema.ts'
-import { configError } from '../node/config-values.ts'
-import { upstreamUrl } from '../node/mysql-proxy-settings.ts'
+import type { Config } from '../config/config-schema.ts'
+import { configError } from '../config/config-values.ts'
+import { proxyListener, upstreamUrl } from '../config/mysql-proxy-settings.ts'
+import type { Certificates } from '../listening/certificates.ts'
+import { openTls } from '../listening/listener-tls.ts'
 import { version } from '../node/version.ts'
 import type { IdMaker } from '../proxy/id-supply.ts'
 import { type ProxyServer, startProxy } from '../proxy/server.ts'
 import type { Upstream } from '../proxy/socket-pair.ts'
 import { parseFilledColumn } from '../proxy/sql/filled-columns.ts'
 import type { SupplyOptions } from './client-supply.ts'
-import { openTls } from './listener-tls.ts'
 import { openLog } from './log.ts'
 import { startMetrics } from './metrics-server.ts'
-import { crashOnBugs, stopAsked } from './signals.ts'
+import { crashOnBugs, onHangUp, stopAsked } from './signals.ts'
 
 /** A warning that recurs is in the log once in this time, in µs. */
 const repeatedUs = 10_000_000
@@ -34,7 +34,7 @@ export async function runProxy(config: Config): Promise<void> {
     throw configError('no address to listen on; give one with --listen, such as 127.0.0.1:3307')
   const log = await openLog(config.logLevel)
   crashOnBugs(log)
-  const tls = await openTls(config, log)
+  const tls = await openTls(config, ({ level, message }) => log[level](message), onHangUp)
   // Imported here, because a proxy without tables needs no service.
   const maker =
     config.table.length > 0
@@ -115,18 +115,7 @@ export async function openProxy(
     filled:
       maker && config.table.length > 0 ? { columns: config.table.map(parseFilledColumn), maker } : undefined,
     tls,
-    limits: {
-      connectionsMax: config.proxyConnectionsMax,
-      connectionsPerAddressMax: config.proxyConnectionsPerAddressMax ?? Number.POSITIVE_INFINITY,
-      unauthenticatedConnectionsMax: config.proxyUnauthenticatedConnectionsMax,
-      loginTimeoutMs: config.proxyLoginTimeoutMs,
-      unreadTimeoutMs: config.proxyUnreadTimeoutMs,
-      unreadTotalBytesMax: config.proxyUnreadTotalMaxBytes,
-      statementBytesMax: config.proxyStatementMaxBytes,
-      statementsMax: config.proxyStatementsMax,
-      idTimeoutMs: config.proxyIdTimeoutMs,
-      idleTimeoutMs: config.proxyIdleTimeoutMs ?? 0,
-    },
+    limits: proxyListener.limits(config),
     onUpstreamError: (reason) => warnOfServer(`the MySQL server at ${server} cannot be reached: ${reason}`),
     onMissingId: (reason) =>
       warnOfIds(`an INSERT through the MySQL proxy got no id, and was not sent: ${reason}`),

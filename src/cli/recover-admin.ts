@@ -6,7 +6,7 @@ import { Users } from '../auth/users.ts'
 import { secretBytes, systemClock } from '../base/clock.ts'
 import { subjectsOf } from '../commands/access.ts'
 import { createCommands } from '../commands/all.ts'
-import type { Config } from '../node/config-schema.ts'
+import type { Config } from '../config/config-schema.ts'
 import { openStore } from './open-store.ts'
 import { recordInStore } from './store-audit.ts'
 

@@ -13,14 +13,16 @@ import { type Address, addressText } from '../base/address.ts'
 import { systemClock } from '../base/clock.ts'
 import { MeteredCatalogue } from '../catalogue/metered-catalogue.ts'
 import { createCommands } from '../commands/all.ts'
+import type { CompatName } from '../config/compat-settings.ts'
+import type { Config } from '../config/config-schema.ts'
+import { configError, isLoopback } from '../config/config-values.ts'
+import { respListener } from '../config/resp-settings.ts'
 import { Forwarder } from '../forwarding/forwarder.ts'
 import { type HttpServerOptions, startHttpServer } from '../http/server.ts'
 import { noTraffic } from '../http/traffic.ts'
-import type { Certificates } from '../node/certificates.ts'
-import type { CompatName } from '../node/compat-settings.ts'
-import type { Config } from '../node/config-schema.ts'
-import { configError, isLoopback } from '../node/config-values.ts'
-import { dialPlain } from '../node/dial.ts'
+import type { Certificates } from '../listening/certificates.ts'
+import { dialPlain } from '../listening/dial.ts'
+import { openTls } from '../listening/listener-tls.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { startNode } from '../node/start.ts'
 import { version } from '../node/version.ts'
@@ -28,10 +30,9 @@ import { clusterCommands, type RespForwarder, RespTransport } from '../resp/forw
 import { type RespServer, startRespServer } from '../resp/server.ts'
 import { descriptorAdvice } from './descriptors.ts'
 import { firstIdSteps, httpUrl } from './first-id.ts'
-import { openTls } from './listener-tls.ts'
 import { openLog } from './log.ts'
 import { missingUsers, protect } from './protected-mode.ts'
-import { crashOnBugs, stopAsked, stopTimeoutMs } from './signals.ts'
+import { crashOnBugs, onHangUp, stopAsked, stopTimeoutMs } from './signals.ts'
 import { fields, print } from './terminal.ts'
 
 type Listener = { readonly port: number; close(deadlineMs: number): Promise<void> }
@@ -60,7 +61,7 @@ export async function runServer(config: Config): Promise<void> {
   setFlagsFromString(`--heap-growing-percent=${heapGrowingPercent}`)
   const log = await openLog(config.logLevel)
   crashOnBugs(log)
-  const tls = await openTls(config, log)
+  const tls = await openTls(config, ({ level, message }) => log[level](message), onHangUp)
   const node = await startNode(config, {
     onEvent: ({ level, message, fields = {} }) => log[level](fields, message),
   })
@@ -141,24 +142,7 @@ async function openResp(
     mayIssue: node.mayIssue,
     tls,
     roundingGuard: config.roundingGuard,
-    limits: {
-      connectionsMax: config.respConnectionsMax,
-      connectionsPerAddressMax: config.respConnectionsPerAddressMax ?? Number.POSITIVE_INFINITY,
-      unauthenticatedConnectionsMax: config.respUnauthenticatedConnectionsMax,
-      unauthenticatedArgumentsMax: config.respUnauthenticatedArgumentsMax,
-      unauthenticatedBytesMax: config.respUnauthenticatedMaxBytes,
-      unauthenticatedTimeoutMs: config.respUnauthenticatedTimeoutMs,
-      inlineBytesMax: config.respInlineMaxBytes,
-      bulkBytesMax: config.respBulkMaxBytes,
-      argumentsMax: config.respArgumentsMax,
-      requestBytesMax: config.respRequestMaxBytes,
-      transactionBytesMax: config.respTransactionMaxBytes,
-      transactionRequestsMax: config.respTransactionRequestsMax,
-      unreadBytesMax: config.respUnreadMaxBytes,
-      unreadTotalBytesMax: config.respUnreadTotalMaxBytes,
-      unreadTimeoutMs: config.respUnreadTimeoutMs,
-      idleTimeoutMs: config.respIdleTimeoutMs ?? 0,
-    },
+    limits: respListener.limits(config),
     onError: (error, session) => log.error({ err: error, client: session?.address }, 'a RESP request failed'),
   })
   access.listen(() => resp.refreshAccess((before) => access.present(before)))

@@ -2,7 +2,7 @@
 import { constants } from 'node:os'
 import type { Logger } from 'pino'
 import { systemClock } from '../base/clock.ts'
-import type { Config } from '../node/config-schema.ts'
+import type { Config } from '../config/config-schema.ts'
 import { exitCodes } from './exit-codes.ts'
 
 /** Ctrl-C reaches the whole process group, and npm forwards it again: signals within this time count as one. */

@@ -26,7 +26,7 @@ export type CallerHost = {
 }
 
 /** The commands of a caller queue nothing. */
-const noTransaction = { transactionBytesMax: 0, transactionRequestsMax: 0 }
+const noTransaction = { transactionMaxBytes: 0, transactionRequestsMax: 0 }
 
 /** Reads every integer exactly, keeps no cache, and sends no transaction. */
 export class CallerSession implements ClientSession {

@@ -4,7 +4,7 @@
  * Invariants
  *  1. It holds the bytes of requests that may run, as they arrived and in order. An error that a request would get when it
  *     runs does not refuse it.
- *  2. It holds at most `transactionBytesMax` bytes of `transactionRequestsMax` requests, in a buffer of twice that size.
+ *  2. It holds at most `transactionMaxBytes` bytes of `transactionRequestsMax` requests, in a buffer of twice that size.
  *  3. After a refused request it holds none, and EXEC runs none.
  *  4. It is open from MULTI to EXEC or DISCARD, and running until each of its requests has its reply.
  */
@@ -13,7 +13,7 @@ import { FahaoError, hasCode } from '../base/errors.ts'
 /** What one transaction may hold. */
 export type TransactionLimits = {
   /** Most bytes of its requests. */
-  readonly transactionBytesMax: number
+  readonly transactionMaxBytes: number
   /** Most requests. */
   readonly transactionRequestsMax: number
 }
@@ -135,7 +135,7 @@ export class TransactionQueue {
 
   #add(request: Uint8Array, slot: Slot): void {
     if (this.#state !== 'open') return
-    const { transactionBytesMax, transactionRequestsMax } = this.#limits
+    const { transactionMaxBytes, transactionRequestsMax } = this.#limits
     const bytes = this.bytes + request.length
     if (this.count >= transactionRequestsMax) {
       throw new FahaoError(
@@ -143,10 +143,10 @@ export class TransactionQueue {
         `a transaction has at most ${transactionRequestsMax} requests; send several`,
       )
     }
-    if (bytes > transactionBytesMax) {
+    if (bytes > transactionMaxBytes) {
       throw new FahaoError(
         'LIMIT',
-        `the requests of a transaction have at most ${transactionBytesMax} bytes; send several`,
+        `the requests of a transaction have at most ${transactionMaxBytes} bytes; send several`,
       )
     }
     if (bytes > this.#buffer.length) this.#grow(bytes)

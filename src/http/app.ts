@@ -4,14 +4,13 @@ import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
 import { type Clock, systemClock } from '../base/clock.ts'
-import type { Certificates } from '../node/certificates.ts'
-import type { CompatName } from '../node/compat-settings.ts'
-import type { Config } from '../node/config-schema.ts'
-import { dialPlain } from '../node/dial.ts'
-import type { MetricSet } from '../node/metric-set.ts'
+import type { CompatName } from '../config/compat-settings.ts'
+import type { Config } from '../config/config-schema.ts'
+import type { Certificates } from '../listening/certificates.ts'
+import { dialPlain } from '../listening/dial.ts'
+import type { MetricSet } from '../metrics/metric-set.ts'
+import type { TransportSources } from '../metrics/transport-metrics.ts'
 import type { FahaoNode } from '../node/node.ts'
-import { createServer, METHODS } from '../node/plain-http.ts'
-import type { TransportSources } from '../node/transport-metrics.ts'
 import { advanceOperation } from '../operations/advance.ts'
 import { auditOperation } from '../operations/audit.ts'
 import { clusterOperations } from '../operations/cluster.ts'
@@ -38,6 +37,7 @@ import { routesOf } from './native/route.ts'
 import { healthRoutes } from './ops/health.ts'
 import { Metrics, metricsRoute } from './ops/metrics.ts'
 import { openApiRoute } from './ops/openapi.ts'
+import { createServer, METHODS } from './plain-http.ts'
 import { recording } from './recording.ts'
 import { answerRefused, restRefusedCallers } from './refused-callers.ts'
 import { type HttpTraffic, noTraffic } from './traffic.ts'
@@ -80,7 +80,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   const traffic = options.traffic ?? noTraffic()
   const connections = new Connections({
     unreadTimeoutMs: config.httpUnreadTimeoutMs,
-    unreadTotalBytesMax: config.httpUnreadTotalMaxBytes,
+    unreadTotalMaxBytes: config.httpUnreadTotalMaxBytes,
     // While nothing reads a body, Node holds a buffer of it.
     bodyBytesMax: Math.max(config.httpBodyMaxBytes, 65_536),
     traffic,

@@ -14,11 +14,11 @@ import { addressOf } from '../base/address.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
 import { Forwarder, type ForwardTransport, NoReply, type NoReplyState } from '../forwarding/forwarder.ts'
-import { type Dial, readyEvent } from '../node/dial.ts'
-import { Agent, request as sendRequest } from '../node/plain-http.ts'
+import { type Dial, readyEvent } from '../listening/dial.ts'
 import type { ClusterView } from '../operations/context.ts'
 import { disconnectSignal } from './connection.ts'
 import { forwardedHeader, passOn } from './forwarded.ts'
+import { Agent, request as sendRequest } from './plain-http.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

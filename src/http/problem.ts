@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Access } from '../auth/access.ts'
 import { errorRegistry } from '../base/error-texts.ts'
 import { type ErrorCode, FahaoError } from '../base/errors.ts'
-import { STATUS_CODES } from '../node/plain-http.ts'
+import { STATUS_CODES } from './plain-http.ts'
 
 /** The body of every error answer, as a schema. */
 export const problemShape = z

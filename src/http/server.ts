@@ -45,8 +45,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const admission = new Admission<Socket>(
     {
       connectionsMax: config.httpConnectionsMax,
-      perAddressMax: config.httpConnectionsPerAddressMax ?? Number.POSITIVE_INFINITY,
-      pendingMax: Number.POSITIVE_INFINITY,
+      connectionsPerAddressMax: config.httpConnectionsPerAddressMax,
+      unauthenticatedConnectionsMax: Number.POSITIVE_INFINITY,
     },
     traffic,
     (socket) => socket.destroy(),

@@ -1,7 +1,7 @@
 /** The last answer of a connection: to bytes that are no HTTP, to a late request, and to a method that no path has. */
 import type { Socket } from 'node:net'
 import { systemClock } from '../base/clock.ts'
-import { METHODS } from '../node/plain-http.ts'
+import { METHODS } from './plain-http.ts'
 import { HttpRefusal, problemOf, problemType } from './problem.ts'
 
 /** How long a client may take to close its end after the server has closed its own. */

@@ -1,6 +1,7 @@
 /**
  * The size of a refill of a counter, and the low mark at which one is due: by the recent rate, by the ids that callers
- * wait for, by the space that is left. Pure functions; `counter-source.ts` calls them for each refill.
+ * wait for, by the space that is left. Pure functions; `counter-source.ts` calls them for each refill. Those of fahao-client
+ * (client/src/demand.ts) also fall with little use, because its ranges have a deadline and are not released in time.
  */
 
 /** The state of a generator that decides the size of a refill; all in ids, rates per second. */

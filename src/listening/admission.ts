@@ -3,12 +3,12 @@
  * has sent a request of a user (HTTP): a pending connection costs its client nothing, so a hostile client opens many of them.
  *
  * Invariants
- *  1. At most `connectionsMax` connections are open; at most `pendingMax` of them are pending; and at most `perAddressMax`
- *     of them come from one network.
+ *  1. At most `connectionsMax` connections are open; at most `unauthenticatedConnectionsMax` of them are pending; and at most
+ *     `connectionsPerAddressMax` of them come from one network.
  *  2. A new connection that would exceed the first or the second limit takes the place of the oldest pending connection.
  *     The new connection is refused only if none is pending: pending connections keep no client out.
- *  3. Only a pending connection is dropped here, and never before `pendingMax` newer ones have come, or as many as are
- *     pending when all connections are in use.
+ *  3. Only a pending connection is dropped here, and never before `unauthenticatedConnectionsMax` newer ones have come, or as
+ *     many as are pending when all connections are in use.
  *  4. Each operation takes constant time, however many connections are open.
  */
 import { networkOf } from '../base/address.ts'
@@ -16,8 +16,8 @@ import { networkOf } from '../base/address.ts'
 /** How many connections a server accepts. */
 export type AdmissionLimits = {
   readonly connectionsMax: number
-  readonly perAddressMax: number
-  readonly pendingMax: number
+  readonly connectionsPerAddressMax: number
+  readonly unauthenticatedConnectionsMax: number
 }
 
 /**
@@ -106,7 +106,7 @@ export class Admission<Connection> {
       this.#pending.delete(connection)
       return
     }
-    if (this.#pending.size >= this.#limits.pendingMax) this.#dropOldest()
+    if (this.#pending.size >= this.#limits.unauthenticatedConnectionsMax) this.#dropOldest()
     this.#pending.add(connection)
   }
 
@@ -121,8 +121,8 @@ export class Admission<Connection> {
   }
 
   #reasonAgainst(network: string): RejectionReason | undefined {
-    const { connectionsMax, perAddressMax } = this.#limits
-    if ((this.#perNetwork.get(network) ?? 0) >= perAddressMax) return 'address'
+    const { connectionsMax, connectionsPerAddressMax } = this.#limits
+    if ((this.#perNetwork.get(network) ?? 0) >= connectionsPerAddressMax) return 'address'
     if (this.#networks.size < connectionsMax) return undefined
     return this.#dropOldest() ? undefined : 'limit'
   }
@@ -138,7 +138,7 @@ export class Admission<Connection> {
 
   /** One network for all while nothing limits the connections of each. */
   #networkOf(host: string): string {
-    return this.#limits.perAddressMax === Number.POSITIVE_INFINITY ? '' : networkOf(host)
+    return this.#limits.connectionsPerAddressMax === Number.POSITIVE_INFINITY ? '' : networkOf(host)
   }
 
   #count(network: string, change: 1 | -1): void {

@@ -37,7 +37,7 @@ export type ListenerLimits = AdmissionLimits &
   UnreadLimits & {
     /** How long a connection may take to log in, in ms. */
     readonly unauthenticatedTimeoutMs: number
-    /** After how many ms without a byte from its client a connection is closed; 0: never. */
+    /** After how many ms without a byte from its client a connection is closed; Infinity: never. */
     readonly idleTimeoutMs: number
     /** How long the client may take to close its end after this server has closed its own, in ms. */
     readonly lingerMs: number
@@ -52,8 +52,8 @@ export type ListenerOptions = {
   readonly backlog?: number
   /** Default: the machine's. */
   readonly clock?: Clock
-  /** Called before what clients ask for is carried out, in every callback: see `FahaoNode.mayIssue`. */
-  readonly mayIssue?: (() => boolean) | undefined
+  /** Called before what clients ask for is carried out, in every callback: see `FahaoNode.mayIssue`. Default: it may. */
+  readonly mayIssue?: () => boolean
   /** Called with errors that are no client's fault. */
   readonly onError?: (error: unknown, session?: ClientSession) => void
 }
@@ -69,6 +69,8 @@ export type Totals = {
 export type ListenerStats = Traffic & Readonly<ConnectionCounts> & { readonly requests: RequestFigures }
 
 const keepAliveMs = 60_000
+/** Between two looks at the deadlines: a quarter of the shortest, in these bounds. */
+const sweepMsMin = 10
 const sweepMsMax = 1000
 /** How sockets are set up. */
 export const socketOptions = Object.freeze({
@@ -178,6 +180,20 @@ export abstract class Listener<Connection extends AcceptedConnection> {
   /** Ends the connections whose handshakes are not finished. */
   protected abstract dropHandshakes(): void
 
+  /** What a client gets for whose connection there is no room. */
+  protected abstract readonly refusal: Buffer | string
+
+  /** Opens a connection if there is room for it; else refuses it. */
+  protected admit(socket: Socket, open: (host: string) => void): void {
+    const { remoteAddress } = socket
+    // The client has closed the connection before it was accepted.
+    if (remoteAddress === undefined) return void socket.destroy()
+    if (this.admission.refusalOf(remoteAddress) === undefined) return open(remoteAddress)
+    socket.on('error', () => {})
+    socket.end(this.refusal, 'latin1')
+    socket.destroySoon()
+  }
+
   /** A copy: connections end while they are told. */
   protected get connections(): Connection[] {
     return [...this.admission.connections].filter((each): each is Connection => !(each instanceof Socket))
@@ -185,7 +201,7 @@ export abstract class Listener<Connection extends AcceptedConnection> {
 
   /** What the connections of every listener share. */
   protected get shared() {
-    const { onError, mayIssue } = this.#options
+    const { onError, mayIssue = () => true } = this.#options
     return {
       clock: this.clock,
       mayIssue,
@@ -212,13 +228,8 @@ export abstract class Listener<Connection extends AcceptedConnection> {
   /** Starts the one timer for all deadlines of all connections. */
   #sweepSoon(): void {
     const { lingerMs, unreadTimeoutMs, unauthenticatedTimeoutMs, idleTimeoutMs } = this.#limits
-    const shortestMs = Math.min(
-      lingerMs,
-      unreadTimeoutMs,
-      unauthenticatedTimeoutMs,
-      idleTimeoutMs || sweepMsMax,
-    )
-    this.#sweep = this.clock.timer(Math.min(sweepMsMax, Math.max(10, shortestMs / 4)), () => {
+    const times = [lingerMs, unreadTimeoutMs, unauthenticatedTimeoutMs, idleTimeoutMs]
+    this.#sweep = this.clock.timer(Math.max(sweepMsMin, Math.min(sweepMsMax, ...times) / 4), () => {
       const nowUs = this.clock.monoUs()
       this.#unread.sweep(nowUs)
       for (const connection of this.connections) connection.sweep(nowUs)

@@ -3,8 +3,8 @@
  *
  * Invariants
  *  1. The shared output is empty whenever no connection is being served, and holds one connection's replies only.
- *  2. A connection with more than `unreadBytesMax` of unread replies is blocked until all of them are read.
- *  3. Beyond `queuedBytesMax` of requests that wait nothing is read.
+ *  2. A connection with more than `unreadMaxBytes` of unread replies is blocked until all of them are read.
+ *  3. Beyond `queuedMaxBytes` of requests that wait nothing is read.
  *  4. A connection that is closed carries nothing out.
  *  5. An error outside of every request costs this connection, and neither another one nor the process: each callback
  *     of the socket, of a promise and of a timer runs in `contain`.
@@ -25,7 +25,7 @@ export type ServedHost = {
   readonly unread: UnreadBudget
   readonly output: { length: number; take(): string | Buffer; clear(): void }
   readonly limits: {
-    readonly unreadBytesMax: number
+    readonly unreadMaxBytes: number
     readonly unreadTimeoutMs: number
     readonly unauthenticatedTimeoutMs: number
     readonly idleTimeoutMs: number
@@ -53,7 +53,7 @@ export abstract class ServedConnection implements UserConnection, TurnTaker, Sen
   protected socket: Socket
   protected phase: Phase = 'open'
   protected activity: Activity = 'idle'
-  /** More than `unreadBytesMax` was unread, and not all of it has been read since. */
+  /** More than `unreadMaxBytes` was unread, and not all of it has been read since. */
   protected blocked = false
   protected readonly share: Share
   /** Before the login: since when, in monotonic µs. */
@@ -123,7 +123,7 @@ export abstract class ServedConnection implements UserConnection, TurnTaker, Sen
     const { idleTimeoutMs, unauthenticatedTimeoutMs } = this.#shared.limits
     if (nowUs > this.#deadlineUs) return this.drop()
     if (nowUs - (this.pendingSinceUs ?? nowUs) > unauthenticatedTimeoutMs * 1000) return this.drop()
-    if (idleTimeoutMs === 0 || this.isBusy || this.blocked) return
+    if (this.isBusy || this.blocked) return
     if (nowUs - this.session.lastCommandMonoUs > idleTimeoutMs * 1000) this.endSilence()
   }
 
@@ -186,7 +186,7 @@ export abstract class ServedConnection implements UserConnection, TurnTaker, Sen
     const replies = output.take()
     if (typeof replies === 'string') this.socket.write(replies, 'latin1')
     else this.send(replies)
-    if (this.socket.writableLength > limits.unreadBytesMax) this.blocked = true
+    if (this.socket.writableLength > limits.unreadMaxBytes) this.blocked = true
     if (this.blocked) this.adjustReading()
     if (this.socket.writableCorked === 0) this.#count()
   }

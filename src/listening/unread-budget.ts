@@ -2,7 +2,7 @@
  * The replies that clients have not read, over all connections of a server.
  *
  * Invariants
- *  1. What is held for all connections stays below `unreadTotalBytesMax` + one write. Beyond it, the connection that
+ *  1. What is held for all connections stays below `unreadTotalMaxBytes` + one write. Beyond it, the connection that
  *     has read nothing for the longest time is dropped; if that one has read everything, the one that holds the most of
  *     all.
  *  2. A connection is dropped if it does not read, within `unreadTimeoutMs`, the replies that were unread at the start
@@ -16,7 +16,7 @@ export type UnreadLimits = {
   /** How long a client may leave replies unread, in ms. */
   readonly unreadTimeoutMs: number
   /** The most that may be held for all clients together, in bytes. */
-  readonly unreadTotalBytesMax: number
+  readonly unreadTotalMaxBytes: number
 }
 
 /** A connection that sends replies. */
@@ -59,7 +59,7 @@ export class UnreadBudget {
   /** Counts what `sender` holds now. */
   update(sender: Sender): void {
     this.#count(sender)
-    while (this.#totalBytes > this.#limits.unreadTotalBytesMax) this.#dropFirst()
+    while (this.#totalBytes > this.#limits.unreadTotalMaxBytes) this.#dropFirst()
   }
 
   /** Drops the connections whose time is up. */

@@ -211,7 +211,7 @@ export class ConnectionMessages {
     output.end()
     writeReady(output, 'I')
     this.#sessionMessages = new SessionMessages(session, this.#host, this.frames)
-    this.frames.bytesMax = limits.messageBytesMax
+    this.frames.bytesMax = limits.messageMaxBytes
     return 'answered'
   }
 }

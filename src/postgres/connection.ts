@@ -4,8 +4,8 @@
  * Invariants
  *  1. Nothing but the login is carried out before the login. What a client may send before it is short.
  *  2. The shared output is empty whenever no connection is being served, and holds one connection's replies only.
- *  3. Unread replies stay below `unreadBytesMax` + one part of a result + one message: beyond it nothing is carried out.
- *  4. Messages that wait stay below `queuedBytesMax` + one message + one chunk: beyond it nothing is read.
+ *  3. Unread replies stay below `unreadMaxBytes` + one part of a result + one message: beyond it nothing is carried out.
+ *  4. Messages that wait stay below `queuedMaxBytes` + one message + one chunk: beyond it nothing is read.
  *  5. Whether this node may issue is checked after the messages of a callback are in memory, and before they start.
  *  6. A connection that is closed carries nothing out.
  *  7. An error outside of every statement costs this connection, and neither another one nor the process: each callback
@@ -34,8 +34,8 @@ export type ConnectionHost = LoginHost &
     readonly limits: PostgresLimits
     readonly output: Output
     readonly admission: Pick<Admission<Connection>, 'setPending'>
-    /** Called before messages are carried out, in every callback; undefined: there is nothing to check. */
-    readonly mayIssue: (() => boolean) | undefined
+    /** Called before messages are carried out, in every callback. */
+    readonly mayIssue: () => boolean
     /** Sets up TLS on a socket, and calls `Connection.secure` once that has happened. */
     upgrade(connection: Connection, socket: Socket): void
   }
@@ -93,7 +93,7 @@ export class Connection extends ServedConnection {
   }
 
   protected override get pendingBytesMax(): number {
-    return this.#host.limits.queuedBytesMax
+    return this.#host.limits.queuedMaxBytes
   }
 
   protected override get isWaiting(): boolean {
@@ -140,7 +140,7 @@ export class Connection extends ServedConnection {
   /** Carries out messages until all are done, the share of the connection is used up or a result is awaited. */
   protected override serveNow(): void {
     const { output, turns, totals } = this.#host
-    this.#host.mayIssue?.()
+    this.#host.mayIssue()
     this.activity = 'serving'
     const { spent } = turns
     const counted = totals.commands

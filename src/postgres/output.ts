@@ -6,7 +6,7 @@
  * Invariants
  *  1. Bytes 0 … length − 1 are whole messages, except inside one call; `abandon` drops one that the call has not ended.
  *  2. What `take` has returned is not written to again.
- *  3. No message is longer than `messageBytesMax`; one that would be is refused before its bytes are made. After `take` and
+ *  3. No message is longer than `messageMaxBytes`; one that would be is refused before its bytes are made. After `take` and
  *     `clear` the buffer has at most `keepBytesMax` bytes.
  */
 import { writeDecimal } from '../ids/digits.ts'
@@ -19,7 +19,7 @@ const keepBytesMax = 1_048_576
 /** Up to this size a socket writes a string faster than a buffer. */
 const textBytesMax = 49_152
 /** The longest message. A short statement shows one long value in 1,600 columns: each column is written again. */
-const messageBytesMax = 4_194_304
+const messageMaxBytes = 4_194_304
 /** Of longer texts the bytes are counted; of shorter ones the most that they may have are reserved. */
 const guessedLengthMax = 4096
 /** A message with one column of digits: type and length, number of columns, length of the column, 20 digits. */
@@ -172,7 +172,7 @@ export class Output {
   /** Throws SqlError 54000 if the message that is being written would be too long. */
   #reserve(bytes: number): void {
     const wanted = this.length + bytes
-    if (this.#start >= 0 && wanted - this.#start > messageBytesMax) throw tooLong()
+    if (this.#start >= 0 && wanted - this.#start > messageMaxBytes) throw tooLong()
     if (wanted <= this.#buffer.length) return
     const larger = Buffer.allocUnsafeSlow(Math.max(wanted, this.#buffer.length * 2))
     this.#buffer.copy(larger, 0, 0, this.length)
@@ -187,6 +187,6 @@ function bytesMaxOf(text: string): number {
 function tooLong(): SqlError {
   return new SqlError(
     '54000',
-    `a row, or a description of columns, has at most ${messageBytesMax} bytes; select fewer or shorter columns`,
+    `a row, or a description of columns, has at most ${messageMaxBytes} bytes; select fewer or shorter columns`,
   )
 }

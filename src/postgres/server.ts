@@ -1,10 +1,10 @@
 /** Serves PostgreSQL's protocol on a port: accepts connections, and sets TLS up for those that ask for it. */
 import { createServer, type Server, type Socket } from 'node:net'
-import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
 import { unauthenticated } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
 import type { InProcess } from '../commands/in-process.ts'
-import { certificateName, transportOf } from '../listening/handshakes.ts'
+import type { Certificates } from '../listening/certificates.ts'
+import { certificateName } from '../listening/handshakes.ts'
 import {
   endsOf,
   type ListenerOptions,
@@ -13,7 +13,7 @@ import {
   socketOptions,
   UserListener,
 } from '../listening/listener.ts'
-import type { Certificates } from '../node/certificates.ts'
+import { Upgrades } from '../listening/upgrades.ts'
 import { CancelKeys } from './cancel-keys.ts'
 import { Connection, type ConnectionHost } from './connection.ts'
 import { defaultLimits, type PostgresLimits } from './limits.ts'
@@ -57,10 +57,8 @@ export async function startPostgresServer(options: PostgresServerOptions): Promi
 
 /** A server that listens. */
 export class PostgresServer extends UserListener<Connection> {
-  /** Listens nowhere: sockets come to it when their clients ask for TLS. */
-  readonly #tls: TlsServer | undefined
-  /** Connections whose sockets are in `#tls` until their handshakes are finished. */
-  readonly #upgrading = new Map<Socket, Connection>()
+  /** Undefined without TLS. */
+  readonly #upgrades: Upgrades<Connection> | undefined
   readonly #host: ConnectionHost
   readonly #nextId: () => number
   readonly #queries: QueryQueue
@@ -71,7 +69,12 @@ export class PostgresServer extends UserListener<Connection> {
     const { inProcess, access, version, nextId, queryLimits, tls } = options
     this.#nextId = nextId
     this.#queries = new QueryQueue(queryLimits)
-    this.#tls = tls && this.#openTls(tls)
+    const upgrades =
+      tls &&
+      new Upgrades<Connection>(tls, { ALPNProtocols: [alpn] }, (connection, socket) =>
+        connection.secure(socket, certificateName(socket)),
+      )
+    this.#upgrades = upgrades
     this.#host = {
       ...this.shared,
       limits,
@@ -79,58 +82,36 @@ export class PostgresServer extends UserListener<Connection> {
       access,
       version,
       unauthenticated,
-      hasTls: tls !== undefined,
       cancelKeys: new CancelKeys(),
       cache: new StatementCache(),
       queries: this.#queries,
       output: new Output(),
-      upgrade: (connection, socket) => {
-        this.#upgrading.set(socket, connection)
-        socket.once('close', () => this.#upgrading.delete(socket))
-        this.#tls!.emit('connection', socket)
-      },
+      hasTls: upgrades !== undefined,
+      upgrade: (connection, socket) => upgrades?.begin(connection, socket),
     }
-    server.on('connection', (socket) => this.#accept(socket))
+    server.on('connection', (socket) => this.admit(socket, (host) => this.#accept(socket, host)))
   }
 
   override async close(deadlineMs: number): Promise<void> {
     await super.close(deadlineMs)
     this.#queries.close()
-    this.#tls?.close()
+    this.#upgrades?.close()
   }
 
   protected override dropHandshakes(): void {
-    for (const socket of this.#upgrading.keys()) socket.destroy()
+    this.#upgrades?.drop()
   }
 
-  #openTls(certificates: Certificates): TlsServer {
-    const server = createTlsServer({ ...certificates.serverOptions, ALPNProtocols: [alpn] })
-    certificates.attach(server)
-    server.on('secureConnection', (socket: TLSSocket) => {
-      const transport = transportOf(socket)
-      const connection = this.#upgrading.get(transport)
-      this.#upgrading.delete(transport)
-      if (connection === undefined) return void socket.destroy()
-      socket.allowHalfOpen = true
-      connection.secure(socket, certificateName(socket))
-    })
-    return server
+  protected override get refusal(): Buffer | string {
+    const output = new Output()
+    writeError(output, new SqlError('53300', 'sorry, too many clients already'), 'FATAL')
+    return output.take()
   }
 
-  #accept(socket: Socket): void {
-    const { remoteAddress } = socket
+  #accept(socket: Socket, host: string): void {
     const ends = endsOf(socket)
-    if (remoteAddress === undefined || ends === undefined) return void socket.destroy()
-    if (this.admission.refusalOf(remoteAddress) !== undefined) return reject(socket)
+    if (ends === undefined) return void socket.destroy()
     const facts = { id: this.#nextId(), ...ends }
-    this.admission.add(new Connection(socket, facts, this.#host), remoteAddress, true)
+    this.admission.add(new Connection(socket, facts, this.#host), host, true)
   }
-}
-
-function reject(socket: Socket): void {
-  socket.on('error', () => {})
-  const output = new Output()
-  writeError(output, new SqlError('53300', 'sorry, too many clients already'), 'FATAL')
-  socket.end(output.take(), 'latin1')
-  socket.destroySoon()
 }

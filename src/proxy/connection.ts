@@ -47,7 +47,7 @@ export type ConnectionHost = {
 const outstandingMax = 4096
 
 /** Replies that a client may leave unread until it is not read, in bytes. */
-const unreadBytesMax = 1_048_576
+const unreadMaxBytes = 1_048_576
 
 /** A connection through the proxy. Its parts call it by the interfaces that it implements. */
 export class Connection implements AcceptedConnection, Sender, PairHost, LoginHost, RelayHost {
@@ -133,14 +133,13 @@ export class Connection implements AcceptedConnection, Sender, PairHost, LoginHo
     const isBusy = this.#relay !== undefined && !this.#isAnswered(this.#relay)
     if (this.#isActive || isBusy) this.#silentSinceUs = nowUs
     this.#isActive = false
-    const { idleTimeoutMs } = this.limits
-    return idleTimeoutMs > 0 && nowUs - this.#silentSinceUs > idleTimeoutMs * 1000
+    return nowUs - this.#silentSinceUs > this.limits.idleTimeoutMs * 1000
   }
 
   mayReadClient(): boolean {
     if (this.#relay === undefined) return this.#login?.isGreeted === true
     const isBehind = this.#relay.outstanding > outstandingMax || !this.#relay.mayRead
-    return !isBehind && this.unreadBytes <= unreadBytesMax
+    return !isBehind && this.unreadBytes <= unreadMaxBytes
   }
 
   unreadChanged(): void {
@@ -201,7 +200,7 @@ export class Connection implements AcceptedConnection, Sender, PairHost, LoginHo
   }
 
   holding(heldBytes: number): boolean {
-    if (heldBytes > this.limits.statementBytesMax) return false
+    if (heldBytes > this.limits.statementMaxBytes) return false
     this.weighed()
     return true
   }

@@ -1,5 +1,5 @@
 /** The figures of a proxy as Prometheus's metrics. */
-import type { MetricSet, MetricValue } from '../node/metric-set.ts'
+import type { MetricSet, MetricValue } from '../metrics/metric-set.ts'
 import type { ProxyStats } from './server.ts'
 
 type Value = (stats: ProxyStats) => number | readonly MetricValue[] | undefined

@@ -1,7 +1,6 @@
 /** The MySQL proxy: accepts connections, and stops after the last transaction. */
-import { createServer, type Server, type Socket } from 'node:net'
-import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
-import { type Handshakes, transportOf } from '../listening/handshakes.ts'
+import { createServer, type Server } from 'node:net'
+import type { Certificates } from '../listening/certificates.ts'
 import {
   Listener,
   type ListenerOptions,
@@ -9,7 +8,7 @@ import {
   listen,
   socketOptions,
 } from '../listening/listener.ts'
-import type { Certificates } from '../node/certificates.ts'
+import { Upgrades } from '../listening/upgrades.ts'
 import { Connection, type ConnectionHost } from './connection.ts'
 import { type GuardEvents, Guards, guardReader, type ReadGuards } from './guards.ts'
 import { type FillingTotals, type IdMaker, IdSupply } from './id-supply.ts'
@@ -67,11 +66,8 @@ function fillingOf(options: ProxyOptions, { idTimeoutMs }: ProxyLimits): Filling
 
 /** A proxy that listens. */
 export class ProxyServer extends Listener<Connection> {
-  /** Does not listen: connections are given to it when their clients ask for TLS. */
-  readonly #tlsServer: TlsServer | undefined
-  readonly #handshakes: Handshakes | undefined
-  /** The connections whose clients set TLS up. */
-  readonly #securing = new Map<Socket, Connection>()
+  /** Undefined without TLS. */
+  readonly #upgrades: Upgrades<Connection> | undefined
   readonly #host: ConnectionHost
   readonly #filling: Filling | undefined
   #upstreamFailures = 0
@@ -79,20 +75,18 @@ export class ProxyServer extends Listener<Connection> {
   readonly #stopping = new AbortController()
 
   constructor(server: Server, options: ProxyOptions, limits: ProxyLimits, filling: Filling | undefined) {
-    super(server, options, {
-      ...limits,
-      perAddressMax: limits.connectionsPerAddressMax,
-      pendingMax: limits.unauthenticatedConnectionsMax,
-      unauthenticatedTimeoutMs: limits.loginTimeoutMs,
-    })
+    super(server, options, { ...limits, unauthenticatedTimeoutMs: limits.loginTimeoutMs })
     const { upstream, tls, onUpstreamError, onLost } = options
+    const upgrades =
+      tls && new Upgrades<Connection>(tls, {}, (connection, socket) => connection.secured(socket))
+    this.#upgrades = upgrades
     this.#filling = filling
     this.#host = {
       ...this.shared,
       upstream,
       limits,
       filling,
-      secureClient: tls && ((connection, socket) => this.#secure(connection, socket)),
+      secureClient: upgrades && ((connection, socket) => upgrades.begin(connection, socket)),
       onLoggedIn: (connection) => this.admission.setPending(connection, false),
       onUpstreamError: (reason) => {
         this.#upstreamFailures++
@@ -100,15 +94,9 @@ export class ProxyServer extends Listener<Connection> {
       },
       onLost: (reason) => onLost?.(reason),
     }
-    if (tls) {
-      this.#tlsServer = createTlsServer(tls.serverOptions)
-      this.#handshakes = tls.attach(this.#tlsServer)
-      this.#tlsServer.on('secureConnection', (socket) => {
-        socket.allowHalfOpen = true
-        this.#securing.get(transportOf(socket))?.secured(socket)
-      })
-    }
-    server.on('connection', (socket) => this.#accept(socket))
+    server.on('connection', (socket) => {
+      this.admit(socket, (host) => this.admission.add(new Connection(socket, this.#host), host, true))
+    })
   }
 
   /** Figures as they are now. */
@@ -134,28 +122,12 @@ export class ProxyServer extends Listener<Connection> {
   protected override dropHandshakes(): void {
     this.#stopping.abort()
     this.#filling?.guards.close()
-    this.#handshakes?.drop()
-    this.#tlsServer?.close()
+    this.#upgrades?.drop()
+    this.#upgrades?.close()
   }
 
-  #accept(socket: Socket): void {
-    const { remoteAddress } = socket
-    // The client has closed the connection before it was accepted.
-    if (remoteAddress === undefined) return void socket.destroy()
-    if (this.admission.refusalOf(remoteAddress) !== undefined) return this.#reject(socket)
-    this.admission.add(new Connection(socket, this.#host), remoteAddress, true)
-  }
-
-  #reject(socket: Socket): void {
+  protected override get refusal(): Buffer {
     const message = 'Too many connections'
-    socket.on('error', () => {})
-    socket.end(errorPacket(0, { registered: 'LIMIT', code: 1040, state: '08004', message }, false))
-    socket.destroySoon()
-  }
-
-  #secure(connection: Connection, socket: Socket): void {
-    this.#securing.set(socket, connection)
-    socket.once('close', () => this.#securing.delete(socket))
-    this.#tlsServer!.emit('connection', socket)
+    return errorPacket(0, { registered: 'LIMIT', code: 1040, state: '08004', message }, false)
   }
 }

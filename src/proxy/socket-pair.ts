@@ -12,8 +12,8 @@ import { isIP, type Socket } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import type { Address } from '../base/address.ts'
 import { describe } from '../base/errors.ts'
+import { dialPlain } from '../listening/dial.ts'
 import { type TurnTaker, turns } from '../listening/turns.ts'
-import { dialPlain } from '../node/dial.ts'
 
 /** Where the server is, and how it is spoken to. */
 export type Upstream = {

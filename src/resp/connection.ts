@@ -5,16 +5,16 @@
  *  1. Replies leave in the order of the requests. While a command waits, nothing after it starts; except that up to
  *     `overlapMax` commands that only draw ids, one after the other, start in order and wait together.
  *  2. The shared output is empty whenever no connection is being served, and holds one connection's replies only.
- *  3. Unread replies stay below `unreadBytesMax` + `flushBytes` + one reply (of many ids: a part of it), or
+ *  3. Unread replies stay below `unreadMaxBytes` + `flushBytes` + one reply (of many ids: a part of it), or
  *     `overlapMax` short ones: beyond it no command is carried out, and no part of a reply is written.
- *  4. Requests that wait, for a reply or for a turn of the event loop, stay below `queuedBytesMax` + one chunk: beyond it nothing is read.
+ *  4. Requests that wait, for a reply or for a turn of the event loop, stay below `queuedMaxBytes` + one chunk: beyond it nothing is read.
  *  5. Whether this node may issue is checked after the requests of a callback are in memory, and before they start.
  *  6. A connection that is closed carries nothing out.
  *  7. An error outside of every request costs this connection, and neither another one nor the process: each callback
  *     of the socket, of a promise and of a timer runs in `#contain`.
  *  8. A connection that has produced its share of replies continues in a later turn; one that a quota has refused, or that
  *     was refused several times before AUTH, after a rest.
- *  9. Before AUTH at most `unauthenticatedBytesMax` of its replies are unread; beyond it the connection is dropped.
+ *  9. Before AUTH at most `unauthenticatedMaxBytes` of its replies are unread; beyond it the connection is dropped.
  * 10. `UnreadBudget` counts replies in this process and requests of a transaction after each write, or those of a turn.
  */
 import type { Socket } from 'node:net'
@@ -77,8 +77,8 @@ export class Connection extends ServedConnection {
   }
 
   protected override get pendingBytesMax(): number {
-    const { queuedBytesMax, unauthenticatedBytesMax } = this.#host.limits
-    return this.session.access.user === '' ? unauthenticatedBytesMax : queuedBytesMax
+    const { queuedMaxBytes, unauthenticatedMaxBytes } = this.#host.limits
+    return this.session.access.user === '' ? unauthenticatedMaxBytes : queuedMaxBytes
   }
 
   protected override get isLight(): boolean {
@@ -118,7 +118,7 @@ export class Connection extends ServedConnection {
   /** Carries out requests until all are done, the share of the connection is used up or a reply is pending. */
   protected override serveNow(): void {
     const { output, mayIssue, turns } = this.#host
-    mayIssue?.()
+    mayIssue()
     this.activity = 'serving'
     const { spent } = turns
     let more = true
@@ -214,7 +214,7 @@ export class Connection extends ServedConnection {
     }
     if (this.isWaiting && output.length > 0) this.cork()
     super.flush()
-    if (isUnauthenticated && this.socket.writableLength > limits.unauthenticatedBytesMax) this.drop()
+    if (isUnauthenticated && this.socket.writableLength > limits.unauthenticatedMaxBytes) this.drop()
   }
 
   protected override send(replies: Buffer): void {

@@ -4,7 +4,7 @@
  * Invariants
  *  1. No bytes make it throw.
  *  2. The same bytes give the same requests and the same error, however they are cut into chunks.
- *  3. An unfinished request is at most `requestBytesMax` + `inlineBytesMax` long, and its buffer twice that;
+ *  3. An unfinished request is at most `requestMaxBytes` + `inlineMaxBytes` long, and its buffer twice that;
  *     more is held only if bytes are pushed without calls of `next`.
  *  4. Bytes that were pushed are never moved within a buffer nor overwritten: views of them stay valid.
  *  5. After an error nothing more is decoded.
@@ -15,7 +15,7 @@ import type { RespLimits } from './limits.ts'
 /** How large a request may be. */
 export type DecoderLimits = Pick<
   RespLimits,
-  'inlineBytesMax' | 'bulkBytesMax' | 'argumentsMax' | 'requestBytesMax'
+  'inlineMaxBytes' | 'bulkMaxBytes' | 'argumentsMax' | 'requestMaxBytes'
 > & {
   /** Whether errors name Redis's limits before AUTH, instead of those after it. */
   readonly unauthenticated?: boolean
@@ -213,10 +213,10 @@ export class Decoder {
     if (bytes === incomplete) return this.#more()
     if (bytes === tooLong) return this.#fail('too big bulk count string')
     if (bytes < 0) return this.#fail('invalid bulk length')
-    if (bytes > this.limits.bulkBytesMax) {
+    if (bytes > this.limits.bulkMaxBytes) {
       return this.#failLength('bulk', bytes, 2 ** 29)
     }
-    if (this.#afterLine + bytes + 2 - this.#start > this.limits.requestBytesMax) {
+    if (this.#afterLine + bytes + 2 - this.#start > this.limits.requestMaxBytes) {
       return this.#fail('too big request')
     }
     this.#bulkBytes = bytes
@@ -281,7 +281,7 @@ export class Decoder {
     const found = this.#buffer.indexOf(byte, from)
     const missing = found < 0 || found >= this.#end
     const bytes = (missing ? this.#end : found) - from
-    if (bytes > this.limits.inlineBytesMax) return tooLong
+    if (bytes > this.limits.inlineMaxBytes) return tooLong
     return missing ? incomplete : found
   }
 

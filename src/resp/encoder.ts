@@ -17,7 +17,7 @@ import {
 import { readExactlyMax } from '../commands/drawing.ts'
 import { Batch } from '../ids/batch.ts'
 import type { Run } from '../ids/run.ts'
-import { bulkBytesMax, type Output } from './output.ts'
+import { bulkMaxBytes, type Output } from './output.ts'
 import { firstReadsExactly, readsExactly, type WideIds } from './rounding.ts'
 
 /** How many bytes of a reply of many ids are written at a time: a thousand ids in decimal. */
@@ -126,7 +126,7 @@ export class TextsWriter {
   /** Writes the next part; returns its cost beyond its bytes. Throws what the format does. */
   writePart(output: Output): number {
     return this.#batch.next(partBytesMax, {
-      aroundBytesMax: bulkBytesMax,
+      aroundBytesMax: bulkMaxBytes,
       ordered: (text, run, index, count) => output.texts(text, run, index, count),
       scattered: (text, run, index, count) => {
         for (let at = index; at < index + count; at++) output.text('$', text.text(run.at(at)))

@@ -17,7 +17,7 @@ import type { Clock, Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import { EncodedReply } from '../commands/command.ts'
 import { NoReply, type NoReplyState } from '../forwarding/forwarder.ts'
-import { type Dial, readyEvent } from '../node/dial.ts'
+import { type Dial, readyEvent } from '../listening/dial.ts'
 import { Output } from './output.ts'
 import { ReplySplitter } from './reply-splitter.ts'
 

@@ -32,7 +32,7 @@ const betweenIds = Buffer.from('\r\n:')
  */
 const lineBytesMax = 24
 /** The most bytes around a bulk string of less than 10,000,000 bytes: `$`, its length, and CR LF twice. */
-export const bulkBytesMax = 12
+export const bulkMaxBytes = 12
 const bulkString = { head: (length: number) => `$${length}\r\n`, tail: '\r\n' }
 
 /** The output of one server. */
@@ -134,7 +134,7 @@ export class Output {
 
   /** `count` ids of an ordered run from `index` on, each as a bulk string. */
   texts(text: IdText, run: Run, index: number, count: number): void {
-    this.#reserve(count * (text.bytesMax + bulkBytesMax))
+    this.#reserve(count * (text.bytesMax + bulkMaxBytes))
     this.length = text.write(this.#buffer, this.length, run, index, count, bulkString)
   }
 

@@ -26,8 +26,8 @@ export type RequestHost = {
   readonly turns: TurnQueue
   readonly totals: Totals
   readonly figures: RequestFigures
-  /** Called before requests are carried out, in every callback; undefined: there is nothing to check. */
-  readonly mayIssue: (() => boolean) | undefined
+  /** Called before requests are carried out, in every callback. */
+  readonly mayIssue: () => boolean
   context(session: ClientSession): CommandContext
   /** Called with errors of a handler that are not a FahaoError. */
   onError(error: unknown, session?: ClientSession): void

@@ -296,7 +296,7 @@ export class Requests {
       request.permittedBy = access
     }
     if (session.signal.aborted) throw new FahaoError('ABORTED', 'the connection has ended')
-    this.#host.mayIssue?.()
+    this.#host.mayIssue()
     return this.#session.transaction.holds(name) ? this.#queue(request) : this.#start(request.resolved)
   }
 

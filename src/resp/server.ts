@@ -4,6 +4,7 @@ import { createServer as createTlsServer, type TLSSocket } from 'node:tls'
 import { type Access, everything } from '../auth/access.ts'
 import type { ClientSession, CommandContext } from '../commands/context.ts'
 import type { CommandTable } from '../commands/table.ts'
+import type { Certificates } from '../listening/certificates.ts'
 import { certificateName, type Handshakes, transportOf } from '../listening/handshakes.ts'
 import {
   endsOf,
@@ -13,7 +14,6 @@ import {
   socketOptions,
   UserListener,
 } from '../listening/listener.ts'
-import type { Certificates } from '../node/certificates.ts'
 import { Connection, type ConnectionHost } from './connection.ts'
 import { defaultLimits, type RespLimits } from './limits.ts'
 import { Output } from './output.ts'
@@ -63,11 +63,7 @@ export class RespServer extends UserListener<Connection> {
 
   constructor(server: Server, options: RespServerOptions, handshakes: Handshakes | undefined) {
     const limits = { ...defaultLimits, ...options.limits }
-    super(server, options, {
-      ...limits,
-      perAddressMax: limits.connectionsPerAddressMax,
-      pendingMax: limits.unauthenticatedConnectionsMax,
-    })
+    super(server, options, limits)
     this.#handshakes = handshakes
     this.#options = options
     const { table, context } = options
@@ -79,36 +75,36 @@ export class RespServer extends UserListener<Connection> {
       cache: new RequestCache(),
       userLimits: limits,
       unauthenticatedLimits: {
-        inlineBytesMax: Math.min(limits.inlineBytesMax, limits.unauthenticatedBytesMax),
-        bulkBytesMax: Math.min(limits.bulkBytesMax, limits.unauthenticatedBytesMax),
+        inlineMaxBytes: Math.min(limits.inlineMaxBytes, limits.unauthenticatedMaxBytes),
+        bulkMaxBytes: Math.min(limits.bulkMaxBytes, limits.unauthenticatedMaxBytes),
         argumentsMax: Math.min(limits.argumentsMax, limits.unauthenticatedArgumentsMax),
-        requestBytesMax: Math.min(limits.requestBytesMax, 2 * limits.unauthenticatedBytesMax),
+        requestMaxBytes: Math.min(limits.requestMaxBytes, 2 * limits.unauthenticatedMaxBytes),
         unauthenticated: true,
       },
       output: new Output(),
     }
     if (handshakes === undefined) {
-      server.on('connection', (socket) => this.#accept(socket))
+      server.on('connection', (socket) => this.admit(socket, (host) => this.#accept(socket, host)))
     } else {
-      server.on('connection', (socket) => this.#admit(socket))
+      server.on('connection', (socket) => this.#admitUnsecured(socket))
       server.on('secureConnection', (socket) => this.#acceptSecure(socket))
     }
+  }
+
+  protected override get refusal(): string {
+    return '-ERR max number of clients reached\r\n'
   }
 
   protected override dropHandshakes(): void {
     this.#handshakes?.drop()
   }
 
-  #accept(socket: Socket): void {
-    const { remoteAddress } = socket
-    // The client has closed the connection before it was accepted.
-    if (remoteAddress === undefined) return void socket.destroy()
-    if (this.admission.refusalOf(remoteAddress) !== undefined) return reject(socket)
-    this.#open(socket, (connection, isPending) => this.admission.add(connection, remoteAddress, isPending))
+  #accept(socket: Socket, host: string): void {
+    this.#open(socket, (connection, isPending) => this.admission.add(connection, host, isPending))
   }
 
   /** A connection whose handshake begins. No error can be sent to it. */
-  #admit(socket: Socket): void {
+  #admitUnsecured(socket: Socket): void {
     const { remoteAddress } = socket
     if (remoteAddress === undefined || this.admission.refusalOf(remoteAddress) !== undefined) {
       return void socket.destroy()
@@ -148,10 +144,4 @@ export class RespServer extends UserListener<Connection> {
       this.#host.onError(error)
     }
   }
-}
-
-function reject(socket: Socket): void {
-  socket.on('error', () => {})
-  socket.end('-ERR max number of clients reached\r\n')
-  socket.destroySoon()
 }

@@ -870,8 +870,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a node index loses the zeros in front, so that two nodes write one text',
-    foundBy: 'test/unit/node/config.test.ts',
-    file: 'src/node/config-values.ts',
+    foundBy: 'test/unit/config/load-config.test.ts',
+    file: 'src/config/config-values.ts',
     from: 'value: Number(given), width: given.length',
     to: 'value: Number(given), width: String(Number(given)).length',
   },

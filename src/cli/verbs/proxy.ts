@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
-import { type SettingKey, variableOf } from '../../node/config-schema.ts'
+import { type SettingKey, variableOf } from '../../config/config-schema.ts'
+import { proxyListener } from '../../config/mysql-proxy-settings.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
 import { addCredentialOptions } from '../credentials.ts'
 import { addTlsOptions } from '../http-request.ts'
@@ -21,16 +22,7 @@ const keys: readonly SettingKey[] = [
   'proxyCert',
   'proxyKey',
   'proxyMetrics',
-  'proxyConnectionsMax',
-  'proxyConnectionsPerAddressMax',
-  'proxyUnauthenticatedConnectionsMax',
-  'proxyLoginTimeoutMs',
-  'proxyUnreadTimeoutMs',
-  'proxyUnreadTotalMaxBytes',
-  'proxyStatementMaxBytes',
-  'proxyStatementsMax',
-  'proxyIdTimeoutMs',
-  'proxyIdleTimeoutMs',
+  ...(Object.keys(proxyListener.settings) as SettingKey[]),
   'tlsCert',
   'tlsKey',
   'tlsProtocols',

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { settingsText } from '../../node/config.ts'
-import { settings } from '../../node/config-schema.ts'
+import { settings } from '../../config/config-schema.ts'
+import { settingsText } from '../../config/load-config.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
 import { print, printJson, table } from '../terminal.ts'
 

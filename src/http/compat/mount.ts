@@ -9,7 +9,7 @@ import type {
   FastifyRequest,
   onRequestHookHandler,
 } from 'fastify'
-import type { CompatName } from '../../node/compat-settings.ts'
+import type { CompatName } from '../../config/compat-settings.ts'
 import { refuseForeignPage } from '../browser-safety.ts'
 import { type HttpLog, notFound, type Route, sendProblem } from '../failures.ts'
 import type { IssuingNode } from '../issuing-node.ts'

@@ -4,8 +4,8 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { describe, FahaoError } from '../../base/errors.ts'
-import { STATUS_CODES } from '../../node/plain-http.ts'
 import { challenge, type HttpLog } from '../failures.ts'
+import { STATUS_CODES } from '../plain-http.ts'
 import { HttpRefusal, problemOf, withoutTokens } from '../problem.ts'
 import { countFailure } from '../traffic.ts'
 

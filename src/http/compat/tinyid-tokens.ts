@@ -8,8 +8,8 @@
  *  3. Tokens are in no error and no log.
  */
 import { globMatches } from '../../base/glob.ts'
+import type { TokenRule } from '../../config/compat-settings.ts'
 import { type RecordsEngine, WatchedRecords } from '../../engine/watched-records.ts'
-import type { TokenRule } from '../../node/compat-settings.ts'
 
 /** The tokens of one node. */
 export class TinyidTokens {

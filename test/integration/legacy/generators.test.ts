@@ -1,9 +1,9 @@
 /** Rows as generators: found by name, listed, followed, and what may be laid over them. */
 import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
+import { loadConfig } from '../../../src/config/load-config.ts'
 import type { RecordChange } from '../../../src/engine/engine.ts'
 import { type Fahao, openFahao } from '../../../src/index.ts'
-import { loadConfig } from '../../../src/node/config.ts'
 import { startNode } from '../../../src/node/start.ts'
 import { atEnd } from '../../launch/lifetime.ts'
 import { startMariaDb } from '../../launch/mariadb.ts'

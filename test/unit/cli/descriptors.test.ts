@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { descriptorAdvice } from '../../../src/cli/descriptors.ts'
-import { loadConfig } from '../../../src/node/config.ts'
+import { loadConfig } from '../../../src/config/load-config.ts'
 
 function limits(openFiles: string): string {
   return [

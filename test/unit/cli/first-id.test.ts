@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { AccessControl } from '../../../src/auth/access-control.ts'
 import { firstIdSteps, type Listeners } from '../../../src/cli/first-id.ts'
-import type { Config } from '../../../src/node/config-schema.ts'
+import type { Config } from '../../../src/config/config-schema.ts'
 import { accessOf } from '../auth/open-access.ts'
 import { fakeNode } from '../http/fake-node.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { missingUsers, protect } from '../../../src/cli/protected-mode.ts'
-import { loadConfig } from '../../../src/node/config.ts'
+import { loadConfig } from '../../../src/config/load-config.ts'
 import { startNode } from '../../../src/node/start.ts'
 import { cheapPasswords } from '../auth/open-access.ts'
 

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import type { Command, Option } from 'commander'
 import { exitCodes } from '../../../src/cli/exit-codes.ts'
 import { program } from '../../../src/cli/main.ts'
-import { settings } from '../../../src/node/config-schema.ts'
+import { settings } from '../../../src/config/config-schema.ts'
 
 const page = readFileSync(new URL('../../../docs/reference/cli.md', import.meta.url), 'utf8')
 const sections = new Map(

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type Command, CommanderError } from 'commander'
 import { program } from '../../../src/cli/main.ts'
-import { settings } from '../../../src/node/config-schema.ts'
+import { settings } from '../../../src/config/config-schema.ts'
 
 /** Every verb that can be run, by its words. */
 function verbs(): readonly (readonly string[])[] {

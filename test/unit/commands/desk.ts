@@ -74,7 +74,7 @@ export class Desk {
       libraryName: '',
       libraryVersion: '',
       trackingModes: undefined,
-      transaction: new TransactionQueue({ transactionBytesMax: 1000, transactionRequestsMax: 10 }),
+      transaction: new TransactionQueue({ transactionMaxBytes: 1000, transactionRequestsMax: 10 }),
       protocol: 2,
       exact: true,
       certificateName: undefined,

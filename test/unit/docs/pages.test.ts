@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { optionNames } from '../../../src/catalogue/options.ts'
-import { settings } from '../../../src/node/config-schema.ts'
+import { settings } from '../../../src/config/config-schema.ts'
 
 function page(path: string): string {
   return readFileSync(join(import.meta.dirname, '../../../docs', path), 'utf8')

@@ -4,11 +4,11 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import type { Config } from '../../../src/config/config-schema.ts'
 import { Connections, HttpRequest, HttpResponse } from '../../../src/http/connection.ts'
 import { startHttpServer } from '../../../src/http/server.ts'
 import { noTraffic } from '../../../src/http/traffic.ts'
 import { turnBytesMax, turns } from '../../../src/listening/turns.ts'
-import type { Config } from '../../../src/node/config-schema.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { fakeNode } from './fake-node.ts'
 
@@ -17,7 +17,7 @@ const end = '0\r\n\r\n'
 
 /** The connections of a server that counts its requests. */
 function connectionsOf(traffic = noTraffic()): Connections {
-  const limits = { unreadTimeoutMs: 1000, unreadTotalBytesMax: 1_000_000, bodyBytesMax: 65_536 }
+  const limits = { unreadTimeoutMs: 1000, unreadTotalMaxBytes: 1_000_000, bodyBytesMax: 65_536 }
   return new Connections({ ...limits, traffic, clock: new FakeClock() })
 }
 

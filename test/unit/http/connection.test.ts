@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
+import type { Config } from '../../../src/config/config-schema.ts'
 import { startHttpServer } from '../../../src/http/server.ts'
 import { noTraffic } from '../../../src/http/traffic.ts'
-import type { Config } from '../../../src/node/config-schema.ts'
 import { fakeNode } from './fake-node.ts'
 
 const batch = 100_000

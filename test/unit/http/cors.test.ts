@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { InjectOptions } from 'fastify'
+import { origins } from '../../../src/config/config-values.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
-import { origins } from '../../../src/node/config-values.ts'
 import { fakeNode } from './fake-node.ts'
 
 const allowed = 'https://console.example.org'

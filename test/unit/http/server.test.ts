@@ -6,9 +6,9 @@ import fc from 'fast-check'
 import type { InjectOptions } from 'fastify'
 import { unauthenticated } from '../../../src/auth/access.ts'
 import type { AccessControl } from '../../../src/auth/access-control.ts'
+import type { Config } from '../../../src/config/config-schema.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { type HttpServer, startHttpServer } from '../../../src/http/server.ts'
-import type { Config } from '../../../src/node/config-schema.ts'
 import { fakeNode } from './fake-node.ts'
 
 const running: HttpServer[] = []

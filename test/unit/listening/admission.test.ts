@@ -8,7 +8,7 @@ function start(limits: Partial<AdmissionLimits>) {
   const counts = noConnections()
   const dropped: string[] = []
   const admission = new Admission<string>(
-    { connectionsMax: none, perAddressMax: none, pendingMax: none, ...limits },
+    { connectionsMax: none, connectionsPerAddressMax: none, unauthenticatedConnectionsMax: none, ...limits },
     counts,
     (connection) => dropped.push(connection),
   )
@@ -51,7 +51,7 @@ describe('when all connections are in use', () => {
 })
 
 test('of the pending connections the oldest is dropped beyond their limit, and no other', () => {
-  const { admission, counts, dropped, open } = start({ pendingMax: 2 })
+  const { admission, counts, dropped, open } = start({ unauthenticatedConnectionsMax: 2 })
   open('user', { pending: false })
   for (const name of ['first', 'second', 'third']) open(name)
   assert.deepEqual(dropped, ['first'])
@@ -62,7 +62,7 @@ test('of the pending connections the oldest is dropped beyond their limit, and n
 })
 
 test('a connection that becomes pending again is the newest of these', () => {
-  const { admission, dropped, open } = start({ pendingMax: 2 })
+  const { admission, dropped, open } = start({ unauthenticatedConnectionsMax: 2 })
   open('reset', { pending: false })
   open('first')
   open('second')
@@ -72,7 +72,7 @@ test('a connection that becomes pending again is the newest of these', () => {
 })
 
 test('a network has a limit of its own, which pending connections of others do not touch', () => {
-  const { admission, counts, dropped, open } = start({ perAddressMax: 2 })
+  const { admission, counts, dropped, open } = start({ connectionsPerAddressMax: 2 })
   const hosts = ['2001:db8::1', '2001:db8::2', '2001:db8::3', '2001:db8:0:1::1']
   assert.deepEqual(
     hosts.map((host) => open(host, { host })),

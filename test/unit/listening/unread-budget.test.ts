@@ -30,7 +30,7 @@ class Connection implements Sender {
 
 function start() {
   const clock = new FakeClock()
-  const budget = new UnreadBudget({ unreadTimeoutMs: 100, unreadTotalBytesMax: 1000 }, clock)
+  const budget = new UnreadBudget({ unreadTimeoutMs: 100, unreadTotalMaxBytes: 1000 }, clock)
   const sweepAfter = async (ms: number) => {
     await clock.pass(ms)
     budget.sweep(clock.monoUs())

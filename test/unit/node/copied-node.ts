@@ -3,11 +3,11 @@
  * engine as the first, up to the snapshot, so that its memory is the same then.
  */
 import assert from 'node:assert/strict'
+import type { Config } from '../../../src/config/config-schema.ts'
+import { loadConfig } from '../../../src/config/load-config.ts'
 import type { Engine } from '../../../src/engine/engine.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { Run } from '../../../src/ids/run.ts'
-import { loadConfig } from '../../../src/node/config.ts'
-import type { Config } from '../../../src/node/config-schema.ts'
 import type { FahaoNode } from '../../../src/node/node.ts'
 import { startNode } from '../../../src/node/start.ts'
 import { SharedEngine } from '../catalogue/node.ts'

@@ -135,7 +135,7 @@ test('a text of any kind compiles or is refused with a SQLSTATE', async (t) => {
 })
 
 test('long and deep texts take bounded time and memory', async (t) => {
-  const { session, faults } = await serve(t, { limits: { messageBytesMax: 1_048_576 } })
+  const { session, faults } = await serve(t, { limits: { messageMaxBytes: 1_048_576 } })
   const client = await session()
   const texts: readonly (readonly [text: string, sqlState: string])[] = [
     [`SELECT nextval('${'a'.repeat(500_000)}')`, ''],
@@ -306,7 +306,7 @@ const holders: readonly (readonly [what: string, ...messages: readonly Buffer[]]
 
 for (const [what, ...messages] of holders)
   test(`${what} count in the memory of all clients`, async (t) => {
-    const served = await serveOrder(t, { limits: { unreadTotalBytesMax: large } })
+    const served = await serveOrder(t, { limits: { unreadTotalMaxBytes: large } })
     const client = await served.session()
     client.send(...messages)
     await client.ended
@@ -314,7 +314,7 @@ for (const [what, ...messages] of holders)
   })
 
 test('a statement counts once, however many portals it has', async (t) => {
-  const served = await serve(t, { limits: { unreadTotalBytesMax: 2_000_000 } })
+  const served = await serve(t, { limits: { unreadTotalMaxBytes: 2_000_000 } })
   const [other, client] = [await served.session(), await served.session()]
   other.send(parse('s', `SELECT ${'*,'.repeat(4)}* FROM pg_class`), sync)
   assert.equal(await other.types(), '1ZI')
@@ -342,7 +342,7 @@ test('moves of a cursor take turns with the requests of others', async (t) => {
 })
 
 test('a client that reads nothing is dropped, and others are served', async (t) => {
-  const served = await serveOrder(t, { limits: { unreadTimeoutMs: 50, unreadBytesMax: 65_536 } })
+  const served = await serveOrder(t, { limits: { unreadTimeoutMs: 50, unreadMaxBytes: 65_536 } })
   const client = await served.session()
   client.socket.pause()
   const draws = query("SELECT nextval('order') FROM generate_series(1, 50000)")

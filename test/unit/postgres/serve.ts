@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { Client, type ClientConfig } from 'pg'
 import { createCommands } from '../../../src/commands/all.ts'
 import { InProcess } from '../../../src/commands/in-process.ts'
-import { loadConfig } from '../../../src/node/config.ts'
+import { loadConfig } from '../../../src/config/load-config.ts'
 import type { FahaoNode } from '../../../src/node/node.ts'
 import { startNode } from '../../../src/node/start.ts'
 import {

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
-import type { CertificateOptions } from '../../../src/node/certificates.ts'
+import type { CertificateOptions } from '../../../src/listening/certificates.ts'
 import { type CertificateFiles, makeCertificates } from '../../launch/certificates.ts'
 import { temporaryFolder } from '../../launch/places.ts'
-import { openCertificates } from '../node/open-certificates.ts'
+import { openCertificates } from '../listening/open-certificates.ts'
 import { framed, int32, query, RawPostgres, serve, serveOrder, startup } from './serve.ts'
 
 const folder = temporaryFolder({ after })

@@ -60,7 +60,7 @@ test('a command that is not understood ends its connection: nothing of it passes
 })
 
 test('the execution of a filled statement that is too long is refused, and the connection goes on', async (t) => {
-  const { login, named } = await startScene(t, idsAtHand(), { statementBytesMax: 1000 })
+  const { login, named } = await startScene(t, idsAtHand(), { statementMaxBytes: 1000 })
   const client = await login()
   client.send(prepare, insert)
   for (let packets = 3; packets > 0; packets--) await client.reply()
@@ -79,7 +79,7 @@ test('the execution of a filled statement that is too long is refused, and the c
 })
 
 test('a text to prepare that is too long is the newest statement then', async (t) => {
-  const { login, named } = await startScene(t, idsAtHand(), { statementBytesMax: 1000 })
+  const { login, named } = await startScene(t, idsAtHand(), { statementMaxBytes: 1000 })
   const client = await login()
   client.send(prepare, insert)
   for (let packets = 3; packets > 0; packets--) await client.reply()

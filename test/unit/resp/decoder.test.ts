@@ -4,10 +4,10 @@ import fc from 'fast-check'
 import { Decoder, type DecoderLimits } from '../../../src/resp/decoder.ts'
 
 const limits: DecoderLimits = {
-  inlineBytesMax: 64,
-  bulkBytesMax: 32,
+  inlineMaxBytes: 64,
+  bulkMaxBytes: 32,
   argumentsMax: 4,
-  requestBytesMax: 100,
+  requestMaxBytes: 100,
 }
 const unauthenticated: DecoderLimits = { ...limits, unauthenticated: true }
 
@@ -20,7 +20,7 @@ function decode(chunks: readonly Buffer[], inForce = limits): (string[] | string
     let step = decoder.next()
     for (; step === 'frame'; step = decoder.next()) found.push(decoder.parts().map(latin1))
     if (step !== 'more') return [...found, step === 'error' ? decoder.failure : step]
-    assert.ok(decoder.pendingBytes <= inForce.requestBytesMax + inForce.inlineBytesMax)
+    assert.ok(decoder.pendingBytes <= inForce.requestMaxBytes + inForce.inlineMaxBytes)
   }
   return [...found, decoder.pendingBytes === 0 ? 'nothing left' : 'unfinished']
 }
@@ -121,7 +121,7 @@ describe('decoding requests', () => {
     const decoder = new Decoder(limits)
     decoder.push(Buffer.from(`${ping}*1\r\n$40\r\n${long}\r\n`))
     assert.equal(decoder.next(), 'frame')
-    decoder.limits = { ...limits, bulkBytesMax: 40 }
+    decoder.limits = { ...limits, bulkMaxBytes: 40 }
     assert.equal(decoder.next(), 'frame')
     assert.deepEqual(decoder.parts().map(latin1), [long])
   })
@@ -248,7 +248,7 @@ describe('any bytes, in any pieces', () => {
         for (let start = 0; start < stream.length; start += size) {
           chunks.push(Buffer.from(stream.subarray(start, start + size)))
         }
-        const wide = { inlineBytesMax: 1000, bulkBytesMax: 1000, argumentsMax: 10, requestBytesMax: 10_000 }
+        const wide = { inlineMaxBytes: 1000, bulkMaxBytes: 1000, argumentsMax: 10, requestMaxBytes: 10_000 }
         const found = decode(chunks, wide).slice(0, -1)
         const expected = requests.map((parts) => parts.map((part) => latin1(Buffer.from(part))))
         assert.deepEqual(found, expected)

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import type { FahaoError } from '../../../src/base/errors.ts'
-import { dialPlain } from '../../../src/node/dial.ts'
+import { dialPlain } from '../../../src/listening/dial.ts'
 import { encodedRequest, ForwardConnection } from '../../../src/resp/forward-connection.ts'
 import { FakeClock } from '../fake-clock.ts'
 

@@ -19,7 +19,7 @@ import {
 import type { ClientSession, CommandContext } from '../../../src/commands/context.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
 import { Forwarder } from '../../../src/forwarding/forwarder.ts'
-import { dialPlain } from '../../../src/node/dial.ts'
+import { dialPlain } from '../../../src/listening/dial.ts'
 import type { ClusterView } from '../../../src/operations/context.ts'
 import { clusterCommands, RespTransport } from '../../../src/resp/forward.ts'
 import { ReplySplitter } from '../../../src/resp/reply-splitter.ts'

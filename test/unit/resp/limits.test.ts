@@ -69,7 +69,7 @@ describe('connections', () => {
   test('that have not authenticated have smaller limits and a deadline', async (test) => {
     const { server } = await serve(test, {
       initialAccess: () => unauthenticated,
-      limits: { unauthenticatedTimeoutMs: 3000, unauthenticatedBytesMax: 20 },
+      limits: { unauthenticatedTimeoutMs: 3000, unauthenticatedMaxBytes: 20 },
     })
     const greedy = await Peer.to(server)
     greedy.send(frame('PING') + frame('AUTH', 'x'.repeat(21)))
@@ -104,7 +104,7 @@ describe('connections', () => {
   test('that have not authenticated send no request of many long arguments', async (test) => {
     const { peer } = await connect(test, {
       initialAccess: () => unauthenticated,
-      limits: { unauthenticatedBytesMax: 1000 },
+      limits: { unauthenticatedMaxBytes: 1000 },
     })
     peer.send(frame('AUTH', 'x'.repeat(1000), 'y'.repeat(1000)))
     assert.equal(await peer.closed, '-ERR Protocol error: too big request\r\n')
@@ -113,7 +113,7 @@ describe('connections', () => {
   test('that have not authenticated and do not read are dropped, however short their replies are', async (test) => {
     const { server, peer } = await connect(test, {
       initialAccess: () => unauthenticated,
-      limits: { unauthenticatedBytesMax: 1000 },
+      limits: { unauthenticatedMaxBytes: 1000 },
     })
     peer.socket.pause()
     peer.send(frame('PING').repeat(1_000_000))
@@ -144,7 +144,7 @@ describe('connections', () => {
 })
 
 describe('a peer that does not read', () => {
-  const limits = { unreadBytesMax: 100_000 }
+  const limits = { unreadMaxBytes: 100_000 }
   const requests = 400
   const replyBytes = 100_000
 
@@ -153,11 +153,11 @@ describe('a peer that does not read', () => {
     peer.socket.pause()
     peer.send((frame('BIG', String(replyBytes)) + frame('INCR', 'a')).repeat(requests))
     const [session] = [...server.sessions()]
-    while (session!.unreadBytes < limits.unreadBytesMax) await new Promise((resolve) => setImmediate(resolve))
+    while (session!.unreadBytes < limits.unreadMaxBytes) await new Promise((resolve) => setImmediate(resolve))
     // A moment in which more would be carried out if anything were.
     await new Promise((resolve) => setTimeout(resolve, 50))
     assert.ok(world.counter('a').next < requests / 2)
-    assert.ok(session!.unreadBytes < limits.unreadBytesMax + 65_536 + 2 * replyBytes)
+    assert.ok(session!.unreadBytes < limits.unreadMaxBytes + 65_536 + 2 * replyBytes)
     peer.socket.resume()
     peer.socket.removeAllListeners('data')
     while (world.counter('a').next <= requests) await once(peer.socket, 'data')
@@ -173,7 +173,7 @@ describe('a peer that does not read', () => {
   })
 
   test('is dropped at once when all such peers together hold too much', async (test) => {
-    const { server, peer } = await connect(test, { limits: { ...limits, unreadTotalBytesMax: 150_000 } })
+    const { server, peer } = await connect(test, { limits: { ...limits, unreadTotalMaxBytes: 150_000 } })
     peer.socket.pause()
     peer.send(frame('BIG', '60000000'))
     while (server.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
@@ -182,7 +182,7 @@ describe('a peer that does not read', () => {
 })
 
 describe('a peer with unread replies below its own limit', () => {
-  const unreadBytesMax = 100_000_000
+  const unreadMaxBytes = 100_000_000
   /** More than the kernel holds for a connection. */
   const replyBytes = 20_000_000
   const big = frame('BIG', String(replyBytes))
@@ -198,7 +198,7 @@ describe('a peer with unread replies below its own limit', () => {
   }
 
   test('is dropped when it does not read for too long', async (test) => {
-    const { server } = await serve(test, { limits: { unreadBytesMax, unreadTimeoutMs: 80 } })
+    const { server } = await serve(test, { limits: { unreadMaxBytes, unreadTimeoutMs: 80 } })
     const { peer } = await unreading(server)
     while (server.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
     peer.socket.destroy()
@@ -206,7 +206,7 @@ describe('a peer with unread replies below its own limit', () => {
 })
 
 test('a peer that does not complete a long request is dropped when all such peers together hold too much, the one first that has sent nothing for the longest time', async (test) => {
-  const { server } = await serve(test, { limits: { unreadTotalBytesMax: 250_000 } })
+  const { server } = await serve(test, { limits: { unreadTotalMaxBytes: 250_000 } })
   const unfinished = frame('ECHO', 'x'.repeat(60_000), 'y'.repeat(60_000)).slice(0, -1)
   const [first, second, third] = [await Peer.to(server), await Peer.to(server), await Peer.to(server)]
   for (const peer of [first, second, third]) {
@@ -221,7 +221,7 @@ test('a peer that does not complete a long request is dropped when all such peer
 })
 
 test('a peer that sends on while its command waits is not read beyond the limit, and gets every answer in the end', async (test) => {
-  const { server, world, peer } = await connect(test, { limits: { queuedBytesMax: 10_000 } })
+  const { server, world, peer } = await connect(test, { limits: { queuedMaxBytes: 10_000 } })
   const pings = 300_000
   peer.send(frame('WAIT') + frame('PING').repeat(pings))
   let before = -1

@@ -4,12 +4,12 @@ import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
-import type { CertificateOptions } from '../../../src/node/certificates.ts'
+import type { CertificateOptions } from '../../../src/listening/certificates.ts'
 import type { RespServerOptions } from '../../../src/resp/server.ts'
 import type { RespSession } from '../../../src/resp/session.ts'
 import { type CertificateFiles, makeCertificates } from '../../launch/certificates.ts'
 import { temporaryFolder } from '../../launch/places.ts'
-import { openCertificates } from '../node/open-certificates.ts'
+import { openCertificates } from '../listening/open-certificates.ts'
 import { frame, Peer, serve } from './peer.ts'
 
 /** The first byte of an alert (RFC 8446, 5.1). */
@@ -67,7 +67,7 @@ describe('RESP over TLS', () => {
   })
 
   test('holds few replies for a client that does not read, and drops it in time', async (t) => {
-    const limits = { unreadBytesMax: 100_000, unreadTimeoutMs: 300 }
+    const limits = { unreadMaxBytes: 100_000, unreadTimeoutMs: 300 }
     const { server, peer, world } = await start(t, {}, { limits })
     const client = await peer()
     client.socket.pause()

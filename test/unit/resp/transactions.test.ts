@@ -175,7 +175,7 @@ test('a client that must authenticate cannot begin a transaction', async (t) => 
 
 test('a transaction that is too long is refused, and its memory is freed', async (t) => {
   const { peer, server, world } = await start(t, {
-    limits: { transactionBytesMax: 100, transactionRequestsMax: 5 },
+    limits: { transactionMaxBytes: 100, transactionRequestsMax: 5 },
   })
   const [session] = server.sessions()
   const incr = 'INCR order\r\n'
@@ -196,7 +196,7 @@ test('a transaction that is too long is refused, and its memory is freed', async
 })
 
 test('what many clients queue together is bounded, and the one that was silent for longest is dropped', async (t) => {
-  const { peer, server } = await start(t, { limits: { unreadTotalBytesMax: 50_000 } })
+  const { peer, server } = await start(t, { limits: { unreadTotalMaxBytes: 50_000 } })
   const others = await Promise.all([Peer.to(server), Peer.to(server)])
   const echo = `ECHO ${'x'.repeat(993)}\r\n`
   for (const one of [peer, ...others]) {
@@ -207,7 +207,7 @@ test('what many clients queue together is bounded, and the one that was silent f
 })
 
 test('the replies of a transaction are held in memory no further than those of a pipeline', async (t) => {
-  const { peer, server } = await start(t, { limits: { unreadBytesMax: 200_000 } })
+  const { peer, server } = await start(t, { limits: { unreadMaxBytes: 200_000 } })
   peer.socket.pause()
   // 500 × 1 MB, if all of it were made at once.
   peer.send(`MULTI\r\n${'MANY 1000000 50000\r\n'.repeat(500)}EXEC\r\n`)

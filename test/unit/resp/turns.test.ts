@@ -65,7 +65,7 @@ describe('a reply of many ids', () => {
   })
 
   test('lets other connections pass, and comes whole and in order', async (test) => {
-    const { server } = await serve(test, { limits: { unreadBytesMax: 100_000_000 } })
+    const { server } = await serve(test, { limits: { unreadMaxBytes: 100_000_000 } })
     const large = await Peer.to(server)
     const other = await Peer.to(server)
     const count = 200_000
@@ -78,7 +78,7 @@ describe('a reply of many ids', () => {
   })
 
   test('is not written on while its peer does not read, nor anything behind it', async (test) => {
-    const { server, world, peer } = await connect(test, { limits: { unreadBytesMax: 100_000 } })
+    const { server, world, peer } = await connect(test, { limits: { unreadMaxBytes: 100_000 } })
     peer.socket.pause()
     peer.send(frame('MANY', '1', '1000000') + frame('INCR', 'a'))
     const [session] = [...server.sessions()]

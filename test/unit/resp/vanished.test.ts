@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { makeCertificates } from '../../launch/certificates.ts'
 import { temporaryFolder } from '../../launch/places.ts'
-import { openCertificates } from '../node/open-certificates.ts'
+import { openCertificates } from '../listening/open-certificates.ts'
 import { frame, Peer, serve } from './peer.ts'
 
 const retransmission = '01'

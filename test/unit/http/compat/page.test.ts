@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { InjectOptions } from 'fastify'
+import { loadConfig } from '../../../../src/config/load-config.ts'
 import { buildHttpApp } from '../../../../src/http/app.ts'
-import { loadConfig } from '../../../../src/node/config.ts'
 import { startNode } from '../../../../src/node/start.ts'
 
 const path = join(import.meta.dirname, '../../../../docs/reference/compatible-apis.md')

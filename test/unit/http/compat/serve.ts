@@ -1,11 +1,11 @@
 /** A node in memory with the compatible APIs, asked without a socket. */
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { GeneratorInput } from '../../../../src/catalogue/options.ts'
+import { type CompatName, compatNames } from '../../../../src/config/compat-settings.ts'
+import { loadConfig } from '../../../../src/config/load-config.ts'
 import type { Engine } from '../../../../src/engine/engine.ts'
 import { buildHttpApp } from '../../../../src/http/app.ts'
 import { openAnyEngine } from '../../../../src/legacy/open.ts'
-import { type CompatName, compatNames } from '../../../../src/node/compat-settings.ts'
-import { loadConfig } from '../../../../src/node/config.ts'
 import type { FahaoNode } from '../../../../src/node/node.ts'
 import { startNode } from '../../../../src/node/start.ts'
 import { atEnd, type Lifetime } from '../../../launch/lifetime.ts'

@@ -1,7 +1,7 @@
 /** The engine as a node uses it: each call that reads or writes the store is timed, and reported once it is over. */
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
-import type { Engine } from '../engine/engine.ts'
+import type { Engine } from './engine.ts'
 
 const operations = [
   ...(['reserve', 'release', 'counter', 'advance'] as const),

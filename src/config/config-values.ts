@@ -149,6 +149,16 @@ export function orOff<Value>(type: ValueType<Value>): ValueType<Value | undefine
   }
 }
 
+/** A limit, or `off`: Infinity. */
+export function orUnlimited(type: ValueType<number>): ValueType<number> {
+  const { read, show, takes } = orOff(type)
+  return {
+    read: (given) => read(given) ?? Number.POSITIVE_INFINITY,
+    show: (value) => show(Number.isFinite(value) ? value : undefined),
+    takes,
+  }
+}
+
 /** `type`, or not given: undefined. */
 export function optional<Value>(type: ValueType<Value>): ValueType<Value | undefined> {
   return {

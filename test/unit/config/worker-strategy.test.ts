@@ -6,7 +6,7 @@ import {
   proposeWorkerId,
   thisMachine,
   workerStrategyText,
-} from '../../../src/node/worker-strategy.ts'
+} from '../../../src/config/worker-strategy.ts'
 
 const machine: Machine = { env: {}, hostname: 'localhost', addresses: [] }
 

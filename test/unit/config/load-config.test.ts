@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type ConfigInputs, loadConfig, settingsText } from '../../../src/node/config.ts'
-import { settings } from '../../../src/node/config-schema.ts'
-import { speaksTls } from '../../../src/node/tls-settings.ts'
+import { settings } from '../../../src/config/config-schema.ts'
+import { type ConfigInputs, loadConfig, settingsText } from '../../../src/config/load-config.ts'
+import { speaksTls } from '../../../src/listening/listener-tls.ts'
 
 function refusal(inputs: ConfigInputs): string {
   try {
@@ -111,7 +111,7 @@ describe('values', () => {
     assert.equal(config.respBulkMaxBytes, 1_048_576)
     assert.deepEqual(config.resp, { host: '::1', port: 80 })
     assert.deepEqual(config.workerId, { by: 'env', value: 'POD' })
-    assert.equal(config.respIdleTimeoutMs, undefined)
+    assert.equal(config.respIdleTimeoutMs, Number.POSITIVE_INFINITY)
     assert.equal(loadConfig({ flags: { http: 'off' } }).config.http, undefined)
     assert.equal(config.incrbyMax, 10n ** 12n)
   })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { type EngineCall, timedEngine } from '../../../src/engine/engine-calls.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
-import { type EngineCall, timedEngine } from '../../../src/node/engine-calls.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock } from '../fake-clock.ts'
 

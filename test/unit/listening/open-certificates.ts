@@ -1,7 +1,7 @@
 /** Certificates in use, for tests of servers that speak TLS. */
 import { systemClock } from '../../../src/base/clock.ts'
-import { type CertificateOptions, Certificates } from '../../../src/node/certificates.ts'
-import { defaultCiphers, type TlsSuites } from '../../../src/node/tls-suites.ts'
+import { defaultCiphers, type TlsSuites } from '../../../src/config/tls-suites.ts'
+import { type CertificateOptions, Certificates } from '../../../src/listening/certificates.ts'
 import type { CertificateFiles } from '../../launch/certificates.ts'
 import type { Lifetime } from '../../launch/lifetime.ts'
 

@@ -14,6 +14,14 @@ import {
   words,
   wordsOf,
 } from './config-values.ts'
+import {
+  connectionSettings,
+  idleSettings,
+  listenerSettings,
+  loginTimeout,
+  pendingSettings,
+  unreadTotalSettings,
+} from './listener-settings.ts'
 import { setting } from './setting.ts'
 
 /** The MySQL server behind the proxy. */
@@ -77,6 +85,35 @@ function shown(given: string): string {
   return given.includes('@') ? 'a URL with a user' : `'${given.slice(0, 60)}'`
 }
 
+/** The limits of the listener. */
+export const proxyListener = listenerSettings('proxy', {
+  ...connectionSettings('a load balancer'),
+  ...pendingSettings('logged in'),
+  loginTimeoutMs: loginTimeout('log in, the connection to the server included', '10s'),
+  ...unreadTotalSettings(
+    'results',
+    'unread results, held statements and prepared statements',
+    'the proxy drops the client that has read nothing for the longest time',
+    ['24h', '10m'],
+  ),
+  statementMaxBytes: setting(
+    size('1MiB', '1GiB'),
+    'longest statement into which ids are filled; a longer one passes as it came',
+    '16MiB',
+  ),
+  statementsMax: setting(
+    count(1, 1_000_000),
+    'prepared statements of one connection that are filled in',
+    '16384',
+  ),
+  idTimeoutMs: setting(
+    duration('100ms', '10m'),
+    'how long an INSERT waits for its ids before its client gets an error that it may retry',
+    '5s',
+  ),
+  ...idleSettings,
+})
+
 /** The settings of the group. */
 export const mysqlProxySettings = {
   mysqlProxy: setting(
@@ -123,50 +160,5 @@ export const mysqlProxySettings = {
     optional(text('FILE')),
     "the authorities that sign the certificate of upstream, in PEM; default: the system's",
   ),
-  proxyConnectionsMax: setting(count(1, 1_000_000), 'connections at once', '10000'),
-  proxyConnectionsPerAddressMax: setting(
-    orOff(count(1, 1_000_000)),
-    'connections at once from one IPv4 address or one /64 of IPv6; off where clients share an address, as behind a load balancer',
-    'off',
-  ),
-  proxyUnauthenticatedConnectionsMax: setting(
-    count(1, 1_000_000),
-    'connections at once that have not logged in; a new one takes the place of the oldest of them',
-    '1000',
-  ),
-  proxyLoginTimeoutMs: setting(
-    duration('100ms', '10m'),
-    'how long a client may take to log in, the connection to the server included',
-    '10s',
-  ),
-  proxyUnreadTimeoutMs: setting(
-    duration('1s', '24h'),
-    'how long a client may leave results unread before it is dropped',
-    '10m',
-  ),
-  proxyUnreadTotalMaxBytes: setting(
-    size('1MiB', '64GiB'),
-    'unread results, held statements and prepared statements of all clients together; above this the proxy drops the client that has read nothing for the longest time',
-    '256MiB',
-  ),
-  proxyStatementMaxBytes: setting(
-    size('1MiB', '1GiB'),
-    'longest statement into which ids are filled; a longer one passes as it came',
-    '16MiB',
-  ),
-  proxyStatementsMax: setting(
-    count(1, 1_000_000),
-    'prepared statements of one connection that are filled in',
-    '16384',
-  ),
-  proxyIdTimeoutMs: setting(
-    duration('100ms', '10m'),
-    'how long an INSERT waits for its ids before its client gets an error that it may retry',
-    '5s',
-  ),
-  proxyIdleTimeoutMs: setting(
-    orOff(duration('1s', '24d')),
-    'close connections that have been silent for this long',
-    'off',
-  ),
+  ...proxyListener.settings,
 }

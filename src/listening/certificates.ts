@@ -15,10 +15,10 @@ import type { Address } from '../base/address.ts'
 import { type Clock, repeat, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
-import { Handshakes } from '../listening/handshakes.ts'
-import { configError } from './config-values.ts'
+import { configError } from '../config/config-values.ts'
+import { suiteOptions, type TlsSuites } from '../config/tls-suites.ts'
 import type { Dial } from './dial.ts'
-import { suiteOptions, type TlsSuites } from './tls-suites.ts'
+import { Handshakes } from './handshakes.ts'
 
 /** Whether clients present certificates: `optional`: those that have one. */
 export type ClientAuth = 'off' | 'optional' | 'required'

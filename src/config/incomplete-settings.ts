@@ -1,14 +1,6 @@
-/** What the settings of TLS, and of the MySQL proxy, mean together. */
-import { type Config, hyphenated, type Settings, type Sources } from './config-schema.ts'
+/** Settings that have no effect, or no meaning, without another one. */
+import { type Config, hyphenated, type Sources } from './config-schema.ts'
 import { configError } from './config-values.ts'
-
-/** A listener that may speak TLS. */
-export type TlsListener = Settings['tlsOn'][number]
-
-/** Whether a listener speaks TLS; the listeners of compatible APIs speak it if `http` does. */
-export function speaksTls(config: Config, listener: TlsListener): boolean {
-  return config.tlsCert !== undefined && config.tlsOn.includes(listener)
-}
 
 /** Throws CONFIG if a setting of TLS lacks another one that it needs. */
 export function refuseIncompleteTls(config: Config, sources: Sources): void {

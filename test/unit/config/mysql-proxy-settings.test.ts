@@ -1,7 +1,7 @@
 /** The URL of the MySQL server behind the proxy, with the user who looks at its tables. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { upstreamUrl } from '../../../src/node/mysql-proxy-settings.ts'
+import { upstreamUrl } from '../../../src/config/mysql-proxy-settings.ts'
 
 describe('the URL of upstream', () => {
   for (const [given, host, port, user, password] of [

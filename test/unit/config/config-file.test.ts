@@ -4,8 +4,8 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { parseOptions } from '../../../src/catalogue/options.ts'
-import { loadConfig } from '../../../src/node/config.ts'
-import { readConfigFile } from '../../../src/node/config-file.ts'
+import { readConfigFile } from '../../../src/config/config-file.ts'
+import { loadConfig } from '../../../src/config/load-config.ts'
 
 function generatorsOf(text: string): Record<string, unknown> {
   return Object.fromEntries(loadConfig({ readFile: () => text }).config.generators)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { MetricSet } from '../../../src/node/metric-set.ts'
-import { addProcessMetrics } from '../../../src/node/process-metrics.ts'
+import { MetricSet } from '../../../src/metrics/metric-set.ts'
+import { addProcessMetrics } from '../../../src/metrics/process-metrics.ts'
 import { FakeClock } from '../fake-clock.ts'
 
 async function start() {

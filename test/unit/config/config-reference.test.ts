@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { settings } from '../../../src/node/config-schema.ts'
+import { settings } from '../../../src/config/config-schema.ts'
+import { proxyListener } from '../../../src/config/mysql-proxy-settings.ts'
+import { postgresListener } from '../../../src/config/postgres-settings.ts'
+import { respListener } from '../../../src/config/resp-settings.ts'
 
 const page = readFileSync(new URL('../../../docs/reference/configuration.md', import.meta.url), 'utf8')
 
@@ -29,12 +32,28 @@ function code(text: string): string {
   return text === '' ? '' : `\`${text.replaceAll('|', '\\|')}\``
 }
 
+const listeners = { resp: respListener, postgres: postgresListener, proxy: proxyListener }
+const source = new URL('../../../src/', import.meta.url)
+
+/** The code of these files of src, but for the schema. */
+function codeOf(pattern: string): string {
+  const files = globSync(pattern, { cwd: source }).filter((path) => path !== 'config/config-schema.ts')
+  return files.map((path) => readFileSync(new URL(path, source), 'utf8')).join('\n')
+}
+
 test('every setting has an effect: some file reads it', () => {
-  const folder = new URL('../../../src/', import.meta.url)
-  const files = globSync('**/*.ts', { cwd: folder }).filter((path) => path !== 'node/config-schema.ts')
-  const code = files.map((path) => readFileSync(new URL(path, folder), 'utf8')).join('\n')
+  const code = codeOf('**/*.ts')
+  const limits = new Set<string>(Object.values(listeners).flatMap(({ settings }) => Object.keys(settings)))
   const isRead = (key: string) =>
     new RegExp(`\\bconfig\\.${key}\\b|\\{[^{}]*\\b${key}\\b[^{}]*\\} = (?:node\\.)?config\\b`).test(code)
-  const unread = settings.map(({ key }) => key).filter((key) => !isRead(key))
+  const unread = settings.map(({ key }) => key).filter((key) => !limits.has(key) && !isRead(key))
   assert.deepEqual(unread, [])
 })
+
+for (const [room, { defaults }] of Object.entries(listeners)) {
+  test(`every limit of ${room} has an effect: its server or the kit of listeners reads it`, () => {
+    const code = codeOf(`{${room},listening,commands}/**/*.ts`)
+    const unread = Object.keys(defaults).filter((name) => !new RegExp(`\\b${name}\\b`).test(code))
+    assert.deepEqual(unread, [])
+  })
+}

@@ -26,9 +26,10 @@ import {
   words,
   workerStrategy,
 } from './config-values.ts'
+import { connectionSettings, listenerSettings, unreadTotalSettings } from './listener-settings.ts'
 import { mysqlProxySettings } from './mysql-proxy-settings.ts'
 import { postgresSettings } from './postgres-settings.ts'
-import { respSettings } from './resp-settings.ts'
+import { respListener } from './resp-settings.ts'
 import { type About, abouts, setting } from './setting.ts'
 import { defaultCiphers, tlsCiphers, tlsProtocols } from './tls-suites.ts'
 
@@ -37,6 +38,19 @@ export const defaultEngine = 'sqlite:./data/fahao.db'
 
 /** The listeners that TLS can be set up for. */
 const tlsListeners = ['resp', 'http', 'postgres', 'mysql-proxy'] as const
+
+/** The limits of HTTP. */
+export const httpListener = listenerSettings('http', {
+  ...connectionSettings('a proxy'),
+  bodyMaxBytes: setting(size('1KiB', '64MiB'), 'longest body of a request', '64KiB'),
+  headerMaxBytes: setting(size('1KiB', '1MiB'), 'longest headers of a request', '8KiB'),
+  requestTimeoutMs: setting(duration('100ms', '10m'), 'how long a client may take to send a request', '10s'),
+  ...unreadTotalSettings(
+    'an answer',
+    'unread answers and long bodies',
+    'the server drops one of these clients',
+  ),
+})
 
 /** Every setting by group, in the order of help. */
 const groups = {
@@ -166,7 +180,7 @@ const groups = {
       'strict',
     ),
   },
-  RESP: respSettings,
+  RESP: respListener.settings,
   HTTP: {
     httpNames: setting(
       words('NAME'),
@@ -176,29 +190,7 @@ const groups = {
       origins,
       'origins whose web pages may use HTTP, such as https://console.example.org; repeatable',
     ),
-    httpConnectionsMax: setting(count(1, 1_000_000), 'connections at once', '10000'),
-    httpConnectionsPerAddressMax: setting(
-      orOff(count(1, 1_000_000)),
-      'connections at once from one IPv4 address or one /64 of IPv6; off where clients share an address, as behind a proxy',
-      'off',
-    ),
-    httpBodyMaxBytes: setting(size('1KiB', '64MiB'), 'longest body of a request', '64KiB'),
-    httpHeaderMaxBytes: setting(size('1KiB', '1MiB'), 'longest headers of a request', '8KiB'),
-    httpRequestTimeoutMs: setting(
-      duration('100ms', '10m'),
-      'how long a client may take to send a request',
-      '10s',
-    ),
-    httpUnreadTimeoutMs: setting(
-      duration('1s', '1h'),
-      'how long a client may leave an answer unread before it is dropped',
-      '30s',
-    ),
-    httpUnreadTotalMaxBytes: setting(
-      size('1MiB', '64GiB'),
-      'unread answers and long bodies of all clients together; above this the server drops one of these clients',
-      '256MiB',
-    ),
+    ...httpListener.settings,
     compat: setting(
       compatApis,
       'serve the APIs of these as well, on the same port: leaf, idbuilder, tinyid, cosid; repeatable',

@@ -1,16 +1,29 @@
 /** The certificate of the listeners. */
-import type { Logger } from 'pino'
 import { systemClock } from '../base/clock.ts'
-import { Certificates } from '../node/certificates.ts'
-import type { Config } from '../node/config-schema.ts'
-import { speaksTls, type TlsListener } from '../node/tls-settings.ts'
-import { onHangUp } from './signals.ts'
+import type { LogEvent } from '../base/events.ts'
+import type { Config } from '../config/config-schema.ts'
+import { Certificates } from './certificates.ts'
+
+/** A listener that may speak TLS. */
+export type TlsListener = Config['tlsOn'][number]
+
+/** Whether a listener speaks TLS; the listeners of compatible APIs speak it if `http` does. */
+export function speaksTls(config: Config, listener: TlsListener): boolean {
+  return config.tlsCert !== undefined && config.tlsOn.includes(listener)
+}
 
 /** The certificate of each listener that speaks TLS, and what stops reading its files. */
 export type ListenerTls = Readonly<Record<TlsListener, Certificates | undefined>> & { close(): void }
 
-/** Reads the certificate. Rejects with CONFIG if its files cannot be used. */
-export async function openTls(config: Config, log: Logger): Promise<ListenerTls> {
+/**
+ * Reads the certificate. Rejects with CONFIG if its files cannot be used.
+ * @param onHangUp calls what it is given whenever the files are to be read again.
+ */
+export async function openTls(
+  config: Config,
+  onEvent: (event: LogEvent) => void,
+  onHangUp: (reload: () => void) => void,
+): Promise<ListenerTls> {
   const { tlsCert, tlsKey, tlsCa, tlsClientAuth, tlsProtocols, tlsCiphers, tlsHandshakeTimeoutMs } = config
   if (tlsCert === undefined || tlsKey === undefined)
     return { resp: undefined, http: undefined, postgres: undefined, 'mysql-proxy': undefined, close() {} }
@@ -22,7 +35,7 @@ export async function openTls(config: Config, log: Logger): Promise<ListenerTls>
     suites: { protocols: tlsProtocols, ciphers: tlsCiphers },
     handshakeTimeoutMs: tlsHandshakeTimeoutMs,
     clock: systemClock,
-    onEvent: ({ level, message }) => log[level](message),
+    onEvent,
   })
   onHangUp(() => certificates.reload())
   const of = (listener: TlsListener) => (speaksTls(config, listener) ? certificates : undefined)

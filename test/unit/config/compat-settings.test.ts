@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { loadConfig, settingsText } from '../../../src/node/config.ts'
+import { loadConfig, settingsText } from '../../../src/config/load-config.ts'
 
 type Flags = Readonly<Record<string, string | boolean | readonly string[]>>
 

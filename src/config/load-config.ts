@@ -16,7 +16,7 @@ import {
   variableOf,
 } from './config-schema.ts'
 import { configError } from './config-values.ts'
-import { refuseIncompleteProxy, refuseIncompleteTls } from './tls-settings.ts'
+import { refuseIncompleteProxy, refuseIncompleteTls } from './incomplete-settings.ts'
 
 /** The sources of a configuration. */
 export type ConfigInputs = {
