@@ -79,7 +79,7 @@ async function measure(scope: Scope, engine: string | undefined, generators: num
 /** Draws from every generator once. A failed request is retried; its time counts from the first attempt. */
 async function askEach(server: FahaoServer, generators: number) {
   const clients = await Promise.all(Array.from({ length: connections }, () => RawClient.connect(server.resp)))
-  // Accepting so many connections takes its time as well.
+  // Accepting these connections takes its time as well.
   for (const client of clients) await client.command('PING')
   const answers: { readonly id: bigint; readonly tookMs: number }[] = []
   const startedMs = performance.now()

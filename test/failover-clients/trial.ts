@@ -64,7 +64,7 @@ export function tryOut(clients: readonly Client[], { shards, signal }: Trial): P
   })
 }
 
-/** So many names of generators that fit. */
+/** As many names of generators as `count`, all of which fit. */
 function namesOf(count: number, fits: (name: string) => boolean): string[] {
   const names: string[] = []
   for (let at = 0; names.length < count; at++) if (fits(`order:${at}`)) names.push(`order:${at}`)

@@ -147,7 +147,7 @@ function tellTail(t: TestContext, load: Load, what: string, steady: Span, outage
 }
 
 /**
- * At most one reserve for each `step` ids, besides those with which the buffer grows from one step to twice the horizon at
+ * At most one reserve for each `step` ids, and those with which the buffer grows from one step to twice the horizon at
  * the rate of the clients: each of those at least doubles it.
  */
 async function checkReserves(node: FahaoServer, load: Load): Promise<void> {

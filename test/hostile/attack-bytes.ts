@@ -1,6 +1,6 @@
 /** Bytes of attacks, the same in each run. */
 
-/** So many bytes by a seed. */
+/** Bytes by a seed: as many as `length`. */
 export function randomBytes(seed: number, length: number): Buffer {
   const next = randomNumbers(seed)
   return Buffer.from(Array.from({ length }, () => next(256)))

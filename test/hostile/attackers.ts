@@ -55,7 +55,7 @@ class Crowd {
   readonly #attack: Attack
   readonly #plan: Plan
   readonly #sockets = new Set<Socket>()
-  /** How many connections are to be opened, besides those that are open. */
+  /** How many connections are to be opened, in addition to those that are open. */
   #due: number
   #over = false
   opened = 0

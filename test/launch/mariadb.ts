@@ -165,7 +165,7 @@ export class MariaDb extends DatabaseServer {
   }
 }
 
-/** mariadbd refuses to run as root, unless told to in so many words. */
+/** mariadbd refuses to run as root, unless an option says so. */
 export function asRoot(): string[] {
   return process.getuid?.() === 0 ? ['--user=root'] : []
 }

@@ -9,7 +9,7 @@ const fence = /^( *)(`{3,}|~{3,})([^\n]*)\n([\s\S]*?)^\1\2[`~]*[ \t]*$/gm
  * A class around one letter keeps each word out of this file.
  */
 const bannedWords =
-  /\b(?:[Nn]o[b]ody|[Ss]ome[b]ody|[Aa]ny[b]ody|[Ww]ho[e]ver|[Ww]ho[m](?:ever)?|[Ww]hat o[f]|[Aa]nother[']s|[Ii]n han[d]|[Ss]toc[k]s?|[Mm]en[d](?:s|ed|ing)?|[Bb]ur(?:[y]|ied|ies)|[Hh]o[p]s?|[Oo]n[w]ards?|[Ll]iv[e]s|[Ww]is[h](?:es)?(?![/)])|[Ss]trange[r]s?|[Cc]ens[u]s|[Rr]iva[l]s?|[Ss]ucces[s]ion|[Oo]bj[e]ctions?|[Oo]bs[t]acles?)\b/g
+  /\b(?:[Nn]o[b]ody|[Ss]ome[b]ody|[Aa]ny[b]ody|[Ww]ho[e]ver|[Ww]ho[m](?:ever)?|[Ww]hat o[f]|[Aa]nother[']s|[Ii]n han[d]|[Ss]toc[k]s?|[Mm]en[d](?:s|ed|ing)?|[Bb]ur(?:[y]|ied|ies)|[Hh]o[p]s?|[Oo]n[w]ards?|[Ll]iv[e]s|[Ww]is[h](?:es)?(?![/)])|[Ss]trange[r]s?|[Cc]ens[u]s|[Rr]iva[l]s?|[Ss]ucces[s]ion|[Oo]bj[e]ctions?|[Oo]bs[t]acles?|[Bb]eside[s]|[Ff]arewel[l]s?|[Dd]ialogu[e]s?|so (?:ofte[n]|lon[g])|ki[n])\b/g
 
 /** Uses of banned words. */
 export function bannedWordsUsed(tree: Tree): string[] {

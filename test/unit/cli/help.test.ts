@@ -18,7 +18,7 @@ function parse(args: readonly string[]): void {
   const root = program()
   const silence = (command: Command) => {
     command.configureOutput({ writeErr: () => {} })
-    // `proxy` runs by itself, and has verbs besides.
+    // `proxy` runs by itself, and also has verbs.
     if (command.commands.length === 0 || command.name() === 'proxy') command.action(() => {})
     command.commands.forEach(silence)
   }

@@ -92,7 +92,7 @@ describe('ids of a snowflake increase', () => {
     await clock.pass(61_000)
     for (let count = 0; count < 10; count++) check(await generator.next())
     await clock.pass(40_000)
-    // So many that the span is nearly used up, and renewed.
+    // Enough that the span is nearly used up, and renewed.
     const before = service.requests.length
     for (const id of await generator.nextBatch(90_000)) check(id)
     await settled()

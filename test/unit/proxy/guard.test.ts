@@ -92,7 +92,7 @@ describe('a trigger that is a guard', () => {
 })
 
 describe('what is seen of a table', () => {
-  /** A server with one table, whose column has these facts besides. */
+  /** A server with one table, whose column also has these facts. */
   const server =
     (facts: Record<string, string | null>, version = '10.11.6-MariaDB'): Query =>
     async (sql) => {

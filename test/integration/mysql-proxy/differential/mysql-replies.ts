@@ -146,7 +146,7 @@ export class PacketReader {
     return this.#packet.readUIntLE(this.#at - size, size)
   }
 
-  /** So many bytes. */
+  /** The next bytes: as many as `count`. */
   bytes(count: number): Buffer {
     this.#at += count
     return this.#packet.subarray(this.#at - count, this.#at)

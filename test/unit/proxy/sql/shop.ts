@@ -16,7 +16,7 @@ export function session(facts: Partial<SessionFacts> = {}): SqlSession {
   return sqlSession({ sqlMode: 'STRICT_TRANS_TABLES', charset: 'utf8mb4', database: 'shop', ...facts })
 }
 
-/** What a statement is read with, besides the session. */
+/** What a statement is read with, in addition to the session. */
 export type Given = Partial<SessionFacts> & {
   readonly isPrepared?: boolean
   /** The columns of every table. */
