@@ -128,3 +128,29 @@ export function demandPermission(caller: Access, command: string, generator?: st
       : `the rules of the token and those of its user must both permit it: ${rule}`
   throw new FahaoError('NOPERM', `${reason}; ${remedy}`)
 }
+
+/** One for all requests: most of the time of such a refusal would go into the stack of the error. */
+const noLogin = new FahaoError('NOAUTH', 'Authentication required.')
+
+/** Throws unless the user may run the command or operation of this name: NOAUTH, NOPERM. */
+export function demandCommand(caller: Access, name: string): void {
+  if (caller.user === '') throw noLogin
+  if (caller.allows(name)) return
+  throw new FahaoError('NOPERM', `User ${caller.user} has no permissions to run the '${name}' command`)
+}
+
+/** The names whose use was refused, by the error. */
+const refusedNames = new WeakMap<object, string>()
+
+/** Throws unless the user may name this generator: NOPERM. */
+export function demandName(caller: Access, generator: string): void {
+  if (caller.reaches(generator)) return
+  const error = new FahaoError('NOPERM', 'No permissions to access a key')
+  refusedNames.set(error, generator)
+  throw error
+}
+
+/** The name for which `demandName` has thrown this error; undefined: another one was thrown. */
+export function refusedName(error: unknown): string | undefined {
+  return refusedNames.get(error as object)
+}

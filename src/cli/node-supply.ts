@@ -1,18 +1,19 @@
 /** Ids for the MySQL proxy from the node in this process, with the permissions of the user of `mysql-proxy-user`. */
 import type { AccessControl } from '../auth/access-control.ts'
 import { type Address, addressText } from '../base/address.ts'
-import { CallerSession } from '../commands/caller-session.ts'
-import type { Caller } from '../commands/in-process.ts'
 import { Run } from '../ids/run.ts'
 import type { Certificates } from '../listening/certificates.ts'
 import type { FahaoNode } from '../node/node.ts'
+import type { Caller } from '../operations/caller.ts'
+import { CallerSession } from '../operations/caller-session.ts'
+import { blockOperation, nextOperation } from '../operations/drawing.ts'
 import type { IdMaker } from '../proxy/id-supply.ts'
-import { openInProcess } from './open-in-process.ts'
+import { openCallers } from './callers.ts'
 
 /** A maker of ids, and what closes the connections to other nodes. */
 export type NodeSupply = IdMaker & { close(): void }
 
-/** What runs commands, and what ends them. */
+/** What carries operations out, and what ends them. */
 type Session = { readonly session: CallerSession; readonly caller: Caller }
 
 type Drawn = { readonly ids: readonly string[]; readonly isText: boolean }
@@ -25,13 +26,13 @@ export function nodeSupply(
   id: number,
 ): NodeSupply {
   const { access, config, mayIssue } = node
-  const inProcess = openInProcess(node, tls)
+  const opened = openCallers(node, tls)
   const present = () => accessOf(access, config.mysqlProxyUser)
   const place = addressText(address)
   const facts = { id, address: place, localAddress: place, door: 'mysql' }
   const open = (): Session => {
     const session = new CallerSession({ ...facts, access: present() }, { unreadBytes: () => 0, close() {} })
-    return { session, caller: inProcess.commands.caller(session) }
+    return { session, caller: opened.callers.of(session) }
   }
   const shared = open()
   access.listen(() => {
@@ -41,7 +42,7 @@ export function nodeSupply(
   return Object.assign(maker, {
     close() {
       shared.session.end()
-      inProcess.close()
+      opened.close()
     },
   })
 }
@@ -74,12 +75,12 @@ class Maker implements IdMaker {
     return this.#until(signal, async (caller) => {
       const { contiguous, definition } = await caller.open(name)
       if (isBlock && count > 1 && contiguous && definition.format === undefined) {
-        const first = await caller.issueBlock(name, count)
+        const first = await caller.run(blockOperation, { name, count: BigInt(count) })
         // If it has got a format meanwhile, its ids are texts.
         if ((await caller.definition(name)).format === undefined)
           return { ids: Array.from({ length: count }, (_, at) => String(first + BigInt(at))), isText: false }
       }
-      const ids = await caller.issue(name, count)
+      const ids = await caller.run(nextOperation, { name, count: BigInt(count) })
       // Read after the ids are there: in front of an alteration they would be taken for numbers.
       const { format } = await caller.definition(name)
       return { ids: Array.from({ length: ids.count }, (_, at) => ids.at(at)), isText: format !== undefined }

@@ -1,9 +1,8 @@
 /** Who may run which command: the categories of commands, and the check of a request before its handler. */
-import type { Access } from '../auth/access.ts'
+import { type Access, demandCommand, demandName } from '../auth/access.ts'
 import type { Subject } from '../auth/command-rules.ts'
-import { FahaoError } from '../base/errors.ts'
 import type { Turns } from '../base/turns.ts'
-import { scrambledLeases } from '../operations/leases.ts'
+import { permissions } from '../operations/permissions.ts'
 import type { Command } from './command.ts'
 import { eachKey, type ResolvedRequest } from './table.ts'
 
@@ -13,9 +12,6 @@ const groupCategories: Readonly<Record<string, string>> = {
   transactions: 'transaction',
 }
 
-/** One for all requests: most of the time of such a refusal would go into the stack of the error. */
-const unauthenticated = new FahaoError('NOAUTH', 'Authentication required.')
-
 /** What rules of users can name: every command and subcommand, and operations that only HTTP has. */
 export function subjectsOf(commands: readonly Command[]): Subject[] {
   return [
@@ -23,21 +19,9 @@ export function subjectsOf(commands: readonly Command[]): Subject[] {
       ...(command.handler === undefined ? [] : [subjectOf(command, command.name)]),
       ...(command.subcommands ?? []).map((each) => subjectOf(each, `${command.name}|${each.name}`)),
     ]),
-    ...withoutCommand,
+    ...permissions,
   ]
 }
-
-/** Operations and permissions that have no command. */
-const withoutCommand: readonly Subject[] = [
-  { name: 'http|metrics', categories: ['read'] },
-  { name: 'http|cluster', categories: ['read', 'cluster'] },
-  { name: 'http|cluster-move', categories: ['admin', 'cluster', 'dangerous'] },
-  { name: 'http|advance', categories: ['admin', 'dangerous'] },
-  { name: 'http|tokens', categories: ['admin', 'dangerous'] },
-  { name: 'http|own-tokens', categories: ['connection'] },
-  { name: 'http|audit', categories: ['admin'] },
-  { name: scrambledLeases, categories: ['admin', 'dangerous'] },
-]
 
 function subjectOf(command: Command, name: string): Subject {
   const { permission, group, flags } = command
@@ -101,27 +85,4 @@ export function isPermitted(access: Access, { command, name, args }: ResolvedReq
   } catch {
     return false
   }
-}
-
-/** Throws unless the user may run the command or operation of this name: NOAUTH, NOPERM. */
-export function demandCommand(access: Access, name: string): void {
-  if (access.user === '') throw unauthenticated
-  if (access.allows(name)) return
-  throw new FahaoError('NOPERM', `User ${access.user} has no permissions to run the '${name}' command`)
-}
-
-/** The names whose use was refused, by the error. */
-const refusedNames = new WeakMap<object, string>()
-
-/** Throws unless the user may name this generator: NOPERM. */
-export function demandName(access: Access, generator: string): void {
-  if (access.reaches(generator)) return
-  const error = new FahaoError('NOPERM', 'No permissions to access a key')
-  refusedNames.set(error, generator)
-  throw error
-}
-
-/** The name for which `demandName` has thrown this error; undefined: another one was thrown. */
-export function refusedName(error: unknown): string | undefined {
-  return refusedNames.get(error as object)
 }

@@ -1,10 +1,11 @@
 /** CLIENT: the open connections (CLIENT LIST), their names and libraries, and closing them (CLIENT KILL). */
 import { FahaoError } from '../base/errors.ts'
+import { clientLine } from '../operations/client-line.ts'
+import type { Session } from '../operations/session.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
-import { clientLine } from './client-line.ts'
 import { type Command, ok, oneOf, type Reply, VerbatimText } from './command.ts'
 import { checkedName } from './connection.ts'
-import type { ClientSession, CommandContext } from './context.ts'
+import type { CommandContext } from './context.ts'
 import { trackingSubcommands } from './tracking.ts'
 import { container } from './usage.ts'
 
@@ -156,7 +157,7 @@ function setInfo({ session }: CommandContext, args: Arguments): Reply {
 }
 
 /** Whether a connection is meant. */
-type Filter = (session: ClientSession) => boolean
+type Filter = (session: Session) => boolean
 
 /** The filters of CLIENT KILL, by token, and how each reads its value. */
 const filters: Readonly<Record<string, (args: Arguments, index: number) => Filter>> = {
@@ -224,7 +225,7 @@ function kill({ session, server }: CommandContext, args: Arguments): Reply {
 }
 
 /** Closes the connections that all filters match; returns their number. */
-function closeAll(sessions: Iterable<ClientSession>, all: readonly Filter[]): number {
+function closeAll(sessions: Iterable<Session>, all: readonly Filter[]): number {
   const matching = [...sessions].filter((session) => all.every((matches) => matches(session)))
   for (const session of matching) session.close()
   return matching.length

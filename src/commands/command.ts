@@ -4,14 +4,14 @@
  * file of its family (`strings.ts`, `generic.ts`, …) and list the family in `all.ts`.
  */
 import type { ChangeEvent } from '../audit/audit-entry.ts'
-import type { IdText } from '../ids/id-text.ts'
 import type { IdRun, Run } from '../ids/run.ts'
+import type { IssuedTexts } from '../operations/issued-texts.ts'
 import type { Arguments } from './arguments.ts'
 import type { CommandContext } from './context.ts'
 
 /**
  * A reply as data. number and bigint: an integer; string and Uint8Array: a bulk string; null: nil;
- * array: an array. The rest are the classes below.
+ * array, and IssuedTexts: an array. The rest are the classes below.
  */
 export type Reply =
   | number
@@ -71,22 +71,6 @@ export class Issued {
   readonly id: bigint
   constructor(id: bigint) {
     this.id = id
-  }
-}
-
-/**
- * Ids as an array of strings. They become text only when they are sent: a reply of thousands takes several turns of the
- * event loop, and the memory of its runs only.
- */
-export class IssuedTexts {
-  readonly runs: readonly Run[]
-  readonly count: number
-  /** The texts of the ids; undefined: their decimal digits. */
-  readonly text: IdText | undefined
-  constructor(runs: readonly Run[], text: IdText | undefined) {
-    this.runs = runs
-    this.count = runs.reduce((sum, run) => sum + run.count, 0)
-    this.text = text
   }
 }
 

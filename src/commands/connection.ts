@@ -2,11 +2,11 @@
 import type { Access } from '../auth/access.ts'
 import { addressOf } from '../base/address.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
+import { recordRefusal } from '../operations/refusals.ts'
 import { type Arguments, givenTwice, syntaxError } from './arguments.ts'
 import { type Command, MapReply, ok, type Reply, SimpleString } from './command.ts'
 import type { ClientSession, CommandContext } from './context.ts'
 import { redisVersion } from './info-text.ts'
-import { recordRefusal } from './recording.ts'
 import { wrongArity } from './table.ts'
 
 const flags = ['loading', 'stale', 'fast'] as const

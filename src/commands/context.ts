@@ -2,26 +2,12 @@
 
 import type { Access } from '../auth/access.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import type { Services } from '../operations/context.ts'
+import type { OperationContext, Services } from '../operations/context.ts'
+import type { Session, Traffic } from '../operations/session.ts'
 import type { TransactionQueue } from './transaction-queue.ts'
 
-/** One connection, as commands see and change it. Its transport keeps it up to date. */
-export interface ClientSession {
-  /** Unique in this process, increasing. */
-  readonly id: number
-  /** `host:port` of the client. */
-  readonly address: string
-  /** `host:port` of this end. */
-  readonly localAddress: string
-  /** The transport, for the audit trail: `resp`. */
-  readonly door: string
-  /** Monotonic time of the connection's start and of its newest command, in µs. */
-  readonly startedMonoUs: number
-  lastCommandMonoUs: number
-  /** `get`, or `client|list`; empty before the first. */
-  lastCommand: string
-  /** Set by CLIENT SETNAME and HELLO; may be empty. */
-  name: string
+/** A connection of Redis's protocol, as its commands see and change it. */
+export interface ClientSession extends Session {
   /** Set by CLIENT SETINFO. */
   libraryName: string
   libraryVersion: string
@@ -37,25 +23,6 @@ export interface ClientSession {
   readonly transaction: TransactionQueue
   /** The common name of the valid certificate that the client has presented; undefined: it has presented none. */
   readonly certificateName: string | undefined
-  /** The permissions of its user; `unauthenticated` before a login. */
-  access: Access
-  /** Bytes that the client has not read, for CLIENT LIST. */
-  readonly unreadBytes: number
-  /** Aborted when the connection ends, so that its waiting requests use up no ids. */
-  readonly signal: AbortSignal
-  /** Closes the connection, after the reply to the command that is running. */
-  close(): void
-}
-
-/** Sums since the start. */
-export type Traffic = {
-  readonly connectionsTotal: number
-  /** Closed at once because of the limit. */
-  readonly connectionsRejected: number
-  /** Commands or requests received. */
-  readonly commands: number
-  readonly bytesIn: number
-  readonly bytesOut: number
 }
 
 /** The running server, as INFO, CONFIG and CLIENT need it. */
@@ -75,7 +42,7 @@ export interface ServerView extends Services {
   /** What all transports that have sessions have carried. */
   traffic(): Traffic
   /** Connections of all transports that have sessions. */
-  sessions(): Iterable<ClientSession>
+  sessions(): Iterable<Session>
 }
 
 /** A section of INFO. */
@@ -89,4 +56,9 @@ export type CommandContext = {
   readonly session: ClientSession
   readonly catalogue: Catalogue
   readonly server: ServerView
+}
+
+/** What an operation receives, from a command. */
+export function operationContext({ catalogue, server, session }: CommandContext): OperationContext {
+  return { catalogue, server, caller: session }
 }

@@ -6,17 +6,23 @@ import { FahaoError } from '../base/errors.ts'
 import { type Argument, mostOf } from '../operations/argument.ts'
 import type { Limits } from '../operations/context.ts'
 import { checkedCount } from '../operations/drawing.ts'
-import { notesOf, type Operation } from '../operations/operation.ts'
+import { type GeneratorOperation, notesOf, type Operation } from '../operations/operation.ts'
 import { type Arguments, givenTwice, notInteger, syntaxError } from './arguments.ts'
 import { type ArgumentDoc, type Command, MapReply, ok, type Reply } from './command.ts'
+import { operationContext } from './context.ts'
 
 /** The commands of these operations. */
 export function commandsOf(operations: readonly Operation[]): Command[] {
   return operations.map(commandOf)
 }
 
+/** What a command with a grammar of its own takes of an operation. */
+export function factsOf({ name, permission, change }: GeneratorOperation<never, unknown>) {
+  return { name, permission, ...(change && { change: { event: change } }) }
+}
+
 /** The command of an operation, or the subcommand. */
-export function commandOf(operation: Operation): Command {
+export function commandOf(operation: Omit<Operation, 'http'>): Command {
   const { name, permission, effect, anyNode, change, summary, reply } = operation
   const notes = notesOf(operation, (_, { word }) => wordsOf(word)[0] ?? word, 'nil')
   const documented = Object.values(operation.args).map(argumentDoc)
@@ -39,8 +45,8 @@ export function commandOf(operation: Operation): Command {
     reply,
     ...(notes !== undefined && { notes }),
     ...(documented.length > 0 && { arguments: documented }),
-    handler({ catalogue, server, session }, args) {
-      const answer = operation.run({ catalogue, server, caller: session }, read(args, server))
+    handler(context, args) {
+      const answer = operation.run(operationContext(context), read(args, context.server))
       return answer instanceof Promise ? answer.then(replied) : replied(answer)
     },
   }
@@ -66,7 +72,10 @@ function wordsOf(word: string): readonly [token: string | undefined, name?: stri
 }
 
 /** Reads the words of a request. The errors are Redis's. */
-function reader({ args, unknown }: Operation): (words: Arguments, limits: Limits) => Record<string, unknown> {
+function reader({
+  args,
+  unknown,
+}: Pick<Operation, 'args' | 'unknown'>): (words: Arguments, limits: Limits) => Record<string, unknown> {
   const all = Object.entries(args).map(([name, argument]) => {
     return { name, argument, token: wordsOf(argument.word)[0] }
   })

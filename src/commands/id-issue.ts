@@ -5,12 +5,20 @@ import { layoutOf } from '../catalogue/definition.ts'
 import { decode } from '../ids/encoding.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
-import { mergedRuns, Run, rangesOf } from '../ids/run.ts'
-import { checkedCount, checkRuns, existing } from '../operations/drawing.ts'
+import { mergedRuns, Run } from '../ids/run.ts'
+import {
+  checkedCount,
+  checkRuns,
+  drawRanges,
+  existing,
+  issuedTexts,
+  nextOperation,
+} from '../operations/drawing.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
-import { type Command, IssuedRuns, IssuedTexts, MapReply, type Reply } from './command.ts'
-import type { CommandContext } from './context.ts'
+import { type Command, IssuedRuns, MapReply, type Reply } from './command.ts'
+import { type CommandContext, operationContext } from './context.ts'
 import { drawOne, drawsAtOnce } from './drawing.ts'
+import { factsOf } from './grammar.ts'
 import { demandNameRecorded } from './recording.ts'
 
 const name = { name: 'name', type: 'key' } as const
@@ -26,7 +34,7 @@ const shortRunsMax = 1000
 export const issuingCommands: readonly Command[] = [
   {
     ...issuing,
-    name: 'id.next',
+    ...factsOf(nextOperation),
     arity: -2,
     summary: 'Issues ids in the format of the generator.',
     reply: 'A string, exact in any language; with COUNT an array of strings.',
@@ -93,7 +101,7 @@ export const issuingCommands: readonly Command[] = [
 function next(context: CommandContext, args: Arguments): Reply | Promise<Reply> {
   const generatorName = args.text(0)
   if (args.length === 1) return nextBuffered(context, generatorName) ?? nextDrawn(context, generatorName)
-  return nextMany(context, generatorName, checkedCount(wantedCount(args), context.server.countMax, 'COUNT'))
+  return issuedTexts(operationContext(context), { name: generatorName, count: wantedCount(args) })
 }
 
 function work(args: Arguments): bigint {
@@ -116,24 +124,13 @@ async function nextDrawn(context: CommandContext, generatorName: string): Promis
   return generator.text(await drawOne(context, generator))
 }
 
-async function nextMany(context: CommandContext, generatorName: string, count: number): Promise<Reply> {
-  const generator = context.catalogue.find(generatorName) ?? (await context.catalogue.open(generatorName))
-  const runs = await generator.draw(count, { signal: context.session.signal })
-  return new IssuedTexts(runs, generator.writer())
-}
-
 async function range(context: CommandContext, args: Arguments): Promise<Reply> {
   const generatorName = args.text(0)
   const count = checkedCount(args.integer(1), context.server.incrByMax, 'n')
   const generator = context.catalogue.find(generatorName) ?? (await context.catalogue.open(generatorName))
-  if (!generator.contiguous) {
-    throw new FahaoError(
-      'WRONGTYPE',
-      `'${generatorName}' does not issue its ids one apart and in order; use ID.NEXT ${generatorName} COUNT n`,
-    )
-  }
-  const runs = await generator.draw(count, { signal: context.session.signal })
-  return rangesOf(runs).map(({ start, end }) => [String(start), String(end)])
+  const instead = `use ID.NEXT ${generatorName} COUNT n`
+  const ranges = await drawRanges(generator, count, instead, context.session.signal)
+  return ranges.map(({ start, end }) => [String(start), String(end)])
 }
 
 function runs(context: CommandContext, args: Arguments): Reply | Promise<Reply> {

@@ -2,16 +2,16 @@
 import { FahaoError } from '../base/errors.ts'
 import type { GeneratorInfo } from '../catalogue/catalogue.ts'
 import { definitionText } from '../catalogue/definition.ts'
+import { listedParts } from '../catalogue/generator-lists.ts'
 import { type GeneratorInput, optionName, optionNames } from '../catalogue/options.ts'
 import { kinds } from '../issuing/issuer.ts'
-import { checkedCount } from '../operations/drawing.ts'
+import { count, pattern as glob, optional, text, type ValuesOf } from '../operations/argument.ts'
+import type { OperationContext } from '../operations/context.ts'
 import { describedGenerator } from '../operations/generator-info.ts'
-import { dropOperation } from '../operations/generators.ts'
-import { type Arguments, givenTwice, syntaxError } from './arguments.ts'
+import { alterOperation, createOperation, dropOperation } from '../operations/generators.ts'
+import { type Arguments, givenTwice } from './arguments.ts'
 import { type Command, MapReply, ok, oneOf, type Reply } from './command.ts'
-import type { CommandContext } from './context.ts'
-import { everyGenerator } from './generator-names.ts'
-import { commandOf } from './grammar.ts'
+import { commandOf, factsOf } from './grammar.ts'
 
 const name = { name: 'name', type: 'key' } as const
 const options = {
@@ -24,15 +24,19 @@ const options = {
     { name: 'value', type: 'string' },
   ],
 } as const
-const managing = { keys: [1, 1, 1], permission: 'manage', group: 'id', flags: ['write'] } as const
+const managing = { keys: [1, 1, 1], group: 'id', flags: ['write'] } as const
 const listDefault = 100
+const listed = {
+  pattern: optional(glob('MATCH pattern', '')),
+  after: optional(text('AFTER name')),
+  count: optional(count('COUNT count', ({ countMax }) => countMax, '')),
+}
 
 /** ID.CREATE, ID.ALTER, ID.DROP, ID.INFO, ID.LIST. */
 export const managingCommands: readonly Command[] = [
   {
     ...managing,
-    name: 'id.create',
-    change: { event: 'create' },
+    ...factsOf(createOperation),
     arity: -4,
     summary: 'Creates a generator.',
     reply: '`OK`, also if there is one with these options.',
@@ -50,8 +54,7 @@ export const managingCommands: readonly Command[] = [
   },
   {
     ...managing,
-    name: 'id.alter',
-    change: { event: 'alter' },
+    ...factsOf(alterOperation),
     arity: -4,
     summary: 'Changes options of a generator.',
     reply: '`OK`.',
@@ -86,22 +89,16 @@ export const managingCommands: readonly Command[] = [
     handler: async (context, args) =>
       infoReply(await describedGenerator(context, args.text(0), context.session.access)),
   },
-  {
+  commandOf({
     name: 'id.list',
-    arity: -1,
-    flags: ['readonly'],
     permission: 'read',
-    group: 'id',
+    effect: 'readonly',
     summary: 'Lists generators in byte order of their names.',
     reply: 'An array of pairs: name, kind.',
     notes: `For the next page, give the last name as AFTER; a page with fewer than COUNT (default ${listDefault}) is the last.`,
-    arguments: [
-      { name: 'pattern', type: 'pattern', token: 'MATCH', optional: true },
-      { name: 'name', type: 'string', token: 'AFTER', optional: true },
-      { name: 'count', type: 'integer', token: 'COUNT', optional: true },
-    ],
-    handler: list,
-  },
+    args: listed,
+    run: list,
+  }),
 ]
 
 function infoReply(info: GeneratorInfo): Reply {
@@ -112,15 +109,15 @@ function infoReply(info: GeneratorInfo): Reply {
     ['incarnation', String(info.incarnation)],
     ['mode', info.mode],
     ['leader', info.leader ?? null],
-    ['bound', text(info.bound)],
-    ['lastIssued', text(info.lastIssued)],
-    ['exhaustedAt', text(info.exhaustedAt)],
+    ['bound', shown(info.bound)],
+    ['lastIssued', shown(info.lastIssued)],
+    ['exhaustedAt', shown(info.exhaustedAt)],
     ['notes', info.notes],
     ...Object.entries(stats ?? {}).map(([field, value]) => [field, figure(value)] as const),
   ])
 }
 
-function text(value: bigint | string | undefined): string | null {
+function shown(value: bigint | string | undefined): string | null {
   return value === undefined ? null : String(value)
 }
 
@@ -129,19 +126,13 @@ function figure(value: number): number | string | null {
   return Number.isSafeInteger(value) ? value : String(value)
 }
 
-async function list(context: CommandContext, args: Arguments): Promise<Reply> {
-  const { countMax } = context.server
-  let pattern: string | undefined
-  let after: string | undefined
-  let count = Math.min(listDefault, countMax)
-  for (const [token, value] of args.options(0)) {
-    if (token === 'MATCH') pattern = args.pattern(value)
-    else if (token === 'AFTER') after = args.text(value)
-    else if (token === 'COUNT') count = checkedCount(args.integer(value), countMax, 'COUNT')
-    else throw syntaxError()
-  }
+async function list(
+  { catalogue, caller, server }: OperationContext,
+  { pattern, after, count = Math.min(listDefault, server.countMax) }: ValuesOf<typeof listed>,
+): Promise<[string, string][]> {
+  const { access, signal } = caller
   const found: [string, string][] = []
-  for await (const part of everyGenerator(context, { after, pattern })) {
+  for await (const part of listedParts(catalogue, server.turns, { access, signal, after, pattern })) {
     for (const { name, definition } of part) found.push([name, definition.kind])
     if (found.length >= count) break
   }

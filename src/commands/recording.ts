@@ -1,12 +1,11 @@
-/** What commands and refusals leave in the audit trail and in ACL LOG. */
+/** What commands and their refusals leave in the audit trail. */
 import { isIP } from 'node:net'
-import type { Refusal } from '../audit/acl-log.ts'
-import type { Access } from '../auth/access.ts'
+import { type Access, demandName, refusedName } from '../auth/access.ts'
 import { addressOf } from '../base/address.ts'
 import { hasCode } from '../base/errors.ts'
-import { demandAccess, demandAccessInTurns, demandName, refusedName } from './access.ts'
+import { recordDenied } from '../operations/refusals.ts'
+import { demandAccess, demandAccessInTurns } from './access.ts'
 import type { Arguments } from './arguments.ts'
-import { clientLine } from './client-line.ts'
 import type { Command, Reply } from './command.ts'
 import type { ClientSession, CommandContext } from './context.ts'
 import { checkOneSlot } from './one-slot.ts'
@@ -141,29 +140,17 @@ function recordError(
   // Before other requests nodes send no address: the last one is that of an earlier request, perhaps of another client.
   const { session } = context
   const address = command.change === undefined ? addressOf(session.address).host : clientAddress(session)
-  recordDenied(access, context, address, name, refusedName(error))
+  recordDenied(context, { user: access.user, address }, name, refusedName(error))
 }
 
 /** Throws NOPERM, which is recorded, unless the user may name a generator that is no key of the command. */
 export function demandNameRecorded(context: CommandContext, command: string, generator: string): void {
   const { access, address } = context.session
-  if (!access.reaches(generator)) recordDenied(access, context, addressOf(address).host, command, generator)
+  if (!access.reaches(generator)) {
+    const by = { user: access.user, address: addressOf(address).host }
+    recordDenied(context, by, command, generator)
+  }
   demandName(access, generator)
-}
-
-/** @param refused the name of the generator; undefined: the command is refused. */
-function recordDenied(
-  access: Access,
-  context: CommandContext,
-  address: string,
-  name: string,
-  refused: string | undefined,
-): void {
-  const { door } = context.session
-  const reason = refused === undefined ? 'command' : 'key'
-  recordRefusal(context, { reason, object: refused ?? name, username: access.user })
-  const common = { event: 'denied', user: access.user, address, door, object: name } as const
-  context.server.audit.record({ ...common, detail: refused })
 }
 
 /**
@@ -172,16 +159,6 @@ function recordDenied(
  */
 function clientAddress({ access, address, libraryVersion }: ClientSession): string {
   return access.isForwarded && isIP(libraryVersion) ? libraryVersion : addressOf(address).host
-}
-
-/** Shows a refusal in ACL LOG. */
-export function recordRefusal(
-  { session, server }: CommandContext,
-  refusal: Pick<Refusal, 'reason' | 'object' | 'username'>,
-): void {
-  const { isOpen, isRunning } = session.transaction
-  const clientInfo = clientLine(session, server.timeline.monoUs())
-  server.audit.aclLog.add({ ...refusal, context: isOpen || isRunning ? 'multi' : 'toplevel', clientInfo })
 }
 
 function keyTexts(args: Arguments, command: Command): string[] {

@@ -1,19 +1,17 @@
 /** SET and SETNX: create a sequence that starts above a number, or move one there. For migrations and restores. */
-import { FahaoError, hasCode } from '../base/errors.ts'
-import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
-import { refuseJump } from '../catalogue/floor.ts'
+import { FahaoError } from '../base/errors.ts'
 import { max63 } from '../ids/limits.ts'
-import { existing } from '../operations/drawing.ts'
+import { moveOperation } from '../operations/newest.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
-import { type Command, ok, oneOf, type Reply } from './command.ts'
-import type { CommandContext } from './context.ts'
+import { type Command, ok, oneOf } from './command.ts'
+import { type CommandContext, operationContext } from './context.ts'
+import { factsOf } from './grammar.ts'
 
 const key = { name: 'key', type: 'key' } as const
 const value = { name: 'value', type: 'integer' } as const
 const common = {
+  ...factsOf(moveOperation),
   keys: [1, 1, 1],
-  permission: 'manage',
-  change: { event: 'set' },
   group: 'string',
 } as const
 
@@ -27,7 +25,6 @@ const impossible: ReadonlyMap<string, string> = new Map([
 export const setCommands: readonly Command[] = [
   {
     ...common,
-    name: 'set',
     arity: -3,
     flags: ['write'],
     summary: 'Creates a sequence, or moves one forward, so that its next id is the first above a number.',
@@ -40,10 +37,10 @@ export const setCommands: readonly Command[] = [
       { ...oneOf('condition', 'NX', 'XX'), optional: true },
       { name: 'force', type: 'pure-token', token: 'FORCE', optional: true },
     ],
-    async handler({ catalogue }, args) {
+    async handler(context, args) {
       const newest = newestAt(args)
       const options = optionsOf(args)
-      return (await set(catalogue, args.text(0), newest, options)) ? ok : null
+      return (await moved(context, args, { newest, ...options })) ? ok : null
     },
   },
   // Programs that count with INCR in Redis send it first, to create the counter with its start.
@@ -55,14 +52,15 @@ export const setCommands: readonly Command[] = [
     summary: 'Creates a sequence whose next id is the first above a number, unless the name is taken.',
     reply: '1 when it was created, else 0.',
     arguments: [key, value],
-    handler: setIfAbsent,
+    handler: async (context, args) =>
+      (await moved(context, args, { newest: newestAt(args), condition: 'NX' })) ? 1 : 0,
   },
 ]
 
 type SetOptions = { readonly condition?: 'NX' | 'XX'; readonly force?: boolean }
 
-async function setIfAbsent({ catalogue }: CommandContext, args: Arguments): Promise<Reply> {
-  return (await set(catalogue, args.text(0), newestAt(args), { condition: 'NX' })) ? 1 : 0
+function moved(context: CommandContext, args: Arguments, move: SetOptions & { readonly newest: bigint }) {
+  return moveOperation.run(operationContext(context), { name: args.text(0), ...move })
 }
 
 function newestAt(args: Arguments): bigint {
@@ -83,40 +81,4 @@ function optionsOf(args: Arguments): SetOptions {
     else throw syntaxError()
   }
   return options
-}
-
-/** Carries SET out. Returns whether it created or moved the sequence. */
-async function set(catalogue: Catalogue, name: string, newest: bigint, options: SetOptions) {
-  const { condition, force = false } = options
-  if (!(await catalogue.exists(name))) {
-    if (condition === 'XX') return false
-    if (await created(catalogue, name, newest, force)) return true
-  }
-  if (condition === 'NX') return false
-  const generator = await existing(catalogue, name)
-  refuseKind(generator, newest)
-  await generator.moveTo(newest, { force })
-  return true
-}
-
-/** False if another client has created it first. */
-async function created(catalogue: Catalogue, name: string, newest: bigint, force: boolean): Promise<boolean> {
-  if (newest === max63) throw new FahaoError('ERR', 'increment or decrement would overflow')
-  if (!force) refuseJump(name, 0n, newest, max63)
-  try {
-    await catalogue.create(name, { kind: 'sequence', start: newest + 1n })
-    return true
-  } catch (error) {
-    if (hasCode(error, 'EXISTS')) return false
-    throw error
-  }
-}
-
-function refuseKind({ kind, name }: Generator, newest: bigint): void {
-  if (kind === 'sequence') return
-  const why =
-    kind === 'segment'
-      ? `each node issues from its own range; use ID.ALTER ${name} FLOOR ${newest + 1n}`
-      : 'its ids follow the clock and are above every earlier one already'
-  throw new FahaoError('WRONGTYPE', `'${name}' is a ${kind}: ${why}`)
 }

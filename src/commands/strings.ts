@@ -2,14 +2,16 @@
  * Redis's string commands that have a meaning for a generator. INCR and INCRBY issue ids, GET and MGET return the newest
  * one. An INCR of a generator in use is answered through `direct`, without its handler: see `resp/requests.ts`.
  */
-import { FahaoError, hasCode } from '../base/errors.ts'
+import { FahaoError } from '../base/errors.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import { checkedCount } from '../operations/drawing.ts'
+import { blockOperation, checkContiguous, checkedCount } from '../operations/drawing.ts'
+import { newestId, newestOperation } from '../operations/newest.ts'
 import type { Arguments } from './arguments.ts'
 import { type Command, type DirectIssuer, Issued, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { drawIntegers, drawsAtOnce } from './drawing.ts'
 import { namesInTurns } from './generator-names.ts'
+import { factsOf } from './grammar.ts'
 
 const key = { name: 'key', type: 'key' } as const
 /** GET and MGET are not `readonly`: libraries that read from replicas would send them to a node that does not lead. */
@@ -33,9 +35,8 @@ export const stringCommands: readonly Command[] = [
   },
   {
     ...common,
-    name: 'incrby',
+    ...factsOf(blockOperation),
     arity: 3,
-    permission: 'issue',
     summary: 'Issues a contiguous block of ids and returns the last of them.',
     reply: 'An integer: the last id of the block; `INCRBY key 10` → 20 means 11 to 20.',
     notes:
@@ -47,9 +48,8 @@ export const stringCommands: readonly Command[] = [
   },
   {
     ...common,
-    name: 'get',
+    ...factsOf(newestOperation),
     arity: 2,
-    permission: 'read',
     summary: 'Returns the newest id issued by this node or a predecessor of it.',
     reply: 'The raw id as a string, exact in any language; nil when there is none, or no such generator.',
     notes:
@@ -70,12 +70,6 @@ export const stringCommands: readonly Command[] = [
   },
 ]
 
-/** An unknown name is no error for a reading command; any other error is. */
-function unlessUnknown(error: unknown): undefined {
-  if (hasCode(error, 'NOGENERATOR')) return undefined
-  throw error
-}
-
 async function increment(context: CommandContext, name: string): Promise<Reply> {
   const generator = context.catalogue.find(name) ?? (await context.catalogue.open(name))
   return new Issued((await drawIntegers(context, generator, 1)).first)
@@ -90,12 +84,7 @@ async function incrementBy(context: CommandContext, args: Arguments): Promise<Re
   if (wanted === 1n) return increment(context, name)
   const count = checkedCount(wanted, context.server.incrByMax, 'increment')
   const generator = context.catalogue.find(name) ?? (await context.catalogue.open(name))
-  if (!generator.contiguous) {
-    throw new FahaoError(
-      'WRONGTYPE',
-      `'${name}' issues no contiguous blocks; use ID.NEXT ${name} COUNT ${count}`,
-    )
-  }
+  checkContiguous(generator, count)
   return new Issued((await drawIntegers(context, generator, count)).at(count - 1))
 }
 
@@ -107,16 +96,6 @@ function directOne({ catalogue }: CommandContext, args: Arguments): DirectIssuer
 
 async function newestText(catalogue: Catalogue, name: string): Promise<string | null> {
   return (await newestId(catalogue, name))?.toString() ?? null
-}
-
-async function newestId(catalogue: Catalogue, name: string): Promise<bigint | undefined> {
-  const inUse = catalogue.find(name)
-  // With group commit other nodes issue too: only the engine has the newest id. With leaders only the leader has it.
-  if (inUse === undefined || inUse.mode === 'group commit') {
-    const info = await catalogue.info(name).catch(unlessUnknown)
-    if (info?.mode !== 'leader') return info?.lastIssued
-  }
-  return (await (inUse ?? (await catalogue.open(name))).ledHere()).lastIssued()
 }
 
 async function newestOfEach(context: CommandContext, args: Arguments): Promise<Reply> {

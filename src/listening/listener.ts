@@ -7,7 +7,7 @@ import type { Access } from '../auth/access.ts'
 import { addressText } from '../base/address.ts'
 import { type Clock, systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
-import type { ClientSession, Traffic } from '../commands/context.ts'
+import type { Session, Traffic } from '../operations/session.ts'
 import { Admission, type AdmissionLimits, type ConnectionCounts, noConnections } from './admission.ts'
 import { RequestFigures } from './request-figures.ts'
 import { turns } from './turns.ts'
@@ -25,7 +25,7 @@ export interface AcceptedConnection {
 
 /** A connection of a user. */
 export interface UserConnection extends AcceptedConnection {
-  readonly session: ClientSession
+  readonly session: Session
   /** Takes the present permissions of its user; undefined: it may not connect any more. */
   refreshAccess(present: (access: Access) => Access | undefined): void
   /** Sends the writes of this turn. */
@@ -55,7 +55,7 @@ export type ListenerOptions = {
   /** Called before what clients ask for is carried out, in every callback: see `FahaoNode.mayIssue`. Default: it may. */
   readonly mayIssue?: () => boolean
   /** Called with errors that are no client's fault. */
-  readonly onError?: (error: unknown, session?: ClientSession) => void
+  readonly onError?: (error: unknown, session?: Session) => void
 }
 
 /** Sums over all connections. */
@@ -210,7 +210,7 @@ export abstract class Listener<Connection extends AcceptedConnection> {
       figures: this.#figures,
       unread: this.#unread,
       admission: this.admission,
-      onError: (error: unknown, session?: ClientSession) => onError?.(error, session),
+      onError: (error: unknown, session?: Session) => onError?.(error, session),
       uncorkSoon: (connection: Pick<UserConnection, 'uncork'>) => {
         if (this.#corked.push(connection) === 1) setImmediate(this.#uncork)
       },
@@ -241,7 +241,7 @@ export abstract class Listener<Connection extends AcceptedConnection> {
 /** A listener whose connections have users. */
 export abstract class UserListener<Connection extends UserConnection> extends Listener<Connection> {
   /** The sessions of the open connections. */
-  *sessions(): Iterable<ClientSession> {
+  *sessions(): Iterable<Connection['session']> {
     for (const connection of this.connections) yield connection.session
   }
 

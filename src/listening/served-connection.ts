@@ -12,7 +12,7 @@
 import type { Socket } from 'node:net'
 import type { Access } from '../auth/access.ts'
 import type { Clock } from '../base/clock.ts'
-import type { ClientSession } from '../commands/context.ts'
+import type { Session } from '../operations/session.ts'
 import type { Totals, UserConnection } from './listener.ts'
 import { Share, type TurnQueue, type TurnTaker } from './turns.ts'
 import type { Sender, UnreadBudget } from './unread-budget.ts'
@@ -31,7 +31,7 @@ export type ServedHost = {
     readonly idleTimeoutMs: number
     readonly lingerMs: number
   }
-  onError(error: unknown, session?: ClientSession): void
+  onError(error: unknown, session?: Session): void
   /** Calls `uncork` at the end of this turn of the event loop. */
   uncorkSoon(connection: UserConnection): void
   onGone(connection: UserConnection | Socket): void
@@ -49,7 +49,7 @@ type Activity = 'idle' | 'serving' | 'queued' | 'waiting' | 'upgrading'
 export abstract class ServedConnection implements UserConnection, TurnTaker, Sender {
   /** Bytes of replies written. */
   bytesOut = 0
-  abstract readonly session: ClientSession & { end(): void }
+  abstract readonly session: Session & { end(): void }
   protected socket: Socket
   protected phase: Phase = 'open'
   protected activity: Activity = 'idle'

@@ -1,7 +1,8 @@
 /** The metrics of the listeners of a process: connections and requests, by the name of the protocol. */
-import type { Traffic } from '../commands/context.ts'
+
 import type { ConnectionCounts } from '../listening/admission.ts'
 import { type RequestFigures, requestBuckets } from '../listening/request-figures.ts'
+import type { Traffic } from '../operations/session.ts'
 import type { HistogramValue, MetricSet, MetricValue } from './metric-set.ts'
 
 /** What a transport counts. */

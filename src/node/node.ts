@@ -5,11 +5,12 @@
 import type { AccessControl } from '../auth/access-control.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import type { ClientSession, ServerView, Traffic } from '../commands/context.ts'
+import type { ServerView } from '../commands/context.ts'
 import type { Config } from '../config/config-schema.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { EngineCall } from '../engine/engine-calls.ts'
 import type { WorkerIdCount } from '../leasing/worker-id-usage.ts'
+import type { Session, Traffic } from '../operations/session.ts'
 import type { Health } from './health.ts'
 import type { Membership } from './membership.ts'
 
@@ -17,7 +18,7 @@ import type { Membership } from './membership.ts'
 export type Transport = {
   /** Port of RESP. */
   readonly respPort?: number
-  readonly sessions?: () => Iterable<ClientSession>
+  readonly sessions?: () => Iterable<Session>
   readonly traffic?: () => Traffic
 }
 

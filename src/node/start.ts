@@ -14,7 +14,7 @@ import { EngineCatalogue } from '../catalogue/engine-catalogue.ts'
 import { Meters } from '../catalogue/metered-generator.ts'
 import { subjectsOf } from '../commands/access.ts'
 import { createCommands } from '../commands/all.ts'
-import type { ClientSession, ServerView } from '../commands/context.ts'
+import type { ServerView } from '../commands/context.ts'
 import { type Config, defaultEngine } from '../config/config-schema.ts'
 import { settingsText } from '../config/load-config.ts'
 import { proposeWorkerId, thisMachine } from '../config/worker-strategy.ts'
@@ -28,6 +28,7 @@ import { WorkerIdUsage } from '../leasing/worker-id-usage.ts'
 import { WorkerLeases } from '../leasing/worker-leases.ts'
 import { legacyRows, openAnyEngine } from '../legacy/open.ts'
 import { turns } from '../listening/turns.ts'
+import type { Session } from '../operations/session.ts'
 import { Namespaces } from '../quotas/namespaces.ts'
 import { HeldBounds } from '../recovery/held-bounds.ts'
 import { convertRecords } from '../recovery/record-versions.ts'
@@ -240,7 +241,7 @@ function wire(config: Config, parts: Parts): FahaoNode {
       },
     ],
     traffic: () => trafficOf(transports),
-    *sessions(): Iterable<ClientSession> {
+    *sessions(): Iterable<Session> {
       for (const transport of transports) yield* transport.sessions?.() ?? []
     },
     meters,

@@ -29,6 +29,7 @@ const answer = z
 /** `POST /v1/engine/advance` */
 export const advanceOperation = httpOperation({
   name: 'http|advance',
+  permissions: { 'http|advance': ['admin', 'dangerous'] },
   change: 'advance',
   summary: 'Raises the bound of every counter, and accepts the engine’s present state as the truth.',
   notes:

@@ -54,6 +54,7 @@ export type AuditAnswer = z.output<typeof pageShape>
 /** `GET /v1/audit` */
 export const auditOperation = httpOperation({
   name: 'http|audit',
+  permissions: { 'http|audit': ['admin'] },
   summary: 'Shows the audit trail: changes, logins and refused requests, newest first, page by page.',
   notes:
     'An entry is written within a second. Logins and refused requests that are alike are counted in one entry.',

@@ -75,6 +75,7 @@ const tag = 'cluster'
 
 const status = httpOperation({
   name: 'http|cluster',
+  permissions: { 'http|cluster': ['read', 'cluster'] },
   summary: 'Shows the cluster as this node sees it: its nodes, and the leader of each slot.',
   http: {
     id: 'getCluster',
@@ -90,6 +91,7 @@ const status = httpOperation({
 
 const move = httpOperation({
   name: 'http|cluster-move',
+  permissions: { 'http|cluster-move': ['admin', 'cluster', 'dangerous'] },
   change: 'cluster-move',
   summary: 'Pins a shard to a node, until that node ends.',
   notes: 'Answers when the pin is recorded; the shard is handed over a moment later.',

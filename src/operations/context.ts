@@ -57,6 +57,8 @@ export type Caller = {
   readonly access: Access
   /** Where it is, for lists. */
   readonly address: string
+  /** Aborted when it is gone, so that what waits uses up no ids. */
+  readonly signal: AbortSignal
 }
 
 /** What a use case receives beside its arguments. */

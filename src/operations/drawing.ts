@@ -1,8 +1,53 @@
-/** What all that draw ids check: which generator, and how many. */
+/** Draws of ids, and what all of them check: which generator, and how many. */
 import { FahaoError } from '../base/errors.ts'
 import { batchMax } from '../buffers/clock-buffer.ts'
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
 import { type Definition, isCounter, layoutOf } from '../catalogue/definition.ts'
+import { type Range, rangesOf } from '../ids/run.ts'
+import type { OperationContext } from './context.ts'
+import { type IssuedIds, IssuedTexts } from './issued-texts.ts'
+import { generatorOperation } from './operation.ts'
+
+type Draw = { readonly name: string; readonly count: bigint }
+
+/** Issues ids, all or none, as ID.NEXT does. */
+export const nextOperation = generatorOperation({
+  name: 'id.next',
+  permission: 'issue',
+  run: (context: OperationContext, draw: Draw): Promise<IssuedIds> => issuedTexts(context, draw),
+})
+
+/** Issues ids that follow one another, all or none, as INCRBY does; returns the first. */
+export const blockOperation = generatorOperation({
+  name: 'incrby',
+  permission: 'issue',
+  async run({ catalogue, caller, server }: OperationContext, { name, count }: Draw): Promise<bigint> {
+    const checked = checkedCount(count, server.incrByMax, 'increment')
+    const generator = catalogue.find(name) ?? (await catalogue.open(name))
+    checkContiguous(generator, checked)
+    const [run] = await generator.draw(checked, { contiguous: checked > 1, signal: caller.signal })
+    return run!.first
+  },
+})
+
+/** See `nextOperation`. */
+export async function issuedTexts(
+  { catalogue, caller, server }: OperationContext,
+  { name, count }: Draw,
+): Promise<IssuedTexts> {
+  const checked = checkedCount(count, server.countMax, 'COUNT')
+  const generator = catalogue.find(name) ?? (await catalogue.open(name))
+  return new IssuedTexts(await generator.draw(checked, { signal: caller.signal }), generator.writer())
+}
+
+/** Refuses a block of ids of a generator whose ids do not follow one another: WRONGTYPE. */
+export function checkContiguous({ name, contiguous }: Generator, count: number): void {
+  if (contiguous) return
+  throw new FahaoError(
+    'WRONGTYPE',
+    `'${name}' issues no contiguous blocks; use ID.NEXT ${name} COUNT ${count}`,
+  )
+}
 
 /** Opens an existing generator: NOGENERATOR instead of an auto-create. */
 export async function existing(catalogue: Catalogue, name: string): Promise<Generator> {
@@ -19,6 +64,22 @@ export function checkedCount(value: bigint, max: number | bigint, what: string):
     throw new FahaoError('LIMIT', `${what} ${value} is above the limit of ${max}; ask for fewer at a time`)
   }
   return Number(value)
+}
+
+/** Issues ids as ranges. WRONGTYPE unless they follow one another, with `instead` to point elsewhere. */
+export async function drawRanges(
+  generator: Generator,
+  count: number,
+  instead: string,
+  signal: AbortSignal,
+): Promise<Range[]> {
+  if (!generator.contiguous) {
+    throw new FahaoError(
+      'WRONGTYPE',
+      `'${generator.name}' does not issue its ids one apart and in order; ${instead}`,
+    )
+  }
+  return rangesOf(await generator.draw(count, { signal }))
 }
 
 /** What `runsMax` has computed. */

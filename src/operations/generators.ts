@@ -1,7 +1,10 @@
-/** Generators themselves: drop. What Redis and HTTP ask in ways of their own, create, alter, show and list, they do by themselves. */
+/** Generators themselves: create, alter, drop. */
 import { FahaoError } from '../base/errors.ts'
+import type { GeneratorChanges } from '../catalogue/catalogue.ts'
+import type { GeneratorInput } from '../catalogue/options.ts'
 import { key } from './argument.ts'
-import { operation } from './operation.ts'
+import type { OperationContext } from './context.ts'
+import { generatorOperation, operation } from './operation.ts'
 
 /** The errors of what reads a generator. */
 export const readErrors = ['ERR', 'NOGENERATOR', 'UNAVAILABLE', 'SHUTDOWN'] as const
@@ -30,4 +33,29 @@ export const dropOperation = operation({
     example: { name: 'order' },
   },
   run: ({ catalogue }, { name }) => catalogue.drop(name),
+})
+
+/** Options without objects: each has one text. */
+export type Plain<Options> = { readonly [Name in keyof Options]: Exclude<Options[Name], object> }
+
+/** ID.CREATE. */
+export const createOperation = generatorOperation({
+  name: 'id.create',
+  permission: 'manage',
+  change: 'create',
+  run: (
+    { catalogue }: OperationContext,
+    { name, options }: { readonly name: string; readonly options: Plain<GeneratorInput> },
+  ): Promise<unknown> => catalogue.create(name, options),
+})
+
+/** ID.ALTER. */
+export const alterOperation = generatorOperation({
+  name: 'id.alter',
+  permission: 'manage',
+  change: 'alter',
+  run: (
+    { catalogue }: OperationContext,
+    { name, changes }: { readonly name: string; readonly changes: Plain<GeneratorChanges> },
+  ): Promise<unknown> => catalogue.alter(name, changes),
 })

@@ -18,7 +18,7 @@ import { definitionShape } from './shapes.ts'
 import { listedMax, nextWorker, pageArgs, workersPage } from './worker-pages.ts'
 
 /** The permission to lease ranges of scrambled generators: the reply has the key by which their ids are unscrambled. */
-export const scrambledLeases = 'lease|scrambled'
+const scrambledLeases = 'lease|scrambled'
 /** The most ids of one report, so that one request spoils no figure for all later reads. */
 export const drawnMax = 1_000_000_000_000
 
@@ -102,6 +102,7 @@ const issuing = { permission: 'issue', effect: 'write', anyNode: true } as const
 const lease = operation({
   ...issuing,
   name: 'id.lease',
+  permissions: { [scrambledLeases]: ['admin', 'dangerous'] },
   summary: 'Leases ids of a generator to a caller that issues them in its own process.',
   args: {
     name,

@@ -39,6 +39,8 @@ export type Operation<Args extends Arguments = Arguments, Answer = unknown> = {
   readonly effect: 'write' | 'readonly'
   /** Every node answers it, whatever generator it names and whichever node leads that. Only for what draws no id. */
   readonly anyNode?: true
+  /** The permissions with names that no command of Redis has, and the categories of each. */
+  readonly permissions?: Readonly<Record<string, readonly string[]>>
   /** What the audit trail records of a request that has succeeded, for its first argument. */
   readonly change?: ChangeEvent
   /** One sentence. */
@@ -57,6 +59,17 @@ export type Operation<Args extends Arguments = Arguments, Answer = unknown> = {
   readonly replied?: 'OK' | Part<Answer>
 }
 
+/**
+ * An operation on one generator, as callers inside the process and nodes ask for it. The grammars of Redis and HTTP for it are
+ * their own.
+ */
+export type GeneratorOperation<Values extends { readonly name: string }, Answer> = Pick<
+  Operation,
+  'name' | 'permission' | 'change'
+> & {
+  run(context: OperationContext, values: Values): Answer | Promise<Answer>
+}
+
 /** Declared as a method, so that a list can hold operations of different answers. */
 type Part<Answer> = { of(answer: Answer): unknown }['of']
 
@@ -66,7 +79,7 @@ export type HttpOperation<
   Query extends z.ZodObject = z.ZodObject<Record<never, never>>,
   Body extends z.ZodType = z.ZodType,
   Answer = unknown,
-> = Pick<Operation, 'name' | 'summary' | 'notes' | 'change'> & {
+> = Pick<Operation, 'name' | 'permissions' | 'summary' | 'notes' | 'change'> & {
   readonly query?: Query
   readonly http: HttpForm & { readonly path: Path; readonly body?: Body }
   /** What it has changed, for the audit trail. Default: the last parameter of the path. */
@@ -96,6 +109,13 @@ export function httpOperation<
 export function operation<Args extends Arguments, Answer>(
   record: Operation<Args, Answer>,
 ): Operation<Args, Answer> {
+  return record
+}
+
+/** As `operation`, of one on a generator. */
+export function generatorOperation<Values extends { readonly name: string }, Answer>(
+  record: GeneratorOperation<Values, Answer>,
+): GeneratorOperation<Values, Answer> {
   return record
 }
 

@@ -65,6 +65,7 @@ export type TokensAnswer = z.output<typeof listShape>
 
 const create = httpOperation({
   name: ownTokens,
+  permissions: { [ofAll]: ['admin', 'dangerous'], [ownTokens]: ['connection'] },
   change: 'token-created',
   summary: 'Creates a token, and shows its secret this once.',
   notes:

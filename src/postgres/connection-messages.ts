@@ -13,8 +13,8 @@ import type { Access } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
 import { addressOf } from '../base/address.ts'
 import { FahaoError } from '../base/errors.ts'
-import type { CallerSession } from '../commands/caller-session.ts'
-import type { InProcess } from '../commands/in-process.ts'
+import type { Callers } from '../operations/caller.ts'
+import type { CallerSession } from '../operations/caller-session.ts'
 import type { CancelKeys } from './cancel-keys.ts'
 import { FatalError, protocolViolation } from './errors.ts'
 import { Frames, MessageReader } from './frames.ts'
@@ -27,7 +27,7 @@ import { readStart, type StartMessage, startBytesMax } from './startup.ts'
 
 /** What logins need. */
 export type LoginHost = SessionHost & {
-  readonly inProcess: InProcess
+  readonly callers: Callers
   readonly access: Pick<AccessControl, 'initial' | 'initialOf' | 'login' | 'users'>
   /** The permissions before a login: none. */
   readonly unauthenticated: Access
@@ -51,6 +51,8 @@ export class ConnectionMessages {
   readonly #session: CallerSession
   readonly #host: LoginHost
   #isSecure = false
+  /** The name of the client's certificate; undefined: it has presented none. */
+  #certificate: string | undefined
   #hasAskedForTls = false
   /** The client that was asked for its password. */
   #asked: StartMessage | undefined
@@ -77,7 +79,7 @@ export class ConnectionMessages {
 
   /** TLS is set up. @param certificate the name of the client's certificate. */
   secure(certificate: string | undefined): void {
-    this.#session.certificateName = certificate
+    this.#certificate = certificate
     this.#isSecure = true
   }
 
@@ -153,7 +155,7 @@ export class ConnectionMessages {
       output.end()
     }
     const { user } = request
-    if (this.#session.certificateName === user) {
+    if (this.#certificate === user) {
       const permitted = access.initialOf(user, { address: this.#address, door: 'postgres' })
       if (permitted.user === user) return this.#begin(request, permitted)
     }
@@ -197,9 +199,9 @@ export class ConnectionMessages {
 
   /** The client may do what `permitted` says: tells it the session. */
   #begin({ user, database, settings, minor }: StartMessage, permitted: Access): Progress {
-    const { output, inProcess, version, cancelKeys, limits } = this.#host
+    const { output, callers, version, cancelKeys, limits } = this.#host
     this.#session.access = permitted
-    const session = new Session(inProcess.caller(this.#session), { user, database }, { version }, limits)
+    const session = new Session(callers.of(this.#session), { user, database }, { version }, limits)
     session.settings.start(settings)
     output.begin('R')
     output.int32(0)

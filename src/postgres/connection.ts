@@ -16,10 +16,10 @@
  */
 import type { Socket } from 'node:net'
 import type { FahaoError } from '../base/errors.ts'
-import { type CallerFacts, CallerSession } from '../commands/caller-session.ts'
 import type { Admission } from '../listening/admission.ts'
 import { ServedConnection, type ServedHost } from '../listening/served-connection.ts'
 import { restMs, shareBytes } from '../listening/turns.ts'
+import { type CallerFacts, CallerSession } from '../operations/caller-session.ts'
 import { Arrivals } from './arrivals.ts'
 import { ConnectionMessages, type LoginHost } from './connection-messages.ts'
 import { closingErrors } from './errors.ts'

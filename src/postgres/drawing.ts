@@ -1,13 +1,14 @@
 /**
- * Draws ids as whole numbers, and remembers them for currval. Permissions and semantics are those of ID.NEXT.
+ * Draws ids as whole numbers, and remembers them for currval. Permissions and semantics are those of `nextOperation`.
  *
  * Invariants
  *  1. Each call of nextval in each row gets an id of its own, in the order of rows and columns.
  *  2. The ids of one generator for one statement come from one request: all or none.
  */
 import { hasCode } from '../base/errors.ts'
-import type { IssuedIds } from '../commands/in-process.ts'
 import { Run } from '../ids/run.ts'
+import { nextOperation } from '../operations/drawing.ts'
+import type { IssuedIds } from '../operations/issued-texts.ts'
 import { unknownRelation } from './errors.ts'
 import { nameOfText } from './query/quoting.ts'
 import { moveSequence } from './sequence-moves.ts'
@@ -39,7 +40,7 @@ async function draw(session: Session, name: string, count: number): Promise<Issu
     throw hasCode(error, 'NOGENERATOR') ? unknownRelation(name) : error
   })
   if (definition.format !== undefined) throw formatted(name)
-  const ids = await caller.issue(name, count)
+  const ids = await caller.run(nextOperation, { name, count: BigInt(count) })
   session.drawn.of(name).setOne(BigInt(ids.at(count - 1)))
   return ids
 }
@@ -102,7 +103,7 @@ export async function callFunction(
   }
   if (call === 'currval') {
     const { caller, drawn } = session
-    caller.demand('ID.NEXT', name)
+    caller.demand(nextOperation.name, name)
     if (caller.find(name) === undefined && !(await caller.exists(name))) throw unknownRelation(name)
     return drawn.current(name)
   }

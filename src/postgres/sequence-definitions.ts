@@ -1,10 +1,11 @@
 /**
- * CREATE, ALTER and DROP SEQUENCE as ID.CREATE, ID.ALTER and ID.DROP. What a generator cannot keep is refused. They take
+ * CREATE, ALTER and DROP SEQUENCE. What a generator cannot keep is refused. They take
  * effect at once, in a transaction too: tools for migrations put them into one, and a notice says so.
  * https://www.postgresql.org/docs/15/sql-createsequence.html
  */
 import type { AlterSeqStmt, CreateSeqStmt, DefElem, DropStmt, Node, RangeVar } from 'libpg-query'
 import { max63 } from '../ids/limits.ts'
+import { alterOperation, createOperation, dropOperation } from '../operations/generators.ts'
 import { notSupported, unknownRelation } from './errors.ts'
 import { sequenceName } from './query/quoting.ts'
 import { namesOf, refused } from './query/tree.ts'
@@ -142,8 +143,7 @@ async function create(session: Session, name: string, options: Options, ifMissin
   const { caller } = session
   refuse(options)
   const { type = 'bigint', increment = 1n, min, max } = options
-  const words = ['ID.CREATE', name, 'KIND', 'sequence']
-  caller.demand(...words)
+  caller.demand(createOperation.name, name)
   const least = min ?? 1n
   const start = options.start ?? least
   const largest = max ?? typeMax[type]!
@@ -159,17 +159,22 @@ async function create(session: Session, name: string, options: Options, ifMissin
     if (!ifMissing) throw new SqlError('42P07', `relation "${name}" already exists`)
     return session.notice('NOTICE', '42P07', `relation "${name}" already exists, skipping`)
   }
-  words.push('START', String(start))
-  if (increment !== 1n) words.push('INCREMENT', String(increment))
-  if (largest !== max63) words.push('MAX', String(largest))
-  await caller.run(...words)
+  await caller.run(createOperation, {
+    name,
+    options: {
+      kind: 'sequence',
+      start,
+      ...(increment !== 1n && { increment }),
+      ...(largest !== max63 && { max: largest }),
+    },
+  })
   warnAtOnce(session, 'CREATE SEQUENCE')
 }
 
 async function alter(session: Session, name: string, options: Options, ifExists: boolean): Promise<void> {
   const { caller } = session
   refuse(options)
-  caller.demand('ID.ALTER', name, 'MAX', '1')
+  caller.demand(alterOperation.name, name)
   if (ifExists && !(await caller.exists(name)))
     return session.notice('NOTICE', '00000', `relation "${name}" does not exist, skipping`)
   const present = await definitionOf(session, name)
@@ -177,27 +182,29 @@ async function alter(session: Session, name: string, options: Options, ifExists:
   const { type, increment, max, start, restart } = options
   if (start !== undefined && start !== first)
     throw notSupported('START is fixed when a generator is created', 'RESTART WITH moves it forward.')
-  const words: string[] = []
-  if (increment !== undefined) words.push('INCREMENT', String(increment))
   const largest = max === null || (max === undefined && type !== undefined) ? typeMax[type ?? 'bigint']! : max
-  if (largest !== undefined && largest !== presentMax) words.push('MAX', String(largest))
+  const changes = {
+    ...(increment !== undefined && { increment }),
+    ...(largest !== undefined && largest !== presentMax && { max: largest }),
+  }
+  const isChanged = Object.keys(changes).length > 0
   const value = restart === undefined ? undefined : (restart ?? first)
   const changed = increment === undefined || increment === BigInt(presentIncrement) ? undefined : increment
-  if (value !== undefined && words.length > 0) {
+  if (value !== undefined && isChanged) {
     // A statement that fails changes nothing.
     const block = changed && (changed > presentIncrement ? changed : BigInt(presentIncrement))
     await checkRestart(session, name, value, { ...present, max: largest ?? presentMax }, block)
   }
   // With another increment any value can be the next one: the ids count from it on.
-  const floor = value !== undefined && changed !== undefined ? ['FLOOR', String(value)] : []
-  if (words.length > 0) await caller.run('ID.ALTER', name, ...words, ...floor)
+  const floor = value !== undefined && changed !== undefined && { floor: value }
+  if (isChanged) await caller.run(alterOperation, { name, changes: { ...changes, ...floor } })
   if (value !== undefined && changed === undefined) await moveSequence(session, name, value, false)
   warnAtOnce(session, 'ALTER SEQUENCE')
 }
 
 async function drop(session: Session, names: readonly string[], ifExists: boolean): Promise<void> {
   const { caller } = session
-  for (const name of names) caller.demand('ID.DROP', name)
+  for (const name of names) caller.demand(dropOperation.name, name)
   const found: string[] = []
   for (const name of new Set(names)) {
     if (await caller.exists(name)) found.push(name)
@@ -205,9 +212,9 @@ async function drop(session: Session, names: readonly string[], ifExists: boolea
     else throw unknownSequence(name)
   }
   for (const name of found) {
-    const dropped = await caller.run('ID.DROP', name)
+    const dropped = await caller.run(dropOperation, { name })
     session.drawn.forget(name)
-    if (dropped === 0n && !ifExists) throw unknownSequence(name)
+    if (!dropped && !ifExists) throw unknownSequence(name)
   }
   if (found.length > 0) warnAtOnce(session, 'DROP SEQUENCE')
 }

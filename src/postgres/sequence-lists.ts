@@ -3,6 +3,7 @@ import { systemClock } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Definition } from '../catalogue/definition.ts'
 import { max63 } from '../ids/limits.ts'
+import { newestOperation } from '../operations/newest.ts'
 import { unknownRelation } from './errors.ts'
 import { nextTurn, turnTaking } from './long-statements.ts'
 import { OidRegistry } from './oid-registry.ts'
@@ -91,7 +92,7 @@ async function loadAll(session: Session, give: (loaded: Loaded, isLast: boolean)
   const { signal } = caller.session
   let after: string | undefined
   do {
-    const page = await caller.list({ ...(after === undefined ? {} : { after }), limit: pageMax })
+    const page = await caller.list(after, pageMax)
     give({ found: page.found.map(({ name, definition }) => sequenceOf(name, definition)) }, false)
     after = page.next
     await nextTurn()
@@ -107,7 +108,7 @@ export async function demandSequences(session: Session, names: Iterable<string>)
 
 async function find({ caller }: Session, name: string): Promise<SequenceFacts | undefined> {
   if (!caller.session.access.reaches(name)) return undefined
-  caller.demand('ID.INFO', name)
+  caller.demand('id.info', name)
   try {
     return sequenceOf(name, await caller.definition(name))
   } catch (error) {
@@ -120,10 +121,10 @@ async function find({ caller }: Session, name: string): Promise<SequenceFacts | 
 /** The last value of a sequence, or the first that it will have. What the user may not read, or cannot be read now, is neither. */
 async function lastValueOf({ caller }: Session, name: string): Promise<[bigint | null, bigint?]> {
   const { access } = caller.session
-  if (!access.unrestricted && !(access.allows('get') && access.reaches(name))) return [null]
+  if (!access.unrestricted && !(access.allows(newestOperation.name) && access.reaches(name))) return [null]
   try {
-    const newest = await caller.run('GET', name)
-    if (typeof newest === 'string') return [/^\d+$/.test(newest) ? BigInt(newest) : null]
+    const newest = await caller.run(newestOperation, { name })
+    if (newest !== undefined) return [newest]
     const [{ start = 1n }, floor] = [await caller.definition(name), await caller.floor(name)]
     return [null, floor > start ? floor : start]
   } catch (error) {

@@ -3,6 +3,7 @@ import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Definition } from '../catalogue/definition.ts'
 import { refuseJump } from '../catalogue/floor.ts'
 import { max63 } from '../ids/limits.ts'
+import { moveOperation, newestOperation } from '../operations/newest.ts'
 import { unknownRelation } from './errors.ts'
 import type { Session } from './session.ts'
 import { SqlError } from './sql-error.ts'
@@ -21,7 +22,7 @@ export async function definitionOf(session: Session, name: string): Promise<Defi
 }
 
 /**
- * Moves a sequence forward, as SET does: the next id is the one after `value`, or, if it is not called, `value` itself.
+ * Moves a sequence forward: the next id is the one after `value`, or, if it is not called, `value` itself.
  * Returns the value. 55000 where that is below what was issued, or no id of the sequence.
  */
 export async function moveSequence(
@@ -31,11 +32,11 @@ export async function moveSequence(
   isCalled: boolean,
 ): Promise<string> {
   const { caller, drawn } = session
-  caller.demand('SET', name, '0')
+  caller.demand(moveOperation.name, name)
   const newest = isCalled ? value : value - 1n
   checkValue(name, value, newest, await definitionOf(session, name))
   try {
-    if ((await caller.run('SET', name, String(newest), 'XX')) === null) throw unknownRelation(name)
+    if (!(await caller.run(moveOperation, { name, newest, condition: 'XX' }))) throw unknownRelation(name)
   } catch (error) {
     if (!(error instanceof FahaoError) || error instanceof SqlError || error.code !== 'ERR') throw error
     // The sentence about a move that skips very many ids names FORCE, which SQL has not.
@@ -57,13 +58,13 @@ export async function checkRestart(
   definition: Definition,
   block?: bigint,
 ): Promise<void> {
-  caller.demand('SET', name, '0')
+  caller.demand(moveOperation.name, name)
   if (block === undefined) checkValue(name, value, value - 1n, definition)
   else checkBounds(name, value, value - 1n, definition)
   const { access } = caller.session
-  const mayRead = access.unrestricted || access.allows('get')
-  const newest = mayRead ? await caller.run('GET', name) : null
-  const last = typeof newest === 'string' ? BigInt(newest) : (await caller.floor(name)) - 1n
+  const mayRead = access.unrestricted || access.allows(newestOperation.name)
+  const newest = mayRead ? await caller.run(newestOperation, { name }) : undefined
+  const last = newest ?? (await caller.floor(name)) - 1n
   if (value <= last) throw new SqlError(notInState, `the ids of "${name}" up to ${last} are used already`)
   if (block !== undefined && value < last + block)
     throw new SqlError(

@@ -1,8 +1,8 @@
 /** What all connections of a server share. */
-import type { ClientSession } from '../commands/context.ts'
 import type { Totals } from '../listening/listener.ts'
 import type { RequestFigures } from '../listening/request-figures.ts'
 import type { TurnQueue } from '../listening/turns.ts'
+import type { Session } from '../operations/session.ts'
 import type { PostgresLimits } from './limits.ts'
 import type { Output } from './output.ts'
 import type { QueryQueue } from './query-queue.ts'
@@ -18,5 +18,5 @@ export type SessionHost = {
   readonly figures: RequestFigures
   readonly queries: QueryQueue
   /** Called with errors that are no client's fault. */
-  onError(error: unknown, session?: ClientSession): void
+  onError(error: unknown, session?: Session): void
 }

@@ -1,5 +1,5 @@
 /** The session of a connection: what lasts from one statement to the next, and the statements that act on it. */
-import type { Caller } from '../commands/in-process.ts'
+import type { Caller } from '../operations/caller.ts'
 import { Cursors } from './cursors.ts'
 import { DrawnIds } from './drawn-ids.ts'
 import { type PreparedLimits, PreparedStatements } from './prepared-statements.ts'

@@ -6,7 +6,6 @@ import {
   Invalidating,
   Issued,
   IssuedRuns,
-  IssuedTexts,
   MapReply,
   RepliesOf,
   type Reply,
@@ -17,6 +16,7 @@ import {
 import { readExactlyMax } from '../commands/drawing.ts'
 import { Batch } from '../ids/batch.ts'
 import type { Run } from '../ids/run.ts'
+import { IssuedTexts } from '../operations/issued-texts.ts'
 import { bulkMaxBytes, type Output } from './output.ts'
 import { firstReadsExactly, readsExactly, type WideIds } from './rounding.ts'
 

@@ -1,7 +1,9 @@
-/** Reads a reply of another node into plain data, for callers inside this process. */
+/** Reads a reply of another node into plain data. */
 import { type ErrorCode, errorKinds, FahaoError } from '../base/errors.ts'
 import type { EncodedReply } from '../commands/command.ts'
-import type { PlainReply } from '../commands/in-process.ts'
+
+/** A reply as plain data: an integer is a bigint, a text a string, nil is null. */
+export type PlainReply = bigint | string | null | readonly PlainReply[]
 
 type Read = { readonly reply: PlainReply; readonly end: number }
 
@@ -10,56 +12,38 @@ export function readReply({ bytes }: EncodedReply): PlainReply {
   return readAt(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0).reply
 }
 
-/** `ReplySplitter` has found the reply to be whole. */
+/** `ReplySplitter` has found the reply to be whole. No other types are in replies to what nodes ask. */
 function readAt(bytes: Buffer, at: number): Read {
   const lineEnd = bytes.indexOf('\r\n', at)
-  const type = String.fromCharCode(bytes[at]!)
   const line = bytes.toString('utf8', at + 1, lineEnd)
   const end = lineEnd + 2
-  switch (type) {
+  switch (String.fromCharCode(bytes[at]!)) {
     case '-':
       throw errorOf(line)
     case '+':
-    case ',':
       return { reply: line, end }
     case ':':
-    case '(':
       return { reply: BigInt(line), end }
-    case '_':
-      return { reply: null, end }
-    case '#':
-      return { reply: line === 't' ? 1n : 0n, end }
-    case '$':
-    case '=':
-    case '!':
-      return readBulk(bytes, type, Number(line), end)
+    case '$': {
+      const textEnd = end + Number(line)
+      return { reply: bytes.toString('utf8', end, textEnd), end: textEnd + 2 }
+    }
+    case '*':
+      return readAll(bytes, Number(line), end)
     default:
-      return readAll(bytes, type, Number(line), end)
+      return { reply: null, end }
   }
 }
 
-function readBulk(bytes: Buffer, type: string, length: number, start: number): Read {
-  if (length < 0) return { reply: null, end: start }
-  const text = bytes.toString('utf8', start, start + length)
-  if (type === '!') throw errorOf(text)
-  // A verbatim string begins with its format: `txt:`.
-  return { reply: type === '=' ? text.slice(4) : text, end: start + length + 2 }
-}
-
-function readAll(bytes: Buffer, type: string, length: number, start: number): Read {
-  if (length < 0) return { reply: null, end: start }
+function readAll(bytes: Buffer, length: number, start: number): Read {
   const items: PlainReply[] = []
   let end = start
-  for (let left = type === '%' ? 2 * length : length; left > 0; left--) {
+  for (let left = length; left > 0; left--) {
     const item = readAt(bytes, end)
     items.push(item.reply)
     end = item.end
   }
-  if (type !== '%') return { reply: items, end }
-  const entries = items.flatMap((key, index) =>
-    index % 2 === 0 ? [[String(key), items[index + 1]!] as const] : [],
-  )
-  return { reply: new Map(entries), end }
+  return { reply: items, end }
 }
 
 function errorOf(line: string): FahaoError {

@@ -155,8 +155,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'the PostgreSQL door draws an id at once for a caller that may not have it',
-    foundBy: 'test/unit/commands/in-process.test.ts',
-    file: 'src/commands/in-process.ts',
+    foundBy: 'test/unit/operations/caller.test.ts',
+    file: 'src/operations/caller.ts',
     from: '&& access.reaches(name))) return false',
     to: '|| access.reaches(name))) return false',
   },

@@ -6,7 +6,8 @@ import { errorOf, type Link } from '../../client/src/link.ts'
 import type { Request } from '../../client/src/requests.ts'
 import { within } from '../../client/src/within.ts'
 import { FahaoError } from '../../src/base/errors.ts'
-import type { PlainReply } from '../../src/commands/in-process.ts'
+import { IssuedRuns, MapReply, type Reply, SimpleString } from '../../src/commands/command.ts'
+import { IssuedTexts } from '../../src/operations/issued-texts.ts'
 import type { Machine } from './machine.ts'
 import type { Process, Simulation } from './simulation.ts'
 import type { World } from './world.ts'
@@ -125,8 +126,8 @@ function carryOut(
   refused: (error: FahaoError) => void,
 ): void {
   program.command!(words).then(
-    (plain) => {
-      const reply = wireOf(plain)
+    (answer) => {
+      const reply = wireOf(answer)
       world.note(() => `${machine.name} replies to ${words.join(' ')}: ${textOf(reply)}`)
       replied(reply)
     },
@@ -141,10 +142,14 @@ function carryOut(
 }
 
 /** A reply as the package `redis` reads it: integers are numbers. */
-function wireOf(reply: PlainReply): unknown {
+function wireOf(reply: Reply): unknown {
   if (typeof reply === 'bigint') return Number(reply)
   if (Array.isArray(reply)) return reply.map(wireOf)
-  if (reply instanceof Map) return new Map([...reply].map(([key, value]) => [key, wireOf(value)]))
+  if (reply instanceof MapReply) return new Map(reply.entries.map(([key, value]) => [key, wireOf(value)]))
+  if (reply instanceof SimpleString) return reply.text
+  if (reply instanceof IssuedTexts) return Array.from({ length: reply.count }, (_, index) => reply.at(index))
+  if (reply instanceof IssuedRuns)
+    return reply.runs.map(({ first, stride, count }) => [String(first), String(stride), count])
   return reply
 }
 

@@ -1,13 +1,15 @@
 /** A whole node, as a server runs it. One that cannot be started is started again, as a supervisor would. */
 import { FahaoError } from '../../src/base/errors.ts'
 import { layoutOf } from '../../src/catalogue/definition.ts'
+import { MeteredCatalogue } from '../../src/catalogue/metered-catalogue.ts'
 import { createCommands } from '../../src/commands/all.ts'
-import { CallerSession } from '../../src/commands/caller-session.ts'
-import { type Caller, InProcess, type PlainReply } from '../../src/commands/in-process.ts'
+import type { Reply } from '../../src/commands/command.ts'
+import type { CommandContext } from '../../src/commands/context.ts'
 import { loadConfig } from '../../src/config/load-config.ts'
 import type { EngineOptions } from '../../src/engine/engine.ts'
 import type { FahaoNode } from '../../src/node/node.ts'
 import { startNode } from '../../src/node/start.ts'
+import { RespSession } from '../../src/resp/session.ts'
 import { answered, drawn } from './answers.ts'
 import type { Machine } from './machine.ts'
 import type {
@@ -47,12 +49,12 @@ const commands = createCommands()
 export class NodeProgram implements Program {
   readonly #node: FahaoNode
   readonly #onIssue: OnIssue
-  readonly #caller: Caller
+  readonly #client: CommandContext
 
   private constructor(node: FahaoNode, onIssue: OnIssue) {
     this.#node = node
     this.#onIssue = onIssue
-    this.#caller = callerOf(node)
+    this.#client = clientOf(node)
   }
 
   /** Resolves when the node runs; it has not joined then. */
@@ -108,9 +110,10 @@ export class NodeProgram implements Program {
     return answered(() => this.#lease(request))
   }
 
-  async command(words: readonly string[]): Promise<PlainReply> {
+  async command(words: readonly string[]): Promise<Reply> {
     this.#node.mayIssue()
-    return this.#caller.run(...words)
+    const { command, args } = commands.resolve(words.map((word) => Buffer.from(word)))
+    return command.handler!(this.#client, args)
   }
 
   obey(order: Order): Promise<Done> {
@@ -164,12 +167,22 @@ export class NodeProgram implements Program {
 }
 
 /** A client of this node that may do everything. In a cluster it is redirected, as by nodes that do not forward. */
-function callerOf({ access, catalogue, server }: FahaoNode): Caller {
+function clientOf({ access, catalogue, server }: FahaoNode): CommandContext {
   const address = '10.0.1.0:1'
-  const facts = { id: 1, address, localAddress: address, door: 'resp', access: access.initial }
-  const session = new CallerSession(facts, { unreadBytes: () => 0, close() {} })
-  const decode = () => {
-    throw new Error('no request is forwarded')
+  const facts = {
+    id: 1,
+    address,
+    localAddress: address,
+    startedMonoUs: 0,
+    certificateName: undefined,
+    access: access.initial,
+    roundingGuard: 'strict',
+    transactionLimits: { transactionMaxBytes: 0, transactionRequestsMax: 0 },
+  } as const
+  const session = new RespSession(facts, { unreadBytes: () => 0, close() {} })
+  return {
+    session,
+    catalogue: new MeteredCatalogue(catalogue, server.meters, () => access.initial.user),
+    server,
   }
-  return new InProcess({ table: commands, catalogue, server, decode }).caller(session)
 }

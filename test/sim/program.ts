@@ -1,7 +1,7 @@
 /** What runs on a machine of the simulation, as clients see it: three of them, from the least that leads to what servers run. */
 import type { Cluster } from '../../src/cluster/cluster.ts'
 import { slotOf } from '../../src/cluster/slots.ts'
-import type { PlainReply } from '../../src/commands/in-process.ts'
+import type { Reply } from '../../src/commands/command.ts'
 import type { Layout } from '../../src/ids/layout.ts'
 import type { Run } from '../../src/ids/run.ts'
 import type { Kind } from '../../src/issuing/issuer.ts'
@@ -89,7 +89,7 @@ export interface Program {
   /** Leases, renews and takes back worker ids. */
   lease(request: LeaseRequest): Promise<LeaseReply>
   /** Carries out a command, as for a Redis client. Rejects with the FahaoError that the client receives. */
-  command(words: readonly string[]): Promise<PlainReply>
+  command(words: readonly string[]): Promise<Reply>
   /** Carries out an operator's order. */
   obey(order: Order): Promise<Done>
   /** See `FahaoNode.advance`. */

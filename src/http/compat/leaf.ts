@@ -1,8 +1,8 @@
 /** Leaf's HTTP API: the routes `/api/…` issue ids as plain decimal text, by any method. */
 import type { FastifyRequest } from 'fastify'
+import { demandName } from '../../auth/access.ts'
 import { type ErrorCode, FahaoError } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
-import { demandName } from '../../commands/access.ts'
 import { recordDenied } from '../caller.ts'
 import { type IssuingNode, metered } from '../issuing-node.ts'
 import { anyMethod, type CompatApi, type CompatRoute, issueOne } from './api.ts'

@@ -10,10 +10,16 @@ import { isStrict } from '../../issuing/issuer.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { wholeNumberSchema as wholeNumber } from '../../operations/argument.ts'
 import { describedGenerator } from '../../operations/generator-info.ts'
-import { dropOperation, readErrors, writeErrors } from '../../operations/generators.ts'
+import {
+  alterOperation,
+  createOperation,
+  dropOperation,
+  readErrors,
+  writeErrors,
+} from '../../operations/generators.ts'
 import { generatorJson, generatorShape, pageShape } from '../../operations/shapes.ts'
 import { type ApiRoute, jsonAnswer, nameOf, readBody, readQuery } from '../api-route.ts'
-import { routesOf } from './route.ts'
+import { factsOf, routesOf } from './route.ts'
 
 type Served = Pick<FahaoNode, 'catalogue' | 'server'>
 
@@ -101,12 +107,11 @@ function show(node: Served): ApiRoute {
 
 function create(catalogue: Catalogue): ApiRoute {
   return {
+    ...factsOf(createOperation),
     id: 'createGenerator',
-    change: { event: 'create' },
     method: 'PUT',
     path,
     tag: 'generators',
-    command: 'id.create',
     summary: 'Creates a generator, or confirms that it is there with these options.',
     notes: 'Repeating it changes nothing. Big integers may be strings, durations are written 250ms, 3s, 10m.',
     body: generatorOptions,
@@ -129,12 +134,11 @@ function create(catalogue: Catalogue): ApiRoute {
 
 function alter(node: Served): ApiRoute {
   return {
+    ...factsOf(alterOperation),
     id: 'alterGenerator',
-    change: { event: 'alter' },
     method: 'PATCH',
     path,
     tag: 'generators',
-    command: 'id.alter',
     summary: 'Changes options of a generator, or moves it forward with `floor`.',
     notes:
       'Options that are left out stay. Changing what is fixed (kind, increment, layout, …) starts a new incarnation above every id of the old one.',

@@ -1,10 +1,9 @@
 /** `next`, `range` and `runs`: the operations that issue ids. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { FahaoError } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
-import { mergedRuns, Run, rangesOf } from '../../ids/run.ts'
-import { checkedCount, checkRuns } from '../../operations/drawing.ts'
+import { mergedRuns, Run } from '../../ids/run.ts'
+import { checkedCount, checkRuns, drawRanges } from '../../operations/drawing.ts'
 import { idsShape, rangesShape, runsShape } from '../../operations/shapes.ts'
 import { type ApiRoute, jsonAnswer, nameOf, readQuery, refuseBody } from '../api-route.ts'
 import { type Body, batchBody, type Frame } from '../batch.ts'
@@ -73,65 +72,57 @@ export function nextRoute(node: IssuingNode): ApiRoute {
 
 /** `POST /v1/generators/{name}/range` */
 export function rangeRoute(node: IssuingNode): ApiRoute {
-  return {
-    ...blockRoute(
-      node,
-      'range',
-      ({ contiguous, name }) => {
-        if (contiguous) return
-        throw new FahaoError(
-          'WRONGTYPE',
-          `'${name}' does not issue its ids one apart and in order; POST …/next?count=n instead`,
-        )
-      },
-      (runs) => ({
-        ranges: rangesOf(runs).map(({ start, end }) => ({ start: String(start), end: String(end) })),
-      }),
-    ),
+  const form = {
+    id: 'range',
     summary: 'Issues `count` ids as half-open ranges, for a client that issues them by itself.',
     notes:
       'All or nothing; usually there is one range. Raw ids, without the generator’s format. Only for kinds made of a counter whose ids are ordered and one apart; for others, use next with a count.',
     answers: { 200: jsonAnswer('The ranges.', rangesShape) },
   }
+  return rawRoute(node, form, async (generator, count, signal) => {
+    const ranges = await drawRanges(generator, count, instead, signal)
+    return { ranges: ranges.map(({ start, end }) => ({ start: String(start), end: String(end) })) }
+  })
 }
 
 /** `POST /v1/generators/{name}/runs` */
 export function runsRoute(node: IssuingNode): ApiRoute {
-  return {
-    ...blockRoute(
-      node,
-      'runs',
-      (generator, count) => checkRuns(generator, count, 'POST …/next?count=n instead'),
-      (runs) => ({
-        runs: mergedRuns(runs).map(({ first, stride, count }) => ({
-          first: String(first),
-          stride: String(stride),
-          count,
-        })),
-      }),
-    ),
+  const form = {
+    id: 'runs',
     summary: 'Issues `count` ids as runs, for a client that counts through them by itself.',
     notes:
       'All or nothing. A run is `count` ids from `first` on, `stride` apart; the runs are in the order of issue, usually one. Raw ids, without the generator’s format. For every kind whose ids are ordered, those of the clock too: these give at most as many ids at once as the layout has in borrowMax. For shuffled and scrambled ids, use next with a count.',
     answers: { 200: jsonAnswer('The runs.', runsShape) },
   }
+  return rawRoute(node, form, async (generator, count, signal) => {
+    checkRuns(generator, count, instead)
+    const runs = mergedRuns(await generator.draw(count, { signal }))
+    return {
+      runs: runs.map(({ first, stride, count }) => ({
+        first: String(first),
+        stride: String(stride),
+        count,
+      })),
+    }
+  })
 }
 
-/** A route for ids that the client counts through. `check` throws for a generator that has none. */
-function blockRoute(
+const instead = 'POST …/next?count=n instead'
+
+/** A route that issues ids as whole numbers, without the format of their generator. */
+function rawRoute(
   node: IssuingNode,
-  id: 'range' | 'runs',
-  check: (generator: Generator, count: number) => void,
-  show: (runs: readonly Run[]) => unknown,
-) {
+  form: Pick<ApiRoute, 'id' | 'summary' | 'notes' | 'answers'>,
+  draw: (generator: Generator, count: number, signal: AbortSignal) => Promise<unknown>,
+): ApiRoute {
   const countMax = Number(node.server.incrByMax)
   const query = countQuery(countMax)
   return {
-    id,
+    ...form,
     method: 'POST',
-    path: `/v1/generators/{name}/${id}`,
+    path: `/v1/generators/{name}/${form.id}`,
     tag: 'ids',
-    command: `id.${id}`,
+    command: `id.${form.id}`,
     query,
     errors: [...errors, 'WRONGTYPE'],
     example: { name: 'order', query: 'count=1000' },
@@ -139,10 +130,9 @@ function blockRoute(
       refuseBody(request)
       const count = countOf(request, query, countMax)
       const generator = await openFor(node, request, nameOf(request))
-      check(generator, count)
-      return show(await generator.draw(count, { signal: disconnectSignal(reply) }))
+      return draw(generator, count, disconnectSignal(reply))
     },
-  } satisfies Partial<ApiRoute>
+  }
 }
 
 function countQuery(countMax: number) {

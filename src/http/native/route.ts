@@ -1,17 +1,28 @@
 /** Makes a route of HTTP of an operation: where it is, what its query is read as, and its answer. */
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { MeteredCatalogue } from '../../catalogue/metered-catalogue.ts'
 import type { Limits, OperationContext } from '../../operations/context.ts'
-import { type HttpOperation, notesOf, type Operation } from '../../operations/operation.ts'
+import {
+  type GeneratorOperation,
+  type HttpOperation,
+  notesOf,
+  type Operation,
+} from '../../operations/operation.ts'
 import { type ApiRoute, jsonAnswer, readBody, readQuery, refuseBody } from '../api-route.ts'
 import { clientAddress } from '../caller.ts'
+import { disconnectSignal } from '../connection.ts'
 import type { IssuingNode } from '../issuing-node.ts'
 import { HttpRefusal } from '../problem.ts'
 
 /** The routes of these operations, on a node. */
 export function routesOf(operations: readonly (Operation | HttpOperation)[], node: Served): ApiRoute[] {
   return operations.map((operation) => routeOf(operation, node))
+}
+
+/** What a route with a grammar of its own takes of an operation. */
+export function factsOf({ name, change }: GeneratorOperation<never, unknown>) {
+  return { command: name, ...(change && { change: { event: change } }) }
 }
 
 type Served = Pick<IssuingNode, 'catalogue' | 'server'>
@@ -46,7 +57,7 @@ function routeOf(operation: Operation | HttpOperation, node: Served): ApiRoute {
       },
     }),
     async handler(request, reply) {
-      const found = await operation.run(contextOf(node, request), read(request) as never)
+      const found = await operation.run(contextOf(node, request, reply), read(request) as never)
       if (none !== undefined && (found === undefined || found === false)) {
         const error = none(Object.values(request.params as Record<string, string>)[0]!)
         throw typeof error === 'string' ? new HttpRefusal(404, error) : error
@@ -75,11 +86,21 @@ function asHttp(operation: Operation | HttpOperation, limits: Limits) {
 }
 
 /** What a use case reaches for the caller of a request. */
-function contextOf({ catalogue, server }: Served, request: FastifyRequest): OperationContext {
+function contextOf(
+  { catalogue, server }: Served,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): OperationContext {
   const { access } = request
   return {
     server,
     catalogue: new MeteredCatalogue(catalogue, server.meters, () => access.user),
-    caller: { access, address: clientAddress(request) },
+    caller: {
+      access,
+      address: clientAddress(request),
+      get signal() {
+        return disconnectSignal(reply)
+      },
+    },
   }
 }

@@ -14,6 +14,7 @@ import { MetricSet, type MetricValue } from '../../metrics/metric-set.ts'
 import { addProcessMetrics } from '../../metrics/process-metrics.ts'
 import { addTransportMetrics, type TransportSources } from '../../metrics/transport-metrics.ts'
 import type { FahaoNode } from '../../node/node.ts'
+import { metricsPermission } from '../../operations/permissions.ts'
 import type { Quota } from '../../quotas/quotas.ts'
 import type { ApiRoute } from '../api-route.ts'
 import { generatorMetrics, type Selection, sampleGenerators, seriesOf } from './generator-series.ts'
@@ -237,7 +238,7 @@ export function metricsRoute(metrics: Metrics): ApiRoute {
     method: 'GET',
     path: '/metrics',
     tag: 'server',
-    command: 'http|metrics',
+    command: metricsPermission,
     summary: 'Metrics in Prometheus’s text format.',
     notes:
       'Generators that the user may not name are merged with those without series of their own; namespaces of such names are left out.',

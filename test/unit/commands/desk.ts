@@ -10,7 +10,6 @@ import type { Reply } from '../../../src/commands/command.ts'
 import {
   Issued,
   IssuedRuns,
-  IssuedTexts,
   MapReply,
   SetReply,
   SimpleString,
@@ -19,9 +18,9 @@ import {
 import type { ClientSession, InfoSection, ServerView } from '../../../src/commands/context.ts'
 import { TransactionQueue } from '../../../src/commands/transaction-queue.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
-import { decimalText } from '../../../src/ids/id-text.ts'
 import { turns } from '../../../src/listening/turns.ts'
 import type { ClusterView } from '../../../src/operations/context.ts'
+import { IssuedTexts } from '../../../src/operations/issued-texts.ts'
 import { Namespaces } from '../../../src/quotas/namespaces.ts'
 import { Trail } from '../audit/trail.ts'
 import { openAccess } from '../auth/open-access.ts'
@@ -171,10 +170,7 @@ export class Desk {
 
 function plain(reply: Reply): unknown {
   if (reply instanceof Issued) return reply.id
-  if (reply instanceof IssuedTexts) {
-    const { runs, text = decimalText } = reply
-    return runs.flatMap((run) => Array.from({ length: run.count }, (_, index) => text.text(run.at(index))))
-  }
+  if (reply instanceof IssuedTexts) return Array.from({ length: reply.count }, (_, index) => reply.at(index))
   if (reply instanceof IssuedRuns)
     return reply.runs.map((run) => [`${run.first}`, `${run.stride}`, run.count])
   if (reply instanceof SimpleString || reply instanceof VerbatimText) return reply.text

@@ -22,7 +22,7 @@ test('no session begins while a password is checked: its messages would go to th
     figures,
     access,
     hasTls: false,
-    inProcess: { caller },
+    callers: { of: caller },
     onError() {},
   } as unknown as Host
   const messages = new ConnectionMessages({ address: '127.0.0.1:5000' } as unknown as Session, host)

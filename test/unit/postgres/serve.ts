@@ -3,11 +3,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Client, type ClientConfig } from 'pg'
-import { createCommands } from '../../../src/commands/all.ts'
-import { InProcess } from '../../../src/commands/in-process.ts'
 import { loadConfig } from '../../../src/config/load-config.ts'
 import type { FahaoNode } from '../../../src/node/node.ts'
 import { startNode } from '../../../src/node/start.ts'
+import { Callers } from '../../../src/operations/caller.ts'
 import {
   type PostgresServer,
   type PostgresServerOptions,
@@ -46,11 +45,10 @@ export async function serve(
   const { access, catalogue, server: view } = node
   const faults: unknown[] = []
   let newest = 0
-  const decode = () => assert.fail('there is no other node')
   const server = await startPostgresServer({
     host: '127.0.0.1',
     port: 0,
-    inProcess: new InProcess({ table: createCommands(), catalogue, server: view, decode }),
+    callers: new Callers({ catalogue, server: view }),
     access,
     version: '1.2.3',
     mayIssue: node.mayIssue,

@@ -1,19 +1,17 @@
-/** The session of a caller inside this process, such as a connection of another protocol, as commands read it. */
+/** The session of a caller inside this process, such as a connection of PostgreSQL's protocol. */
 import type { Access } from '../auth/access.ts'
 import { systemClock } from '../base/clock.ts'
-import type { ClientSession } from './context.ts'
-import { TransactionQueue } from './transaction-queue.ts'
+import type { Session } from './session.ts'
 
 /** What never changes of a caller, and its permissions at first. */
 export type CallerFacts = {
-  /** See `ClientSession.id`. */
+  /** See `Session.id`. */
   readonly id: number
   /** `host:port` of the client, and of this end. */
   readonly address: string
   readonly localAddress: string
   /** The transport, for the audit trail: at most 8 bytes. */
   readonly door: string
-  readonly certificateName?: string | undefined
   readonly access: Access
 }
 
@@ -21,34 +19,23 @@ export type CallerFacts = {
 export type CallerHost = {
   /** Bytes that the client has not read. */
   unreadBytes(): number
-  /** See `ClientSession.close`. */
+  /** See `Session.close`. */
   close(): void
 }
 
-/** The commands of a caller queue nothing. */
-const noTransaction = { transactionMaxBytes: 0, transactionRequestsMax: 0 }
-
-/** Reads every integer exactly, keeps no cache, and sends no transaction. */
-export class CallerSession implements ClientSession {
+/** One caller. */
+export class CallerSession implements Session {
   readonly id: number
   readonly address: string
   readonly localAddress: string
   readonly door: string
-  certificateName: string | undefined
   readonly startedMonoUs = systemClock.monoUs()
   lastCommandMonoUs = this.startedMonoUs
   lastCommand = ''
   name = ''
-  libraryName = ''
-  libraryVersion = ''
-  /** 3: replies of other nodes then tell maps from arrays. */
-  protocol: 2 | 3 = 3
-  readonly exact = true
-  trackingModes: undefined
-  readonly transaction = new TransactionQueue(noTransaction)
   access: Access
   readonly #host: CallerHost
-  /** Made on demand: it is expensive, and most commands do not wait. */
+  /** Made on demand: it is expensive, and most operations do not wait. */
   #controller: AbortController | undefined
   #ended = false
 
@@ -57,7 +44,6 @@ export class CallerSession implements ClientSession {
     this.address = facts.address
     this.localAddress = facts.localAddress
     this.door = facts.door
-    this.certificateName = facts.certificateName
     this.access = facts.access
     this.#host = host
   }
@@ -78,14 +64,14 @@ export class CallerSession implements ClientSession {
     this.#host.close()
   }
 
-  /** Aborts what its commands wait for now. Commands that start later wait as before. */
+  /** Aborts what its operations wait for now. Those that start later wait as before. */
   cancel(): void {
     const controller = this.#controller
     if (!this.#ended) this.#controller = undefined
     controller?.abort()
   }
 
-  /** Aborts what its commands wait for, because the caller is gone. */
+  /** Aborts what its operations wait for, because the caller is gone. */
   end(): void {
     this.#ended = true
     this.#controller?.abort()

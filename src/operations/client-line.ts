@@ -1,9 +1,11 @@
 /** The line that describes a connection in CLIENT LIST and ACL LOG. */
-import type { ClientSession } from './context.ts'
+import type { Session } from './session.ts'
+
+const noTransaction = { isOpen: false, isRunning: false, count: 0, bytes: 0 }
 
 /** Redis's line, in Redis's order. Fields that do not apply (databases, memory) are zero. */
-export function clientLine(session: ClientSession, nowMonoUs: number): string {
-  const { transaction } = session
+export function clientLine(session: Session, nowMonoUs: number): string {
+  const { transaction = noTransaction, protocol = 3, libraryName = '', libraryVersion = '' } = session
   const inTransaction = transaction.isOpen || transaction.isRunning
   const fields: readonly (readonly [string, string | number])[] = [
     ['id', session.id],
@@ -31,9 +33,9 @@ export function clientLine(session: ClientSession, nowMonoUs: number): string {
     ['cmd', session.lastCommand || 'NULL'],
     ['user', session.access.user],
     ['redir', -1],
-    ['resp', session.protocol],
-    ['lib-name', session.libraryName],
-    ['lib-ver', session.libraryVersion],
+    ['resp', protocol],
+    ['lib-name', libraryName],
+    ['lib-ver', libraryVersion],
   ]
   return fields.map(([name, value]) => `${name}=${value}`).join(' ')
 }
