@@ -36,14 +36,14 @@ describe('processes that issue ids by themselves', () => {
     const { checked, faults } = await leaseCampaign(
       t,
       {
-        ids: 3_000_000,
+        ids: 1_000_000,
         processes: 4,
         ttlMs: 2000,
         stoppedMs: 3000,
         pauseMs: 400,
         batch: 2000,
-        restMs: 5,
-        faultsMin: 5,
+        restMs: 15,
+        faultsMin: 3,
       },
       () => {},
     )
