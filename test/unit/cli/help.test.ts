@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Command } from 'commander'
 import { exitCodes } from '../../../src/cli/exit-codes.ts'
-import { program } from '../../../src/cli/main.ts'
+import { loadVerbs, program } from '../../../src/cli/main.ts'
 import { fahaoExamples } from './examples.ts'
+
+const all = await loadVerbs()
 
 /** The printed help, with the text after it. */
 function helpOf(command: Command): string {
@@ -15,7 +17,7 @@ function helpOf(command: Command): string {
 
 /** Throws if the parser refuses these arguments; runs no verb. */
 function parse(args: readonly string[]): void {
-  const root = program()
+  const root = program(all)
   const silence = (command: Command) => {
     command.configureOutput({ writeErr: () => {} })
     // `proxy` runs by itself, and also has verbs.
@@ -27,10 +29,10 @@ function parse(args: readonly string[]): void {
 }
 
 describe('the help', () => {
-  const root = program()
+  const root = program(all)
 
   test('of the program names every verb, the steps to a first id, and the exit codes', () => {
-    const text = helpOf(program())
+    const text = helpOf(program(all))
     for (const command of root.commands) assert.match(text, new RegExp(`^ {2}${command.name()} .*\\w`, 'm'))
     assert.match(text, /fahao serve/)
     assert.match(text, /fahao next order/)
@@ -63,7 +65,7 @@ describe('the help', () => {
   })
 
   test('shows examples that the parser takes', () => {
-    const examples = [program(), ...root.commands].flatMap((command) => fahaoExamples(helpOf(command)))
+    const examples = [program(all), ...root.commands].flatMap((command) => fahaoExamples(helpOf(command)))
     assert.ok(examples.length > 15)
     for (const args of examples) assert.doesNotThrow(() => parse(args), args.join(' '))
   })

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type Command, CommanderError } from 'commander'
-import { program } from '../../../src/cli/main.ts'
+import { loadVerbs, program } from '../../../src/cli/main.ts'
 import { settings } from '../../../src/config/config-schema.ts'
+
+const all = await loadVerbs()
 
 /** Every verb that can be run, by its words. */
 function verbs(): readonly (readonly string[])[] {
@@ -13,7 +15,7 @@ function verbs(): readonly (readonly string[])[] {
     // `proxy` can be run, and has a verb of its own.
     return inner.length === 0 || command.name() === 'proxy' ? [words, ...inner] : inner
   }
-  return program().commands.flatMap((verb) => wordsOf(verb, []))
+  return program(all).commands.flatMap((verb) => wordsOf(verb, []))
 }
 
 function verbOf(root: Command, words: readonly string[]): Command {
@@ -22,7 +24,7 @@ function verbOf(root: Command, words: readonly string[]): Command {
 
 /** Parses arguments of a verb and runs nothing. Returns what the parser prints, or '' where it accepts them. */
 function refusalOf(words: readonly string[], args: readonly string[]): string {
-  const root = program()
+  const root = program(all)
   let printed = ''
   const verb = verbOf(root, words)
   verb.configureOutput({ writeErr: (part) => (printed += part) }).action(() => {})
@@ -52,7 +54,7 @@ describe('an option that is given twice', () => {
       if (words[0] === 'proxy') lists.push('--url')
       // One for each generator.
       if (words[0] === 'import') lists.push('--max-id')
-      for (const option of verbOf(program(), words).options) {
+      for (const option of verbOf(program(all), words).options) {
         const flag = option.long!
         const [value, other] = valuesOf(option)
         if (option.isBoolean()) continue
@@ -74,7 +76,7 @@ describe('an option that is given twice', () => {
       ['--url', '--proxy-url'],
       ['--user', '--mysql-proxy-user'],
     ] as const) {
-      const root = program()
+      const root = program(all)
       let printed = ''
       verbOf(root, ['proxy']).configureOutput({ writeErr: (part) => (printed += part) })
       await assert.rejects(
