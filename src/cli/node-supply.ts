@@ -4,11 +4,11 @@ import { type Address, addressText } from '../base/address.ts'
 import { Run } from '../ids/run.ts'
 import type { Certificates } from '../listening/certificates.ts'
 import type { FahaoNode } from '../node/node.ts'
-import type { Caller } from '../operations/caller.ts'
+import { Caller } from '../operations/caller.ts'
 import { CallerSession } from '../operations/caller-session.ts'
 import { blockOperation, nextOperation } from '../operations/drawing.ts'
 import type { IdMaker } from '../proxy/id-supply.ts'
-import { openCallers } from './callers.ts'
+import { openOperatingNode } from './operating-node.ts'
 
 /** A maker of ids, and what closes the connections to other nodes. */
 export type NodeSupply = IdMaker & { close(): void }
@@ -26,13 +26,13 @@ export function nodeSupply(
   id: number,
 ): NodeSupply {
   const { access, config, mayIssue } = node
-  const opened = openCallers(node, tls)
+  const operating = openOperatingNode(node, tls)
   const present = () => accessOf(access, config.mysqlProxyUser)
   const place = addressText(address)
   const facts = { id, address: place, localAddress: place, door: 'mysql' }
   const open = (): Session => {
     const session = new CallerSession({ ...facts, access: present() }, { unreadBytes: () => 0, close() {} })
-    return { session, caller: opened.callers.of(session) }
+    return { session, caller: new Caller(session, operating) }
   }
   const shared = open()
   access.listen(() => {
@@ -42,7 +42,7 @@ export function nodeSupply(
   return Object.assign(maker, {
     close() {
       shared.session.end()
-      opened.close()
+      operating.close()
     },
   })
 }
@@ -66,7 +66,7 @@ class Maker implements IdMaker {
 
   tryDraw(name: string, count: number): Drawn | undefined {
     this.#mayIssue()
-    const format = this.#caller.find(name)?.definition.format
+    const format = this.#caller.catalogue.find(name)?.definition.format
     if (count !== 1 || format !== undefined || !this.#caller.takeOne(name, this.#run)) return undefined
     return { ids: [String(this.#run.first)], isText: false }
   }

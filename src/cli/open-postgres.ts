@@ -5,7 +5,7 @@ import { postgresListener } from '../config/postgres-settings.ts'
 import type { ListenerTls } from '../listening/listener-tls.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { type PostgresStats, startPostgresServer } from '../postgres/server.ts'
-import { openCallers } from './callers.ts'
+import { openOperatingNode } from './operating-node.ts'
 
 /** What runs. */
 export type OpenPostgres = {
@@ -24,12 +24,12 @@ export async function openPostgres(
   nextId: () => number,
 ): Promise<OpenPostgres> {
   const { config, access } = node
-  const opened = openCallers(node, tls.resp)
+  const operating = openOperatingNode(node, tls.resp)
   const server = await startPostgresServer({
     host,
     port,
     backlog: config.listenBacklog,
-    callers: opened.callers,
+    node: operating,
     access,
     version: node.server.version,
     mayIssue: node.mayIssue,
@@ -44,6 +44,6 @@ export async function openPostgres(
   return {
     port: server.port,
     figures: () => server.stats,
-    close: (deadlineMs) => server.close(deadlineMs).finally(() => opened.close()),
+    close: (deadlineMs) => server.close(deadlineMs).finally(() => operating.close()),
   }
 }

@@ -36,8 +36,8 @@ export type Leaders = {
   ): Promise<Answer>
 }
 
-/** What callers share. */
-export type CallersOptions = {
+/** A node, as callers reach it. */
+export type OperatingNode = {
   /** The generators of the node, not metered. */
   readonly catalogue: Catalogue
   readonly server: Services
@@ -47,30 +47,18 @@ export type CallersOptions = {
 
 const issuing = nextOperation.name
 
-/** The callers of a node. */
-export class Callers {
-  readonly #options: CallersOptions
-
-  constructor(options: CallersOptions) {
-    this.#options = options
-  }
-
-  /** The caller of this session: one object for each connection. */
-  of(session: Session): Caller {
-    return new Caller(session, this.#options)
-  }
-}
-
-/** One caller. */
+/** One caller: one object for each connection. */
 export class Caller {
   readonly session: Session
-  readonly #options: CallersOptions
+  /** All generators. The permissions of the caller do not matter: `demand` what is done with an answer. */
+  readonly catalogue: Catalogue
+  readonly #leaders: Leaders | undefined
   readonly #context: OperationContext
 
-  constructor(session: Session, options: CallersOptions) {
-    const { catalogue, server } = options
+  constructor(session: Session, { catalogue, server, leaders }: OperatingNode) {
     this.session = session
-    this.#options = options
+    this.catalogue = catalogue
+    this.#leaders = leaders
     this.#context = {
       caller: session,
       server,
@@ -84,7 +72,7 @@ export class Caller {
     values: Values,
   ): Promise<Answer> {
     this.demand(operation.name, values.name)
-    const { leaders } = this.#options
+    const leaders = this.#leaders
     if (leaders === undefined) return this.#carryOut(operation, values)
     return leaders.carryOut(operation, values, this.session, () => this.#carryOut(operation, values))
   }
@@ -115,25 +103,10 @@ export class Caller {
     return this.#context.catalogue.find(name)?.take(1, into) === 1
   }
 
-  /** The generator, if it is open here. The permissions of the caller do not matter. */
-  find(name: string): Generator | undefined {
-    return this.#options.catalogue.find(name)
-  }
-
-  /** Whether there is a generator. The permissions of the caller do not matter: `demand` what it does with the answer. */
-  exists(name: string): Promise<boolean> {
-    return this.#options.catalogue.exists(name)
-  }
-
-  /** The definition of a generator. NOGENERATOR, UNAVAILABLE. The permissions of the caller do not matter, as in `exists`. */
+  /** The definition of a generator. NOGENERATOR, UNAVAILABLE. The permissions of the caller do not matter. */
   async definition(name: string): Promise<Definition> {
-    const { catalogue } = this.#options
+    const { catalogue } = this
     return catalogue.find(name)?.definition ?? (await catalogue.current(name)).definition
-  }
-
-  /** The number below which all ids belong to earlier incarnations. Rejects as `definition` does. */
-  async floor(name: string): Promise<bigint> {
-    return (await this.#options.catalogue.current(name)).floor
   }
 
   /** A page of the generators that the caller may see. Rejects with NOAUTH, NOPERM, UNAVAILABLE. */

@@ -13,7 +13,7 @@ import type { Access } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
 import { addressOf } from '../base/address.ts'
 import { FahaoError } from '../base/errors.ts'
-import type { Callers } from '../operations/caller.ts'
+import { Caller, type OperatingNode } from '../operations/caller.ts'
 import type { CallerSession } from '../operations/caller-session.ts'
 import type { CancelKeys } from './cancel-keys.ts'
 import { FatalError, protocolViolation } from './errors.ts'
@@ -27,7 +27,7 @@ import { readStart, type StartMessage, startBytesMax } from './startup.ts'
 
 /** What logins need. */
 export type LoginHost = SessionHost & {
-  readonly callers: Callers
+  readonly node: OperatingNode
   readonly access: Pick<AccessControl, 'initial' | 'initialOf' | 'login' | 'users'>
   /** The permissions before a login: none. */
   readonly unauthenticated: Access
@@ -199,9 +199,9 @@ export class ConnectionMessages {
 
   /** The client may do what `permitted` says: tells it the session. */
   #begin({ user, database, settings, minor }: StartMessage, permitted: Access): Progress {
-    const { output, callers, version, cancelKeys, limits } = this.#host
+    const { output, node, version, cancelKeys, limits } = this.#host
     this.#session.access = permitted
-    const session = new Session(callers.of(this.#session), { user, database }, { version }, limits)
+    const session = new Session(new Caller(this.#session, node), { user, database }, { version }, limits)
     session.settings.start(settings)
     output.begin('R')
     output.int32(0)

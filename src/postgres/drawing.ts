@@ -24,7 +24,7 @@ const taken = new Run()
  * result is valid until the session draws from the generator again.
  */
 export function takeOne({ caller, drawn }: Session, name: string): Run | undefined {
-  const generator = caller.find(name)
+  const generator = caller.catalogue.find(name)
   if (generator === undefined || generator.definition.format !== undefined) return undefined
   if (!caller.takeOne(name, taken)) return undefined
   const newest = drawn.of(name)
@@ -103,8 +103,9 @@ export async function callFunction(
   }
   if (call === 'currval') {
     const { caller, drawn } = session
+    const { catalogue } = caller
     caller.demand(nextOperation.name, name)
-    if (caller.find(name) === undefined && !(await caller.exists(name))) throw unknownRelation(name)
+    if (catalogue.find(name) === undefined && !(await catalogue.exists(name))) throw unknownRelation(name)
     return drawn.current(name)
   }
   return moveSequence(session, name, integerOf(args[1]!), booleanOf(args[2] ?? 'true'))

@@ -155,7 +155,7 @@ async function create(session: Session, name: string, options: Options, ifMissin
     throw new SqlError('22023', `START value (${start}) cannot be less than MINVALUE (${least})`)
   if (start > largest)
     throw new SqlError('22023', `START value (${start}) cannot be greater than MAXVALUE (${largest})`)
-  if (await caller.exists(name)) {
+  if (await caller.catalogue.exists(name)) {
     if (!ifMissing) throw new SqlError('42P07', `relation "${name}" already exists`)
     return session.notice('NOTICE', '42P07', `relation "${name}" already exists, skipping`)
   }
@@ -175,7 +175,7 @@ async function alter(session: Session, name: string, options: Options, ifExists:
   const { caller } = session
   refuse(options)
   caller.demand(alterOperation.name, name)
-  if (ifExists && !(await caller.exists(name)))
+  if (ifExists && !(await caller.catalogue.exists(name)))
     return session.notice('NOTICE', '00000', `relation "${name}" does not exist, skipping`)
   const present = await definitionOf(session, name)
   const { start: first = 1n, max: presentMax = max63, increment: presentIncrement = 1 } = present
@@ -207,7 +207,7 @@ async function drop(session: Session, names: readonly string[], ifExists: boolea
   for (const name of names) caller.demand(dropOperation.name, name)
   const found: string[] = []
   for (const name of new Set(names)) {
-    if (await caller.exists(name)) found.push(name)
+    if (await caller.catalogue.exists(name)) found.push(name)
     else if (ifExists) session.notice('NOTICE', '00000', `sequence "${name}" does not exist, skipping`)
     else throw unknownSequence(name)
   }

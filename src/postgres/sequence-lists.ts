@@ -125,7 +125,8 @@ async function lastValueOf({ caller }: Session, name: string): Promise<[bigint |
   try {
     const newest = await caller.run(newestOperation, { name })
     if (newest !== undefined) return [newest]
-    const [{ start = 1n }, floor] = [await caller.definition(name), await caller.floor(name)]
+    const { definition, floor } = await caller.catalogue.current(name)
+    const { start = 1n } = definition
     return [null, floor > start ? floor : start]
   } catch (error) {
     if (error instanceof FahaoError && error.code !== 'ABORTED') return [null]

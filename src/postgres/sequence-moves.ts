@@ -64,7 +64,7 @@ export async function checkRestart(
   const { access } = caller.session
   const mayRead = access.unrestricted || access.allows(newestOperation.name)
   const newest = mayRead ? await caller.run(newestOperation, { name }) : undefined
-  const last = newest ?? (await caller.floor(name)) - 1n
+  const last = newest ?? (await caller.catalogue.current(name)).floor - 1n
   if (value <= last) throw new SqlError(notInState, `the ids of "${name}" up to ${last} are used already`)
   if (block !== undefined && value < last + block)
     throw new SqlError(

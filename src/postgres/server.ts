@@ -13,7 +13,7 @@ import {
   UserListener,
 } from '../listening/listener.ts'
 import { Upgrades } from '../listening/upgrades.ts'
-import type { Callers } from '../operations/caller.ts'
+import type { OperatingNode } from '../operations/caller.ts'
 import { CancelKeys } from './cancel-keys.ts'
 import { Connection, type ConnectionHost } from './connection.ts'
 import { defaultLimits, type PostgresLimits } from './limits.ts'
@@ -26,7 +26,7 @@ import { StatementCache } from './statement-cache.ts'
 
 /** How to serve. */
 export type PostgresServerOptions = ListenerOptions & {
-  readonly callers: Callers
+  readonly node: OperatingNode
   readonly access: AccessControl
   /** Fahao's version. */
   readonly version: string
@@ -66,7 +66,7 @@ export class PostgresServer extends UserListener<Connection> {
   constructor(server: Server, options: PostgresServerOptions) {
     const limits = { ...defaultLimits, ...options.limits }
     super(server, options, limits)
-    const { callers, access, version, nextId, queryLimits, tls } = options
+    const { node, access, version, nextId, queryLimits, tls } = options
     this.#nextId = nextId
     this.#queries = new QueryQueue(queryLimits)
     const upgrades =
@@ -78,7 +78,7 @@ export class PostgresServer extends UserListener<Connection> {
     this.#host = {
       ...this.shared,
       limits,
-      callers,
+      node,
       access,
       version,
       unauthenticated,

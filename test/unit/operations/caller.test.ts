@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Access } from '../../../src/auth/access.ts'
 import { Run } from '../../../src/ids/run.ts'
-import { type Caller, Callers } from '../../../src/operations/caller.ts'
+import { Caller } from '../../../src/operations/caller.ts'
 import { CallerSession } from '../../../src/operations/caller-session.ts'
 import { blockOperation, nextOperation } from '../../../src/operations/drawing.ts'
 import { alterOperation, createOperation, dropOperation } from '../../../src/operations/generators.ts'
@@ -13,7 +13,7 @@ import { Desk } from '../commands/desk.ts'
 function callerAt(desk: Desk, access = new Access('alice', undefined, ['*'])): Caller {
   const { catalogue, server } = desk
   const facts = { id: 9, address: '10.0.0.7:5000', localAddress: '10.0.0.1:5432', door: 'postgres', access }
-  return new Callers({ catalogue, server }).of(new CallerSession(facts, { unreadBytes: () => 0, close() {} }))
+  return new Caller(new CallerSession(facts, { unreadBytes: () => 0, close() {} }), { catalogue, server })
 }
 
 const create = (caller: Caller, name: string, more = {}) =>

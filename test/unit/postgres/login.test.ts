@@ -11,9 +11,11 @@ type Host = ConstructorParameters<typeof ConnectionMessages>[1]
 test('no session begins while a password is checked: its messages would go to the client that is served then', async () => {
   const output = new Output()
   let begun = 0
-  const caller = () => {
-    begun++
-    assert.fail('the rest of a session is not part of this test')
+  const node = {
+    get catalogue() {
+      begun++
+      return assert.fail('the rest of a session is not part of this test')
+    },
   }
   const access = { users: { get: () => ({}) }, initial: { user: '' }, login: async () => ({}) }
   const figures = new RequestFigures()
@@ -22,7 +24,7 @@ test('no session begins while a password is checked: its messages would go to th
     figures,
     access,
     hasTls: false,
-    callers: { of: caller },
+    node,
     onError() {},
   } as unknown as Host
   const messages = new ConnectionMessages({ address: '127.0.0.1:5000' } as unknown as Session, host)

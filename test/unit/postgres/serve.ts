@@ -6,7 +6,6 @@ import { Client, type ClientConfig } from 'pg'
 import { loadConfig } from '../../../src/config/load-config.ts'
 import type { FahaoNode } from '../../../src/node/node.ts'
 import { startNode } from '../../../src/node/start.ts'
-import { Callers } from '../../../src/operations/caller.ts'
 import {
   type PostgresServer,
   type PostgresServerOptions,
@@ -42,13 +41,13 @@ export async function serve(
   const { config } = loadConfig({ flags: { engine: 'memory:', ...flags } })
   const node = await startNode(config, { passwords: cheapPasswords() })
   atEnd(lifetime, () => node.close())
-  const { access, catalogue, server: view } = node
+  const { access } = node
   const faults: unknown[] = []
   let newest = 0
   const server = await startPostgresServer({
     host: '127.0.0.1',
     port: 0,
-    callers: new Callers({ catalogue, server: view }),
+    node,
     access,
     version: '1.2.3',
     mayIssue: node.mayIssue,
