@@ -98,7 +98,7 @@ export class AccessControl implements Proving {
 
   /** The permissions of a user that logs in by a setting or a certificate; undefined: it may not, as with a password. */
   withoutPassword(user: string): Access | undefined {
-    return this.users.freshness.isFresh ? this.users.access(user) : undefined
+    return this.users.grace.isFresh ? this.users.access(user) : undefined
   }
 
   /** See `Proving.proofFor`. */
@@ -127,7 +127,7 @@ export class AccessControl implements Proving {
   async login(user: string, password: string, address: string, door = 'resp'): Promise<Access> {
     if (door === 'resp' && isProofText(password))
       return this.loginByProof(user, password, respPurpose, address)
-    this.users.freshness.check()
+    this.users.grace.check()
     const record = (event: 'login' | 'login-failed', detail?: string) => {
       // A name that no user has may be a password in the wrong place.
       const known = this.users.get(user) === undefined ? undefined : user
@@ -166,7 +166,7 @@ export class AccessControl implements Proving {
    * request has its token.
    */
   loginWithToken(text: string, address: string): Access {
-    this.users.freshness.check()
+    this.users.grace.check()
     const access = this.tokens.verify(text)
     if (access !== undefined) return access
     this.#audit.record({
@@ -185,7 +185,7 @@ export class AccessControl implements Proving {
    * it. Without a user: none. WRONGPASS; CLUSTERDOWN for the sender to try again; UNAVAILABLE while users are not known.
    */
   async loginByProof(user: string, proof: string, purpose: Purpose, address: string): Promise<Access> {
-    this.users.freshness.check()
+    this.users.grace.check()
     const revision = this.#proof?.take(proof, user, purpose) ?? 'forged'
     if (typeof revision !== 'number') {
       const detail = `node proof: ${revision}`

@@ -8,7 +8,7 @@
  *     made at the same time have removed the remaining administrators.
  *  3. While no user is stored, `default` may do everything. From the first stored user on it is a user like others, which
  *     does not exist unless it is stored. The records of removed users count: the removal of all users opens nothing.
- *  4. Users are in memory: they authenticate while the engine is away (freshness.ts).
+ *  4. Users are in memory: they authenticate while the engine is away (users-grace.ts).
  *  5. A password is in no error and no event.
  *  6. A record that cannot be read is that of a stored user that is off: it opens nothing to `default`.
  *  7. Records of removed users do not count as users. They go as retention.ts says, except the one with the highest revision
@@ -21,7 +21,6 @@ import { refuseLookAlike } from '../base/look-alike.ts'
 import { type Changed, type RecordsEngine, WatchedRecords } from '../engine/watched-records.ts'
 import { Access, administering } from './access.ts'
 import type { Subjects } from './command-rules.ts'
-import { Freshness, type FreshnessDeps } from './freshness.ts'
 import { purgeable, retentionMs } from './retention.ts'
 import {
   type Change,
@@ -35,9 +34,10 @@ import {
   withoutAdministrator,
   writeStored,
 } from './user.ts'
+import { UsersGrace, type UsersGraceDeps } from './users-grace.ts'
 
 /** What users need. */
-export type UsersDeps = FreshnessDeps & {
+export type UsersDeps = UsersGraceDeps & {
   readonly engine: RecordsEngine
   /** Unix time in µs, which does not go back. */
   readonly nowUs: () => number
@@ -62,7 +62,7 @@ export class Users {
   readonly #records: WatchedRecords<KnownUser>
   readonly #listeners = new Set<() => void>()
   /** Whether users may log in while the engine is away. */
-  readonly freshness: Freshness
+  readonly grace: UsersGrace
   /** The permissions of stored users, and of the open `default`. */
   #permissions = new WeakMap<KnownUser | typeof openDefault, Access>()
   /** The highest revision that this node has seen. */
@@ -72,7 +72,7 @@ export class Users {
 
   private constructor(deps: UsersDeps) {
     this.#deps = deps
-    this.freshness = new Freshness(deps)
+    this.grace = new UsersGrace(deps)
     this.#records = new WatchedRecords(deps.engine, {
       prefix: 'users/',
       read: (name, text) => this.#known(readStored(name, text)),
@@ -207,7 +207,7 @@ export class Users {
   /** Ends the watch. */
   close(): void {
     this.#records.close()
-    this.freshness.close()
+    this.grace.close()
   }
 
   /** One conditional write of a user; `change` returns undefined to remove it. Undefined: there was none to remove. */

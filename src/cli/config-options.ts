@@ -4,7 +4,7 @@ import { type Command, Option } from 'commander'
 import { describe, FahaoError } from '../base/errors.ts'
 import { type Setting, type SettingKey, settings } from '../config/config-schema.ts'
 import { defaultConfigFile, type LoadedConfig, loadConfig } from '../config/load-config.ts'
-import { repeated } from './repeats.ts'
+import { repeated } from './repeatable-options.ts'
 
 /** Longer lists of words go into the description of a flag, so that the column of flags stays narrow. */
 const wordsShown = 3

@@ -2,7 +2,7 @@
 import { Command } from 'commander'
 import { version } from '../node/version.ts'
 import { exitCodeAfter, exitCodes } from './exit-codes.ts'
-import { refuseRepeats } from './repeats.ts'
+import { refuseRepeats } from './repeatable-options.ts'
 
 /** Adds one verb, or a few that belong together, to the program. */
 type Add = (root: Command) => void

@@ -5,10 +5,10 @@ import { FahaoError } from '../base/errors.ts'
 import { demandAccessInTurns } from './access.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, MapReply, ok, type Reply } from './command.ts'
+import { container } from './command-help.ts'
 import type { CommandContext } from './context.ts'
 import { changeEach } from './recording.ts'
 import type { CommandTable } from './table.ts'
-import { container } from './usage.ts'
 
 const common = { flags: ['noscript', 'loading', 'stale'], permission: 'connection', group: 'server' } as const
 const administration = { ...common, flags: ['admin', ...common.flags], permission: 'admin' } as const

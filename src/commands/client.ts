@@ -4,10 +4,10 @@ import { clientLine } from '../operations/client-line.ts'
 import type { Session } from '../operations/session.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, ok, oneOf, type Reply, VerbatimText } from './command.ts'
+import { container } from './command-help.ts'
 import { checkedName } from './connection.ts'
 import type { CommandContext } from './context.ts'
 import { trackingSubcommands } from './tracking.ts'
-import { container } from './usage.ts'
 
 const common = {
   flags: ['noscript', 'loading', 'stale'],

@@ -6,9 +6,9 @@ import type { ClusterView } from '../operations/context.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type SlotRange, type TableNode, tableNodes } from './cluster-table.ts'
 import { type Command, MapReply, ok, oneOf, type Reply, VerbatimText } from './command.ts'
+import { container } from './command-help.ts'
 import type { CommandContext } from './context.ts'
 import { everyGenerator } from './generator-names.ts'
-import { container } from './usage.ts'
 
 const common = {
   flags: ['loading', 'stale'],

@@ -3,7 +3,7 @@ import type { ListedGenerator } from '../catalogue/catalogue.ts'
 import { listedParts } from '../catalogue/generator-lists.ts'
 import type { Arguments } from './arguments.ts'
 import type { CommandContext } from './context.ts'
-import { checkOneSlot } from './one-slot.ts'
+import { checkOneSlot } from './cross-slot.ts'
 
 /** The time to look one name up, as the bytes of a reply that take as long. */
 const nameWork = 512

@@ -3,8 +3,8 @@ import { FahaoError } from '../base/errors.ts'
 import { globMatcher } from '../base/glob.ts'
 import { Arguments, syntaxError } from './arguments.ts'
 import { type ArgumentDoc, type Command, MapReply, type Reply, SetReply, SimpleString } from './command.ts'
+import { container } from './command-help.ts'
 import { type CommandTable, findSubcommand, keysIn, takesWords } from './table.ts'
-import { container } from './usage.ts'
 
 const common = {
   flags: ['loading', 'stale'],

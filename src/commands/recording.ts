@@ -8,7 +8,7 @@ import { demandAccess, demandAccessInTurns } from './access.ts'
 import type { Arguments } from './arguments.ts'
 import type { Command, Reply } from './command.ts'
 import type { ClientSession, CommandContext } from './context.ts'
-import { checkOneSlot } from './one-slot.ts'
+import { checkOneSlot } from './cross-slot.ts'
 import { keysIn, type ResolvedRequest } from './table.ts'
 
 /** How many of the generators that a request names have an entry of their own: it may name thousands. */

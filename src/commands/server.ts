@@ -2,9 +2,9 @@
 import { globMatcher, matchWork } from '../base/glob.ts'
 import type { Arguments } from './arguments.ts'
 import { type Command, MapReply, type Reply, VerbatimText } from './command.ts'
+import { container } from './command-help.ts'
 import type { CommandContext } from './context.ts'
 import { infoText } from './info-text.ts'
-import { container } from './usage.ts'
 
 const common = { flags: ['loading', 'stale'], group: 'server' } as const
 

@@ -6,7 +6,7 @@ import { FahaoError } from '../base/errors.ts'
 import { moved } from '../catalogue/leadership/moved-error.ts'
 import { type Command, ok, RepliesOf, type Reply, SimpleString } from './command.ts'
 import type { CommandContext } from './context.ts'
-import { crossSlot } from './one-slot.ts'
+import { crossSlot } from './cross-slot.ts'
 
 const common = {
   flags: ['noscript', 'loading', 'stale', 'fast'],

@@ -11,6 +11,7 @@
 import assert from 'node:assert/strict'
 import { describe, FahaoError } from '../base/errors.ts'
 import { turnBytesMax, turns } from '../listening/turns.ts'
+import { askSession } from './ask-session.ts'
 import {
   errorOfMissingId,
   executionTooLong,
@@ -23,10 +24,9 @@ import type { FilledSession, HeldCommand } from './exchange.ts'
 import type { Guard } from './guard.ts'
 import type { Guards } from './guards.ts'
 import type { IdSupply } from './id-supply.ts'
-import { aloneFilter, hintFilter, severalFilter } from './insert-ids.ts'
+import { aloneFilter, hintFilter, severalFilter } from './last-insert-id.ts'
 import { PreparedFiller } from './prepared-filler.ts'
 import { commands } from './protocol.ts'
-import { askSession } from './questions.ts'
 import { type DrawnIds, fillText } from './sql/fill.ts'
 import type { FilledColumn, TextEffects } from './sql/filled-columns.ts'
 import type { Insert } from './sql/insert.ts'

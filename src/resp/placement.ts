@@ -6,7 +6,7 @@ import { slotOf } from '../cluster/slots.ts'
 import type { Arguments } from '../commands/arguments.ts'
 import type { Command } from '../commands/command.ts'
 import type { CommandContext } from '../commands/context.ts'
-import { checkOneSlot } from '../commands/one-slot.ts'
+import { checkOneSlot } from '../commands/cross-slot.ts'
 import { keysIn } from '../commands/table.ts'
 
 /** The leader of a slot, if it is another node. */

@@ -1,7 +1,7 @@
 /** Nodes of a cluster on etcd, as processes, and what each says of the cluster. */
-import { startEtcd } from '../launch/etcd.ts'
-import { type FahaoServer, startFahao } from '../launch/fahao.ts'
-import type { Lifetime } from '../launch/lifetime.ts'
+import { startEtcd } from './etcd.ts'
+import { type FahaoServer, startFahao } from './fahao.ts'
+import type { Lifetime } from './lifetime.ts'
 
 /** A shard as a node shows it. */
 export type Shard = {

@@ -141,8 +141,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a restore that is told to revoke the tokens of the copy leaves them valid',
-    foundBy: 'test/unit/auth/revived.test.ts',
-    file: 'src/auth/revived.ts',
+    foundBy: 'test/unit/auth/restored-access.test.ts',
+    file: 'src/auth/restored-access.ts',
     from: 'eachInParts(revokesTokens ? validTokens(records, nowMs) : [],',
     to: 'eachInParts([] as Token[],',
   },
@@ -842,8 +842,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'the MySQL proxy reports the id of a row that INSERT IGNORE has left out',
-    foundBy: 'test/unit/proxy/insert-ids.test.ts',
-    file: 'src/proxy/insert-ids.ts',
+    foundBy: 'test/unit/proxy/last-insert-id.test.ts',
+    file: 'src/proxy/last-insert-id.ts',
     from: 'if (mayBeOther) return',
     to: 'if (affectedRows < 0) return',
   },

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Command } from 'commander'
-import { type Revived, restoredAccess } from '../../auth/revived.ts'
+import { type Revived, restoredAccess } from '../../auth/restored-access.ts'
 import { systemClock } from '../../base/clock.ts'
 import { describe } from '../../base/errors.ts'
 import type { Config } from '../../config/config-schema.ts'

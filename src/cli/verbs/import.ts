@@ -5,7 +5,7 @@ import { moveRow } from '../../legacy/import/move.ts'
 import { type PlannedRow, planImport } from '../../legacy/import/plan.ts'
 import { type ImportStores, openStores } from '../../legacy/import/stores.ts'
 import { UsageError } from '../exit-codes.ts'
-import { repeated } from '../repeats.ts'
+import { repeated } from '../repeatable-options.ts'
 import { recordInStore } from '../store-audit.ts'
 import { print, printJson, table } from '../terminal.ts'
 

@@ -4,7 +4,7 @@ import { proxyListener } from '../../config/mysql-proxy-settings.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
 import { addCredentialOptions } from '../credentials.ts'
 import { addTlsOptions } from '../http-request.ts'
-import { repeated } from '../repeats.ts'
+import { repeated } from '../repeatable-options.ts'
 
 /** The settings that concern a proxy without a node. */
 const keys: readonly SettingKey[] = [

@@ -1,8 +1,8 @@
 /** The reference page of the commands, written from their records. */
 import { createCommands } from '../../../src/commands/all.ts'
 import type { Command, CommandGroup } from '../../../src/commands/command.ts'
-import { refusals } from '../../../src/commands/refused.ts'
-import { usage } from '../../../src/commands/usage.ts'
+import { usage } from '../../../src/commands/command-help.ts'
+import { refusals } from '../../../src/commands/refused-commands.ts'
 
 /** Where the page is. */
 export const referencePage = new URL('../../../docs/reference/commands.md', import.meta.url)

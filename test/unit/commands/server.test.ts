@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { refusals } from '../../../src/commands/refused.ts'
+import { refusals } from '../../../src/commands/refused-commands.ts'
 import { Desk } from './desk.ts'
 
 test('INFO has what libraries look for', async () => {

@@ -4,7 +4,7 @@ import { FahaoError } from '../base/errors.ts'
 import type { Engine } from '../engine/engine.ts'
 
 /** What it needs. */
-export type FreshnessDeps = {
+export type UsersGraceDeps = {
   readonly engine: Pick<Engine, 'status'>
   readonly clock: Clock
   /** How long users authenticate while the engine is away. */
@@ -14,13 +14,13 @@ export type FreshnessDeps = {
 const confirmMs = 5000
 
 /** Whether the engine was up a short time ago. */
-export class Freshness {
-  readonly #deps: FreshnessDeps
+export class UsersGrace {
+  readonly #deps: UsersGraceDeps
   readonly #confirming: Timer
   /** When the engine was last known to be up. */
   #confirmedUs: number
 
-  constructor(deps: FreshnessDeps) {
+  constructor(deps: UsersGraceDeps) {
     this.#deps = deps
     this.#confirmedUs = deps.clock.monoUs()
     this.#confirming = repeat(deps.clock, confirmMs, async () => this.#confirm())

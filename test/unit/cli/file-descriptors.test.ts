@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { descriptorAdvice } from '../../../src/cli/descriptors.ts'
+import { descriptorAdvice } from '../../../src/cli/file-descriptors.ts'
 import { loadConfig } from '../../../src/config/load-config.ts'
 
 function limits(openFiles: string): string {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { restoredAccess } from '../../../src/auth/revived.ts'
+import { restoredAccess } from '../../../src/auth/restored-access.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { revivedLines } from '../../../src/cli/verbs/backup.ts'
 import { backupSqlite, recordsOfStore, restoreSqlite } from '../../../src/engine/sqlite/backup.ts'
