@@ -1,7 +1,7 @@
 /** Clients and servers of MySQL that lie: what they send is passed on or refused, and the proxy goes on. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { IdMaker } from '../../../src/proxy/id-supply.ts'
@@ -10,26 +10,18 @@ import { type ProxyOptions, startProxy } from '../../../src/proxy/server.ts'
 import type { DrawnIds } from '../../../src/proxy/sql/fill.ts'
 import { atEnd, type Lifetime } from '../../launch/lifetime.ts'
 import { commandOf, packetOf } from '../../launch/raw-mysql.ts'
-import { idsAtHand, standing } from './obedient-server.ts'
+import { answerHead, eof, greeting, idsAtHand, standing, startUpstream } from './obedient-server.ts'
 
 const runs = 100
 const columns = [{ database: 'shop', table: 't', column: 'id', generator: 't' }]
 const maker = idsAtHand()
 const ok = (sequence: number) => packetOf(Buffer.from([0, 0, 0, 2, 0, 0, 0]), sequence)
-const eof = (sequence: number) => packetOf(Buffer.from([0xfe, 0, 0, 2, 0]), sequence)
-
-/** 10, a version, a thread, a challenge, what is offered. */
-function greeting(): Buffer {
-  const tail = Buffer.alloc(44)
-  tail.writeUInt16LE(0xf7fe, 13)
-  tail.writeUInt16LE(0x01ff, 18)
-  return packetOf(Buffer.concat([Buffer.from('\n10.11.6-MariaDB\0'), tail, Buffer.from('plugin\0')]))
-}
 
 function response(attributeBytes = 0): Buffer {
-  const head = Buffer.alloc(32)
-  head.writeUInt32LE(0x0008_a200)
-  return packetOf(Buffer.concat([head, Buffer.from('user\0\0plugin\0'), Buffer.alloc(attributeBytes)]), 1)
+  return packetOf(
+    Buffer.concat([answerHead(), Buffer.from('user\0\0plugin\0'), Buffer.alloc(attributeBytes)]),
+    1,
+  )
 }
 
 /** A proxy, and a server of its own that treats each connection as `behave` says. */
@@ -41,17 +33,10 @@ async function startBetween(
 ) {
   const faults: unknown[] = []
   const lost: string[] = []
-  const upstream = createServer((socket) => {
-    socket.on('error', () => {})
-    behave(socket)
-  })
-  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
-  atEnd(lifetime, () => void upstream.close())
-  const { port } = upstream.address() as { port: number }
   const proxy = await startProxy({
     host: '127.0.0.1',
     port: 0,
-    upstream: { address: { host: '127.0.0.1', port }, isTls: false, ca: undefined },
+    upstream: await startUpstream(lifetime, behave),
     limits: { lingerMs: 100, loginTimeoutMs: 2000, ...limits },
     filled,
     look: standing,

@@ -3,23 +3,9 @@ import { describe, test } from 'node:test'
 import { type LoggedIn, Login } from '../../../src/proxy/login.ts'
 import type { MysqlError } from '../../../src/proxy/protocol.ts'
 import { commandOf, packetOf } from '../../launch/raw-mysql.ts'
+import { answerHead, greeting } from './obedient-server.ts'
 
 const ssl = 0x0800
-
-/** 10, a version, a thread, a challenge; TLS is offered too. */
-function greeting(): Buffer {
-  const tail = Buffer.alloc(44)
-  tail.writeUInt16LE(0xfffe, 13)
-  tail.writeUInt16LE(0x01ff, 18)
-  return packetOf(Buffer.concat([Buffer.from('\n10.11.6-MariaDB\0'), tail, Buffer.from('plugin\0')]))
-}
-
-/** The head of a client's answer, which by itself asks for TLS. */
-function head(flags: number): Buffer {
-  const bytes = Buffer.alloc(32)
-  bytes.writeUInt32LE(0x0008_a200 | flags)
-  return bytes
-}
 
 const password = Buffer.from('user\0\x06secretplugin\0')
 const switched = Buffer.from([0xfe, ...Buffer.from('other plugin\0')])
@@ -45,7 +31,7 @@ function start(offersTls: boolean, isUpstreamTls: boolean) {
     end: () => assert.fail('the server refuses nothing here'),
     begin: (session) => void sessions.push(session),
   })
-  login.fromServer(greeting())
+  login.fromServer(greeting({ offersTls: true }))
   return { login, toClient, toServer, refusals, sessions }
 }
 
@@ -59,8 +45,8 @@ describe('a login', () => {
       test(`with ${sides} gives each side numbers without gaps`, () => {
         const { login, toClient, toServer, sessions } = start(isClientTls, isUpstreamTls)
         let [client, server] = [1, 2]
-        if (isClientTls) login.fromClient(packetOf(head(ssl), client++))
-        login.fromClient(packetOf(Buffer.concat([head(isClientTls ? ssl : 0), password]), client))
+        if (isClientTls) login.fromClient(packetOf(answerHead(ssl), client++))
+        login.fromClient(packetOf(Buffer.concat([answerHead(isClientTls ? ssl : 0), password]), client))
         if (isUpstreamTls) server++
         login.fromServer(packetOf(switched, server))
         login.fromClient(packetOf(Buffer.from('proof'), client + 2))
@@ -73,7 +59,7 @@ describe('a login', () => {
 
   test('without TLS is refused where clients have to have it, and its password goes nowhere', () => {
     const { login, toServer, refusals } = start(true, false)
-    login.fromClient(packetOf(Buffer.concat([head(0), password]), 1))
+    login.fromClient(packetOf(Buffer.concat([answerHead(0), password]), 1))
     assert.deepEqual(
       refusals.map(({ code }) => code),
       [3159],
@@ -84,7 +70,7 @@ describe('a login', () => {
   test('keeps a command behind it back until the server has accepted it', () => {
     const { login, toServer, sessions } = start(false, false)
     const command = packetOf(commandOf(3, "INSERT INTO orders (item) VALUES ('x')"))
-    login.fromClient(Buffer.concat([packetOf(Buffer.concat([head(0), password]), 1), command]))
+    login.fromClient(Buffer.concat([packetOf(Buffer.concat([answerHead(0), password]), 1), command]))
     assert.equal(toServer.length, 1)
     login.fromServer(packetOf(ok, 2))
     assert.equal(toServer.length, 1)

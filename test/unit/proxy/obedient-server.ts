@@ -34,7 +34,8 @@ export type FakeClient = {
 }
 
 const text = (value: string) => Buffer.concat([Buffer.from([value.length]), Buffer.from(value)])
-const eof = (sequence: number) => packetOf(Buffer.from([0xfe, 0, 0, 2, 0]), sequence)
+/** The end of columns or rows. */
+export const eof = (sequence: number) => packetOf(Buffer.from([0xfe, 0, 0, 2, 0]), sequence)
 const ok = (sequence: number) => packetOf(Buffer.from([0, 1, 0, 2, 0, 0, 0]), sequence)
 
 /** Ids from 1 on that are at hand. */
@@ -76,14 +77,13 @@ export async function startScene(
   const named: Buffer[] = []
   const faults: unknown[] = []
   const ended = Promise.withResolvers<void>()
-  const upstream = createServer((socket) => serve(socket, { statements, named }, ended.resolve))
-  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
-  atEnd(lifetime, () => void upstream.close())
-  const { port } = upstream.address() as { port: number }
   const proxy = await startProxy({
     host: '127.0.0.1',
     port: 0,
-    upstream: { address: { host: '127.0.0.1', port }, isTls: false, ca: undefined },
+    upstream: await startUpstream(
+      lifetime,
+      (socket) => void serve(socket, { statements, named }, ended.resolve),
+    ),
     filled: { columns: [parseFilledColumn('shop.orders.id=order')], maker },
     look,
     limits,
@@ -99,9 +99,7 @@ async function login(port: number, lifetime: Lifetime): Promise<FakeClient> {
   atEnd(lifetime, () => void socket.destroy())
   const packets = packetsOf(socket)
   await packets.next()
-  const response = Buffer.alloc(32)
-  response.writeUInt32LE(0x0008_a200)
-  socket.write(packetOf(Buffer.concat([response, Buffer.from('user\0\0plugin\0')]), 1))
+  socket.write(packetOf(Buffer.concat([answerHead(), Buffer.from('user\0\0plugin\0')]), 1))
   await packets.next()
   return {
     socket,
@@ -118,7 +116,6 @@ type Received = Pick<Scene, 'statements' | 'named'>
 
 async function serve(socket: Socket, { statements, named }: Received, onEnd: () => void): Promise<void> {
   let prepared = 0
-  socket.on('error', () => {})
   socket.write(greeting())
   const packets = packetsOf(socket)
   await packets.next()
@@ -148,11 +145,27 @@ function preparedReply(sql: string, number: number): Buffer {
 }
 
 /** 10, a version, a thread, a challenge, what is offered. */
-function greeting(): Buffer {
+export function greeting({ offersTls = false } = {}): Buffer {
   const tail = Buffer.alloc(44)
-  tail.writeUInt16LE(0xf7fe, 13)
+  tail.writeUInt16LE(offersTls ? 0xfffe : 0xf7fe, 13)
   tail.writeUInt16LE(0x01ff, 18)
   return packetOf(Buffer.concat([Buffer.from('\n10.11.6-MariaDB\0'), tail, Buffer.from('plugin\0')]))
+}
+
+/** The head of a client's answer to the greeting. */
+export function answerHead(flags = 0): Buffer {
+  const bytes = Buffer.alloc(32)
+  bytes.writeUInt32LE(0x0008_a200 | flags)
+  return bytes
+}
+
+/** A server that treats each connection as `behave` says, and its address. */
+export async function startUpstream(lifetime: Lifetime, behave: (socket: Socket) => void) {
+  const upstream = createServer((socket) => behave(socket.on('error', () => {})))
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
+  atEnd(lifetime, () => void upstream.close())
+  const { port } = upstream.address() as { port: number }
+  return { address: { host: '127.0.0.1', port }, isTls: false, ca: undefined }
 }
 
 /** The reply to the proxy's question about the session. */
