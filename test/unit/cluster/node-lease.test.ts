@@ -115,13 +115,6 @@ describe('a lease', () => {
     assert.deepEqual(told, ['joined', 'lapsed: it was not renewed in time'])
   })
 
-  test('tells of its lapse also without a check', async () => {
-    const { clock, engine, told } = await started()
-    engine.always('any', 'unavailable')
-    await clock.pass(2800)
-    assert.equal(told.length, 2)
-  })
-
   test('resumes when no node declared it dead in the meantime', async () => {
     const { check, clock, engine, told } = await started()
     engine.always('any', 'unavailable')

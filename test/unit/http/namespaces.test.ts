@@ -32,19 +32,6 @@ describe('a namespace over HTTP', () => {
     for (const method of ['DELETE', 'GET'] as const) assert.equal((await send(method, shop)).statusCode, 404)
   })
 
-  test('is refused with a sentence if an option is wrong', async () => {
-    const { send } = await start()
-    for (const [body, detail] of [
-      [{ idsPerDay: 5 }, /'match': must be text/],
-      [{ match: '*', rate: 5 }, /unknown member 'rate'; known are match, owner,/],
-      [{ match: '*', waiting: 1.5 }, /'waiting': must be a whole number from 1 to 1000000/],
-    ] as const) {
-      const answer = await send('PUT', shop, body)
-      assert.equal(answer.statusCode, 400)
-      assert.match(answer.json().detail, detail)
-    }
-  })
-
   test('has metrics with its owner, and those that issue least share one series', async () => {
     const { node, send } = await start()
     for (const [name, issued] of [

@@ -40,22 +40,6 @@ function assertUnique(ids: bigint[]): void {
 }
 
 describe('a node whose memory exists twice', () => {
-  for (const name of names) {
-    test(`issues no id of a ${kinds[name as 'seg'].kind} twice once both copies have noticed it`, async () => {
-      const pair = await twins(fill)
-      for (const twin of pair) resume(twin)
-      const ids: bigint[] = []
-      for (let round = 0; round < 5; round++)
-        for (const twin of pair) {
-          ids.push(...(await ask(twin, name, 700)))
-          await twin.clock.pass(1000)
-        }
-      assertUnique(ids)
-      for (const { events } of pair)
-        assert.equal(events.filter((event) => event.includes('may exist twice')).length, 1)
-    })
-  }
-
   test('issues the ids of the original alone from the buffer, while the copy has dropped what it holds', async () => {
     const [original, copy] = await twins(fill)
     resume(copy)

@@ -340,14 +340,3 @@ test('moves of a cursor take turns with the requests of others', async (t) => {
   for (let index = 0; index < 400; index++) assert.equal(await client.types(), 'CZT')
   assert.ok(turns.queued - before > 6, `${turns.queued - before} parts`)
 })
-
-test('a client that reads nothing is dropped, and others are served', async (t) => {
-  const served = await serveOrder(t, { limits: { unreadTimeoutMs: 50, unreadMaxBytes: 65_536 } })
-  const client = await served.session()
-  client.socket.pause()
-  const draws = query("SELECT nextval('order') FROM generate_series(1, 50000)")
-  for (let index = 0; index < 50; index++) client.send(draws)
-  await stillServes(served)
-  while (served.server.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
-  await stillServes(served)
-})

@@ -61,15 +61,6 @@ describe('namespaces', () => {
     assert.equal(namespaces.get('shop').match, 'shop:*')
   })
 
-  test('are read again after the store has lost them', async () => {
-    const store = new MemoryStore()
-    const namespaces = await new Namespaces(new MemoryEngine(store)).open()
-    await namespaces.set('shop', shop)
-    store.records.clear()
-    await namespaces.reload()
-    assert.deepEqual(namespaces.all, [])
-  })
-
   test('refuse what is wrong with a sentence', async () => {
     const namespaces = await new Namespaces(new MemoryEngine(new MemoryStore())).open()
     const set = (input: unknown, name = 'shop') => refusal(namespaces.set(name, input))
