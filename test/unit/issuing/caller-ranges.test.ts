@@ -137,6 +137,20 @@ describe('ranges for callers', () => {
     }
   })
 
+  test('are gaps if another process raised the floor between them or above', async () => {
+    for (const at of [1, 2]) {
+      const store = new MemoryStore()
+      const [own, other] = [started(store), started(store)]
+      const raise = () => other.engine.reserve(counter, { size: 0n, floor: 1n, incarnation: 1n })
+      const older = await own.ranges.reserve(100)
+      if (at === 1) await raise()
+      const newer = await own.ranges.reserve(100)
+      if (at === 2) await raise()
+      await newer.release(newer.start)
+      assert.equal((await older.release(41n)).isBack, false, `at ${at}`)
+    }
+  })
+
   test('are gaps below a range whose release was under way while another one was reserved', async () => {
     for (const isFirst of [true, false]) {
       const { engine, ranges } = started(new MemoryStore())

@@ -27,6 +27,8 @@ type Options = {
   horizonMs?: number
   fixedId?: number
   confirm?: () => Promise<void>
+  /** Of a process that has had the generator in another incarnation. */
+  worker?: WorkerId
 }
 
 /** A process with one generator made of the clock. */
@@ -36,15 +38,17 @@ function open(kind: 'timestamp' | 'snowflake', options: Options, bound = 0n) {
   const engine = new FaultyEngine(new MemoryEngine(store))
   const timeline = new Timeline(clock)
   const horizonUs = (options.horizonMs ?? horizonMs) * 1000
-  const worker = new WorkerId({
-    engine,
-    timeline,
-    fixedId: options.fixedId,
-    leadUs: horizonUs,
-    owner: `${Math.random()}`,
-    holder: 'host:1',
-    onEvent: () => {},
-  })
+  const worker =
+    options.worker ??
+    new WorkerId({
+      engine,
+      timeline,
+      fixedId: options.fixedId,
+      leadUs: horizonUs,
+      owner: `${Math.random()}`,
+      holder: 'host:1',
+      onEvent: () => {},
+    })
   const buffer = new ClockBuffer({
     layout,
     timeline,
@@ -352,6 +356,16 @@ describe('a snowflake', () => {
     assert.equal((await process.draw()).length, 1)
   })
 
+  test('starts a generator’s next incarnation above the time that the previous one used', async () => {
+    const first = openSnowflake()
+    const ids = await first.draw(10)
+    await first.reservoir.close(new Error('altered'))
+    const [id] = await openSnowflake(first).draw()
+    assert.ok(id! > ids.at(-1)!)
+    const third = openSnowflake({ ...first, floorUnit: first.unit() + 100 })
+    assert.equal(first.timeOf((await third.draw())[0]!), first.unit() + 100)
+  })
+
   test('skips little time of a fixed worker id after repeated crashes', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
@@ -413,7 +427,7 @@ describe('a snowflake', () => {
     await waiting
     const holder = openSnowflake({ fixedId: 1 })
     await holder.draw()
-    const other = openSnowflake({ ...holder, fixedId: 1 })
+    const other = openSnowflake({ store: holder.store, clock: holder.clock, fixedId: 1 })
     const second = assert.rejects(other.draw(), { code: 'WORKERID' })
     await other.clock.pass(2000)
     await second
