@@ -39,11 +39,11 @@ export type Grant = Description & {
   readonly nowUs: number
   /** Undefined for strict kinds: nothing of them is leased. */
   readonly lease: string | undefined
-  /** Of a segment: raw values, the time to live in ms from when the request was sent, the key of a scrambled one in hex. */
+  /** What a segment gets: raw values, the time to live in ms from when the request was sent, the key of a scrambled one in hex. */
   readonly ranges: readonly Range[]
   readonly ttlMs: number | undefined
   readonly key: string | undefined
-  /** Of a snowflake: the worker id and `[fromUs, untilUs)`. */
+  /** What a snowflake gets: the worker id and `[fromUs, untilUs)`. */
   readonly worker: number | undefined
   readonly fromUs: number | undefined
   readonly untilUs: number | undefined

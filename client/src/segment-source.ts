@@ -58,7 +58,7 @@ export class SegmentSource extends BufferedSource {
   readonly #options: SegmentSourceOptions
   readonly #chain: SegmentChain
   readonly #demand: Demand
-  /** The newest lease, as if all of it were used. */
+  /** The newest lease, counted as if all of it were used. */
   #newest: Leftover | undefined
   #observedUs: number
   #isCut = false

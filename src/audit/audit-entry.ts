@@ -56,7 +56,7 @@ export type Occurrence = {
   readonly object: string
   /** One short text more, such as the refused name. Never a value or a secret. */
   readonly detail?: string | undefined
-  /** Of a change: whether its caller is no administrator (`Access.administers`). */
+  /** Whether the caller of a change is no administrator (`Access.administers`). */
   readonly isOrdinary?: boolean
 }
 

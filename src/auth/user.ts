@@ -211,7 +211,7 @@ const storedShape = z.object({
   since: z.int().optional(),
   /** Random: tells whose write it was. */
   change: z.string(),
-  /** Of a user that was removed; its record stays, so that a store that went back is noticed. */
+  /** Set when the user was removed; its record stays, so that a store that went back is noticed. */
   removed: z.boolean().optional(),
   /** When it was removed, in Unix ms; absent in records of earlier versions. */
   removedMs: z.int().optional(),

@@ -29,7 +29,7 @@ export abstract class RangeChain<Link extends ChainedRange = ChainedRange> {
   /** Ids taken, without those of the fast run. */
   protected taken = 0
 
-  /** Of ids that are ≡ `offset` (mod `increment`). */
+  /** A chain of ids that are ≡ `offset` (mod `increment`). */
   constructor(increment: number, offset: bigint) {
     this.increment = increment
     this.stride = BigInt(increment)

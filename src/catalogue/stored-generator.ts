@@ -184,7 +184,7 @@ function readNext(
   return { next: definition, nextOffsetGiven: (nextOffsetGiven as boolean | undefined) ?? seems }
 }
 
-/** Of a record that does not say whether its offset was given: an offset that does not follow from `start` must have been. */
+/** Whether the offset was given, for a record that does not say so: an offset that does not follow from `start` must have been. */
 function seemsGiven({ start, increment, offset }: Definition): boolean {
   return offset !== undefined && offset !== (start ?? 1n) % BigInt(increment ?? 1)
 }

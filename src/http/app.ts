@@ -120,7 +120,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   allowOrigins(app, origins)
   const guard = makeGuard(options.host, options.names, origins)
   app.addHook('onRequest', (request, reply, done) => {
-    // Of every route: a cache that repeats an answer repeats ids.
+    // On every route: a cache that repeats an answer repeats ids.
     reply.header('cache-control', 'no-store')
     reply.header('x-content-type-options', 'nosniff')
     done(guard(request))

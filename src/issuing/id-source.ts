@@ -8,7 +8,7 @@ import type { Reservation } from '../engine/engine.ts'
 import type { RefillSizes } from './refill-size.ts'
 import type { ReservedCounter } from './reserved-counter.ts'
 
-/** Of buffered ids that expire: what is done while none are issued, so that an outage meets fresh ones. */
+/** How buffered ids that expire are replaced while none are issued, so that an outage meets fresh ones. */
 export type Expiry = {
   /** How often to look, in ms. */
   readonly lookMs: number

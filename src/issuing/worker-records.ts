@@ -23,19 +23,19 @@ export type WorkerRecord = {
   readonly exclusive: boolean
   /** For how long the holder reserves ahead, in µs. Records of older versions do not say. */
   readonly leadUs?: number
-  /** Of a caller's lease: its first moment, in Unix µs. Records of nodes lack this member and those below. */
+  /** The first moment of a caller's lease, in Unix µs. Records of nodes lack this member and those below. */
   readonly startUs?: number
-  /** Of a caller's lease: the generator that it was asked for. */
+  /** The generator that a caller's lease was asked for. */
   readonly generator?: string
-  /** Of a caller's lease: further generators of namespaces that limit leases, for which it was confirmed. */
+  /** Further generators, of namespaces that limit leases, for which a caller's lease was confirmed. */
   readonly countedFor?: readonly string[]
-  /** Of a caller's lease: the user that asked for it. */
+  /** The user that asked for a caller's lease. */
   readonly user?: string
-  /** Of a caller's lease: a start that was ahead of the clock, and the clock then, in Unix µs. */
+  /** A start of a caller's lease that was ahead of the clock, and the clock then, in Unix µs. */
   readonly ahead?: { readonly fromUs: number; readonly sinceUs: number } | undefined
-  /** Of a caller's lease: what tells its newest write from one of another process. */
+  /** A random text of the newest write to a caller's lease: the process that has written finds its own write by it. */
   readonly write?: string
-  /** Of a caller's lease: it was given back. */
+  /** A caller's lease was given back. */
   readonly returned?: boolean
 }
 

@@ -13,7 +13,7 @@ type Noted = {
   readonly incarnation: bigint
   /** Unix µs. */
   readonly untilUs: number
-  /** Of the incarnations before; 0: none was leased. */
+  /** The latest deadline of the incarnations before; 0: none was leased. */
   readonly beforeUs: number
 }
 

@@ -8,7 +8,7 @@ import { idOf, readWorker, recordKey, workerRecords } from '../issuing/worker-re
 export type Holding = {
   /** The key of its record. */
   readonly key: string
-  /** Of the generators that it is counted for, or of its pool. */
+  /** The names of the generators that it is counted for, or of its pool. */
   readonly names: readonly string[]
   /** The user that it was leased to. */
   readonly user: string

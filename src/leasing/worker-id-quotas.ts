@@ -34,7 +34,7 @@ export type WorkerIdQuotasDeps = {
 
 /** A request for a worker id, or for more time of one. */
 export type WorkerIdRequest = {
-  /** Of the generator, or of the pool. */
+  /** The name of the generator, or of the pool. */
   readonly name: string
   readonly user: string
   /** In a pool: its owner gets the id again that it holds below `size`, which is no further one. */

@@ -42,7 +42,7 @@ export const runsShape = z
   })
   .meta({ id: 'Runs', description: 'raw ids at a constant distance, without format, in the order of issue' })
 
-/** Of the schema's own output type only this much holds in an answer: every value is plain. */
+/** The values of an answer: plain ones, which the schema's own output type does not say. */
 export const definitionShape = generatorOptions.meta({
   id: 'GeneratorDefinition',
   description: 'every option with its value; accepted as it is by PUT',

@@ -20,7 +20,7 @@ const keepBytesMax = 1_048_576
 const textBytesMax = 49_152
 /** The longest message. A short statement shows one long value in 1,600 columns: each column is written again. */
 const messageMaxBytes = 4_194_304
-/** Of longer texts the bytes are counted; of shorter ones the most that they may have are reserved. */
+/** The bytes of longer texts are counted. For shorter ones the most bytes that they may have are reserved. */
 const guessedLengthMax = 4096
 /** A message with one column of digits: type and length, number of columns, length of the column, 20 digits. */
 const idRowBytesMax = 32

@@ -22,7 +22,7 @@ export type BatchResult<Value> = { readonly value: Value } | { readonly error: u
 /** How calls of one kind are carried out. */
 export type CallKind<Request, Value> = {
   readonly writes: boolean
-  /** Of two requests with the same key, the second is sent after the first has settled. Default: no request has a key. */
+  /** The key of a request: the second of two requests with one key is sent after the first has settled. Default: none has a key. */
   readonly keyOf?: (request: Request) => string
   readonly alone: (ask: Ask, request: Request) => Promise<Value>
   /** Carries out several requests in one message; undefined for each that was not carried out. */

@@ -5,7 +5,7 @@ import { formatLayout, parseLayout } from '../../ids/layout-text.ts'
 import { layouts } from '../../ids/presets.ts'
 import type { WorkerIdCount } from '../../leasing/worker-id-usage.ts'
 
-// Of presets that are the same, the first gives the name.
+// The first of several equal presets gives the name.
 const presetNames = new Map(
   Object.entries(layouts)
     .reverse()

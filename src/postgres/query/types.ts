@@ -58,7 +58,7 @@ export type Type = {
   readonly element: number
   /** Oid of the type of arrays of this one, or 0. */
   readonly array: number
-  /** Of a domain: the type below. */
+  /** The type that a domain is made of. */
   readonly base: number
   readonly baseModifier: number
   readonly collation: number
@@ -66,7 +66,7 @@ export type Type = {
   readonly storage: string
   /** Oid of the function that writes its binary form, or 0. */
   readonly send: number
-  /** Of a row type: the relation. */
+  /** The relation of a row type. */
   readonly relation: number
 }
 

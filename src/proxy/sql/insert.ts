@@ -6,7 +6,7 @@ export type RowId = {
   /** The value; both are `addAt` when it is absent. */
   readonly start: number
   readonly end: number
-  /** Of a parameter of the client: its number, from 0; else -1. Of one statement either all are parameters, or none. */
+  /** The number of the client's parameter that is this id, from 0; otherwise -1. Either all ids of a statement are parameters, or none. */
   readonly parameter: number
   /** Where the value behind it starts; 0: it is the last one, or absent. */
   readonly followingAt: number
