@@ -1,4 +1,4 @@
-/** The session of a caller inside this process, such as a connection of PostgreSQL's protocol. */
+/** The session of a connection, of every protocol that has sessions, or of another caller inside this process. */
 import type { Access } from '../auth/access.ts'
 import { systemClock } from '../base/clock.ts'
 import type { Session } from './session.ts'
@@ -13,6 +13,8 @@ export type CallerFacts = {
   /** The transport, for the audit trail: at most 8 bytes. */
   readonly door: string
   readonly access: Access
+  /** Default: now. */
+  readonly startedMonoUs?: number
 }
 
 /** What a session needs of its connection. */
@@ -23,14 +25,14 @@ export type CallerHost = {
   close(): void
 }
 
-/** One caller. */
+/** The session of one caller. */
 export class CallerSession implements Session {
   readonly id: number
   readonly address: string
   readonly localAddress: string
   readonly door: string
-  readonly startedMonoUs = systemClock.monoUs()
-  lastCommandMonoUs = this.startedMonoUs
+  readonly startedMonoUs: number
+  lastCommandMonoUs: number
   lastCommand = ''
   name = ''
   access: Access
@@ -45,6 +47,8 @@ export class CallerSession implements Session {
     this.localAddress = facts.localAddress
     this.door = facts.door
     this.access = facts.access
+    this.startedMonoUs = facts.startedMonoUs ?? systemClock.monoUs()
+    this.lastCommandMonoUs = this.startedMonoUs
     this.#host = host
   }
 
