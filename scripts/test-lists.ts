@@ -5,7 +5,7 @@
  * A test file that `inNpmTest` does not name belongs to the rest. `npm run test:all` and `.ci/run` run the rest too.
  */
 
-/** What `npm test` runs. It is meant to take six minutes on two cores, and took four to seven on 2026-11-24. */
+/** What `npm test` runs. It is meant to take five minutes on two cores, and `.ci/run` twenty. */
 export const inNpmTest: readonly string[] = [
   'test/suites.test.ts',
   'test/tidy.test.ts',

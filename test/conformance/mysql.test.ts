@@ -5,35 +5,22 @@ import { openEngine } from '../../src/engine/open.ts'
 import { atEnd, type Lifetime } from '../launch/lifetime.ts'
 import { startMariaDb } from '../launch/mariadb.ts'
 import { describeEngine } from './describeEngine.ts'
-import type { StoreUnderTest } from './store-under-test.ts'
+import { databaseStores, type StoreUnderTest } from './store-under-test.ts'
 
 const given = process.env.FAHAO_TEST_MYSQL_URL
 if (given !== undefined) console.log(`The server calls itself ${await versionOf(given)}.`)
-const newStore = given === undefined ? await ownServer() : (lifetime: Lifetime) => databaseOn(given, lifetime)
-
-describeEngine({
-  name: 'mysql',
-  store: newStore,
-  durable: true,
-  shared: true,
-  owned: 'a shared engine has no owner',
-  freezes: true,
-})
-
-async function ownServer(): Promise<() => Promise<StoreUnderTest>> {
-  const server = await startMariaDb({ after })
-  return async () => {
-    const url = await server.newDatabase()
-    return {
-      url,
-      open: (options) => openEngine(url, options),
-      async freeze() {
-        await server.freeze()
-        return async () => server.thaw()
+describeEngine(
+  given === undefined
+    ? databaseStores(await startMariaDb({ after }), openEngine)
+    : {
+        name: 'mysql',
+        store: (lifetime) => databaseOn(given, lifetime),
+        durable: true,
+        shared: true,
+        owned: 'a shared engine has no owner',
+        freezes: true,
       },
-    }
-  }
-}
+)
 
 /** What a server says of itself: `11.8.3-MariaDB`, `8.0.11-TiDB-v8.5.6`. */
 async function versionOf(serverUrl: string): Promise<string> {

@@ -60,7 +60,7 @@ export function processTests(declare: Declare): void {
     async ({ open, url }, lifetime) => {
       const engine = await open()
       const all: Acknowledged[] = []
-      for (let round = 0; round < 5; round++) {
+      for (let round = 0; round < 3; round++) {
         const child = await startChild(lifetime, url, 'reserve', 'a')
         await untilAcknowledged(child, 5 + round * 7)
         await child.kill()

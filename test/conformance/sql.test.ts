@@ -165,7 +165,7 @@ for (const kind of kinds) {
     const server = await kind.start({ after })
 
     test('is opened by ten nodes at once on an empty database, again and again', async (t) => {
-      for (let round = 0; round < 20; round++) {
+      for (let round = 0; round < 8; round++) {
         const url = await server.newDatabase()
         const opened = await Promise.all(Array.from({ length: 10 }, () => openAt(t, url)))
         const ranges = await Promise.all(opened.map(({ engine }) => reserve(engine)))
@@ -550,7 +550,7 @@ for (const kind of kinds) {
         const [row] = await server.admin(both, nameIn(url))
         return { pulse: BigInt(String(row!.pulse)), last: BigInt(String(row!.last)) }
       }
-      for (let round = 0; round < 20; round++) {
+      for (let round = 0; round < 8; round++) {
         const before = await look()
         proxy.dropReplyOf(has('GREATEST(pulse'))
         await leaving.advance(1000n).catch(() => {})

@@ -3,6 +3,7 @@
 import { systemClock } from '../../src/base/clock.ts'
 import type { LogEvent } from '../../src/base/events.ts'
 import type { Engine, EngineOptions } from '../../src/engine/engine.ts'
+import type { DatabaseServer } from '../launch/database.ts'
 import { atEnd, type Lifetime } from '../launch/lifetime.ts'
 
 /** An engine as the suite sees it. A capability that it lacks is a sentence that says why. */
@@ -28,6 +29,32 @@ export type StoreUnderTest = {
   readonly url?: string
   /** Writes get no answer until what this resolves to is called. */
   readonly freeze?: () => Promise<() => Promise<void>>
+}
+
+/** Stores on one database server, each in a database of its own. `open` takes its URL. */
+export function databaseStores(
+  server: DatabaseServer,
+  open: (url: string, options: EngineOptions) => Promise<Engine>,
+  prepare: (lifetime: Lifetime, url: string) => Promise<string> | string = (_, url) => url,
+): EngineUnderTest {
+  return {
+    name: server.kind,
+    async store(lifetime) {
+      const url = await prepare(lifetime, await server.newDatabase())
+      return {
+        url,
+        open: (options) => open(url, options),
+        async freeze() {
+          await server.freeze()
+          return async () => server.thaw()
+        },
+      }
+    },
+    durable: true,
+    shared: true,
+    owned: 'a shared engine has no owner',
+    freezes: true,
+  }
 }
 
 /** A store of one test. */

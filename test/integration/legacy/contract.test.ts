@@ -5,30 +5,17 @@
 import { after } from 'node:test'
 import { openAnyEngine } from '../../../src/legacy/open.ts'
 import { describeEngine } from '../../conformance/describeEngine.ts'
+import { databaseStores } from '../../conformance/store-under-test.ts'
 import { startMariaDb } from '../../launch/mariadb.ts'
 import { oldDatabase } from '../../legacy/database.ts'
 import { createTables } from '../../legacy/tables.ts'
 
 const server = await startMariaDb({ after })
 
-describeEngine({
-  name: server.kind,
-  async store(lifetime) {
-    const plain = await server.newDatabase()
-    const { send, dialect } = oldDatabase(lifetime, plain)
+describeEngine(
+  databaseStores(server, openAnyEngine, async (lifetime, url) => {
+    const { send, dialect } = oldDatabase(lifetime, url)
     await createTables(send, dialect, 'tinyid')
-    const url = `${plain}?schema=tinyid`
-    return {
-      url,
-      open: (options) => openAnyEngine(url, options),
-      async freeze() {
-        await server.freeze()
-        return async () => server.thaw()
-      },
-    }
-  },
-  durable: true,
-  shared: true,
-  owned: 'a shared engine has no owner',
-  freezes: true,
-})
+    return `${url}?schema=tinyid`
+  }),
+)
