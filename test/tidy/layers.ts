@@ -16,8 +16,9 @@ const storeys = [
   ['operations'],
   ['commands'],
   ['listening'],
-  ['forwarding', 'metrics'],
+  ['forwarding'],
   ['node'],
+  ['metrics'],
   ['resp', 'http', 'postgres', 'proxy'],
   ['cli'],
 ]

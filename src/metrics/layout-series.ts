@@ -1,9 +1,9 @@
 /** How long each layout in use lasts, and for how many nodes. */
-import type { Generator } from '../../catalogue/catalogue.ts'
-import { type Layout, timeEndUs } from '../../ids/layout.ts'
-import { formatLayout, parseLayout } from '../../ids/layout-text.ts'
-import { layouts } from '../../ids/presets.ts'
-import type { WorkerIdCount } from '../../leasing/worker-id-usage.ts'
+import type { Generator } from '../catalogue/catalogue.ts'
+import { type Layout, timeEndUs } from '../ids/layout.ts'
+import { formatLayout, parseLayout } from '../ids/layout-text.ts'
+import { layouts } from '../ids/presets.ts'
+import type { WorkerIdCount } from '../leasing/worker-id-usage.ts'
 
 // The first of several equal presets gives the name.
 const presetNames = new Map(

@@ -2,11 +2,11 @@
  * Figures per generator, bounded in number: those that have issued most have series of their own, one series has the
  * rest. They are read by a scrape, and cost an id nothing.
  */
-import type { Access } from '../../auth/access.ts'
-import type { Turns } from '../../base/turns.ts'
-import type { Generator } from '../../catalogue/catalogue.ts'
-import { exhaustionUs, leftIds } from '../../catalogue/info.ts'
-import type { IssuerStats } from '../../issuing/issuer.ts'
+import type { Access } from '../auth/access.ts'
+import type { Turns } from '../base/turns.ts'
+import type { Generator } from '../catalogue/catalogue.ts'
+import { exhaustionUs, leftIds } from '../catalogue/info.ts'
+import type { IssuerStats } from '../issuing/issuer.ts'
 
 /** The label of all generators without series of their own. No generator has it: names have no white space. */
 export const otherGenerators = '(all others)'
