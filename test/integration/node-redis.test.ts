@@ -1,19 +1,11 @@
-/** node-redis as it comes from the registry, in both protocols. */
+/** node-redis as it comes from the registry, in both protocols: where it differs from ioredis, which has more tests. */
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createClient, createClientPool, RESP_TYPES, type RespVersions } from 'redis'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
-import {
-  assertDistinct,
-  assertGapless,
-  assertIncreasing,
-  creations,
-  narrow,
-  ordered,
-  wide,
-} from './examples.ts'
+import { assertDistinct, assertGapless, assertIncreasing, creations, ordered } from './examples.ts'
 
 for (const RESP of [2, 3] as const) {
   describe(`node-redis over RESP${RESP}`, () => {
@@ -57,19 +49,6 @@ for (const RESP of [2, 3] as const) {
       }
     })
 
-    test('counts with INCR and INCRBY, and reads with GET and MGET', async (t) => {
-      const client = await connect(t)
-      await client.sendCommand(['ID.CREATE', 'count', 'KIND', 'sequence'])
-      assert.equal(await client.incr('count'), 1)
-      assert.equal(await client.incrBy('count', 10), 11)
-      assert.equal(await client.incr('count'), 12)
-      assert.equal(await client.get('count'), '12')
-      assert.deepEqual(await client.mGet(['count', 'absent']), ['12', null])
-      assert.deepEqual(await client.sendCommand(['ID.RANGE', 'count', '5']), [['13', '18']])
-      assert.deepEqual(await client.sendCommand(['ID.RUNS', 'count', '5']), [['18', '1', 5]])
-      for (const name of narrow) assert.equal(typeof (await client.incr(name)), 'number')
-    })
-
     test('makes, moves, finds, scans and drops generators by Redis’s names', async (t) => {
       const client = await connect(t)
       assert.equal(await client.set('moved', '41', { condition: 'NX' }), 'OK')
@@ -98,38 +77,6 @@ for (const RESP of [2, 3] as const) {
       const id = (await asText.incr('event')) as unknown
       assert.equal(typeof id, 'string')
       assert.equal(await client.get('event'), id)
-    })
-
-    test('takes a thousand ids of each kind in one pipeline, in order', async (t) => {
-      const client = await connect(t)
-      for (const name of [...narrow, ...wide]) {
-        const pipeline = client.multi()
-        for (let sent = 0; sent < 1000; sent++) pipeline.addCommand(['ID.NEXT', name])
-        const texts = (await pipeline.execAsPipeline()) as unknown as string[]
-        assert.equal(texts.length, 1000)
-        assertDistinct(texts)
-        if (ordered.includes(name)) assertIncreasing(texts.map((text) => text.replace(/^\D+/, '')))
-      }
-      const ids = await Promise.all(Array.from({ length: 1000 }, () => client.incr('order')))
-      assertIncreasing(ids)
-    })
-
-    test('a pipeline in which some requests fail gives the ids to the others', async (t) => {
-      const client = await connect(t)
-      const first = BigInt((await client.get('order')) ?? 0) + 1n
-      const replies = await Promise.allSettled([
-        client.incr('order'),
-        client.incr('absent'),
-        client.sendCommand(['DECR', 'order']),
-        client.eval('return 1'),
-        client.incr('order'),
-      ])
-      assert.deepEqual(
-        replies.map((reply) =>
-          reply.status === 'fulfilled' ? Number(reply.value) : reply.reason.message.split(' ')[0],
-        ),
-        [Number(first), 'NOGENERATOR', 'ERR', 'ERR', Number(first + 1n)],
-      )
     })
 
     test('multi() draws ids in a transaction, and a refused one uses up none', async (t) => {
