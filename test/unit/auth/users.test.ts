@@ -256,6 +256,32 @@ describe('Users', () => {
     assert.ok(later.users.createdAt('alice')! > since + 1)
   })
 
+  test('stay as this node knows them where a store that went back has another change of the same revision', async () => {
+    const store = new MemoryStore()
+    const events: string[] = []
+    const access = await openAccess(new MemoryEngine(store), { events })
+    await set(access, 'admin', ...admin)
+    await set(access, 'alice', 'on', '>pw', '~*', '+@issue')
+    const before = store.records.get('users/alice')!
+    await access.users.remove('alice')
+    // A node that has started since the store went back changes the user.
+    const older = new MemoryStore()
+    for (const [key, record] of [...store.records, ['users/alice', before] as const])
+      older.records.set(key, record)
+    await set(await openAccess(new MemoryEngine(older)), 'alice', '+@read')
+    const engine = new MemoryEngine(store)
+    await engine.write(
+      'users/alice',
+      older.records.get('users/alice')!.value,
+      store.records.get('users/alice')!.version,
+    )
+    await settled()
+    assert.equal(access.users.access('alice'), undefined)
+    assert.match(events.join(), /lost a change of user 'alice'/)
+    const later = await openAccess(new MemoryEngine(store))
+    assert.equal(later.users.access('alice'), undefined)
+  })
+
   test('have rules of Redis', async () => {
     const access = await openAccess()
     await set(access, 'admin', ...admin)
