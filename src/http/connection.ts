@@ -4,7 +4,7 @@
  * Invariants
  *  1. The requests of a connection are carried out one after the other. The next one starts when the answer before it has left
  *     this process, and not in the same turn of the event loop.
- *  2. A connection is refused if more than `waitingMax` of its requests wait, or if its bodies come in pieces that are too
+ *  2. A connection is refused if more than `waitingBytesMax` of its requests wait, or if its bodies come in pieces that are too
  *     short: it may send `piecesMax` of any length in a second. Each request adds `piecesPerRequest`, and each `pieceBytes` of a
  *     body add one, up to `piecesMax`.
  *  3. Of a refused connection nothing more is read, none of its bodies ends, and no request that comes later starts. The refusal
@@ -26,9 +26,10 @@ import { HttpRefusal } from './problem.ts'
 import type { HttpTraffic } from './traffic.ts'
 import { endGently } from './unreadable.ts'
 
-const waitingMax = 128
 /** Node's objects for a request that waits, in bytes: measured, and rounded up. */
 const waitingBytes = 8192
+/** What may wait of a connection. */
+const waitingBytesMax = 128 * waitingBytes
 const heldBytesMin = 16_384
 const [piecesMax, pieceBytes, piecesPerRequest] = [256, 1024, 4]
 const secondUs = 1_000_000
@@ -42,7 +43,7 @@ const neverGone = new AbortController().signal
 
 const tooManyWait = new HttpRefusal(
   400,
-  `more than ${waitingMax} requests of this connection wait; read the answers first, or use more connections`,
+  'more than 128 requests of this connection wait, or 1 MiB with their bodies; read the answers first, or use more connections',
 )
 const shortPieces = new HttpRefusal(
   400,
@@ -116,6 +117,7 @@ export class HttpConnection implements Sender, TurnTaker {
   readonly #server: Connections
   /** The newest request, until it is answered. */
   #newest: HttpResponse | undefined
+  #underWay: HttpRequest | undefined
   #waiting = 0
   /** Requests that have come after a refusal: Node keeps its objects for them until the connection ends. */
   #ignored = 0
@@ -181,7 +183,8 @@ export class HttpConnection implements Sender, TurnTaker {
     response.receivedUs = clock.monoUs()
     request.servedBy = this
     response.servedBy = this
-    if (this.#waiting === waitingMax) this.refuse(tooManyWait)
+    const bodies = this.#bodies - (this.#underWay?.heldBytes ?? 0)
+    if (this.#waiting * waitingBytes + bodies >= waitingBytesMax) this.refuse(tooManyWait)
     if (this.#isRefused) {
       this.#ignored++
       return this.#count()
@@ -189,12 +192,16 @@ export class HttpConnection implements Sender, TurnTaker {
     this.#pieces = Math.min(piecesMax, this.#pieces + piecesPerRequest)
     this.#newest = response
     // Node gives the socket to the first response, and to the next one when that has left.
-    if (response.socket !== null) return handler(request, response)
+    if (response.socket !== null) {
+      this.#underWay = request
+      return handler(request, response)
+    }
     this.#waiting++
     this.#count()
     response.once('socket', () => {
       setImmediate(() => {
         this.#waiting--
+        this.#underWay = request
         this.#count()
         if (this.socket.writable) handler(request, response)
       })
@@ -212,6 +219,7 @@ export class HttpConnection implements Sender, TurnTaker {
     traffic.requests.took(clock.monoUs() - response.receivedUs)
     if (this.#newest === response) this.#newest = undefined
     this.#bodies -= request.heldBytes
+    request.heldBytes = 0
     request.isAnswered = true
     if (this.#isHeld) this.#count()
   }

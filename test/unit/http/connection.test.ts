@@ -176,6 +176,30 @@ describe('a client that pipelines', () => {
     assert.ok(order.issued > 128 && order.issued < 5000, `${order.issued} answers`)
   })
 
+  test('bodies that are too much together is refused, and not one whose bodies are few', async (t) => {
+    const { order, open } = await serve(t)
+    const body = `{${' '.repeat(60_000)}}`
+    const head = 'PUT /v1/generators/x HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n'
+    const statuses = async (bodies: number, last: string) => {
+      order.dry = true
+      const client = open().setEncoding('latin1')
+      const requests = `${head}content-length: ${body.length}\r\n\r\n${body}`.repeat(bodies)
+      client.write(post(1) + requests + last)
+      while (order.stats().waiting === 0) await turn()
+      await calm(() => client.bytesWritten - client.writableLength)
+      order.wet()
+      return ((await client.toArray()) as string[])
+        .join('')
+        .match(/(?<=HTTP\/1\.1 )\d+/g)!
+        .map(Number)
+    }
+    const few = await statuses(10, post(1).replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n'))
+    assert.deepEqual(few, [200, ...Array(10).fill(400), 200])
+    const many = await statuses(30, post(1))
+    assert.ok(many.length < 30, `${many.length} answers`)
+    assert.ok(order.issued === 3)
+  })
+
   test('as many requests as may wait gets every answer', async (t) => {
     const { open } = await serve(t)
     const client = open()
