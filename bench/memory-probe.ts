@@ -1,7 +1,7 @@
 /** Prints memory as JSON: `node --expose-gc bench/memory-probe.ts use|keep|define|open ENGINE KIND COUNT` */
 import { systemClock } from '../src/base/clock.ts'
+import { parseOptions } from '../src/catalogue/generator-options.ts'
 import { GeneratorRecords } from '../src/catalogue/generator-records.ts'
-import { parseOptions } from '../src/catalogue/options.ts'
 import { generatorKey } from '../src/catalogue/stored-generator.ts'
 import { loadConfig } from '../src/config/load-config.ts'
 import type { Kind } from '../src/index.ts'

@@ -12,8 +12,8 @@ import { parseLayout } from './ids/layout-text.ts'
 import { Run } from './ids/run.ts'
 
 export { type ErrorCode, FahaoError } from './base/errors.ts'
-export { type DecodedId, decode, encode, type IdParts } from './ids/encoding.ts'
 export { compileFormat, type Format, type FormatOptions, type FormatValues } from './ids/format.ts'
+export { type DecodedId, decode, encode, type IdParts } from './ids/id-parts.ts'
 export {
   defineLayout,
   type FieldSpec,

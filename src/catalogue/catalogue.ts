@@ -7,7 +7,7 @@ import type { CallerRange } from '../issuing/caller-ranges.ts'
 import type { Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
 import type { Definition } from './definition.ts'
 import type { FloorMove, MoveOptions } from './floor.ts'
-import type { GeneratorInput } from './options.ts'
+import type { GeneratorInput } from './generator-options.ts'
 
 /**
  * How the ids of a generator are issued here, as ID.INFO shows it. `local`: in strict order, from the buffer of this

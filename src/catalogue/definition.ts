@@ -9,7 +9,7 @@ import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import { max63 } from '../ids/limits.ts'
 import type { Kind } from '../issuing/issuer.ts'
 import type { IssuingOptions } from '../issuing/issuer-factory.ts'
-import { type GeneratorOptions, optionText } from './options.ts'
+import { type GeneratorOptions, optionText } from './generator-options.ts'
 
 /** A complete definition. Options that a kind does not take are undefined. */
 export type Definition = IssuingOptions & { readonly start?: bigint; readonly format?: string }

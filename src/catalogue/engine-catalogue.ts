@@ -17,10 +17,10 @@ import { type Definition, formatNotes } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import { floorOf, refuseFloor, refuseNow } from './floor.ts'
 import { GeneratorLimits } from './generator-limits.ts'
+import { type GeneratorInput, parseOptions } from './generator-options.ts'
 import { altered, GeneratorRecords, noGenerator } from './generator-records.ts'
 import { GeneratorsInUse } from './generators-in-use.ts'
 import { describeGenerator, unlessUnavailable } from './info.ts'
-import { type GeneratorInput, parseOptions } from './options.ts'
 import { firstOf, type StoredGenerator } from './stored-generator.ts'
 
 /** Generators by name, opened on demand. */

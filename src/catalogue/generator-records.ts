@@ -26,6 +26,7 @@ import {
 import type { RecordDeps } from './deps.ts'
 import { type FloorMove, refuseFloor, refuseJump } from './floor.ts'
 import type { ForeignRows } from './foreign-rows.ts'
+import { type GeneratorInput, type GeneratorOptions, optionText, parseOptions } from './generator-options.ts'
 import {
   beginChange,
   completeChange,
@@ -37,7 +38,6 @@ import {
   seal,
   waitForOtherNodes,
 } from './incarnation-change.ts'
-import { type GeneratorInput, type GeneratorOptions, optionText, parseOptions } from './options.ts'
 import {
   checkName,
   checkNewName,

@@ -2,7 +2,7 @@
  * The change from one incarnation to the next under a name that stays in use, and the floor of the next one. A change
  * takes two writes, because the ids of the old incarnation are bounded only when no process can issue any more of them.
  *
- * An old incarnation is refused by three parts. Its reserves: by the counter (engine/counter.ts), in which `seal` has stored
+ * An old incarnation is refused by three parts. Its reserves: by the counter (engine/counter-rules.ts), in which `seal` has stored
  * the number of the next one. Time of its snowflakes, which have no counter: by `refuseUnlessCurrent` (issuing-plans.ts).
  * Its buffered ids: each node closes its generator when the watch reports the record (`#recordChanged` in
  * generators-in-use.ts).

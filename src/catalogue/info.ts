@@ -2,7 +2,7 @@
 import { hasCode } from '../base/errors.ts'
 import type { ShardLeader } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
-import { decode, encode } from '../ids/encoding.ts'
+import { decode, encode } from '../ids/id-parts.ts'
 import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
 import type { IssuerStats } from '../issuing/issuer.ts'
 import type { Generator, GeneratorInfo, IssuingMode } from './catalogue.ts'
@@ -10,7 +10,7 @@ import { type Definition, formatNotes, layoutOf } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import type { RowCounter } from './foreign-rows.ts'
 import { modeOf } from './issuing-right.ts'
-import { detailsOf } from './leadership/moved-error.ts'
+import { detailsOf } from './leadership/redirection.ts'
 import { counterOf, lastBelow, type StoredGenerator } from './stored-generator.ts'
 
 const yearUs = 365.25 * 86_400_000_000

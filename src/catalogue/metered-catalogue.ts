@@ -8,8 +8,8 @@ import type {
   ListPart,
   PartOfList,
 } from './catalogue.ts'
+import type { GeneratorInput } from './generator-options.ts'
 import type { Meters } from './metered-generator.ts'
-import type { GeneratorInput } from './options.ts'
 
 /** Every generator that its promises and `find` return is metered for the user of the caller. */
 export class MeteredCatalogue implements Catalogue {

@@ -14,7 +14,7 @@ import type { Definition } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import { type MoveOptions, refuseJump } from './floor.ts'
 import type { IssuingPlan, IssuingPlans } from './issuing-plans.ts'
-import { moved } from './leadership/moved-error.ts'
+import { moved } from './leadership/redirection.ts'
 import { type OpenedIssuer, openWithLeftover, standby } from './open-issuer.ts'
 import { writeDefinition } from './stored-generator.ts'
 

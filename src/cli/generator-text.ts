@@ -2,7 +2,7 @@
 import { systemClock } from '../base/clock.ts'
 import { formatDuration } from '../base/units.ts'
 import { define, definitionText } from '../catalogue/definition.ts'
-import { parseOptions } from '../catalogue/options.ts'
+import { parseOptions } from '../catalogue/generator-options.ts'
 import type { GeneratorAnswer, ListedGenerator } from '../operations/shapes.ts'
 import { fields, grouped } from './terminal.ts'
 

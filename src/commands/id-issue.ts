@@ -2,7 +2,7 @@
 import { FahaoError } from '../base/errors.ts'
 import type { Generator } from '../catalogue/catalogue.ts'
 import { layoutOf } from '../catalogue/definition.ts'
-import { decode } from '../ids/encoding.ts'
+import { decode } from '../ids/id-parts.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import { mergedRuns, Run } from '../ids/run.ts'

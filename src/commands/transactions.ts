@@ -3,7 +3,7 @@
  * and runs them after EXEC, in order.
  */
 import { FahaoError } from '../base/errors.ts'
-import { moved } from '../catalogue/leadership/moved-error.ts'
+import { moved } from '../catalogue/leadership/redirection.ts'
 import { type Command, ok, RepliesOf, type Reply, SimpleString } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { crossSlot } from './cross-slot.ts'

@@ -4,7 +4,7 @@
  * unit and has hyphens: `leadMaxMs` is `lead-max`, --lead-max, FAHAO_LEAD_MAX.
  */
 import { z } from 'zod'
-import type { GeneratorInput } from '../catalogue/options.ts'
+import type { GeneratorInput } from '../catalogue/generator-options.ts'
 import { shardsMax } from '../cluster/slots.ts'
 import { compatApis, compatListeners, compatUsers, tokenRules } from './compat-settings.ts'
 import {

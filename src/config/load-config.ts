@@ -4,7 +4,7 @@
  */
 import { describe, FahaoError } from '../base/errors.ts'
 import { nearest } from '../base/nearest.ts'
-import { type GeneratorInput, parseOptions } from '../catalogue/options.ts'
+import { type GeneratorInput, parseOptions } from '../catalogue/generator-options.ts'
 import { type ConfigFile, readConfigFile } from './config-file.ts'
 import {
   type Config,

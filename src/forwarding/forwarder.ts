@@ -10,7 +10,7 @@
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { Moved, type MovedDetails, slotNotServed } from '../base/moved.ts'
-import { detailsOf } from '../catalogue/leadership/moved-error.ts'
+import { detailsOf } from '../catalogue/leadership/redirection.ts'
 import type { ClusterView } from '../operations/context.ts'
 
 /**

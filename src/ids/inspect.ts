@@ -1,5 +1,5 @@
 /** The parts of an id, for people: `ID.DECODE`, `GET /v1/decode`, `fahao decode`. */
-import { decode } from './encoding.ts'
+import { decode } from './id-parts.ts'
 import type { Layout } from './layout.ts'
 import { formatLayout } from './layout-text.ts'
 

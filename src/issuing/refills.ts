@@ -9,8 +9,8 @@
  */
 import type { Clock, Random, Timer } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
+import { type Limiter, Ticket } from './engine-permits.ts'
 import type { IssuerStats } from './issuer.ts'
-import { type Limiter, Ticket } from './limiter.ts'
 
 const pauseMinMs = 20
 const pauseMaxMs = 1000

@@ -3,7 +3,7 @@
  * while the buffer is empty.
  *
  * `take` issues from the fast run, then from the buffer, and never waits. `draw` waits in the queue (buffers/wait-queue.ts) for
- * a refill. `refills.ts` runs one refill at a time and repeats failed ones, `limiter.ts` limits the refills of all
+ * a refill. `refills.ts` runs one refill at a time and repeats failed ones, `engine-permits.ts` limits the refills of all
  * generators, and the source decides their size: for counters by refill-size.ts.
  *
  * Invariants

@@ -10,11 +10,11 @@
 import { FahaoError } from '../base/errors.ts'
 import type { ClockBuffer } from '../buffers/clock-buffer.ts'
 import type { Reservation } from '../engine/engine.ts'
-import { encode } from '../ids/encoding.ts'
+import { encode } from '../ids/id-parts.ts'
 import type { Layout } from '../ids/layout.ts'
-import { ClockSource } from './clock-source.ts'
 import type { Incarnation } from './incarnation.ts'
 import { ReservedCounter, type ReservedCounterOptions } from './reserved-counter.ts'
+import { ClockSource } from './time-based-source.ts'
 
 /** What the sources of all generators with one definition share. */
 export type TimestampSourceOptions = ReservedCounterOptions & {

@@ -3,7 +3,7 @@ import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import { type Definition, define, isCounter } from '../catalogue/definition.ts'
 import type { ForeignRows, RowChange } from '../catalogue/foreign-rows.ts'
-import { type GeneratorInput, optionText, parseOptions } from '../catalogue/options.ts'
+import { type GeneratorInput, optionText, parseOptions } from '../catalogue/generator-options.ts'
 import { newKey, type StoredGenerator } from '../catalogue/stored-generator.ts'
 import type { Engine, StoredRecord, Watch } from '../engine/engine.ts'
 

@@ -1,7 +1,7 @@
 /** Generators themselves: create, alter, drop. */
 import { FahaoError } from '../base/errors.ts'
 import type { GeneratorChanges } from '../catalogue/catalogue.ts'
-import type { GeneratorInput } from '../catalogue/options.ts'
+import type { GeneratorInput } from '../catalogue/generator-options.ts'
 import { key } from './argument.ts'
 import type { OperationContext } from './context.ts'
 import { generatorOperation, operation } from './operation.ts'

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { GeneratorInfo } from '../catalogue/catalogue.ts'
 import { type DefinitionJson, definitionJson } from '../catalogue/definition.ts'
-import { generatorOptions } from '../catalogue/options.ts'
+import { generatorOptions } from '../catalogue/generator-options.ts'
 import { kinds } from '../issuing/issuer.ts'
 
 const digits = z.string().regex(/^\d{1,19}$/)

@@ -3,8 +3,8 @@ import { type Address, addressText } from '../base/address.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import type { Guard } from './guard.ts'
 import { type MysqlError, noServerCode } from './protocol.ts'
-import type { DrawnIds } from './sql/fill.ts'
-import type { FilledColumn } from './sql/filled-columns.ts'
+import type { FilledColumn } from './sql/configured-columns.ts'
+import type { DrawnIds } from './sql/fill-ids.ts'
 
 /** Thrown for a statement that is not sent because its ids do not fit, or its table has no guard. */
 export class Refused extends Error {

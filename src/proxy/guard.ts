@@ -5,7 +5,7 @@
  * trigger refuses what servers store in place of a missing value: 0, or ''. All of that is read from information_schema; a
  * CHECK or a trigger of a form that is not known here counts as none.
  */
-import type { FilledColumn } from './sql/filled-columns.ts'
+import type { FilledColumn } from './sql/configured-columns.ts'
 
 /** Runs a statement of the proxy's own; resolves to its rows, whose values are texts or null. */
 export type Query = (sql: string, values: readonly string[]) => Promise<readonly Row[]>

@@ -12,7 +12,7 @@ import { type Clock, sleep, systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import { type Guard, type GuardsOfServer, readGuards } from './guard.ts'
 import type { Upstream } from './socket-pair.ts'
-import { type FilledColumn, FilledColumns } from './sql/filled-columns.ts'
+import { type FilledColumn, FilledColumns } from './sql/configured-columns.ts'
 
 /** How often the tables are looked at, in ms. */
 const lookEveryMs = 60_000

@@ -9,7 +9,7 @@
 import { systemClock } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import { formatDuration } from '../base/units.ts'
-import type { DrawnIds } from './sql/fill.ts'
+import type { DrawnIds } from './sql/fill-ids.ts'
 
 /** Makes ids of generators. */
 export interface IdMaker {

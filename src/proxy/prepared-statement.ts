@@ -14,7 +14,7 @@ import {
   readExecution,
   textOf,
 } from './execute-packet.ts'
-import type { PreparedFill } from './sql/fill.ts'
+import type { PreparedFill } from './sql/fill-ids.ts'
 import type { Insert } from './sql/insert.ts'
 
 /** What a statement takes, each of its rows, and each parameter, in bytes. */

@@ -15,7 +15,7 @@ import { type FillingTotals, type IdMaker, IdSupply } from './id-supply.ts'
 import { defaultLimits, type ProxyLimits } from './limits.ts'
 import { errorPacket } from './protocol.ts'
 import type { Upstream } from './socket-pair.ts'
-import type { FilledColumn } from './sql/filled-columns.ts'
+import type { FilledColumn } from './sql/configured-columns.ts'
 import type { Filling } from './statement-filler.ts'
 
 /** How to serve. */

@@ -14,7 +14,7 @@ import { invalidated, isTracked } from '../commands/tracking.ts'
 import type { Forwarder, ForwardTransport } from '../forwarding/forwarder.ts'
 import { encodedRequest } from './forward-connection.ts'
 import { NodeTransport, startsWith } from './node-transport.ts'
-import { placement } from './placement.ts'
+import { placement } from './queued-placement.ts'
 import { isForwardName } from './rounding.ts'
 import { RespSession } from './session.ts'
 

@@ -4,7 +4,7 @@ import { turnBytesMax, turns } from '../../src/listening/turns.ts'
 import { Guards } from '../../src/proxy/guards.ts'
 import { type IdMaker, IdSupply } from '../../src/proxy/id-supply.ts'
 import { Relay } from '../../src/proxy/relay.ts'
-import { parseFilledColumn } from '../../src/proxy/sql/filled-columns.ts'
+import { parseFilledColumn } from '../../src/proxy/sql/configured-columns.ts'
 import { standing } from '../unit/proxy/obedient-server.ts'
 import { MysqlServerModel } from './mysql-server-model.ts'
 

@@ -574,21 +574,21 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'a counter admits a fence lower than one that it has seen',
     foundBy: 'test/conformance/memory.test.ts',
-    file: 'src/engine/counter.ts',
+    file: 'src/engine/counter-rules.ts',
     from: 'if (fence < counter.fence)\n    return new',
     to: 'if (fence < 0n * counter.fence)\n    return new',
   },
   {
     fault: 'a counter admits an older incarnation',
     foundBy: 'test/conformance/memory.test.ts',
-    file: 'src/engine/counter.ts',
+    file: 'src/engine/counter-rules.ts',
     from: 'if (incarnation < counter.incarnation) {',
     to: 'if (incarnation < 0n * counter.incarnation) {',
   },
   {
     fault: 'a release does not compare the version',
     foundBy: 'test/conformance/memory.test.ts',
-    file: 'src/engine/counter.ts',
+    file: 'src/engine/counter-rules.ts',
     from: 'const refused = counter.version !== version || fence',
     to: 'const refused = fence',
   },
@@ -741,7 +741,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a statement is edited although quotes may begin names in its session',
-    foundBy: 'test/unit/proxy/sql/fill.test.ts',
+    foundBy: 'test/unit/proxy/sql/fill-ids.test.ts',
     file: 'src/proxy/sql/session.ts',
     from: "ansiQuotes: modes.has('ANSI_QUOTES')",
     to: 'ansiQuotes: false',
@@ -749,7 +749,7 @@ export const mutations: readonly Mutation[] = [
   {
     fault:
       'a backslash hides the end of a text, and of a row that needs an id, where it is an ordinary character',
-    foundBy: 'test/unit/proxy/sql/fill.test.ts',
+    foundBy: 'test/unit/proxy/sql/fill-ids.test.ts',
     file: 'src/proxy/sql/session.ts',
     from: "noBackslashEscapes: modes.has('NO_BACKSLASH_ESCAPES')",
     to: 'noBackslashEscapes: false',
@@ -763,8 +763,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: '0 gets an id in the SQL mode in which it is a value',
-    foundBy: 'test/unit/proxy/sql/fill.test.ts',
-    file: 'src/proxy/sql/reader.ts',
+    foundBy: 'test/unit/proxy/sql/fill-ids.test.ts',
+    file: 'src/proxy/sql/insert-reader.ts',
     from: 'isZeroLiteral(text) && !this.#context.session.noAutoValueOnZero',
     to: 'isZeroLiteral(text)',
   },
@@ -785,15 +785,15 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'an INSERT behind a change of the SQL mode is read by the old mode',
     foundBy: 'test/unit/proxy/sql/statements.test.ts',
-    file: 'src/proxy/sql/reader.ts',
+    file: 'src/proxy/sql/insert-reader.ts',
     from: 'if (!keepsSession) throw unsure',
     to: 'if (keepsSession === null) throw unsure',
   },
   {
     fault:
       'an id is evaluated before LAST_INSERT_ID() of the same row, which then is not the id of the statement before',
-    foundBy: 'test/unit/proxy/sql/fill.test.ts',
-    file: 'src/proxy/sql/fill.ts',
+    foundBy: 'test/unit/proxy/sql/fill-ids.test.ts',
+    file: 'src/proxy/sql/fill-ids.ts',
     from: 'const isMoved = isLate && isFollowed(columns, rows)',
     to: 'const isMoved = isLate && isFollowed(columns, rows.slice(1))',
   },
@@ -842,8 +842,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'the MySQL proxy reports the id of a row that INSERT IGNORE has left out',
-    foundBy: 'test/unit/proxy/last-insert-id.test.ts',
-    file: 'src/proxy/last-insert-id.ts',
+    foundBy: 'test/unit/proxy/insert-id-replies.test.ts',
+    file: 'src/proxy/insert-id-replies.ts',
     from: 'if (mayBeOther) return',
     to: 'if (affectedRows < 0) return',
   },

@@ -8,7 +8,7 @@
  *  3. Nothing of a grant that was asked for before a copy of the memory was noticed is given afterwards.
  */
 import { fieldsOf } from '../../client/src/requests.ts'
-import { decode } from '../../src/ids/encoding.ts'
+import { decode } from '../../src/ids/id-parts.ts'
 import type { Layout } from '../../src/ids/layout.ts'
 import { parseLayout } from '../../src/ids/layout-text.ts'
 import type { Machine } from './machine.ts'

@@ -2,7 +2,7 @@
  * Processes outside that stamp ids of snowflakes by themselves, from worker leases. A holder has no clock: it looks at nothing
  * but its span, however late it is. Some have a copy, which returns the lease after the holder has renewed it.
  */
-import { encode } from '../../src/ids/encoding.ts'
+import { encode } from '../../src/ids/id-parts.ts'
 import { Run } from '../../src/ids/run.ts'
 import type { Clients } from './clients.ts'
 import type { Grant, LeaseReply, LeaseRequest } from './program.ts'

@@ -14,7 +14,7 @@ import type { Cluster } from '../../cluster/cluster.ts'
 import { slotOf } from '../../cluster/slots.ts'
 import type { Run } from '../../ids/run.ts'
 import { type DrawOptions, type Issuer, type IssuerStats, idleStats } from '../../issuing/issuer.ts'
-import { moved } from './moved-error.ts'
+import { moved } from './redirection.ts'
 
 /** Waits for the leader of one generator. */
 export class Standby implements Issuer {

@@ -2,7 +2,7 @@
 
 import { type Command, Option } from 'commander'
 import { nearest } from '../../base/nearest.ts'
-import { generatorOptions, optionNames } from '../../catalogue/options.ts'
+import { generatorOptions, optionNames } from '../../catalogue/generator-options.ts'
 import { hyphenated } from '../../config/config-schema.ts'
 import { kinds } from '../../issuing/issuer.ts'
 import type { GeneratorAnswer, GeneratorPage, ListedGenerator } from '../../operations/shapes.ts'

@@ -1,6 +1,6 @@
 /** The value under a counter's key, and what a read of it showed. */
 import { FahaoError } from '../../base/errors.ts'
-import { unused } from '../counter.ts'
+import { unused } from '../counter-rules.ts'
 import type { Counter } from '../engine.ts'
 import type { KeyValue } from './api.ts'
 import { present, type State } from './state.ts'

@@ -16,7 +16,7 @@
 import { type Clock, sleep, systemRandom, type Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { max63 } from '../../ids/limits.ts'
-import { lossOf, type ReleaseRequest, release, reserve, type Step } from '../counter.ts'
+import { lossOf, type ReleaseRequest, release, reserve, type Step } from '../counter-rules.ts'
 import type { Counter, Reservation, ReserveRequest } from '../engine.ts'
 import { unchanged } from './api.ts'
 import { encodeCounter, isLater, type Seen, seenAs, unseen } from './counter-value.ts'

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { repairNothing } from '../advance.ts'
 import { CallsInFlight } from '../calls-in-flight.ts'
-import { checkGap, checkReserve, releaseRequest } from '../counter.ts'
+import { checkGap, checkReserve, releaseRequest } from '../counter-rules.ts'
 import type {
   AdvanceOptions,
   Counter,

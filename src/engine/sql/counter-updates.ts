@@ -2,7 +2,7 @@
  * Reserves and releases as updates of counters. The same expressions update one counter with its arguments as values, and
  * several counters joined with rows of arguments.
  */
-import type { ReleaseRequest } from '../counter.ts'
+import type { ReleaseRequest } from '../counter-rules.ts'
 import type { ReserveRequest } from '../engine.ts'
 import type { Known } from './history.ts'
 

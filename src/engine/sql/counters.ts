@@ -12,7 +12,7 @@
  */
 import { compareBytes } from '../../base/byte-order.ts'
 import { FahaoError } from '../../base/errors.ts'
-import { admit, completed, lossOf, unused } from '../counter.ts'
+import { admit, completed, lossOf, unused } from '../counter-rules.ts'
 import type { Counter, CounterStore, Reservation, ReserveRequest } from '../engine.ts'
 import type { BatchResult } from './batched-calls.ts'
 import { type ReleaseArguments, type ReserveArguments, releasing, reserving } from './counter-updates.ts'

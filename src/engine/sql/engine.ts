@@ -4,7 +4,7 @@ import type { Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
 import { advanceTimeoutMs, inTurns, repairNothing, untilUnchanged, widened } from '../advance.ts'
-import { checkGap, checkRelease, checkReserve } from '../counter.ts'
+import { checkGap, checkRelease, checkReserve } from '../counter-rules.ts'
 import {
   type AdvanceOptions,
   boundMax,

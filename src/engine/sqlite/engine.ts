@@ -8,7 +8,7 @@ import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
 import { inTurns, repairNothing, untilUnchanged } from '../advance.ts'
 import { CallsInFlight } from '../calls-in-flight.ts'
-import { checkGap, checkReserve, releaseRequest } from '../counter.ts'
+import { checkGap, checkReserve, releaseRequest } from '../counter-rules.ts'
 import type {
   AdvanceOptions,
   Counter,

@@ -1,5 +1,5 @@
 /** The messages between the engine and the thread of its store. */
-import type { ReleaseRequest } from '../counter.ts'
+import type { ReleaseRequest } from '../counter-rules.ts'
 import type { Counter, Repaired, Reservation, ReserveRequest, StoredRecord } from '../engine.ts'
 import type { ChangePage, RecordState } from '../polled-watch.ts'
 

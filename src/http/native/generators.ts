@@ -5,7 +5,7 @@ import type { Catalogue, GeneratorChanges, ListedGenerator } from '../../catalog
 import { definitionJson } from '../../catalogue/definition.ts'
 import { floorOf, stillOut } from '../../catalogue/floor.ts'
 import { type ListRequest, listedPart } from '../../catalogue/generator-lists.ts'
-import { type GeneratorInput, generatorOptions } from '../../catalogue/options.ts'
+import { type GeneratorInput, generatorOptions } from '../../catalogue/generator-options.ts'
 import { isStrict } from '../../issuing/issuer.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { wholeNumberSchema as wholeNumber } from '../../operations/argument.ts'

@@ -6,7 +6,7 @@
  */
 import { describe } from '../../base/errors.ts'
 import { type Definition, define } from '../../catalogue/definition.ts'
-import { parseOptions } from '../../catalogue/options.ts'
+import { parseOptions } from '../../catalogue/generator-options.ts'
 import {
   checkName,
   counterOf,

@@ -2,6 +2,7 @@
 import type { Alias, JoinExpr, Node, RangeFunction, RangeSubselect, RangeVar } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
 import { findCall, itemsOf } from './calls.ts'
+import { findTable } from './catalog-rows.ts'
 import { commonType } from './coercion.ts'
 import {
   type Column,
@@ -18,7 +19,6 @@ import { analyse, analyseCondition } from './expressions.ts'
 import { type Joined, type Part, type Plan, planOf } from './joins.ts'
 import { applied } from './operators.ts'
 import { type Binding, columnKey, type Item, type Scope } from './scope.ts'
-import { findTable } from './tables.ts'
 import { builtInName, kindOf, located, namesOf, refused } from './tree.ts'
 import { oids } from './types.ts'
 

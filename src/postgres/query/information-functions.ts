@@ -1,11 +1,11 @@
 /** Functions about the session and about what system catalogs hold (PostgreSQL's manual, chapters 9.26 and 9.9.5). */
 import { randomUUID } from 'node:crypto'
 import { SqlError } from '../sql-error.ts'
+import { functionNames, schemas } from './catalog-facts.ts'
 import type { Run } from './expression.ts'
 import type { Functions, Implementation } from './function-table.ts'
 import { keywords } from './quoting.ts'
 import { sequenceOidMin } from './snapshot.ts'
-import { functionNames, schemas } from './system-catalogs.ts'
 import { findType } from './text-input.ts'
 import { refused } from './tree.ts'
 import { formatType, oids, relationOf, typeOf } from './types.ts'

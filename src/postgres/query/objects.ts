@@ -1,8 +1,8 @@
 /** Names behind oids, and oids behind names: what regclass, regproc and the other types of names read and write. */
 import { SqlError } from '../sql-error.ts'
+import { functionNames, functionSignatures, schemas } from './catalog-facts.ts'
 import { quoteIdentifier, sequenceName, splitName } from './quoting.ts'
 import type { Snapshot } from './snapshot.ts'
-import { functionNames, functionSignatures, schemas } from './system-catalogs.ts'
 import { findType } from './text-input.ts'
 import { refused } from './tree.ts'
 import { formatType, oids, relationNamed, relationOf, typeOf } from './types.ts'

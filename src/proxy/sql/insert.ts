@@ -1,5 +1,5 @@
 /** An INSERT or REPLACE into a filled table: its rows' ids, and where the text may be edited. */
-import type { FilledColumn } from './filled-columns.ts'
+import type { FilledColumn } from './configured-columns.ts'
 
 /** The id of one row that needs one, or may need one. Positions are bytes of the statement. */
 export type RowId = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { GeneratorInput } from '../../../src/catalogue/options.ts'
+import type { GeneratorInput } from '../../../src/catalogue/generator-options.ts'
 import { draw, startNode } from './node.ts'
 
 const coarse = 'time:32,node:10,sequence:21;unit=s;epoch=2020-01-01T00:00:00Z'

@@ -12,7 +12,7 @@ import type {
 } from '../../../src/catalogue/catalogue.ts'
 import { type Definition, define, differences } from '../../../src/catalogue/definition.ts'
 import type { MoveOptions } from '../../../src/catalogue/floor.ts'
-import { type GeneratorInput, parseOptions } from '../../../src/catalogue/options.ts'
+import { type GeneratorInput, parseOptions } from '../../../src/catalogue/generator-options.ts'
 import { checkName } from '../../../src/catalogue/stored-generator.ts'
 import { compileFormat } from '../../../src/ids/format.ts'
 import { IdText } from '../../../src/ids/id-text.ts'

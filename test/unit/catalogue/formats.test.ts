@@ -1,7 +1,7 @@
 /** Formats that a generator is warned of, and those that it may keep but not be given. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { GeneratorInput } from '../../../src/catalogue/options.ts'
+import type { GeneratorInput } from '../../../src/catalogue/generator-options.ts'
 import { type Node, startNode } from './node.ts'
 
 const case62 = /differ in the case of letters alone: a column that ignores case/

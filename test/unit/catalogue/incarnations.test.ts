@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { layoutOf } from '../../../src/catalogue/definition.ts'
-import type { GeneratorInput } from '../../../src/catalogue/options.ts'
+import type { GeneratorInput } from '../../../src/catalogue/generator-options.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { settled } from '../fake-clock.ts'
 import { draw, type Node, startNode, tryNext } from './node.ts'

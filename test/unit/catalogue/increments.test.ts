@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import type { GeneratorInput } from '../../../src/catalogue/options.ts'
+import type { GeneratorInput } from '../../../src/catalogue/generator-options.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { draw, type Node, SharedEngine, startNode } from './node.ts'
 

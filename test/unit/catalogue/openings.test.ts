@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Clock } from '../../../src/base/clock.ts'
 import { openInTurn } from '../../../src/catalogue/open-issuer.ts'
-import { Limiter } from '../../../src/issuing/limiter.ts'
+import { Limiter } from '../../../src/issuing/engine-permits.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
 import { draw, startNode } from './node.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { hasCode } from '../../../src/base/errors.ts'
 import { type Definition, layoutOf } from '../../../src/catalogue/definition.ts'
-import type { GeneratorInput } from '../../../src/catalogue/options.ts'
+import type { GeneratorInput } from '../../../src/catalogue/generator-options.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { draw, type Node, startNode } from './node.ts'
 

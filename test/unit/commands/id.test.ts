@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { encode } from '../../../src/ids/encoding.ts'
+import { encode } from '../../../src/ids/id-parts.ts'
 import { layouts } from '../../../src/ids/presets.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { Desk } from './desk.ts'

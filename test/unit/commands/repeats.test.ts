@@ -1,7 +1,7 @@
 /** Options that a command is given twice. Every command and every option is tried. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { optionNames } from '../../../src/catalogue/options.ts'
+import { optionNames } from '../../../src/catalogue/generator-options.ts'
 import { createCommands } from '../../../src/commands/all.ts'
 import type { ArgumentDoc, Command } from '../../../src/commands/command.ts'
 import { Desk } from './desk.ts'

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { parseOptions } from '../../../src/catalogue/options.ts'
+import { parseOptions } from '../../../src/catalogue/generator-options.ts'
 import { readConfigFile } from '../../../src/config/config-file.ts'
 import { loadConfig } from '../../../src/config/load-config.ts'
 

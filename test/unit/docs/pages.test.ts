@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { optionNames } from '../../../src/catalogue/options.ts'
+import { optionNames } from '../../../src/catalogue/generator-options.ts'
 import { settings } from '../../../src/config/config-schema.ts'
 
 function page(path: string): string {

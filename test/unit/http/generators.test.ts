@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { InjectOptions } from 'fastify'
 import { define, definitionJson } from '../../../src/catalogue/definition.ts'
-import { parseOptions } from '../../../src/catalogue/options.ts'
+import { parseOptions } from '../../../src/catalogue/generator-options.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { fakeNode } from './fake-node.ts'
 

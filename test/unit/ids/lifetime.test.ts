@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { encode } from '../../../src/ids/encoding.ts'
+import { encode } from '../../../src/ids/id-parts.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { counterLifetime, lifetime } from '../../../src/ids/lifetime.ts'
 import { max53, max63 } from '../../../src/ids/limits.ts'

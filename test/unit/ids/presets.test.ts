@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { decode, encode } from '../../../src/ids/encoding.ts'
+import { decode, encode } from '../../../src/ids/id-parts.ts'
 import { formatLayout } from '../../../src/ids/layout-text.ts'
 import { lifetime } from '../../../src/ids/lifetime.ts'
 import { max53 } from '../../../src/ids/limits.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
-import type { GeneratorInput } from '../../../src/catalogue/options.ts'
+import type { GeneratorInput } from '../../../src/catalogue/generator-options.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { draw, type Node, type NodeOptions, SharedEngine, startNode } from '../catalogue/node.ts'
 import { FakeClock, settled } from '../fake-clock.ts'

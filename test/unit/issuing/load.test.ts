@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Run } from '../../../src/ids/run.ts'
-import { Limiter } from '../../../src/issuing/limiter.ts'
+import { Limiter } from '../../../src/issuing/engine-permits.ts'
 import { settled } from '../fake-clock.ts'
 import { type Process, startCounter } from './counter-process.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
-import { Limiter, Ticket } from '../../../src/issuing/limiter.ts'
+import { Limiter, Ticket } from '../../../src/issuing/engine-permits.ts'
 import { Refills } from '../../../src/issuing/refills.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
 

@@ -11,7 +11,7 @@ import {
   triggerDdl,
 } from '../../../src/proxy/guard.ts'
 import { Guards, type ReadGuards } from '../../../src/proxy/guards.ts'
-import { parseFilledColumn } from '../../../src/proxy/sql/filled-columns.ts'
+import { parseFilledColumn } from '../../../src/proxy/sql/configured-columns.ts'
 import { commandOf, packetOf } from '../../launch/raw-mysql.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { standing, startScene } from './obedient-server.ts'

@@ -6,7 +6,7 @@ import type { Guard, GuardsOfServer } from '../../../src/proxy/guard.ts'
 import type { ReadGuards } from '../../../src/proxy/guards.ts'
 import type { IdMaker } from '../../../src/proxy/id-supply.ts'
 import { type ProxyOptions, type ProxyServer, startProxy } from '../../../src/proxy/server.ts'
-import { type FilledColumn, parseFilledColumn } from '../../../src/proxy/sql/filled-columns.ts'
+import { type FilledColumn, parseFilledColumn } from '../../../src/proxy/sql/configured-columns.ts'
 import { atEnd, type Lifetime } from '../../launch/lifetime.ts'
 import { commandOf, packetOf } from '../../launch/raw-mysql.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { idParameters, readExecution, textOf, writeExecution } from '../../../src/proxy/execute-packet.ts'
-import { readOk, withInsertId } from '../../../src/proxy/last-insert-id.ts'
+import { readOk, withInsertId } from '../../../src/proxy/insert-id-replies.ts'
 import { commandPackets, partBytesMax } from '../../../src/proxy/protocol.ts'
 
 const bytes = (...values: number[]) => Buffer.from(values)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { PreparedStatement } from '../../../src/proxy/prepared-statement.ts'
-import { fillPrepared } from '../../../src/proxy/sql/fill.ts'
+import { fillPrepared } from '../../../src/proxy/sql/fill-ids.ts'
 import { type Given, read } from './sql/shop.ts'
 
 /** A statement whose text is collected as soon as nothing has it. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { FahaoError } from '../../../../src/base/errors.ts'
-import { decode } from '../../../../src/ids/encoding.ts'
+import { decode } from '../../../../src/ids/id-parts.ts'
 import { layouts } from '../../../../src/ids/presets.ts'
 import { allOf } from '../../catalogue/part-of.ts'
 import { serve } from './serve.ts'

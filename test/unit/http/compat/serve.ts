@@ -1,6 +1,6 @@
 /** A node in memory with the compatible APIs, asked without a socket. */
 import type { FastifyInstance, InjectOptions } from 'fastify'
-import type { GeneratorInput } from '../../../../src/catalogue/options.ts'
+import type { GeneratorInput } from '../../../../src/catalogue/generator-options.ts'
 import { type CompatName, compatNames } from '../../../../src/config/compat-settings.ts'
 import { loadConfig } from '../../../../src/config/load-config.ts'
 import type { Engine } from '../../../../src/engine/engine.ts'

@@ -1,9 +1,9 @@
 /** Long texts: the work of reading them grows with their length, and not with its square. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { fillText } from '../../../../src/proxy/sql/fill.ts'
+import { fillText } from '../../../../src/proxy/sql/fill-ids.ts'
+import { readText } from '../../../../src/proxy/sql/insert-reader.ts'
 import { Lexer, parametersMax } from '../../../../src/proxy/sql/lexer.ts'
-import { readText } from '../../../../src/proxy/sql/reader.ts'
 import { bytes, columns, filled, prepared, read, session } from './shop.ts'
 
 /** What reading a text takes: tokens, bytes that are searched, and characters that become texts. */

@@ -1,8 +1,8 @@
 /** A database with filled tables, as the tests of `src/proxy/sql` use it. Statements are texts of one character a byte. */
 import { atOnce } from '../../../../src/engine/advance.ts'
-import { fillPrepared, fillText } from '../../../../src/proxy/sql/fill.ts'
-import { FilledColumns, parseFilledColumn } from '../../../../src/proxy/sql/filled-columns.ts'
-import { type Reading, readText } from '../../../../src/proxy/sql/reader.ts'
+import { FilledColumns, parseFilledColumn } from '../../../../src/proxy/sql/configured-columns.ts'
+import { fillPrepared, fillText } from '../../../../src/proxy/sql/fill-ids.ts'
+import { type Reading, readText } from '../../../../src/proxy/sql/insert-reader.ts'
 import { type SessionFacts, type SqlSession, sqlSession } from '../../../../src/proxy/sql/session.ts'
 
 /** The tables orders and lines, and one with a name that needs quotes. */

@@ -1,9 +1,9 @@
 /** The tables of FROM: PostgreSQL's own, with the rows of a database, a session and its sequences; and sequences as tables. */
 import { SqlError } from '../sql-error.ts'
+import { factsOfTable } from './catalog-facts.ts'
 import type { Column, Row, Run } from './expression.ts'
 import { sequenceName } from './quoting.ts'
 import { type SequenceFacts, sequenceOidMin } from './snapshot.ts'
-import { factsOfTable } from './system-catalogs.ts'
 import { refused } from './tree.ts'
 import { baseOf, oids, type Relation, relationNamed, relationOf, typeOf } from './types.ts'
 import { keyOf, unknownHere, type Value } from './values.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ReplyFilter } from '../../../src/proxy/exchange.ts'
-import { aloneFilter, hintFilter, readOk, severalFilter } from '../../../src/proxy/last-insert-id.ts'
+import { aloneFilter, hintFilter, readOk, severalFilter } from '../../../src/proxy/insert-id-replies.ts'
 import type { Insert } from '../../../src/proxy/sql/insert.ts'
 import { packetOf } from '../../launch/raw-mysql.ts'
 import { read } from './sql/shop.ts'

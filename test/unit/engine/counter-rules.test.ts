@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { release, reserve, unused } from '../../../src/engine/counter.ts'
+import { release, reserve, unused } from '../../../src/engine/counter-rules.ts'
 import { boundMax, type Counter, type ReserveRequest } from '../../../src/engine/engine.ts'
 
 const counter: Counter = { bound: 100n, fence: 5n, incarnation: 2n, version: 7n }

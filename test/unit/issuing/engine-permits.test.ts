@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Limiter, Ticket } from '../../../src/issuing/limiter.ts'
+import { Limiter, Ticket } from '../../../src/issuing/engine-permits.ts'
 import { settled } from '../fake-clock.ts'
 
 /** Requests a permit for each of `names`, and records in `entered` the order in which permits are granted. */

@@ -8,7 +8,7 @@
  */
 import type { ReplyFilter } from './exchange.ts'
 import { headerBytes, lengthOfInteger, readInteger } from './protocol.ts'
-import type { DrawnIds } from './sql/fill.ts'
+import type { DrawnIds } from './sql/fill-ids.ts'
 import type { Insert } from './sql/insert.ts'
 
 /** What a guard answers: no default, NULL, a CHECK of MySQL and of MariaDB, and a trigger. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { FilledColumns, parseFilledColumn } from '../../../../src/proxy/sql/filled-columns.ts'
+import { FilledColumns, parseFilledColumn } from '../../../../src/proxy/sql/configured-columns.ts'
 import { isSingle } from '../../../../src/proxy/sql/verbs.ts'
 import { bytes, columns } from './shop.ts'
 

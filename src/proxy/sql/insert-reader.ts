@@ -6,8 +6,8 @@
  * stays: a server, too, executes a text statement by statement.
  */
 import type { Parts } from '../../base/turns.ts'
+import type { FilledColumn, FilledColumns } from './configured-columns.ts'
 import { Cursor, marks, sameColumn, unsure } from './cursor.ts'
-import type { FilledColumn, FilledColumns } from './filled-columns.ts'
 import type { Columns, Insert, ListedId, RowId } from './insert.ts'
 import { token } from './lexer.ts'
 import type { SqlSession } from './session.ts'
