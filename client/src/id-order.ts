@@ -15,7 +15,10 @@ export interface IdOrder {
 /** Ids of a shuffled block: the server's own blocks are as long as its refills. */
 const blockSize = 4096
 
-/** The service's own permutation of `[0, max]`: the same raw value becomes the same id here and there. Throws ERR. */
+/**
+ * The order of a scrambled generator: the same permutation of `[0, max]` as in the service, so that a raw value becomes the
+ * same id in both. Throws ERR if `max` is not from 0 to 2^63 − 1.
+ */
 export function scrambled(keyHex: string, max: bigint): IdOrder {
   const key = Uint8Array.from(keyHex.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16))
   const whole = permutation(key, max + 1n)

@@ -72,7 +72,7 @@ class Glob {
     this.#matched = new Uint32Array((this.#count >> 5) + 1)
   }
 
-  /** The most steps of one character: words of items, and ranges of classes. */
+  /** The most steps that one character of a text takes: one for each word of `#matched`, one for each range of a class. */
   get steps(): number {
     return this.#classes.reduce((sum, { ranges }) => sum + ranges.length, this.#matched.length)
   }

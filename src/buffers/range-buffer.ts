@@ -120,10 +120,7 @@ export class RangeBuffer extends RangeChain implements IdBuffer {
     assert(end === undefined || end <= this.#end, 'no id is at or above the end of the newest range')
   }
 
-  /**
-   * The `count`-th id from now of the first range, or its last id if it has fewer; undefined when the buffer is
-   * empty.
-   */
+  /** Of the ids left in the first range the `count`-th, or the last if fewer are left; undefined when the buffer is empty. */
   protected peek(count: number): bigint | undefined {
     const first = this.ranges[0]
     return first && first.next + BigInt(Math.min(count, first.left) - 1) * this.stride

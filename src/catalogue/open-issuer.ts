@@ -44,9 +44,9 @@ export function openInTurn<Value>(
 export type LedCounter = { readonly name: string; readonly term: LeaderTerm; readonly counter: Counter }
 
 /**
- * Reads the counter of a generator that this node leads, beside its record instead of after it, because callers wait.
- * Undefined if this node does not lead it or the read fails: `openIssuer` reads the counter itself then. If the record
- * names another counter, which is rare, this read is not used.
+ * Reads the counter of a generator that this node leads. The read runs at the same time as that of the record, not after it,
+ * because callers wait. Undefined if this node does not lead the generator or the read fails: `openIssuer` then reads the
+ * counter itself. If the record names another counter, which is rare, this read is not used.
  */
 export function readLedCounter(
   { engine, cluster }: CatalogueDeps,

@@ -43,7 +43,7 @@ export function advise({ rate, nodes, horizonMs, layout, nowUs }: AdviceRequest)
     /** For timestamps and snowflakes. */
     clock: {
       idsPerSecondPerNode,
-      /** Whether the time field has ended. */
+      /** Whether now lies beyond the last moment that the time field can hold. */
       ended,
       /** Whether the layout has room for this rate and these nodes now. */
       enough: !ended && perNode <= idsPerSecondPerNode && nodes <= room,

@@ -48,7 +48,7 @@ export class Handover {
     return nextUs
   }
 
-  /** Whether this node leads nothing and is changing nothing. */
+  /** Whether this node leads no shard, and is not changing the leader of any. */
   get isIdle(): boolean {
     return this.#changes.size === 0 && this.#leaderships.led().length === 0
   }

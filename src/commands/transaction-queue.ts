@@ -12,9 +12,9 @@ import { FahaoError, hasCode } from '../base/errors.ts'
 
 /** What one transaction may hold. */
 export type TransactionLimits = {
-  /** Most bytes of its requests. */
+  /** The most bytes that the requests of one transaction have together. */
   readonly transactionMaxBytes: number
-  /** Most requests. */
+  /** The most requests in one transaction. */
   readonly transactionRequestsMax: number
 }
 

@@ -27,7 +27,7 @@ export function listenerSettings<const Prefix extends string, Of extends Shape>(
   }
 }
 
-/** How many connections there may be. @param sharer behind what clients share an address. */
+/** How many connections there may be. The help of the setting names `sharer`, behind which clients share an address. */
 export function connectionSettings(sharer: string) {
   return {
     connectionsMax: setting(count(1, 1_000_000), 'connections at once', '10000'),
@@ -39,7 +39,7 @@ export function connectionSettings(sharer: string) {
   }
 }
 
-/** How many of them may be before a login. @param done what the others have done. */
+/** How many connections may wait for a login. `done` completes the help: "connections that have not …". */
 export function pendingSettings(done: string) {
   return {
     unauthenticatedConnectionsMax: setting(
@@ -50,12 +50,12 @@ export function pendingSettings(done: string) {
   }
 }
 
-/** How long a login may take. @param what a client does, and what that includes. */
+/** How long a login may take. `what` completes the help: "how long a client may take to …". `usual` is the default. */
 export function loginTimeout(what: string, usual: string) {
   return setting(duration('100ms', '10m'), `how long a client may take to ${what}`, usual)
 }
 
-/** What one client may leave unread. @param requests are not read then. */
+/** What one client may leave unread. The help names what it does not read, `replies`, and what is then not read of it, `requests`. */
 export function unreadSettings(replies: string, requests: string) {
   return {
     unreadMaxBytes: setting(
@@ -66,7 +66,10 @@ export function unreadSettings(replies: string, requests: string) {
   }
 }
 
-/** What all clients together may leave unread, and how long one of them. @param held what counts. @param end what is done. */
+/**
+ * What all clients together may leave unread, and how long one of them. The help names `replies`, what is counted (`held`), and
+ * what happens above the bound (`end`). The pair is the longest time that may be set, and the default.
+ */
 export function unreadTotalSettings(
   replies: string,
   held: string,

@@ -2,13 +2,13 @@
  * The ids of one generator that callers issue in their own processes, as this node knows them since it opened the generator.
  *
  * Invariants
- *  1. Each count only grows. `leased` is of this node's own leases; `drawn` and `returned` are what callers have said here, with
- *     whichever request, so each of them may be larger than another on one node. Added up over all nodes, `leased` − `returned` −
- *     `drawn` is what callers hold, and what they have lost.
+ *  1. Each count only grows. `leased` counts the ids in ranges that this node has leased. `drawn` and `returned` count what
+ *     callers have reported to this node, also of leases from other nodes: on one node any of the three may be the largest.
+ *     Of a `segment`, the sums over all nodes, `leased` − `returned` − `drawn`, are the ids that callers hold or have lost.
  *  2. `returned` counts what a caller does not use, whether it can be issued again or not; `gap` is the part of it that cannot.
- *  3. The rate is that of the space that callers use up: what was leased and can not be issued again, or what was drawn if that is
- *     more, as of a snowflake, of which time is leased and no number of ids. It is taken from one lease or report to another one, a
- *     minute or more apart: leases come seldom, and each lasts for minutes.
+ *  3. The rate counts the ids that callers use up: those that were leased and cannot be issued again, or those that were drawn
+ *     if they are more. Of a `snowflake` they are more, because its callers lease time and not ids. The rate is an average
+ *     over a minute or more, because leases come seldom and each lasts for minutes.
  */
 import { assert } from '../base/assert.ts'
 import type { Clock } from '../base/clock.ts'

@@ -58,7 +58,10 @@ export type WorkerOptions = {
   readonly holder: string
   /** Receives claims and losses, for a log. */
   readonly onEvent: (message: string, level: 'info' | 'warn') => void
-  /** A copy of this memory extends the claim. Called before any caller gets time of it. */
+  /**
+   * Called when the record of the claim has a bound that only a copy of this memory can have written. The claim has been
+   * renounced by then, so that no more time is reserved under it.
+   */
   readonly onCopy?: (reason: string) => void
 }
 

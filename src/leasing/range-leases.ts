@@ -79,7 +79,7 @@ export class RangeLeases {
   /** By the generator's name, the one that leased last at the end; its newest ranges, in the order in which they were leased. */
   readonly #remembered = new Map<string, LeasedRange[]>()
   #rememberedCount = 0
-  /** The least FROM by token, in the order of the returns. */
+  /** By token of a range: the least FROM, the first unused raw value, of its returns. The token that was returned last is last. */
   readonly #returns = new Map<string, bigint>()
   readonly #earlier = new EarlierRanges()
   #ranges = 0

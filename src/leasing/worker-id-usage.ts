@@ -37,7 +37,7 @@ export class WorkerIdCount {
     return this.#taken.length
   }
 
-  /** How many ids callers can lease of a layout with `nodeBits`: of `callersShare`, those that are not taken. */
+  /** How many worker ids callers can still lease with a layout of `nodeBits`: those in `callersShare` that are not taken. */
   free(nodeBits: number): number {
     const { first, end } = callersShare(nodeBits)
     return end - first - this.#taken.filter((id) => id >= first && id < end).length

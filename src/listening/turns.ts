@@ -41,8 +41,8 @@ export function restsAfter(error: unknown): boolean {
 }
 
 /**
- * About how long a connection rests that has been refused several times before AUTH, in ms. A thousand of them that send
- * requests without end then take a small part of the event loop.
+ * About how long a connection rests, in ms, after several of its requests were refused because its client has not logged in.
+ * A thousand such connections that send requests without end take a small part of the event loop.
  */
 export const unauthenticatedRestMs = 500
 

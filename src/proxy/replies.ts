@@ -290,7 +290,7 @@ export class Replies extends PacketWalker {
     return isLast
   }
 
-  /** 0x00, the statement, how many columns and parameters it has. The definitions of both follow. */
+  /** After a prepare: 0x00, the statement's id, how many columns and parameters it has. The definitions of both follow. */
   #prepared(first: number, bytes: Buffer, at: number, length: number): boolean {
     if (first !== 0) return true
     if (length < preparedBytes) return this.#isCut()

@@ -28,7 +28,7 @@ export type QuotaFigures = {
   readonly refused: number
   /** Callers that wait for ids now. */
   readonly waiting: number
-  /** The share of the day's ids that is used up, from 0; undefined without a limit. */
+  /** The part of `idsPerDay` that is used up today: 1 is all, and more than 1 follows a lowered limit. Undefined: no limit. */
   readonly shareOfDay: number | undefined
 }
 

@@ -64,7 +64,10 @@ function readable(record: StoredRecord): StoredGenerator | undefined {
   }
 }
 
-/** Everything that the counter has reserved lies above this, or below the sum of this and its gap. */
+/**
+ * The least bound that the counter may have had when writes were lost: the first value of its incarnation, or, of a
+ * timestamp, the present time if that is later. The advance adds the gap to this, or to the stored bound if that is higher.
+ */
 function leastBound({ definition, floor }: StoredGenerator, nowUs: number): bigint {
   return definition.kind === 'timestamp' ? leastTime(definition, floor, nowUs) : firstOf(floor, definition)
 }

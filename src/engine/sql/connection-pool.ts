@@ -319,7 +319,7 @@ class Attempt {
     }
   }
 
-  /** Returns the error of a call whose deadline has passed. */
+  /** Ends the call at its deadline: its connection is given back as unusable, and no command follows. Returns the call's error. */
   giveUp(): FahaoError {
     const totalMs = this.#totalMs
     const connection = this.#connection

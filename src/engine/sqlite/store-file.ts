@@ -141,7 +141,7 @@ export function mountPoints(mountinfo: string): string[] {
     .map((path) => path.replaceAll(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(parseInt(octal, 8))))
 }
 
-/** Only Linux mounts single files. */
+/** Linux's mount table; empty where there is none. Other systems are not checked: they do not mount single files. */
 function mountTable(): string {
   try {
     return readFileSync('/proc/self/mountinfo', 'utf8')

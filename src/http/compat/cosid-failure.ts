@@ -5,7 +5,7 @@ import { problemOf } from '../problem.ts'
 import { parameterOf } from './api.ts'
 import { SpringFailure } from './spring.ts'
 
-/** The codes that CosId's client knows by name; any other is the status. */
+/** CosId's codes for errors that have an exception of their own in its client. The code of any other is its HTTP status. */
 const codes: Partial<Record<ErrorCode, string>> = {
   // MachineIdOverflowException
   EXHAUSTED: 'M-01',

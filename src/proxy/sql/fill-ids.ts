@@ -3,8 +3,9 @@
  *
  * The first integer id of a statement is written as `LAST_INSERT_ID(id)`, by which the server itself sets both
  * LAST_INSERT_ID() and the insert id of its reply (`THD::arg_of_last_insert_id_function` in `sql/sql_insert.cc`).
- * Where the statement reads LAST_INSERT_ID(), as it was before, the call is the last thing that the last row evaluates:
- * servers evaluate rows, and the values of a row, in the order in which they are written.
+ * A statement whose values read LAST_INSERT_ID() has to see the value from before the statement. There, the call that sets it
+ * is the last thing that the last row evaluates: servers evaluate rows, and the values of a row, in the order in which they
+ * are written.
  */
 import assert from 'node:assert/strict'
 import type { Parts } from '../../base/turns.ts'

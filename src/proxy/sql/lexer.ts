@@ -112,7 +112,10 @@ export class Lexer {
     if (this.#work > partWorkMax) this.kind = token.unsure
   }
 
-  /** Behind the comment that starts at `at`; `at`: there is none; -1: unsure. */
+  /**
+   * The index behind the comment that starts at `at`; `at` itself if none starts there; -1 if servers may execute the comment,
+   * or read its end elsewhere, or if the end is not found.
+   */
   #behindComment(at: number): number {
     const { bytes } = this
     const [first, second, third] = [bytes[at], bytes[at + 1], bytes[at + 2]]
