@@ -55,6 +55,29 @@ describe('HTTP over TLS', () => {
     assert.match(await ask('GET', '/'), /https:\/\/127\.0\.0\.1:\d+\/v1\/generators\/order\/next/)
   })
 
+  test('answers bytes that are no TLS with no answer, and goes on', async (t) => {
+    const { raw, ask, order } = await start(t)
+    const socket = await raw()
+    let answer = ''
+    socket.setEncoding('latin1').on('data', (piece: string) => {
+      answer += piece
+    })
+    socket.write('POST /v1/generators/order/next HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n')
+    await once(socket, 'close')
+    assert.doesNotMatch(answer, /HTTP/)
+    assert.equal(order.issued, 0)
+    assert.equal(await ask('POST', '/v1/generators/order/next'), '{"ids":["1"]}\n')
+  })
+
+  test('counts a connection without a finished handshake until its deadline, and as pending', async (t) => {
+    const { raw, traffic } = await start(t, { handshakeTimeoutMs: 300 }, { httpConnectionsMax: 1 })
+    const unfinished = await raw()
+    while (traffic.connections === 0) await new Promise(setImmediate)
+    assert.deepEqual([traffic.connections, traffic.pending], [1, 1])
+    await once(unfinished, 'close')
+    while (traffic.connections > 0) await new Promise(setImmediate)
+  })
+
   test('lets a new one take the place of a connection without a finished handshake', async (t) => {
     const { raw, ask, traffic } = await start(t, {}, { httpConnectionsMax: 1 })
     const replaced = await raw()

@@ -400,6 +400,15 @@ describe('a broken client', () => {
     assert.equal(server.stats.rejected.limit, 1)
   })
 
+  test('that does not log in is dropped after a while', async (t) => {
+    const { raw, server } = await serve(t, { limits: { unauthenticatedTimeoutMs: 20 } })
+    const client = await raw()
+    client.send(Buffer.from([0]))
+    await client.ended
+    assert.equal(await client.next(), undefined)
+    while (server.stats.pending > 0) await new Promise((resolve) => setImmediate(resolve))
+  })
+
   test('that is silent is told so and ended where that is configured', async (t) => {
     const { session } = await serve(t, { limits: { idleTimeoutMs: 2000 } })
     const client = await session()
