@@ -16,8 +16,6 @@ export type Flags = {
 
 /** A greeting, and where its flags are. */
 export type Greeting = {
-  /** `10.11.6-MariaDB`, `8.0.36`. */
-  readonly version: string
   readonly flags: Flags
   readonly lowerAt: number
 }
@@ -49,7 +47,6 @@ export function readGreeting(packet: Buffer): Greeting | undefined {
   const common = (packet.readUInt16LE(lowerAt) | (upper << 16)) >>> 0
   const isMysql = (common & capabilities.longPassword) !== 0
   return {
-    version: packet.toString('latin1', headerBytes + 1, versionEnd),
     flags: { common, mariadb: isMysql ? 0 : packet.readUInt32LE(lowerAt + mariadbOffset) },
     lowerAt,
   }

@@ -15,7 +15,6 @@ import {
   editGreeting,
   editResponse,
   type Flags,
-  type Greeting,
   isTlsRequest,
   readGreeting,
   readResponse,
@@ -26,7 +25,6 @@ import { capabilities, headerBytes, lengthOfInteger, type MysqlError, noServerCo
 
 /** A session that has begun. */
 export type LoggedIn = {
-  readonly greeting: Greeting
   /** The flags that are in force. */
   readonly flags: Flags
   /** Status flags of the server. */
@@ -82,7 +80,9 @@ export class Login {
   readonly #client = new ByteQueue()
   readonly #server = new ByteQueue()
   #state: 'greeting' | 'response' | 'securing' | 'exchange' | 'over' = 'greeting'
-  #greeting: Greeting | undefined
+  /** The flags of the server. */
+  #offered: Flags = { common: 0, mariadb: 0 }
+  /** Those that are in force. */
   #flags: Flags = { common: 0, mariadb: 0 }
   #isClientTls = false
   /** The client's answer to the greeting, while TLS is set up. */
@@ -154,7 +154,7 @@ export class Login {
         'fahao proxy: the MySQL server offers no TLS; switch it on there, or name the server with mysql://'
       return this.#refuse({ code: noServerCode, state: 'HY000', message })
     }
-    this.#greeting = greeting
+    this.#offered = greeting.flags
     this.#state = 'response'
     editGreeting(packet, greeting, this.#host.offersTls)
     this.#host.toClient(packet)
@@ -170,7 +170,7 @@ export class Login {
       return this.#host.secureClient(this.#client.take())
     }
     if (isTlsRequest(packet, flags)) return this.#host.refuse(sequence, malformed)
-    const { common, mariadb } = this.#greeting!.flags
+    const { common, mariadb } = this.#offered
     const edited = editResponse(packet, flags, this.#host.isUpstreamTls)
     this.#flags = { common: (edited.common & common) >>> 0, mariadb: (edited.mariadb & mariadb) >>> 0 }
     if (!this.#host.isUpstreamTls) {
@@ -201,7 +201,6 @@ export class Login {
     this.#state = 'over'
     if (first === 0xff) return this.#host.end()
     this.#host.begin({
-      greeting: this.#greeting!,
       flags: this.#flags,
       status: statusOf(packet),
       fromClient: this.#client.take(),

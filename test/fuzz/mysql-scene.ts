@@ -49,9 +49,8 @@ export class Scene {
       supply: new IdSupply(this.#makeMaker(), idTimeoutMs),
     }
     const flags = { common: 0x0f_a6_85, mariadb: 0 }
-    const greeting = { version: '10.11.6-MariaDB', flags, lowerAt: 0 }
     const none = Buffer.alloc(0)
-    const session = { greeting, flags, status: 2, fromClient: none, fromServer: none }
+    const session = { flags, status: 2, fromClient: none, fromServer: none }
     this.#relay = new Relay(session, isFilled ? filling : undefined, {
       limits: { statementsMax: 5, statementsBytesMax: 65_536 },
       toClient: (bytes) => this.#send(this.toClient, bytes),
