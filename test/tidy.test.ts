@@ -24,7 +24,7 @@ import {
   foreignPlaces,
   incompleteLock,
   mergeConflicts,
-  missingFiles,
+  missingNames,
   readmeDifferences,
 } from './tidy/prose.ts'
 import { importsOf, readSource, type Tree } from './tidy/source.ts'
@@ -309,13 +309,16 @@ const rules: readonly Rule[] = [
     ],
   },
   {
-    name: 'files that the internals name exist',
-    findings: missingFiles,
+    name: 'files and members that the internals and comments name exist',
+    findings: missingNames,
     breaking: [
       { 'docs/internals/a.md': 'The queue (`buffers/wait-queue.ts`) is first in, first out.' },
       { 'CONTRIBUTING.md': '| a.ts | b |', 'src/ba.ts': '' },
+      { 'src/a.ts': '/** As in `b.ts`. */' },
+      { 'src/a.ts': '/** Runs in `#serve`. */\nserve()' },
     ],
     keeping: [
+      { 'src/a.ts': '/** `#serve`, as in `a.ts`. */\nthis.#serve("b.ts ")' },
       { 'docs/internals/a.md': 'See `ids/run.ts`, run.ts (`src/ids/run.ts`).', 'src/ids/run.ts': '' },
       { 'docs/concepts/a.md': 'Write `main.ts`.' },
     ],

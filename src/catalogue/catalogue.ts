@@ -159,7 +159,7 @@ export interface Catalogue {
    */
   current(name: string): Promise<CurrentGenerator>
 
-  /** A part of the list of all generators. To read on: lists.ts, which lets others run between two parts. */
+  /** A part of the list of all generators. To read on: `generator-lists.ts`, which lets others run between two parts. */
   page(part: PartOfList): Promise<ListPart>
 
   /** The generators that are open here. */

@@ -4,8 +4,8 @@
  *
  * An old incarnation is refused by three parts. Its reserves: by the counter (engine/counter-rules.ts), in which `seal` has stored
  * the number of the next one. Time of its snowflakes, which have no counter: by `refuseUnlessCurrent` (issuing-plans.ts).
- * Its buffered ids: each node closes its generator when the watch reports the record (`#recordChanged` in
- * generators-in-use.ts).
+ * Its buffered ids: each node closes its generator when the watch reports the record
+ * (generators-in-use.ts).
  *
  * Invariants
  *  1. The first write sets the state `altering` and the number of the next incarnation. From then on sealed counters

@@ -122,7 +122,7 @@ export function noIdFree(leadUs: number): FahaoError {
   return new FahaoError('EXHAUSTED', `all ${poolMax} worker ids are held; wait for ${wait} or stop nodes`)
 }
 
-/** The error where another process holds a fixed id. `alive`: it was seen to extend its claim; `restUs`: as in worker.ts. */
+/** The error where another process holds a fixed id. `alive`: it was seen to extend its claim; `restUs`: see the function below. */
 export function idTaken(id: number, { holder }: WorkerRecord, alive: boolean, restUs: number): FahaoError {
   const inUse = `worker id ${id} is in use by ${holder}; give each node an id of its own, or use --worker-id pool`
   const freeAfter = seconds(restUs)

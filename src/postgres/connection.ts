@@ -9,7 +9,7 @@
  *  5. Whether this node may issue is checked after the messages of a callback are in memory, and before they start.
  *  6. A connection that is closed carries nothing out.
  *  7. An error outside of every statement costs this connection, and neither another one nor the process: each callback
- *     of the socket, of a promise and of a timer runs in `#contain`.
+ *     of the socket, of a promise and of a timer runs in `contain`.
  *  8. A connection that has produced its share of replies continues in a later turn; one that a quota has refused, after a
  *     rest.
  *  9. What came before TLS, in the clear, does not count after it.

@@ -11,7 +11,7 @@
  *  5. Whether this node may issue is checked after the requests of a callback are in memory, and before they start.
  *  6. A connection that is closed carries nothing out.
  *  7. An error outside of every request costs this connection, and neither another one nor the process: each callback
- *     of the socket, of a promise and of a timer runs in `#contain`.
+ *     of the socket, of a promise and of a timer runs in `contain`.
  *  8. A connection that has produced its share of replies continues in a later turn; one that a quota has refused, or that
  *     was refused several times before AUTH, after a rest.
  *  9. Before AUTH at most `unauthenticatedMaxBytes` of its replies are unread; beyond it the connection is dropped.

@@ -1,5 +1,5 @@
 /** Rules about text. Each gets the repository and returns its findings, one line each. */
-import { lineAt, resolve, type Tree } from './source.ts'
+import { lineAt, readSource, resolve, type Tree } from './source.ts'
 
 const readmes = ['README.md', 'README.zh-CN.md']
 const fence = /^( *)(`{3,}|~{3,})([^\n]*)\n([\s\S]*?)^\1\2[`~]*[ \t]*$/gm
@@ -91,16 +91,24 @@ export function brokenLinks(tree: Tree): string[] {
     )
 }
 
-/** Files of code that the internals or the guide for contributors name, by the end of their path, and that do not exist. */
-export function missingFiles(tree: Tree): string[] {
+/** Files that a page of the internals or a comment names, and private members that a comment names, which are not there. */
+export function missingNames(tree: Tree): string[] {
   const paths = [...tree.keys()].map((path) => `/${path}`)
-  return [...tree]
-    .filter(([path]) => path.startsWith('docs/internals/') || path === 'CONTRIBUTING.md')
-    .flatMap(([path, text]) =>
-      [...text.matchAll(/(?<=[`( ])[a-z][\w./-]*\.(?:ts|sh)(?=[`), ])/g)]
-        .filter(({ 0: named }) => !paths.some((each) => each.endsWith(`/${named}`)))
-        .map(({ index, 0: named }) => `${path}:${lineAt(text, index)} names ${named}, which is not there`),
+  const isThere = (named: string) => paths.some((each) => each.endsWith(`/${named}`))
+  return [...tree].flatMap(([path, text]) => {
+    const isPage = path.startsWith('docs/internals/') || path === 'CONTRIBUTING.md'
+    if (!isPage && !/^(?:client\/)?src\/.*\.ts$/.test(path)) return []
+    const { code, comments } = isPage ? { code: '', comments: text } : readSource(text)
+    const files = [...comments.matchAll(/(?<=[`( ])[a-z][\w./-]*\.(?:ts|sh)(?=[`), ])/g)].filter(
+      ([named]) => !isThere(named),
     )
+    const members = isPage
+      ? []
+      : [...comments.matchAll(/(?<=`)#\w+(?=`)/g)].filter(([named]) => !code.includes(named))
+    return [...files, ...members].map(
+      ({ index, 0: named }) => `${path}:${lineAt(text, index)} names ${named}, which is not there`,
+    )
+  })
 }
 
 function linksOf(markdown: string): string[] {

@@ -3,11 +3,13 @@
 /** A repository as the rules see it: path → text. */
 export type Tree = ReadonlyMap<string, string>
 
-/** One file's text with parts blanked out; all three have the same length and line breaks. */
+/** One file's text with parts blanked out; all have the same length and line breaks. */
 export type Source = {
   readonly text: string
   /** Without comments. */
   readonly uncommented: string
+  /** Comments alone. */
+  readonly comments: string
   /** Without comments and without what strings, templates and regular expressions contain. */
   readonly code: string
 }
@@ -22,6 +24,7 @@ export function readSource(text: string): Source {
   return {
     text,
     uncommented: blank(text, parts, (part) => part === 'comment'),
+    comments: blank(text, parts, (part) => part !== 'comment'),
     code: blank(text, parts, (part) => part !== 'code'),
   }
 }
