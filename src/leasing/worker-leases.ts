@@ -34,7 +34,6 @@ import { FreeWorkers, type FreeWorkersDeps } from './free-workers.ts'
 import { checkHolderName } from './holder-name.ts'
 import { type ListedWorker, listedWorkers } from './listed-workers.ts'
 import type { WorkerIdQuotas } from './worker-id-quotas.ts'
-import { type WorkerIdCount, WorkerIdUsage } from './worker-id-usage.ts'
 import {
   contended,
   farAhead,
@@ -80,11 +79,9 @@ const holderNames = { bytesMin: 0, bytesMax: 128 }
 export class WorkerLeases {
   readonly #deps: WorkerLeasesDeps
   readonly #free: FreeWorkers
-  readonly #usage: WorkerIdUsage
 
   constructor(deps: WorkerLeasesDeps) {
     this.#deps = deps
-    this.#usage = new WorkerIdUsage(deps.engine, deps.timeline)
     this.#free = new FreeWorkers(deps)
   }
 
@@ -161,11 +158,6 @@ export class WorkerLeases {
   /** The worker ids above `after` that are held or rest, those of nodes too, in ascending order. UNAVAILABLE, ENGINE. */
   list(after?: number): AsyncGenerator<ListedWorker> {
     return listedWorkers(this.#deps.engine, this.#deps.timeline, after)
-  }
-
-  /** How many worker ids are held and rest, a moment ago at most. UNAVAILABLE, ENGINE. */
-  count(): Promise<WorkerIdCount> {
-    return this.#usage.recent()
   }
 
   async #lease(name: string, request: WorkerLeaseRequest, ttlUs: number): Promise<WorkerLease> {

@@ -102,7 +102,7 @@ export class Metrics {
     const taken =
       'Worker ids of the store that are in use, or not yet free after their node has ended, at the last read; on nodes that have one.'
     this.set.gauge('fahao_worker_ids_taken', taken, [], () =>
-      node.workerId === undefined ? undefined : node.workerIds()?.taken,
+      node.workerId === undefined ? undefined : node.server.workerIds.newest()?.taken,
     )
     this.#addLeases()
     const room = 'How many worker ids a layout of snowflakes in use has room for.'
@@ -116,7 +116,7 @@ export class Metrics {
   #addLeases(): void {
     const { server } = this.#node
     const count = () =>
-      this.#generators.some(({ kind }) => kind === 'snowflake') ? this.#node.workerIds() : undefined
+      this.#generators.some(({ kind }) => kind === 'snowflake') ? server.workerIds.newest() : undefined
     const ids =
       'Worker ids of the store at the last read, by state: held by a node, held by a caller, resting; on nodes that use snowflakes.'
     this.set.gauge('fahao_worker_ids', ids, ['state'], () => {

@@ -9,7 +9,6 @@ import type { ServerView } from '../commands/context.ts'
 import type { Config } from '../config/config-schema.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { EngineCall } from '../engine/engine-calls.ts'
-import type { WorkerIdCount } from '../leasing/worker-id-usage.ts'
 import type { Session, Traffic } from '../operations/session.ts'
 import type { Health } from './health.ts'
 import type { Membership } from './membership.ts'
@@ -33,8 +32,6 @@ export interface FahaoNode {
   readonly access: AccessControl
   /** Worker id of this node's snowflakes; undefined until a snowflake needs it. */
   readonly workerId: number | undefined
-  /** The worker ids of the store, as last read; undefined if unknown. */
-  workerIds(): WorkerIdCount | undefined
   /**
    * The node's membership of a cluster; undefined: there is no cluster. Let it join once other nodes can connect. After it
    * has left, the node still answers requests; for shards of other nodes it names the leader.

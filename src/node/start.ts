@@ -209,7 +209,6 @@ function wire(config: Config, parts: Parts): FahaoNode {
   const { engine, timeline, worker, catalogue, copies, namespaces, access, recovery, membership } = parts
   const looks = copies.watch()
   const transports: Transport[] = []
-  const workerIds = new WorkerIdUsage(engine, timeline)
   const meters = new Meters(namespaces, () => timeline.burstUs())
   const quotas = new WorkerIdQuotas({ engine, timeline, quotas: meters.quotas })
   const leasing = { engine, timeline, catalogue, random: parts.random, secret: secretBytes, quotas }
@@ -247,6 +246,7 @@ function wire(config: Config, parts: Parts): FahaoNode {
     meters,
     pools: new Pools(leasing),
     workerLeases: new WorkerLeases({ ...leasing, leadUs: worker.leadUs }),
+    workerIds: new WorkerIdUsage(engine, timeline),
     rangeLeases: new RangeLeases(secretBytes),
     audit: parts.audit,
     access,
@@ -271,7 +271,6 @@ function wire(config: Config, parts: Parts): FahaoNode {
     get workerId() {
       return worker.id < 0 ? undefined : worker.id
     },
-    workerIds: () => workerIds.newest(),
     attach: (transport) => transports.push(transport),
     membership,
     mayIssue() {

@@ -11,6 +11,7 @@ import type { Cluster } from '../cluster/cluster.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Pools } from '../leasing/pools.ts'
 import type { RangeLeases } from '../leasing/range-leases.ts'
+import type { WorkerIdUsage } from '../leasing/worker-id-usage.ts'
 import type { WorkerLeases } from '../leasing/worker-leases.ts'
 
 /** The limits of a server that arguments depend on. */
@@ -32,6 +33,8 @@ export interface Services extends Limits {
   readonly pools: Pools
   /** Worker ids for callers. */
   readonly workerLeases: WorkerLeases
+  /** How many worker ids of the store are taken. */
+  readonly workerIds: Pick<WorkerIdUsage, 'newest' | 'recent'>
   /** Ranges of segments for callers. */
   readonly rangeLeases: RangeLeases
   /** Takes what is changed and refused. */

@@ -6,7 +6,7 @@ import { includes, titleOf } from '../quotas/namespace.ts'
 import type { OperationContext, Services } from './context.ts'
 
 type Described = Pick<OperationContext, 'catalogue'> & {
-  readonly server: Pick<Services, 'meters' | 'rangeLeases' | 'timeline' | 'workerLeases'>
+  readonly server: Pick<Services, 'meters' | 'rangeLeases' | 'timeline' | 'workerIds'>
 }
 
 /** Describes a generator to a reader with these permissions. As `Catalogue.info`. */
@@ -20,7 +20,7 @@ export async function describedGenerator(
   if (info.definition.kind === 'segment') return withEarlierRanges(server, info)
   if (info.definition.kind !== 'snowflake') return info
   // A generator is described without it while the engine is away: its ids go on. ID.LEASES shows what is wrong.
-  const count = await server.workerLeases.count().catch(() => undefined)
+  const count = await server.workerIds.recent().catch(() => undefined)
   const { nodeBits } = layoutOf(info.definition)
   const leased = count?.leased(nodeBits) ?? 0
   if (count === undefined || leased === 0) return info

@@ -47,6 +47,7 @@ export class Desk {
   readonly pools = this.#leasing.pools
   readonly rangeLeases = this.#leasing.rangeLeases
   readonly workerLeases = this.#leasing.workerLeases
+  readonly workerIds = this.#leasing.workerIds
   readonly trail = new Trail()
   readonly sessions: TestSession[] = []
   readonly session: TestSession = this.connect()
@@ -116,6 +117,7 @@ export class Desk {
       meters: this.meters,
       pools: this.pools,
       workerLeases: this.workerLeases,
+      workerIds: this.workerIds,
       rangeLeases: this.rangeLeases,
       audit: this.trail.audit,
       access,

@@ -157,7 +157,7 @@ test('ID.INFO of a snowflake is answered without worker ids while the engine is 
   const desk = new Desk({ event: { kind: 'snowflake' } })
   const notes = async () => ((await desk.ask('ID.INFO event')) as { notes: string[] }).notes
   assert.deepEqual(await notes(), ['a note'])
-  desk.workerLeases.count = () => Promise.reject(new Error('away'))
+  desk.workerIds.recent = () => Promise.reject(new Error('away'))
   assert.deepEqual(await notes(), ['a note'])
 })
 

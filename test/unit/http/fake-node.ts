@@ -7,7 +7,6 @@ import type { Config } from '../../../src/config/config-schema.ts'
 import { loadConfig } from '../../../src/config/load-config.ts'
 import type { EngineCall } from '../../../src/engine/engine-calls.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
-import type { WorkerIdCount } from '../../../src/leasing/worker-id-usage.ts'
 import { turns } from '../../../src/listening/turns.ts'
 import type { Health } from '../../../src/node/health.ts'
 import type { FahaoNode } from '../../../src/node/node.ts'
@@ -76,7 +75,6 @@ export function fakeNode(settings: Partial<Config> = {}): FakeNode {
     },
     access,
     workerId: 7,
-    workerIds: () => undefined as WorkerIdCount | undefined,
     regressions: 0,
     onEngineCall: (listener: (call: EngineCall) => void) => void engineListeners.push(listener),
     engineListeners,

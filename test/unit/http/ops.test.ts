@@ -106,7 +106,7 @@ describe('metrics', () => {
     catalogue.add('event', { kind: 'snowflake' })
     catalogue.add('stamp', { kind: 'timestamp' })
     const held = { holder: 'a test', generator: undefined, user: undefined, fromUs: undefined, untilUs: 1 }
-    node.workerIds = () =>
+    node.server.workerIds.newest = () =>
       new WorkerIdCount([
         { ...held, worker: 0, by: 'node', state: 'held' },
         { ...held, worker: 16, by: 'caller', state: 'held' },
@@ -196,7 +196,8 @@ describe('metrics', () => {
   })
 
   test('leave out a value that does not exist', async () => {
-    const { scrape } = start()
+    const { node, scrape } = start()
+    node.server.workerIds.newest = () => undefined
     for (let scrapes = 0; scrapes < 2; scrapes++)
       assert.deepEqual(
         (await scrape()).filter((line) => /^fahao_(in_hand_seconds_min|worker_ids_taken) /.test(line)),

@@ -5,6 +5,7 @@ import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { Pools } from '../../../src/leasing/pools.ts'
 import { RangeLeases } from '../../../src/leasing/range-leases.ts'
 import { WorkerIdQuotas, type WorkerIdQuotasDeps } from '../../../src/leasing/worker-id-quotas.ts'
+import { WorkerIdUsage } from '../../../src/leasing/worker-id-usage.ts'
 import { WorkerLeases, type WorkerLeasesDeps } from '../../../src/leasing/worker-leases.ts'
 
 /** @param quotas those that limit the leases of worker ids. */
@@ -20,5 +21,6 @@ export function leasingOf(
     pools: new Pools(limited),
     rangeLeases: new RangeLeases(secretBytes),
     workerLeases: new WorkerLeases(limited),
+    workerIds: new WorkerIdUsage(engine, timeline),
   }
 }
