@@ -15,7 +15,7 @@ import type { Guard } from './guard.ts'
 import type { IdSupply } from './id-supply.ts'
 import { aloneFilter } from './insert-id-replies.ts'
 import { PreparedStatement } from './prepared-statement.ts'
-import { commands, headerBytes } from './protocol.ts'
+import { commands, headerBytes, type MysqlError } from './protocol.ts'
 import { type DrawnIds, fillPrepared } from './sql/fill-ids.ts'
 import type { Insert } from './sql/insert.ts'
 import { parametersMax } from './sql/lexer.ts'
@@ -76,8 +76,10 @@ export class PreparedFiller {
     if (found instanceof PreparedStatement) found.reset()
   }
 
-  /** The server does not receive a command of the client, which the proxy answers by itself. */
-  withheld({ command, body }: HeldCommand): void {
+  /** Answers a command of the client, prepared or not, which the server does not receive. */
+  answer(held: HeldCommand, error: MysqlError): void {
+    this.#session.answer(held, error)
+    const { command, body } = held
     if (command === commands.statementPrepare) this.#newest = 'refused'
     if (command !== commands.statementExecute) return
     const statement = this.find(body.readUInt32LE())
@@ -100,7 +102,7 @@ export class PreparedFiller {
     }
     const statement = new PreparedStatement(insert, fill, isText, parametersAt.length)
     if (this.#all.size >= statementsMax || this.bytes + statement.bytes > statementsBytesMax)
-      return this.#session.answer(command, tooManyStatements)
+      return this.answer(command, tooManyStatements)
     this.#newest = statement
     this.#all.add(statement)
     this.bytes += statement.bytes
@@ -117,7 +119,7 @@ export class PreparedFiller {
   ): Promise<void> | undefined | 'ask' {
     const { column } = statement.insert
     const execution = statement.read(command.body)
-    if (execution === undefined) return void this.#session.answer(command, malformedExecution)
+    if (execution === undefined) return void this.answer(command, malformedExecution)
     const rows = statement.rowsIn(execution, facts?.noAutoValueOnZero)
     if (rows === 'ask') return rows
     if (rows.length === 0) return this.#send(command, statement, execution, rows, undefined)

@@ -157,7 +157,6 @@ export class Relay implements FilledSession {
   answer(command: HeldCommand, error: MysqlError): void {
     this.#host.refused(error)
     this.#replies.answer(errorPacket(command.sequence, error))
-    this.#filler?.withheld(command)
   }
 
   #sendParts(command: number, body: Uint8Array): void {

@@ -72,11 +72,6 @@ export class StatementFiller {
     return this.#prepared.bytes
   }
 
-  /** The proxy has answered a command of the client by itself. */
-  withheld(command: HeldCommand): void {
-    this.#prepared.withheld(command)
-  }
-
   /** Whether a text to execute or to prepare has to be held; undefined: it is not complete here. */
   holdsText(command: number, sql: Buffer | undefined): boolean {
     this.#held = command === commands.statementPrepare ? 'prepare' : 'text'
@@ -96,7 +91,7 @@ export class StatementFiller {
 
   /** Refuses the execution of a filled statement: the packet is too long, and only its beginning is kept. */
   refuseTooLong(command: HeldCommand): void {
-    this.#session.answer(command, executionTooLong)
+    this.#prepared.answer(command, executionTooLong)
   }
 
   /** Whether an execution of a prepared statement has to be held. */
@@ -243,7 +238,7 @@ export class StatementFiller {
   #execute(command: HeldCommand): Promise<void> | undefined {
     const statement = this.#prepared.find(command.body.readUInt32LE())
     if (statement === undefined) return this.#sendDefining(command, this.#prepares)
-    if (statement === 'refused') return void this.#session.answer(command, unknownStatement)
+    if (statement === 'refused') return void this.#prepared.answer(command, unknownStatement)
     const guard = this.#guards.look(statement.insert.column, this.#begunBefore)
     if (guard instanceof Promise) return guard.then(() => this.#execute(command))
     const outcome = this.#prepared.execute(command, statement, guard, this.#facts)
@@ -288,14 +283,14 @@ export class StatementFiller {
   #failed(command: HeldCommand, error: unknown): void {
     if (error instanceof Refused) {
       this.#supply.totals.refused++
-      return this.#session.answer(command, error.error)
+      return this.#prepared.answer(command, error.error)
     }
     // What comes after the end of the connection is no fault.
     if (!this.#session.signal.aborted) {
       this.#supply.missed(describe(error))
       if (!(error instanceof FahaoError)) this.#session.report(error)
     }
-    this.#session.answer(command, errorOfMissingId(error))
+    this.#prepared.answer(command, errorOfMissingId(error))
   }
 }
 
