@@ -1,7 +1,7 @@
 /** How commands open a generator and draw ids from it. An id that the client may round is refused before it is drawn. */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Generator } from '../catalogue/catalogue.ts'
-import { Run } from '../ids/run.ts'
+import type { Run } from '../ids/run.ts'
 import type { Arguments } from './arguments.ts'
 import type { CommandContext } from './context.ts'
 
@@ -18,14 +18,6 @@ export const readExactlyMax = 2n ** 53n - 65n
  */
 export function drawsAtOnce({ catalogue }: CommandContext, args: Arguments): boolean {
   return catalogue.find(args.text(0)) !== undefined
-}
-
-/** Draws one id. Waits only if the buffer of the generator is empty. */
-export async function drawOne({ session }: CommandContext, generator: Generator): Promise<bigint> {
-  const run = new Run()
-  if (generator.take(1, run) === 1) return run.first
-  const [drawn] = await generator.draw(1, { signal: session.signal })
-  return drawn!.first
 }
 
 /**

@@ -17,7 +17,7 @@ import {
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, IssuedRuns, MapReply, type Reply } from './command.ts'
 import { type CommandContext, operationContext } from './context.ts'
-import { drawOne, drawsAtOnce } from './drawing.ts'
+import { drawsAtOnce } from './drawing.ts'
 import { factsOf } from './grammar.ts'
 import { demandNameRecorded } from './recording.ts'
 
@@ -119,9 +119,11 @@ function nextBuffered({ catalogue }: CommandContext, generatorName: string): str
   return generator?.take(1, run) === 1 ? generator.text(run.first) : undefined
 }
 
-async function nextDrawn(context: CommandContext, generatorName: string): Promise<Reply> {
-  const generator = context.catalogue.find(generatorName) ?? (await context.catalogue.open(generatorName))
-  return generator.text(await drawOne(context, generator))
+/** Waits only if the buffer of the generator is empty. */
+async function nextDrawn({ catalogue, session }: CommandContext, generatorName: string): Promise<Reply> {
+  const generator = catalogue.find(generatorName) ?? (await catalogue.open(generatorName))
+  const [drawn] = await generator.draw(1, { signal: session.signal })
+  return generator.text(drawn!.first)
 }
 
 async function range(context: CommandContext, args: Arguments): Promise<Reply> {
