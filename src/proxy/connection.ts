@@ -53,7 +53,6 @@ const unreadMaxBytes = 1_048_576
 export class Connection implements AcceptedConnection, Sender, PairHost, LoginHost, RelayHost {
   /** Bytes that the client was sent. A socket computes its own count at each call, from all that waits in it. */
   bytesOut = 0
-  readonly limits: ProxyLimits
   readonly #host: ConnectionHost
   readonly #pair: SocketPair
   #login: Login | undefined
@@ -74,7 +73,6 @@ export class Connection implements AcceptedConnection, Sender, PairHost, LoginHo
 
   constructor(client: Socket, host: ConnectionHost) {
     this.#host = host
-    this.limits = host.limits
     this.#silentSinceUs = this.#host.clock.monoUs()
     this.#deadlineUs = this.#silentSinceUs + host.limits.loginTimeoutMs * 1000
     this.#pair = new SocketPair(client, dialUpstream(host.upstream), this)
@@ -133,7 +131,7 @@ export class Connection implements AcceptedConnection, Sender, PairHost, LoginHo
     const isBusy = this.#relay !== undefined && !this.#isAnswered(this.#relay)
     if (this.#isActive || isBusy) this.#silentSinceUs = nowUs
     this.#isActive = false
-    return nowUs - this.#silentSinceUs > this.limits.idleTimeoutMs * 1000
+    return nowUs - this.#silentSinceUs > this.#host.limits.idleTimeoutMs * 1000
   }
 
   mayReadClient(): boolean {
@@ -200,7 +198,7 @@ export class Connection implements AcceptedConnection, Sender, PairHost, LoginHo
   }
 
   holding(heldBytes: number): boolean {
-    if (heldBytes > this.limits.statementMaxBytes) return false
+    if (heldBytes > this.#host.limits.statementMaxBytes) return false
     this.weighed()
     return true
   }
@@ -272,7 +270,7 @@ export class Connection implements AcceptedConnection, Sender, PairHost, LoginHo
     this.#host.unread.update(this)
     this.#relay?.end()
     this.#isOver = true
-    this.#deadlineUs = this.#host.clock.monoUs() + this.limits.lingerMs * 1000
+    this.#deadlineUs = this.#host.clock.monoUs() + this.#host.limits.lingerMs * 1000
     if (this.#login === undefined) server.end()
     else server.destroy()
     server.resume()
@@ -323,7 +321,7 @@ export class Connection implements AcceptedConnection, Sender, PairHost, LoginHo
 
   #endClient(): void {
     if (this.#isOver) return
-    const { lingerMs, unreadTimeoutMs } = this.limits
+    const { lingerMs, unreadTimeoutMs } = this.#host.limits
     const { client } = this.#pair
     this.#isOver = true
     this.#deadlineUs = this.#host.clock.monoUs() + unreadTimeoutMs * 1000

@@ -47,9 +47,6 @@ export interface FilledSession {
   readonly deprecatesEof: boolean
   /** Whether OK packets tell of changes of the session. */
   readonly tracksSession: boolean
-  /** How many prepared statements may be filled in, and what these may take, in bytes of memory. */
-  readonly statementsMax: number
-  readonly statementsBytesMax: number
   /** Ends when the connection does. */
   readonly signal: AbortSignal
   /** A statement waits, which takes about `bytes` of memory; 0: none does. */

@@ -14,6 +14,7 @@ import { type Execution, writeExecution } from './execute-packet.ts'
 import type { Guard } from './guard.ts'
 import type { IdSupply } from './id-supply.ts'
 import { aloneFilter } from './insert-id-replies.ts'
+import type { ProxyLimits } from './limits.ts'
 import { PreparedStatement } from './prepared-statement.ts'
 import { commands, headerBytes, type MysqlError } from './protocol.ts'
 import { type DrawnIds, fillPrepared } from './sql/fill-ids.ts'
@@ -26,21 +27,26 @@ const newestStatement = 0xffff_ffff
 /** Swallows the reply to a command of the proxy. */
 const swallowed = { receives: 'all', bytesMax: 65_536, packet: () => undefined } as const
 
+/** How many prepared statements of a connection may be filled in, and what these may take, in bytes of memory. */
+export type PreparedLimits = Pick<ProxyLimits, 'statementsMax' | 'statementsBytesMax'>
+
 /** The filled statements of one connection. */
 export class PreparedFiller {
   /** What all of its statements take, in bytes. */
   bytes = 0
   readonly #session: FilledSession
   readonly #supply: IdSupply
+  readonly #limits: PreparedLimits
   /** By the server's numbers. */
   readonly #statements = new Map<number, PreparedStatement>()
   /** Those, and what the server has given no id yet. */
   readonly #all = new Set<PreparedStatement>()
   #newest: PreparedStatement | 'refused' | undefined
 
-  constructor(session: FilledSession, supply: IdSupply) {
+  constructor(session: FilledSession, supply: IdSupply, limits: PreparedLimits) {
     this.#session = session
     this.#supply = supply
+    this.#limits = limits
   }
 
   /** The filled statement that a command names; `refused`: the proxy has refused it. */
@@ -90,7 +96,7 @@ export class PreparedFiller {
 
   /** Prepares an INSERT that may need ids. `parametersAt`: where the client's parameters are in its text. */
   prepare(command: HeldCommand, insert: Insert, parametersAt: readonly number[], { type }: Guard): void {
-    const { statementsMax, statementsBytesMax, deprecatesEof } = this.#session
+    const { statementsMax, statementsBytesMax } = this.#limits
     const isText = type?.holds === 'texts'
     const own = isText ? insert.rows.filter(({ parameter }) => parameter < 0) : insert.rows
     const isTooLong = parametersAt.length + own.length > parametersMax
@@ -107,7 +113,7 @@ export class PreparedFiller {
     this.#all.add(statement)
     this.bytes += statement.bytes
     const setId = (id: number | undefined) => this.#setId(statement, id)
-    this.#session.send(command, fill.sql, prepareFilter(statement.shown, !deprecatesEof, setId))
+    this.#session.send(command, fill.sql, prepareFilter(statement.shown, !this.#session.deprecatesEof, setId))
   }
 
   /** Executes a filled statement. `ask`: the session has to be known first. */

@@ -13,8 +13,6 @@ import { type Filling, StatementFiller } from './statement-filler.ts'
 
 /** What a session needs of its connection. */
 export interface RelayHost extends CommandHost, Pick<ReplyHost, 'toClient'> {
-  /** Prepared statements that may be filled in, and their memory in bytes. */
-  readonly limits: { readonly statementsMax: number; readonly statementsBytesMax: number }
   /** The proxy answers a command with this error. */
   refused(error: MysqlError): void
   /** `countedBytes` may have changed. */
@@ -55,14 +53,6 @@ export class Relay implements FilledSession {
     })
     this.#filler = filling && new StatementFiller(filling, this)
     this.#commands = new ClientCommands(host, this.#replies, this.#filler)
-  }
-
-  get statementsMax(): number {
-    return this.#host.limits.statementsMax
-  }
-
-  get statementsBytesMax(): number {
-    return this.#host.limits.statementsBytesMax
   }
 
   get signal(): AbortSignal {

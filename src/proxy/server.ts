@@ -57,11 +57,11 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
   return new ProxyServer(server, options, limits, filling)
 }
 
-function fillingOf(options: ProxyOptions, { idTimeoutMs }: ProxyLimits): Filling | undefined {
+function fillingOf(options: ProxyOptions, limits: ProxyLimits): Filling | undefined {
   const { upstream, filled, clock, look = guardReader(upstream), onMissingId } = options
   if (filled === undefined) return undefined
   const guards = new Guards(filled.columns, look, options, clock)
-  return { guards, supply: new IdSupply(filled.maker, idTimeoutMs, onMissingId) }
+  return { guards, supply: new IdSupply(filled.maker, limits.idTimeoutMs, onMissingId), limits }
 }
 
 /** A proxy that listens. */

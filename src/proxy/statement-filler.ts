@@ -25,7 +25,7 @@ import type { Guard } from './guard.ts'
 import type { Guards } from './guards.ts'
 import type { IdSupply } from './id-supply.ts'
 import { aloneFilter, hintFilter, severalFilter } from './insert-id-replies.ts'
-import { PreparedFiller } from './prepared-filler.ts'
+import { PreparedFiller, type PreparedLimits } from './prepared-filler.ts'
 import { commands } from './protocol.ts'
 import type { FilledColumn, TextEffects } from './sql/configured-columns.ts'
 import { type DrawnIds, fillText } from './sql/fill-ids.ts'
@@ -34,7 +34,11 @@ import { type Reading, readText } from './sql/insert-reader.ts'
 import type { SqlSession } from './sql/session.ts'
 
 /** What the connections of a proxy share to fill ids in. */
-export type Filling = { readonly guards: Guards; readonly supply: IdSupply }
+export type Filling = {
+  readonly guards: Guards
+  readonly supply: IdSupply
+  readonly limits: PreparedLimits
+}
 
 /** What a question in front of a statement would change. */
 const diagnostics = /row_count|found_rows|(?:warning|error)_count/i
@@ -60,11 +64,11 @@ export class StatementFiller {
   #preparesChanges = false
   readonly #prepares = new Set<FilledColumn>()
 
-  constructor({ guards, supply }: Filling, session: FilledSession) {
+  constructor({ guards, supply, limits }: Filling, session: FilledSession) {
     this.#guards = guards
     this.#supply = supply
     this.#session = session
-    this.#prepared = new PreparedFiller(session, supply)
+    this.#prepared = new PreparedFiller(session, supply, limits)
   }
 
   /** Memory of prepared statements, in bytes. */

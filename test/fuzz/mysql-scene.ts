@@ -47,12 +47,12 @@ export class Scene {
     const filling = {
       guards: new Guards(columns, standing),
       supply: new IdSupply(this.#makeMaker(), idTimeoutMs),
+      limits: { statementsMax: 5, statementsBytesMax: 65_536 },
     }
     const flags = { common: 0x0f_a6_85, mariadb: 0 }
     const none = Buffer.alloc(0)
     const session = { flags, status: 2, fromClient: none, fromServer: none }
     this.#relay = new Relay(session, isFilled ? filling : undefined, {
-      limits: { statementsMax: 5, statementsBytesMax: 65_536 },
       toClient: (bytes) => this.#send(this.toClient, bytes),
       toServer: (bytes) => this.#send(this.toServer, bytes),
       counted: () => {},
