@@ -215,10 +215,6 @@ export class Connection implements AcceptedConnection, Sender, PairHost, LoginHo
     if (this.#hasClientEnded) this.clientEnded()
   }
 
-  report(error: unknown): void {
-    this.#host.onError(error)
-  }
-
   lost(sequence: number, cause: unknown): void {
     if (this.#isOver) return
     this.#host.onLost(cause === undefined ? unclear : `${unclear} (${describe(cause)})`)

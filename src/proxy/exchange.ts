@@ -55,8 +55,6 @@ export interface FilledSession {
   send(command: HeldCommand, body: Uint8Array, filter?: ReplyFilter): void
   /** Sends a question of the proxy. */
   ask(command: number, body: Uint8Array, reply: ReplyFilter): void
-  /** Takes an error that is no client's fault. */
-  report(error: unknown): void
   /** Replies to a command that is not sent. */
   answer(command: HeldCommand, error: MysqlError): void
 }

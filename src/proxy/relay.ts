@@ -17,8 +17,6 @@ export interface RelayHost extends CommandHost, Pick<ReplyHost, 'toClient'> {
   refused(error: MysqlError): void
   /** `countedBytes` may have changed. */
   weighed(): void
-  /** Takes an error that is no client's fault, and that has ended nothing. */
-  report(error: unknown): void
 }
 
 /** What is read of a client whose statement waits, in bytes. */
@@ -138,10 +136,6 @@ export class Relay implements FilledSession {
   ask(command: number, body: Uint8Array, filter: ReplyFilter): void {
     this.#replies.filter(filter)
     this.#sendParts(command, body)
-  }
-
-  report(error: unknown): void {
-    this.#host.report(error)
   }
 
   answer(command: HeldCommand, error: MysqlError): void {

@@ -58,10 +58,14 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
 }
 
 function fillingOf(options: ProxyOptions, limits: ProxyLimits): Filling | undefined {
-  const { upstream, filled, clock, look = guardReader(upstream), onMissingId } = options
+  const { upstream, filled, clock, look = guardReader(upstream), onMissingId, onError } = options
   if (filled === undefined) return undefined
-  const guards = new Guards(filled.columns, look, options, clock)
-  return { guards, supply: new IdSupply(filled.maker, limits.idTimeoutMs, onMissingId), limits }
+  return {
+    guards: new Guards(filled.columns, look, options, clock),
+    supply: new IdSupply(filled.maker, limits.idTimeoutMs, onMissingId),
+    limits,
+    onError: (error) => onError?.(error),
+  }
 }
 
 /** A proxy that listens. */

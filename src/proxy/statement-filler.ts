@@ -38,6 +38,8 @@ export type Filling = {
   readonly guards: Guards
   readonly supply: IdSupply
   readonly limits: PreparedLimits
+  /** Takes an error that is no client's fault, and that has ended no connection. */
+  onError(error: unknown): void
 }
 
 /** What a question in front of a statement would change. */
@@ -52,6 +54,7 @@ export class StatementFiller {
   readonly #guards: Guards
   readonly #supply: IdSupply
   readonly #session: FilledSession
+  readonly #onError: Filling['onError']
   readonly #prepared: PreparedFiller
   /** Undefined: the server has to be asked. */
   #facts: SqlSession | undefined
@@ -64,10 +67,11 @@ export class StatementFiller {
   #preparesChanges = false
   readonly #prepares = new Set<FilledColumn>()
 
-  constructor({ guards, supply, limits }: Filling, session: FilledSession) {
+  constructor({ guards, supply, limits, onError }: Filling, session: FilledSession) {
     this.#guards = guards
     this.#supply = supply
     this.#session = session
+    this.#onError = onError
     this.#prepared = new PreparedFiller(session, supply, limits)
   }
 
@@ -292,7 +296,7 @@ export class StatementFiller {
     // What comes after the end of the connection is no fault.
     if (!this.#session.signal.aborted) {
       this.#supply.missed(describe(error))
-      if (!(error instanceof FahaoError)) this.#session.report(error)
+      if (!(error instanceof FahaoError)) this.#onError(error)
     }
     this.#prepared.answer(command, errorOfMissingId(error))
   }

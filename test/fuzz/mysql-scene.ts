@@ -48,6 +48,7 @@ export class Scene {
       guards: new Guards(columns, standing),
       supply: new IdSupply(this.#makeMaker(), idTimeoutMs),
       limits: { statementsMax: 5, statementsBytesMax: 65_536 },
+      onError: (error: unknown) => void this.faults.push(error),
     }
     const flags = { common: 0x0f_a6_85, mariadb: 0 }
     const none = Buffer.alloc(0)
@@ -67,7 +68,6 @@ export class Scene {
       lost: () => {
         this.hasEnded = true
       },
-      report: (error) => void this.faults.push(error),
     })
   }
 
