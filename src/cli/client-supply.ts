@@ -6,6 +6,7 @@ import { connect } from '#client'
 import { type ErrorCode, errorKinds, FahaoError } from '../base/errors.ts'
 import type { IdMaker } from '../proxy/id-supply.ts'
 import { goneError } from '../proxy/id-supply.ts'
+import type { DrawnIds } from '../proxy/sql/fill-ids.ts'
 import { type CredentialOptions, passwordOrToken } from './credentials.ts'
 import { UsageError } from './exit-codes.ts'
 import { fetchWith, type TlsFiles } from './http-request.ts'
@@ -24,7 +25,6 @@ export type ClientSupply = IdMaker & { close(): Promise<void> }
 
 type Client = Awaited<ReturnType<typeof connect>>
 type Generator = Awaited<ReturnType<Client['generator']>>
-type Drawn = { readonly ids: readonly string[]; readonly isText: boolean }
 
 /** Prepares a client; connections open at the first request. Rejects with UsageError for options that contradict each other. */
 export async function clientSupply({
@@ -61,7 +61,7 @@ class Supply implements ClientSupply {
     this.#client = client
   }
 
-  tryDraw(name: string, count: number): Drawn | undefined {
+  tryDraw(name: string, count: number): DrawnIds | undefined {
     const generator = this.#generators.get(name)
     if (generator === undefined || count > 1) return undefined
     const isText = generator.isFormatted
@@ -69,7 +69,7 @@ class Supply implements ClientSupply {
     return id === undefined ? undefined : { ids: [String(id)], isText }
   }
 
-  async draw(name: string, count: number, signal: AbortSignal, contiguous: boolean): Promise<Drawn> {
+  async draw(name: string, count: number, signal: AbortSignal, contiguous: boolean): Promise<DrawnIds> {
     try {
       const generator = await this.#opened(name, signal)
       const isText = generator.isFormatted

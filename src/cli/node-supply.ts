@@ -8,6 +8,7 @@ import { Caller } from '../operations/caller.ts'
 import { CallerSession } from '../operations/caller-session.ts'
 import { blockOperation, nextOperation } from '../operations/drawing.ts'
 import type { IdMaker } from '../proxy/id-supply.ts'
+import type { DrawnIds } from '../proxy/sql/fill-ids.ts'
 import { openOperatingNode } from './operating-node.ts'
 
 /** A maker of ids, and what closes the connections to other nodes. */
@@ -15,8 +16,6 @@ export type NodeSupply = IdMaker & { close(): void }
 
 /** What carries operations out, and what ends them. */
 type Session = { readonly session: CallerSession; readonly caller: Caller }
-
-type Drawn = { readonly ids: readonly string[]; readonly isText: boolean }
 
 /** Opens the supply of a proxy that listens at `address`. @param id of its session. */
 export function nodeSupply(
@@ -64,14 +63,14 @@ class Maker implements IdMaker {
     this.#mayIssue = mayIssue
   }
 
-  tryDraw(name: string, count: number): Drawn | undefined {
+  tryDraw(name: string, count: number): DrawnIds | undefined {
     this.#mayIssue()
     const format = this.#caller.catalogue.find(name)?.definition.format
     if (count !== 1 || format !== undefined || !this.#caller.takeOne(name, this.#run)) return undefined
     return { ids: [String(this.#run.first)], isText: false }
   }
 
-  draw(name: string, count: number, signal: AbortSignal, isBlock: boolean): Promise<Drawn> {
+  draw(name: string, count: number, signal: AbortSignal, isBlock: boolean): Promise<DrawnIds> {
     return this.#until(signal, async (caller) => {
       const { contiguous, definition } = await caller.open(name)
       if (isBlock && count > 1 && contiguous && definition.format === undefined) {
