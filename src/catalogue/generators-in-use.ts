@@ -30,7 +30,7 @@ import type { GeneratorLimits } from './generator-limits.ts'
 import { parseOptions } from './generator-options.ts'
 import { altered, type GeneratorRecords, noGenerator, stopping } from './generator-records.ts'
 import { IssuingPlans } from './issuing-plans.ts'
-import { mayIssueStrict } from './issuing-right.ts'
+import { issuingRight } from './issuing-right.ts'
 import { LedGenerators } from './leadership/led-generators.ts'
 import { NegativeCache } from './negative-cache.ts'
 import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
@@ -52,6 +52,7 @@ const closedTogether = 100
 /** Opens and closes generators. */
 export class GeneratorsInUse {
   readonly #deps: CatalogueDeps
+  readonly #mayIssueStrict: () => boolean
   readonly #records: GeneratorRecords
   readonly #limits: GeneratorLimits
   readonly #absent: NegativeCache
@@ -75,6 +76,7 @@ export class GeneratorsInUse {
   ) {
     const { clock, cluster } = deps
     this.#deps = deps
+    this.#mayIssueStrict = issuingRight(deps)
     this.#records = records
     this.#limits = limits
     this.#absent = new NegativeCache(clock, isShared, deps.rows)
@@ -136,7 +138,7 @@ export class GeneratorsInUse {
         )
       else await pending.catch(() => {})
       // The caller may issue in this very turn.
-      mayIssueStrict(this.#deps)
+      this.#mayIssueStrict()
     }
   }
 
@@ -269,7 +271,7 @@ export class GeneratorsInUse {
   /** False, and the generator is stopped, if the leadership or the store ownership that it was opened under has ended. */
   #mayStillIssue(generator: OpenGenerator): boolean {
     const { name, version, under } = generator
-    if (generator.mode === 'local' && !mayIssueStrict(this.#deps)) {
+    if (generator.mode === 'local' && !this.#mayIssueStrict()) {
       void generator.close(altered(name))
       return false
     }

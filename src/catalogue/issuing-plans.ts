@@ -17,7 +17,7 @@ import { IssuerFactory } from '../issuing/issuer-factory.ts'
 import type { ReservoirOptions } from '../issuing/reservoir.ts'
 import type { Definition } from './definition.ts'
 import type { CatalogueDeps, NodeIndex } from './deps.ts'
-import { mayIssueStrict, refuseUnlessOwner } from './issuing-right.ts'
+import { issuingRight, refuseUnlessOwner } from './issuing-right.ts'
 import { generatorKey, readStored, writeDefinition } from './stored-generator.ts'
 
 /** What plans need from their catalogue. */
@@ -62,12 +62,13 @@ export class IssuingPlans {
 
 function issuersOf(deps: IssuingPlanDeps, definition: Definition, limiter: Limiter): IssuerFactory {
   const { kind } = definition
+  const mayIssueStrict = issuingRight(deps)
   const own = {
     ...deps,
     limiter,
     mayIssue() {
       deps.copies?.check()
-      return !isStrict(kind) || mayIssueStrict(deps)
+      return !isStrict(kind) || mayIssueStrict()
     },
     async mayReserve(name: string): Promise<void> {
       if (isStrict(kind) && deps.cluster === undefined) await refuseUnlessOwner(deps.engine, kind, name)

@@ -13,9 +13,13 @@ export async function modeOf({ engine, cluster }: CatalogueDeps, kind: Kind): Pr
   return kind === 'sequence' && state === 'shared' ? 'group commit' : 'local'
 }
 
-/** Whether this node may issue strict kinds now. If not, the generators that it must not issue have been stopped. */
-export function mayIssueStrict({ engine, cluster }: CatalogueDeps): boolean {
-  return cluster === undefined ? (engine.owns?.() ?? true) : cluster.check()
+/**
+ * Tells at each call whether this node may issue strict kinds now. If not, the generators that it must not issue have been
+ * stopped. Made once, because the engine of a node is a proxy, which makes a new function at each look-up.
+ */
+export function issuingRight({ engine, cluster }: Pick<CatalogueDeps, 'engine' | 'cluster'>): () => boolean {
+  if (cluster !== undefined) return () => cluster.check()
+  return engine.owns?.bind(engine) ?? (() => true)
 }
 
 /** Rejects with NOTOWNER unless this process owns the store. */

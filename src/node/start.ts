@@ -11,6 +11,7 @@ import { FahaoError, hasCode } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
 import { Timeline } from '../base/timeline.ts'
 import { EngineCatalogue } from '../catalogue/engine-catalogue.ts'
+import { issuingRight } from '../catalogue/issuing-right.ts'
 import { Meters } from '../catalogue/metered-generator.ts'
 import { subjectsOf } from '../commands/access.ts'
 import { createCommands } from '../commands/all.ts'
@@ -214,8 +215,7 @@ function wire(config: Config, parts: Parts): FahaoNode {
   const leasing = { engine, timeline, catalogue, random: parts.random, secret: secretBytes, quotas }
   const inHand = new BufferedIds(catalogue, parts.clock)
   let closing: Promise<void> | undefined
-  // `mayIssue` calls it for every request. The engine is a proxy, which makes a new function at each look-up.
-  const { owns } = engine
+  const mayIssueStrict = issuingRight({ engine, cluster: membership?.cluster })
   const server: ServerView = {
     version,
     runId: parts.runId,
@@ -275,7 +275,7 @@ function wire(config: Config, parts: Parts): FahaoNode {
     membership,
     mayIssue() {
       copies.check()
-      return membership?.cluster.check() ?? owns?.() ?? true
+      return mayIssueStrict()
     },
     health: () =>
       healthOf({
