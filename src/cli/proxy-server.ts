@@ -127,7 +127,7 @@ export async function openProxy(
     onLost: (reason) => warnOfLoss(`a connection through the MySQL proxy to ${server} was ended: ${reason}`),
     onError: (error) => log.error({ err: error }, 'a connection of the MySQL proxy failed'),
   })
-  void proxy.openGenerators().then((missing) => {
+  void proxy.prepareFilling().then((missing) => {
     for (const [generator, reason] of missing)
       log.warn(
         `the MySQL proxy gets no ids of '${generator}' now, and INSERTs that need them fail: ${reason}`,

@@ -1,6 +1,10 @@
 /**
- * What is known of the guards of the filled tables. The proxy looks with a user of its own: before any client is there, and
- * without a question on a client's connection.
+ * What is known of the guards of the filled tables. The proxy looks with a user and a connection of its own, and asks nothing
+ * about tables on a client's connection.
+ *
+ * It looks when it starts, and every minute after that; clients may be there before the first look is over. All other looks
+ * are for a statement that needs a guard which is not known, or is missing. A guard is not known until a look has
+ * succeeded, and after each definition of its table. The statement waits for the look, and is not sent if that fails.
  *
  * Invariants
  *  1. What is known of a table was seen after the last definition of it that has passed.

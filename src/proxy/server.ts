@@ -110,10 +110,10 @@ export class ProxyServer extends Listener<Connection> {
   }
 
   /**
-   * Opens the generators of all columns, so that no INSERT waits for that. Resolves to the generators that give no ids now,
-   * and why; to none if the proxy is stopped before.
+   * Looks at the guards of all tables, now and every minute, and opens the generators of all columns, so that no INSERT waits
+   * for that. Resolves to the generators that give no ids now, and why; to none if the proxy is stopped before.
    */
-  async openGenerators(): Promise<ReadonlyMap<string, string>> {
+  async prepareFilling(): Promise<ReadonlyMap<string, string>> {
     const { signal } = this.#stopping
     const filling = this.#filling
     if (filling === undefined) return new Map()
@@ -123,9 +123,13 @@ export class ProxyServer extends Listener<Connection> {
     return signal.aborted ? new Map() : missing
   }
 
-  protected override dropHandshakes(): void {
+  override close(deadlineMs: number): Promise<void> {
     this.#stopping.abort()
     this.#filling?.guards.close()
+    return super.close(deadlineMs)
+  }
+
+  protected override dropHandshakes(): void {
     this.#upgrades?.drop()
     this.#upgrades?.close()
   }
