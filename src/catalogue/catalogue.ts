@@ -17,7 +17,7 @@ import type { GeneratorInput } from './generator-options.ts'
 export type IssuingMode = 'local' | 'group commit' | 'leader' | 'node'
 
 /** A range of a `segment` for a caller that issues its ids itself, and the generator's state to issue by. */
-export type RangeLease = CallerRange & {
+export type GeneratorRange = CallerRange & {
   readonly incarnation: bigint
   readonly definition: Definition
   /** The key of the permutation of a scrambled generator, in hexadecimal digits; undefined otherwise. */
@@ -45,7 +45,7 @@ export interface Generator
    * range holds raw values: those that are ≡ offset (mod increment) are ids, or what a permutation makes ids of. Rejects
    * with WRONGTYPE unless the kind is `segment`, and with EXHAUSTED, UNAVAILABLE, UNKNOWN or REGRESSED.
    */
-  leaseRange(ids: number): Promise<RangeLease>
+  leaseRange(ids: number): Promise<GeneratorRange>
   /** The counter's bound as the ranges of callers have shown it on this node, in raw values; undefined: none was leased. */
   readonly leasedUpTo?: bigint | undefined
   /** Counts ids that a caller has issued in its own process, as it reports. Strict kinds have no such callers. */

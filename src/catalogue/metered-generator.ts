@@ -13,7 +13,7 @@ import type { Run } from '../ids/run.ts'
 import type { DrawOptions, IssuerStats, Kind } from '../issuing/issuer.ts'
 import type { Namespaces } from '../quotas/namespaces.ts'
 import { type Meter, Quotas } from '../quotas/quotas.ts'
-import type { Generator, IssuingMode, RangeLease } from './catalogue.ts'
+import type { Generator, GeneratorRange, IssuingMode } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import type { MoveOptions } from './floor.ts'
 
@@ -71,7 +71,7 @@ class MeteredGenerator implements Generator {
   }
 
   /** As the generator's; also rejects with QUOTA, and with LIMIT for more ids than a quota ever allows at once. */
-  leaseRange(ids: number): Promise<RangeLease> {
+  leaseRange(ids: number): Promise<GeneratorRange> {
     return this.#meter.draw(
       ids,
       () => this.#generator.leaseRange(ids),

@@ -9,7 +9,7 @@ import { IdText } from '../ids/id-text.ts'
 import type { Run } from '../ids/run.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import type { DrawOptions, Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
-import type { Generator, IssuingMode, RangeLease } from './catalogue.ts'
+import type { Generator, GeneratorRange, IssuingMode } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import { type MoveOptions, refuseJump } from './floor.ts'
@@ -104,7 +104,7 @@ export class OpenGenerator implements Generator {
     return this.#following((generator) => generator.#draw(count, options))
   }
 
-  leaseRange(ids: number): Promise<RangeLease> {
+  leaseRange(ids: number): Promise<GeneratorRange> {
     return this.#following((generator) => generator.#leaseRange(ids))
   }
 
@@ -182,7 +182,7 @@ export class OpenGenerator implements Generator {
     throw new FahaoError('WRONGTYPE', `ids of '${this.name}' are not contiguous`)
   }
 
-  async #leaseRange(ids: number): Promise<RangeLease> {
+  async #leaseRange(ids: number): Promise<GeneratorRange> {
     const { callerRanges, scrambleKey } = this.#opened
     if (callerRanges === undefined) {
       const why = `'${this.name}' is a ${this.kind}, and ranges are leased of kind segment only`

@@ -15,7 +15,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { assert } from '../base/assert.ts'
 import { FahaoError } from '../base/errors.ts'
-import type { Generator, RangeLease } from '../catalogue/catalogue.ts'
+import type { Generator, GeneratorRange } from '../catalogue/catalogue.ts'
 import { topMax } from '../issuing/caller-ranges.ts'
 import { EarlierRanges } from './earlier-ranges.ts'
 import { rangeOf, rangeToken, type UnknownRange } from './range-token.ts'
@@ -31,7 +31,7 @@ export type RangeRequest = {
 }
 
 /** A leased range. */
-export type LeasedRange = RangeLease & {
+export type LeasedRange = GeneratorRange & {
   /** The token that gives it back. */
   readonly lease: string
   /** How long after its request the holder drops what is left, so that changes of the generator reach it. */

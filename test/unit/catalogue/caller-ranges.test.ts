@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import type { RangeLease } from '../../../src/catalogue/catalogue.ts'
+import type { GeneratorRange } from '../../../src/catalogue/catalogue.ts'
 import type { GeneratorInput } from '../../../src/catalogue/generator-options.ts'
 import { MeteredCatalogue } from '../../../src/catalogue/metered-catalogue.ts'
 import { Meters } from '../../../src/catalogue/metered-generator.ts'
@@ -161,7 +161,7 @@ async function issuesOnce(definition: GeneratorInput, sequence: readonly Step[])
   const store = new MemoryStore()
   const nodes = [await startNode({ store, reach }), await startNode({ store, reach })]
   const { name } = await nodes[0]!.catalogue.create('order', definition)
-  const held: RangeLease[][] = [[], []]
+  const held: GeneratorRange[][] = [[], []]
   const seen = new Set<bigint>()
   const use = (id: bigint) => {
     assert.ok(!seen.has(id), `${id} is issued twice`)
@@ -202,7 +202,7 @@ async function drawn(node: Node, name: string, step: { ids: number; lost: boolea
 }
 
 /** The ids that a caller makes of the raw values below `end`. */
-function idsOf({ start, definition, key }: RangeLease, end: bigint): bigint[] {
+function idsOf({ start, definition, key }: GeneratorRange, end: bigint): bigint[] {
   const increment = BigInt(definition.increment!)
   const scrambled = key === undefined ? undefined : permutation(Buffer.from(key, 'hex'), definition.max! + 1n)
   const raw: bigint[] = []

@@ -6,9 +6,9 @@ import type {
   Generator,
   GeneratorChanges,
   GeneratorInfo,
+  GeneratorRange,
   ListPart,
   PartOfList,
-  RangeLease,
 } from '../../../src/catalogue/catalogue.ts'
 import { type Definition, define, differences } from '../../../src/catalogue/definition.ts'
 import type { MoveOptions } from '../../../src/catalogue/floor.ts'
@@ -175,7 +175,7 @@ export class FakeGenerator implements Generator {
     throw new FahaoError('ERR', `'${text}' is no id of '${this.name}'`)
   }
 
-  async leaseRange(ids: number): Promise<RangeLease> {
+  async leaseRange(ids: number): Promise<GeneratorRange> {
     if (this.failure !== undefined) throw this.failure
     if (this.kind !== 'segment') throw new FahaoError('WRONGTYPE', 'ranges are leased of kind segment only')
     const run = new Run()
