@@ -99,6 +99,7 @@ export class Reservoir implements Issuer {
         if (this.#queue !== undefined || this.#buffer.low) this.#refill()
       },
     })
+    // A new source is low only if it has acquired a leftover range.
     if (this.#buffer.low) this.#refill()
   }
 
