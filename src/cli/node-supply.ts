@@ -4,7 +4,7 @@ import { type Address, addressText } from '../base/address.ts'
 import { Run } from '../ids/run.ts'
 import type { Certificates } from '../listening/certificates.ts'
 import type { FahaoNode } from '../node/node.ts'
-import { Caller } from '../operations/caller.ts'
+import { InProcessCaller } from '../operations/caller.ts'
 import { CallerSession } from '../operations/caller-session.ts'
 import { blockOperation, nextOperation } from '../operations/drawing.ts'
 import type { IdMaker } from '../proxy/id-supply.ts'
@@ -15,7 +15,7 @@ import { openOperatingNode } from './operating-node.ts'
 export type NodeSupply = IdMaker & { close(): void }
 
 /** What carries operations out, and what ends them. */
-type Session = { readonly session: CallerSession; readonly caller: Caller }
+type Session = { readonly session: CallerSession; readonly caller: InProcessCaller }
 
 /** Opens the supply of a proxy that listens at `address`. @param id of its session. */
 export function nodeSupply(
@@ -31,7 +31,7 @@ export function nodeSupply(
   const facts = { id, address: place, localAddress: place, door: 'mysql' }
   const open = (): Session => {
     const session = new CallerSession({ ...facts, access: present() }, { unreadBytes: () => 0, close() {} })
-    return { session, caller: new Caller(session, operating) }
+    return { session, caller: new InProcessCaller(session, operating) }
   }
   const shared = open()
   access.listen(() => {
@@ -51,13 +51,13 @@ function accessOf(access: AccessControl, user: string | undefined) {
 }
 
 class Maker implements IdMaker {
-  readonly #caller: Caller
+  readonly #caller: InProcessCaller
   readonly #open: () => Session
   readonly #mayIssue: () => boolean
   readonly #run = new Run()
 
   /** @param open makes a caller for one draw that waits. */
-  constructor(caller: Caller, open: () => Session, mayIssue: () => boolean) {
+  constructor(caller: InProcessCaller, open: () => Session, mayIssue: () => boolean) {
     this.#caller = caller
     this.#open = open
     this.#mayIssue = mayIssue
@@ -91,7 +91,10 @@ class Maker implements IdMaker {
     return this.#until(signal, (caller) => caller.open(name))
   }
 
-  async #until<Result>(signal: AbortSignal, work: (caller: Caller) => Promise<Result>): Promise<Result> {
+  async #until<Result>(
+    signal: AbortSignal,
+    work: (caller: InProcessCaller) => Promise<Result>,
+  ): Promise<Result> {
     const { session, caller } = this.#open()
     const end = () => session.end()
     signal.addEventListener('abort', end, { once: true })

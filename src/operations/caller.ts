@@ -48,7 +48,7 @@ export type OperatingNode = {
 const issuing = nextOperation.name
 
 /** One caller: one object for each connection. */
-export class Caller {
+export class InProcessCaller {
   readonly session: Session
   /** All generators. The permissions of the caller do not matter: `demand` what is done with an answer. */
   readonly catalogue: Catalogue

@@ -13,7 +13,7 @@ import type { Access } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
 import { addressOf } from '../base/address.ts'
 import { FahaoError } from '../base/errors.ts'
-import { Caller, type OperatingNode } from '../operations/caller.ts'
+import { InProcessCaller, type OperatingNode } from '../operations/caller.ts'
 import type { CallerSession } from '../operations/caller-session.ts'
 import type { CancelKeys } from './cancel-keys.ts'
 import { FatalError, protocolViolation } from './errors.ts'
@@ -201,7 +201,12 @@ export class ConnectionMessages {
   #begin({ user, database, settings, minor }: StartMessage, permitted: Access): Progress {
     const { output, node, version, cancelKeys, limits } = this.#host
     this.#session.access = permitted
-    const session = new Session(new Caller(this.#session, node), { user, database }, { version }, limits)
+    const session = new Session(
+      new InProcessCaller(this.#session, node),
+      { user, database },
+      { version },
+      limits,
+    )
     session.settings.start(settings)
     output.begin('R')
     output.int32(0)

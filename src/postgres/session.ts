@@ -1,5 +1,5 @@
 /** The session of a connection: what lasts from one statement to the next, and the statements that act on it. */
-import type { Caller } from '../operations/caller.ts'
+import type { InProcessCaller } from '../operations/caller.ts'
 import { Cursors } from './cursors.ts'
 import { DrawnIds } from './drawn-ids.ts'
 import { type PreparedLimits, PreparedStatements } from './prepared-statements.ts'
@@ -86,7 +86,7 @@ const noticesMax = 100
 
 /** The session of one connection. */
 export class Session {
-  readonly caller: Caller
+  readonly caller: InProcessCaller
   readonly login: Login
   readonly settings: SessionSettings
   readonly transaction = new Transaction(this)
@@ -100,7 +100,12 @@ export class Session {
   /** The newest value of each reported parameter that the client has been told. */
   readonly #told = new Map<string, string>()
 
-  constructor(caller: Caller, login: Login, server: Omit<ServerFacts, 'user'>, limits: PreparedLimits) {
+  constructor(
+    caller: InProcessCaller,
+    login: Login,
+    server: Omit<ServerFacts, 'user'>,
+    limits: PreparedLimits,
+  ) {
     this.caller = caller
     this.login = login
     this.prepared = new PreparedStatements(limits)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Access } from '../../../src/auth/access.ts'
 import { Run } from '../../../src/ids/run.ts'
-import { Caller } from '../../../src/operations/caller.ts'
+import { InProcessCaller } from '../../../src/operations/caller.ts'
 import { CallerSession } from '../../../src/operations/caller-session.ts'
 import { blockOperation, nextOperation } from '../../../src/operations/drawing.ts'
 import { alterOperation, createOperation, dropOperation } from '../../../src/operations/generators.ts'
@@ -10,16 +10,19 @@ import { moveOperation, newestOperation } from '../../../src/operations/newest.t
 import { Desk } from '../commands/desk.ts'
 
 /** A desk, and a caller at it over a transport of its own. */
-function callerAt(desk: Desk, access = new Access('alice', undefined, ['*'])): Caller {
+function callerAt(desk: Desk, access = new Access('alice', undefined, ['*'])): InProcessCaller {
   const { catalogue, server } = desk
   const facts = { id: 9, address: '10.0.0.7:5000', localAddress: '10.0.0.1:5432', door: 'postgres', access }
-  return new Caller(new CallerSession(facts, { unreadBytes: () => 0, close() {} }), { catalogue, server })
+  return new InProcessCaller(new CallerSession(facts, { unreadBytes: () => 0, close() {} }), {
+    catalogue,
+    server,
+  })
 }
 
-const create = (caller: Caller, name: string, more = {}) =>
+const create = (caller: InProcessCaller, name: string, more = {}) =>
   caller.run(createOperation, { name, options: { kind: 'sequence', ...more } })
 
-const next = async (caller: Caller, name: string, count = 1n) => {
+const next = async (caller: InProcessCaller, name: string, count = 1n) => {
   const ids = await caller.run(nextOperation, { name, count })
   return Array.from({ length: ids.count }, (_, index) => ids.at(index))
 }
