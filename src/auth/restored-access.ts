@@ -2,7 +2,7 @@
  * What a copy of a store brings back when it takes the store's place: users that were removed since, passwords and permissions
  * that were changed since, tokens that were revoked since. A restored store cannot know: its operator has to be told.
  */
-import { eachInParts } from '../engine/advance.ts'
+import { eachInParts } from '../engine/advance-rules.ts'
 import type { Repair, StoredRecord } from '../engine/engine.ts'
 import { readToken, type Token, writeToken } from './token.ts'
 import { readStored, type StoredUser } from './user.ts'

@@ -24,7 +24,7 @@
  */
 import { sleep, stayAlive } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
-import { larger } from '../engine/advance.ts'
+import { larger } from '../engine/advance-rules.ts'
 import type { Counter, Engine } from '../engine/engine.ts'
 import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
 import { firstFrom } from '../ids/run.ts'

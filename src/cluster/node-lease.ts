@@ -1,6 +1,6 @@
 /**
  * The lease: this process's right to lead anything, as a pure state machine. It is held by renewing the node record with
- * conditional writes.
+ * conditional writes, which `core.ts` sends.
  *
  * Invariants
  *  1. `isValid` holds only before a deadline on the monotonic clock: the moment *before* a renewal that is known to have

@@ -243,7 +243,7 @@ export interface RangeOwnership {
    * a counter may be lost while its generator's record is not: such a counter is created. A counter that neither the store
    * nor `repair` names begins at 0. Rejects with CONFLICT if other processes keep changing the records.
    *
-   * Takes longer than other calls if there are many counters: its deadline is `advanceTimeoutMs` (advance.ts).
+   * Takes longer than other calls if there are many counters: its deadline is `advanceTimeoutMs` (advance-rules.ts).
    *
    * With `ifRegressed`, it changes nothing and resolves to 0 unless the engine finds lost writes in this very step: of
    * many nodes that advance at once for the same reason, one raises. It rejects with REGRESSED, and changes nothing, if

@@ -1,5 +1,6 @@
 /**
- * The replies that clients have not read, over all connections of a server.
+ * The replies that clients have not read, over all connections of a server. What one connection may hold is decided where it
+ * is served: `served-connection.ts`, `http/connection.ts`, `proxy/connection.ts`.
  *
  * Invariants
  *  1. What is held for all connections stays below `unreadTotalMaxBytes` + one write. Beyond it, the connection that

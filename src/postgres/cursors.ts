@@ -7,7 +7,7 @@
  *  2. There are at most `cursorsMax` cursors, with at most `rowsMax` rows and `heldBytesMax` bytes together.
  */
 import { Output } from './output.ts'
-import type { CursorFacts } from './query/expression.ts'
+import type { CursorFacts } from './query/analysed.ts'
 import { type Column, type Formats, type Result, writeRow } from './result.ts'
 import { SqlError } from './sql-error.ts'
 

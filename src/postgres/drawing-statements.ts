@@ -12,7 +12,12 @@ import { readBare, readList, runList, uncast } from './drawing-lists.ts'
 import { encodeRows, resultOf } from './encoded-rows.ts'
 import { notSupported } from './errors.ts'
 import { turnTaking } from './long-statements.ts'
-import { type Analysed, analyseStatement, type EvaluationContext, runStatement } from './query/evaluate.ts'
+import {
+  type Analysed,
+  analyseStatement,
+  type EvaluationContext,
+  runStatement,
+} from './query/catalog-query.ts'
 import { nameOfText } from './query/quoting.ts'
 import { Missing, Snapshot } from './query/snapshot.ts'
 import { has, namesOf } from './query/tree.ts'

@@ -1,8 +1,8 @@
 /** Rows of a query as they are sent: whole DataRow messages, which are made once. */
 
 import { Output } from './output.ts'
+import type { Column, Row } from './query/analysed.ts'
 import { binaryOfValue } from './query/binary.ts'
-import type { Column, Row } from './query/expression.ts'
 import type { Objects } from './query/objects.ts'
 import { textOfValue } from './query/text-output.ts'
 import type { Formats, Result } from './result.ts'

@@ -3,7 +3,7 @@
 import type { Node } from 'libpg-query'
 import { compileDrawing, contextOf, evaluate } from './drawing-statements.ts'
 import { encodeRows, resultOf } from './encoded-rows.ts'
-import { analyseStatement, runStatement } from './query/evaluate.ts'
+import { analyseStatement, runStatement } from './query/catalog-query.ts'
 import { Missing, Snapshot } from './query/snapshot.ts'
 import { has, nameOf, refused } from './query/tree.ts'
 import type { QueryQueue } from './query-queue.ts'

@@ -18,7 +18,7 @@ import type {
 } from 'libpg-query'
 import { type Direction, fetchFrom, moveFrom } from './cursors.ts'
 import { notSupported } from './errors.ts'
-import { typeNamedBy } from './query/expressions.ts'
+import { typeNamedBy } from './query/analyse-expression.ts'
 import { quoteIdentifier } from './query/quoting.ts'
 import { namesOf, refused } from './query/tree.ts'
 import { oids } from './query/types.ts'

@@ -1,6 +1,6 @@
 /** What the main thread and the thread of queries send each other. */
 import type { EncodedRows } from './encoded-rows.ts'
-import type { Column, SessionFacts } from './query/expression.ts'
+import type { Column, SessionFacts } from './query/analysed.ts'
 import type { Loaded, Wanted } from './query/snapshot.ts'
 import type { Formats, ParameterValue } from './result.ts'
 import type { SqlErrorDetails } from './sql-error.ts'

@@ -1,7 +1,7 @@
 /** The errors that clients get from the proxy itself. */
 import { type Address, addressText } from '../base/address.ts'
 import { describe, FahaoError } from '../base/errors.ts'
-import type { Guard } from './guard.ts'
+import type { Guard } from './guard-rules.ts'
 import { type MysqlError, noServerCode } from './protocol.ts'
 import type { FilledColumn } from './sql/configured-columns.ts'
 import type { DrawnIds } from './sql/fill-ids.ts'

@@ -11,7 +11,7 @@
 import { malformedExecution, refuseUnfit, refuseUnguarded, tooManyStatements } from './errors.ts'
 import type { FilledSession, HeldCommand, ReplyFilter } from './exchange.ts'
 import { type Execution, writeExecution } from './execute-packet.ts'
-import type { Guard } from './guard.ts'
+import type { Guard } from './guard-rules.ts'
 import type { IdSupply } from './id-supply.ts'
 import { aloneFilter } from './insert-id-replies.ts'
 import type { ProxyLimits } from './limits.ts'

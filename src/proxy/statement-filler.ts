@@ -21,10 +21,10 @@ import {
   unknownStatement,
 } from './errors.ts'
 import type { FilledSession, HeldCommand } from './exchange.ts'
-import type { Guard } from './guard.ts'
-import type { Guards } from './guards.ts'
+import type { Guard } from './guard-rules.ts'
 import type { IdSupply } from './id-supply.ts'
 import { aloneFilter, hintFilter, severalFilter } from './insert-id-replies.ts'
+import type { Guards } from './known-guards.ts'
 import { PreparedFiller, type PreparedLimits } from './prepared-filler.ts'
 import { commands } from './protocol.ts'
 import type { FilledColumn, TextEffects } from './sql/configured-columns.ts'

@@ -1,6 +1,6 @@
 /**
  * What the namespaces allow on this node: a token bucket for ids per second, a counter of the ids of a UTC day, the
- * callers that wait.
+ * callers that wait. `namespace.ts` has the limits themselves, and the catalogue counts generators (`generator-limits.ts`).
  *
  * Invariants
  *  1. In any span of t seconds at most `idsPerSecond` × (t + 1) ids are charged and kept, and at most `idsPerDay` in a

@@ -9,7 +9,7 @@
  */
 import { hasCode } from '../base/errors.ts'
 import { generatorPrefix } from '../catalogue/stored-generator.ts'
-import { larger } from '../engine/advance.ts'
+import { larger } from '../engine/advance-rules.ts'
 import type { Engine, Reservation, ReserveRequest } from '../engine/engine.ts'
 import { nextTurn } from '../engine/next-turn.ts'
 

@@ -1,6 +1,6 @@
 /**
  * The version of the records of a store, which is a record of its own. Records of an earlier version are converted, once, when
- * a node starts. (An engine does the same for the form in which it keeps them.)
+ * a node starts. (An engine does the same for the form in which it keeps them, as `sqlite/schema.ts` and `sql/open.ts` do.)
  *
  * Invariants
  *  1. A record is converted by a conditional write: one of several nodes does it, and a later change stays. One exception

@@ -20,7 +20,7 @@ import {
   type StoredGenerator,
   writeStored,
 } from '../catalogue/stored-generator.ts'
-import { eachInParts, epochJump } from '../engine/advance.ts'
+import { eachInParts, epochJump } from '../engine/advance-rules.ts'
 import type { Repair, RepairedCounter, StoredRecord } from '../engine/engine.ts'
 import { lostUsMin } from './repair-workers.ts'
 

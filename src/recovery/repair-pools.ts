@@ -1,5 +1,5 @@
 /** Repairs the records of plain worker ids in a store that has lost writes. */
-import { eachInParts, epochJump } from '../engine/advance.ts'
+import { eachInParts, epochJump } from '../engine/advance-rules.ts'
 import type { Repair } from '../engine/engine.ts'
 import {
   isPlainWorker,

@@ -21,7 +21,7 @@ import {
   shardKey,
   shardPrefix,
 } from '../cluster/records.ts'
-import { epochJump, repairEach } from '../engine/advance.ts'
+import { epochJump, repairEach } from '../engine/advance-rules.ts'
 import type { Repair, StoredRecord } from '../engine/engine.ts'
 
 /**

@@ -3,7 +3,7 @@
  * `fahao restore`. Each record type has a file of its own beside this one.
  */
 
-import { repairAll } from '../engine/advance.ts'
+import { repairAll } from '../engine/advance-rules.ts'
 import type { Repair } from '../engine/engine.ts'
 import { repairGenerators } from './repair-generators.ts'
 import { repairPools } from './repair-pools.ts'

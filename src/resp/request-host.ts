@@ -4,9 +4,9 @@ import type { CommandTable } from '../commands/table.ts'
 import type { Totals } from '../listening/listener.ts'
 import type { RequestFigures } from '../listening/request-figures.ts'
 import type { TurnQueue } from '../listening/turns.ts'
-import type { DecoderLimits } from './decoder.ts'
 import type { Output } from './output.ts'
 import type { RequestCache } from './request-cache.ts'
+import type { DecoderLimits } from './request-decoder.ts'
 
 /**
  * How long work takes that is no reply, as the bytes of a reply that takes as long. `drawn`: an id of many, at most. `awaited`: an

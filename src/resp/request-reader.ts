@@ -9,8 +9,8 @@
  */
 import { EncodedReply, Invalidating, type RepliesOf, type Reply } from '../commands/command.ts'
 import type { CommandTable } from '../commands/table.ts'
-import { type Decoded, Decoder, type DecoderLimits } from './decoder.ts'
 import { cachedBytesMax, type RecentRequest, RecentRequests, type RequestCache } from './request-cache.ts'
+import { type Decoded, Decoder, type DecoderLimits } from './request-decoder.ts'
 
 const noReply = new EncodedReply(new Uint8Array())
 

@@ -1,6 +1,6 @@
 /** An advance: nothing that can have been forgotten is given out again, whether or not the store knows of it. */
 import assert from 'node:assert/strict'
-import { repairAll, repairEach } from '../../src/engine/advance.ts'
+import { repairAll, repairEach } from '../../src/engine/advance-rules.ts'
 import { boundMax, type Repair, type RepairedCounter } from '../../src/engine/engine.ts'
 import { constantRepair } from '../constant-repair.ts'
 import type { Declare } from './describeEngine.ts'

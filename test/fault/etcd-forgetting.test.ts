@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { LogEvent } from '../../src/base/events.ts'
-import { repairEach } from '../../src/engine/advance.ts'
+import { repairEach } from '../../src/engine/advance-rules.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import { assertDisjoint } from '../conformance/counters.ts'
 import { untilItWorks } from '../conformance/life.ts'

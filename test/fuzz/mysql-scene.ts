@@ -1,8 +1,8 @@
 /** A session of the MySQL proxy without sockets: bytes of a client and of a server in, cut anywhere, bytes for both out. */
 import assert from 'node:assert/strict'
 import { turnBytesMax, turns } from '../../src/listening/turns.ts'
-import { Guards } from '../../src/proxy/guards.ts'
 import { type IdMaker, IdSupply } from '../../src/proxy/id-supply.ts'
+import { Guards } from '../../src/proxy/known-guards.ts'
 import { Relay } from '../../src/proxy/relay.ts'
 import { parseFilledColumn } from '../../src/proxy/sql/configured-columns.ts'
 import { standing } from '../unit/proxy/obedient-server.ts'

@@ -1,5 +1,5 @@
 /** Tables that the database guards, as `fahao proxy check` has them made. */
-import { guardReader } from '../../src/proxy/guards.ts'
+import { guardReader } from '../../src/proxy/known-guards.ts'
 import { type FilledColumn, parseFilledColumn } from '../../src/proxy/sql/configured-columns.ts'
 import { password, superuser } from './database.ts'
 import type { MariaDb } from './mariadb.ts'

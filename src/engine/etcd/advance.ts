@@ -10,7 +10,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, sleep } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
-import { earlierStore, inTurns, larger, named, raised, widened } from '../advance.ts'
+import { earlierStore, inTurns, larger, named, raised, widened } from '../advance-rules.ts'
 import { unused } from '../counter-rules.ts'
 import type { Counter, Repair, Repaired } from '../engine.ts'
 import { endOf, type Header, type RequestOp } from './api.ts'

@@ -1,7 +1,7 @@
 /** The engine for clusters: etcd, whose acknowledged writes survive the loss of any minority of its members. */
 import { randomUUID } from 'node:crypto'
 import { describe, FahaoError } from '../../base/errors.ts'
-import { repairNothing } from '../advance.ts'
+import { repairNothing } from '../advance-rules.ts'
 import { CallsInFlight } from '../calls-in-flight.ts'
 import { checkGap, checkReserve, releaseRequest } from '../counter-rules.ts'
 import type {

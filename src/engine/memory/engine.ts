@@ -8,7 +8,7 @@
  */
 import { FahaoError } from '../../base/errors.ts'
 import type { Parts } from '../../base/turns.ts'
-import { eachInParts, inTurns, raised, repairNothing, untilUnchanged } from '../advance.ts'
+import { eachInParts, inTurns, raised, repairNothing, untilUnchanged } from '../advance-rules.ts'
 import { release, releaseRequest, reserve, type Step, unused } from '../counter-rules.ts'
 import type {
   AdvanceOptions,

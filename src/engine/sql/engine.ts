@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
-import { advanceTimeoutMs, inTurns, repairNothing, untilUnchanged, widened } from '../advance.ts'
+import { advanceTimeoutMs, inTurns, repairNothing, untilUnchanged, widened } from '../advance-rules.ts'
 import { checkGap, checkRelease, checkReserve } from '../counter-rules.ts'
 import {
   type AdvanceOptions,

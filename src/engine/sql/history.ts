@@ -15,7 +15,7 @@
  */
 import type { Clock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
-import { earlierStore } from '../advance.ts'
+import { earlierStore } from '../advance-rules.ts'
 import {
   describeRegression,
   observe,

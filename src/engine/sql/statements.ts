@@ -7,7 +7,7 @@
  * Each write checks in its own statement that the history is sound: after an earlier check, a dump could be restored or
  * an advance carried out before the write.
  */
-import { least, named } from '../advance.ts'
+import { least, named } from '../advance-rules.ts'
 import { boundMax, type Repaired, type StoredRecord } from '../engine.ts'
 import {
   type CounterUpdate,

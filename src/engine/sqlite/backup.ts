@@ -12,7 +12,7 @@ import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSyn
 import { dirname, resolve } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
-import { atOnce, repairNothing, versionJump } from '../advance.ts'
+import { atOnce, repairNothing, versionJump } from '../advance-rules.ts'
 import { boundMax, type Repair, type StoredRecord } from '../engine.ts'
 import { Counters } from './counters.ts'
 import { DatabaseSync } from './driver.ts'

@@ -9,7 +9,7 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { FahaoError } from '../../base/errors.ts'
-import { named, raised, versionJump } from '../advance.ts'
+import { named, raised, versionJump } from '../advance-rules.ts'
 import { lossOf, type ReleaseRequest, release, reserve, unused } from '../counter-rules.ts'
 import { boundMax, type Counter, type Repaired, type Reservation, type ReserveRequest } from '../engine.ts'
 import { prepare } from './schema.ts'

@@ -6,7 +6,7 @@ import { assert } from '../../base/assert.ts'
 import type { Timer } from '../../base/clock.ts'
 import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
-import { inTurns, repairNothing, untilUnchanged } from '../advance.ts'
+import { inTurns, repairNothing, untilUnchanged } from '../advance-rules.ts'
 import { CallsInFlight } from '../calls-in-flight.ts'
 import { checkGap, checkReserve, releaseRequest } from '../counter-rules.ts'
 import type {

@@ -10,7 +10,7 @@
 import { assert } from '../../base/assert.ts'
 import type { Clock, Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
-import { advanceTimeoutMs } from '../advance.ts'
+import { advanceTimeoutMs } from '../advance-rules.ts'
 import { Batches } from '../batches.ts'
 import {
   type FailureCode,

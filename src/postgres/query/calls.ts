@@ -1,8 +1,8 @@
 /** Calls of functions, of aggregates and of row_number() (PostgreSQL's manual, chapters 4.2.6 to 4.2.8). */
 import type { FuncCall, Node, WindowDef } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
+import { combined, type Expression, type Field, type Frame, type Run } from './analysed.ts'
 import { asKnownType, coerced, integers, texts } from './coercion.ts'
-import { combined, type Expression, type Field, type Frame, type Run } from './expression.ts'
 import { type Definition, finderOf, pseudo } from './function-table.ts'
 import { informationFunctions } from './information-functions.ts'
 import { joined } from './operators.ts'

@@ -1,5 +1,5 @@
 /** PostgreSQL's own relations, columns, types and functions: the facts that the rows of system catalogs show. */
-import type { SessionFacts } from './expression.ts'
+import type { SessionFacts } from './analysed.ts'
 import { functionsFacts } from './facts/functions.ts'
 import { itemType } from './text-output.ts'
 import { baseOf, byOid, formatType, oids, type Relation, relationsByOid, type Type, typeOf } from './types.ts'

@@ -1,7 +1,7 @@
 /** The tables of FROM: PostgreSQL's own, with the rows of a database, a session and its sequences; and sequences as tables. */
 import { SqlError } from '../sql-error.ts'
+import type { Column, Row, Run } from './analysed.ts'
 import { factsOfTable } from './catalog-facts.ts'
-import type { Column, Row, Run } from './expression.ts'
 import { sequenceName } from './quoting.ts'
 import { type SequenceFacts, sequenceOidMin } from './snapshot.ts'
 import { refused } from './tree.ts'

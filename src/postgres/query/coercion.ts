@@ -4,7 +4,7 @@
  */
 
 import { SqlError } from '../sql-error.ts'
-import { combined, type Expression } from './expression.ts'
+import { combined, type Expression } from './analysed.ts'
 
 import { isReadable, shortName, valueOfText } from './text-input.ts'
 import { itemType, lowerBound, textOfValue } from './text-output.ts'

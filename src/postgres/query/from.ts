@@ -1,9 +1,7 @@
 /** FROM: tables, queries, functions and joins become steps. Each step adds a part to the rows of those before it. */
 import type { Alias, JoinExpr, Node, RangeFunction, RangeSubselect, RangeVar } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
-import { findCall, itemsOf } from './calls.ts'
-import { findTable } from './catalog-rows.ts'
-import { commonType } from './coercion.ts'
+import { analyse, analyseCondition } from './analyse-expression.ts'
 import {
   type Column,
   combined,
@@ -14,8 +12,10 @@ import {
   type Row,
   rowsOf,
   withNames,
-} from './expression.ts'
-import { analyse, analyseCondition } from './expressions.ts'
+} from './analysed.ts'
+import { findCall, itemsOf } from './calls.ts'
+import { findTable } from './catalog-rows.ts'
+import { commonType } from './coercion.ts'
 import { type Joined, type Part, type Plan, planOf } from './joins.ts'
 import { applied } from './operators.ts'
 import { type Binding, columnKey, type Item, type Scope } from './scope.ts'

@@ -1,7 +1,7 @@
 /** The table of functions: their signatures in SQL's words, what they do, and which of them a call means. */
 
+import type { Field, Run } from './analysed.ts'
 import { isImplicit } from './coercion.ts'
-import type { Field, Run } from './expression.ts'
 import { itemType } from './text-output.ts'
 import { isArray, oids, typeNamed } from './types.ts'
 import type { Value } from './values.ts'

@@ -1,8 +1,8 @@
 /** Functions about the session and about what system catalogs hold (PostgreSQL's manual, chapters 9.26 and 9.9.5). */
 import { randomUUID } from 'node:crypto'
 import { SqlError } from '../sql-error.ts'
+import type { Run } from './analysed.ts'
 import { functionNames, schemas } from './catalog-facts.ts'
-import type { Run } from './expression.ts'
 import type { Functions, Implementation } from './function-table.ts'
 import { keywords } from './quoting.ts'
 import { sequenceOidMin } from './snapshot.ts'

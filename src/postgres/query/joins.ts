@@ -7,8 +7,8 @@
  *  2. What does not depend on the rows of earlier steps is made once.
  */
 
+import type { Expression, Frame, Row } from './analysed.ts'
 import { rowsOfTable, rowsWith, type Table } from './catalog-rows.ts'
-import type { Expression, Frame, Row } from './expression.ts'
 import { keyOf, type Value } from './values.ts'
 
 /** A row of each element of FROM that earlier steps have joined. */

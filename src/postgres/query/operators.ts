@@ -3,8 +3,8 @@
  * here is refused: another operator of PostgreSQL might fit, and mean something else.
  */
 import { SqlError } from '../sql-error.ts'
+import { combined, decided, type Expression, type Frame, type Run } from './analysed.ts'
 import { coerced, integers, objects, texts, toInteger, toTextConverter } from './coercion.ts'
-import { combined, decided, type Expression, type Frame, type Run } from './expression.ts'
 import { compareNumerics, difference } from './numeric.ts'
 import { isLike, matches } from './patterns.ts'
 import { itemType, textLengthMax, tooLong } from './text-output.ts'

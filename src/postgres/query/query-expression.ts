@@ -1,9 +1,9 @@
 /** Whole queries: WITH, UNION, VALUES (PostgreSQL's manual, chapters 7.4, 7.7 and 7.8). */
 import type { Node, RangeVar, SelectStmt, WithClause } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
+import { analyse } from './analyse-expression.ts'
+import { type Column, type Frame, type Query, type Row, type Run, withNames } from './analysed.ts'
 import { coerced, commonType, type ParameterTypes } from './coercion.ts'
-import { type Column, type Frame, type Query, type Row, type Run, withNames } from './expression.ts'
-import { analyse } from './expressions.ts'
 import { isOrdered } from './operators.ts'
 import { type Binding, type QueryContext, Scope } from './scope.ts'
 import { analyseSelect, distinct } from './select.ts'

@@ -2,8 +2,8 @@
 
 import type { Node, SelectStmt } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
+import type { Column, Expression, Frame, Query, Run } from './analysed.ts'
 import type { ParameterTypes } from './coercion.ts'
-import type { Column, Expression, Frame, Query, Run } from './expression.ts'
 import { refused } from './tree.ts'
 import { known, type Value } from './values.ts'
 

@@ -4,10 +4,10 @@
  */
 import type { Node, ResTarget, SelectStmt } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
+import { analyse } from './analyse-expression.ts'
+import type { Column, Expression, Frame, Query, Row } from './analysed.ts'
 import { isAggregate, keyOfAll } from './calls.ts'
 import { asKnownType, cast, coerced } from './coercion.ts'
-import type { Column, Expression, Frame, Query, Row } from './expression.ts'
-import { analyse } from './expressions.ts'
 import { analyseFrom } from './from.ts'
 import { runPlan } from './joins.ts'
 import { labelOf } from './labels.ts'

@@ -1,6 +1,6 @@
 /** ORDER BY, of queries, aggregates and windows. */
 import type { Node } from 'libpg-query'
-import type { Expression, Frame } from './expression.ts'
+import type { Expression, Frame } from './analysed.ts'
 import { isOrdered } from './operators.ts'
 import { refused } from './tree.ts'
 import { formatType, oids } from './types.ts'

@@ -10,7 +10,7 @@ import {
   isConstant,
   type Row,
   rowsOf,
-} from './expression.ts'
+} from './analysed.ts'
 import { applied } from './operators.ts'
 import type { Scope } from './scope.ts'
 import { builtInName, refused } from './tree.ts'

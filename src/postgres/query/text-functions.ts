@@ -1,6 +1,7 @@
 /** Functions of texts, arrays and JSON (PostgreSQL's manual, chapters 9.4, 9.16 and 9.19). */
+
+import type { Run } from './analysed.ts'
 import { toTextConverter } from './coercion.ts'
-import type { Run } from './expression.ts'
 import type { Functions } from './function-table.ts'
 import { power } from './numeric.ts'
 import { joined } from './operators.ts'

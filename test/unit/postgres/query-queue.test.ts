@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { SessionFacts } from '../../../src/postgres/query/expression.ts'
+import type { SessionFacts } from '../../../src/postgres/query/analysed.ts'
 import { type QueryLimits, QueryQueue, type Requester } from '../../../src/postgres/query-queue.ts'
 import { atEnd, type Lifetime } from '../../launch/lifetime.ts'
 

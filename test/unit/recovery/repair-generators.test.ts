@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { readStored, type StoredGenerator, writeStored } from '../../../src/catalogue/stored-generator.ts'
-import { atOnce } from '../../../src/engine/advance.ts'
+import { atOnce } from '../../../src/engine/advance-rules.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { repairGenerators } from '../../../src/recovery/repair-generators.ts'

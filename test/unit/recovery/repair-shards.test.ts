@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { nodeKey, pinKey, settingsKey, shardKey } from '../../../src/cluster/records.ts'
-import { atOnce } from '../../../src/engine/advance.ts'
+import { atOnce } from '../../../src/engine/advance-rules.ts'
 import { repairShards } from '../../../src/recovery/repair-shards.ts'
 
 function repaired(key: string, value: object): object | undefined {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { atOnce } from '../../../src/engine/advance.ts'
+import { atOnce } from '../../../src/engine/advance-rules.ts'
 import type { WorkerRecord } from '../../../src/issuing/worker-records.ts'
 import { repairWorkers } from '../../../src/recovery/repair-workers.ts'
 

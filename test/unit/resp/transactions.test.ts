@@ -8,7 +8,7 @@ import { createCommands } from '../../../src/commands/all.ts'
 import { type Command, Invalidating } from '../../../src/commands/command.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
 import { transactionCommands } from '../../../src/commands/transactions.ts'
-import { Decoder } from '../../../src/resp/decoder.ts'
+import { Decoder } from '../../../src/resp/request-decoder.ts'
 import type { RespServerOptions } from '../../../src/resp/server.ts'
 import { Counter, commandsOf, frame, Peer, serve, World } from './peer.ts'
 

@@ -10,7 +10,7 @@
  * Statements write no ids as large as those of the generators, so that ids that are given and ids that were drawn differ.
  */
 
-import { triggerDdl } from '../../../../src/proxy/guard.ts'
+import { triggerDdl } from '../../../../src/proxy/guard-rules.ts'
 import { superuser } from '../../../launch/database.ts'
 import { startFahao } from '../../../launch/fahao.ts'
 import { guardTables } from '../../../launch/guards.ts'

@@ -1,7 +1,7 @@
 /** An advance of many records, between whose parts others read and write. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { repairEach } from '../../../../src/engine/advance.ts'
+import { repairEach } from '../../../../src/engine/advance-rules.ts'
 import { MemoryEngine, MemoryStore } from '../../../../src/engine/memory/engine.ts'
 import { nextTurn } from '../../../../src/engine/next-turn.ts'
 

@@ -1,11 +1,11 @@
 /** Answers of the interpreter of PostgreSQL's parse tree to statements, without a server. */
 import { loadModule, parseSync } from 'libpg-query'
+import type { SessionFacts } from '../../../../src/postgres/query/analysed.ts'
 import {
   analyseStatement,
   type ParameterInput,
   runStatement,
-} from '../../../../src/postgres/query/evaluate.ts'
-import type { SessionFacts } from '../../../../src/postgres/query/expression.ts'
+} from '../../../../src/postgres/query/catalog-query.ts'
 import {
   Missing,
   type SequenceFacts,

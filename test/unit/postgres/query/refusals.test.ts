@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseSync } from 'libpg-query'
 import { isCheap } from '../../../../src/postgres/queries.ts'
-import { analyseStatement } from '../../../../src/postgres/query/evaluate.ts'
+import { analyseStatement } from '../../../../src/postgres/query/catalog-query.ts'
 import { SqlError } from '../../../../src/postgres/sql-error.ts'
 import { answerTo } from './answers.ts'
 

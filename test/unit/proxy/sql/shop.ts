@@ -1,5 +1,5 @@
 /** A database with filled tables, as the tests of `src/proxy/sql` use it. Statements are texts of one character a byte. */
-import { atOnce } from '../../../../src/engine/advance.ts'
+import { atOnce } from '../../../../src/engine/advance-rules.ts'
 import { FilledColumns, parseFilledColumn } from '../../../../src/proxy/sql/configured-columns.ts'
 import { fillPrepared, fillText } from '../../../../src/proxy/sql/fill-ids.ts'
 import { type Reading, readText } from '../../../../src/proxy/sql/insert-reader.ts'

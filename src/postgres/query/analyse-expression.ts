@@ -17,9 +17,9 @@ import type {
   TypeName,
 } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
+import { combined, constant, decided, type Expression } from './analysed.ts'
 import { analyseCall, callOf } from './calls.ts'
 import { asKnownType, cast, coerced, commonType, integers, texts } from './coercion.ts'
-import { combined, constant, decided, type Expression } from './expression.ts'
 import { applied, appliedToEach, plainType, prefixed } from './operators.ts'
 import type { Scope } from './scope.ts'
 import { analyseSubLink } from './subqueries.ts'

@@ -14,7 +14,7 @@
 import { createConnection } from 'mysql2/promise'
 import { type Clock, sleep, systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
-import { type Guard, type GuardsOfServer, readGuards } from './guard.ts'
+import { type Guard, type GuardsOfServer, readGuards } from './guard-rules.ts'
 import type { Upstream } from './socket-pair.ts'
 import { type FilledColumn, FilledColumns } from './sql/configured-columns.ts'
 

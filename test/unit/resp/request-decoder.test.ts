@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { Decoder, type DecoderLimits } from '../../../src/resp/decoder.ts'
+import { Decoder, type DecoderLimits } from '../../../src/resp/request-decoder.ts'
 
 const limits: DecoderLimits = {
   inlineMaxBytes: 64,

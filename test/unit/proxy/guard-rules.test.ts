@@ -9,8 +9,8 @@ import {
   type Query,
   readGuards,
   triggerDdl,
-} from '../../../src/proxy/guard.ts'
-import { Guards, type ReadGuards } from '../../../src/proxy/guards.ts'
+} from '../../../src/proxy/guard-rules.ts'
+import { Guards, type ReadGuards } from '../../../src/proxy/known-guards.ts'
 import { parseFilledColumn } from '../../../src/proxy/sql/configured-columns.ts'
 import { commandOf, packetOf } from '../../launch/raw-mysql.ts'
 import { FakeClock } from '../fake-clock.ts'

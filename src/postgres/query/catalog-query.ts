@@ -8,9 +8,9 @@
 
 import type { Node } from 'libpg-query'
 import { SqlError } from '../sql-error.ts'
+import type { Column, Query, Row, Run, SessionFacts } from './analysed.ts'
 import { valueOfBinary } from './binary.ts'
 import { ParameterTypes } from './coercion.ts'
-import type { Column, Query, Row, Run, SessionFacts } from './expression.ts'
 import { Objects } from './objects.ts'
 import { analyseStatementQuery } from './query-expression.ts'
 import type { Snapshot } from './snapshot.ts'

@@ -1,4 +1,7 @@
-/** The rules of an advance that all engines share: the counters after it, and repairs of records. */
+/**
+ * The rules of an advance that all engines share: the counters after it, and repairs of records. Each engine carries it out
+ * (`Engine.advance`), and `recovery/repairs.ts` says what is raised.
+ */
 import { FahaoError } from '../base/errors.ts'
 import type { Parts } from '../base/turns.ts'
 import {
