@@ -11,11 +11,8 @@ export async function runInParallel(seeds: Seeds, from = import.meta.dirname): P
   const tallies = await Promise.all(
     Array.from({ length: parts }, async (_, part) => {
       const count = Math.ceil((seeds.count - part) / parts)
-      const tally = await inProcess(
-        from,
-        { ...seeds, first: seeds.first + part, count, stride: parts },
-        enough.signal,
-      )
+      const some = { ...seeds, first: seeds.first + part, count, stride: parts }
+      const tally = await runInProcess(some, from, enough.signal)
       if (seeds.untilFound && tally.violations.length > 0) enough.abort()
       return tally
     }),
@@ -32,13 +29,13 @@ export async function runInParallel(seeds: Seeds, from = import.meta.dirname): P
 }
 
 /**
- * What a program that was killed in the middle of something waits for must not keep this process alive. Once `enough` is
- * found elsewhere, it is ended and has found nothing.
+ * Runs seeds in one process of their own: what a program that was killed in the middle of something waits for must not keep this
+ * process alive. Once `enough` is found elsewhere, the process is ended and has found nothing.
  */
-function inProcess(from: string, seeds: Seeds, enough: AbortSignal): Promise<Tally> {
+export function runInProcess(seeds: Seeds, from = import.meta.dirname, enough?: AbortSignal): Promise<Tally> {
   return new Promise((resolve, reject) => {
     const child = fork(join(from, 'seeds-process.ts'), [JSON.stringify(seeds)])
-    enough.addEventListener('abort', () => {
+    enough?.addEventListener('abort', () => {
       child.kill()
       resolve({ seeds: 0, violations: [], cpuSeconds: 0, ids: 0, replies: 0, longestGapMs: 0 })
     })

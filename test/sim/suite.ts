@@ -7,15 +7,15 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { runSeeds } from './seeds.ts'
+import { runInProcess } from './parallel.ts'
 
 const first = Number(process.env.FAHAO_SIM_FIRST ?? 0)
 
-/** Runs `short` seeds of a scenario, unless the environment says how many, in this process: others take the other cores. */
+/** Runs `short` seeds of a scenario, unless the environment says how many, one after the other: other files take the other cores. */
 export function testScenario(scenario: string, what: string, short: number): void {
   const count = Number(process.env.FAHAO_SIM_SEEDS ?? short)
   test(`${what}: ${scenario}, ${count} seeds from ${first}`, async (t) => {
-    const { violations, ids, longestGapMs } = await runSeeds({ scenario, first, count, untilFound: true })
+    const { violations, ids, longestGapMs } = await runInProcess({ scenario, first, count, untilFound: true })
     t.diagnostic(`${ids} ids, longest gap ${longestGapMs.toFixed(0)} ms`)
     for (const { message } of violations) assert.fail(message)
   })
