@@ -229,7 +229,7 @@ export abstract class Listener<Connection extends AcceptedConnection> {
   #sweepSoon(): void {
     const { lingerMs, unreadTimeoutMs, unauthenticatedTimeoutMs, idleTimeoutMs } = this.#limits
     const times = [lingerMs, unreadTimeoutMs, unauthenticatedTimeoutMs, idleTimeoutMs]
-    this.#sweep = this.clock.timer(Math.max(sweepMsMin, Math.min(sweepMsMax, ...times) / 4), () => {
+    this.#sweep = this.clock.timer(Math.min(sweepMsMax, Math.max(sweepMsMin, Math.min(...times) / 4)), () => {
       const nowUs = this.clock.monoUs()
       this.#unread.sweep(nowUs)
       for (const connection of this.connections) connection.sweep(nowUs)

@@ -45,13 +45,18 @@ export type OperatingNode = {
   readonly leaders?: Leaders | undefined
 }
 
+/** The part of a catalogue that issues and changes nothing. */
+type Known = Pick<Catalogue, 'exists' | 'current'> & {
+  find(name: string): Pick<Generator, 'definition'> | undefined
+}
+
 const issuing = nextOperation.name
 
 /** One caller: one object for each connection. */
 export class InProcessCaller {
   readonly session: Session
-  /** All generators. The permissions of the caller do not matter: `demand` what is done with an answer. */
-  readonly catalogue: Catalogue
+  /** What is known of all generators. The permissions of the caller do not matter: `demand` what is done with an answer. */
+  readonly catalogue: Known
   readonly #leaders: Leaders | undefined
   readonly #context: OperationContext
 

@@ -63,7 +63,7 @@ export class Connection extends ServedConnection {
       close: () => this.#closeAfterReply(),
     })
     this.#requests = new Requests(this.session, host)
-    if (facts.access.user === '') this.pendingSinceUs = facts.startedMonoUs
+    if (facts.access.user === '') this.pendingSinceUs = this.session.startedMonoUs
     this.listen()
   }
 

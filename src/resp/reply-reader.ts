@@ -12,7 +12,7 @@ export function readReply({ bytes }: EncodedReply): PlainReply {
   return readAt(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0).reply
 }
 
-/** `ReplySplitter` has found the reply to be whole. No other types are in replies to what nodes ask. */
+/** `ReplySplitter` has found the reply to be whole. Nodes of this version send no other types to each other. */
 function readAt(bytes: Buffer, at: number): Read {
   const lineEnd = bytes.indexOf('\r\n', at)
   const line = bytes.toString('utf8', at + 1, lineEnd)
@@ -30,8 +30,13 @@ function readAt(bytes: Buffer, at: number): Read {
     }
     case '*':
       return readAll(bytes, Number(line), end)
-    default:
+    case '_':
       return { reply: null, end }
+    default:
+      throw new FahaoError(
+        'ERR',
+        'another node has sent a reply of a type that this version does not read; upgrade this node',
+      )
   }
 }
 

@@ -51,6 +51,10 @@ test('every setting has an effect: some file reads it', () => {
 })
 
 for (const [room, { defaults }] of Object.entries(listeners)) {
+  test(`the limits of ${room} in the configuration reach its server`, () => {
+    assert.match(codeOf('cli/**/*.ts'), new RegExp(`limits: ${room}Listener\\.limits\\(config\\)`))
+  })
+
   test(`every limit of ${room} has an effect: its server or the kit of listeners reads it`, () => {
     const code = codeOf(`{${room},listening,commands}/**/*.ts`)
     const unread = Object.keys(defaults).filter((name) => !new RegExp(`\\b${name}\\b`).test(code))

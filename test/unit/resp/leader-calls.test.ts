@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
 import { everything } from '../../../src/auth/access.ts'
 import { systemClock } from '../../../src/base/clock.ts'
@@ -77,4 +78,18 @@ test('the error of the leader is that of the caller, and the trail of the leader
   await run(createOperation, { name: 'order', options: { kind: 'sequence' } })
   const [entry] = await desk.trail.stored()
   assert.equal(entry!.object, 'order')
+})
+
+test('each operation on a generator has words for the leader', () => {
+  const sourceOf = (path: string) => readFileSync(new URL(`../../../src/${path}`, import.meta.url), 'utf8')
+  const declared = globSync('operations/*.ts', { cwd: new URL('../../../src/', import.meta.url) }).flatMap(
+    (path) =>
+      [...sourceOf(path).matchAll(/export const (\w+) = generatorOperation\(/g)].map((match) => match[1]!),
+  )
+  assert.ok(declared.length >= 6)
+  const forms = [...sourceOf('resp/leader-calls.ts').matchAll(/form\(\s*(\w+),/g)].map((match) => match[1])
+  assert.deepEqual(
+    declared.filter((name) => !forms.includes(name)),
+    [],
+  )
 })

@@ -25,4 +25,6 @@ test('an error of another node is thrown with its code', () => {
     code: 'ERR',
     message: 'NEWCODE of a later version',
   })
+  for (const unread of ['(1\r\n', '#t\r\n', '%0\r\n'])
+    assert.throws(() => read(unread), { code: 'ERR', message: /upgrade/ })
 })
