@@ -42,7 +42,7 @@ import { createServer, METHODS } from './plain-http.ts'
 import { recording } from './recording.ts'
 import { answerRefused, restRefusedCallers } from './refused-callers.ts'
 import { type HttpTraffic, noTraffic } from './traffic.ts'
-import { isIgnored, methodRefusal, refusalOf } from './unreadable.ts'
+import { isIgnored, isLate, methodRefusal, refusalOf } from './unreadable.ts'
 
 /** The parts of the HTTP side. */
 export type HttpOptions = {
@@ -84,6 +84,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
     unreadTotalMaxBytes: config.httpUnreadTotalMaxBytes,
     // While nothing reads a body, Node holds a buffer of it.
     bodyBytesMax: Math.max(config.httpBodyMaxBytes, 65_536),
+    requestTimeoutMs: config.httpRequestTimeoutMs,
     traffic,
     clock,
   })
@@ -95,7 +96,8 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
     return503OnClosing: false,
     clientErrorHandler: (error, socket) => {
       if (error.code === 'ECONNRESET') socket.destroy()
-      else if (!isIgnored(error)) connections.refuse(socket, refusalOf(error))
+      else if (isLate(error)) connections.of(socket).refuseLate(refusalOf(error))
+      else if (!isIgnored(error)) connections.of(socket).refuse(refusalOf(error))
     },
     serverFactory: (handler) => {
       const inTurn = connections.inTurn(handler)
@@ -110,7 +112,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
         // Node no longer handles its errors.
         const socket = connection as Socket
         socket.on('error', () => {})
-        connections.refuse(socket, methodRefusal(method!))
+        connections.of(socket).refuseDetached(methodRefusal(method!))
       })
     },
     frameworkErrors: (error, request, reply) =>

@@ -1,4 +1,5 @@
-/** The bodies of requests: JSON where a body is read, and nothing where none is. */
+/** The bodies of requests: JSON where a body is read, nothing where none is, and nothing of one that is refused. */
+import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { turns } from '../listening/turns.ts'
 import { HttpRefusal } from './problem.ts'
@@ -102,4 +103,23 @@ function endOfText(json: string, start: number): number {
     if (code === backslash) at++
   }
   return json.length
+}
+
+/**
+ * Has Node's parser skip the bodies in the rest of the bytes that it is parsing: 20 times as fast as with a callback that
+ * does nothing. Node has no way to stop a parser in a callback; its `pause` takes effect after the read. Returns what ends
+ * it: the next request needs the callback, and so does another connection, since Node uses its parsers again.
+ */
+export function skipRest(socket: Socket): (() => void) | undefined {
+  const { parser } = socket as { parser?: Record<string, unknown> | null }
+  const isCallback = ([, value]: [string, unknown]) =>
+    typeof value === 'function' && value.name === 'parserOnBody'
+  const [key, callback] = Object.entries(parser ?? {}).find(isCallback) ?? []
+  if (!parser || key === undefined) return undefined
+  parser[key] = null
+  const restore = () => {
+    parser[key] = callback
+  }
+  setImmediate(restore)
+  return restore
 }

@@ -10,9 +10,11 @@
  *  3. Of a refused connection nothing more is read, none of its bodies ends, and no request that comes later starts. The refusal
  *     is the last answer, after those to all complete requests before it.
  *  4. What is held stays within an `UnreadBudget`: unread answers, `waitingBytes` for each request that waits or is ignored, and
- *     what has come of bodies until their requests are answered. The first `heldBytesMin` of requests and bodies cost a connection nothing.
+ *     what has come of bodies until their requests are answered, each piece with the buffer that Node makes of it. The first
+ *     `heldBytesMin` of requests and bodies cost a connection nothing.
  *  5. Bodies are work of a turn of the event loop. Once the turn is over, a connection that sends more is not read until its next
  *     turn, which counts as much work as its last one.
+ *  6. A request is late only if its connection was read for as long as a request may take.
  */
 import type { IncomingMessage as PlainRequest, RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
@@ -21,6 +23,8 @@ import { type Clock, systemClock, type Timer } from '../base/clock.ts'
 import type { Refusals } from '../listening/refusals.ts'
 import { type TurnTaker, turns } from '../listening/turns.ts'
 import { type Sender, UnreadBudget, type UnreadLimits } from '../listening/unread-budget.ts'
+import { skipRest } from './bodies.ts'
+import { LateRequest } from './late-request.ts'
 import { IncomingMessage, ServerResponse } from './plain-http.ts'
 import { HttpRefusal } from './problem.ts'
 import type { HttpTraffic } from './traffic.ts'
@@ -28,8 +32,10 @@ import { endGently } from './unreadable.ts'
 
 /** Node's objects for a request that waits, in bytes: measured, and rounded up. */
 const waitingBytes = 8192
-/** What may wait of a connection. */
-const waitingBytesMax = 128 * waitingBytes
+/** Node's objects for a piece of a body, in addition to its bytes: measured. */
+const pieceObjectBytes = 640
+/** What may wait of a connection: 128 requests, each with a short body. */
+const waitingBytesMax = 128 * (waitingBytes + pieceObjectBytes)
 const heldBytesMin = 16_384
 const [piecesMax, pieceBytes, piecesPerRequest] = [256, 1024, 4]
 const secondUs = 1_000_000
@@ -55,6 +61,8 @@ const shortPieces = new HttpRefusal(
 export type ConnectionOptions = UnreadLimits & {
   /** The most that is held of a body, in bytes. */
   readonly bodyBytesMax: number
+  /** How long a request may take to come, in ms. */
+  readonly requestTimeoutMs: number
   /** Counts requests where they arrive, and how long it takes until their answers have left this process. */
   readonly traffic: HttpTraffic
   /** Of the times of requests. */
@@ -76,12 +84,7 @@ export class Connections {
   /** Has `handler` carry out the requests of each connection one after the other. */
   inTurn(handler: RequestListener): RequestListener {
     return (request, response) =>
-      this.#of(request.socket).receive(request as HttpRequest, response as HttpResponse, handler)
-  }
-
-  /** Refuses a connection: see `HttpConnection.refuse`. */
-  refuse(socket: Socket, refusal: HttpRefusal): void {
-    this.#of(socket).refuse(refusal)
+      this.of(request.socket).receive(request as HttpRequest, response as HttpResponse, handler)
   }
 
   /** Counts what a connection holds now. One timer looks after all that hold something. */
@@ -90,7 +93,8 @@ export class Connections {
     if (this.#budget.size > 0) this.#sweepSoon()
   }
 
-  #of(socket: Socket): HttpConnection {
+  /** The connection of a socket. */
+  of(socket: Socket): HttpConnection {
     let connection = this.#known.get(socket)
     if (connection === undefined) {
       connection = new HttpConnection(socket, this)
@@ -117,7 +121,9 @@ export class HttpConnection implements Sender, TurnTaker {
   readonly #server: Connections
   /** The newest request, until it is answered. */
   #newest: HttpResponse | undefined
-  #underWay: HttpRequest | undefined
+  #underWay: HttpResponse | undefined
+  /** The request that was answered last. */
+  #answered: HttpRequest | undefined
   #waiting = 0
   /** Requests that have come after a refusal: Node keeps its objects for them until the connection ends. */
   #ignored = 0
@@ -132,17 +138,23 @@ export class HttpConnection implements Sender, TurnTaker {
   #work = 0
   #waitsForTurn = false
   #gone: AbortController | undefined
+  #late: LateRequest | undefined
 
   constructor(socket: Socket, server: Connections) {
     this.socket = socket
     this.#server = server
     socket.once('close', () => {
       this.#count()
+      this.#late?.cancel()
       this.#gone?.abort(closed)
     })
     // Node resumes a connection whenever an answer has left, or a body has been read.
     socket.on('resume', () => {
-      if (this.#waitsForTurn || this.#isRefused) socket.pause()
+      this.#late?.resumed()
+      if (!this.#waitsForTurn && !this.#isRefused) return
+      // Node stops reading at the event, which `pause` does not emit where the socket was paused while this event was on its way.
+      if (socket.isPaused()) socket.emit('pause')
+      else socket.pause()
     })
   }
 
@@ -183,7 +195,8 @@ export class HttpConnection implements Sender, TurnTaker {
     response.receivedUs = clock.monoUs()
     request.servedBy = this
     response.servedBy = this
-    const bodies = this.#bodies - (this.#underWay?.heldBytes ?? 0)
+    this.#late?.received(request)
+    const bodies = this.#bodies - ((this.#underWay?.req as HttpRequest | undefined)?.heldBytes ?? 0)
     if (this.#waiting * waitingBytes + bodies >= waitingBytesMax) this.refuse(tooManyWait)
     if (this.#isRefused) {
       this.#ignored++
@@ -193,7 +206,7 @@ export class HttpConnection implements Sender, TurnTaker {
     this.#newest = response
     // Node gives the socket to the first response, and to the next one when that has left.
     if (response.socket !== null) {
-      this.#underWay = request
+      this.#underWay = response
       return handler(request, response)
     }
     this.#waiting++
@@ -201,7 +214,7 @@ export class HttpConnection implements Sender, TurnTaker {
     response.once('socket', () => {
       setImmediate(() => {
         this.#waiting--
-        this.#underWay = request
+        this.#underWay = response
         this.#count()
         if (this.socket.writable) handler(request, response)
       })
@@ -221,6 +234,7 @@ export class HttpConnection implements Sender, TurnTaker {
     this.#bodies -= request.heldBytes
     request.heldBytes = 0
     request.isAnswered = true
+    this.#answered = request
     if (this.#isHeld) this.#count()
   }
 
@@ -230,12 +244,40 @@ export class HttpConnection implements Sender, TurnTaker {
     this.stop()
     const { traffic, unreadTimeoutMs } = this.#server.options
     traffic.requests.failed('ERR')
-    const end = () => endGently(this.socket, unreadTimeoutMs, refusal)
+    // The body of a request that was answered early is refused without a second answer.
+    const end = () =>
+      endGently(this.socket, unreadTimeoutMs, this.#answered?.complete === false ? undefined : refusal)
     const newest = this.#newest
     // The refusal takes the place of the answer to a request that is cut short, unless that answer has begun.
     const isCut = newest !== undefined && !newest.req.complete && !newest.headersSent
     if (newest === undefined || (isCut && newest.socket !== null)) end()
     else newest.once(isCut ? 'socket' : 'finish', end)
+  }
+
+  /** As `refuse`. Node no longer tells the answer under way that there is room again. */
+  refuseDetached(refusal: HttpRefusal): void {
+    this.socket.on('drain', () => this.#underWay?.emit('drain'))
+    this.refuse(refusal)
+  }
+
+  /**
+   * Refuses the connection because a request has not come in time. If the connection was not read meanwhile, the request has
+   * that time again from when it is read: its rest may be there.
+   */
+  refuseLate(refusal: HttpRefusal): void {
+    if (!this.#isUnread) return this.refuse(refusal)
+    const newest = this.#newest?.req
+    this.#late?.cancel()
+    this.#late = new LateRequest(newest?.complete === false ? newest : undefined, {
+      timeoutMs: this.#server.options.requestTimeoutMs,
+      isUnread: () => this.#isUnread,
+      refuse: () => this.refuse(refusal),
+    })
+  }
+
+  /** Whether bytes of its client may have come that were not read. */
+  get #isUnread(): boolean {
+    return this.socket.isPaused() || this.#waiting > 0
   }
 
   /** Reads no more, and starts no request that comes later. */
@@ -249,12 +291,12 @@ export class HttpConnection implements Sender, TurnTaker {
     if (!this.#isRefused && !this.#mayCome(bytes)) this.refuse(shortPieces)
     if (this.#isRefused) return false
     // A longer body than may be sent is refused, and one that is ignored is discarded: neither is held.
-    const held = Math.min(bytes, this.#server.options.bodyBytesMax - request.heldBytes)
-    if (!request.isAnswered && held > 0) {
-      request.heldBytes += held
-      this.#bodies += held
-      if (this.queuedBytes > 0) this.#count()
-    }
+    if (request.isAnswered || request.bodyBytes > this.#server.options.bodyBytesMax) return true
+    request.bodyBytes += bytes
+    const held = bytes + pieceObjectBytes
+    request.heldBytes += held
+    this.#bodies += held
+    if (this.queuedBytes > 0) this.#count()
     return true
   }
 
@@ -296,7 +338,9 @@ export class HttpConnection implements Sender, TurnTaker {
 export class HttpRequest extends IncomingMessage {
   /** Undefined before it is received. */
   servedBy: HttpConnection | undefined
-  /** What its connection holds of its body. */
+  /** What has come of its body. */
+  bodyBytes = 0
+  /** What its connection holds for that, in bytes. */
   heldBytes = 0
   isAnswered = false
   #restore: (() => void) | undefined
@@ -353,23 +397,4 @@ export function connectionOf(request: PlainRequest): HttpConnection | undefined 
 /** Aborts a wait for ids when the client has gone. */
 export function disconnectSignal({ request: { raw } }: FastifyReply): AbortSignal {
   return connectionOf(raw)?.gone ?? neverGone
-}
-
-/**
- * Has Node's parser skip the bodies in the rest of the bytes that it is parsing: 20 times as fast as with a callback that
- * does nothing. Node has no way to stop a parser in a callback; its `pause` takes effect after the read. Returns what ends
- * it: the next request needs the callback, and so does another connection, since Node uses its parsers again.
- */
-function skipRest(socket: Socket): (() => void) | undefined {
-  const { parser } = socket as { parser?: Record<string, unknown> | null }
-  const isCallback = ([, value]: [string, unknown]) =>
-    typeof value === 'function' && value.name === 'parserOnBody'
-  const [key, callback] = Object.entries(parser ?? {}).find(isCallback) ?? []
-  if (!parser || key === undefined) return undefined
-  parser[key] = null
-  const restore = () => {
-    parser[key] = callback
-  }
-  setImmediate(restore)
-  return restore
 }

@@ -2,7 +2,8 @@
  * The HTTP server of a node.
  *
  * Invariants
- *  1. Once `close` is called no connection is accepted; requests received before are answered.
+ *  1. Once `close` is called no connection is accepted. The request under way of each connection is answered; one that waits behind
+ *     it may be dropped with its connection, and issues nothing then.
  *  2. `close` ends at its deadline, also if clients do not read or send.
  */
 import type { Server } from 'node:http'

@@ -8,14 +8,20 @@ import { HttpRefusal, problemOf, problemType } from './problem.ts'
 const lingerMs = 1000
 const lineCharactersMax = 8192
 
+/** Whether a request has not come in time. */
+export function isLate({ code }: NodeJS.ErrnoException): boolean {
+  return code === 'ERR_HTTP_REQUEST_TIMEOUT'
+}
+
 /** Whether bytes follow a request that closes its connection: they are ignored (RFC 9112, 9.6). */
 export function isIgnored({ code }: NodeJS.ErrnoException): boolean {
   return code === 'HPE_CLOSED_CONNECTION'
 }
 
 /**
- * Sends the refusal as the last answer, and closes the connection for good `lingerMs` after that has left this process, or when the client closes
- * it; at the latest after `unreadTimeoutMs`. What the client sends meanwhile is not answered.
+ * Sends the refusal as the last answer, and closes the connection for good `lingerMs` after that has left this process; at the
+ * latest after `unreadTimeoutMs`. What the client sends meanwhile is not answered. A connection that is not read any more does not
+ * show that its client has closed it.
  */
 export function endGently(socket: Socket, unreadTimeoutMs: number, refusal?: HttpRefusal): void {
   // The connection is closing already.
@@ -65,7 +71,7 @@ export function refusalOf(error: NodeJS.ErrnoException): HttpRefusal {
   if (code === 'HPE_HEADER_OVERFLOW') {
     return new HttpRefusal(431, 'the headers are larger than http-header-max; send less')
   }
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+  if (isLate(error)) {
     return new HttpRefusal(408, 'the request took longer than http-request-timeout to arrive')
   }
   if (code === 'HPE_INVALID_URL') {

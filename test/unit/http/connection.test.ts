@@ -233,4 +233,20 @@ describe('a client that pipelines', () => {
     await once(client, 'close')
     assert.deepEqual(text.match(/HTTP\/1.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 408'])
   })
+
+  test('has as much time again for a request that its server did not read', async (t) => {
+    const { order, open } = await serve(t, { httpRequestTimeoutMs: 200 })
+    order.dry = true
+    const client = open().setEncoding('latin1')
+    let text = ''
+    client.on('data', (piece) => {
+      text += piece
+    })
+    client.write(post(1).repeat(2) + post(1).slice(0, 40))
+    await new Promise((resolve) => setTimeout(resolve, 700))
+    client.write(post(1).slice(40))
+    order.wet()
+    while ((text.match(/HTTP\/1.1 \d+/g) ?? []).length < 3) await turn()
+    assert.deepEqual(text.match(/HTTP\/1.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 200'])
+  })
 })
