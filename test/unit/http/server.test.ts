@@ -205,7 +205,11 @@ describe('an error that ends a connection', () => {
     ['an unknown method', 'FOO / HTTP/1.1\r\nhost: localhost\r\n\r\n', 501],
     ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nhost: localhost\r\n\r\n', 501],
     ['headers that are too large', `GET / HTTP/1.1\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`, 431],
-    ['a body that is no body', `${post('transfer-encoding: chunked\r\n')}GARBAGE\r\n`, 400],
+    [
+      'a body that is no body',
+      `${post('content-type: application/json\r\ntransfer-encoding: chunked\r\n')}GARBAGE\r\n`,
+      400,
+    ],
   ] as const
   for (const [what, bytes, status] of errors) {
     test(`about ${what} comes after the answers to the requests before it`, async () => {
