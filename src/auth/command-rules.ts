@@ -1,6 +1,6 @@
 /**
  * The commands that a user may run, as Redis's ACL rules write them: `+incr`, `-@admin`, `+client|list`, `+@all`. Rules
- * apply from left to right, and a later one overrides an earlier one.
+ * apply from left to right, and a later one overrides an earlier one. `user.ts` has a user's other rules, such as `~order:*`.
  */
 
 /** What a rule can name: a command `incr`, a subcommand `client|list`, an operation that only HTTP has `http|metrics`. */

@@ -1,5 +1,6 @@
 /**
- * The tokens of an installation: records `tokens/ID` of the engine (engine/watched-records.ts).
+ * The tokens of an installation: records `tokens/ID` of the engine (engine/watched-records.ts). `token.ts` has one token, and
+ * compares its secret.
  *
  * Invariants
  *  1. A token permits what both its user and its rules permit: never more than its user may do at that moment.

@@ -1,5 +1,6 @@
 /**
- * The failure detector: how long the other nodes have been silent, and which of them may be declared dead.
+ * The failure detector: how long the other nodes have been silent, and which of them may be declared dead. `core.ts`
+ * writes the declaration.
  *
  * Invariants
  *  1. A node is declared dead by a conditional write on the very version that stood unchanged, as seen from here, for at

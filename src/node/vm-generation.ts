@@ -4,7 +4,7 @@
  * was restored from a snapshot, the other when the processor's counter was disrupted, as by a restore or a live
  * migration. Specification: https://uapi-group.org/specifications/specs/vmclock/
  *
- * Linux has no other way for programs to read it: VMGenID is seen by the kernel alone, and by udev as an event.
+ * `base/copy-detector.ts` compares it with the last one. Linux has no other way for programs to read it: VMGenID is seen by the kernel alone, and by udev as an event.
  */
 import { openSync, readSync } from 'node:fs'
 import type { CopyMark } from '../base/copy-detector.ts'

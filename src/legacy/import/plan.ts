@@ -1,5 +1,6 @@
 /**
- * Plans what an import does with each row of an old service's table. Changes nothing.
+ * Plans what an import does with each row of an old service's table. Changes nothing. `table.ts` reads the rows, by
+ * the columns in `schemas.ts`.
  *
  * A row is in one of three states: in service in the old table, out of service there, or live here. The state is read from
  * the two stores alone, so an import that failed continues where it stopped.

@@ -1,4 +1,7 @@
-/** The tables of FROM: PostgreSQL's own, with the rows of a database, a session and its sequences; and sequences as tables. */
+/**
+ * The tables of FROM: PostgreSQL's own, with the rows of a database, a session and its sequences; and sequences as tables.
+ * `written-rows.ts` has the texts of these rows.
+ */
 import { SqlError } from '../sql-error.ts'
 import type { Column, Row, Run } from './analysed.ts'
 import { factsOfTable } from './catalog-facts.ts'
