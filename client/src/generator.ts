@@ -22,7 +22,7 @@ export type BatchOptions = WaitOptions & {
 export type GeneratorStats = {
   /** Ids that callers got. */
   readonly issued: number
-  /** Ids that are buffered here; of a snowflake, how many the leased time would hold at this moment. */
+  /** Ids that are buffered here; for a snowflake, how many the leased time allows at this moment. */
   readonly buffered: number
   /**
    * For how long the buffered ids last without the service, in ms: at the present rate, and until their deadline. 0 for
@@ -62,7 +62,7 @@ export interface ClientGenerator {
    * one, because only the reply shows how large it is. Of scrambled ids it rejects wherever one of them can be above.
    */
   nextNumber(options?: WaitOptions): Promise<number>
-  /** The next id as a number, if one is buffered and at most 2^53−1. Otherwise it uses no id. */
+  /** The next id as a number, if one is buffered and at most 2^53−1; otherwise undefined, and no id is used. */
   tryNextNumber(): number | undefined
   /** The next id as text in the generator's format; decimal if it has none. */
   nextText(options?: WaitOptions): Promise<string>

@@ -104,7 +104,7 @@ export async function readTokenScope(
   }
 }
 
-/** Checks the label of a token. ERR. */
+/** Checks the label of a token. Errors: ERR. */
 export function checkLabel(label: string): void {
   if (/^\P{Cc}*$/u.test(label) && Buffer.byteLength(label) <= labelBytesMax) return
   throw new FahaoError('ERR', `a label has at most ${labelBytesMax} bytes, without control characters`)

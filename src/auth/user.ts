@@ -189,7 +189,7 @@ export function rulesOf(user: User): string[] {
 
 /**
  * Checks the name of a user: as those of generators, without a slash, which separates parts of keys, and without a colon,
- * which ends the name in Basic credentials (RFC 7617): another user would be asked for. ERR.
+ * which ends the name in Basic credentials (RFC 7617): another user would be asked for. Errors: ERR.
  */
 export function checkUserName(name: string): void {
   if (/^[^\s\p{Cc}/:]+$/u.test(name) && Buffer.byteLength(name) <= 128) return

@@ -96,7 +96,7 @@ class Glob {
     return has(matched, this.#count)
   }
 
-  /** Reads what is at `at`; returns where the next one begins. */
+  /** Reads the item or the star that begins at `at`; returns the index after it. */
   #read(pattern: readonly string[], at: number): number {
     const first = pattern[at]!
     if (first === '*') set(this.#stars, this.#count)

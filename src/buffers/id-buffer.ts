@@ -4,7 +4,7 @@ import type { Run } from '../ids/run.ts'
 
 /** Ids of one generator that can be issued at once. */
 export interface IdBuffer {
-  /** Ids that may be issued without `take`. `take` fills it; every other method takes its rest back. */
+  /** Ids that may be issued without `take`. `take` may fill the run; every other method takes back what is left in it. */
   readonly fastRun: FastRun
 
   /** Set when a refill should start. */

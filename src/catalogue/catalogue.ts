@@ -155,7 +155,7 @@ export interface Catalogue {
 
   /**
    * Reads the generator from the engine as the last acknowledged write left it: what was durable before the call is known
-   * to every later incarnation. NOGENERATOR, UNAVAILABLE.
+   * to every later incarnation. Errors: NOGENERATOR, UNAVAILABLE.
    */
   current(name: string): Promise<CurrentGenerator>
 

@@ -27,7 +27,7 @@ const looksMax = 200
 /** The time to read a record, as the bytes of a reply that take as long. */
 const recordWork = 256
 
-/** Yields the generators of a list part by part, in byte order of their names. UNAVAILABLE, ABORTED. */
+/** Yields the generators of a list part by part, in byte order of their names. Errors: UNAVAILABLE, ABORTED. */
 export async function* listedParts(
   catalogue: Pick<Catalogue, 'page'>,
   turns: Turns,

@@ -179,7 +179,7 @@ export function leastAfterChange(
   return floorAfter(engine, name, stored, stored.next!, nowUs, followsLast(stored))
 }
 
-/** The floor of the next incarnation of an `altering` generator: what its ids demand, or what the change names. ERR. */
+/** The floor of the next incarnation of an `altering` generator: what its ids demand, or what the change names. Errors: ERR. */
 export function floorAfterChange(name: string, stored: StoredGenerator, least: bigint): bigint {
   const { nextFloor } = stored
   const next = stored.next!

@@ -72,7 +72,7 @@ export function checkName(name: string, subject = 'a generator’s name'): void 
   }
 }
 
-/** As `checkName`, for a name that is created: it looks like no other one. Names that exist stay in use. ERR. */
+/** As `checkName`, for a name that is created: it looks like no other one. Names that exist stay in use. Errors: ERR. */
 export function checkNewName(name: string): void {
   checkName(name)
   refuseLookAlike(name, 'generator')

@@ -216,7 +216,10 @@ export class Cluster {
     return intent === 'close' || intent === 'giveAllAway'
   }
 
-  /** Hands over all shards. Until the other nodes have had the time to receive the notice, this node leads as before. */
+  /**
+   * Hands over all shards. The other nodes are told first, by a renewal that says that this node drains. It leads as
+   * before until they have had `noticeMs` to receive that.
+   */
   async #giveAllAway(): Promise<void> {
     if (this.#core.leaderships.led().length > 0 && this.status().nodes.length > 1) {
       await this.#renew()

@@ -12,7 +12,7 @@ const groupCategories: Readonly<Record<string, string>> = {
   transactions: 'transaction',
 }
 
-/** What rules of users can name: every command and subcommand, and operations that only HTTP has. */
+/** All that the rules of a user can name: each command and subcommand, and the permissions that no command has. */
 export function subjectsOf(commands: readonly Command[]): Subject[] {
   return [
     ...commands.flatMap((command) => [

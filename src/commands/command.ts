@@ -121,7 +121,7 @@ export interface DirectIssuer {
   take(count: number, run: Run): number
   /** See `Issuer.nextIsSafe`. */
   nextIsSafe(): boolean
-  /** Counts further requests that are refused like the one for which `take` has thrown QUOTA. */
+  /** Counts `requests` more that are refused without a call of `take`, which has just thrown QUOTA for one like them. */
   refuse?(requests: number): void
 }
 
@@ -208,7 +208,7 @@ export type Command = {
   readonly work?: (args: Arguments) => bigint
   /**
    * For a request that a transaction queues, on a node of a cluster: throws or rejects with the error that refuses it here,
-   * MOVED or CROSSSLOT. Its result is the slot of the leader that it depends on, if it depends on one.
+   * Errors: MOVED or CROSSSLOT. Its result is the slot of the leader that it depends on, if it depends on one.
    */
   readonly placed?: (
     context: CommandContext,

@@ -275,7 +275,7 @@ export class HttpConnection implements Sender, TurnTaker {
     })
   }
 
-  /** Whether bytes of its client may have come that were not read. */
+  /** Whether there may be bytes of the client that this node has not read yet. */
   get #isUnread(): boolean {
     return this.socket.isPaused() || this.#waiting > 0
   }
@@ -340,7 +340,7 @@ export class HttpRequest extends IncomingMessage {
   servedBy: HttpConnection | undefined
   /** What has come of its body. */
   bodyBytes = 0
-  /** What its connection holds for that, in bytes. */
+  /** What its connection holds of its body, in bytes, with the objects of the pieces. 0 once the request is answered. */
   heldBytes = 0
   isAnswered = false
   #restore: (() => void) | undefined

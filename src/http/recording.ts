@@ -28,7 +28,7 @@ export function recording(operation: ApiRoute, audit: Audit): ApiRoute['handler'
   }
 }
 
-/** A handler refuses what only the body or the query tells. `caller.ts` records all other refusals. */
+/** Records what the handler refuses because of the body or the query. `caller.ts` records what it refuses before that. */
 function recordingDenials({ command, handler }: ApiRoute, audit: Audit): ApiRoute['handler'] {
   return (request, reply) =>
     handler(request, reply)?.catch((error) => {

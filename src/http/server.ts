@@ -94,7 +94,10 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   }
 }
 
-/** Node closes connections that are idle when the server closes, and forgets those that become idle later. */
+/**
+ * Closes idle connections again and again, until it is cancelled: when a server closes, Node.js closes those that are
+ * idle then, and forgets those that become idle later.
+ */
 function sweepIdle(server: Server): Timer {
   let timer: Timer
   const sweep = () => {

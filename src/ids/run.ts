@@ -120,7 +120,7 @@ export function rangesOf(runs: readonly Run[]): Range[] {
   return ranges
 }
 
-/** `count` ids from `first` on, `stride` apart: a run as it is sent. Of a single id the stride means nothing. */
+/** `count` ids from `first` on, `stride` apart: a run as it is sent. For a single id the stride means nothing. */
 export type IdRun = { readonly first: bigint; readonly stride: number; readonly count: number }
 
 /** The ids of runs, in their order, as few runs: one that continues the run before it becomes part of it. */

@@ -1,4 +1,4 @@
-/** The incarnation of a generator that ids are issued for: what differs between generators with one definition. */
+/** What an issuer is told beside the definition of its generator: the incarnation that it issues for. */
 
 /** One incarnation of a generator, and, in a cluster, one leadership of it. One object for all that issue for it. */
 export type Incarnation = {

@@ -18,7 +18,7 @@ export type Holding = {
   readonly untilUs: number
 }
 
-/** The worker ids that the records give to callers, also those whose time has passed. UNAVAILABLE, ENGINE. */
+/** The worker ids that the records give to callers, also those whose time has passed. Errors: UNAVAILABLE, ENGINE. */
 export async function holdingsOf(engine: Engine): Promise<Holding[]> {
   const [workers, plain] = await Promise.all([workerRecords(engine), listAll(engine, poolPrefix)])
   return [...workers.flatMap(workerHolding), ...plainHoldings(plain.filter(isPlainWorker))]

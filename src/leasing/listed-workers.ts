@@ -24,7 +24,7 @@ export type ListedWorker = {
 
 /**
  * Yields the worker ids above `after` that are held or rest, in ascending order. Others run meanwhile: there may be 65,536
- * records. UNAVAILABLE, ENGINE.
+ * records. Errors: UNAVAILABLE, ENGINE.
  */
 export async function* listedWorkers(
   engine: Engine,

@@ -87,7 +87,7 @@ export class PoolClaims {
     this.#sweep = new PoolSweep(deps.engine, deps.timeline)
   }
 
-  /** Claims an id. EXHAUSTED, CONFLICT, BUSY, UNAVAILABLE, UNKNOWN. */
+  /** Claims an id. Errors: EXHAUSTED, CONFLICT, BUSY, UNAVAILABLE, UNKNOWN. */
   claim(pool: string, claim: PlainClaim): Promise<ClaimedWorker> {
     if (this.#count >= waitingMax) {
       return Promise.reject(

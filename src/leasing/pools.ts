@@ -140,7 +140,7 @@ export class Pools {
     return this.#leaseOf(id, record, record.lastSeenMs)
   }
 
-  /** Ends a lease. Resolves to false, and changes nothing, if the id has another lease or none. ERR, UNAVAILABLE, UNKNOWN. */
+  /** Ends a lease. Resolves to false, and changes nothing, if the id has another lease or none. Errors: ERR, UNAVAILABLE, UNKNOWN. */
   async giveBack(pool: string, lease: string, seenMs = -1): Promise<boolean> {
     checkPool(pool)
     this.#checkSeen(seenMs)

@@ -76,7 +76,7 @@ export class WorkerIdUsage {
     return this.#newest
   }
 
-  /** A count from a moment ago at most. UNAVAILABLE, ENGINE. */
+  /** A count from a moment ago at most. Errors: UNAVAILABLE, ENGINE. */
   recent(): Promise<WorkerIdCount> {
     const nowUs = this.#timeline.monoUs()
     if (this.#recent === undefined || nowUs - this.#recentFromUs >= recentUs) {

@@ -155,7 +155,7 @@ export class WorkerLeases {
     throw contended()
   }
 
-  /** The worker ids above `after` that are held or rest, those of nodes too, in ascending order. UNAVAILABLE, ENGINE. */
+  /** The worker ids above `after` that are held or rest, those of nodes too, in ascending order. Errors: UNAVAILABLE, ENGINE. */
   list(after?: number): AsyncGenerator<ListedWorker> {
     return listedWorkers(this.#deps.engine, this.#deps.timeline, after)
   }

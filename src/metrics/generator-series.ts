@@ -108,7 +108,7 @@ export const generatorMetrics: readonly GeneratorMetric[] = [
 /** A value and the generator it is of. */
 type SeriesValue = { readonly generator: string; readonly value: number }
 
-/** Samples with series of their own, at most as many as there may be, and the merged figures of all other generators. */
+/** The samples that have series of their own, `seriesMax` at most, and the merged figures of all other generators. */
 export type Selection = {
   readonly shown: readonly Sample[]
   readonly others: ReadonlyMap<GeneratorMetric, number>

@@ -108,7 +108,7 @@ export class InProcessCaller {
     return this.#context.catalogue.find(name)?.take(1, into) === 1
   }
 
-  /** The definition of a generator. NOGENERATOR, UNAVAILABLE. The permissions of the caller do not matter. */
+  /** The definition of a generator. Errors: NOGENERATOR, UNAVAILABLE. The permissions of the caller do not matter. */
   async definition(name: string): Promise<Definition> {
     const { catalogue } = this
     return catalogue.find(name)?.definition ?? (await catalogue.current(name)).definition
@@ -124,7 +124,7 @@ export class InProcessCaller {
 
   /**
    * Opens a generator to draw from: one that matches `auto-create` is created. Rejects with NOAUTH, NOPERM, NOGENERATOR,
-   * UNAVAILABLE.
+   * Errors: UNAVAILABLE.
    */
   async open(name: string): Promise<Generator> {
     this.demand(issuing, name)

@@ -83,14 +83,14 @@ export class Cursors {
     return this.#byName.get(name)
   }
 
-  /** The cursor of this name. 34000. */
+  /** The cursor of this name. Throws 34000 if there is none. */
   get(name: string): Cursor {
     const cursor = this.#byName.get(name)
     if (cursor === undefined) throw new SqlError('34000', `cursor "${name}" does not exist`)
     return cursor
   }
 
-  /** CLOSE. 34000. */
+  /** CLOSE. Errors: 34000. */
   close(name: string): void {
     this.get(name)
     this.#byName.delete(name)

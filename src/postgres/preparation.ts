@@ -176,7 +176,7 @@ export class Preparation {
     throw new SqlError('26000', `prepared statement "${name.slice(0, 64)}" does not exist`)
   }
 
-  /** The portal of this name. 34000. @param kind the letter P, as messages have it. */
+  /** The portal of this name. Errors: 34000. @param kind the letter P, as messages have it. */
   portal(kind: string, name: string): Portal {
     if (kind !== 'P') throw protocolViolation(`invalid DESCRIBE message subtype ${kind.charCodeAt(0)}`)
     const portal = this.#session.portals.get(name)

@@ -12,7 +12,7 @@ import { SqlError } from './sql-error.ts'
 const notInState = '55000'
 const forceHint = 'SET over RESP takes FORCE; there is no way back.'
 
-/** The definition of a generator. 42P01. */
+/** The definition of a generator. Errors: 42P01. */
 export async function definitionOf(session: Session, name: string): Promise<Definition> {
   try {
     return await session.caller.definition(name)

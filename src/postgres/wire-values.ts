@@ -54,7 +54,7 @@ export function encoded(value: string | null, type: number, format: number): str
   return binaryOfValue(valueOfText(value, type, plainOids), type)
 }
 
-/** A whole number from the text form of a parameter. 22P02, 22003. */
+/** A whole number from the text form of a parameter. Errors: 22P02, 22003. */
 export function integerOf(value: string | null): bigint {
   const text = value?.trim() ?? ''
   if (!/^[+-]?\d{1,40}$/.test(text))
@@ -65,7 +65,7 @@ export function integerOf(value: string | null): bigint {
   return integer
 }
 
-/** Whether the text form of a boolean means true. 22P02. */
+/** Whether the text form of a boolean means true. Errors: 22P02. */
 export function booleanOf(text: string): boolean {
   return valueOfText(text, oids.bool, plainOids) === true
 }

@@ -30,7 +30,7 @@ export type FillingTotals = {
   /** Statements that got ids. */
   filled: number
   ids: number
-  /** Statements that were refused because their table has no guard, or because their column does not hold the ids. */
+  /** Statements that were refused because their table has no guard, or because their column cannot hold the ids. */
   refused: number
   /** Statements that were not sent because there was no id. */
   failed: number

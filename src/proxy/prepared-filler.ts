@@ -27,7 +27,7 @@ const newestStatement = 0xffff_ffff
 /** Swallows the reply to a command of the proxy. */
 const swallowed = { receives: 'all', bytesMax: 65_536, packet: () => undefined } as const
 
-/** How many prepared statements of a connection may be filled in, and what these may take, in bytes of memory. */
+/** How many filled statements a connection may have prepared, and how many bytes of memory they may take. */
 export type PreparedLimits = Pick<ProxyLimits, 'statementsMax' | 'statementsBytesMax'>
 
 /** The filled statements of one connection. */

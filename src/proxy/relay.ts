@@ -125,7 +125,7 @@ export class Relay implements FilledSession {
     body: Uint8Array,
     filter?: ReplyFilter,
   ): void {
-    // The client counts on from the parts that it has sent itself.
+    // The server numbers its reply by the parts of `body`; the client expects a number that follows its own parts.
     const shift = sequence - (partsOf(body) & 0xff)
     if (filter === undefined && shift === 0) this.#replies.expect(form)
     else this.#replies.filter(filter ?? { form, receives: 'none', packet: (bytes) => bytes }, shift)

@@ -51,7 +51,10 @@ export class NodeTransport {
     for (const address of [...this.#connections.keys()]) this.abandon(address, 'this node is stopping')
   }
 
-  /** The connection to the node of this id at an address. SHUTDOWN. @param changes whether the request changes something. */
+  /**
+   * The connection to the node of this id at an address. Throws SHUTDOWN after `close`.
+   * @param changes whether the request changes something.
+   */
   protected connection(address: string, nodeId: string, asking: Asking, changes: boolean): ForwardConnection {
     if (this.#closed) throw new FahaoError('SHUTDOWN', 'this node is stopping; retry')
     const connection = this.#connection(address, nodeId, asking)

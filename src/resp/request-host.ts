@@ -9,9 +9,10 @@ import type { RequestCache } from './request-cache.ts'
 import type { DecoderLimits } from './request-decoder.ts'
 
 /**
- * How long work takes that is no reply, as the bytes of a reply that takes as long. `drawn`: an id of many, at most. `awaited`: an
- * argument of a command that returns a promise. `command`: any command, at least. `error`: an error, in addition. `inline`: a
- * byte of an inline command, whose words are one letter each at worst.
+ * The time of work that writes no reply, as the bytes of a reply that takes as long. `drawn`: for each id of a command
+ * that draws many, an upper bound. `awaited`: for each argument of a command whose handler returns a promise. `command`:
+ * for each run of a handler, beside the bytes of the request. `error`: for each error, in addition. `inline`:
+ * for each byte of an inline command; words of one letter are the worst case.
  */
 export const workBytes = Object.freeze({ drawn: 8, awaited: 256, command: 32, error: 256, inline: 16 })
 

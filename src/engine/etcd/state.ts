@@ -6,7 +6,10 @@ import { FahaoError } from '../../base/errors.ts'
  * numbers of histories never do.
  */
 export type NumberedHistory = {
-  /** Grows from each history to the next, and is not used again: seconds since 1970 at its beginning, or the last plus 1. */
+  /**
+   * Grows from history to history, and no two have the same: the time at which the history begins, in seconds since
+   * 1970, or the id of the last one plus 1 if that is larger.
+   */
   readonly id: bigint
   /** The last revision before this history. */
   readonly after: bigint

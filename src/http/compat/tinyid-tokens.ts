@@ -14,7 +14,7 @@ import { type RecordsEngine, WatchedRecords } from '../../engine/watched-records
 /** The tokens of one node. */
 export class TinyidTokens {
   readonly #rules: readonly TokenRule[]
-  /** By `TOKEN/BIZTYPE`, which is all that they say. None is written here. */
+  /** The records, by `TOKEN/BIZTYPE`: a record says nothing but its name. This class reads them and writes none. */
   readonly #records: WatchedRecords<string>
   /** How many records each token has. */
   readonly #counts = new Map<string, number>()

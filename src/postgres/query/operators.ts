@@ -17,7 +17,7 @@ type Operator = {
   readonly left: number
   readonly right: number
   readonly result: number
-  /** With values that are not null. */
+  /** Computes the result. Unless `takesNulls` is set, it gets no null: the result of a null is null. */
   readonly apply: (left: Value, right: Value, run: Run) => Value
   /** Whether `apply` takes nulls too. */
   readonly takesNulls?: boolean

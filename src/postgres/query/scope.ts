@@ -12,7 +12,7 @@ export type Item = {
   readonly name: string
   readonly schema?: string
   readonly columns: readonly Column[]
-  /** A function that gives values: its name stands for its only column. */
+  /** Whether it is a function with a single column, so that the name of the element stands for that column. */
   readonly isScalar?: boolean
 }
 
