@@ -208,7 +208,7 @@ export type Command = {
   readonly work?: (args: Arguments) => bigint
   /**
    * For a request that a transaction queues, on a node of a cluster: throws or rejects with the error that refuses it here,
-   * Errors: MOVED or CROSSSLOT. Its result is the slot of the leader that it depends on, if it depends on one.
+   * MOVED or CROSSSLOT. Its result is the slot of the leader that it depends on, if it depends on one.
    */
   readonly placed?: (
     context: CommandContext,

@@ -109,7 +109,7 @@ export class WatchedRecords<Value> {
   /**
    * Changes a value. `make` gets the value in force, or that of the record if that is later, and the record; it returns
    * undefined to change nothing. It is called again while other writes come first. Rejects as it does, and with CONFLICT,
-   * Errors: UNAVAILABLE and UNKNOWN.
+   * UNAVAILABLE and UNKNOWN.
    */
   async change(
     name: string,

@@ -38,10 +38,9 @@ const pieceObjectBytes = 640
 const waitingBytesMax = 128 * (waitingBytes + pieceObjectBytes)
 const heldBytesMin = 16_384
 const [piecesMax, pieceBytes, piecesPerRequest] = [256, 1024, 4]
-const secondUs = 1_000_000
 /** The time to receive a piece of a body, and each byte of it, as the bytes of a reply that take as long. */
 const [pieceWork, byteWork] = [256, 1 / 16]
-const sweepMsMax = 1000
+const [sweepMsMax, secondUs] = [1000, 1_000_000]
 
 /** An abort without a reason builds a DOMException with a stack, which costs time. */
 const closed = new Error('the client has closed its connection')
@@ -122,8 +121,8 @@ export class HttpConnection implements Sender, TurnTaker {
   /** The newest request, until it is answered. */
   #newest: HttpResponse | undefined
   #underWay: HttpResponse | undefined
-  /** The request that was answered last. */
-  #answered: HttpRequest | undefined
+  /** The request that was answered last, if its body had not come whole: an idle connection keeps no other. */
+  #answeredEarly: HttpRequest | undefined
   #waiting = 0
   /** Requests that have come after a refusal: Node keeps its objects for them until the connection ends. */
   #ignored = 0
@@ -234,7 +233,8 @@ export class HttpConnection implements Sender, TurnTaker {
     this.#bodies -= request.heldBytes
     request.heldBytes = 0
     request.isAnswered = true
-    this.#answered = request
+    this.#answeredEarly = request.complete ? undefined : request
+    if (this.#underWay === response) this.#underWay = undefined
     if (this.#isHeld) this.#count()
   }
 
@@ -246,7 +246,7 @@ export class HttpConnection implements Sender, TurnTaker {
     traffic.requests.failed('ERR')
     // The body of a request that was answered early is refused without a second answer.
     const end = () =>
-      endGently(this.socket, unreadTimeoutMs, this.#answered?.complete === false ? undefined : refusal)
+      endGently(this.socket, unreadTimeoutMs, this.#answeredEarly?.complete === false ? undefined : refusal)
     const newest = this.#newest
     // The refusal takes the place of the answer to a request that is cut short, unless that answer has begun.
     const isCut = newest !== undefined && !newest.req.complete && !newest.headersSent

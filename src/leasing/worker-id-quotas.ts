@@ -99,7 +99,7 @@ export class WorkerIdQuotas {
   /**
    * Leases a worker id, or extends a lease, unless a namespace has as many leases as it may: QUOTA then. `lease` resolves to
    * the lease; `keyOf` names its record. LIMIT if a namespace permits none. Also rejects as `lease` does, and with
-   * Errors: UNAVAILABLE and ENGINE.
+   * UNAVAILABLE and ENGINE.
    */
   async admit<Lease>(
     request: WorkerIdRequest,

@@ -124,7 +124,7 @@ export class InProcessCaller {
 
   /**
    * Opens a generator to draw from: one that matches `auto-create` is created. Rejects with NOAUTH, NOPERM, NOGENERATOR,
-   * Errors: UNAVAILABLE.
+   * UNAVAILABLE.
    */
   async open(name: string): Promise<Generator> {
     this.demand(issuing, name)
