@@ -18,10 +18,9 @@ const batch = 1000
 
 const [rounds, milliseconds] = process.argv.slice(2, 4).map(Number)
 const other = process.argv[4]
-const source = other === undefined ? join(import.meta.dirname, '../src') : join(other, 'dist')
-const extension = other === undefined ? 'ts' : 'js'
-const { layouts, snowflake }: typeof Ids = await import(join(source, `ids.${extension}`))
-const { openFahao }: typeof Library = await import(join(source, `index.${extension}`))
+const source = join(other ?? join(import.meta.dirname, '..'), 'src')
+const { layouts, snowflake }: typeof Ids = await import(join(source, 'ids.ts'))
+const { openFahao }: typeof Library = await import(join(source, 'index.ts'))
 const fahao = await openFahao({ engine: 'memory:', lead: '24h' })
 // Ids for the whole run are buffered from the start: only issuing is measured.
 const counter = { step: 10_000_000_000 }

@@ -194,7 +194,7 @@ async function startProxy(
   const { pid } = await startProcess(lifetime, {
     command: process.execPath,
     args: [
-      join(import.meta.dirname, '..', 'dist', 'cli', 'fahao.js'),
+      join(import.meta.dirname, '..', 'dist', 'fahao.js'),
       ...['proxy', '--listen', `127.0.0.1:${port}`, '--upstream', upstreamOf({ port: upstream })],
       ...['--url', fahao.http, '--table', `${database}.sbtest1.id=sbtest`],
     ],

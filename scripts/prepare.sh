@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs and builds, each only after a change. Arguments go to the compiler.
+# Installs and builds, each only after a change.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH"
@@ -21,10 +21,10 @@ if outdated node_modules/.package-lock.json package-lock.json; then
 fi
 
 # An installation empties .bin, and the build puts the program there.
-if outdated dist/cli/fahao.js src client/src client/package.json package-lock.json tsconfig.json tsconfig.build.json client/tsconfig.build.json || outdated client/dist/client/src/index.js client/src || [ ! -e node_modules/.bin/fahao ]; then
+if outdated dist/fahao.js src client/src client/package.json package.json package-lock.json scripts/build.ts tsconfig.json client/tsconfig.build.json || outdated client/dist/client/src/index.js client/src || [ ! -e node_modules/.bin/fahao ]; then
   echo 'Building dist/ …' >&2
-  sh scripts/build.sh "$@" >&2 || {
-    echo 'The build failed; the compiler says why above.' >&2
+  node scripts/build.ts --run >&2 || {
+    echo 'The build failed; it says why above.' >&2
     exit 1
   }
 fi

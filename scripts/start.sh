@@ -10,4 +10,4 @@ case " $* " in
 *' --config '* | *' --config='*) ;; # another file in place of the examples
 *) set -- --config examples/fahao.yaml "$@" ;;
 esac
-exec node dist/cli/fahao.js serve "$@"
+exec node dist/fahao.js serve "$@"

@@ -2,8 +2,7 @@
 # npm test: types, lint, then the tests of scripts/test-lists.ts; or all (--all), or those named: npm test -- test/unit/ids
 set -eu
 cd "$(dirname "$0")/.."
-# Types are checked below, with those of the tests.
-sh scripts/prepare.sh --noCheck
+sh scripts/prepare.sh
 # Without these programs the suites that need them fail with a sentence each; the other suites still run.
 sh scripts/system-packages.sh "$@" || true
 PATH="$PWD/node_modules/.bin:$PATH"

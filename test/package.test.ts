@@ -1,8 +1,8 @@
-/** What `npm publish` would send, and whether it works where it arrives. */
+/** What `npm publish` would send, and whether it works where it is all that is installed. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { temporaryFolder } from './launch/places.ts'
@@ -11,45 +11,60 @@ type Packed = { readonly filename: string; readonly files: readonly { readonly p
 
 const runFile = promisify(execFile)
 const root = join(import.meta.dirname, '..')
-const manifest: {
-  readonly version: string
+const {
+  files,
+  bin,
+  peerDependencies,
+}: {
+  readonly files: readonly string[]
   readonly bin: Readonly<Record<string, string>>
-  readonly dependencies: Readonly<Record<string, string>>
+  readonly peerDependencies: Readonly<Record<string, string>>
 } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
 describe('the package', () => {
   const folder = temporaryFolder({ after })
+  const checkout = join(folder, 'checkout')
+  /** A folder in which the package is all that is installed. */
+  const project = join(folder, 'project')
+  const installed = join(project, 'node_modules', 'fahao')
   let tarball = ''
   let contents: readonly string[] = []
 
   before(async () => {
     await run('sh', ['scripts/prepare.sh'])
-    // dist/ has just been made sure of; prepack would build it under the feet of suites that run meanwhile.
-    const packed = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder])
-    const [only]: Packed[] = Object.values(JSON.parse(packed))
+    // Other suites run dist/ meanwhile: what is published is built elsewhere.
+    await run('node', ['scripts/build.ts', '--out', join(checkout, 'dist')])
+    const others = files.filter((file) => file !== 'dist')
+    for (const file of ['package.json', 'README.md', 'LICENSE', ...others])
+      cpSync(join(root, file), join(checkout, file), { recursive: true })
+    const args = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder]
+    const [only]: Packed[] = Object.values(JSON.parse(await run('npm', args, checkout)))
     tarball = join(folder, only!.filename)
     contents = only!.files.map(({ path }) => path)
+    mkdirSync(installed, { recursive: true })
+    await run('tar', ['-xzf', tarball, '-C', installed, '--strip-components', '1'])
   })
 
-  test('holds what users need, and nothing of the workshop', () => {
-    const wanted = [
-      'README.md',
-      'README.zh-CN.md',
-      'CHANGELOG.md',
-      'LICENSE',
-      'package.json',
-      'examples/fahao.yaml',
-    ]
-    const entries = ['dist/index.js', 'dist/index.d.ts', 'dist/ids.js', 'dist/ids.d.ts', 'dist/cli/fahao.js']
+  test('holds what users need, and nothing else', () => {
+    const documents = ['README.md', 'README.zh-CN.md', 'CHANGELOG.md', 'LICENSE', 'package.json']
+    const entries = ['dist/index.js', 'dist/index.d.ts', 'dist/ids.js', 'dist/ids.d.ts', 'dist/fahao.js']
+    const legal = ['dist/THIRD-PARTY-LICENSES.txt', 'dist/sbom.cdx.json']
     assert.deepEqual(
-      [...wanted, ...entries].filter((path) => !contents.includes(path)),
+      [...documents, ...entries, ...legal, 'examples/fahao.yaml'].filter((path) => !contents.includes(path)),
       [],
     )
-    const known = /^(?:(?:client\/)?dist\/[\w/-]+(?:\.d\.ts|\.js)|examples\/[\w.-]+|[\w.-]+)$/
+    const known = /^(?:dist\/[\w-]+(?:\.d\.ts|\.js|\.js\.map)|examples\/[\w.-]+)$/
     assert.deepEqual(
-      contents.filter((path) => !known.test(path) || /test/.test(path)),
+      contents.filter((path) => !known.test(path) && !documents.includes(path) && !legal.includes(path)),
       [],
     )
+  })
+
+  test('takes at most 15 MB, and brings no other package', () => {
+    const bytes = contents.reduce((sum, path) => sum + statSync(join(installed, path)).size, 0)
+    assert.ok(bytes <= 15_000_000, `it takes ${bytes} bytes`)
+    const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
+    assert.deepEqual([manifest.dependencies, manifest.optionalDependencies], [undefined, undefined])
   })
 
   test('passes publint', async () => {
@@ -60,23 +75,92 @@ describe('the package', () => {
     await run('attw', [tarball, '--profile', 'esm-only', '--no-emoji', '--no-color'])
   })
 
-  describe('installed', () => {
-    const installed = join(folder, 'node_modules', 'fahao')
+  test('has types that stand alone, without what is internal', async () => {
+    const declared = contents.filter((path) => path.endsWith('.d.ts'))
+    const imports = declared.flatMap((path) =>
+      [...readFileSync(join(installed, path), 'utf8').matchAll(/from "([^"]+)"/g)].map(([, from]) => from!),
+    )
+    assert.deepEqual(new Set(imports), new Set(['./shared.js']))
+    const code = `import { openFahao, type Fahao, FahaoError } from 'fahao'
+      import { decode, layouts } from 'fahao/ids'
+      export async function first(fahao: Fahao): Promise<bigint> {
+        const order = await fahao.open('order', { kind: 'sequence', start: 10n ** 18n })
+        return order.next()
+      }
+      export const parts = decode(layouts.twitter, 1n)
+      export { openFahao, FahaoError }`
+    writeFileSync(join(project, 'user.ts'), code)
+    const flags = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2024', '--types', 'node']
+    await run('tsc', [...flags, '--typeRoots', join(root, 'node_modules/@types'), 'user.ts'], project)
+  })
 
-    before(async () => {
-      mkdirSync(installed, { recursive: true })
-      await run('tar', ['-xzf', tarball, '-C', installed, '--strip-components', '1'])
-      for (const name of Object.keys(manifest.dependencies)) linkDependency(name)
+  test('has source maps that name files and lines of the source', async () => {
+    const code = `import { openFahao } from 'fahao'
+      const fahao = await openFahao({ engine: 'memory:' })
+      await fahao.open('absent').catch((error) => console.log(error.stack))`
+    const stack = await run('node', ['--enable-source-maps', '--input-type=module', '-e', code], project)
+    assert.match(stack, /src\/catalogue\/[\w-]+\.ts:\d+/)
+  })
+
+  describe('its bill of materials', () => {
+    type Component = {
+      readonly purl: string
+      readonly hashes: readonly { readonly alg: string }[]
+      readonly licenses: readonly {
+        readonly license?: { readonly id: string }
+        readonly expression?: string
+      }[]
+    }
+    let components: readonly Component[] = []
+
+    before(() => {
+      const bill = JSON.parse(readFileSync(join(installed, 'dist/sbom.cdx.json'), 'utf8'))
+      assert.equal(bill.bomFormat, 'CycloneDX')
+      components = bill.components
     })
 
-    function linkDependency(name: string): void {
-      const path = join(folder, 'node_modules', name)
-      mkdirSync(dirname(path), { recursive: true })
-      symlinkSync(join(root, 'node_modules', name), path)
-    }
+    test('lists the packages that source maps name, each with its hash', () => {
+      const sources = contents
+        .filter((path) => path.endsWith('.map'))
+        .flatMap((path) => JSON.parse(readFileSync(join(installed, path), 'utf8')).sources as string[])
+      const folders = sources.flatMap(
+        (path) => /node_modules\/(?:@[^/]+\/)?[^/]+(?=\/(?!.*node_modules))/.exec(path) ?? [],
+      )
+      const named = new Set(folders.map((path) => path.slice('node_modules/'.length)))
+      const listed = components.map(({ purl }) => decodeURIComponent(purl.replace(/^pkg:npm\/|@[^@]*$/g, '')))
+      assert.ok(named.size > 20)
+      assert.deepEqual(new Set(listed), named)
+      for (const { hashes } of components)
+        assert.deepEqual(
+          hashes.map(({ alg }) => alg),
+          ['SHA-512'],
+        )
+    })
+
+    test('has only licences that allow use in any product, and the text of each is there', () => {
+      const allowed = ['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', '0BSD', 'BlueOak-1.0.0']
+      const others = components.filter(({ licenses }) =>
+        licenses.some(({ license, expression }) =>
+          (license?.id ?? expression ?? '')
+            .replaceAll(/[()]/g, '')
+            .split(/ (?:AND|OR) /)
+            .some((id) => !allowed.includes(id)),
+        ),
+      )
+      assert.deepEqual(others, [])
+      const texts = readFileSync(join(installed, 'dist/THIRD-PARTY-LICENSES.txt'), 'utf8')
+      for (const { purl } of components) {
+        const [, name, version] = /^pkg:npm\/(.*)@([^@]*)$/.exec(decodeURIComponent(purl))!
+        assert.ok(texts.includes(`\n${name} ${version} (`), purl)
+      }
+    })
+  })
+
+  describe('installed alone', () => {
+    const program = join(installed, bin.fahao!)
 
     function evaluate(code: string): Promise<string> {
-      return run(process.execPath, ['--input-type=module', '-e', code], folder)
+      return run('node', ['--input-type=module', '-e', code], project)
     }
 
     test("gives ids without an engine: import 'fahao/ids'", async () => {
@@ -87,24 +171,50 @@ describe('the package', () => {
 
     test("opens a node in process: import 'fahao'", async () => {
       const code = `import { openFahao } from 'fahao'
-        const fahao = await openFahao({ engine: 'memory:' })
+        const fahao = await openFahao({ engine: 'sqlite:${join(folder, 'ids.db')}' })
         const order = await fahao.open('order', { kind: 'sequence', start: 1n })
         console.log(await order.next())
         await fahao[Symbol.asyncDispose]()`
       assert.equal(await evaluate(code), '1n\n')
     })
 
-    test('has the client that the MySQL proxy takes ids with', async () => {
-      const code = `const { clientSupply } = await import('${join(installed, 'dist', 'cli', 'client-supply.js')}')
-        const supply = await clientSupply({ urls: ['http://127.0.0.1:1'], timeoutMs: 1000 })
-        await supply.close()
-        console.log('closed')`
-      assert.equal(await evaluate(code), 'closed\n')
+    test("is loaded by require('fahao') too", async () => {
+      const code = `const { openFahao } = require('fahao')
+        openFahao({ engine: 'memory:' }).then((fahao) => fahao.close()).then(() => console.log('closed'))`
+      assert.equal(await run('node', ['-e', code], project), 'closed\n')
     })
 
-    test('has a command line that explains itself', async () => {
-      const help = await run(process.execPath, [join(installed, manifest.bin.fahao!), '--help'], folder)
-      assert.match(help, /\bserve\b/)
+    test('has a command line that explains itself, and says its version', async () => {
+      assert.match(await run('node', [program, '--help'], project), /\bserve\b/)
+      const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+      assert.equal(await run('node', [program, '--version'], project), `${version}\n`)
+    })
+
+    /** What needs each of the optional packages. */
+    const uses: Readonly<Record<string, readonly string[]>> = {
+      pg: ['serve', '--engine', 'postgres://u:p@127.0.0.1:1/d'],
+      mysql2: ['serve', '--engine', 'mysql://u:p@127.0.0.1:1/d'],
+      'libpg-query': [
+        'serve',
+        '--engine',
+        'memory:',
+        '--resp',
+        'off',
+        '--http',
+        'off',
+        '--postgres',
+        '127.0.0.1:0',
+      ],
+    }
+    for (const [name, args] of Object.entries(uses)) {
+      test(`says how ${name} is installed when it is needed`, async () => {
+        await assert.rejects(run('node', [program, ...args], project), new RegExp(`npm install ${name}@`))
+      })
+    }
+
+    test('has a sentence for each optional package', () => {
+      // Without mysql2 the proxy cannot look at tables; without pino-pretty a terminal gets JSON: see cli/log.ts.
+      assert.deepEqual(Object.keys(peerDependencies), ['libpg-query', 'mysql2', 'pg', 'pino-pretty'])
     })
   })
 })

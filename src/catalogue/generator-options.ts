@@ -106,9 +106,47 @@ export const generatorOptions = z
   })
   .meta({ id: 'GeneratorOptions' })
 
-/** Options as users give them. */
+/** A whole number, 0 or more; as text or bigint also past 2^53. */
+type WholeNumber = bigint | number | string
+/** Text such as `10m`, or milliseconds. */
+type Duration = string | number | bigint
+
+/** Options as users give them. They are written out for readers of the types, who have no zod; `generatorOptions` checks them. */
 export type GeneratorInput = {
-  readonly [Name in keyof z.input<typeof generatorOptions>]: z.input<typeof generatorOptions>[Name] | bigint
+  /** `sequence` and `timestamp` are strict; `segment` and `snowflake` are in order per node. */
+  readonly kind: 'sequence' | 'segment' | 'timestamp' | 'snowflake'
+  /** The first id of a counter. Default 1. */
+  readonly start?: WholeNumber | undefined
+  /** The distance between ids of a counter. Default 1. */
+  readonly increment?: WholeNumber | undefined
+  /** Ids are ≡ `offset` modulo `increment`. Default: of the first id. */
+  readonly offset?: WholeNumber | undefined
+  /** The largest id of a counter. Default 2^63−1. */
+  readonly max?: WholeNumber | undefined
+  /** The smallest refill of a counter, in ids. Default 1000. */
+  readonly step?: WholeNumber | undefined
+  /** The largest refill of a counter, in ids. Default 10^10. */
+  readonly stepMax?: WholeNumber | undefined
+  /** How long ids last without the engine. Default 10m. */
+  readonly horizon?: Duration | undefined
+  /** How long a request waits for a refill. Default 2s. */
+  readonly issueTimeout?: Duration | undefined
+  /** The order within a node’s range; `shuffled`: segment only. */
+  readonly within?: 'ordered' | 'shuffled' | undefined
+  /** Hides volume by a keyed permutation of [0, max]; segment only, and order is lost. */
+  readonly scramble?: boolean | 'on' | 'off' | 'true' | 'false' | 'yes' | 'no' | undefined
+  /** A template around {id}, such as `sms_{id}`. */
+  readonly format?: string | undefined
+  /** The bits of a clock kind: the name of a preset, or fields. Default twitter. */
+  readonly layout?: string | Readonly<Record<string, unknown>> | undefined
+  /** Another epoch for the layout: an ISO date-time with zone, or Unix ms. */
+  readonly epoch?: string | number | bigint | undefined
+  /** The node field of a timestamp, one constant. Default 0. */
+  readonly node?: WholeNumber | undefined
+  /** Where a clock kind’s sequence starts in a fresh unit of time. Default zero. */
+  readonly sequenceStart?: 'zero' | 'random' | undefined
+  /** How far a clock kind may run ahead of the clock when its sequence is full. Default 10s. */
+  readonly borrowMax?: Duration | undefined
 }
 
 /** Options as read: integers as bigint, counts as number, durations as milliseconds. */

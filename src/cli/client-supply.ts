@@ -2,7 +2,7 @@
  * Ids for the MySQL proxy from a Fahao service, through fahao-client: segments and snowflakes are leased ahead, strict kinds
  * are asked for.
  */
-import { connect } from '#client'
+import { connect } from '../../client/src/index.ts'
 import { type ErrorCode, errorKinds, FahaoError } from '../base/errors.ts'
 import type { IdMaker } from '../proxy/id-supply.ts'
 import { goneError } from '../proxy/id-supply.ts'

@@ -1,21 +1,32 @@
 /** The server's log: JSON for machines, lines for people at a terminal. */
 import { type Logger, pino, stdTimeFunctions } from 'pino'
 import type { Config } from '../config/config-schema.ts'
+import { installationOf } from '../installation/packages.ts'
 
 /** Bytes of lines that wait for room on the disk; further lines are dropped. */
 const pendingBytesMax = 1_048_576
 
 /** Opens the log on stdout. Each line is written before the call returns, so that a crash loses none. */
 export async function openLog(level: Config['logLevel']): Promise<Logger> {
-  if (!process.stdout.isTTY) {
+  const pretty = process.stdout.isTTY ? await import('pino-pretty').catch(() => undefined) : undefined
+  if (pretty === undefined) {
     const formatters = { level: (label: string) => ({ level: label }) }
     const lines = pino.destination({ dest: 1, sync: true, maxLength: pendingBytesMax })
     lines.on('error', dropLines)
-    return pino({ level, formatters, timestamp: stdTimeFunctions.isoTime }, lines)
+    const log = pino({ level, formatters, timestamp: stdTimeFunctions.isoTime }, lines)
+    if (process.stdout.isTTY)
+      log.info(
+        `lines are JSON here; the package pino-pretty makes them readable: ${installationOf('pino-pretty')}`,
+      )
+    return log
   }
-  const { default: pretty } = await import('pino-pretty')
   const colorize = process.stdout.hasColors()
-  const lines = pretty({ colorize, translateTime: 'SYS:HH:MM:ss', ignore: 'pid,hostname', sync: true })
+  const lines = pretty.default({
+    colorize,
+    translateTime: 'SYS:HH:MM:ss',
+    ignore: 'pid,hostname',
+    sync: true,
+  })
   lines.on('error', dropLines)
   return pino({ level }, lines)
 }

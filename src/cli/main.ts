@@ -1,6 +1,6 @@
 /** Reads the command line, runs one verb, and turns an error into one sentence and an exit code. */
 import { Command } from 'commander'
-import { version } from '../node/version.ts'
+import { version } from '../installation/version.ts'
 import { exitCodeAfter, exitCodes } from './exit-codes.ts'
 import { refuseRepeats } from './repeatable-options.ts'
 

@@ -1,6 +1,18 @@
 /** The config file: YAML, with the position of every value, so that an error can name it. */
-import { createRequire } from 'node:module'
-import type { Document, Node, Pair, YAMLError, YAMLWarning } from 'yaml'
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+  visit,
+  type YAMLError,
+  type YAMLWarning,
+} from 'yaml'
 import { configError } from './config-values.ts'
 
 /** A value and its position. */
@@ -21,14 +33,11 @@ export type ConfigFile = {
 const partsMax = 4000
 const levelsMax = 32
 
-type Yaml = typeof import('yaml')
 type YamlPair = Pair<Node, Node | null>
 
 /** Reads a config file. Throws CONFIG with line and column. */
 export function readConfigFile(path: string, text: string): ConfigFile {
-  const yaml = loadYaml()
-  const { isMap, isScalar } = yaml
-  const lines = new yaml.LineCounter()
+  const lines = new LineCounter()
   const at = (offset: number) => {
     const { line, col } = lines.linePos(offset)
     return `${path}:${line}:${col}`
@@ -37,7 +46,7 @@ export function readConfigFile(path: string, text: string): ConfigFile {
     throw configError(`${at(node.range?.[0] ?? 0)}: ${message}`)
   }
   // The parser would compare each key of a map with all keys before it. `anchorsOf` refuses those that are given twice.
-  const document = yaml.parseDocument(text, {
+  const document = parseDocument(text, {
     intAsBigInt: true,
     uniqueKeys: false,
     lineCounter: lines,
@@ -51,18 +60,16 @@ export function readConfigFile(path: string, text: string): ConfigFile {
   if (isNothing(contents)) return { settings: new Map(), generators: new Map() }
   if (!isMap(contents)) return refuse(contents, 'settings are written as `name: value`')
 
-  const anchors = anchorsOf(yaml, document, refuse)
+  const anchors = anchorsOf(document, refuse)
   const read = (pairs: readonly YamlPair[]) =>
     new Map(
       pairs.flatMap(({ key, value }) => {
         if (isNothing(value)) return []
-        return [
-          [nameOf(yaml, key), { value: toValue(yaml, value, anchors, refuse), position: at(key.range![0]) }],
-        ]
+        return [[nameOf(key), { value: toValue(value, anchors, refuse), position: at(key.range![0]) }]]
       }),
     )
   const pairs = contents.items as YamlPair[]
-  const generators = pairs.find(({ key }) => nameOf(yaml, key) === 'generators')
+  const generators = pairs.find(({ key }) => nameOf(key) === 'generators')
   const settings = read(pairs.filter((pair) => pair !== generators))
   if (generators === undefined || isNothing(generators.value)) return { settings, generators: new Map() }
   if (!isMap(generators.value)) return refuse(generators.key, 'generators are written as `name: { kind: … }`')
@@ -71,14 +78,9 @@ export function readConfigFile(path: string, text: string): ConfigFile {
 
 type Refuse = (node: Node, message: string) => never
 
-/** Loaded only with a file to read: most commands have none. */
-function loadYaml(): Yaml {
-  return createRequire(import.meta.url)('yaml')
-}
-
 const deep = `a value has at most ${levelsMax} levels of lists and maps; write it with fewer`
 
-function nameOf({ isScalar }: Yaml, key: Node): string {
+function nameOf(key: Node): string {
   return String(isScalar(key) ? key.value : key)
 }
 
@@ -86,20 +88,20 @@ function nameOf({ isScalar }: Yaml, key: Node): string {
  * The node that each alias stands for. Refuses an alias that stands for what it is in, and a name that a map gives twice:
  * 1 and '1' are two keys of YAML, and one name.
  */
-function anchorsOf(yaml: Yaml, document: Document.Parsed, refuse: Refuse): Map<Node, Node> {
+function anchorsOf(document: Document.Parsed, refuse: Refuse): Map<Node, Node> {
   const byName = new Map<string, Node>()
   const targets = new Map<Node, Node>()
   const enter = (node: { anchor?: string } & Node) => {
     if (node.anchor !== undefined) byName.set(node.anchor, node)
   }
-  yaml.visit(document, {
+  visit(document, {
     Scalar: (_, node) => enter(node),
     Seq: (_, node) => enter(node),
     Map: (_, node) => {
       enter(node)
       const names = new Set<string>()
       for (const { key } of node.items as YamlPair[]) {
-        const name = nameOf(yaml, key)
+        const name = nameOf(key)
         if (names.has(name)) refuse(key, `'${name}' is given twice; give it once`)
         names.add(name)
       }
@@ -117,8 +119,7 @@ function anchorsOf(yaml: Yaml, document: Document.Parsed, refuse: Refuse): Map<N
 }
 
 /** A node as values of JavaScript. */
-function toValue(yaml: Yaml, top: Node, targets: ReadonlyMap<Node, Node>, refuse: Refuse): unknown {
-  const { isAlias, isMap, isScalar, isSeq } = yaml
+function toValue(top: Node, targets: ReadonlyMap<Node, Node>, refuse: Refuse): unknown {
   let parts = 0
   const plain = (node: Node | null, level: number): unknown => {
     if (node === null) return null
@@ -127,9 +128,7 @@ function toValue(yaml: Yaml, top: Node, targets: ReadonlyMap<Node, Node>, refuse
     if (isAlias(node)) return plain(targets.get(node) ?? null, level + 1)
     if (isSeq<Node>(node)) return node.items.map((item) => plain(item, level + 1))
     if (isMap<Node, Node | null>(node)) {
-      return Object.fromEntries(
-        node.items.map(({ key, value }) => [nameOf(yaml, key), plain(value, level + 1)]),
-      )
+      return Object.fromEntries(node.items.map(({ key, value }) => [nameOf(key), plain(value, level + 1)]))
     }
     return isScalar(node) ? narrowed(node.value) : undefined
   }

@@ -17,8 +17,8 @@ import { agreeOnSettings, clusterSettings } from '../cluster/settings.ts'
 import type { Config } from '../config/config-schema.ts'
 import { configError } from '../config/config-values.ts'
 import type { Engine } from '../engine/engine.ts'
+import { version } from '../installation/version.ts'
 import { clusterEventText } from './event-text.ts'
-import { version } from './version.ts'
 
 /** What a membership takes from its node. */
 export type MembershipOptions = {

@@ -21,6 +21,7 @@ import { settingsText } from '../config/load-config.ts'
 import { proposeWorkerId, thisMachine } from '../config/worker-strategy.ts'
 import type { Engine, Repair } from '../engine/engine.ts'
 import { type EngineCall, timedEngine } from '../engine/engine-calls.ts'
+import { version } from '../installation/version.ts'
 import { WorkerId } from '../issuing/worker-id.ts'
 import { Pools } from '../leasing/pools.ts'
 import { RangeLeases } from '../leasing/range-leases.ts'
@@ -40,7 +41,6 @@ import { clockStepText } from './event-text.ts'
 import { BufferedIds, healthOf } from './health.ts'
 import { Membership } from './membership.ts'
 import { type FahaoNode, type Transport, trafficOf } from './node.ts'
-import { version } from './version.ts'
 
 /** What a node takes from its process; each member has a default. */
 export type NodeDeps = {

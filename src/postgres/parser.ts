@@ -1,6 +1,8 @@
 /** PostgreSQL's own parser, compiled to WebAssembly: texts become trees. */
 import { setFlagsFromString } from 'node:v8'
-import { loadModule, type Node, SqlError as ParserError, parseSync } from 'libpg-query'
+import type { Node } from 'libpg-query'
+import { assert } from '../base/assert.ts'
+import { packageOf } from '../installation/packages.ts'
 import { SqlError } from './sql-error.ts'
 
 /** A statement of a text. */
@@ -11,11 +13,14 @@ export type ParsedStatement = {
   readonly to: number
 }
 
-/** Makes the parser ready. Before this `parse` throws. */
+let parser: typeof import('libpg-query') | undefined
+
+/** Makes the parser ready. Before this `parse` throws. Rejects with ENGINE without its package. */
 export async function loadParser(): Promise<void> {
   // Compiled again by V8's optimising compiler, it would be no faster, and take 500 MB of memory meanwhile.
   for (const flag of ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']) setFlagsFromString(flag)
-  await loadModule()
+  parser = await packageOf('libpg-query', import('libpg-query'))
+  await parser.loadModule()
   // The first statement takes long.
   parse('SELECT 1')
 }
@@ -32,10 +37,11 @@ export function parse(text: string): ParsedStatement[] {
 }
 
 function treesOf(text: string) {
+  assert(parser !== undefined, 'the parser is loaded')
   try {
-    return parseSync(text).stmts ?? []
+    return parser.parseSync(text).stmts ?? []
   } catch (error) {
-    if (!(error instanceof ParserError)) throw tooDeep()
+    if (!(error instanceof parser.SqlError)) throw tooDeep()
     const { cursorPosition } = error.sqlDetails ?? {}
     // In characters, as PostgreSQL's.
     const position = cursorPosition === undefined ? undefined : cursorPosition + 1

@@ -10,9 +10,10 @@
  *  5. What a job takes of the thread's time is bounded by `timeMs`; the time in which the thread starts, or the main thread loads
  *     sequences for it, does not count.
  */
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { systemClock, type Timer } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
+import { startThread } from '../installation/threads.ts'
 import { closingErrors, outOfMemory } from './errors.ts'
 import type { Loaded, Wanted } from './query/snapshot.ts'
 import { SqlError } from './sql-error.ts'
@@ -159,10 +160,8 @@ export class QueryQueue {
   }
 
   #start(): Worker {
-    const name = import.meta.url.endsWith('.ts') ? './query-thread.ts' : './query-thread.js'
-    const thread = new Worker(new URL(name, import.meta.url), {
+    const thread = startThread(new URL('./query-thread.ts', import.meta.url), {
       name: 'queries',
-      execArgv: [],
       workerData: { memoryMb: this.#limits.memoryMb },
       resourceLimits: { maxOldGenerationSizeMb: this.#limits.memoryMb + spareMb },
     })

@@ -11,9 +11,9 @@
  *  2. One look at a time is under way. After a failed look, what was seen before it holds.
  *  3. A statement is refused for a guard that is missing only by a look that has begun after the statement came.
  */
-import { createConnection } from 'mysql2/promise'
 import { type Clock, sleep, systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
+import { packageOf } from '../installation/packages.ts'
 import { type Guard, type GuardsOfServer, readGuards } from './guard-rules.ts'
 import type { Upstream } from './socket-pair.ts'
 import { type FilledColumn, FilledColumns } from './sql/configured-columns.ts'
@@ -172,6 +172,7 @@ function unseen(reason: string): FahaoError {
 /** Looks at tables of a server with the user of its URL. */
 export function guardReader({ address, isTls, ca, user, password }: Upstream): ReadGuards {
   return async (columns) => {
+    const { createConnection } = await packageOf('mysql2', import('mysql2/promise'))
     const connection = await createConnection({
       host: address.host,
       port: address.port,

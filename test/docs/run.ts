@@ -13,7 +13,7 @@ import { runProgram } from '../launch/program.ts'
 import { type Block, namesPort, ports, shellParts, shownBy, startsServer } from './blocks.ts'
 
 const repository = join(import.meta.dirname, '..', '..')
-const fahao = `node ${join(repository, 'dist', 'cli', 'fahao.js')}`
+const fahao = `node ${join(repository, 'dist', 'fahao.js')}`
 
 /** What runs in the place of a server of a page. */
 const servers: readonly (readonly [RegExp, string])[] = [

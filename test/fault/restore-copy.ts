@@ -13,7 +13,7 @@ import { create, judge, until } from './campaign.ts'
 import { Load, nowUs } from './load.ts'
 import { isCovered } from './stored.ts'
 
-const entry = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'fahao.js')
+const entry = join(import.meta.dirname, '..', '..', 'dist', 'fahao.js')
 /** Generators whose order in real time is judged. */
 export const strict = ['sequence', 'timestamp']
 /** A generator of each kind, named for it. */

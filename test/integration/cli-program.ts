@@ -11,7 +11,7 @@ import { temporaryFolder } from '../launch/places.ts'
 export type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string }
 
 /** The file of the program. */
-export const entry = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'fahao.js')
+export const entry = join(import.meta.dirname, '..', '..', 'dist', 'fahao.js')
 
 /** Runs the program to its end, in a folder without a config file. */
 export function fahao(

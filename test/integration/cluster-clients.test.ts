@@ -223,7 +223,7 @@ describe('HTTP', () => {
 
 describe('fahao cluster', () => {
   const fahao = async (node: FahaoServer, ...args: string[]) => {
-    const entry = new URL('../../dist/cli/fahao.js', import.meta.url).pathname
+    const entry = new URL('../../dist/fahao.js', import.meta.url).pathname
     const run = promisify(execFile)(process.execPath, [entry, 'cluster', ...args, '--url', node.http])
     return (await run).stdout
   }

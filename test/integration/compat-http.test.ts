@@ -10,7 +10,7 @@ import { freePort, temporaryFolder } from '../launch/places.ts'
 import { startProcess } from '../launch/process.ts'
 import { assertDistinct, assertIncreasing } from './examples.ts'
 
-const entry = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'fahao.js')
+const entry = join(import.meta.dirname, '..', '..', 'dist', 'fahao.js')
 const scope = new Scope()
 const token = '0f673adf80504e2eaa552f5d791b644c'
 let server: FahaoServer

@@ -10,7 +10,7 @@ import { accepts, type RunningProcess, startProcess } from '../launch/process.ts
 import { descendants, isAlive, processTree } from '../launch/process-tree.ts'
 
 const repository = join(import.meta.dirname, '..', '..')
-const entry = join(repository, 'dist', 'cli', 'fahao.js')
+const entry = join(repository, 'dist', 'fahao.js')
 
 type Trial = { readonly script: RunningProcess; readonly port: number; readonly folder: string }
 

@@ -233,7 +233,7 @@ describe('secrets', () => {
       assert.equal((await http(path, { authorization })).status, 200, path)
     }
     const verb = (...words: string[]) => {
-      const program = [process.execPath, join(import.meta.dirname, '../../dist/cli/fahao.js'), ...words]
+      const program = [process.execPath, join(import.meta.dirname, '../../dist/fahao.js'), ...words]
       const server = { FAHAO_URL: fahao.http.replace('http:', 'https:'), NODE_EXTRA_CA_CERTS: caFile }
       return runProgram(program, { env: { ...server, FAHAO_PASSWORD: secrets.admin } })
     }

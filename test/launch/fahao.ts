@@ -1,5 +1,5 @@
 /** The built server as a real process: what users run, signalled, wrapped and restarted. */
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CertificateFiles } from './certificates.ts'
 import type { Lifetime } from './lifetime.ts'
@@ -158,7 +158,9 @@ export class FahaoServer {
 }
 
 function entryOf({ checkout = repository }: FahaoOptions): string {
-  return join(checkout, 'dist', 'cli', 'fahao.js')
+  // Earlier checkouts have it at another place.
+  const { bin } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8'))
+  return join(checkout, bin.fahao)
 }
 
 async function answersPing(port: number, tls: CertificateFiles | undefined): Promise<boolean> {

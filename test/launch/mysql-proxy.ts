@@ -25,7 +25,7 @@ const repository = join(import.meta.dirname, '..', '..')
 export async function startMysqlProxy(lifetime: Lifetime, options: MysqlProxyOptions): Promise<MysqlProxy> {
   const { upstream, args = [], env, port = await freePort() } = options
   const url = typeof upstream === 'number' ? upstreamOf({ port: upstream }) : upstream
-  const entry = join(repository, 'dist', 'cli', 'fahao.js')
+  const entry = join(repository, 'dist', 'fahao.js')
   const running = await startProcess(lifetime, {
     command: process.execPath,
     args: [entry, 'proxy', '--listen', `127.0.0.1:${port}`, '--upstream', url, ...args],

@@ -4,7 +4,7 @@ import { importsOf, readSource, resolve, type Tree } from './source.ts'
 /** From the lowest layer up; each may import only from earlier rows. Layers in one row are siblings. */
 const storeys = [
   ['base'],
-  ['ids'],
+  ['ids', 'installation'],
   ['buffers'],
   ['engine'],
   ['issuing'],
@@ -46,10 +46,12 @@ function refusal(path: string, specifier: string): string | undefined {
   const from = layerOf(path)
   if (!specifier.startsWith('.')) {
     if (path === 'src/ids.ts' || workInBrowsers.includes(from)) return 'it works in a browser, and alone'
-    if (specifier === '#client' && from !== 'cli') return 'only the command line is a client'
     return undefined
   }
   const target = resolve(path, specifier)
+  if (target === 'client/src/index.ts')
+    return from === 'cli' ? undefined : 'only the command line is a client'
+  if (target === 'package.json') return from === 'installation' ? undefined : 'only installation/ reads it'
   if (!target.startsWith('src/')) return 'it lies outside of src'
   if (!target.endsWith('.ts')) return 'imports end with .ts'
   return refusalInside(path, from, target)

@@ -1,8 +1,9 @@
 /** PostgreSQL: from a URL to a driver, and the dialect of the server that answers. */
 import type { ClientConfig } from 'pg'
 import { describe, FahaoError } from '../../base/errors.ts'
+import { packageOf } from '../../installation/packages.ts'
 import type { EngineOptions } from '../engine.ts'
-import { type Ask, DriverError, isFailure, optionalTextOf, packageOf } from '../sql/driver.ts'
+import { type Ask, DriverError, isFailure, optionalTextOf } from '../sql/driver.ts'
 import type { SqlDatabase } from '../sql/open.ts'
 import type { Dialect, MakeStatements } from '../sql/statements.ts'
 import { type Access, accessOf } from '../sql/url.ts'

@@ -61,14 +61,6 @@ const unfit: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "the server's certificate is for another host name",
 }
 
-/** The module of a client library. Rejects with ENGINE if the library is not installed. */
-export function packageOf<Module>(name: string, loading: Promise<Module>): Promise<Module> {
-  return loading.catch((cause) => {
-    const message = `the package ${name} is missing: install it with 'npm install ${name}'`
-    throw new FahaoError('ENGINE', message, { cause })
-  })
-}
-
 /**
  * The failure that an error of a client library means, if the server reports it: with its kind and its remedy. An error
  * of TLS or of the host name lasts until the URL or the server is changed.

@@ -1,11 +1,12 @@
 /** The default engine: one durable SQLite file, for one node and other processes on its machine. */
 
 import { existsSync } from 'node:fs'
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { assert } from '../../base/assert.ts'
 import type { Timer } from '../../base/clock.ts'
 import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
+import { startThread } from '../../installation/threads.ts'
 import { inTurns, repairNothing, untilUnchanged } from '../advance-rules.ts'
 import { CallsInFlight } from '../calls-in-flight.ts'
 import { checkGap, checkReserve, releaseRequest } from '../counter-rules.ts'
@@ -46,7 +47,7 @@ export async function openSqlite(location: string, options: EngineOptions): Prom
     // Below the calls' deadline, so that a call which waits for another process's lock fails as UNAVAILABLE.
     const busyTimeoutMs = Math.floor(options.callTimeoutMs * 0.75)
     const workerData: ThreadInput = { file, busyTimeoutMs }
-    const thread = new Worker(threadUrl(), { workerData, execArgv: [], name: 'sqlite' })
+    const thread = startThread(new URL('./store-thread.ts', import.meta.url), { workerData, name: 'sqlite' })
     const engine = await SqliteEngine.start(file, thread, lock, options)
     // If a store should have been there, this line in the log shows that it is gone.
     tell?.()
@@ -296,9 +297,4 @@ export class SqliteEngine implements Engine {
   #log(level: 'info' | 'warn' | 'error', message: string): void {
     this.#options.onEvent({ level, message })
   }
-}
-
-/** The thread's file, as a source or as built. */
-function threadUrl(): URL {
-  return new URL(import.meta.url.endsWith('.ts') ? './store-thread.ts' : './store-thread.js', import.meta.url)
 }

@@ -178,7 +178,7 @@ export class Walk {
     const bin = join(this.folder, 'bin')
     mkdirSync(bin)
     symlinkSync(join(repository, 'node_modules'), join(this.folder, 'node_modules'))
-    const program = join(repository, 'dist/cli/fahao.js')
+    const program = join(repository, 'dist/fahao.js')
     assert.ok(existsSync(program), 'dist/ is missing: npm run build (npm test does it by itself)')
     writeFileSync(join(bin, 'fahao'), `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`)
     chmodSync(join(bin, 'fahao'), 0o755)

@@ -50,7 +50,7 @@ async function firstPacketOf(port: number): Promise<{ code: number; message: str
 describe('the start of a proxy', () => {
   /** What a proxy prints that cannot start. */
   const complaintOf = (args: readonly string[], env: Readonly<Record<string, string>>) =>
-    runProgram([process.execPath, 'dist/cli/fahao.js', 'proxy', ...args], { env }).then(
+    runProgram([process.execPath, 'dist/fahao.js', 'proxy', ...args], { env }).then(
       () => assert.fail('it has started and ended'),
       ({ message }: Error) => message,
     )
