@@ -26,11 +26,11 @@ async function loadedWith(...modules: readonly string[]): Promise<readonly strin
   return JSON.parse(stdout)
 }
 
-test('a server loads no protocol that is off, no YAML without a file, and no fetch', async () => {
+test('a server loads no protocol that is off, and no fetch', async () => {
   const loaded = await loadedWith('cli/main.ts', 'cli/run-server.ts')
   for (const wanted of [/\/src\/resp\/server\.ts/, /\/src\/http\/app\.ts/, /^NativeModule http$/])
     assert.ok(loaded.some((each) => wanted.test(each)))
-  const needless = /\/src\/(?:postgres|proxy)\/|\/node_modules\/yaml\/|undici/
+  const needless = /\/src\/(?:postgres|proxy)\/|undici/
   assert.deepEqual(
     loaded.filter((each) => needless.test(each)),
     [],
