@@ -22,6 +22,14 @@ LIST
   *' --all '* | *' --rest '* | *test/docs*) echo 'curl curl what the pages ask over HTTP with' ;;
   esac
   case " $* " in
+  *' --all '* | *' --rest '* | *completion*)
+    cat <<'LIST'
+zsh zsh a shell that completes the command line
+fish fish a shell that completes the command line
+LIST
+    ;;
+  esac
+  case " $* " in
   # 124 MB to download, which every run of `npm test` need not wait for.
   *' --all '* | *' --rest '* | *test/runtimes*) echo 'chromium chromium a browser, in which fahao-client is tried' ;;
   esac

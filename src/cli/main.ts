@@ -39,6 +39,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, () => Promise<Add>
   'Working things out:': {
     decode: async () => (await import('./verbs/decode.ts')).addDecode,
     advise: async () => (await import('./verbs/advise.ts')).addAdvise,
+    completion: async () => (await import('./verbs/completion.ts')).addCompletion,
   },
 }
 
@@ -55,10 +56,10 @@ export async function main(argv: readonly string[]): Promise<number> {
   )
 }
 
-/** What adds the verb `only`, or every verb if there is none of this name, under the headings of the help. */
+/** What adds the verb `only`, or every verb if there is none of this name or it names them all, under the headings of the help. */
 export async function loadVerbs(only?: string): Promise<Readonly<Record<string, readonly Add[]>>> {
   const all = Object.entries(groups).map(([heading, verbs]) => [heading, Object.entries(verbs)] as const)
-  const isVerb = all.some(([, verbs]) => verbs.some(([name]) => name === only))
+  const isVerb = only !== 'completion' && all.some(([, verbs]) => verbs.some(([name]) => name === only))
   const loaded: Record<string, Add[]> = {}
   for (const [heading, verbs] of all)
     loaded[heading] = await Promise.all(
