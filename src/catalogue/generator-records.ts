@@ -38,16 +38,14 @@ import {
   seal,
   waitForOtherNodes,
 } from './incarnation-change.ts'
+import { checkName, checkNewName, nameBytesMax } from './name-rules.ts'
 import {
-  checkName,
-  checkNewName,
   counterAfter,
   counterOf,
   firstOf,
   generatorKey,
   generatorPrefix,
   holdsGenerator,
-  nameBytesMax,
   newKey,
   type ReadGenerator,
   readStored,

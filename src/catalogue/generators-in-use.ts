@@ -32,16 +32,11 @@ import { altered, type GeneratorRecords, noGenerator, stopping } from './generat
 import { IssuingPlans } from './issuing-plans.ts'
 import { issuingRight } from './issuing-right.ts'
 import { LedGenerators } from './leadership/led-generators.ts'
+import { checkName } from './name-rules.ts'
 import { NegativeCache } from './negative-cache.ts'
 import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
 import { type LedCounter, openInTurn, openIssuer, readLedCounter } from './open-issuer.ts'
-import {
-  checkName,
-  generatorPrefix,
-  holdsGenerator,
-  incarnationOf,
-  type ReadGenerator,
-} from './stored-generator.ts'
+import { generatorPrefix, holdsGenerator, incarnationOf, type ReadGenerator } from './stored-generator.ts'
 
 /** The version of a generator that is a row: below the version of every record that may replace it. */
 const rowVersion = 0n
@@ -99,7 +94,7 @@ export class GeneratorsInUse {
       if (rows !== undefined) inUse.#watches.push(await rows.watch((change) => inUse.#rowChanged(change)))
       return inUse
     } catch (error) {
-      // It listens to the cluster already: with it the next one to be started would continue the same leftover ranges.
+      // `inUse` listens to the cluster already: it and the next one started would continue the same leftover ranges.
       await inUse.closeAll()
       throw error
     }

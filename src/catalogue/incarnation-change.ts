@@ -1,6 +1,7 @@
 /**
  * The change from one incarnation to the next under a name that stays in use, and the floor of the next one. A change
  * takes two writes, because the ids of the old incarnation are bounded only when no process can issue any more of them.
+ * A drop is in generator-records.ts, which uses `seal` of this file.
  *
  * An old incarnation is refused by three parts. Its reserves: by the counter (engine/counter-rules.ts), in which `seal` has stored
  * the number of the next one. Time of its snowflakes, which have no counter: by `refuseUnlessCurrent` (issuing-plans.ts).
@@ -113,8 +114,8 @@ async function successor(
     return { state: 'live', incarnation, counter, floor, definition, key, offsetGiven }
   } catch (error) {
     if (!hasCode(error, 'ERR') && !hasCode(error, 'CLOCK')) throw error
-    // The new definition has no room above the ids issued since the first write. So the old definition stays, with its
-    // counter, in the new incarnation.
+    // Ids issued since the first check have left the new definition no room. The new incarnation keeps the old
+    // definition and its counter.
     return { ...old, state: 'live' }
   }
 }

@@ -6,8 +6,8 @@ import { FahaoError } from '../base/errors.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
 import { noGenerator } from './generator-records.ts'
 import { seal } from './incarnation-change.ts'
+import { checkName } from './name-rules.ts'
 import {
-  checkName,
   counterOf,
   firstOf,
   generatorKey,

@@ -3,7 +3,6 @@
  * number continues and a name that is created again starts above all ids that it ever issued.
  */
 import { FahaoError } from '../base/errors.ts'
-import { refuseLookAlike } from '../base/look-alike.ts'
 import type { StoredRecord } from '../engine/engine.ts'
 import { firstFrom } from '../ids/run.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
@@ -48,35 +47,8 @@ export type ReadGenerator = {
   readonly advances: number
 }
 
-/** The longest name of a generator, in bytes of UTF-8. */
-export const nameBytesMax = 256
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
-const refusedCharacters = /[\s\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff]/u
-const encoder = new TextEncoder()
-
 /** Integers that JSON would round. */
 const bigOptions: ReadonlySet<string> = new Set(['start', 'offset', 'max'])
-
-/**
- * Throws ERR unless `name` is 1–256 bytes of UTF-8 without white space and control characters.
- * @param subject the beginning of the message: what is named.
- */
-export function checkName(name: string, subject = 'a generator’s name'): void {
-  if (name.length === 0) throw new FahaoError('ERR', `${subject} cannot be empty`)
-  if (!name.isWellFormed()) throw new FahaoError('ERR', `${subject} must be valid Unicode`)
-  if (refusedCharacters.test(name)) {
-    throw new FahaoError('ERR', `${subject} cannot contain white space or control characters`)
-  }
-  if (name.length > nameBytesMax || encoder.encode(name).length > nameBytesMax) {
-    throw new FahaoError('ERR', `${subject} has at most ${nameBytesMax} bytes`)
-  }
-}
-
-/** As `checkName`, for a name that is created: it looks like no other one. Names that exist stay in use. Errors: ERR. */
-export function checkNewName(name: string): void {
-  checkName(name)
-  refuseLookAlike(name, 'generator')
-}
 
 /** The record's key, and the name of the first incarnation's counter. */
 export function generatorKey(name: string): string {
@@ -149,7 +121,7 @@ function bigAsText(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value
 }
 
-/** A record's generator; ENGINE when it cannot be read. */
+/** Reads a record's generator. Throws ENGINE if it cannot. */
 export function readStored(record: StoredRecord): StoredGenerator {
   try {
     const { state, incarnation, counter, floor, key, begunUs, nextFloor, ...read } = JSON.parse(record.value)

@@ -1,4 +1,7 @@
-/** Signals that stop a server, and crashes. */
+/**
+ * Signals that stop a server, SIGHUP, and crashes. After SIGHUP listening/listener-tls.ts reads certificates again; no
+ * setting is read again.
+ */
 import { constants } from 'node:os'
 import type { Logger } from 'pino'
 import { systemClock } from '../base/clock.ts'

@@ -1,6 +1,6 @@
 /** Redis's commands about keys in general: listing generators, and dropping them. */
 import { FahaoError } from '../base/errors.ts'
-import { checkName } from '../catalogue/stored-generator.ts'
+import { checkName } from '../catalogue/name-rules.ts'
 import type { Arguments } from './arguments.ts'
 import { isServedHere } from './cluster-table.ts'
 import { type Command, type Reply, SimpleString } from './command.ts'

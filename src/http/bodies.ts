@@ -1,4 +1,7 @@
-/** The bodies of requests: JSON where a body is read, nothing where none is, and nothing of one that is refused. */
+/**
+ * The bodies of requests: JSON where a body is read, nothing where none is, and nothing of one that is refused. Their
+ * length is limited in app.ts (`bodyLimit`).
+ */
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { turns } from '../listening/turns.ts'

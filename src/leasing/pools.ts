@@ -13,7 +13,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { refuseLookAlike } from '../base/look-alike.ts'
-import { checkName } from '../catalogue/stored-generator.ts'
+import { checkName } from '../catalogue/name-rules.ts'
 import {
   type PlainWorkerRecord,
   plainWorkerKey,

@@ -1,4 +1,7 @@
-/** Prometheus metrics. Each is read when it is scraped. */
+/**
+ * Prometheus metrics. Each is read when it is scraped. node-metrics.ts makes the text of a node's,
+ * cli/metrics-server.ts that of a proxy's without a node.
+ */
 import { Counter, Gauge, type Metric, Registry } from 'prom-client'
 
 /** A labelled value. */

@@ -18,7 +18,10 @@ export interface Session {
   lastCommand: string
   /** The name that the client has given itself; may be empty. */
   name: string
-  /** The permissions of its user; `unauthenticated` before a login. */
+  /**
+   * The permissions of the user; `unauthenticated` before a login. A change of the user replaces them, or ends the
+   * connection: `refreshAccess` of each connection.
+   */
   access: Access
   /** Bytes that the client has not read, for CLIENT LIST. */
   readonly unreadBytes: number

@@ -23,7 +23,7 @@ import { Session } from './session.ts'
 import type { SessionHost } from './session-host.ts'
 import { type Progress, SessionMessages } from './session-messages.ts'
 import { SqlError } from './sql-error.ts'
-import { readStart, type StartMessage, startBytesMax } from './startup.ts'
+import { readStart, type StartMessage, startBytesMax } from './start-message.ts'
 
 /** What logins need. */
 export type LoginHost = SessionHost & {

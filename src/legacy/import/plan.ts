@@ -8,8 +8,8 @@
 import { describe } from '../../base/errors.ts'
 import { type Definition, define } from '../../catalogue/definition.ts'
 import { parseOptions } from '../../catalogue/generator-options.ts'
+import { checkName } from '../../catalogue/name-rules.ts'
 import {
-  checkName,
   counterOf,
   generatorKey,
   readStored,
@@ -33,7 +33,7 @@ export type PlannedRow = {
 
 /** What operators add to the tables' contents. */
 export type PlanOptions = {
-  /** Only these; empty: all. */
+  /** The rows to import; empty: all. */
   readonly names: readonly string[]
   /** The largest id of a name that is in use. */
   readonly maxIds: ReadonlyMap<string, bigint>

@@ -13,7 +13,7 @@ import type {
 import { type Definition, define, differences } from '../../../src/catalogue/definition.ts'
 import type { MoveOptions } from '../../../src/catalogue/floor.ts'
 import { type GeneratorInput, parseOptions } from '../../../src/catalogue/generator-options.ts'
-import { checkName } from '../../../src/catalogue/stored-generator.ts'
+import { checkName } from '../../../src/catalogue/name-rules.ts'
 import { compileFormat } from '../../../src/ids/format.ts'
 import { IdText } from '../../../src/ids/id-text.ts'
 import { Run } from '../../../src/ids/run.ts'

@@ -1,5 +1,6 @@
 /**
- * The first messages of a connection: what the client asks for before it logs in.
+ * The first messages of a connection: what the client asks for before it logs in. connection-messages.ts asks for the
+ * password.
  * https://www.postgresql.org/docs/15/protocol-message-formats.html (StartupMessage, SSLRequest, CancelRequest), and for
  * version 3.2 https://www.postgresql.org/docs/18/protocol-message-formats.html
  */
@@ -25,7 +26,7 @@ export type StartMessage = {
   readonly settings: readonly (readonly [name: string, value: string])[]
   /** The newest minor version of protocol 3 that both know. */
   readonly minor: number
-  /** What the client has to be told: that its version is too new, or these options unknown. */
+  /** The unknown options in NegotiateProtocolVersion; undefined: it is not sent. */
   readonly negotiated: { readonly unknown: readonly string[] } | undefined
 }
 
