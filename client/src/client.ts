@@ -61,7 +61,7 @@ const closeMaxMs = 2000
 export class FahaoClient {
   readonly #deps: GeneratorDeps
   readonly #generators = new Map<string, Promise<LeasedGenerator>>()
-  /** Those that are open. */
+  /** The open generators. */
   readonly #opened = new Set<LeasedGenerator>()
   readonly #workers = new Set<LeasedWorker>()
   /** Claims under way. */

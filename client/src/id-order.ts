@@ -8,7 +8,7 @@ export interface IdOrder {
   at(first: bigint, size: number, index: number): bigint
   /** The largest id that the range can hold, or one above it. */
   largest(first: bigint, size: number): bigint
-  /** The first raw value from which on everything is unused, after `used` ids. */
+  /** The raw value at which the unused rest starts, after `used` ids. */
   unused(first: bigint, size: number, used: number): bigint
 }
 

@@ -132,7 +132,7 @@ export class LeasedGenerator implements ClientGenerator {
     this.#source.drop()
   }
 
-  /** Ends it: calls reject with `reason`, and what is left is returned. */
+  /** Ends the generator: calls reject with `reason`, and what is left is returned. */
   async close(reason: Error): Promise<void> {
     this.#closed = reason
     await this.#source.close(reason)
@@ -145,7 +145,7 @@ export class LeasedGenerator implements ClientGenerator {
     return undefined
   }
 
-  /** Asks the source, and the one that replaces it meanwhile. */
+  /** Asks the source for ids, and the source that replaces it meanwhile. */
   async #draw(count: number, options: DrawOptions): Promise<Run[]> {
     for (let changes = 0; ; changes++) {
       this.#readAgain()

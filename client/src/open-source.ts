@@ -101,9 +101,9 @@ async function askLease(
 
 /** What a source calls when the generator is not what it was. */
 export type Changes = {
-  /** With an answer that describes it otherwise. */
+  /** Called with an answer that describes the generator otherwise. */
   readonly onChange: (granted: Granted) => void
-  /** Without one. */
+  /** Called when the service refuses, because the generator has another kind: ask what it is. */
   readonly onAltered: () => void
 }
 

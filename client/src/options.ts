@@ -6,7 +6,7 @@ import { type ClientEvent, withoutErrors } from './events.ts'
 export type ClientOptions = {
   /** The user to log in as. Default: the one in the URL. */
   readonly username?: string
-  /** Its password. Default: the one in the URL. */
+  /** The user's password. Default: the one in the URL. */
   readonly password?: string
   /** A token instead of a password. Over RESP it needs `username`, the token's user. */
   readonly token?: string

@@ -41,7 +41,7 @@ type Caller = {
   readonly sinceUs: number
   readonly resolve: (runs: Run[]) => void
   readonly reject: (error: Error) => void
-  /** It has given up, and is not asked for. */
+  /** The caller has given up: no id is asked for it. */
   isGone: boolean
 }
 

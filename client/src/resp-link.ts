@@ -126,7 +126,7 @@ class Connection {
     })
   }
 
-  /** Ends it now. Without this a node that accepts connections but answers none would collect them. */
+  /** Ends the connection now. Without this a node that accepts connections but answers none would collect them. */
   end(): void {
     if (this.#isEnded) return
     this.#isEnded = true

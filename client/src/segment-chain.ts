@@ -52,7 +52,7 @@ export class SegmentChain extends RangeChain<Link> {
     this.#order = order
   }
 
-  /** Ids left. It leaves the fast run as it is, because it is read after each `take`. */
+  /** Ids left. The getter leaves the fast run as it is, because `available` is read after each `take`. */
   get available(): number {
     return this.left - this.fastRun.taken
   }

@@ -15,7 +15,7 @@ export function isOfSize(error: unknown): error is FahaoError {
   return hasCode(error, 'LIMIT') || hasCode(error, 'QUOTA')
 }
 
-/** The size to which refusals have cut refills. */
+/** The largest refill after refusals by quotas. */
 export class SizeCap {
   #ever = Number.POSITIVE_INFINITY
   #now = Number.POSITIVE_INFINITY

@@ -122,7 +122,7 @@ export class AuditRing {
       }
       const { index, serial }: Slot = this.#newest
       const next = await this.#read((index + 1) % this.#size)
-      // A higher number: another node has begun it already.
+      // A higher number: another node has begun the next record already.
       this.#newest = next.serial > serial ? next : { ...next, serial: serial + 1, entries: [] }
     }
     return this.#newest

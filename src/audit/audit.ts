@@ -81,7 +81,7 @@ type Queue = {
   taken: AuditEntry[]
   /** By what they stand for: another occurrence of the same is counted. */
   readonly waiting: Map<string, AuditEntry>
-  /** Those that found no room since the last batch. */
+  /** How many entries found no room since the last batch. */
   lost: number
 }
 

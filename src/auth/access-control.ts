@@ -12,7 +12,7 @@ import { isTokenText } from './token.ts'
 import { Tokens, type TokensDeps } from './tokens.ts'
 import { Users, type UsersDeps } from './users.ts'
 
-/** What it needs. */
+/** What access control needs. */
 export type AccessDeps = UsersDeps &
   Omit<TokensDeps, 'users'> & {
     readonly clock: Clock
@@ -64,7 +64,7 @@ export class AccessControl implements Proving {
     }
   }
 
-  /** Calls `listener` after every change of users and tokens: look up `present` again. */
+  /** Calls `listener` whenever permissions may have changed; see `present`. */
   listen(listener: () => void): void {
     this.users.listen(listener)
     this.tokens.listen(listener)

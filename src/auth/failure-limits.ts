@@ -46,7 +46,7 @@ export class FailureLimits {
     this.#fullUs.set(key, Math.max(this.#fullUs.get(key) ?? 0, this.#clock.monoUs()) + this.#intervalUs)
   }
 
-  /** Gives a failure back: it was none. */
+  /** Gives back what `take` took: the attempt did not fail. */
   giveBack(key: string): void {
     const fullUs = this.#fullUs.get(key)
     if (fullUs === undefined) return

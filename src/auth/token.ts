@@ -36,7 +36,7 @@ const labelBytesMax = 128
 const patternsMax = 32
 const patternsMaxBytes = 2048
 const form = /^fahao_([0-9a-f]{16})_([\w-]{43})$/
-/** Compared where there is no token. */
+/** Replaces a missing token's hash. */
 const noHash = secretBytes(32)
 
 /** The value of a record. */

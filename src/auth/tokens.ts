@@ -196,8 +196,8 @@ export class Tokens {
   }
 
   /**
-   * After the store has lost writes and was advanced: writes again what this node knows and the store has lost, and says
-   * what it was.
+   * After the store has lost writes and was advanced: writes again what this node knows and the store has lost, and
+   * reports which tokens these are.
    */
   async reconcile(): Promise<void> {
     const ids = await this.#records.reconcile()

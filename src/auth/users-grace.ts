@@ -3,7 +3,7 @@ import { type Clock, repeat, type Timer } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Engine } from '../engine/engine.ts'
 
-/** What it needs. */
+/** What `UsersGrace` needs. */
 export type UsersGraceDeps = {
   readonly engine: Pick<Engine, 'status'>
   readonly clock: Clock

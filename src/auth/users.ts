@@ -154,7 +154,7 @@ export class Users {
     return known && (known.since > since || (known.removedMs !== undefined && known.revision > since))
   }
 
-  /** The permissions of a connection that has not authenticated; undefined: it must. */
+  /** The permissions of a connection that has not authenticated; undefined: a login is required. */
   get initial(): Access | undefined {
     return this.get(openDefault.name)?.nopass ? this.access(openDefault.name) : undefined
   }
@@ -190,8 +190,8 @@ export class Users {
   }
 
   /**
-   * After the store has lost writes and was advanced: writes again what this node knows and the store has lost, and says
-   * what it was.
+   * After the store has lost writes and was advanced: writes again what this node knows and the store has lost, and
+   * reports which users these are.
    */
   async reconcile(): Promise<void> {
     const names = await this.#records.reconcile()

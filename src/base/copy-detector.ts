@@ -81,7 +81,7 @@ export class CopyDetector {
     this.#onCopy(reason)
   }
 
-  /** Looks every second, until the timer is cancelled: an idle process, too, drops what it holds. */
+  /** Looks for copies every second, until the timer is cancelled: an idle process, too, drops what it holds. */
   watch(): Timer {
     return repeat(this.#clock, watchMs, async () => this.check())
   }

@@ -54,7 +54,7 @@ export interface Generator
   noteReturned(ids: number): void
   /** The text of an id in the generator's format; decimal without a format. */
   text(id: bigint): string
-  /** Writes the texts of ids that are issued now, however late it does; undefined without a format. */
+  /** Returns a writer for the texts of ids that are issued now; it may write them later. Undefined without a format. */
   writer(): IdText | undefined
   /** Reads back the id that `text` has written; ERR for any other text. */
   parse(text: string): bigint
@@ -85,7 +85,7 @@ export type GeneratorInfo = {
   /** The other node that leads it, which alone has `lastIssued` and `stats`. */
   readonly elsewhere?: MovedDetails | undefined
   readonly lastIssued: bigint | undefined
-  /** Undefined if it is not open here. */
+  /** Undefined if the generator is not open here. */
   readonly stats: IssuerStats | undefined
   /** When its ids run out at this rate, or its time field ends, as ISO 8601; undefined if that is too far away. */
   readonly exhaustedAt: string | undefined
@@ -134,10 +134,10 @@ export interface Catalogue {
    */
   open(name: string): Promise<Generator>
 
-  /** Whether there is one, open or not. Creates nothing. */
+  /** Whether there is a generator of this name, open or not. Creates nothing. */
   exists(name: string): Promise<boolean>
 
-  /** Creates it. EXISTS if there is one with another definition; one with the same definition is returned. */
+  /** Creates a generator. EXISTS if there is one with another definition; one with the same definition is returned. */
   create(name: string, options: GeneratorInput): Promise<Generator>
 
   /**
@@ -147,10 +147,10 @@ export interface Catalogue {
    */
   alter(name: string, changes: GeneratorChanges): Promise<Generator>
 
-  /** Drops it; its bound is remembered. Resolves to whether there was one. */
+  /** Drops a generator; its bound is remembered. Resolves to whether there was one. */
   drop(name: string): Promise<boolean>
 
-  /** Its description. NOGENERATOR if there is none. */
+  /** The description of a generator. NOGENERATOR if there is none of this name. */
   info(name: string): Promise<GeneratorInfo>
 
   /**

@@ -29,7 +29,7 @@ export type CatalogueDeps = {
   readonly waitersMax: number
   /** The cluster whose leaders issue strict kinds; undefined: the node is in no cluster. */
   readonly cluster?: Cluster | undefined
-  /** Looks for copies of this memory, and calls `abandonAll` when it notices one. Undefined: nothing looks. */
+  /** Looks for copies of this memory, and calls `abandonAll` when it notices one. Undefined: no copy is looked for. */
   readonly copies?: Pick<CopyDetector, 'check' | 'count'> | undefined
   /** Undefined: the engine works on no other system's table. */
   readonly rows?: ForeignRows | undefined

@@ -73,7 +73,10 @@ export class EngineCatalogue implements Catalogue {
     return this.open(name)
   }
 
-  /** Creates it without opening it, as a config file does, even if another process serves it. No namespace limits that. */
+  /**
+   * Creates a generator without opening it, as a config file does, even if another process serves it. No namespace
+   * limits that.
+   */
   async define(name: string, input: GeneratorInput): Promise<void> {
     const options = parseOptions(input)
     // Not while a look-up of this name runs: it could find nothing before the record is written, and note the name as

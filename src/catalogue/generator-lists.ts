@@ -11,9 +11,9 @@ import type { Catalogue, ListedGenerator, ListPart } from './catalogue.ts'
 
 /** Which generators are listed. */
 export type ListRequest = {
-  /** Lists what it may name. */
+  /** Generators that it may not name are left out. */
   readonly access: Access
-  /** A glob that their names match; default: every name. */
+  /** A glob for names; default: every name. */
   readonly pattern?: string | undefined
   /** The list begins behind this name. */
   readonly after?: string | undefined

@@ -46,7 +46,7 @@ class MeteredGenerator implements Generator {
     return this.#generator.issuesHere
   }
 
-  /** Like that of the generator; also throws QUOTA. */
+  /** As the generator's `take`; also throws QUOTA. */
   take(count: number, run: Run): number {
     if (!this.issuesHere) return 0
     const taken = this.#generator.take(this.#meter.allowed(count), run)
@@ -54,7 +54,7 @@ class MeteredGenerator implements Generator {
     return taken
   }
 
-  /** Like that of the generator; also throws QUOTA. */
+  /** As the generator's `takeNumber`; also throws QUOTA. */
   takeNumber(): number {
     if (!this.issuesHere) return -1
     this.#meter.allowed(1)
@@ -134,7 +134,7 @@ class MeteredGenerator implements Generator {
 export class Meters {
   readonly namespaces: Namespaces
   readonly quotas: Quotas
-  /** By the generator and the user; the empty name for all users that no namespace names. */
+  /** Metered generators by the generator and the user; the empty name: all users that no namespace names. */
   #metered = new WeakMap<Generator, Map<string, Generator>>()
   #revision = -1
 

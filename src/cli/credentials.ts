@@ -39,7 +39,7 @@ export async function authorizationOf(
   return token ? `Bearer ${token}` : undefined
 }
 
-/** The same for a client that makes the header itself; empty: no credentials are given. */
+/** As `authorizationOf`, for a client that makes the header itself; empty: no credentials are given. */
 export async function passwordOrToken(
   { user, tokenFile }: CredentialOptions,
   env: NodeJS.ProcessEnv = process.env,

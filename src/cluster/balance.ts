@@ -61,7 +61,7 @@ export class Balance {
     return nowUs - this.#wantedHereUs[shard]! < timing.renewMs * 1000
   }
 
-  /** Nodes have changed, or what this one wants. */
+  /** Call it when nodes have changed, or what this node wants. */
   reassign(nowUs: number): void {
     this.#changedUs = nowUs
   }

@@ -28,26 +28,26 @@ export type ShardLeader =
 export type ClusterEvent =
   /** This process takes part, under this node id. */
   | Readonly<{ type: 'joined'; node: string }>
-  /** It has left after handing over its shards. */
+  /** This process has left after handing over its shards. */
   | Readonly<{ type: 'left'; node: string }>
-  /** Its lease has lapsed: it issues nothing strict. */
+  /** The lease of this process has lapsed: it issues nothing strict. */
   | Readonly<{ type: 'lapsed'; node: string; reason: string }>
-  /** Its lease is valid again, and it leads what it led before. */
+  /** The lease of this process is valid again, and it leads what it led before. */
   | Readonly<{ type: 'resumed'; node: string; lapsedMs: number }>
   /**
-   * It was declared dead (`by`: a node id, or `byAdvance`; empty: its record is gone, or `isCopied`: a copy of its memory has
-   * renewed), and joins again under a new id.
+   * This process was declared dead (`by`: a node id, or `byAdvance`; empty: its record is gone, or `isCopied`: a copy
+   * of its memory has renewed), and joins again under a new id.
    */
   | Readonly<{ type: 'died'; node: string; by: string; isCopied?: true }>
-  /** This node has declared another one dead. */
+  /** This process has declared another node dead. */
   | Readonly<{ type: 'declaredDead'; node: string; silentMs: number }>
-  /** It leads a shard. `from`: the leader before; `vacantMs`: how long the shard had none, as seen from here. */
+  /** This process leads a shard. `from`: the leader before; `vacantMs`: how long there was none, as seen from here. */
   | Readonly<{ type: 'won'; shard: number; fence: bigint; from: string; vacantMs: number }>
-  /** It no longer leads a shard, without a hand-over. `to`: the new leader, when that is known. */
+  /** This process no longer leads a shard, without a hand-over. `to`: the new leader, when that is known. */
   | Readonly<{ type: 'lost'; shard: number; fence: bigint; to: string }>
   /**
-   * It has handed a shard over to a node, or, empty, to none. For `releaseMs` + `writeMs` no node issued: until the write
-   * was sent, and until it was known to be carried out.
+   * This process has handed a shard over to a node, or, empty, to none. For `releaseMs` + `writeMs` no node issued:
+   * until the write was sent, and until it was known to be carried out.
    */
   | Readonly<{ type: 'handedOver'; shard: number; to: string; releaseMs: number; writeMs: number }>
   /** A counter has seen the fence `by`, of a newer leader, and refuses this node's. */

@@ -40,11 +40,11 @@ export class NodeLease {
   /** The last heartbeat sent, and the last one that is known to have been carried out. */
   heartbeat = 0
   confirmed = 0
-  /** Valid when it was last looked at. */
+  /** Whether the lease was valid when it was last checked. */
   isHeld = false
-  /** It has ended permanently. */
+  /** The lease has ended permanently. */
   isOver = false
-  /** When it was last found not to be valid any more. */
+  /** When the lease was last found not to be valid any more. */
   lapsedUs: number
   readonly #timing: Timing
   readonly #marginUs: number
@@ -77,7 +77,7 @@ export class NodeLease {
     return this.isValid(monoUs, wallUs)
   }
 
-  /** For how long it is valid without another renewal, in ms; 0 when it is not. */
+  /** For how long the lease is valid without another renewal, in ms; 0 when it is not. */
   leftMs(now: Moment): number {
     return this.isValidAt(now) ? (this.#deadlineUs - now.monoUs) / 1000 : 0
   }
@@ -176,7 +176,7 @@ export class NodeLease {
     this.schedule.end(isDone ? this.#startedUs + renewMs * 1000 : nowUs + retryMs * 1000)
   }
 
-  /** Ends it permanently. */
+  /** Ends the lease permanently. */
   end(nowUs: number): void {
     this.isOver = true
     this.#deadlineUs = Number.NEGATIVE_INFINITY

@@ -106,7 +106,7 @@ export function shardOfKey(key: string): number {
   return digits === undefined ? -1 : Number(digits)
 }
 
-/** The settings in a record; ENGINE when it cannot be read. */
+/** Reads the settings in a record. Throws ENGINE if it cannot. */
 export function readSettings(stored: StoredRecord): Known<SettingsRecord> {
   return parsed(stored, ({ cluster, shards, leaseTtlMs, marginMs }: SettingsRecord) => {
     const numbers = Number.isSafeInteger(shards) && Number.isFinite(leaseTtlMs) && Number.isFinite(marginMs)
@@ -114,26 +114,26 @@ export function readSettings(stored: StoredRecord): Known<SettingsRecord> {
   })
 }
 
-/** A node's record; ENGINE when it cannot be read. */
+/** Reads a node's record. Throws ENGINE if it cannot. */
 export function readNode(stored: StoredRecord): Known<NodeRecord> {
   const isSound = ({ id, heartbeat }: NodeRecord) =>
     stored.key === nodeKey(id) && Number.isSafeInteger(heartbeat)
   return parsed(stored, isSound)
 }
 
-/** A shard's leadership; ENGINE when it cannot be read. */
+/** Reads a shard's leadership. Throws ENGINE if it cannot. */
 export function readLeadership(stored: StoredRecord): Known<Leadership> {
   return parsed(stored, ({ holder, epoch, leftovers = [] }: Leadership) => {
     return typeof holder === 'string' && Number.isSafeInteger(epoch) && Array.isArray(leftovers)
   })
 }
 
-/** A pin; ENGINE when it cannot be read. */
+/** Reads a pin. Throws ENGINE if it cannot. */
 export function readPin(stored: StoredRecord): Known<PinnedLeader> {
   return parsed(stored, ({ to }: PinnedLeader) => typeof to === 'string')
 }
 
-/** A record of a node, a shard or a pin; undefined: it is none of these. ENGINE when it cannot be read. */
+/** Reads a record of a node, a shard or a pin; undefined: it is none of these. Throws ENGINE if it cannot. */
 export function readRecord(stored: StoredRecord): Known<NodeRecord | Leadership | PinnedLeader> | undefined {
   if (stored.key.startsWith(nodePrefix)) return readNode(stored)
   if (shardOfKey(stored.key) < 0) return undefined
@@ -157,7 +157,7 @@ function renamed(key: string, text: string, from: string, to: string) {
     const { [from]: value, ...others } = JSON.parse(text)
     return value === undefined ? undefined : { key, value: JSON.stringify({ ...others, [to]: value }) }
   } catch {
-    // Who reads it says what is wrong.
+    // The code that reads the record reports what is wrong.
     return undefined
   }
 }

@@ -82,25 +82,25 @@ export type Moment = { readonly monoUs: number; readonly wallUs: number }
 
 /** When work that runs one at a time begins again. */
 export class Schedule {
-  /** On the monotonic clock in µs; infinite: it runs, or has not begun. */
+  /** On the monotonic clock in µs; infinite: the work runs, or has not begun. */
   nextUs = Number.POSITIVE_INFINITY
   #isRunning = false
   #isDue = false
 
-  /** It runs from now on. */
+  /** The work runs from now on. */
   begin(): void {
     this.#isRunning = true
     this.#isDue = false
     this.nextUs = Number.POSITIVE_INFINITY
   }
 
-  /** It has ended and begins again at `nextUs`, or at once if `runSoon` was called meanwhile. */
+  /** The work has ended and begins again at `nextUs`, or at once if `runSoon` was called meanwhile. */
   end(nextUs: number): void {
     this.#isRunning = false
     this.nextUs = this.#isDue ? Number.NEGATIVE_INFINITY : nextUs
   }
 
-  /** It begins again as soon as possible. */
+  /** The work begins again as soon as possible. */
   runSoon(): void {
     if (this.#isRunning) this.#isDue = true
     else this.nextUs = Number.NEGATIVE_INFINITY

@@ -104,7 +104,7 @@ export class Invalidating {
 export class RepliesOf {
   /** The number of requests. */
   readonly count: number
-  /** Their bytes. */
+  /** The bytes of the requests. */
   readonly requests: Buffer
   constructor(count: number, requests: Buffer) {
     this.count = count

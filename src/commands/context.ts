@@ -33,7 +33,7 @@ export interface ServerView extends Services {
   readonly runId: string
   /** Monotonic time of the start, in µs. */
   readonly startedMonoUs: number
-  /** Where RESP is served; undefined without. */
+  /** The port of RESP; undefined: RESP is not served. */
   readonly respPort: number | undefined
   /** Every setting in one spelling, secrets left out: CONFIG GET. */
   settings(): readonly (readonly [name: string, value: string])[]

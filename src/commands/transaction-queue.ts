@@ -21,7 +21,7 @@ export type TransactionLimits = {
 /** The slot of generators that have a leader; undefined: any node issues. */
 type Slot = number | undefined
 
-/** These run at once while a transaction is open. */
+/** Commands that run at once while a transaction is open. */
 const immediate: ReadonlySet<string> = new Set(['multi', 'exec', 'discard', 'watch', 'quit', 'reset'])
 const nothing = Buffer.alloc(0)
 const startBytes = 256

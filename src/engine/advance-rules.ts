@@ -111,8 +111,8 @@ export function repairAll(...repairs: readonly Repair[]): Repair {
 }
 
 /**
- * A counter after an advance by `gap`. `repaired`: its repair, if it belongs to a record; `held`: the end of what this
- * process holds of it.
+ * A counter after an advance by `gap`. `repaired`: what the repair of its record demands. `held`: the end of the range
+ * that this process holds.
  */
 export function raised(
   counter: Counter,

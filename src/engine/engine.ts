@@ -266,7 +266,7 @@ export interface Engine extends CounterStore, RecordStore, RangeOwnership {
   /** The name of its kind: `sqlite`, `memory`, … */
   readonly name: string
 
-  /** Its URL without the password. */
+  /** The store's URL without the password. */
   readonly location: string
 
   /**

@@ -46,7 +46,7 @@ import { isIgnored, isLate, methodRefusal, refusalOf } from './unreadable.ts'
 
 /** The parts of the HTTP side. */
 export type HttpOptions = {
-  /** Its configuration has the limits. */
+  /** The node; its configuration has the limits. */
   readonly node: FahaoNode
   /** The address to bind to; decides which Host headers are accepted. */
   readonly host: string
@@ -63,7 +63,7 @@ export type HttpOptions = {
   readonly compat?: readonly CompatName[]
   /** Serves these APIs only, for a port of the replaced service. */
   readonly compatOnly?: boolean
-  /** Of the times of requests, and of rests. Default: the machine's. */
+  /** The clock for times of requests, and for rests. Default: the machine's. */
   readonly clock?: Clock
   /** The counters; servers that share them are counted as one. */
   readonly traffic?: HttpTraffic
@@ -109,7 +109,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
       server.on('checkExpectation', inTurn)
       // Without a listener Node would drop the connection, and the answers to the requests before.
       return server.on('connect', ({ method }, connection) => {
-        // Node no longer handles its errors.
+        // Node no longer handles the errors of this socket.
         const socket = connection as Socket
         socket.on('error', () => {})
         connections.of(socket).refuseDetached(methodRefusal(method!))

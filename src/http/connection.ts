@@ -130,10 +130,10 @@ export class HttpConnection implements Sender, TurnTaker {
   #bodies = 0
   #isHeld = false
   #isRefused = false
-  /** How many pieces of any length it may send. */
+  /** How many more pieces of bodies the client may send, of any length. */
   #pieces = piecesMax
   #sinceUs = systemClock.monoUs()
-  /** Since its last turn. */
+  /** Work since the last turn of the connection. */
   #work = 0
   #waitsForTurn = false
   #gone: AbortController | undefined
@@ -174,7 +174,7 @@ export class HttpConnection implements Sender, TurnTaker {
     return this.#isRefused
   }
 
-  /** Aborted when it ends. */
+  /** Aborted when the connection ends. */
   get gone(): AbortSignal {
     if (this.#gone === undefined) {
       this.#gone = new AbortController()

@@ -4,11 +4,11 @@ import { systemClock, type Timer } from '../base/clock.ts'
 
 /** What a late request needs of its connection. */
 type LateRequestOptions = {
-  /** How long it may take to come, in ms. */
+  /** How long the request may take to come, in ms. */
   readonly timeoutMs: number
   /** Whether bytes of the client may have come that were not read. */
   readonly isUnread: () => boolean
-  /** Called when it has not come after the connection was read for that long. */
+  /** Called when the request has not come after the connection was read for that long. */
   readonly refuse: () => void
 }
 

@@ -21,7 +21,7 @@ export type CallerStats = {
   readonly drawn: number
   /** Ids in ranges that callers have given back unused. */
   readonly returned: number
-  /** Those of them that no caller gets, because the counter had moved on. */
+  /** Returned ids that no caller gets, because the counter had moved on. */
   readonly gap: number
   /** Ids that callers use up per second, over the last minute, or between the last two leases or reports. */
   readonly callersPerSecond: number
@@ -90,7 +90,7 @@ export class CallerIds {
     const us = this.#clock.monoUs()
     const used = Math.max(this.#leased - this.#returned + this.#gap, this.#drawn)
     const newest = this.#marks.at(-1)!
-    // The first one is where the time begins.
+    // The first mark is where the time begins.
     if (this.#marks.length > 1 && us - newest.us < markUs) newest.used = used
     else this.#marks.push({ us, used })
     while (this.#marks.length > 2 && this.#marks[1]!.us <= us - spanUs) this.#marks.shift()

@@ -51,7 +51,7 @@ export function isPlainWorker({ key }: StoredRecord): boolean {
   return key.startsWith(poolPrefix) && key !== poolOthersKey
 }
 
-/** The record of an id; ENGINE when it cannot be read. */
+/** Reads the record of an id. Throws ENGINE if it cannot. */
 export function readPlainWorker(stored: StoredRecord): PlainWorkerRecord {
   return readUntil(stored) as PlainWorkerRecord
 }

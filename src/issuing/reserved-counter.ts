@@ -24,7 +24,7 @@ export type ReservedCounterOptions = {
   readonly engine: Engine
   /** Rejects when this process may not reserve (a strict kind that another process owns). Default: it may. */
   readonly mayReserve?: (name: string) => Promise<void>
-  /** Looks for copies of this memory. Undefined: nothing looks. */
+  /** Looks for copies of this memory. Undefined: no copy is looked for. */
   readonly copies?: Pick<CopyDetector, 'check' | 'count'> | undefined
 }
 

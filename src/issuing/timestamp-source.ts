@@ -4,8 +4,8 @@
  * Invariants
  *  1. The buffer holds only time below the counter's acknowledged bound (P2), in whole units of time.
  *  2. Every reserve's floor is at least now.
- *  3. The buffer is one stretch `[position, end)`: a range that is not adjacent replaces it, and so does a range before
- *     which another process was at the counter. That process may have raised the floor into the buffered stretch.
+ *  3. The buffer is one stretch `[position, end)`. A new range replaces it, unless the range is adjacent and no other
+ *     process has changed the counter before it. Such a process may have raised the floor into the buffered stretch.
  */
 import { FahaoError } from '../base/errors.ts'
 import type { ClockBuffer } from '../buffers/clock-buffer.ts'

@@ -75,9 +75,9 @@ type HeldId = {
   record: WorkerRecord
   /** Bounds that may have been written since the last answer. */
   tried: number[]
-  /** By generator, without those whose time has passed unless a source may still issue from it. */
+  /** Used times by generator. One that has passed may be absent, unless a source may still issue from it. */
   readonly used: Map<string, UsedTime>
-  /** When those were forgotten last, in Unix µs, and how many generators there are when this is done again. */
+  /** When passed times were last removed from `used`, in Unix µs, and the size of `used` when this is done again. */
   forgottenUs: number
   usedMax: number
 }

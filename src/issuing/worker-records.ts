@@ -134,7 +134,7 @@ function seconds(us: number): string {
   return `${Math.ceil(us / 1_000_000)} s`
 }
 
-/** What a record of a worker id says; ENGINE when it cannot be read. */
+/** Reads the record of a worker id. Throws ENGINE if it cannot. */
 export function readWorker(stored: StoredRecord): WorkerRecord {
   try {
     const record = JSON.parse(stored.value) as WorkerRecord

@@ -32,7 +32,7 @@ export class PoolView {
   /** The newest record of each owner. Two nodes that are asked at once can give one owner two ids. */
   readonly #owned = new Map<string, PlainWorker>()
   readonly #chosen = new Set<number>()
-  /** By size. */
+  /** By size: the error when no id below it is free. */
   readonly #exhausted = new Map<number, FahaoError>()
   /** No id below it can be chosen by an owner that has none. */
   #cursor = 0

@@ -2,16 +2,16 @@
  * How many worker ids callers may hold: the limits LEASES of namespaces.
  *
  * Invariants
- *  1. A worker id is leased under a limit only if the records of the store, less than `freshUs` old, and the leases that this
- *     node has given since, are fewer than the limit. Leases of other nodes within `freshUs` can exceed it.
+ *  1. A worker id is leased under a limit only if the records of the store, less than `freshUs` old, and the leases
+ *     that this node has given since, are fewer than the limit. Leases of other nodes within `freshUs` can exceed it.
  *  2. A caller is refused only after a read of the records that began when its request had arrived.
- *  3. A worker id counts once in a namespace, from its lease until it is returned, or `graceUs` after its time has passed; one
- *     that is kept for its owner (STABLE) counts until it is kept no longer.
- *  4. A renewal is judged like a lease if the time has passed, or if it is for a generator of a namespace that does not count
- *     the worker id yet. What is leased once and renewed later, or renewed for another generator, is within the limit.
- *  5. Without a namespace that limits, nothing is read.
- *  6. No worker id is leased or renewed for a generator whose ids a namespace counts (RATE, DAILY), unless the same namespace
- *     has LEASES: the service does not see the ids that its holder stamps.
+ *  3. A worker id counts once in a namespace, from its lease until it is returned, or `graceUs` after its time has
+ *     passed; one that is kept for its owner (STABLE) counts until it is kept no longer.
+ *  4. The limit applies to a renewal too, if the time of the lease has passed, or if the worker id does not yet count
+ *     in a namespace of the generator. So late renewals, and those for other generators, do not exceed the limit.
+ *  5. If no limit applies to a request, no records are read.
+ *  6. No worker id is leased or renewed for a generator whose ids a namespace counts (RATE, DAILY), unless the same
+ *     namespace has LEASES: the service does not see the ids that its holder stamps.
  */
 
 import { assert } from '../base/assert.ts'
@@ -81,7 +81,7 @@ export class WorkerIdQuotas {
     this.#deps = deps
   }
 
-  /** The namespace that permits this user no worker lease for this generator; undefined: none forbids it. */
+  /** The namespace that forbids this user worker leases for this generator; undefined: none does. */
   forbidding(name: string, user: string): Namespace | undefined {
     return this.#deps.quotas
       .all()

@@ -32,7 +32,7 @@ export class WorkerIdCount {
     this.#taken = listed.map(({ worker }) => worker)
   }
 
-  /** All that are held or rest. */
+  /** How many worker ids are held or rest. */
   get taken(): number {
     return this.#taken.length
   }

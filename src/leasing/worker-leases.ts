@@ -94,8 +94,8 @@ export class WorkerLeases {
   }
 
   /**
-   * Leases a worker id for a `snowflake`. Rejects with EXHAUSTED if none is free or the time field is full, NOGENERATOR,
-   * WRONGTYPE, also where `mayLease` is false, ERR, QUOTA, UNAVAILABLE, UNKNOWN, REGRESSED.
+   * Leases a worker id for a `snowflake`. Rejects with EXHAUSTED (none is free, or the time field is full), WRONGTYPE
+   * (also if `mayLease` is false), CLOCK, NOGENERATOR, ERR, QUOTA, UNAVAILABLE, UNKNOWN, REGRESSED.
    */
   async lease(name: string, request: WorkerLeaseRequest): Promise<WorkerLease> {
     this.#deps.quotas.checkLeasable(name, request.user)

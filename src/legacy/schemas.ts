@@ -6,7 +6,7 @@ import { integerOf, optionalTextOf, type Row, textOf } from '../engine/sql/drive
 
 /** One old service's table. */
 export type LegacySchema = {
-  /** Its name in `?schema=`. */
+  /** The name of the schema in `?schema=`. */
   readonly name: string
   readonly table: string
   /** The column that names a row, and whether it holds an integer. */
@@ -110,7 +110,7 @@ const tinyid: LegacySchema = {
     const step = numberOf(row.step)
     return {
       ...base,
-      // Its step counts raw values; one in `delta` of them is an id.
+      // `step` of the row counts raw values; one in `delta` of them is an id.
       step: step > 0 ? Math.max(1, Math.floor(step / Math.max(1, increment))) : step,
       increment,
       offset: optionalTextOf(row.remainder) ?? '0',

@@ -28,10 +28,10 @@ import {
 
 /** A row at the moment of the read. */
 export type LegacyRow = {
-  /** Its name, or its name before it was taken out of service. */
+  /** The row's name, or its name before it was taken out of service. */
   readonly key: string
   readonly inService: boolean
-  /** No id at or above this one has been issued by it. */
+  /** No id at or above this one has been issued from the row. */
   readonly bound: bigint
   readonly options: LegacyOptions
 }

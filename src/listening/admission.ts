@@ -136,7 +136,7 @@ export class Admission<Connection> {
     return true
   }
 
-  /** One network for all while nothing limits the connections of each. */
+  /** The network of `host`; '' if no limit per network is set. */
   #networkOf(host: string): string {
     return this.#limits.connectionsPerAddressMax === Number.POSITIVE_INFINITY ? '' : networkOf(host)
   }

@@ -26,7 +26,7 @@ const metricWork = 16_384
 
 /** The metrics of one node. */
 export class Metrics {
-  /** All of them; what else the process measures may be added. */
+  /** All metrics; those of other parts of the process may be added. */
   readonly set = new MetricSet()
   readonly #node: FahaoNode
   readonly #unwatch: () => void

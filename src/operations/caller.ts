@@ -135,7 +135,7 @@ export class InProcessCaller {
     { change, run }: GeneratorOperation<Values, Answer>,
     values: Values,
   ): Promise<Answer> {
-    // It may change the permissions of its caller.
+    // The operation may change the permissions of its caller.
     const { user, administers } = this.session.access
     const answer = await run(this.#context, values)
     // False: there was nothing to change.

@@ -58,9 +58,9 @@ export type ClusterView = Pick<
 export type Caller = {
   /** The permissions of its user. */
   readonly access: Access
-  /** Where it is, for lists. */
+  /** The address of the caller, for lists. */
   readonly address: string
-  /** Aborted when it is gone, so that what waits uses up no ids. */
+  /** Aborted when the caller is gone, so that what waits uses up no ids. */
   readonly signal: AbortSignal
 }
 

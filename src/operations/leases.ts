@@ -312,7 +312,7 @@ async function returnRange(
   const { isBack, unknown } = await rangeLeases.giveBack(name, lease, from)
   const generator = unknown && (await openedFor(context, name))
   const ids = unknown && generator ? idsIn(unknown, generator) : 0
-  // No caller has leased more.
+  // No caller has leased more ids at once: a larger report is wrong.
   if (ids <= incrByMax) generator?.noteReturned(ids)
   return isBack
 }

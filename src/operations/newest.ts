@@ -20,7 +20,7 @@ type Move = {
   readonly newest: bigint
   /** `NX`: only where there is no generator. `XX`: only where there is one. */
   readonly condition?: 'NX' | 'XX' | undefined
-  /** Also where it gives up a large part of the ids. */
+  /** Moves the generator also where that gives up a large part of the ids. */
   readonly force?: boolean | undefined
 }
 

@@ -14,7 +14,7 @@ export type HttpForm = {
   /** OpenAPI's operationId. */
   readonly id: string
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Its parameters, `{name}`, are the arguments without a token. */
+  /** The parameters of the path, `{name}`, are the arguments without a token. */
   readonly path: string
   readonly tag: 'ids' | 'generators' | 'workers' | 'namespaces' | 'users' | 'cluster' | 'engine' | 'server'
   /** The body, whose members are the arguments with a token; absent: they stand in the query. */
@@ -82,7 +82,7 @@ export type HttpOperation<
 > = Pick<Operation, 'name' | 'permissions' | 'summary' | 'notes' | 'change'> & {
   readonly query?: Query
   readonly http: HttpForm & { readonly path: Path; readonly body?: Body }
-  /** What it has changed, for the audit trail. Default: the last parameter of the path. */
+  /** What the operation has changed, for the audit trail. Default: the last parameter of the path. */
   changed?(values: Given<Path, Query, Body>, answer: Answer): string
   run(context: OperationContext, values: Given<Path, Query, Body>): Answer | Promise<Answer>
 }

@@ -9,7 +9,7 @@ export class Arrivals {
   /** Bytes up to the end of the oldest group, and all bytes. */
   #oldestEnd = 0
   #received = 0
-  /** When the group behind it arrived, if there is one. */
+  /** When the group behind the oldest one arrived, if there is one. */
   #nextUs = 0
 
   /** Bytes have arrived. `isBehind`: requests before them wait. */
@@ -21,7 +21,7 @@ export class Arrivals {
     this.#oldestEnd = this.#received
   }
 
-  /** All but the last `pendingBytes` have been carried out. */
+  /** All bytes but the last `pendingBytes` have been carried out. */
   carriedOut(pendingBytes: number): void {
     if (this.#received === this.#oldestEnd || this.#received - pendingBytes < this.#oldestEnd) return
     this.oldestUs = this.#nextUs

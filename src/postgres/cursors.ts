@@ -43,7 +43,7 @@ export class Cursors {
   /** How many were added. */
   #added = 0
 
-  /** About how much memory they take, in bytes. */
+  /** About how much memory the cursors take, in bytes. */
   get heldBytes(): number {
     let bytes = 0
     for (const cursor of this.#byName.values()) bytes += heldBytesOf(cursor)
@@ -73,7 +73,7 @@ export class Cursors {
     this.#byName.set(cursor.facts.name, cursor)
   }
 
-  /** All of them, as pg_cursors shows them. */
+  /** All cursors, as pg_cursors shows them. */
   all(): CursorFacts[] {
     return [...this.#byName.values()].map(({ facts }) => facts)
   }
@@ -101,7 +101,7 @@ export class Cursors {
     this.#byName.clear()
   }
 
-  /** What it returns closes all cursors that are added from now on. It holds none of those that there are. */
+  /** Returns what closes all cursors that are added from now on. It keeps no reference to the present ones. */
   mark(): () => void {
     const added = this.#added
     return () => {

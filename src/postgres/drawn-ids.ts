@@ -58,7 +58,7 @@ export class DrawnIds {
     throw new SqlError('55000', 'lastval is not yet defined in this session')
   }
 
-  /** Forgets everything: DISCARD SEQUENCES. */
+  /** Forgets every drawn id: DISCARD SEQUENCES. */
   clear(): void {
     this.#newest.clear()
     this.#newestName = undefined

@@ -103,7 +103,7 @@ export class Frames {
     return rest
   }
 
-  /** Forgets everything. */
+  /** Drops all bytes. */
   clear(): void {
     this.#hold(nothing, 0, 0, false)
   }

@@ -20,9 +20,9 @@ export type PreparedLimits = { readonly statementsMax: number; readonly statemen
 
 /** The prepared statements of one session. */
 export class PreparedStatements<Prepared extends Sized> {
-  /** The bytes of their messages together. */
+  /** The bytes of the messages of all statements. */
   bytes = 0
-  /** About how much memory they take together, in bytes. */
+  /** About how much memory all statements take, in bytes. */
   heldBytes = 0
   readonly #limits: PreparedLimits
   readonly #byName = new Map<string, Prepared>()
@@ -32,7 +32,7 @@ export class PreparedStatements<Prepared extends Sized> {
     this.#limits = limits
   }
 
-  /** How many there are. */
+  /** How many statements there are. */
   get size(): number {
     return this.#byName.size
   }

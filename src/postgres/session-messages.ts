@@ -47,7 +47,7 @@ export class SessionMessages {
   /** A simple query: its statements, and which one is next. */
   #script: Script | undefined
   #at = 0
-  /** What its statements take, once it was asked for. */
+  /** About how much memory the statements of `#script` take, in bytes, once known. */
   #scriptBytes: number | undefined
   /** A result that is being sent. */
   #writer: ResultWriter | undefined

@@ -102,7 +102,7 @@ const dateStyle = (given: string, name: string): string => {
 
 /** PostgreSQL's version that drivers choose their behaviour by. */
 const postgresVersion = '15.0'
-/** The same as a number. */
+/** `postgresVersion` as a number. */
 const versionNumber = '150000'
 
 const written: readonly Parameter[] = [
@@ -240,12 +240,12 @@ export class SessionSettings {
     this.#go(new Map(), new Map())
   }
 
-  /** Remembers the values. */
+  /** Remembers the present values. */
   mark(): SettingsMark {
     return { session: this.#session, current: this.#current, heldBytes: this.#heldBytes }
   }
 
-  /** Goes back to them. */
+  /** Goes back to the values of a mark. */
   restore({ session, current }: SettingsMark): void {
     this.#go(session, current)
   }

@@ -110,7 +110,7 @@ function setValues(name: string, values: readonly string[], isLocal: boolean): S
     if (values[0] === 'none') return setting('role', undefined, isLocal)
     throw notSupported('SET ROLE is not supported', 'Connect as the other user.')
   }
-  // Its values are names.
+  // search_path lists names.
   const written = name === 'search_path' ? values.map(quoteIdentifier) : values
   return setting(name, written.join(', '), isLocal)
 }

@@ -1,7 +1,7 @@
 /** How long texts may be, and about how much memory what is made of them takes. */
 import { SqlError } from './sql-error.ts'
 
-/** Longer texts are parsed in the thread of queries, in UTF-16 units. */
+/** In UTF-16 units. The thread of queries parses longer texts. */
 const shortTextMax = 1024
 /** Comments inside of each other take the parser the square of their number. */
 const commentsMax = 20

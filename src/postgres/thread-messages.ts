@@ -23,7 +23,7 @@ export type ReadStatement = {
   /** Where it is in the text, in UTF-16 units. */
   readonly from: number
   readonly to: number
-  /** Its tree as JSON, if it is long and no query of the thread. */
+  /** The statement's tree as JSON, if it is long and no query of the thread. */
   readonly tree?: string
 }
 
@@ -37,7 +37,7 @@ export type Answers = {
   /** `changes`: the settings that the query changes, in their order. */
   run: EncodedRows & { readonly changes: readonly Change[] }
 }
-/** Any of them. */
+/** The answer to any job. */
 export type Answer = Answers[keyof Answers]
 
 /** A setting that a query changes. */

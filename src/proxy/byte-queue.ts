@@ -23,12 +23,12 @@ export class ByteQueue {
     return this.#to - this.#from
   }
 
-  /** How much memory they take, in bytes. */
+  /** How much memory the kept bytes take, in bytes. */
   get memory(): number {
     return this.#isOwn ? this.#bytes.length : this.length
   }
 
-  /** All of them, until the next call of another method. */
+  /** All kept bytes, until the next call of another method. */
   get all(): Buffer {
     return this.#bytes.subarray(this.#from, this.#to)
   }
@@ -52,7 +52,7 @@ export class ByteQueue {
     if (this.length === 0) this.take()
   }
 
-  /** Takes all of them: none is left. */
+  /** Takes all kept bytes: none is left. */
   take(): Buffer {
     const { length } = this
     const all = length === this.#bytes.length ? this.#bytes : this.all

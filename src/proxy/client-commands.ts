@@ -77,7 +77,7 @@ export class ClientCommands extends PacketWalker implements TurnTaker {
   #isFileEnd = false
   /** The reply to the command that is held. */
   #heldForm: ReplyForm = 'results'
-  /** The walk is suspended for the sake of other connections. */
+  /** The walk goes on in a later turn of the event loop. */
   isYielding = false
 
   constructor(host: CommandHost, replies: Replies, filler: StatementFiller | undefined) {

@@ -77,11 +77,11 @@ export class Connection implements AcceptedConnection, Sender, PairHost, LoginHo
     this.#deadlineUs = this.#silentSinceUs + host.limits.loginTimeoutMs * 1000
     this.#pair = new SocketPair(client, dialUpstream(host.upstream), this)
     this.#login = new Login(this)
-    // Until it is greeted.
+    // The client is not read until it is greeted.
     client.pause()
   }
 
-  /** How many of them have not left this process. */
+  /** How many bytes to the client have not left this process. */
   get unreadBytes(): number {
     const { client } = this.#pair
     return client.destroyed ? 0 : client.writableLength
@@ -324,7 +324,7 @@ export class Connection implements AcceptedConnection, Sender, PairHost, LoginHo
     client.end(() => {
       this.#deadlineUs = this.#host.clock.monoUs() + lingerMs * 1000
     })
-    // What it still sends is discarded, until it ends its side.
+    // What the client still sends is discarded, until it ends its side.
     client.resume()
   }
 

@@ -82,7 +82,7 @@ export class Login {
   #state: 'greeting' | 'response' | 'securing' | 'exchange' | 'over' = 'greeting'
   /** The flags of the server. */
   #offered: Flags = { common: 0, mariadb: 0 }
-  /** Those that are in force. */
+  /** The flags that are in force. */
   #flags: Flags = { common: 0, mariadb: 0 }
   #isClientTls = false
   /** The client's answer to the greeting, while TLS is set up. */

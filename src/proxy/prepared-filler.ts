@@ -39,7 +39,7 @@ export class PreparedFiller {
   readonly #limits: PreparedLimits
   /** By the server's numbers. */
   readonly #statements = new Map<number, PreparedStatement>()
-  /** Those, and what the server has given no id yet. */
+  /** `#statements`, and those that the server has given no id yet. */
   readonly #all = new Set<PreparedStatement>()
   #newest: PreparedStatement | 'refused' | undefined
 
@@ -101,7 +101,7 @@ export class PreparedFiller {
     const own = isText ? insert.rows.filter(({ parameter }) => parameter < 0) : insert.rows
     const isTooLong = parametersAt.length + own.length > parametersMax
     const fill = isTooLong ? undefined : fillPrepared(command.body, insert, parametersAt, isText)
-    // More than servers accept: the guard judges its rows.
+    // More parameters than servers accept: the guard judges the rows.
     if (fill === undefined || fill.parameters.length > parametersMax) {
       this.preparesOther()
       return this.#session.send(command, command.body)
@@ -156,7 +156,7 @@ export class PreparedFiller {
   }
 
   #setId(statement: PreparedStatement, id: number | undefined): void {
-    // Otherwise the server has forgotten it.
+    // The server has forgotten a statement that is not in `#all`.
     if (!this.#all.has(statement)) return
     if (id === undefined) {
       if (statement === this.#newest) this.#newest = undefined

@@ -71,7 +71,7 @@ export const commands = {
 
 /** An error as a client of MySQL receives it. */
 export type MysqlError = {
-  /** Its code in Fahao's registry, for the metrics. Default: ERR. */
+  /** The error's code in Fahao's registry, for the metrics. Default: ERR. */
   readonly registered?: ErrorCode
   readonly code: number
   /** SQLSTATE, five characters. */

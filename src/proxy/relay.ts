@@ -74,7 +74,7 @@ export class Relay implements FilledSession {
     return (held > heldBytesFree ? held : 0) + (prepared > preparedBytesFree ? prepared : 0)
   }
 
-  /** Whether commands wait for the sake of other connections. */
+  /** Whether commands wait for a later turn of the event loop. */
   get isYielding(): boolean {
     return this.#commands.isYielding
   }

@@ -23,7 +23,7 @@ export class Namespaces {
   readonly #onEvent: (event: LogEvent) => void
   readonly #records: WatchedRecords<Namespace>
   readonly #listeners: (() => void)[] = []
-  /** Since the last change; undefined: not asked for since. */
+  /** Namespaces since the last change; undefined: no call has asked for them since. */
   #known: { readonly all: readonly Namespace[]; readonly users: ReadonlySet<string> } | undefined
 
   constructor(engine: RecordsEngine, onEvent: (event: LogEvent) => void = () => {}) {

@@ -289,13 +289,13 @@ export class Quotas {
     this.#nowUs = nowUs
   }
 
-  /** One for each namespace. */
+  /** One quota for each namespace. */
   all(): readonly Quota[] {
     this.#update()
     return [...this.#byName.values()]
   }
 
-  /** Those whose pattern is within what a caller may name. */
+  /** The quotas of namespaces whose pattern is within what a caller may name. */
   async shownTo(access: Access, turns: Turns): Promise<readonly Quota[]> {
     const shown: Quota[] = []
     for (const quota of this.all()) {

@@ -54,7 +54,7 @@ const raisesMax = 2
 /** The time over which raises are counted against `raisesMax`. */
 const raisesWithinUs = 600_000_000
 
-/** Recovers a node, as often as it has to. */
+/** The recoveries of a node, one at a time. */
 export class Recovery {
   /** How many losses have been reported. */
   count = 0

@@ -88,7 +88,7 @@ export type LeaderCall = {
   readonly operation: GeneratorOperation<never, unknown>
   readonly values: { readonly name: string }
   readonly session: Session
-  /** Carries it out on this node. */
+  /** Carries the operation out on this node. */
   run(): Promise<unknown>
 }
 

@@ -34,7 +34,7 @@ export class RequestCache extends Generations<string, CachedRequest> {
 export type RecentRequest = CachedRequest & {
   /** The permissions of the connection that were found to allow it. */
   permittedBy: Access | undefined
-  /** What answers it without its handler, if anything does. */
+  /** What answers the request without its handler; undefined: the handler answers it. */
   direct: DirectIssuer | undefined
 }
 
@@ -49,7 +49,7 @@ export class RecentRequests {
     this.#oldest = (this.#oldest + 1) % recentMax
   }
 
-  /** Removes them all: other permissions may give other replies. */
+  /** Removes all requests: other permissions may give other replies. */
   clear(): void {
     this.all.length = 0
     this.#oldest = 0

@@ -44,7 +44,7 @@ const malformed = -4
 
 /** Decodes one connection's requests. */
 export class Decoder {
-  /** Apply from the next length that is read. */
+  /** Limits that apply from the next length that is read. */
   limits: DecoderLimits
   /** The text after `ERR `, once `next` said `error`. */
   failure = ''
@@ -75,7 +75,7 @@ export class Decoder {
     return this.#end - this.#start
   }
 
-  /** The same, or 0 if it is little: what the budget of all connections counts. */
+  /** `pendingBytes`, or 0 if they are few: what the budget of all connections counts. */
   get longBytes(): number {
     return this.pendingBytes > shortBytesMax ? this.pendingBytes : 0
   }

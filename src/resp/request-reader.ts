@@ -60,7 +60,7 @@ export class RequestReader {
     this.#source.consume(count * bytes.length)
   }
 
-  /** What comes next, if no recent request does; see `Decoder`. */
+  /** Decodes what comes next when `repeated` finds nothing. */
   next(): Decoded {
     return this.#source.next()
   }
@@ -115,13 +115,13 @@ export class RequestReader {
     return names.length === 0 ? noReply : new Invalidating(noReply, names)
   }
 
-  /** For other permissions: nothing is repeated. */
+  /** Sets other limits, and drops recent requests: other permissions may give other replies. */
   restart(limits: DecoderLimits): void {
     this.input.limits = limits
     this.#recent.clear()
   }
 
-  /** Forgets everything. */
+  /** Drops input and recent requests. */
   clear(): void {
     this.leave()
     this.input.clear()

@@ -81,8 +81,8 @@ export class Requests {
   }
 
   /**
-   * Starts the next request while those before it, which overlap as well, wait for their replies. Undefined: there is
-   * none, or it has to wait.
+   * Starts the next request while earlier ones, which may overlap too, wait for their replies. Undefined: there is
+   * none, or it may not overlap.
    */
   startOverlapping(): Promise<Reply> | undefined {
     if (this.#deferred !== undefined) return undefined
@@ -123,7 +123,7 @@ export class Requests {
     this.refreshAccess()
   }
 
-  /** Forgets everything. */
+  /** Drops input, the transaction and recent requests. */
   clear(): void {
     this.#deferred = undefined
     this.#unfinished = undefined

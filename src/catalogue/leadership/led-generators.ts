@@ -60,7 +60,7 @@ export class LedGenerators {
     return this.#leftovers.get(term)?.has(name, version) === true
   }
 
-  /** Takes that range. There is none afterwards, because the caller is about to issue. */
+  /** Takes the range of `hasLeftover`. None is left afterwards, because the caller is about to issue. */
   takeLeftover(name: string, version: bigint, term: LeaderTerm): Reservation | undefined {
     return this.#leftovers.get(term)?.take(name, version)
   }

@@ -24,7 +24,7 @@ export class LeftoverRanges {
     this.#ranges = new Map(ranges.filter(isSound).map((range) => [range.name, range]))
   }
 
-  /** The names of the generators that have one. */
+  /** The names of the generators that have a leftover range. */
   names(): string[] {
     return [...this.#ranges.keys()]
   }

@@ -47,12 +47,12 @@ export class Standby implements Issuer {
     return this.#refuse(signal)
   }
 
-  /** The leader checks. */
+  /** True: the leader checks it. */
   nextIsSafe(): boolean {
     return true
   }
 
-  /** Only the leader has it. */
+  /** Undefined: only the leader knows its newest id. */
   lastIssued(): undefined {
     return undefined
   }

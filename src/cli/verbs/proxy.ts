@@ -43,7 +43,7 @@ export function addProxy(program: Command): void {
         .env('FAHAO_LISTEN')
         .helpGroup('MySQL proxy:'),
     )
-  // Its options are those of `check` too.
+  // `proxy check` has options of the same names.
   command.enablePositionalOptions()
   addProxyCheck(command)
   command.addOption(

@@ -333,7 +333,7 @@ export class Counters {
 
 type Plan = {
   readonly change: Change
-  /** The revision that it compares. */
+  /** The revision of the key that `change` compares. */
   readonly revision: bigint
   readonly counter: Counter
   readonly answers: readonly (Answer | FahaoError)[]

@@ -76,7 +76,7 @@ async function opened(
     const [state, written, any] = rangesOf(response)
     const known = knownOf(state!)
     if (known !== undefined && isEarlierState(state!.kvs[0]!.value.toString())) {
-      // A process of the earlier version reads the state before its next write, which it does not send then.
+      // A process of the earlier version then writes nothing: its writes demand the state as it was.
       await convert(members, keys, known, address, options)
       continue
     }

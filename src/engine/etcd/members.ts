@@ -18,7 +18,7 @@ export type CallContext = {
   /** In µs of the monotonic clock. */
   readonly deadlineUs: number
   readonly writes: boolean
-  /** Whether it was sent, and no answer has shown that nothing was changed. */
+  /** Whether the call was sent, and no answer has shown that nothing was changed. */
   sent: boolean
 }
 

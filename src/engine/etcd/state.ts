@@ -17,13 +17,13 @@ export type NumberedHistory = {
 
 /** The value of the state's key. */
 export type State = {
-  /** Names the store, from its creation on. */
+  /** The store's id, set at its creation. */
   readonly store: string
   /** The etcd cluster to which it belongs. */
   readonly cluster: string
   /** `suspect`: it has lost writes. `advancing`: one process raises its bounds, and no other writes. */
   readonly status: 'open' | 'suspect' | 'advancing'
-  /** Why it is suspect, or the process that advances it. */
+  /** Why the store is suspect, or the process that advances it. */
   readonly note: string
   /** The oldest first; never empty. */
   readonly histories: readonly NumberedHistory[]

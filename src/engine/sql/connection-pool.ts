@@ -41,9 +41,9 @@ export type CallOptions = {
   readonly probe?: boolean
   /** Runs although the pool is draining. */
   readonly last?: boolean
-  /** The rest of its time. Default: the timeout of every call. */
+  /** The rest of the call's time. Default: the timeout of every call. */
   readonly timeoutMs?: number
-  /** The time for which it has waited in a batch before. Default: 0. */
+  /** The time for which the call has waited in a batch before. Default: 0. */
   readonly waitedMs?: number
 }
 

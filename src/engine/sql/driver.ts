@@ -81,7 +81,7 @@ export interface DatabaseConnection {
   readonly ready: Promise<void>
   /** Sends a command, one at a time. Rejects with the driver's error. */
   ask(command: SqlCommand): Promise<readonly Row[]>
-  /** Sets whether it keeps the process alive. */
+  /** Sets whether the connection keeps the process alive. */
   hold(alive: boolean): void
   /** Closes it by the protocol. Never rejects. */
   end(): Promise<void>

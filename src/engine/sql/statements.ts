@@ -101,21 +101,21 @@ export interface Dialect {
   readonly conversion: readonly SqlCommand[]
   /** The command of a statement that all dialects share. */
   command(write: (s: Statements) => string): SqlCommand
-  /** One row: the state, and `done_…` of it if the pulse was raised, for which the history must be sound. */
+  /** Returns one row: the state, and its `done_…` (null: the history is not sound, so the pulse was not raised). */
   pulse(known: Known, nowUs: number): SqlCommand
   /** Throws if the row of this counter belongs to another system and must not be added. */
   readonly refuseAbsent?: (name: string) => void
   /** Adds the rows of counters that lack one, if the history is sound; in byte order, since other processes may add them too. */
   addCounters(names: readonly string[], known: Known): SqlCommand
-  /** One row: the state, the counter, and if it was carried out `done_last` and `done_version`. */
+  /** Returns one row: state, counter, and `done_last` and `done_version` (null: not reserved). */
   reserve(request: ReserveArguments): SqlCommand
-  /** One row: the state, the counter, and if it was carried out `done_version`. */
+  /** Returns one row: state, counter, and `done_version` (null: not released). */
   release(release: ReleaseArguments): SqlCommand
-  /** One row: the state, and if it was carried out `done_version` and `done_…` of the state. */
+  /** Returns one row: the state, its `done_…`, and `done_version` (null: not written). */
   revise(write: RecordArguments): SqlCommand
   /**
-   * Commands to send in this order on one connection. Only the last changes the store; it returns one row: the state, and
-   * if it was carried out `raised` and the state's `done_…` columns.
+   * Commands to send in this order on one connection. Only the last changes the store; it returns one row: the state,
+   * its `done_…`, and `raised` (null: not advanced).
    */
   advance(advance: AdvanceArguments): readonly SqlCommand[]
 }

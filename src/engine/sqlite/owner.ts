@@ -106,7 +106,7 @@ export class Owner {
   async confirm(claim: string): Promise<void> {
     const found = await this.#options.read()
     if (claim !== this.#claim || found === claim) return
-    // An earlier attempt to write it failed.
+    // The store still has the claim before: an earlier attempt to replace it failed.
     if (found === this.#over) await this.#options.sign(claim, found)
     else {
       this.#stop()

@@ -61,7 +61,7 @@ function codeOf(request: FastifyRequest): string | undefined {
   return code === undefined ? given : String(code)
 }
 
-/** Where no generator has a name that is no number, Spring's refusal of it. */
+/** `error`, or Spring's refusal of a `code` that is no number, if no generator has that name. */
 function asInt(code: string, error: unknown): unknown {
   const isUnknown = hasCode(error, 'NOGENERATOR') || hasCode(error, 'ERR')
   return isUnknown && intOf(code) === undefined ? noNumber('int', code, error) : error

@@ -17,7 +17,7 @@ import { contentTypes } from './spring.ts'
 const cacheRows = 1000
 /** The time to look at a generator, as the bytes of a reply that take as long. */
 const rowWork = 32
-/** To read one. Which namespaces have it is found out too. */
+/** The same to read a generator, and to find out its namespaces. */
 const infoWork = 1024
 const dbRows = 100
 

@@ -48,7 +48,7 @@ export class LeafSnowflakes {
     try {
       return await this.#catalogue.create(shared, sharedOptions)
     } catch (error) {
-      // It was created with other options, which do as well.
+      // The snowflake was created with other options, which do as well.
       if (hasCode(error, 'EXISTS')) return this.#catalogue.open(shared)
       throw error
     }

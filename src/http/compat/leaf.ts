@@ -30,7 +30,7 @@ export function leafApi(node: IssuingNode): CompatApi {
 /** The generators of keys. */
 type Keyed = {
   find(key: string): Generator | undefined
-  /** Opens one. `permit` throws unless the caller may name it. */
+  /** Opens the generator of a key. `permit` throws unless the caller may name it. */
   open(key: string, permit: (name: string) => void): Promise<Generator>
 }
 

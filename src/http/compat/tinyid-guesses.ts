@@ -55,7 +55,7 @@ export class TokenGuesses {
   /** A token that was admitted is wrong. */
   failed(address: string, token: string): void {
     const network = networkOf(address)
-    // It was right for another generator.
+    // The token was right for another generator.
     if (this.#tokens.get(`${network} ${token}`)) return
     for (const { limits, key } of this.#bucketsOf(network)) limits.take(key)
   }

@@ -52,7 +52,7 @@ export function landingRoute(node: FahaoNode): ApiRoute {
   }
 }
 
-/** Those that every caller may see; undefined while the engine is unavailable: the page then shows what is wrong. */
+/** The first generators that every caller may see; undefined while the engine is away: the page says what is wrong. */
 async function firstGenerators({ catalogue, access, server }: FahaoNode): Promise<Listed | undefined> {
   try {
     const { initial } = access

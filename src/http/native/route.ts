@@ -71,7 +71,7 @@ function routeOf(operation: Operation | HttpOperation, node: Served): ApiRoute {
 
 type Values = Readonly<Record<string, unknown>>
 
-/** Its query by zod: of an operation that Redis has too, made of the arguments that stand in none but the query. */
+/** The query of an operation by zod. If Redis has it too: the arguments outside the path, unless a body has them. */
 function asHttp(operation: Operation | HttpOperation, limits: Limits) {
   if (!('args' in operation)) return { args: {}, query: operation.query, changed: operation.changed }
   const { args, http } = operation

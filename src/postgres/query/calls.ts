@@ -111,7 +111,8 @@ function analyseAggregate(name: string, call: FuncCall, scope: Scope): Expressio
   const { aggregates } = scope.clause
   if (aggregates === undefined)
     throw new SqlError('42803', `aggregate functions are not allowed in this place: ${name}`)
-  // Its arguments are about the rows of a group; where they read a query around this one only, it is an aggregate of that query.
+  // The arguments of an aggregate are about the rows of a group. If they read only a query around this one, it is an
+  // aggregate of that query.
   const { readsOwn, readsOuter } = scope
   Object.assign(scope, { readsOwn: false, readsOuter: false })
   const { args, order } = scope.within({}, () => ({

@@ -77,11 +77,11 @@ export function commonType(all: readonly number[]): number {
   const mixed = (a: number, b: number) => refused(`A common type of ${formatType(a)} and ${formatType(b)}`)
   const known = all.filter((type) => type !== oids.unknown)
   let common = known[0] ?? oids.text
-  // Their common modifier is not known here.
+  // The common modifier of the types is not known here.
   if (known.includes(oids.bpchar)) throw mixed(oids.bpchar, common)
   for (const type of known) {
     if (type === common) continue
-    // Which of them PostgreSQL takes depends on more than their types.
+    // Which of two such types PostgreSQL takes depends on more than the types.
     const isOidWithLong = [common, type].includes(oids.int8) && (objects.has(common) || objects.has(type))
     const isOther = typeOf(common)?.category !== typeOf(type)?.category
     if (isOther || isOidWithLong || itemType(common)) throw mixed(common, type)

@@ -20,11 +20,11 @@ export type Part = {
   /** On what its rows depend, beside the run. */
   readonly depends: 'nothing' | 'outer' | 'tuple'
   readonly rows: (frame: Frame) => readonly Row[]
-  /** The table that it is. */
+  /** The table, if the element is one. */
   readonly table?: Table
 }
 
-/** How it is joined to those before it. `on`: the conditions of a LEFT JOIN. */
+/** How an element is joined to those before it. `on`: the conditions of a LEFT JOIN. */
 export type Joined = { readonly part: Part; readonly on?: readonly Expression[] }
 
 type Key = { readonly probe: Expression; readonly build: Expression }

@@ -30,7 +30,7 @@ const targetsMax = 1664
 
 type Target = { readonly name: string; readonly value: Expression; readonly node: Node | undefined }
 
-/** Analyses it. */
+/** Analyses a SELECT. */
 export function analyseSelect(select: SelectStmt, around: QueryContext): Query {
   demandPlain(select)
   const scope = new Scope(around)

@@ -13,11 +13,11 @@ export type FilledColumn = {
 
 /** What a text may do, by its first words. */
 export type TextEffects = {
-  /** It leaves the facts of the session as they are. */
+  /** The text leaves the facts of the session as they are. */
   readonly keepsSession: boolean
-  /** It may write into a filled table, or define it, in any form. */
+  /** The text may write into a filled table, or define it, in any form. */
   readonly concerns: boolean
-  /** It may insert rows into a filled table in a form that is filled in. */
+  /** The text may insert rows into a filled table in a form that is filled in. */
   readonly mayInsert: boolean
   /** Columns whose tables it may redefine. */
   readonly defined: readonly FilledColumn[]

@@ -9,9 +9,9 @@ const longestVerb = 8
 
 /** What a statement does that begins with its first word. */
 export type Verb = {
-  /** It leaves the facts of the session as they are. */
+  /** The statement leaves the facts of the session as they are. */
   readonly keepsSession: boolean
-  /** It inserts no rows, and defines nothing. */
+  /** The statement inserts no rows, and defines nothing. */
   readonly isHarmless: boolean
   readonly inserts: boolean
   readonly defines: boolean
