@@ -28,7 +28,7 @@ export type WorkerOptions = {
    * under it gets the same id. Default: a random one, and another one for each copy that was noticed.
    */
   readonly owner?: string
-  /** Ids are below it; default 1024. */
+  /** Ids are below this number; default 1024. */
   readonly size?: number
   /** How long the lease lasts without a renewal, in ms; default 60,000. */
   readonly ttlMs?: number

@@ -27,9 +27,9 @@ import { setting } from './setting.ts'
 /** The MySQL server behind the proxy. */
 export type UpstreamUrl = {
   readonly address: Address
-  /** Whether the proxy speaks TLS with it. */
+  /** Whether the proxy speaks TLS with the server. */
   readonly isTls: boolean
-  /** Who looks whether the tables refuse rows without an id; undefined: none is filled in. */
+  /** The user that checks whether tables refuse rows without an id; undefined: no table is filled in. */
   readonly user?: string
   readonly password?: string
 }

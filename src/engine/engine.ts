@@ -113,7 +113,7 @@ export type RecordChange = {
 
 /** A running watch. */
 export interface Watch {
-  /** Stops it; no call of the listener starts afterwards. */
+  /** Stops the watch; no call of the listener starts afterwards. */
   close(): void
 }
 
@@ -121,7 +121,7 @@ export interface Watch {
 export type StoreOwnership =
   /** This process owns the store or is its only user, until it ends or until `owns` returns false. */
   | { readonly state: 'owner' }
-  /** Another process owns it: `holder` describes that process, as far as known. */
+  /** Another process owns the store: `holder` describes that process, as far as known. */
   | { readonly state: 'other'; readonly holder: string }
   /** The engine is shared and has no owner: strict kinds need group commit or a cluster. */
   | { readonly state: 'shared' }

@@ -83,7 +83,7 @@ class Parts {
   }
 }
 
-/** Makes a part whenever the one before it has been taken. */
+/** Makes a part of a body whenever the part before it has been taken. */
 class PartBody extends Readable implements TurnTaker {
   readonly #parts: Parts
   #first: string | undefined

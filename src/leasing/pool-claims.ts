@@ -30,7 +30,7 @@ import type { WorkerIdQuotas } from './worker-id-quotas.ts'
 export type PlainClaim = {
   /** The name of the caller; it gets the id back that it had. */
   readonly owner: string
-  /** Ids are below it. */
+  /** Ids are below this number. */
   readonly size: number
   readonly ttlMs: number
   readonly restMs: number
@@ -189,7 +189,7 @@ export class PoolClaims {
       if (stored === undefined) this.#sweep.added()
       return written && claimed
     } catch (error) {
-      // The next round finds out whether it was carried out.
+      // The next round finds out whether the write was carried out.
       if (hasCode(error, 'UNKNOWN') && pending.tries < claimTries / 10) return undefined
       return error as Error
     }

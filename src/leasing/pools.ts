@@ -28,7 +28,7 @@ import type { PlainWorkerState, WorkersPage } from './pool-view.ts'
 export type ClaimOptions = {
   /** 1–256 bytes without control and format characters. */
   readonly owner: string
-  /** Ids are below it. Default `poolLimits.sizeDefault`. */
+  /** Ids are below this number. Default `poolLimits.sizeDefault`. */
   readonly size?: number | undefined
   /** Default `poolTtlMs`. */
   readonly ttlMs?: number | undefined

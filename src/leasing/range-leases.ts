@@ -32,7 +32,7 @@ export type RangeRequest = {
 
 /** A leased range. */
 export type LeasedRange = GeneratorRange & {
-  /** The token that gives it back. */
+  /** The token that gives the range back. */
   readonly lease: string
   /** How long after its request the holder drops what is left, so that changes of the generator reach it. */
   readonly ttlMs: number
@@ -50,7 +50,7 @@ export const rangeLimits = Object.freeze({
 export type RangeLeaseFigures = {
   /** Ranges that callers got. */
   readonly ranges: number
-  /** Ids in them. */
+  /** Ids in ranges that callers got. */
   readonly ids: number
   /** Returns by which ids went back to the engine. */
   readonly returned: number

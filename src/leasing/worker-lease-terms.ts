@@ -19,7 +19,7 @@ export type WorkerLeaseRenewal = {
 
 /** What the holder of a lease has to send to give it back. */
 export type WorkerLeaseReturn = {
-  /** The first moment that it has used for no generator, in Unix µs. */
+  /** The first moment that the holder has used for no generator, in Unix µs. */
   readonly fromUs: number
   /** The end of the span, in Unix µs, as the last answer for this lease had it. */
   readonly untilUs: number
@@ -27,7 +27,7 @@ export type WorkerLeaseReturn = {
 
 /** A worker lease, as its holder gets it for one generator. */
 export type WorkerLease = Pick<CurrentGenerator, 'definition' | 'incarnation'> & {
-  /** Renews it and gives it back: a secret of its holder. */
+  /** Renews the lease and gives it back: a secret of the holder. */
   readonly lease: string
   readonly worker: number
   /** The holder may stamp ids of this generator in whole units of time within these moments, in Unix µs. */

@@ -103,7 +103,7 @@ export class UnreadBudget {
     else if (sender!.unreadBytes === 0 && this.#shares.get(sender!)?.bytes === bytes) this.#dropLargest()
   }
 
-  /** Drops it, unless it holds less by now. */
+  /** Drops the sender that holds the most, unless it holds less by now. */
   #dropLargest(): void {
     let largest: Sender | undefined
     let most = 0

@@ -62,7 +62,7 @@ export function pattern(word: string, about: string): Argument<string> {
   return { ...text(word, about), reading: { as: 'pattern' } }
 }
 
-/** True where it is given. */
+/** A word without a value: true where the word is given. */
 export function flag(word: string, about: string): Argument<boolean | undefined> {
   const given = z
     .enum(['true', 'false'], 'must be true or false')

@@ -5,7 +5,7 @@ import type { Run } from '../ids/run.ts'
 /** Ids as texts. */
 export type IssuedIds = {
   readonly count: number
-  /** About how much memory they take, in bytes. */
+  /** About how much memory the texts take, in bytes. */
   readonly heldBytes: number
   /** The id at `index`, from 0. Fast in ascending order. */
   at(index: number): string

@@ -24,7 +24,7 @@ type Move = {
   readonly force?: boolean | undefined
 }
 
-/** Creates a sequence, or moves one forward. Returns whether it has. */
+/** Creates a sequence, or moves one forward. Returns whether it has done so. */
 export const moveOperation = generatorOperation({
   name: 'set',
   permission: 'manage',
@@ -59,7 +59,7 @@ function unlessUnknown(error: unknown): undefined {
   throw error
 }
 
-/** False if another client has created it first. */
+/** Creates the sequence. False if another client has created it first. */
 async function created(catalogue: Catalogue, name: string, newest: bigint, force: boolean): Promise<boolean> {
   if (newest === max63) throw new FahaoError('ERR', 'increment or decrement would overflow')
   if (!force) refuseJump(name, 0n, newest, max63)

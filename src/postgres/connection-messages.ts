@@ -100,7 +100,7 @@ export class ConnectionMessages {
     return 'end'
   }
 
-  /** Forgets what the server keeps of it. */
+  /** Forgets what the server keeps of the connection. */
   end(): void {
     this.frames.clear()
     if (this.#key) this.#host.cancelKeys.remove(this.#key)

@@ -154,7 +154,7 @@ export class Connection extends ServedConnection {
     this.share.use(turns.spent - spent)
     // The newest statement is measured when its result is here.
     this.#measure(totals.commands - counted - (this.#isAwaiting ? 1 : 0))
-    // `#advance` may have changed it.
+    // `#advance` may have changed `activity`.
     if (this.activity !== 'serving') return this.adjustReading()
     this.activity = 'idle'
     if (this.#messages.sessionMessages?.isRefused || (more && this.#mayGoOn)) return this.queue(false)

@@ -21,7 +21,7 @@ export type Upstream = {
   readonly isTls: boolean
   /** The authorities that sign the server's certificate, in PEM; undefined: the system's. */
   readonly ca: Buffer | undefined
-  /** Who looks at the filled tables; undefined: none is filled in. */
+  /** The user that looks at the filled tables; undefined: no table is filled in. */
   readonly user?: string
   readonly password?: string
 }

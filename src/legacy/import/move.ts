@@ -103,7 +103,7 @@ async function next(
   }
 }
 
-/** Raises the counter to the row's bound, unless it is above. */
+/** Raises the counter to the row's bound, unless the counter is above it. */
 async function raise(target: Engine, counter: string, bound: bigint, incarnation = 1n): Promise<bigint> {
   const seen = (await target.counter(counter)).incarnation
   const own = incarnation > seen ? incarnation : seen

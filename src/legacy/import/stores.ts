@@ -11,7 +11,7 @@ import type { LegacyTable } from '../table.ts'
 export type ImportStores = {
   readonly table: LegacyTable
   readonly target: Engine
-  /** Whether both are in one database, by their URLs. */
+  /** Whether both ends are in one database, by their URLs. */
   readonly together: boolean
   readonly close: () => Promise<void>
 }
