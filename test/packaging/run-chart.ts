@@ -1,0 +1,84 @@
+/**
+ * npm run test:chart: the chart through helm's lint, its templates through kubeconform and the types of Kubernetes, and the
+ * plain manifests beside what helm renders. `node test/packaging/run-chart.ts SCHEMAS [--write]`; scripts/test-chart.sh calls it.
+ */
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { chart, headerOf, manifestFiles, valuesOf } from './chart.ts'
+import { root } from './containers.ts'
+
+const [schemas = '', flag] = process.argv.slice(2)
+const folder = mkdtempSync(join(tmpdir(), 'fahao-chart-'))
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+
+/** What must be refused, and by which word of the sentence. */
+const refused: readonly (readonly [flags: readonly string[], word: RegExp])[] = [
+  [[], /image is empty/],
+  [['--set', 'image=x', '--set', 'replicas=3'], /replicas is above 1 on SQLite/],
+  [['--set', 'image=x', '--set', 'cluster.name=ids'], /cluster.name on SQLite/],
+  [['--set', 'image=x', '--set', 'engine.url=sqlite:/tmp/x.db'], /outside of \/data/],
+  [['--set', 'image=x', '--set', 'engine.url=redis://x'], /engine/],
+  [['--set', 'image=x', '--set', 'replica=3'], /replica/],
+]
+
+const rendered = globSync('ci/*-values.yaml', { cwd: chart })
+  .sort()
+  .map((values) => {
+    console.log(`lint and render: ${values}`)
+    run('helm', 'lint', '--strict', chart, '--values', join(chart, values))
+    const text = run('helm', 'template', 'fahao', chart, '--values', join(chart, values))
+    const file = join(folder, values.replace('ci/', ''))
+    writeFileSync(file, text)
+    return { values, text, file }
+  })
+
+for (const [flags, word] of refused) {
+  const { status, stderr } = spawnSync('helm', ['template', 'fahao', chart, ...flags], { encoding: 'utf8' })
+  assert.notEqual(status, 0, `helm renders with ${flags.join(' ')}`)
+  assert.match(stderr, word)
+  console.log(`refused: ${flags.join(' ') || 'no image'}`)
+}
+
+const files = rendered.map(({ file }) => file)
+console.log('kubeconform')
+console.log(
+  run(
+    'kubeconform',
+    ...['-strict', '-summary', '-skip', 'ServiceMonitor'],
+    ...['-schema-location', join(schemas, '{{ .ResourceKind }}{{ .KindSuffix }}.json')],
+    ...files,
+  ).trim(),
+)
+console.log('the types of Kubernetes and of the operator of Prometheus; Pod Security, restricted')
+execFileSync('go', ['run', '.', ...files], { cwd: join(import.meta.dirname, 'kubernetes'), stdio: 'inherit' })
+
+for (const file of manifestFiles) {
+  const path = join(root, 'packaging', 'kubernetes', file)
+  const { text } = rendered.find(({ values }) => values === valuesOf(file))!
+  const plain = headerOf(file) + plainText(text)
+  if (flag === '--write') writeFileSync(path, plain)
+  assert.equal(
+    readFileSync(path, 'utf8'),
+    plain,
+    `${file} is not what helm renders: npm run test:chart -- --write`,
+  )
+  console.log(`packaging/kubernetes/${file} is what helm renders`)
+}
+
+/** Without what only a release of helm has. */
+function plainText(text: string): string {
+  return text.replaceAll(
+    /^(?:# Source: .*| +(?:helm\.sh\/chart|app\.kubernetes\.io\/managed-by): .*)\n/gm,
+    '',
+  )
+}
+
+function run(name: string, ...args: readonly string[]): string {
+  const { status, stdout, stderr, error } = spawnSync(name, args, { encoding: 'utf8', maxBuffer: 2 ** 24 })
+  if (error) throw error
+  assert.equal(status, 0, `${name} ${args.join(' ')}:\n${stdout}${stderr}`)
+  return stdout
+}
