@@ -172,7 +172,7 @@ export type Running = {
   health(): Promise<number>
 }
 
-/** Starts containers together as processes; resolves when the health check of each succeeds. */
+/** Starts containers together as processes; resolves when each answers over HTTP. */
 export function startContainers(
   lifetime: Lifetime,
   containers: readonly Container[],
@@ -193,10 +193,17 @@ async function startContainer(lifetime: Lifetime, container: Container, names: V
     args,
     env,
     cwd: temporaryFolder(lifetime),
-    readyWhen: { probe: async () => (await health()) === 0 },
+    readyWhen: { probe: () => answers(`http://127.0.0.1:${http}/healthz`) },
     readyWithinMs: 60_000,
   })
   return { name: container.name, process, resp, http: `http://127.0.0.1:${http}`, health }
+}
+
+function answers(url: string): Promise<boolean> {
+  return fetch(url).then(
+    ({ ok }) => ok,
+    () => false,
+  )
 }
 
 /** A word of a command of the image, as it is in this repository. */
@@ -221,7 +228,7 @@ export async function idsOfOrder(lifetime: Lifetime, ports: readonly number[]): 
   for (const port of ports) {
     const client = await RawClient.connect(port, lifetime)
     await client.command('AUTH', 'admin', password)
-    await client.command('ID.CREATE', 'order', 'sequence')
+    await client.command('ID.CREATE', 'order', 'KIND', 'sequence')
     ids.push(await client.command('INCR', 'order'))
   }
   return ids

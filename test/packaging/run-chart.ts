@@ -11,8 +11,12 @@ import { chart, headerOf, manifestFiles, valuesOf } from './chart.ts'
 import { root } from './containers.ts'
 
 const [schemas = '', flag] = process.argv.slice(2)
+const kubernetes = '1.37.0'
 const folder = mkdtempSync(join(tmpdir(), 'fahao-chart-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+
+// A helm that go has built knows no version of Kubernetes that exists.
+const render = ['template', 'fahao', chart, '--kube-version', kubernetes]
 
 /** What must be refused, and by which word of the sentence. */
 const refused: readonly (readonly [flags: readonly string[], word: RegExp])[] = [
@@ -29,29 +33,24 @@ const rendered = globSync('ci/*-values.yaml', { cwd: chart })
   .map((values) => {
     console.log(`lint and render: ${values}`)
     run('helm', 'lint', '--strict', chart, '--values', join(chart, values))
-    const text = run('helm', 'template', 'fahao', chart, '--values', join(chart, values))
+    const text = run('helm', ...render, '--values', join(chart, values))
     const file = join(folder, values.replace('ci/', ''))
     writeFileSync(file, text)
     return { values, text, file }
   })
 
 for (const [flags, word] of refused) {
-  const { status, stderr } = spawnSync('helm', ['template', 'fahao', chart, ...flags], { encoding: 'utf8' })
+  const { status, stderr } = spawnSync('helm', [...render, ...flags], { encoding: 'utf8' })
   assert.notEqual(status, 0, `helm renders with ${flags.join(' ')}`)
   assert.match(stderr, word)
   console.log(`refused: ${flags.join(' ') || 'no image'}`)
 }
 
 const files = rendered.map(({ file }) => file)
-console.log('kubeconform')
-console.log(
-  run(
-    'kubeconform',
-    ...['-strict', '-summary', '-skip', 'ServiceMonitor'],
-    ...['-schema-location', join(schemas, '{{ .ResourceKind }}{{ .KindSuffix }}.json')],
-    ...files,
-  ).trim(),
-)
+writeSchemas()
+const template = join(folder, '{{ .ResourceKind }}{{ .KindSuffix }}.json')
+const conform = ['-strict', '-summary', '-skip', 'ServiceMonitor', '-schema-location', template]
+console.log(`kubeconform: ${run('kubeconform', ...conform, ...files).trim()}`)
 console.log('the types of Kubernetes and of the operator of Prometheus; Pod Security, restricted')
 execFileSync('go', ['run', '.', ...files], { cwd: join(import.meta.dirname, 'kubernetes'), stdio: 'inherit' })
 
@@ -66,6 +65,24 @@ for (const file of manifestFiles) {
     `${file} is not what helm renders: npm run test:chart -- --write`,
   )
   console.log(`packaging/kubernetes/${file} is what helm renders`)
+}
+
+/** The schemas of the kinds of the chart, each with all definitions in it, as kubeconform reads them. */
+function writeSchemas(): void {
+  const from = join(schemas, `kubernetes_validate/kubernetes-json-schema/v${kubernetes}-local-strict`)
+  const { $defs } = JSON.parse(readFileSync(join(from, '_definitions.json'), 'utf8'))
+  for (const kind of [
+    'statefulset-apps-v1',
+    'deployment-apps-v1',
+    'service-v1',
+    'configmap-v1',
+    'poddisruptionbudget-policy-v1',
+    'networkpolicy-networking-v1',
+  ]) {
+    const schema = JSON.parse(readFileSync(join(from, `${kind}.json`), 'utf8'))
+    const text = JSON.stringify({ ...schema, $defs }).replaceAll('/api/_definitions.json#', '#')
+    writeFileSync(join(folder, `${kind}.json`), text)
+  }
 }
 
 /** Without what only a release of helm has. */
