@@ -13,7 +13,7 @@ import {
 } from './containers.ts'
 
 describe('the image', () => {
-  test('runs as a user by number, whom Kubernetes can tell from root', () => {
+  test('runs as a user by number, which Kubernetes can tell from root', () => {
     assert.match(readImage().user, /^[1-9]\d*:[1-9]\d*$/)
   })
 
