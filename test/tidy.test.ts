@@ -28,6 +28,7 @@ import {
   readmeDifferences,
 } from './tidy/prose.ts'
 import { importsOf, readSource, type Tree } from './tidy/source.ts'
+import { differingVersions, looseWorkflows, missingCommands } from './tidy/workflows.ts'
 
 type Rule = {
   readonly name: string
@@ -321,6 +322,48 @@ const rules: readonly Rule[] = [
       { 'src/a.ts': '/** `#serve`, as in `a.ts`. */\nthis.#serve("b.ts ")' },
       { 'docs/internals/a.md': 'See `ids/run.ts`, run.ts (`src/ids/run.ts`).', 'src/ids/run.ts': '' },
       { 'docs/concepts/a.md': 'Write `main.ts`.' },
+    ],
+  },
+  {
+    name: 'workflows and pages name scripts that exist',
+    findings: missingCommands,
+    breaking: [
+      { 'docs/a.md': 'Run `npm run nothing`.' },
+      { '.github/workflows/a.yml': 'run: npm run --silent nothing' },
+      { '.github/workflows/a.yml': 'run: bash .ci/none' },
+      { '.devcontainer/devcontainer.json': '"onCreateCommand": "sh scripts/none.sh"' },
+    ],
+    keeping: [
+      {
+        'package.json': '{"scripts":{"test:rest":"x"}}',
+        'scripts/a.sh': '',
+        '.github/workflows/a.yml': 'run: npm run --silent test:rest\nrun: sh scripts/a.sh',
+        'docs/a.md': 'npm run test:rest.',
+      },
+    ],
+  },
+  {
+    name: 'workflows pin what they use, and say what they may do',
+    findings: looseWorkflows,
+    breaking: [
+      { '.github/workflows/a.yml': 'permissions: {}\nuses: a/b@v1' },
+      { '.github/workflows/a.yml': `permissions: {}\nuses: a/b@${'0'.repeat(40)}` },
+      { '.github/workflows/a.yml': 'on: push' },
+    ],
+    keeping: [
+      { '.github/workflows/a.yml': `permissions: {}\nuses: a/b/c@${'0'.repeat(40)} # v1.2.3\nuses: ./a.yml` },
+    ],
+  },
+  {
+    name: 'both packages have the same version',
+    findings: differingVersions,
+    breaking: [{ 'package.json': '{"version":"1.0.0"}', 'client/package.json': '{"version":"1.0.1"}' }],
+    keeping: [
+      {
+        'package.json': '{"version":"1.0.0"}',
+        'client/package.json': '{"version":"1.0.0"}',
+        'package-lock.json': '{"packages":{"":{"version":"1.0.0"},"client":{"version":"1.0.0"}}}',
+      },
     ],
   },
   {
