@@ -31,8 +31,12 @@ const { values } = parseArgs({
 const root = join(import.meta.dirname, '..')
 const dist = values.out ?? join(root, 'dist')
 const { peerDependencies } = JSON.parse(readText('package.json'))
-/** Not built in. The client imports `redis` for addresses of RESP; the program has it use HTTP. */
-const outside = [...Object.keys(peerDependencies), 'redis']
+/**
+ * Not built in, beside the optional peers, because it is never loaded: Fastify's compilers of schemas and its test requests, and
+ * `redis`, which the client imports for addresses of RESP. The program gives the client addresses of HTTP.
+ */
+const neverLoaded = ['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler', 'light-my-request', 'redis']
+const outside = [...Object.keys(peerDependencies), ...neverLoaded]
 
 /** The files that users or threads load, by their names in dist/. */
 const entries = {
@@ -70,12 +74,27 @@ async function bundleCode(): Promise<string[]> {
     external: outside.map((name) => new RegExp(`^${name}(/|$)`)),
   })
   // All files are in one folder: `startThread` finds a thread beside the file that starts it.
-  const { output } = await build.write({ dir: dist, chunkFileNames: '[name]-[hash].js', sourcemap: true })
+  const { output } = await build.write({
+    dir: dist,
+    chunkFileNames: '[name]-[hash].js',
+    sourcemap: true,
+    comments: { legal: false, annotation: false, jsdoc: false },
+  })
   await build.close()
-  for (const { fileName, type } of output) if (type === 'asset') shortenMap(join(dist, fileName))
+  for (const { fileName, type } of output) (type === 'asset' ? shortenMap : escape)(join(dist, fileName))
   return output.flatMap((part) =>
     part.type === 'chunk' ? part.moduleIds.map((path) => relative(root, path)) : [],
   )
+}
+
+/**
+ * Puts escapes in place of the characters for which V8 would keep all of a file with two bytes for each character. They
+ * occur in strings and in regular expressions only.
+ */
+function escape(file: string): void {
+  const code = readFileSync(file, 'utf8')
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
+  writeFileSync(file, code.replaceAll(/[^\0-\xff]/g, escaped))
 }
 
 /** Leaves the sources of other packages out of a source map: names and lines are enough to find them. */
