@@ -35,7 +35,12 @@ const { peerDependencies } = JSON.parse(readText('package.json'))
  * Not built in, beside the optional peers, because it is never loaded: Fastify's compilers of schemas and its test requests, and
  * `redis`, which the client imports for addresses of RESP. The program gives the client addresses of HTTP.
  */
-const neverLoaded = ['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler', 'light-my-request', 'redis']
+const neverLoaded = [
+  '@fastify/ajv-compiler',
+  '@fastify/fast-json-stringify-compiler',
+  'light-my-request',
+  'redis',
+]
 const outside = [...Object.keys(peerDependencies), ...neverLoaded]
 
 /** The files that users or threads load, by their names in dist/. */
@@ -81,7 +86,7 @@ async function bundleCode(): Promise<string[]> {
     comments: { legal: false, annotation: false, jsdoc: false },
   })
   await build.close()
-  for (const { fileName, type } of output) (type === 'asset' ? shortenMap : escape)(join(dist, fileName))
+  for (const { fileName, type } of output) (type === 'asset' ? shortenMap : escapeWide)(join(dist, fileName))
   return output.flatMap((part) =>
     part.type === 'chunk' ? part.moduleIds.map((path) => relative(root, path)) : [],
   )
@@ -91,7 +96,7 @@ async function bundleCode(): Promise<string[]> {
  * Puts escapes in place of the characters for which V8 would keep all of a file with two bytes for each character. They
  * occur in strings and in regular expressions only.
  */
-function escape(file: string): void {
+function escapeWide(file: string): void {
   const code = readFileSync(file, 'utf8')
   const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
   writeFileSync(file, code.replaceAll(/[^\0-\xff]/g, escaped))

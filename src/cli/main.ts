@@ -4,43 +4,139 @@ import { version } from '../installation/version.ts'
 import { exitCodeAfter, exitCodes } from './exit-codes.ts'
 import { refuseRepeats } from './repeatable-options.ts'
 
-/** Adds one verb, or a few that belong together, to the program. */
-type Add = (root: Command) => void
+/** A verb. */
+type Verb = {
+  /** Its name and its arguments. */
+  readonly usage: string
+  /** What it does, in the help of the program. */
+  readonly summary: string
+  /** Loads what gives the command its flags, its help and its action. */
+  readonly load: () => Promise<(command: Command) => void>
+}
 
-/**
- * The verbs under each heading of the help. The file of a verb is loaded when it is run, or when all are shown: each call
- * of a command pays for what is loaded.
- */
-const groups: Readonly<Record<string, Readonly<Record<string, () => Promise<Add>>>>> = {
-  'Running a server:': {
-    serve: async () => (await import('./verbs/serve.ts')).addServe,
-    proxy: async () => (await import('./verbs/proxy.ts')).addProxy,
-    config: async () => (await import('./verbs/serve.ts')).addConfig,
-    backup: async () => (await import('./verbs/backup.ts')).addBackup,
-    restore: async () => (await import('./verbs/backup.ts')).addRestore,
-    import: async () => (await import('./verbs/import.ts')).addImport,
-    lower: async () => (await import('./verbs/bounds.ts')).addLower,
-  },
-  'Asking a server:': {
-    next: async () => (await import('./verbs/generators.ts')).addNext,
-    create: async () => (await import('./verbs/generators.ts')).addCreate,
-    alter: async () => (await import('./verbs/generators.ts')).addAlter,
-    drop: async () => (await import('./verbs/generators.ts')).addDrop,
-    list: async () => (await import('./verbs/generators.ts')).addList,
-    info: async () => (await import('./verbs/generators.ts')).addInfo,
-    leases: async () => (await import('./verbs/leases.ts')).addLeases,
-    namespace: async () => (await import('./verbs/namespace.ts')).addNamespace,
-    user: async () => (await import('./verbs/user.ts')).addUser,
-    token: async () => (await import('./verbs/token.ts')).addToken,
-    cluster: async () => (await import('./verbs/cluster.ts')).addCluster,
-    advance: async () => (await import('./verbs/bounds.ts')).addAdvance,
-    audit: async () => (await import('./verbs/audit.ts')).addAudit,
-  },
-  'Working things out:': {
-    decode: async () => (await import('./verbs/decode.ts')).addDecode,
-    advise: async () => (await import('./verbs/advise.ts')).addAdvise,
-    completion: async () => (await import('./verbs/completion.ts')).addCompletion,
-  },
+/** The verbs under each heading of the help. The help of the program loads none of them. */
+const groups: Readonly<Record<string, readonly Verb[]>> = {
+  'Running a server:': [
+    {
+      usage: 'serve',
+      summary: 'run a server',
+      load: async () => (await import('./verbs/serve.ts')).addServe,
+    },
+    {
+      usage: 'proxy',
+      summary: 'run a MySQL proxy',
+      load: async () => (await import('./verbs/proxy.ts')).addProxy,
+    },
+    {
+      usage: 'config',
+      summary: 'show every setting, and where it comes from',
+      load: async () => (await import('./verbs/serve.ts')).addConfig,
+    },
+    {
+      usage: 'backup <file>',
+      summary: 'copy the store, while servers use it',
+      load: async () => (await import('./verbs/backup.ts')).addBackup,
+    },
+    {
+      usage: 'restore <file>',
+      summary: 'put a copy in the place of the store',
+      load: async () => (await import('./verbs/backup.ts')).addRestore,
+    },
+    {
+      usage: 'import [names...]',
+      summary: 'move generators out of the table of Leaf, an IdBuilder or tinyid',
+      load: async () => (await import('./verbs/import.ts')).addImport,
+    },
+    {
+      usage: 'lower <name>',
+      summary: 'move a counter back, after a mistake',
+      load: async () => (await import('./verbs/bounds.ts')).addLower,
+    },
+  ],
+  'Asking a server:': [
+    {
+      usage: 'next <name>',
+      summary: 'get ids',
+      load: async () => (await import('./verbs/generators.ts')).addNext,
+    },
+    {
+      usage: 'create <name>',
+      summary: 'create a generator',
+      load: async () => (await import('./verbs/generators.ts')).addCreate,
+    },
+    {
+      usage: 'alter <name>',
+      summary: 'change options of a generator',
+      load: async () => (await import('./verbs/generators.ts')).addAlter,
+    },
+    {
+      usage: 'drop <name>',
+      summary: 'drop a generator',
+      load: async () => (await import('./verbs/generators.ts')).addDrop,
+    },
+    {
+      usage: 'list',
+      summary: 'list generators',
+      load: async () => (await import('./verbs/generators.ts')).addList,
+    },
+    {
+      usage: 'info <name>',
+      summary: 'show a generator',
+      load: async () => (await import('./verbs/generators.ts')).addInfo,
+    },
+    {
+      usage: 'leases',
+      summary: 'worker ids of snowflakes in use, and their holders',
+      load: async () => (await import('./verbs/leases.ts')).addLeases,
+    },
+    {
+      usage: 'namespace',
+      summary: 'quotas of teams, users and generators',
+      load: async () => (await import('./verbs/namespace.ts')).addNamespace,
+    },
+    {
+      usage: 'user',
+      summary: 'users and their permissions',
+      load: async () => (await import('./verbs/user.ts')).addUser,
+    },
+    {
+      usage: 'token',
+      summary: 'credentials for programs',
+      load: async () => (await import('./verbs/token.ts')).addToken,
+    },
+    {
+      usage: 'cluster',
+      summary: 'look at a cluster, move leadership',
+      load: async () => (await import('./verbs/cluster.ts')).addCluster,
+    },
+    {
+      usage: 'advance',
+      summary: 'raise every bound, after an engine has forgotten',
+      load: async () => (await import('./verbs/bounds.ts')).addAdvance,
+    },
+    {
+      usage: 'audit',
+      summary: 'what was changed or refused, and for which user',
+      load: async () => (await import('./verbs/audit.ts')).addAudit,
+    },
+  ],
+  'Working things out:': [
+    {
+      usage: 'decode <id>',
+      summary: 'take an id apart',
+      load: async () => (await import('./verbs/decode.ts')).addDecode,
+    },
+    {
+      usage: 'advise',
+      summary: 'work out step, horizon and layout from a peak rate or a running server',
+      load: async () => (await import('./verbs/advise.ts')).addAdvise,
+    },
+    {
+      usage: 'completion',
+      summary: 'a script that completes verbs and flags in your shell',
+      load: async () => (await import('./verbs/completion.ts')).addCompletion,
+    },
+  ],
 }
 
 /** Runs the program; resolves to its exit code. `argv` as in `process.argv`. */
@@ -50,26 +146,14 @@ export async function main(argv: readonly string[]): Promise<number> {
     if (error.code === 'EPIPE') process.exit(exitCodes.ok.code)
     throw error
   })
-  return exitCodeAfter(
-    async () => program(await loadVerbs(argv[2])).parseAsync(argv),
-    argv.includes('--json'),
-  )
+  return exitCodeAfter(async () => {
+    const root = await program((verb) => verb === argv[2] || argv[2] === 'completion')
+    await root.parseAsync(argv)
+  }, argv.includes('--json'))
 }
 
-/** What adds the verb `only`, or every verb if there is none of this name or it names them all, under the headings of the help. */
-export async function loadVerbs(only?: string): Promise<Readonly<Record<string, readonly Add[]>>> {
-  const all = Object.entries(groups).map(([heading, verbs]) => [heading, Object.entries(verbs)] as const)
-  const isVerb = only !== 'completion' && all.some(([, verbs]) => verbs.some(([name]) => name === only))
-  const loaded: Record<string, Add[]> = {}
-  for (const [heading, verbs] of all)
-    loaded[heading] = await Promise.all(
-      verbs.filter(([name]) => !isVerb || name === only).map(([, load]) => load()),
-    )
-  return loaded
-}
-
-/** The program with these verbs, their flags and their help. */
-export function program(verbs: Readonly<Record<string, readonly Add[]>>): Command {
+/** The program with all verbs. @param isLoaded which of them get their flags, their help and their action. */
+export async function program(isLoaded: (verb: string) => boolean): Promise<Command> {
   const root = new Command('fahao')
     .description(
       'Unique 64-bit ids, handed out: over Redis’s protocol, over HTTP, and from this command line.',
@@ -81,9 +165,12 @@ export function program(verbs: Readonly<Record<string, readonly Add[]>>): Comman
     .exitOverride()
     .showHelpAfterError('(--help lists verbs and flags)')
     .configureHelp({ sortSubcommands: false, showGlobalOptions: false, minWidthToWrap: 20 })
-  for (const [heading, adding] of Object.entries(verbs)) {
+  for (const [heading, verbs] of Object.entries(groups)) {
     root.commandsGroup(heading)
-    for (const add of adding) add(root)
+    for (const { usage, summary, load } of verbs) {
+      const command = root.command(usage).summary(summary)
+      if (isLoaded(command.name())) (await load())(command)
+    }
   }
   root.addHelpText('after', epilogue())
   refuseRepeats(root)

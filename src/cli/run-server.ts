@@ -8,6 +8,7 @@
  *  3. A stop has a deadline. What is still open then ends with the process.
  */
 import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import type { Logger } from 'pino'
 import { type Address, addressText } from '../base/address.ts'
 import { systemClock } from '../base/clock.ts'
@@ -110,12 +111,23 @@ export async function runServer(config: Config): Promise<void> {
       mysql: at(config.mysqlProxy, mysql),
     }
     await sayReady(node, log, bound, process.stdout.isTTY)
+    giveBackMemoryOfStart()
     log.info(`${await stop}: stopping`)
   } finally {
     await close(node, listeners, log)
     tls.close()
   }
   log.info('stopped')
+}
+
+/**
+ * Has V8 collect what the start has left, a tenth of the memory in use. Without requests it begins no collection by itself. It
+ * gives its function for this to new contexts only.
+ */
+function giveBackMemoryOfStart(): void {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')({ type: 'major', execution: 'async' })
+  setFlagsFromString('--no-expose-gc')
 }
 
 async function openResp(

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { loadVerbs, program } from '../../src/cli/main.ts'
+import { program } from '../../src/cli/main.ts'
 import { completions } from '../../src/cli/verbs/completion.ts'
 import { temporaryFolder } from '../launch/places.ts'
 import { runProgram } from '../launch/program.ts'
 
-const root = program(await loadVerbs())
+const root = await program(() => true)
 
 /** What zsh's functions of completion are told, a word a line, in place of its line editor. */
 const told = `compdef() { }

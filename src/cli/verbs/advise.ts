@@ -22,10 +22,8 @@ type AdviseOptions = TlsFiles & {
 }
 
 /** `fahao advise` */
-export function addAdvise(program: Command): void {
-  const command = program
-    .command('advise')
-    .summary('work out step, horizon and layout from a peak rate or a running server')
+export function addAdvise(command: Command): void {
+  command
     .description(
       'Works out what a peak rate needs: how many ids are buffered, what a crash costs, which step covers an outage of the engine, how long counters and layouts last. Asks no server, unless --url names one: then it shows for each generator in use there how long its ids would last without the engine, at the present rate and at the highest so far, and what to set.',
     )

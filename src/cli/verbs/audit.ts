@@ -17,13 +17,10 @@ type Entry = AuditAnswer['entries'][number]
 const pageMax = 1000
 
 /** `fahao audit` */
-export function addAudit(program: Command): void {
-  const command = program
-    .command('audit')
-    .summary('what was changed or refused, and for which user')
-    .description(
-      'Shows the audit trail of the store, newest first: changes, logins, and refused requests, each with its user and address.',
-    )
+export function addAudit(command: Command): void {
+  command.description(
+    'Shows the audit trail of the store, newest first: changes, logins, and refused requests, each with its user and address.',
+  )
   addServerOptions(command)
     .option('--of-user <NAME>', 'only this user')
     .option('--event <EVENT>', 'only this event, such as create, drop, login-failed or denied')

@@ -16,10 +16,8 @@ import { recordInStore } from '../store-audit.ts'
 import { fields, grouped, printAnswer } from '../terminal.ts'
 
 /** `fahao backup` */
-export function addBackup(program: Command): void {
-  const command = program
-    .command('backup <file>')
-    .summary('copy the store, while servers use it')
+export function addBackup(command: Command): void {
+  command
     .description(
       'Copies the SQLite store of --engine to a new file, as a consistent snapshot, while servers use it. Run it on the machine that has the store.',
     )
@@ -40,10 +38,8 @@ Examples:
 }
 
 /** `fahao restore` */
-export function addRestore(program: Command): void {
-  const command = program
-    .command('restore <file>')
-    .summary('put a copy in the place of the store')
+export function addRestore(command: Command): void {
+  command
     .description(
       'Puts a copy in the place of the SQLite store of --engine, with every bound raised by --skip. Stop its servers first. A skip that is too small issues ids a second time: take the peak rate times the age of the copy, and then some; what is skipped is only a gap.',
     )

@@ -15,13 +15,10 @@ import { printAnswer } from '../terminal.ts'
 const advanceTimeoutMs = 270_000
 
 /** `fahao advance` */
-export function addAdvance(program: Command): void {
-  const command = program
-    .command('advance')
-    .summary('raise every bound, after an engine has forgotten')
-    .description(
-      'Raises the bound of every counter, and accepts what the engine holds as the truth. The way out when the engine has forgotten acknowledged writes (REGRESSED): a restored copy, a failover that lost some.',
-    )
+export function addAdvance(command: Command): void {
+  command.description(
+    'Raises the bound of every counter, and accepts what the engine holds as the truth. The way out when the engine has forgotten acknowledged writes (REGRESSED): a restored copy, a failover that lost some.',
+  )
   addServerOptions(command)
     .requiredOption(
       '--by <N>',
@@ -45,10 +42,8 @@ Example:
 type LowerOptions = { readonly to: string; readonly force?: true; readonly json?: true }
 
 /** `fahao lower` */
-export function addLower(program: Command): void {
-  const command = program
-    .command('lower <name>')
-    .summary('move a counter back, after a mistake')
+export function addLower(command: Command): void {
+  command
     .description(
       'Moves a sequence or segment back to a smaller id, in the store of --engine. Stop all its servers first. Ids from there up to where it stood may have been issued, and are then issued a second time: without --force it says which these are, and changes nothing.',
     )

@@ -9,10 +9,8 @@ import { printAnswer } from '../terminal.ts'
 type MoveOptions = ServerOptions & { readonly generator?: true }
 
 /** `fahao cluster` */
-export function addCluster(program: Command): void {
-  const cluster = program
-    .command('cluster')
-    .summary('look at a cluster, move leadership')
+export function addCluster(cluster: Command): void {
+  cluster
     .description('Looks at a cluster and moves leadership within it: `status`, `move`, `drain`.')
     .exitOverride()
     .addHelpText(

@@ -29,10 +29,8 @@ export const completions: Readonly<Record<string, (program: Command) => string>>
 }
 
 /** `fahao completion` */
-export function addCompletion(program: Command): void {
-  program
-    .command('completion')
-    .summary('a script that completes verbs and flags in your shell')
+export function addCompletion(command: Command): void {
+  command
     .description('Prints a script that completes verbs, flags and their values in a shell.')
     .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(completions)))
     .addHelpText(
@@ -43,7 +41,7 @@ Examples:
   fahao completion zsh > ~/.zfunc/_fahao       in a folder of $fpath
   fahao completion fish > ~/.config/fish/completions/fahao.fish`,
     )
-    .action((shell: string) => print(completions[shell]!(program).trimEnd()))
+    .action((shell: string) => print(completions[shell]!(command.parent!).trimEnd()))
 }
 
 /** The values that records know of a flag, written as a placeholder is: `auto|on|off`. */

@@ -9,13 +9,10 @@ import { fields, printAnswer } from '../terminal.ts'
 type DecodeOptions = ServerOptions & { readonly layout?: string; readonly generator?: string }
 
 /** `fahao decode` */
-export function addDecode(program: Command): void {
-  const command = program
-    .command('decode <id>')
-    .summary('take an id apart')
-    .description(
-      'Takes an id apart: when it was issued, by which node. Without --generator no server is needed, and the layout is twitter unless --layout names another; with --generator the server knows the layout, and reads formats.',
-    )
+export function addDecode(command: Command): void {
+  command.description(
+    'Takes an id apart: when it was issued, by which node. Without --generator no server is needed, and the layout is twitter unless --layout names another; with --generator the server knows the layout, and reads formats.',
+  )
   addServerOptions(command)
     .option(
       '--layout <LAYOUT>',

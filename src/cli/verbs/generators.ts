@@ -12,11 +12,8 @@ import { addServerOptions, ask, generatorPath, type ServerOptions } from '../ser
 import { fields, printAnswer, table } from '../terminal.ts'
 
 /** `fahao create` */
-export function addCreate(program: Command): void {
-  const command = program
-    .command('create <name>')
-    .summary('create a generator')
-    .description('Creates a generator. Repeating it with the same options changes nothing.')
+export function addCreate(command: Command): void {
+  command.description('Creates a generator. Repeating it with the same options changes nothing.')
   addGeneratorFlags(addServerOptions(command))
     .addHelpText(
       'after',
@@ -38,13 +35,10 @@ Examples:
 }
 
 /** `fahao alter` */
-export function addAlter(program: Command): void {
-  const command = program
-    .command('alter <name>')
-    .summary('change options of a generator')
-    .description(
-      'Changes options of a generator. What is left out stays. Changing what an id is made of (kind, layout, increment, …) starts a new incarnation above every id of the old one.',
-    )
+export function addAlter(command: Command): void {
+  command.description(
+    'Changes options of a generator. What is left out stays. Changing what an id is made of (kind, layout, increment, …) starts a new incarnation above every id of the old one.',
+  )
   addGeneratorFlags(addServerOptions(command))
     .addOption(
       new Option('--floor <id>', 'move a sequence or segment forward, to this id at least').helpGroup(
@@ -124,13 +118,10 @@ function numberOf(text: string): number | string {
 }
 
 /** `fahao drop` */
-export function addDrop(program: Command): void {
-  const command = program
-    .command('drop <name>')
-    .summary('drop a generator')
-    .description(
-      'Drops a generator. The store keeps its bound: a new generator of the same name issues ids above it.',
-    )
+export function addDrop(command: Command): void {
+  command.description(
+    'Drops a generator. The store keeps its bound: a new generator of the same name issues ids above it.',
+  )
   addServerOptions(command).action(async (name: string, options: ServerOptions) => {
     await ask<void>(options, 'DELETE', generatorPath(name))
     const line = `dropped ${name}; a new generator of this name issues ids above it`
@@ -139,11 +130,10 @@ export function addDrop(program: Command): void {
 }
 
 /** `fahao info` */
-export function addInfo(program: Command): void {
-  const command = program
-    .command('info <name>')
-    .summary('show a generator')
-    .description('Shows a generator: its options, how far it is, how fast it goes, how long it will last.')
+export function addInfo(command: Command): void {
+  command.description(
+    'Shows a generator: its options, how far it is, how fast it goes, how long it will last.',
+  )
   addServerOptions(command).action(async (name: string, options: ServerOptions) => {
     const generator = await ask<GeneratorAnswer>(options, 'GET', generatorPath(name))
     printAnswer(options, generator, generatorLines(generator))
@@ -151,11 +141,10 @@ export function addInfo(program: Command): void {
 }
 
 /** `fahao list` */
-export function addList(program: Command): void {
-  const command = program
-    .command('list')
-    .summary('list generators')
-    .description('Lists generators by name, each with the options in which it differs from the plain kind.')
+export function addList(command: Command): void {
+  command.description(
+    'Lists generators by name, each with the options in which it differs from the plain kind.',
+  )
   addServerOptions(command)
     .option('--match <PATTERN>', 'only names that match, such as order:*')
     .addHelpText(
@@ -194,11 +183,8 @@ function row(generator: ListedGenerator): string[] {
 }
 
 /** `fahao next` */
-export function addNext(program: Command): void {
-  const command = program
-    .command('next <name>')
-    .summary('get ids')
-    .description('Gets ids from a generator, one per line.')
+export function addNext(command: Command): void {
+  command.description('Gets ids from a generator, one per line.')
   addServerOptions(command)
     .option('--count <N>', 'how many (default 1)')
     .addHelpText(

@@ -22,10 +22,8 @@ type ImportOptions = {
 type Outcome = Awaited<ReturnType<typeof outcomeOf>>
 
 /** `fahao import` */
-export function addImport(program: Command): void {
-  program
-    .command('import [names...]')
-    .summary('move generators out of the table of Leaf, an IdBuilder or tinyid')
+export function addImport(command: Command): void {
+  command
     .description(
       "Moves rows of the table of Leaf, an IdBuilder or tinyid into a store of Fahao's own, and takes each out of service there: it gets another name, under which no old node finds it. Within one database that is one transaction for each row, and old nodes may run meanwhile. Run it again after a failure: it goes on where it was.",
     )

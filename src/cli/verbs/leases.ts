@@ -6,14 +6,11 @@ import { printAnswer, table } from '../terminal.ts'
 const heading = ['WORKER', 'BY', 'HOLDER', 'GENERATOR', 'USER', 'UNTIL', 'STATE']
 
 /** `fahao leases` */
-export function addLeases(program: Command): void {
-  const command = program
-    .command('leases')
-    .summary('worker ids of snowflakes in use, and their holders')
-    .description(
-      `Lists the worker ids of snowflakes that nodes and callers hold, and those that rest: in ascending order.
+export function addLeases(command: Command): void {
+  command.description(
+    `Lists the worker ids of snowflakes that nodes and callers hold, and those that rest: in ascending order.
 Plain worker ids are not among them: ID.WORKER LIST and GET /v1/pools/{pool}/workers list those of a pool.`,
-    )
+  )
   addServerOptions(command)
     .option('--match <PATTERN>', 'only leases for generators whose names match, such as event:*')
     .addHelpText(

@@ -7,10 +7,8 @@ import { grouped, printAnswer, table } from '../terminal.ts'
 type SetOptions = ServerOptions & Readonly<Record<string, string | undefined>>
 
 /** `fahao namespace` */
-export function addNamespace(program: Command): void {
-  const namespace = program
-    .command('namespace')
-    .summary('quotas of teams, users and generators')
+export function addNamespace(namespace: Command): void {
+  namespace
     .description('Sets, lists and drops namespaces: patterns of generator names with an owner and quotas.')
     .exitOverride()
     .addHelpText(

@@ -31,10 +31,8 @@ const keys: readonly SettingKey[] = [
 ]
 
 /** `fahao proxy` */
-export function addProxy(program: Command): void {
-  const command = program
-    .command('proxy')
-    .summary('run a MySQL proxy')
+export function addProxy(command: Command): void {
+  command
     .description(
       'Runs a proxy in front of a MySQL or MariaDB server: every connection to --listen goes on to --upstream, which checks users and passwords itself. Where an INSERT into a --table gives no id, the ids come from the Fahao server at --url; of several nodes, each is tried in turn. Stops on SIGTERM or SIGINT after the transactions that are under way.\n\nEvery setting is also a key of the config file and an environment variable, as those of `fahao serve` are. --listen is a shorter name of --mysql-proxy, --user of --mysql-proxy-user, and --url, --token-file, --ca, --cert, --key and --metrics of --proxy-url and so on.',
     )

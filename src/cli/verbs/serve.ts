@@ -5,13 +5,10 @@ import { addConfigOptions, configOf } from '../config-options.ts'
 import { print, printJson, table } from '../terminal.ts'
 
 /** `fahao serve` */
-export function addServe(program: Command): void {
-  const command = program
-    .command('serve')
-    .summary('run a server')
-    .description(
-      'Runs a server: Redis’s protocol on --resp, HTTP on --http, durable in --engine. Stops on SIGTERM or SIGINT after answering what is under way, and gives unused ids back.\n\nEvery flag is also a key of the config file (lead-max) and an environment variable (FAHAO_LEAD_MAX); `fahao config` shows where each value comes from.',
-    )
+export function addServe(command: Command): void {
+  command.description(
+    'Runs a server: Redis’s protocol on --resp, HTTP on --http, durable in --engine. Stops on SIGTERM or SIGINT after answering what is under way, and gives unused ids back.\n\nEvery flag is also a key of the config file (lead-max) and an environment variable (FAHAO_LEAD_MAX); `fahao config` shows where each value comes from.',
+  )
   addConfigOptions(command)
     .addHelpText(
       'after',
@@ -31,10 +28,8 @@ Examples:
 }
 
 /** `fahao config` */
-export function addConfig(program: Command): void {
-  const command = program
-    .command('config')
-    .summary('show every setting, and where it comes from')
+export function addConfig(command: Command): void {
+  command
     .description(
       'Shows what `serve` with the same flags would run with: every setting, its value and its source. Flags go before environment variables (FAHAO_LEAD for --lead), these before the file, the file before defaults.',
     )

@@ -11,10 +11,8 @@ type CreateOptions = ServerOptions & {
 }
 
 /** `fahao token` */
-export function addToken(program: Command): void {
-  const token = program
-    .command('token')
-    .summary('credentials for programs')
+export function addToken(token: Command): void {
+  token
     .description('Creates, lists and revokes tokens: credentials of a user that expire.')
     .exitOverride()
     .addHelpText(

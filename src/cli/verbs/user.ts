@@ -9,10 +9,8 @@ import { printAnswer, table } from '../terminal.ts'
 type SetOptions = ServerOptions & { readonly password?: true; readonly passwordStdin?: true }
 
 /** `fahao user` */
-export function addUser(program: Command): void {
-  const user = program
-    .command('user')
-    .summary('users and their permissions')
+export function addUser(user: Command): void {
+  user
     .description(
       'Lists, shows, sets and removes users: `list`, `show`, `set`, `remove`; lets an administrator in again: `recover`.',
     )

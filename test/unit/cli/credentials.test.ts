@@ -6,13 +6,13 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { describe, type TestContext, test } from 'node:test'
 import { authorizationOf } from '../../../src/cli/credentials.ts'
-import { loadVerbs, program } from '../../../src/cli/main.ts'
+import { program } from '../../../src/cli/main.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { temporaryFolder } from '../../launch/places.ts'
 import { accessOf } from '../auth/open-access.ts'
 import { fakeNode } from '../http/fake-node.ts'
 
-const all = await loadVerbs()
+const all = () => program(() => true)
 
 test('a request carries a user, else the token of a file, else that of the environment', async (t) => {
   const tokenFile = join(temporaryFolder(t), 'token')
@@ -42,7 +42,7 @@ async function start(t: TestContext) {
     const write = t.mock.method(process.stdout, 'write', (text: string) => printed.push(text) > 0)
     Object.assign(process.env, env)
     try {
-      await program(all).parseAsync(['node', 'fahao', ...words, '--url', url])
+      await (await all()).parseAsync(['node', 'fahao', ...words, '--url', url])
     } finally {
       process.env = before
       write.mock.restore()

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type Command, CommanderError } from 'commander'
-import { loadVerbs, program } from '../../../src/cli/main.ts'
+import { program } from '../../../src/cli/main.ts'
 import { settings } from '../../../src/config/config-schema.ts'
 
-const all = await loadVerbs()
+const all = () => program(() => true)
+const root = await all()
 
 /** Every verb that can be run, by its words. */
 function verbs(): readonly (readonly string[])[] {
@@ -15,7 +16,7 @@ function verbs(): readonly (readonly string[])[] {
     // `proxy` can be run, and has a verb of its own.
     return inner.length === 0 || command.name() === 'proxy' ? [words, ...inner] : inner
   }
-  return program(all).commands.flatMap((verb) => wordsOf(verb, []))
+  return root.commands.flatMap((verb) => wordsOf(verb, []))
 }
 
 function verbOf(root: Command, words: readonly string[]): Command {
@@ -23,8 +24,8 @@ function verbOf(root: Command, words: readonly string[]): Command {
 }
 
 /** Parses arguments of a verb and runs nothing. Returns what the parser prints, or '' where it accepts them. */
-function refusalOf(words: readonly string[], args: readonly string[]): string {
-  const root = program(all)
+async function refusalOf(words: readonly string[], args: readonly string[]): Promise<string> {
+  const root = await all()
   let printed = ''
   const verb = verbOf(root, words)
   verb.configureOutput({ writeErr: (part) => (printed += part) }).action(() => {})
@@ -48,18 +49,18 @@ function valuesOf({ argChoices, long }: Command['options'][number]): [string, st
 
 describe('an option that is given twice', () => {
   for (const words of verbs())
-    test(`of ${words.join(' ')} is refused, unless it takes a list`, () => {
+    test(`of ${words.join(' ')} is refused, unless it takes a list`, async () => {
       const lists = settings.filter(({ type }) => type.list).map(({ name }) => `--${name}`)
       // Nodes of one service.
       if (words[0] === 'proxy') lists.push('--url')
       // One for each generator.
       if (words[0] === 'import') lists.push('--max-id')
-      for (const option of verbOf(program(all), words).options) {
+      for (const option of verbOf(root, words).options) {
         const flag = option.long!
         const [value, other] = valuesOf(option)
         if (option.isBoolean()) continue
-        assert.equal(refusalOf(words, [flag, value]), '', flag)
-        const refusal = refusalOf(words, [flag, value, flag, other])
+        assert.equal(await refusalOf(words, [flag, value]), '', flag)
+        const refusal = await refusalOf(words, [flag, value, flag, other])
         if (lists.includes(flag)) assert.equal(refusal, '', flag)
         else
           assert.match(
@@ -76,7 +77,7 @@ describe('an option that is given twice', () => {
       ['--url', '--proxy-url'],
       ['--user', '--mysql-proxy-user'],
     ] as const) {
-      const root = program(all)
+      const root = await all()
       let printed = ''
       verbOf(root, ['proxy']).configureOutput({ writeErr: (part) => (printed += part) })
       await assert.rejects(
