@@ -46,9 +46,10 @@ import {
   generatorKey,
   generatorPrefix,
   holdsGenerator,
+  listedDefinition,
   newKey,
   type ReadGenerator,
-  readStored,
+  readKnown,
   type StoredGenerator,
   writeStored,
 } from './stored-generator.ts'
@@ -225,7 +226,7 @@ export class GeneratorRecords {
     const { advances } = this.#engine
     const record = await this.#engine.read(generatorKey(name))
     if (record === undefined) return undefined
-    const found = { record, stored: readStored(record), advances }
+    const found = { record, stored: readKnown(name, record), advances }
     return found.stored.state === 'altering' ? this.#complete(name, found) : found
   }
 
@@ -299,9 +300,7 @@ export class GeneratorRecords {
 function definitionOf(
   found: { readonly definition: Definition | undefined } | StoredRecord,
 ): Definition | undefined {
-  if (!('key' in found)) return found.definition
-  const { state, definition, next } = readStored(found)
-  return state === 'dropped' ? undefined : (next ?? definition)
+  return 'key' in found ? listedDefinition(found) : found.definition
 }
 
 /** The error for a name without a generator, which says how to create one. */

@@ -6,7 +6,9 @@ import { FahaoError } from '../base/errors.ts'
 import type { StoredRecord } from '../engine/engine.ts'
 import { firstFrom } from '../ids/run.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
+import { kinds } from '../issuing/issuer.ts'
 import type { Definition } from './definition.ts'
+import { optionNames } from './generator-options.ts'
 
 /** The prefix of the records of generators, and of their counters. */
 export const generatorPrefix = 'generators/'
@@ -46,6 +48,8 @@ export type ReadGenerator = {
   /** `Engine.advances` from before the read or the write. */
   readonly advances: number
 }
+
+const knownOptions: ReadonlySet<string> = new Set(optionNames)
 
 /** Integers that JSON would round. */
 const bigOptions: ReadonlySet<string> = new Set(['start', 'offset', 'max'])
@@ -167,6 +171,28 @@ function readDefinition(stored: Record<string, unknown>): Definition {
     bigOptions.has(name) ? BigInt(value as string) : value,
   ])
   return Object.fromEntries(entries)
+}
+
+/**
+ * A record's generator, to issue from it or to change it. ENGINE where a newer version has given it what this one does not
+ * know: without it ids could be issued that the generator does not permit. Repairs and lists read such a record too.
+ */
+export function readKnown(name: string, record: StoredRecord): StoredGenerator {
+  const stored = readStored(record)
+  for (const definition of [stored.definition, ...(stored.next === undefined ? [] : [stored.next])]) {
+    const option = Object.keys(definition).find((each) => !knownOptions.has(each))
+    const unknown = option ?? (kinds.includes(definition.kind) ? undefined : `kind ${definition.kind}`)
+    if (unknown === undefined) continue
+    const why = `generator '${name}' was defined by a newer Fahao, and this one does not know its ${unknown}`
+    throw new FahaoError('ENGINE', `${why}; upgrade this node, or ask one that is`)
+  }
+  return stored
+}
+
+/** The definition that a list shows; undefined: the generator was dropped. */
+export function listedDefinition(record: StoredRecord): Definition | undefined {
+  const { state, definition, next } = readStored(record)
+  return state === 'dropped' ? undefined : (next ?? definition)
 }
 
 /** Whether a record holds a generator that was not dropped; true if it cannot be read. */

@@ -18,6 +18,7 @@ export function clusterLines(status: ClusterAnswer): string[] {
     bold(led === shards.length ? summary : `${summary}: ${shards.length - led} without a leader`),
     '',
     ...nodeTable(status),
+    ...versionLines(status),
     ...leaderlessLines(status),
     ...restLines(status),
     ...movingLines(status),
@@ -73,6 +74,16 @@ function nodeTable({ self, nodes, shards, leaseLeftMs }: ClusterAnswer): string[
     ]
   })
   return table(['NODE', 'RESP', 'HTTP', 'LEADS', 'RENEWED', 'VERSION', ''], rows)
+}
+
+/** How many nodes run each version, where they differ. */
+function versionLines({ nodes }: ClusterAnswer): string[] {
+  const versions = [...Map.groupBy(nodes, ({ version }) => version)]
+  if (versions.length < 2) return []
+  const shares = versions.map(([version, { length }]) => `${version} on ${counted(length, 'node')}`)
+  return [
+    `the nodes run different versions (${shares.join(', ')}): the cluster is being upgraded, or was left half-way`,
+  ]
 }
 
 /** Shards without a leader, one line for each node that should lead them. */

@@ -26,6 +26,7 @@ import {
   trouble,
 } from './events.ts'
 import { FailureDetector } from './failure-detector.ts'
+import { misfit, ownFormat } from './format.ts'
 import { Handover } from './handover.ts'
 import { Leaderships } from './leaderships.ts'
 import { NodeLease } from './node-lease.ts'
@@ -47,6 +48,8 @@ export class ClusterCore {
   joinedAs = ''
   /** Whether the records have been listed. */
   hasListed = false
+  /** The versions that living nodes run. */
+  #versions: readonly string[] = []
 
   /** `id`: a node id that was never used before. */
   constructor(timing: Timing, shards: number, self: State['self'], id: string, now: Moment) {
@@ -148,6 +151,7 @@ export class ClusterCore {
     const record: NodeRecord = {
       id: lease.id,
       ...self,
+      format: ownFormat,
       joinedMs: lease.joinedMs,
       draining: intent !== 'lead',
       heartbeat: lease.heartbeat,
@@ -265,6 +269,8 @@ export class ClusterCore {
     const known = view.node(id)
     if (known === undefined) detector.forget(id)
     else {
+      const unfit = detector.heardUs(id) === undefined ? misfit(known.value) : undefined
+      if (unfit !== undefined) effects.push(trouble(`${unfit}; stop that node`))
       detector.observe([known], now.monoUs)
       const conflict = addressConflict(this.state, known.value)
       if (conflict !== undefined) effects.push(trouble(conflict))
@@ -274,7 +280,15 @@ export class ClusterCore {
     }
     this.leaderships.refreshNode(id, now.monoUs)
     if (known?.value.deadBy !== undefined) effects.push({ do: 'onDead', node: known.value })
+    this.#reportVersions()
     this.#reassign(now)
+  }
+
+  #reportVersions(): void {
+    const [before, versions] = [this.#versions, this.state.view.versions()]
+    this.#versions = versions
+    const isNews = before.join() !== versions.join() && versions.length > 0
+    if (isNews && (before.length > 1 || versions.length > 1)) this.#report({ type: 'versions', versions })
   }
 
   #noticeLapse(now: Moment): void {

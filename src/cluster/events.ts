@@ -52,6 +52,8 @@ export type ClusterEvent =
   | Readonly<{ type: 'handedOver'; shard: number; to: string; releaseMs: number; writeMs: number }>
   /** A counter has seen the fence `by`, of a newer leader, and refuses this node's. */
   | Readonly<{ type: 'sealedOut'; shard: number; fence: bigint; by: bigint }>
+  /** The living nodes run these versions: several, or one where they were several before. */
+  | Readonly<{ type: 'versions'; versions: readonly string[] }>
   /** A step failed and is tried again. */
   | Readonly<{ type: 'trouble'; message: string }>
 

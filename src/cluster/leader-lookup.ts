@@ -3,7 +3,8 @@
  *
  * Invariants
  *  1. A client is redirected from the view only if that cannot bounce it between nodes; otherwise the engine is read
- *     first (`ClusterCore.needsRead`), by a read that begins after the lookup.
+ *     first (`ClusterCore.needsRead`), by a read that begins after the lookup. A process that ends has left for good, so
+ *     nothing sends a client back to it.
  *  2. A leader that has missed a renewal is returned only when the caller's time is up: until then the lookup waits for this
  *     leader or another one, because most clients give up after a few redirects to a node that does not answer.
  *  3. Every lookup is answered when the caller's time is up, or a moment later.
@@ -43,7 +44,8 @@ export class LeaderLookup {
     for (let isFresh = !core.needsRead(lead, isRedirected, this.#shell.now()); ; lead = this.lead(shard)) {
       if (isFresh && !core.isWorthWaiting(lead, unreachable)) return lead
       const leftMs = (untilUs - clock.monoUs()) / 1000
-      if (leftMs <= 0 || this.#shell.isEnding) return isFresh ? lead : { state: 'none', shard, forMs: waitMs }
+      if (this.#shell.isEnding) return lead
+      if (leftMs <= 0) return isFresh ? lead : { state: 'none', shard, forMs: waitMs }
       if (isFresh) await this.#shell.leaderChange(shard, leftMs)
       else {
         isFresh = await withTimeout(clock, leftMs, this.read(shard)).catch(() => false)

@@ -30,6 +30,15 @@ export type SettingsRecord = {
 /** Stands for the id of the node that declares others dead where an advance of the store does it. */
 export const byAdvance = 'advance'
 
+/**
+ * The format of what nodes share: that which a version writes, and the oldest and the newest that it reads. Nodes of two
+ * versions work together while each reads what the other writes.
+ */
+export type NodeFormat = {
+  readonly writes: number
+  readonly reads: readonly [oldest: number, newest: number]
+}
+
 /** One process of the cluster. Its id is never used again. */
 export type NodeRecord = {
   readonly id: string
@@ -46,6 +55,8 @@ export type NodeRecord = {
   readonly draining: boolean
   /** Version of its program. */
   readonly version: string
+  /** Undefined in the records of versions that knew format 2 alone. */
+  readonly format?: NodeFormat
   /** Id of the node that declared this one dead, or `byAdvance`. No node overwrites such a record. */
   readonly deadBy?: string
 }

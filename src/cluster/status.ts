@@ -45,6 +45,8 @@ export type ClusterStatus = {
   readonly self: string
   /** For how long this node may lead without another renewal, in ms; 0: it may not. */
   readonly leaseLeftMs: number
+  /** The versions that the nodes run, each once. */
+  readonly versions: readonly string[]
   readonly nodes: readonly NodeStatus[]
   readonly shards: readonly ShardStatus[]
 }
@@ -53,7 +55,7 @@ export type ClusterStatus = {
 export function tablesOf(
   { state, leaderships, balance }: ClusterCore,
   now: Moment,
-): Pick<ClusterStatus, 'nodes' | 'shards'> {
+): Pick<ClusterStatus, 'versions' | 'nodes' | 'shards'> {
   const { view, timing, lease, detector } = state
   const shards = Array.from({ length: state.shards }, (_, shard): ShardStatus => {
     const { first, last } = slotsOf(shard, state.shards)
@@ -83,7 +85,7 @@ export function tablesOf(
       leads: led.get(value.id)?.length ?? 0,
     }))
     .sort((a, b) => (a.id < b.id ? -1 : 1))
-  return { nodes, shards }
+  return { versions: view.versions(), nodes, shards }
 
   function silentMs(id: string): number {
     return (now.monoUs - (detector.heardUs(id) ?? now.monoUs)) / 1000

@@ -62,6 +62,12 @@ export class View {
     return record?.deadBy === undefined ? record : undefined
   }
 
+  /** The versions that living nodes run, each once, in the order of their characters. */
+  versions(): string[] {
+    const living = this.nodes().filter(({ value }) => value.deadBy === undefined)
+    return [...new Set(living.map(({ value }) => value.version))].sort()
+  }
+
   /** The leadership of the shard; undefined: it has never had a leader. */
   shard(shard: number): Dated<Leadership> | undefined {
     return this.#records.get(this.#shardKeys[shard]!) as Dated<Leadership> | undefined

@@ -65,7 +65,7 @@ export const clusterCommand: Command = container({
       summary: 'Describes the state of the cluster.',
       reply: 'Lines of `field:value`.',
       notes:
-        '`cluster_slots_ok` counts the slots that have a leader in this node’s view; `cluster_slots_pfail` those whose leader has sent no heartbeat for a lease, has lost its lease, or is handing them over; `cluster_slots_fail` those without a leader. `cluster_state` is `fail` only if no slot has a leader: otherwise requests for slots without one wait, and generators that are in order per node need no leader.',
+        '`cluster_slots_ok` counts the slots that have a leader in this node’s view; `cluster_slots_pfail` those whose leader has sent no heartbeat for a lease, has lost its lease, or is handing them over; `cluster_slots_fail` those without a leader. `cluster_versions` lists the versions of Fahao that the nodes run: more than one while the cluster is being upgraded. `cluster_state` is `fail` only if no slot has a leader: otherwise requests for slots without one wait, and generators that are in order per node need no leader.',
       handler: (context) => new VerbatimText(info(context)),
     },
     {
@@ -192,7 +192,7 @@ function runText({ first, last }: SlotRange): string {
 }
 
 function info(context: CommandContext): string {
-  const { self, nodes, shards } = clusterOf(context).status()
+  const { self, versions, nodes, shards } = clusterOf(context).status()
   const slotsOf = (some: typeof shards) =>
     some.reduce((sum, { firstSlot, lastSlot }) => sum + lastSlot - firstSlot + 1, 0)
   const led = slotsOf(shards.filter(({ nobodyForMs }) => nobodyForMs === undefined))
@@ -213,6 +213,7 @@ function info(context: CommandContext): string {
     ['cluster_stats_messages_sent', 0],
     ['cluster_stats_messages_received', 0],
     ['total_cluster_links_buffer_limit_exceeded', 0],
+    ['cluster_versions', versions.join(',')],
   ]
   return fields.map((field) => `${field.join(':')}\r\n`).join('')
 }

@@ -175,6 +175,9 @@ export class Metrics {
     const status = () => membership?.cluster.status()
     const nodes = 'Living nodes of the cluster, as this one sees it.'
     this.set.gauge('fahao_cluster_nodes', nodes, [], () => status()?.nodes.length)
+    const versions =
+      'Different versions that living nodes run: more than 1 while the cluster is being upgraded.'
+    this.set.gauge('fahao_cluster_versions', versions, [], () => status()?.versions.length)
     const self = () => status()?.nodes.find(({ isSelf }) => isSelf)
     this.set.gauge('fahao_cluster_shards_led', 'Shards that this node leads.', [], () => self()?.leads)
     const leaderless = 'Shards without a leader, as this node sees it.'

@@ -36,6 +36,12 @@ export function clusterEventText(event: ClusterEvent): LogEvent {
       return warn(
         `shard ${event.shard} has a newer leader: a counter has seen fence ${event.by} and refuses fence ${event.fence}`,
       )
+    case 'versions':
+      return event.versions.length > 1
+        ? warn(
+            `the nodes run different versions (${event.versions.join(', ')}): the cluster is being upgraded, or was left half-way`,
+          )
+        : info(`all nodes run version ${event.versions[0]}`)
     case 'trouble':
       return warn(event.message)
   }

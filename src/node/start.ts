@@ -13,6 +13,7 @@ import { Timeline } from '../base/timeline.ts'
 import { EngineCatalogue } from '../catalogue/engine-catalogue.ts'
 import { issuingRight } from '../catalogue/issuing-right.ts'
 import { Meters } from '../catalogue/metered-generator.ts'
+import { refuseMisfits } from '../cluster/format.ts'
 import { subjectsOf } from '../commands/access.ts'
 import { createCommands } from '../commands/all.ts'
 import type { ServerView } from '../commands/context.ts'
@@ -142,6 +143,7 @@ async function openParts(
       max: config.auditMax,
       onEvent,
     })
+    await refuseMisfits(engine, clock)
     await convertRecords(engine, onEvent)
     const membership = await Membership.of({ config, engine, clock, newNodeId: newId, onEvent, onCopy })
     const namespaces = await new Namespaces(engine, onEvent).open()
@@ -236,6 +238,9 @@ function wire(config: Config, parts: Parts): FahaoNode {
           // Only administrators see the location of the store.
           ['engine', access.administers ? engine.location : engine.name],
           ['worker_id', worker.id < 0 ? '' : worker.id],
+          ...(membership === undefined
+            ? []
+            : [['cluster_versions', membership.cluster.status().versions.join(',')] as const]),
         ],
       },
     ],

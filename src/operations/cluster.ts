@@ -21,6 +21,9 @@ const statusShape = z
         reason: z.string().nullable().meta({ description: 'why it is down: the last failure' }),
       })
       .meta({ description: 'whether the engine answers the node that was asked' }),
+    versions: z
+      .array(z.string())
+      .meta({ description: 'those that its nodes run; more than one while it is being upgraded' }),
     nodes: z.array(
       z.object({
         id: nodeId,
@@ -146,7 +149,7 @@ function clusterOf({ cluster }: Services): ClusterView {
 }
 
 function statusJson(
-  { cluster, self, leaseLeftMs, nodes, shards }: ClusterStatus,
+  { cluster, self, leaseLeftMs, versions, nodes, shards }: ClusterStatus,
   { state, reason }: EngineStatus,
 ): ClusterAnswer {
   return {
@@ -154,6 +157,7 @@ function statusJson(
     self,
     leaseLeftMs,
     engine: { state, reason: reason ?? null },
+    versions: [...versions],
     nodes: nodes.map(({ id, resp, http, version, joinedMs, draining, silentMs, leads }) => {
       const joined = new Date(joinedMs).toISOString()
       return { id, resp: resp ?? null, http: http ?? null, version, joined, draining, silentMs, leads }

@@ -9,13 +9,14 @@
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
+import { ownFormat } from '../cluster/format.ts'
 import { clusterPrefix, presentForm } from '../cluster/records.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
 
 /** Where the version is. */
 export const versionKey = 'format'
-/** Version 2 has `heartbeat`, `leftovers` and `cluster/pins/` for what version 1 called `beat`, `tails` and `cluster/wishes/`. */
-export const recordsVersion = 2
+/** The version of the records that this program writes: the highest that is in the store. */
+export const recordsVersion = ownFormat.writes
 
 /**
  * Converts the records of an earlier version. Rejects with ENGINE for a later one. Where nothing can be written now, because the
@@ -24,11 +25,12 @@ export const recordsVersion = 2
 export async function convertRecords(engine: Engine, onEvent: (event: LogEvent) => void): Promise<void> {
   const stored = await engine.read(versionKey)
   const version = stored === undefined ? 1 : Number(stored.value)
-  if (version > recordsVersion) {
-    const made = `were written by a newer Fahao (their version is ${version}, this one knows 1 to ${recordsVersion})`
+  const [, newest] = ownFormat.reads
+  if (version > newest) {
+    const made = `were written by a newer Fahao (their version is ${version}, this one knows 1 to ${newest})`
     throw new FahaoError('ENGINE', `the records of this store ${made}; upgrade this one`)
   }
-  if (version === recordsVersion) return
+  if (version >= recordsVersion) return
   try {
     let converted = 0
     for (const record of await engine.list(clusterPrefix)) if (await convert(engine, record)) converted++

@@ -52,9 +52,14 @@ export class ClientLoad {
     return [...this.#ids.values()].reduce((sum, { size }) => sum + size, 0)
   }
 
-  /** Connects a client, and has callers take ids of these generators from now on. */
-  async start(urls: string | readonly string[], names: readonly string[], options: ClientOptions = {}) {
-    const client = await connect(urls, options)
+  /** Connects a client, or has `connected` do it, and has callers take ids of these generators from now on. */
+  async start(
+    urls: string | readonly string[],
+    names: readonly string[],
+    options: ClientOptions = {},
+    connected: typeof connect = connect,
+  ) {
+    const client = await connected(urls, options)
     this.#clients.push(client)
     const started: Pulled[] = []
     for (const generator of await Promise.all(names.map((name) => client.generator(name)))) {

@@ -27,6 +27,8 @@ export type ClusterOptions = {
   readonly env?: (index: number) => Readonly<Record<string, string>>
   /** Where each says that it is reached; default: where it is. */
   readonly announced?: readonly number[]
+  /** Folder of another build. Default: this checkout. */
+  readonly checkout?: string
 }
 
 /** A node, and what stands between it and its engine; empty where nothing does. */
@@ -47,6 +49,7 @@ export async function startCluster(
     args = () => [],
     env = () => ({}),
     announced = [],
+    checkout,
   }: ClusterOptions = {},
 ): Promise<TestCluster> {
   const place = await engine.newPlace()
@@ -64,6 +67,7 @@ export async function startCluster(
         engine: url,
         args: [...cluster, '--log-level', 'info', ...elsewhere, ...args(index)],
         env: env(index),
+        checkout,
       })
       return { server, proxies, announced: port ?? server.resp }
     }),

@@ -18,6 +18,7 @@ export type Shard = {
 export type View = {
   readonly self: string
   readonly leaseLeftMs: number
+  readonly versions: readonly string[]
   readonly nodes: readonly { readonly id: string; readonly resp: string; readonly leads: number }[]
   readonly shards: readonly Shard[]
 }

@@ -19,8 +19,8 @@ export type FahaoOptions = {
   readonly engine?: string
   /** It speaks TLS with these. */
   readonly tls?: CertificateFiles
-  /** Folder of another built checkout, to compare with. Default: this one. */
-  readonly checkout?: string
+  /** Folder of another built checkout, or of an unpacked package. Default: this checkout. */
+  readonly checkout?: string | undefined
   /**
    * A command in front of node's. Use what leaves node the leader of its group, so that a signal finds it
    * first: `strace -D -f …`.
@@ -31,7 +31,7 @@ export type FahaoOptions = {
 }
 
 /** What a restart changes; the rest, file and ports included, stays. */
-export type RestartOptions = Pick<FahaoOptions, 'args' | 'env' | 'wrapper' | 'readyWithinMs'>
+export type RestartOptions = Pick<FahaoOptions, 'args' | 'checkout' | 'env' | 'wrapper' | 'readyWithinMs'>
 
 const repository = join(import.meta.dirname, '..', '..')
 

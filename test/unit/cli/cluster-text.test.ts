@@ -13,6 +13,7 @@ const status: ClusterAnswer = {
   self: a,
   leaseLeftMs: 2000,
   engine: { state: 'up', reason: null },
+  versions: ['1.0.0'],
   nodes: [
     { ...node, id: a, resp: '10.0.0.1:7379' },
     { ...node, id: b, resp: '10.0.0.2:7379', http: '10.0.0.2:7380' },
@@ -35,6 +36,14 @@ test('a healthy cluster is one line and its nodes', () => {
     'aaaaaaaa  10.0.0.1:7379  -              1/2: 0  0.4s ago  1.0.0    asked',
     'bbbbbbbb  10.0.0.2:7379  10.0.0.2:7380  1/2: 1  0.4s ago  1.0.0',
   ])
+})
+
+test('a cluster with nodes of several versions says so', () => {
+  const nodes = [status.nodes[0]!, { ...status.nodes[1]!, version: '1.1.0' }]
+  assert.equal(
+    lines({ nodes }).at(-1),
+    'the nodes run different versions (1.0.0 on 1 node, 1.1.0 on 1 node): the cluster is being upgraded, or was left half-way',
+  )
 })
 
 test('each problem follows on a line of its own', () => {

@@ -170,6 +170,7 @@ describe('what libraries look for', () => {
     assert.equal(info.cluster_slots_fail, '0')
     assert.equal(info.cluster_known_nodes, '3')
     assert.equal(info.cluster_size, '3')
+    assert.equal(info.cluster_versions, '0.1.0')
   })
 
   test('CLUSTER INFO: fail while all leaders are out of hearing, whose slots are possibly failing', async () => {

@@ -236,6 +236,7 @@ describe('metrics', () => {
             { isSelf: false, leads: 1 },
             { isSelf: true, leads: 2 },
           ],
+          versions: ['1', '2'],
           shards: [shard, shard, shard, { nobodyForMs: 12 }],
           leaseLeftMs: 2500,
         }),
@@ -249,6 +250,7 @@ describe('metrics', () => {
     metrics.close()
     for (const line of [
       'fahao_cluster_nodes 2',
+      'fahao_cluster_versions 2',
       'fahao_cluster_shards_led 2',
       'fahao_cluster_shards_leaderless 1',
       'fahao_cluster_lease_left_seconds 2.5',
