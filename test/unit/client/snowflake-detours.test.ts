@@ -172,6 +172,23 @@ describe('an id of a snowflake comes once', () => {
     await client.close()
   })
 
+  test('although leases are forbidden and permitted again within one unit of time: the rest of the span is used', async () => {
+    const { clock, service, client, take, rest } = open(longUnits)
+    const generators = [await client.generator('event'), await client.generator('other')]
+    for (const generator of generators) await take(generator, 10)
+    for (let round = 0; round < 3; round++) {
+      service.permitsLeases = false
+      await rest(generators[0]!)
+      assert.equal(service.requests.at(-1), 'ID.RUNS event')
+      service.permitsLeases = true
+      await rest(generators[0]!)
+      await take(generators[0]!, 10)
+    }
+    const closing = client.close()
+    await clock.pass(3000)
+    await closing
+  })
+
   test('whatever replaces the source of its ids, in whichever order', async () => {
     const operation = fc.oneof(
       { weight: 6, arbitrary: fc.integer({ min: 1, max: 40 }).map((count) => ['take', count] as const) },
