@@ -1,7 +1,7 @@
 #!/bin/sh
 # npm run test:chart: the Helm chart through helm, kubeconform, the types of Kubernetes and its Pod Security check. With -- --write
-# it renders the plain manifests of packaging/kubernetes anew. Go and pip take the tools from the registries that their settings
-# name; they stay in a cache for the next run.
+# it renders the plain manifests of packaging/kubernetes anew, with -- --package FILE it packs the chart. Go and pip take the tools
+# from the registries that their settings name; they stay in a cache for the next run.
 set -eu
 cd "$(dirname "$0")/.."
 sh scripts/prepare.sh

@@ -11,9 +11,6 @@ export type Repository = {
   readonly tags: readonly string[]
 }
 
-/** A version as npm and the tags have it, pre-releases included. */
-export const versionForm = /^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/
-
 /** The reasons not to release this; with `dryRun` not even to try. Each is one sentence that says what to do. */
 export function refusals(repository: Repository, { dryRun }: { readonly dryRun: boolean }): string[] {
   const { manifests, changelog, changes, tags } = repository

@@ -3,7 +3,7 @@
  * `npm run release -- [--dry-run] [--to FOLDER] [--repository URL]`. It publishes nothing; .github/workflows/release.yml does.
  *
  * With `--dry-run` the commit needs no tag, and the changelog no section for the version as long as [Unreleased] has text.
- * `npm run release -- --set VERSION` sets the version of both packages, and gives the changelog its section.
+ * `npm run release -- --set VERSION` sets the version of everything, and gives the changelog its section.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -12,8 +12,10 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Artifact, type Maker, type Release, tableOf } from './artifact.ts'
 import { makeBill } from './bill.ts'
+import { makeChart, tryImage } from './containers.ts'
 import { makePackages } from './packages.ts'
-import { notesOf, refusals, versionForm, withSection } from './readiness.ts'
+import { notesOf, refusals } from './readiness.ts'
+import { setVersion } from './set-version.ts'
 import { makeSums } from './sums.ts'
 import { checkWorkflows } from './workflows.ts'
 
@@ -24,6 +26,8 @@ const manifestPaths = ['package.json', 'client/package.json']
 const makers: Readonly<Record<string, Maker>> = {
   packages: makePackages,
   'bill of materials': makeBill,
+  chart: makeChart,
+  image: tryImage,
   workflows: checkWorkflows,
   checksums: makeSums,
 }
@@ -38,7 +42,12 @@ const { values } = parseArgs({
 })
 process.chdir(root)
 if (values.set === undefined) await release()
-else setVersion(values.set)
+else {
+  setVersion(values.set)
+  console.log(
+    `Everything is ${values.set}. Now: npm run test:chart -- --write, read CHANGELOG.md, commit, git tag v${values.set}`,
+  )
+}
 
 async function release(): Promise<void> {
   const dryRun = values['dry-run']
@@ -84,23 +93,10 @@ async function makeAll(release: Release): Promise<Artifact[]> {
   return artifacts
 }
 
-function setVersion(version: string): void {
-  if (!versionForm.test(version))
-    throw new Error(`${version} is no version: write it as 1.2.3 or 1.2.3-rc.1.`)
-  const changelog = withSection(read('CHANGELOG.md'), version, new Date().toISOString().slice(0, 10))
-  const lock = JSON.parse(read('package-lock.json'))
-  for (const each of [lock, lock.packages[''], lock.packages.client]) each.version = version
-  writeFileSync('package-lock.json', `${JSON.stringify(lock, null, 2)}\n`)
-  for (const path of manifestPaths)
-    writeFileSync(path, read(path).replace(/^(\s*"version": )"[^"]*"/m, `$1"${version}"`))
-  writeFileSync('CHANGELOG.md', changelog)
-  console.log(`Both packages are ${version}. Read CHANGELOG.md, commit, then: git tag v${version}`)
-}
-
 function read(path: string): string {
   return readFileSync(path, 'utf8')
 }
 
 function git(...args: string[]): string {
-  return execFileSync('git', args, { encoding: 'utf8' }).trim()
+  return execFileSync('git', args, { encoding: 'utf8' }).trimEnd()
 }

@@ -1,16 +1,17 @@
 /**
  * npm run test:chart: the chart through helm's lint, its templates through kubeconform and the types of Kubernetes, and the
- * plain manifests beside what helm renders. `node test/packaging/run-chart.ts SCHEMAS [--write]`; scripts/test-chart.sh calls it.
+ * plain manifests beside what helm renders. `node test/packaging/run-chart.ts SCHEMAS [--write | --package FILE]`, where FILE becomes
+ * the packed chart; scripts/test-chart.sh calls it.
  */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { chart, headerOf, manifestFiles, valuesOf } from './chart.ts'
 import { root } from './containers.ts'
 
-const [schemas = '', flag] = process.argv.slice(2)
+const [schemas = '', flag, packed] = process.argv.slice(2)
 const kubernetes = '1.37.0'
 const folder = mkdtempSync(join(tmpdir(), 'fahao-chart-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -65,6 +66,18 @@ for (const file of manifestFiles) {
     `${file} is not what helm renders: npm run test:chart -- --write`,
   )
   console.log(`packaging/kubernetes/${file} is what helm renders`)
+}
+
+if (flag === '--package') {
+  assert.ok(packed, '--package needs the name of a file')
+  run('helm', 'package', chart, '--destination', folder)
+  const [made] = globSync(join(folder, '*.tgz'))
+  copyFileSync(made!, packed)
+  for (const { values } of rendered) {
+    run('helm', 'lint', '--strict', packed, '--values', join(chart, values))
+    run('helm', 'template', 'fahao', packed, '--kube-version', kubernetes, '--values', join(chart, values))
+  }
+  console.log(`${packed}: packed, linted and rendered with ${rendered.length} files of values`)
 }
 
 /** The schemas of the kinds of the chart, each with all definitions in it, as kubeconform reads them. */
