@@ -133,7 +133,7 @@ const groups = {
   Issuing: {
     workerId: setting(
       workerStrategy,
-      'the node part of snowflakes: pool, static:N, env:NAME, hostname, ordinal, ip-low-bits, ip-sum',
+      'the node part of snowflakes: pool, static:N, env:NAME, hostname, ordinal, ip-low-bits, ip-sum, ipv6-low-bits, ipv6-sum',
       'pool',
     ),
     nodeIndex: setting(

@@ -8,7 +8,7 @@ import { FahaoError } from '../base/errors.ts'
 /** The largest worker id of the pool; no preset has a wider worker field. */
 export const workerIdMax = 65_535
 
-/** A strategy for the worker id; `value`: the N of `static:N`, the NAME of `env:NAME`. */
+/** A strategy for the worker id; `value`: the N of `static:N`, the NAME of `env:NAME`, the BITS of `ipv6-low-bits:BITS`. */
 export type WorkerStrategy = { readonly by: keyof typeof proposals; readonly value?: string }
 
 /** The properties of a machine that strategies use. */
@@ -25,27 +25,43 @@ const proposals = {
   env: ({ env }: Machine, variable: string): number => fromEnvironment(variable, env[variable]),
   hostname: ({ hostname }: Machine): number => fromHostname(hostname),
   ordinal: ({ hostname }: Machine): number => fromOrdinal(hostname),
-  'ip-low-bits': ({ addresses }: Machine): number => fromLowBits(addresses),
-  'ip-sum': ({ addresses }: Machine): number => fromSum(addresses),
+  'ip-low-bits': ({ addresses }: Machine, bits: string): number => lowBits(firstAddress(addresses), bits),
+  'ip-sum': ({ addresses }: Machine): number => sum(firstAddress(addresses)),
+  'ipv6-low-bits': ({ addresses }: Machine, bits: string): number => lowBits(firstV6(addresses), bits),
+  'ipv6-sum': ({ addresses }: Machine): number => sum(firstV6(addresses)),
   pool: (): undefined => undefined,
 }
-/** Strategies without a parameter. */
-const plain = (Object.keys(proposals) as WorkerStrategy['by'][]).filter(
-  (by) => by !== 'static' && by !== 'env',
-)
+const names = Object.keys(proposals) as WorkerStrategy['by'][]
 const orPool = 'or use --worker-id pool'
+/** As many as sharding-jdbc takes. */
+const defaultBits = 10
+const bitsMax = 16
 
-/** Reads `static:N`, `env:NAME`, `hostname`, `ordinal`, `ip-low-bits`, `ip-sum` or `pool`. Throws CONFIG. */
+/**
+ * Reads `static:N`, `env:NAME`, `hostname`, `ordinal`, `ip-low-bits`, `ip-sum`, `ipv6-low-bits`, `ipv6-sum` or `pool`; the
+ * strategies with low bits also with their number, `ipv6-low-bits:5`. Throws CONFIG.
+ */
 export function parseWorkerStrategy(text: string): WorkerStrategy {
-  const by = plain.find((name) => name === text)
-  if (by !== undefined) return { by }
-  const [, name, value = ''] = /^(static|env):(.+)$/.exec(text) ?? []
-  if (name === 'static') return { by: name, value: String(checkedId(value, name, 'CONFIG')) }
-  if (name === 'env') return { by: name, value }
-  throw new FahaoError(
-    'CONFIG',
-    `'${text.slice(0, 40)}' is no way to find a worker id; use static:N, env:NAME, ${plain.slice(0, -1).join(', ')} or pool`,
-  )
+  const [, name, value] = /^([^:]+)(?::(.+))?$/.exec(text) ?? []
+  const by = names.find((each) => each === name)
+  const takesValue = by === 'static' || by === 'env'
+  const mayHaveBits = by === 'ip-low-bits' || by === 'ipv6-low-bits'
+  if (by === undefined || (value === undefined ? takesValue : !takesValue && !mayHaveBits)) {
+    const plain = names.filter((each) => each !== 'static' && each !== 'env' && each !== 'pool')
+    throw new FahaoError(
+      'CONFIG',
+      `'${text.slice(0, 40)}' is no way to find a worker id; use static:N, env:NAME, ${plain.join(', ')} or pool`,
+    )
+  }
+  if (value === undefined) return { by }
+  if (by === 'static') return { by, value: String(checkedId(value, by, 'CONFIG')) }
+  if (mayHaveBits && !(/^[1-9]\d?$/.test(value) && Number(value) <= bitsMax)) {
+    throw new FahaoError(
+      'CONFIG',
+      `${by} takes '${value.slice(0, 40)}' bits; give a number from 1 to ${bitsMax}`,
+    )
+  }
+  return { by, value }
 }
 
 /** A strategy in its written form. */
@@ -56,6 +72,27 @@ export function workerStrategyText({ by, value }: WorkerStrategy): string {
 /** The proposed worker id; undefined: any free id of the pool. Throws WORKERID with the remedy. */
 export function proposeWorkerId({ by, value = '' }: WorkerStrategy, machine: Machine): number | undefined {
   return proposals[by](machine, value)
+}
+
+/**
+ * Why another machine may propose the same id, for a warning; undefined where its ids are assigned, or where an IPv4 address
+ * is known to number its machine.
+ */
+export function sharedProposal({ by, value = '' }: WorkerStrategy, machine: Machine): string | undefined {
+  const isOfV6 = by === 'ipv6-low-bits' || (by === 'ip-low-bits' && firstV4(machine.addresses) === undefined)
+  if (by !== 'ip-sum' && by !== 'ipv6-sum' && !(isOfV6 && isWider(machine.addresses, value))) return undefined
+  const made = by.endsWith('sum')
+    ? "a sum of its address's parts"
+    : `the low ${value || defaultBits} bits of an IPv6 address that has more`
+  return `--worker-id ${by} gives this machine ${made}, which another machine can have too. Nodes of one store are refused then (WORKERID), but nodes of different stores issue the same ids; --worker-id pool or static:N avoids it`
+}
+
+/** Whether the part of the first IPv6 address that names its host, its last 64 bits, has more bits set than are taken. */
+function isWider(addresses: readonly string[], bits: string): boolean {
+  const bytes = firstV6(addresses)
+  return (
+    bytes.slice(8, 14).some((byte) => byte !== 0) || lowBits(bytes, String(bitsMax)) !== lowBits(bytes, bits)
+  )
 }
 
 /** This machine. Loopback and link-local addresses are left out: they do not identify a machine. */
@@ -86,29 +123,36 @@ function fromOrdinal(name: string): number {
   throw refused(`the host name ${name} does not end in an ordinal like ${name}-0; run as a StatefulSet`)
 }
 
-/** The last 10 bits of the first address, 0 to 1023, as sharding-jdbc does: enough for one /22 network of IPv4. */
-function fromLowBits(addresses: readonly string[]): number {
-  const [high = 0, low = 0] = firstAddress(addresses).slice(-2)
-  return ((high & 0b11) << 8) | low
+/** The last bits of an address, as sharding-jdbc takes 10: enough for one /22 network of IPv4. */
+function lowBits(bytes: readonly number[], bits: string): number {
+  const [high = 0, low = 0] = bytes.slice(-2)
+  return ((high << 8) | low) & (2 ** Number(bits || defaultBits) - 1)
 }
 
 /**
- * The sum of the parts of the first address, as sharding-jdbc does: bytes of IPv4, 0 to 1020; low 6 bits of
+ * The sum of the parts of an address, as sharding-jdbc does: bytes of IPv4, 0 to 1020; low 6 bits of
  * each byte of IPv6, 0 to 1008. Different addresses can have the same sum.
  */
-function fromSum(addresses: readonly string[]): number {
-  const bytes = firstAddress(addresses)
+function sum(bytes: readonly number[]): number {
   const mask = bytes.length === 4 ? 0b1111_1111 : 0b11_1111
-  return bytes.reduce((sum, byte) => sum + (byte & mask), 0)
+  return bytes.reduce((total, byte) => total + (byte & mask), 0)
 }
 
 /** The 4 bytes of the first IPv4 address, or, where there is none, the 16 of the first IPv6 address. */
 function firstAddress(addresses: readonly string[]): number[] {
-  const v4 = addresses.map(bytesOfV4).find((each) => each !== undefined)
-  if (v4 !== undefined) return v4
+  return firstV4(addresses) ?? firstV6(addresses)
+}
+
+function firstV4(addresses: readonly string[]): number[] | undefined {
+  return addresses.map(bytesOfV4).find((each) => each !== undefined)
+}
+
+function firstV6(addresses: readonly string[]): number[] {
   const v6 = addresses.find((address) => address.includes(':'))
-  if (v6 === undefined) throw refused('this machine has no address but loopback; set static:N')
-  return bytesOfV6(v6)
+  if (v6 !== undefined) return bytesOfV6(v6)
+  const others =
+    addresses.length === 0 ? 'no address but loopback' : 'no IPv6 address but loopback and link-local ones'
+  throw refused(`this machine has ${others}; set static:N`)
 }
 
 function bytesOfV4(address: string): number[] | undefined {

@@ -19,7 +19,7 @@ import { createCommands } from '../commands/all.ts'
 import type { ServerView } from '../commands/context.ts'
 import { type Config, defaultEngine } from '../config/config-schema.ts'
 import { settingsText } from '../config/load-config.ts'
-import { proposeWorkerId, thisMachine } from '../config/worker-strategy.ts'
+import { type Machine, proposeWorkerId, sharedProposal, thisMachine } from '../config/worker-strategy.ts'
 import type { Engine, Repair } from '../engine/engine.ts'
 import { type EngineCall, timedEngine } from '../engine/engine-calls.ts'
 import { version } from '../installation/version.ts'
@@ -51,6 +51,8 @@ export type NodeDeps = {
   readonly open?: typeof openAnyEngine
   /** 40 hexadecimal digits, new at each call. */
   readonly newId?: () => string
+  /** Names the worker id, if the configuration says so. */
+  readonly machine?: Machine
   /** Hashes passwords; tests lower the cost. */
   readonly passwords?: Passwords
   /** Receives events for the log. */
@@ -89,11 +91,14 @@ async function openParts(
     random = systemRandom,
     open = openAnyEngine,
     newId = () => randomHex(20),
+    machine = thisMachine(),
     passwords = new Passwords(),
     onEvent = () => {},
   }: NodeDeps,
 ) {
-  const fixedId = proposeWorkerId(config.workerId, thisMachine())
+  const fixedId = proposeWorkerId(config.workerId, machine)
+  const shared = sharedProposal(config.workerId, machine)
+  if (shared !== undefined) onEvent({ level: 'warn', message: shared })
   const recovery = new Recovery({ clock, random, gap: config.failoverGap, onEvent })
   const listeners: ((call: EngineCall) => void)[] = []
   let disown = () => {}

@@ -4,6 +4,7 @@ import {
   type Machine,
   parseWorkerStrategy,
   proposeWorkerId,
+  sharedProposal,
   thisMachine,
   workerStrategyText,
 } from '../../../src/config/worker-strategy.ts'
@@ -98,6 +99,57 @@ describe('addresses', () => {
     refused('ip-sum', {}, /no address but loopback; set static:N/)
   })
 
+  test('low bits are as many as asked for', () => {
+    assert.equal(propose('ip-low-bits:16', { addresses: ['10.0.7.255'] }), 0x7ff)
+    assert.equal(propose('ip-low-bits:1', { addresses: ['fd00::3'] }), 1)
+    assert.equal(propose('ipv6-low-bits:16', { addresses: ['fd00::abcd:ef12'] }), 0xef12)
+    assert.equal(propose('ipv6-low-bits:5', { addresses: ['fd00::ff'] }), 31)
+    for (const bits of ['0', '17', '1.5', '05', 'x', '-1', '100']) {
+      for (const by of ['ip-low-bits', 'ipv6-low-bits']) {
+        assert.throws(() => parseWorkerStrategy(`${by}:${bits}`), {
+          code: 'CONFIG',
+          message: /from 1 to 16/,
+        })
+      }
+    }
+  })
+
+  test('ipv6-low-bits and ipv6-sum take the first IPv6 address, also where an IPv4 one comes first', () => {
+    const addresses = ['10.0.0.9', '2001:db8::a00:27ff:fe4e:441b', 'fd00::7']
+    assert.equal(propose('ipv6-low-bits', { addresses }), 0x01b)
+    assert.equal(
+      propose('ipv6-sum', { addresses }),
+      0x20 + 1 + 13 + 0x38 + 10 + 0x27 + 63 + 62 + 14 + 4 + 0x1b,
+    )
+    for (const strategy of ['ipv6-low-bits', 'ipv6-sum']) {
+      refused(strategy, { addresses: ['10.0.0.9'] }, /no IPv6 address but loopback and link-local/)
+      refused(strategy, {}, /no address but loopback; set static:N/)
+    }
+  })
+
+  test('are warned of where another machine can have the same id', () => {
+    const shared = (strategy: string, ...addresses: string[]) =>
+      sharedProposal(parseWorkerStrategy(strategy), { ...machine, addresses })
+    const generated = '2001:db8::a00:27ff:fe4e:441b'
+    assert.match(
+      shared('ipv6-low-bits', '10.0.0.9', generated) ?? '',
+      /low 10 bits.*stores issue the same ids/,
+    )
+    assert.match(shared('ip-low-bits:16', generated) ?? '', /low 16 bits/)
+    assert.match(shared('ipv6-low-bits', 'fd00::400') ?? '', /low 10 bits/)
+    assert.match(shared('ip-sum', '10.0.0.9') ?? '', /sum/)
+    assert.match(shared('ipv6-sum', 'fd00::1') ?? '', /sum/)
+    for (const [strategy, address] of [
+      ['ipv6-low-bits', 'fd00:1:2:3::3ff'],
+      ['ipv6-low-bits:16', 'fd00::ffff'],
+      ['ip-low-bits', '10.0.0.9'],
+      ['static:3', generated],
+      ['pool', generated],
+    ] as const) {
+      assert.equal(shared(strategy, address), undefined, strategy)
+    }
+  })
+
   test('of this machine leave out addresses that every machine has', () => {
     for (const address of thisMachine().addresses)
       assert.doesNotMatch(address, /^(?:127\.|::1$|fe80:|169\.254)/)
@@ -105,13 +157,38 @@ describe('addresses', () => {
 })
 
 test('a strategy is written in the form that is read', () => {
-  for (const text of ['pool', 'static:7', 'env:A', 'hostname', 'ordinal', 'ip-low-bits', 'ip-sum']) {
+  for (const text of [
+    'pool',
+    'static:7',
+    'env:A',
+    'hostname',
+    'ordinal',
+    'ip-low-bits',
+    'ip-low-bits:16',
+    'ip-sum',
+    'ipv6-low-bits',
+    'ipv6-low-bits:5',
+    'ipv6-sum',
+  ]) {
     assert.equal(workerStrategyText(parseWorkerStrategy(text)), text)
   }
 })
 
 test('an unknown strategy is refused, and the error lists the known ones', () => {
-  for (const text of ['', 'static', 'static:', 'static:x', 'static:65536', 'env:', 'Pool', 'ip']) {
+  for (const text of [
+    '',
+    'static',
+    'static:',
+    'static:x',
+    'static:65536',
+    'env:',
+    'Pool',
+    'ip',
+    'pool:1',
+    'hostname:2',
+    'ipv6-sum:3',
+    'ipv6-low-bits:',
+  ]) {
     assert.throws(() => parseWorkerStrategy(text), { code: 'CONFIG' }, text)
   }
 })
