@@ -4,6 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 sh scripts/prepare.sh
+sh scripts/system-packages.sh
 PATH="$PWD/node_modules/.bin:$PATH"
 export PATH
 if ! command -v javac >/dev/null 2>&1 || ! command -v mvn >/dev/null 2>&1; then
@@ -14,4 +15,4 @@ if ! command -v javac >/dev/null 2>&1 || ! command -v mvn >/dev/null 2>&1; then
   apt-get update -q
   DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends default-jdk-headless maven
 fi
-exec node test/java/run.ts
+exec node test/java/run.ts "$@"

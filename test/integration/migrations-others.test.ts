@@ -224,6 +224,9 @@ test('the snowflakes of sharding-jdbc go on under other worker ids', async (t) =
     draws.push(async () => insert((await client.call('ID.NEXT', 't_order')) as string))
   }
   await walk.section('Switch the applications')
+  await walk.section("Keep the rule's key generator")
+  const client = await redisClient(t, await walk.port('fahao-2:7379'))
+  const segment = BigInt((await client.call('ID.NEXT', 'shop.t_order')) as string)
   const both = new Traffic(t, draws.slice(2))
   await both.more(40)
   await walk.section('Watch')
@@ -232,6 +235,7 @@ test('the snowflakes of sharding-jdbc go on under other worker ids', async (t) =
   assert.equal(new Set([...old, ...ids]).size, old.length + ids.length)
   const workers = (some: readonly string[]) =>
     [...new Set(some.map((id) => decode(layouts['sharding-jdbc'], BigInt(id)).node))].sort()
+  assert.ok(old.every((id) => BigInt(id) < segment))
   assert.deepEqual(workers(old), [0, 3])
   assert.deepEqual(workers(ids), [512, 513])
   const stepsMs = ids.map((id) => Math.abs(Number(BigInt(id) >> 22n) - Number(BigInt(old.at(-1)!) >> 22n)))

@@ -1,12 +1,16 @@
-/** `npm run test:java`: Java clients of the compatible APIs against a built server, by Maven. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
+/**
+ * `npm run test:java`: Java clients of the compatible APIs against a built server, by Maven. `specifications` or `shop` as an
+ * argument runs one of the two.
+ */
 import { join } from 'node:path'
-import { startFahao } from '../launch/fahao.ts'
+import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { inScope, type Lifetime } from '../launch/lifetime.ts'
 import { temporaryFolder } from '../launch/places.ts'
+import { runProgram } from '../launch/program.ts'
+import { fillShops } from './shop.ts'
 
 const tinyidToken = '0f673adf80504e2eaa552f5d791b644c'
+const parts = { specifications, shop: fillShops }
 
 await inScope(testClients)
 
@@ -15,6 +19,14 @@ async function testClients(lifetime: Lifetime): Promise<void> {
     args: ['--compat', 'cosid,tinyid'],
     env: { FAHAO_TINYID_TOKENS: `${tinyidToken}=tinyid*` },
   })
+  const chosen = process.argv.slice(2)
+  for (const [name, part] of Object.entries(parts)) {
+    if (chosen.length === 0 || chosen.includes(name)) console.log(await part(lifetime, server))
+  }
+}
+
+/** Resolves to what Maven prints of the specifications; rejects if one of them fails. */
+async function specifications(lifetime: Lifetime, server: FahaoServer): Promise<string> {
   const client = await server.connect()
   await client.command('ID.CREATE', 'tinyid_odd', 'KIND', 'segment', 'INCREMENT', '2', 'OFFSET', '1')
   await client.close()
@@ -25,7 +37,5 @@ async function testClients(lifetime: Lifetime): Promise<void> {
     target: join(temporaryFolder(lifetime), 'target'),
   }
   const properties = Object.entries(facts).map(([name, value]) => `-D${name}=${value}`)
-  const maven = spawn('mvn', ['-B', '-ntp', '-f', project, ...properties, 'test'], { stdio: 'inherit' })
-  const [code] = await once(maven, 'exit')
-  process.exitCode = code ?? 1
+  return runProgram(['mvn', '-B', '-ntp', '-f', project, ...properties, 'test'])
 }

@@ -1,0 +1,8 @@
+package fahao;
+
+import com.baomidou.mybatisplus.core.mapper.BaseMapper;
+import org.apache.ibatis.annotations.Mapper;
+
+@Mapper
+interface OrderMapper extends BaseMapper<Order> {
+}
