@@ -9,20 +9,13 @@
  * stay outside: they are the optional peers of package.json.
  */
 import { execFileSync } from 'node:child_process'
-import {
-  chmodSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { rolldown } from 'rolldown'
 import { dts } from 'rolldown-plugin-dts'
+import { inOneByte, licencesOf, neverLoaded, packagesOf } from './bundles.ts'
 import { billOfMaterials } from './sbom.ts'
 
 const { values } = parseArgs({
@@ -30,17 +23,8 @@ const { values } = parseArgs({
 })
 const root = join(import.meta.dirname, '..')
 const dist = values.out ?? join(root, 'dist')
-const { peerDependencies } = JSON.parse(readText('package.json'))
-/**
- * Not built in, beside the optional peers, because it is never loaded: Fastify's compilers of schemas and its test requests, and
- * `redis`, which the client imports for addresses of RESP. The program gives the client addresses of HTTP.
- */
-const neverLoaded = [
-  '@fastify/ajv-compiler',
-  '@fastify/fast-json-stringify-compiler',
-  'light-my-request',
-  'redis',
-]
+const { peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+/** Not built in: the optional peers, and what is never loaded. */
 const outside = [...Object.keys(peerDependencies), ...neverLoaded]
 
 /** The files that users or threads load, by their names in dist/. */
@@ -58,7 +42,7 @@ chmodSync(join(dist, 'fahao.js'), 0o755)
 if (!values.run) {
   await bundleTypes()
   const packages = packagesOf(modules)
-  writeFileSync(join(dist, 'THIRD-PARTY-LICENSES.txt'), licencesOf(packages))
+  writeFileSync(join(dist, 'THIRD-PARTY-LICENSES.txt'), licencesOf('dist/', packages))
   writeFileSync(join(dist, 'sbom.cdx.json'), billOfMaterials([...packages.keys()]))
 }
 if (values.out === undefined) {
@@ -86,20 +70,14 @@ async function bundleCode(): Promise<string[]> {
     comments: { legal: false, annotation: false, jsdoc: false },
   })
   await build.close()
-  for (const { fileName, type } of output) (type === 'asset' ? shortenMap : escapeWide)(join(dist, fileName))
+  for (const { fileName, type } of output) (type === 'asset' ? shortenMap : escapeFile)(join(dist, fileName))
   return output.flatMap((part) =>
     part.type === 'chunk' ? part.moduleIds.map((path) => relative(root, path)) : [],
   )
 }
 
-/**
- * Puts escapes in place of the characters for which V8 would keep all of a file with two bytes for each character. They
- * occur in strings and in regular expressions only.
- */
-function escapeWide(file: string): void {
-  const code = readFileSync(file, 'utf8')
-  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
-  writeFileSync(file, code.replaceAll(/[^\0-\xff]/g, escaped))
+function escapeFile(file: string): void {
+  writeFileSync(file, inOneByte(readFileSync(file, 'utf8')))
 }
 
 /** Leaves the sources of other packages out of a source map: names and lines are enough to find them. */
@@ -129,34 +107,4 @@ function tsc(project: string, ...flags: readonly string[]): void {
     cwd: root,
     stdio: 'inherit',
   })
-}
-
-/** The folders of the packages that files are of, sorted, each with its files. */
-function packagesOf(files: readonly string[]): Map<string, readonly string[]> {
-  const ofPackages = files.filter((file) => file.includes('node_modules/'))
-  const folderOf = (file: string) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(file)![0]
-  return new Map([...Map.groupBy(ofPackages, folderOf)].sort())
-}
-
-/** The texts of the licences under which the packages may be copied. */
-function licencesOf(packages: ReadonlyMap<string, readonly string[]>): string {
-  const texts = [...packages].map(([folder, files]) => {
-    const { name, version, license, author } = JSON.parse(readText(join(folder, 'package.json')))
-    const own = readdirSync(join(root, folder)).filter((file) => /^(?:licen[sc]e|copying|notice)/i.test(file))
-    const parts = own.length > 0 ? own.map((file) => join(folder, file)).map(readText) : headersOf(files)
-    if (parts.length === 0)
-      parts.push(`No text comes with the package. Its author: ${author?.name ?? author}`)
-    return `${name} ${version} (${license})\n\n${parts.join('\n\n')}\n`
-  })
-  return `dist/ contains code of these packages.\n\n${texts.join(`\n${'-'.repeat(80)}\n\n`)}`
-}
-
-/** The comments about copyright at the top of files, each once. */
-function headersOf(files: readonly string[]): string[] {
-  const tops = files.map((file) => /^(?:\/\/.*\n|\/\*[\s\S]*?\*\/\n)+/.exec(readText(file))?.[0].trim() ?? '')
-  return [...new Set(tops.filter((top) => /copyright/i.test(top)))]
-}
-
-function readText(path: string): string {
-  return readFileSync(join(root, path), 'utf8').trim()
 }

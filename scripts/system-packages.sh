@@ -30,6 +30,16 @@ LIST
     ;;
   esac
   case " $* " in
+  *' --all '* | *' --rest '* | *artifacts*)
+    cat <<'LIST'
+dpkg-deb dpkg makes the package of Debian
+man man-db reads the manual page
+mmdebstrap mmdebstrap a fresh root of Debian, in which the package is installed
+systemd-analyze systemd what the unit of the package leaves open
+LIST
+    ;;
+  esac
+  case " $* " in
   # 124 MB to download, which every run of `npm test` need not wait for.
   *' --all '* | *' --rest '* | *test/runtimes*) echo 'chromium chromium a browser, in which fahao-client is tried' ;;
   esac

@@ -47,12 +47,18 @@ type Run = Extract<Request, { type: 'run' }>
 /** The run that waits for sequences. */
 type Job = { readonly id: number; readonly run: Run; readonly snapshot: Snapshot }
 
-await loadParser()
-const startBytes = process.memoryUsage().external
+let startBytes = 0
 const known = new Generations<string, Analysed>(kept.charactersMax, (_, key) => key.length + kept.characters)
 let job: Job | undefined
-port.on('message', receive)
-port.postMessage('ready' satisfies FromThread)
+void start()
+
+/** Not `await` of the module itself: the executable has CommonJS, which lacks it. */
+async function start(): Promise<void> {
+  await loadParser()
+  startBytes = process.memoryUsage().external
+  port.on('message', receive)
+  port.postMessage('ready' satisfies FromThread)
+}
 
 function receive(message: ToThread): void {
   if ('request' in message) return begin(message.id, message.request)

@@ -21,6 +21,8 @@ export type FahaoOptions = {
   readonly tls?: CertificateFiles
   /** Folder of another built checkout, or of an unpacked package. Default: this checkout. */
   readonly checkout?: string | undefined
+  /** An executable in place of node with a checkout's program. */
+  readonly executable?: string
   /**
    * A command in front of node's. Use what leaves node the leader of its group, so that a signal finds it
    * first: `strace -D -f …`.
@@ -38,7 +40,8 @@ const repository = join(import.meta.dirname, '..', '..')
 /** Starts `fahao serve` and resolves when it answers PING. */
 export async function startFahao(lifetime: Lifetime, options: FahaoOptions = {}): Promise<FahaoServer> {
   const entry = entryOf(options)
-  if (!existsSync(entry)) throw new Error(`${entry} is missing: npm run build (npm test does it by itself)`)
+  if (options.executable === undefined && !existsSync(entry))
+    throw new Error(`${entry} is missing: npm run build (npm test does it by itself)`)
   const resp = await freePort()
   const http = await freePort()
   const engine = options.engine ?? `sqlite:${join(temporaryFolder(lifetime), 'fahao.db')}`
@@ -119,10 +122,10 @@ export class FahaoServer {
 
   /** Starts a life; `startFahao` and `restart` call this. */
   async start(): Promise<void> {
+    const { executable, wrapper = [] } = this.#options
     const [command = '', ...args] = [
-      ...(this.#options.wrapper ?? []),
-      process.execPath,
-      entryOf(this.#options),
+      ...wrapper,
+      ...(executable === undefined ? [process.execPath, entryOf(this.#options)] : [executable]),
       ...this.#flags(),
     ]
     this.#running = await startProcess(this.#lifetime, {

@@ -1,10 +1,9 @@
-/** The systemd unit that running.md shows. */
+/** The systemd unit of the Debian package. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 
-const page = readFileSync(new URL('../../../docs/operating/running.md', import.meta.url), 'utf8')
-const unit = /```ini\n(\[Unit\]\n[^`]*)```/.exec(page)?.[1] ?? ''
+const unit = readFileSync(new URL('../../../packaging/deb/fahao.service', import.meta.url), 'utf8')
 const settings = unit
   .split('\n')
   .filter((line) => line.includes('='))
@@ -27,7 +26,7 @@ const restrictions: readonly (readonly [name: string, value: string])[] = [
   ['SystemCallArchitectures', 'native'],
 ]
 
-describe('the systemd unit in the documentation', () => {
+describe('the systemd unit', () => {
   test('takes from the process what a node does not use', () => {
     for (const [name, value] of restrictions) assert.deepEqual(valuesOf(name), [value], name)
     assert.deepEqual(valuesOf('SystemCallFilter'), ['@system-service', '~@privileged @resources'])
@@ -39,6 +38,7 @@ describe('the systemd unit in the documentation', () => {
     assert.deepEqual(valuesOf('DeviceAllow'), ['/dev/vmclock0 r'])
     assert.match(valuesOf('RestrictAddressFamilies').join(), /AF_NETLINK/, 'for the addresses of the machine')
     assert.deepEqual(valuesOf('StateDirectory'), ['fahao'])
-    assert.match(valuesOf('ExecStart').join(), /--engine sqlite:\/var\/lib\/fahao\//)
+    const settings = readFileSync(new URL('../../../packaging/deb/fahao.yaml', import.meta.url), 'utf8')
+    assert.match(settings, /^engine: sqlite:\/var\/lib\/fahao\//m)
   })
 })
