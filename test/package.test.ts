@@ -1,7 +1,7 @@
 /** What `npm publish` would send, and whether it works where it is all that is installed. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
@@ -92,6 +92,33 @@ describe('the package', () => {
     writeFileSync(join(project, 'user.ts'), code)
     const flags = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2024', '--types', 'node']
     await run('tsc', [...flags, '--typeRoots', join(root, 'node_modules/@types'), 'user.ts'], project)
+  })
+
+  test('has one class of errors with fahao/ids and fahao-client, for programs and for their types', async () => {
+    symlinkSync(join(root, 'client'), join(project, 'node_modules', 'fahao-client'))
+    const code = `import { FahaoError as OfLibrary } from 'fahao'
+      import { FahaoError as OfIds } from 'fahao/ids'
+      import { FahaoError as OfClient } from 'fahao-client'
+      const client: OfClient = new OfLibrary('DRY', 'x')
+      const library: OfLibrary = new OfIds('DRY', 'x')
+      const ids: OfIds = new OfClient('DRY', 'x')
+      for (const error of [client, library, ids] as unknown[])
+        if (!(error instanceof OfClient && error instanceof OfLibrary && error instanceof OfIds && error.code === 'DRY'))
+          throw error
+      console.log(new Set<unknown>([OfClient, OfLibrary, OfIds]).size)`
+    writeFileSync(join(project, 'errors.mts'), code)
+    const flags = [
+      '--strict',
+      '--noEmit',
+      '--module',
+      'nodenext',
+      '--target',
+      'es2024',
+      '--lib',
+      'esnext,dom',
+    ]
+    await run('tsc', [...flags, '--skipLibCheck', '--types', '', 'errors.mts'], project)
+    assert.equal(await run('node', ['errors.mts'], project), '2\n')
   })
 
   test('has source maps that name files and lines of the source', async () => {

@@ -60,8 +60,19 @@ type ErrorOptions = {
 /** The fuller messages of errors. No member of them has one: where an error is printed whole, every reader sees them. */
 const fullers = new WeakMap<FahaoError, NonNullable<ErrorOptions['fuller']>>()
 
-/** An operating error, as every interface shows it. Thrown by the library, sent as `-CODE message` over RESP. */
+/** Marks the prototypes of this class in every package, and in every copy of it that a program loads. */
+const brand = Symbol.for('fahao.error')
+
+/**
+ * An operating error, as every interface shows it. Thrown by the library, sent as `-CODE message` over RESP. `fahao` and
+ * `fahao-client` each contain this class, so `instanceof FahaoError` of one holds for errors of the other too.
+ */
 export class FahaoError extends Error {
+  static {
+    Object.defineProperty(FahaoError.prototype, brand, { value: true })
+    Object.defineProperty(FahaoError, Symbol.hasInstance, { value: isInstance })
+  }
+
   override readonly name = 'FahaoError'
   /** The published code; stable for programs. */
   readonly code: ErrorCode
@@ -99,6 +110,13 @@ export class FahaoError extends Error {
   get status(): number {
     return errorKinds[this.code].status
   }
+}
+
+/** What `instanceof` calls: whether a value is a FahaoError of any copy; for a subclass, whether it is one of that very class. */
+function isInstance(this: typeof FahaoError, value: unknown): boolean {
+  // A subclass inherits this.
+  if (this !== FahaoError) return Function.prototype[Symbol.hasInstance].call(this, value)
+  return typeof value === 'object' && value !== null && brand in value
 }
 
 /** Whether `error` is a FahaoError with this code. */

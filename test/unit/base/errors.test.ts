@@ -23,6 +23,24 @@ describe('errors', () => {
     assert.equal(hasCode(Object.assign(new Error('x'), { code: 'DRY' }), 'DRY'), false)
   })
 
+  test('are of one class for every copy of it: fahao and fahao-client have one each', async () => {
+    const other = '../../../src/base/errors.ts?another-copy'
+    const copy = (await import(other)) as typeof import('../../../src/base/errors.ts')
+    assert.notEqual(copy.FahaoError, FahaoError)
+    class Special extends FahaoError {}
+    class CopiedSpecial extends copy.FahaoError {}
+    const [own, theirs] = [new Special('DRY', 'x'), new CopiedSpecial('DRY', 'x')]
+    for (const error of [own, theirs, new FahaoError('DRY', 'x'), new copy.FahaoError('DRY', 'x')]) {
+      assert.ok(error instanceof FahaoError && error instanceof copy.FahaoError)
+      assert.ok(hasCode(error, 'DRY') && copy.hasCode(error, 'DRY'))
+      assert.equal(described(error), 'DRY x')
+    }
+    assert.ok(own instanceof Special && !((own as Error) instanceof CopiedSpecial))
+    assert.ok(theirs instanceof CopiedSpecial && !((theirs as Error) instanceof Special))
+    for (const none of [new Error('x'), { code: 'DRY', message: 'x' }, undefined, null, 'DRY', 7])
+      assert.ok(!(none instanceof FahaoError))
+  })
+
   test('do not show the message for other readers where they are printed whole', () => {
     const error = new FahaoError('QUOTA', 'a namespace is full', {
       fuller: { pattern: 'order*', message: "namespace 'secret' is full" },
