@@ -7,12 +7,16 @@
  * await order.next() // 1n
  * ```
  */
+import { calls, inWordsOf } from './base/advice.ts'
 import { FahaoError, hasCode } from './base/errors.ts'
 import type { LogEvent } from './base/events.ts'
+import { globMatcher } from './base/glob.ts'
 import type { Catalogue, Generator, GeneratorChanges } from './catalogue/catalogue.ts'
+import { definitionText } from './catalogue/definition.ts'
 import type { GeneratorInput } from './catalogue/generator-options.ts'
 import { hyphenated } from './config/config-schema.ts'
 import { loadConfig } from './config/load-config.ts'
+import type { GeneratorDescription, ListedGenerator, ListOptions } from './ids/generator-description.ts'
 import { type Range as IdRange, Run, rangesOf } from './ids/run.ts'
 import type { DrawOptions, IssuerStats, Kind } from './issuing/issuer.ts'
 import type { FahaoNode } from './node/node.ts'
@@ -22,6 +26,7 @@ export { errorRegistry } from './base/error-texts.ts'
 export { type ErrorCode, FahaoError } from './base/errors.ts'
 export type { LogEvent } from './base/events.ts'
 export type { GeneratorInput } from './catalogue/generator-options.ts'
+export type { GeneratorDescription, ListedGenerator, ListOptions } from './ids/generator-description.ts'
 export type { Range as IdRange } from './ids/run.ts'
 export type { IssuerStats, Kind } from './issuing/issuer.ts'
 
@@ -51,12 +56,14 @@ export type FahaoOptions = {
 
 /** Options of a call that may wait. */
 export type WaitOptions = {
-  /** Ends the wait: the call rejects with ABORTED, and no id is lost. */
+  /** Ends the wait: the call rejects with the reason of the signal, an AbortError or a TimeoutError unless it was given one. No id is lost. */
   readonly signal?: AbortSignal
 }
 
 /** The most ids of one call. */
 const countMax = 10 ** 12
+/** At how many names a page of a list looks. */
+const pageLooks = 1000
 
 /** Opens a node in this process. Rejects with CONFIG or ENGINE. */
 export async function openFahao(options: FahaoOptions = {}): Promise<Fahao> {
@@ -81,9 +88,8 @@ export class Fahao {
    */
   async open(name: string, options?: GeneratorInput): Promise<FahaoGenerator> {
     const { catalogue } = this.#node
-    const generator =
-      options === undefined ? await catalogue.open(name) : await catalogue.create(name, options)
-    return new FahaoGenerator(this.#node, generator)
+    const opening = options === undefined ? catalogue.open(name) : catalogue.create(name, options)
+    return new FahaoGenerator(this.#node, await inOwnWords(opening))
   }
 
   /**
@@ -91,12 +97,34 @@ export class Fahao {
    * or segment: ids from there on; with `now`, also where other nodes have buffered some below.
    */
   async alter(name: string, changes: GeneratorChanges): Promise<FahaoGenerator> {
-    return new FahaoGenerator(this.#node, await this.#node.catalogue.alter(name, changes))
+    return new FahaoGenerator(this.#node, await inOwnWords(this.#node.catalogue.alter(name, changes)))
   }
 
   /** Drops a generator; the store keeps its bound. Resolves to whether the generator existed. */
   drop(name: string): Promise<boolean> {
     return this.#node.catalogue.drop(name)
+  }
+
+  /** What the store and this node know of a generator, in use or not. NOGENERATOR if there is none. */
+  async describe(name: string): Promise<GeneratorDescription> {
+    const { catalogue } = this.#node
+    const { definition, incarnation, mode, leader, bound, lastIssued, exhaustedAt, notes } = await inOwnWords(
+      catalogue.info(name),
+    )
+    const options = Object.fromEntries(definitionText(definition))
+    const { kind } = definition
+    return { name, kind, options, incarnation, mode, leader, bound, lastIssued, exhaustedAt, notes }
+  }
+
+  /** The generators of the store, in byte order of their names; read page by page. */
+  async *list({ match = '*' }: ListOptions = {}): AsyncGenerator<ListedGenerator> {
+    const wanted = globMatcher(match)
+    let after: string | undefined
+    do {
+      const { found, next } = await this.#node.catalogue.page({ after, looks: pageLooks, wanted })
+      for (const { name, definition } of found) yield { name, kind: definition.kind }
+      after = next
+    } while (after !== undefined)
   }
 
   /** Stops issuing, releases buffered ids, and closes the store. */
@@ -200,8 +228,12 @@ export class FahaoGenerator {
     return this.#generator.stats()
   }
 
+  #draw(count: number, options?: DrawOptions): Promise<Run[]> {
+    return inOwnWords(this.#drawFrom(count, options))
+  }
+
   /** The path when no id is buffered, and after the generator was altered or dropped. */
-  async #draw(count: number, options?: DrawOptions): Promise<Run[]> {
+  async #drawFrom(count: number, options?: DrawOptions): Promise<Run[]> {
     try {
       return await this.#generator.draw(count, options)
     } catch (error) {
@@ -238,6 +270,17 @@ export class FahaoGenerator {
     const before = this.#generator
     this.#follow()
     return this.#generator !== before && this.#generator.take(1, this.#run) > 0
+  }
+}
+
+const say = calls('fahao.open')
+
+/** Settles as `result` does; errors advise in the words of this library. */
+async function inOwnWords<Result>(result: Promise<Result>): Promise<Result> {
+  try {
+    return await result
+  } catch (error) {
+    throw inWordsOf(say, error)
   }
 }
 

@@ -59,9 +59,7 @@ describe('fahao-client', () => {
 
   test('says what to install where redis is missing', async () => {
     const code = `import { connect } from 'fahao-client'
-      const client = await connect('redis://127.0.0.1:1', { timeoutMs: 100 })
-      await client.generator('order').catch(({ code, message }) => console.log(code, message))
-      await client.close()`
+      await connect('redis://127.0.0.1:1').catch(({ code, message }) => console.log(code, message))`
     const args = ['--input-type=module', '-e', code]
     const said = /^CONFIG .*npm install redis; or use an http: URL/
     assert.match(await run(process.execPath, args, folder), said)

@@ -2,6 +2,12 @@
 import { type Clock, type Random, systemClock, systemRandom, type Timer } from '../../src/base/clock.ts'
 import { CopyDetector, type CopyMark } from '../../src/base/copy-detector.ts'
 import { FahaoError } from '../../src/base/errors.ts'
+import type {
+  GeneratorDescription,
+  ListedGenerator,
+  ListOptions,
+} from '../../src/ids/generator-description.ts'
+import type { GeneratorChanges, GeneratorOptions } from './administration.ts'
 import { DrawnIds } from './drawn-ids.ts'
 import type { ClientGenerator } from './generator.ts'
 import { HttpLink } from './http-link.ts'
@@ -19,15 +25,19 @@ import { WorkerLeases } from './worker-leases.ts'
 
 /**
  * Connects to a Fahao service: `redis://HOST:7379` or `rediss:` (RESP, on the package `redis`), `http://HOST:7380` or
- * `https:` (on `fetch`), or a list of such URLs: any of these nodes may answer. Connections open at the first request of
- * a generator. Rejects with ERR for options that contradict each other.
+ * `https:` (on `fetch`), or a list of such URLs: any of these nodes may answer. Resolves when one of them has, and has accepted
+ * the login; with `lazyConnect` at once. Rejects with UNAVAILABLE when none has answered for `connectTimeoutMs`, with WRONGPASS or
+ * NOAUTH, and with ERR for options that contradict each other.
  */
 export async function connect(
   urls: string | readonly string[],
   options: ClientOptions = {},
 ): Promise<FahaoClient> {
   const parsed = parseUrls(urls)
-  return new FahaoClient(parsed, settingsOf(parsed, options), { clock: systemClock, random: systemRandom })
+  const settings = settingsOf(parsed, options)
+  const client = new FahaoClient(parsed, settings, { clock: systemClock, random: systemRandom })
+  if (!settings.lazyConnect) await client.reach(settings.connectTimeoutMs)
+  return client
 }
 
 /** What a client takes from its machine; tests give their own. */
@@ -45,6 +55,8 @@ const processId: CopyMark = {
   name: 'the process id',
   read: () => (globalThis as { readonly process: { readonly pid?: number } | undefined }).process?.pid,
 }
+
+const administration = () => import('./administration.ts')
 
 /** How long a close waits for the service. */
 const closeMaxMs = 2000
@@ -95,14 +107,53 @@ export class FahaoClient {
     this.#watch = copies.watch()
   }
 
+  /** @internal Resolves when a node has answered; closes the client where it rejects. */
+  async reach(timeoutMs: number): Promise<void> {
+    try {
+      await this.#deps.nodes.reach(timeoutMs)
+    } catch (error) {
+      await this.close()
+      throw error
+    }
+  }
+
   /**
    * The generator of this name, one object for each name. Resolves when its first ids are here, of kinds that are issued
-   * here. Rejects with NOGENERATOR, NOPERM, EXHAUSTED, UNAVAILABLE, …
+   * here. With `options` it is created if it does not exist; EXISTS if it exists and differs. Rejects with NOGENERATOR, NOPERM,
+   * EXHAUSTED, UNAVAILABLE, …
    */
-  generator(name: string): Promise<ClientGenerator> {
-    if (this.#closing !== undefined) return Promise.reject(closedError())
+  async generator(name: string, options?: GeneratorOptions): Promise<ClientGenerator> {
+    if (this.#closing !== undefined) throw closedError()
     if (typeof name !== 'string' || name === '')
-      return Promise.reject(new FahaoError('ERR', `the name of a generator is a text, not ${name || "''"}`))
+      throw new FahaoError('ERR', `the name of a generator is a text, not ${name || "''"}`)
+    if (options !== undefined) await (await administration()).createGenerator(this.#deps.nodes, name, options)
+    return this.#generator(name)
+  }
+
+  /**
+   * Changes options. A change of a fixed option starts a new incarnation, above every id of the old one. Generators of clients
+   * follow with their next refill.
+   */
+  async alter(name: string, changes: GeneratorChanges): Promise<void> {
+    await (await administration()).alterGenerator(this.#deps.nodes, name, changes)
+  }
+
+  /** Drops a generator; the service keeps its bound. Resolves to whether there was one. */
+  async drop(name: string): Promise<boolean> {
+    return (await administration()).dropGenerator(this.#deps.nodes, name)
+  }
+
+  /** What the service knows of a generator. Rejects with NOGENERATOR, … */
+  async describe(name: string): Promise<GeneratorDescription> {
+    return (await administration()).describeGenerator(this.#deps.nodes, name)
+  }
+
+  /** The generators that the user may name, in byte order of their names; read page by page. */
+  async *list(options: ListOptions = {}): AsyncGenerator<ListedGenerator> {
+    yield* (await administration()).listGenerators(this.#deps.nodes, options)
+  }
+
+  #generator(name: string): Promise<LeasedGenerator> {
     const known = this.#generators.get(name)
     if (known !== undefined) return known
     const opening = this.#open(name)

@@ -1,11 +1,13 @@
 /** What a generator of the service offers to this process. Hooks and callers build on these types alone. */
 
+import type { ListedGenerator } from '../../src/ids/generator-description.ts'
+
 /** How ids of a generator are ordered; see the documentation of kinds. */
-export type Kind = 'sequence' | 'segment' | 'timestamp' | 'snowflake'
+export type Kind = ListedGenerator['kind']
 
 /** Options of a call that may wait. */
 export type WaitOptions = {
-  /** Ends the wait: the call rejects with ABORTED. */
+  /** Ends the wait: the call rejects with the reason of the signal, an AbortError or a TimeoutError unless it was given one. */
   readonly signal?: AbortSignal
 }
 
@@ -44,8 +46,7 @@ export type GeneratorStats = {
  * and always undefined for the strict kinds `sequence` and `timestamp`, whose every id is asked for. The others wait for
  * at most `timeoutMs` of the client.
  *
- * They reject with the code of the service (EXHAUSTED, NOGENERATOR, NOPERM, …), with ABORTED, with SHUTDOWN after `close`,
- * and with UNAVAILABLE when nothing is buffered and no node has answered in time.
+ * They reject with the code of the service (EXHAUSTED, NOGENERATOR, NOPERM, …), with SHUTDOWN after `close`, and with UNAVAILABLE when nothing is buffered and no node has answered in time.
  */
 export interface ClientGenerator {
   readonly name: string

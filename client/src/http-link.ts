@@ -19,23 +19,29 @@ export class HttpLink implements Link {
     this.#base = url.origin + url.pathname.replace(/\/$/, '')
     this.#settings = settings
     this.#clock = clock
-    this.#headers = { accept: 'application/json', ...authorization(settings) }
+    this.#headers = {
+      // Nodes advise in the words of this package then.
+      accept: 'application/json;client=fahao-client',
+      ...authorization(settings),
+    }
   }
 
-  async send({ method, path }: Request<unknown>, timeoutMs: number): Promise<unknown> {
+  async send({ method, path, body }: Request<unknown>, timeoutMs: number): Promise<unknown> {
     const ending = new AbortController()
     const timer = this.#clock.timer(timeoutMs, () => ending.abort())
     this.#pending.add(ending)
     try {
       const response = await this.#settings.fetch(this.#base + path, {
         method,
-        headers: this.#headers,
+        headers:
+          body === undefined ? this.#headers : { ...this.#headers, 'content-type': 'application/json' },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
         signal: ending.signal,
         // A cached id would be a repeated one.
         cache: 'no-store',
       })
       const text = await response.text()
-      if (response.ok) return JSON.parse(text)
+      if (response.ok) return text === '' ? undefined : JSON.parse(text)
       throw refusal(response, text)
     } catch (error) {
       if (error instanceof FahaoError) throw error

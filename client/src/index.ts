@@ -8,6 +8,12 @@
  * ```
  */
 export { type ErrorCode, FahaoError } from '../../src/base/errors.ts'
+export type {
+  GeneratorDescription,
+  ListedGenerator,
+  ListOptions,
+} from '../../src/ids/generator-description.ts'
+export type { GeneratorChanges, GeneratorOptions } from './administration.ts'
 export { connect, type FahaoClient } from './client.ts'
 export type { ClientEvent } from './events.ts'
 export type { BatchOptions, ClientGenerator, GeneratorStats, Kind, WaitOptions } from './generator.ts'

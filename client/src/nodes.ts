@@ -4,7 +4,7 @@
  * Invariants
  *  1. A request is sent again only after an answer that invites a retry, or after none. It may be carried out twice then;
  *     of ids that costs a gap, never a repetition.
- *  2. All tries of a request together take at most `timeoutMs`. It rejects with the last error, and with UNAVAILABLE where
+ *  2. All tries of a request together take at most `timeoutMs`. It rejects with the last error that tells something, and with UNAVAILABLE where
  *     that says only that no node could answer.
  *  3. A redirection is followed at once, but no more than `redirectsMax` times in a row: nodes whose views differ for a
  *     moment must not send a request back and forth without a pause.
@@ -16,14 +16,15 @@ import { describe, type ErrorCode, FahaoError, hasCode } from '../../src/base/er
 import { onAbort } from '../../src/base/on-abort.ts'
 import type { ClientEvent } from './events.ts'
 import { type Link, Redirected } from './link.ts'
-import type { Request } from './requests.ts'
-import { aborted, unlessAborted } from './within.ts'
+import { type Request, whoamiRequest } from './requests.ts'
+import { unlessAborted } from './within.ts'
 
 /** Options of one request. */
 export type SendOptions = {
   readonly signal?: AbortSignal | undefined
   /** Instead of the client's. */
   readonly timeoutMs?: number
+  readonly attemptTimeoutMs?: number
   /** Rejects with QUOTA once each node has answered so, without a pause: the caller asks for less. */
   readonly quotaEnds?: boolean
 }
@@ -66,7 +67,7 @@ export class Nodes {
   }
 
   /**
-   * Sends a request until a node answers it. Rejects with the error of a node, UNAVAILABLE, ABORTED or SHUTDOWN.
+   * Sends a request until a node answers it. Rejects with the error of a node, UNAVAILABLE, SHUTDOWN or the reason of the signal.
    * @param given the request, or a function that makes it for each try: copies of this memory have been looked for then.
    */
   async send<Reply>(
@@ -81,20 +82,24 @@ export class Nodes {
 
   async #send<Reply>(given: Request<Reply> | (() => Request<Reply>), options: SendOptions): Promise<Reply> {
     const { clock, copies } = this.#options
-    const { signal, timeoutMs = this.#options.timeoutMs, quotaEnds = false } = options
+    const { signal, timeoutMs, attemptTimeoutMs, quotaEnds = false } = { ...this.#options, ...options }
     const deadlineUs = clock.monoUs() + timeoutMs * 1000
     const alive = stayAlive()
     try {
+      let told: FahaoError | undefined
       for (let failures = 0; ; ) {
+        const isCut = deadlineUs - clock.monoUs() < attemptTimeoutMs * 1000
         copies.check()
         const { count } = copies
         const request = typeof given === 'function' ? given() : given
-        const outcome = await this.#attempt(request, deadlineUs)
+        const outcome = await this.#attempt(request, deadlineUs, attemptTimeoutMs)
         if ('failure' in outcome) {
           copies.check()
           const { failure } = outcome
           if (quotaEnds && hasCode(failure, 'QUOTA') && failures >= this.#urls.length - 1) throw failure
-          await this.#pause(failure, failures++, deadlineUs, signal)
+          // That no answer came in the rest of the time tells less than the failure before.
+          if (told === undefined || !isCut || !hasCode(failure, 'UNAVAILABLE')) told = failure
+          await this.#pause(failure, told, failures++, deadlineUs, signal)
         } else {
           // Reading may load code: a copy that is noticed meanwhile counts too.
           const reply = await request.read(outcome.reply)
@@ -104,6 +109,28 @@ export class Nodes {
       }
     } finally {
       alive.cancel()
+    }
+  }
+
+  /**
+   * Resolves when a node has answered, and accepted the login; each is asked within `timeoutMs`. Rejects as `send` does, and with
+   * UNAVAILABLE that names them all.
+   */
+  async reach(timeoutMs: number): Promise<void> {
+    const urls = this.#urls
+    try {
+      const attemptTimeoutMs = Math.min(this.#options.attemptTimeoutMs, timeoutMs / urls.length)
+      await this.send(whoamiRequest, { timeoutMs, attemptTimeoutMs })
+    } catch (error) {
+      // Who it is, a user without that permission may not ask; its login was accepted.
+      if (hasCode(error, 'NOPERM')) return
+      if (!hasCode(error, 'UNAVAILABLE')) throw error
+      const nodes = urls.map(({ protocol, host }) => `${protocol}//${host}`).join(', ')
+      throw new FahaoError(
+        'UNAVAILABLE',
+        `no node has answered for ${timeoutMs} ms of ${nodes} (${error.message}); start the service or correct the URL, or give lazyConnect: true to connect at the first request`,
+        { cause: error },
+      )
     }
   }
 
@@ -117,6 +144,7 @@ export class Nodes {
   async #attempt(
     request: Request<unknown>,
     deadlineUs: number,
+    attemptTimeoutMs: number,
   ): Promise<{ reply: unknown } | { failure: FahaoError }> {
     for (let redirects = 0; ; redirects++) {
       this.#checkOpen()
@@ -125,7 +153,7 @@ export class Nodes {
         leader === undefined ? this.#link(this.#urls[this.#current]!) : this.#link(this.#urlOf(leader))
       const leftMs = (deadlineUs - this.#options.clock.monoUs()) / 1000
       try {
-        const limitMs = Math.max(1, Math.min(leftMs, this.#options.attemptTimeoutMs))
+        const limitMs = Math.max(1, Math.min(leftMs, attemptTimeoutMs))
         return { reply: await link.send(request, limitMs) }
       } catch (error) {
         this.#checkOpen()
@@ -150,6 +178,7 @@ export class Nodes {
 
   async #pause(
     failure: FahaoError,
+    told: FahaoError,
     failures: number,
     deadlineUs: number,
     signal?: AbortSignal,
@@ -159,12 +188,12 @@ export class Nodes {
     const rounds = failures - (this.#urls.length - 1)
     const limitMs = rounds < 0 ? 0 : Math.min(pauseMaxMs, pauseMinMs * 2 ** rounds)
     const pauseMs = Math.max(limitMs / 2 + (random() * limitMs) / 2, failure.retryAfterMs ?? 0)
-    if (clock.monoUs() + pauseMs * 1000 >= deadlineUs) throw lateError(failure)
+    if (clock.monoUs() + pauseMs * 1000 >= deadlineUs) throw lateError(told)
     await new Promise<void>((resolve, reject) => {
-      if (signal?.aborted) return reject(aborted())
-      const forget = onAbort(signal, () => {
+      if (signal?.aborted) return reject(signal.reason)
+      const forget = onAbort(signal, (reason) => {
         timer.cancel()
-        reject(aborted())
+        reject(reason)
       })
       const timer = clock.timer(pauseMs, () => {
         forget()

@@ -12,6 +12,13 @@ export type ClientOptions = {
   readonly token?: string
   /** TLS of `rediss:` URLs, as `node:tls` takes it: `ca`, `cert`, `key`, `servername`, … */
   readonly tls?: Readonly<Record<string, unknown>>
+  /** How long `connect` tries to reach a node, in ms. Default 3,000. */
+  readonly connectTimeoutMs?: number
+  /**
+   * Connect at the first request of a generator, and resolve at once: for programs that may start before the service. Wrong
+   * credentials are an error of that request then. Default: false.
+   */
+  readonly lazyConnect?: boolean
   /** How long a call waits for the service at most, with all its retries, in ms. Default 10,000. */
   readonly timeoutMs?: number
   /** How long one request waits for the answer of one node, in ms. Default 3,000. */
@@ -36,6 +43,8 @@ export type Settings = {
   readonly password: string | undefined
   readonly token: string | undefined
   readonly tls: Readonly<Record<string, unknown>> | undefined
+  readonly connectTimeoutMs: number
+  readonly lazyConnect: boolean
   readonly timeoutMs: number
   readonly attemptTimeoutMs: number
   readonly horizonMs: number
@@ -115,6 +124,8 @@ export function settingsOf(urls: readonly URL[], options: ClientOptions): Settin
     password,
     token,
     tls: options.tls,
+    connectTimeoutMs: duration('connectTimeoutMs', options.connectTimeoutMs, 3000),
+    lazyConnect: options.lazyConnect === true,
     timeoutMs: duration('timeoutMs', options.timeoutMs, 10_000),
     attemptTimeoutMs: duration('attemptTimeoutMs', options.attemptTimeoutMs, 3000),
     horizonMs: duration('horizonMs', options.horizonMs, 60_000, horizonMaxMs),

@@ -23,7 +23,6 @@ import { max53 } from '../../src/ids/limits.ts'
 import { Run } from '../../src/ids/run.ts'
 import type { GeneratorStats } from './generator.ts'
 import type { DrawOptions, IdSource } from './id-source.ts'
-import { aborted } from './within.ts'
 
 /** Asks the service for exactly `count` ids; rejects after `timeoutMs`. */
 export type AskIds = (count: number, timeoutMs: number) => Promise<Run[]>
@@ -40,7 +39,7 @@ type Caller = {
   /** When the call began, on the monotonic clock in µs. */
   readonly sinceUs: number
   readonly resolve: (runs: Run[]) => void
-  readonly reject: (error: Error) => void
+  readonly reject: (reason: unknown) => void
   /** The caller has given up: no id is asked for it. */
   isGone: boolean
 }
@@ -83,7 +82,7 @@ export class RequestSource implements IdSource {
   }
 
   async draw(count: number, { safe = false, contiguous = false, signal }: DrawOptions): Promise<Run[]> {
-    if (signal?.aborted) throw aborted()
+    signal?.throwIfAborted()
     if (this.#closed !== undefined) throw this.#closed
     this.#waits++
     this.#waiting++
@@ -137,10 +136,10 @@ export class RequestSource implements IdSource {
 
   #join(count: number, signal: AbortSignal | undefined): Promise<Run[]> {
     return new Promise((resolve, reject) => {
-      const forget = onAbort(signal, () => {
+      const forget = onAbort(signal, (reason) => {
         caller.isGone = true
         this.#gone++
-        reject(aborted())
+        reject(reason)
       })
       const caller: Caller = {
         count,
@@ -204,7 +203,7 @@ export class RequestSource implements IdSource {
     } catch (error) {
       this.#failures++
       if (batch.length > 1 && isOfSize(error)) await Promise.all(batch.map((caller) => this.#send([caller])))
-      else for (const { reject } of batch) reject(error as Error)
+      else for (const { reject } of batch) reject(error)
     } finally {
       this.#inFlight--
     }

@@ -12,10 +12,12 @@ export type Request<Reply> = {
   readonly name: string
   /** Words of RESP. */
   readonly words: readonly string[]
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Path and query. */
   readonly path: string
-  /** Reads what either form replies: RESP's arrays and maps, or JSON. Throws UNKNOWN for anything else. */
+  /** Sent as JSON over HTTP. */
+  readonly body?: unknown
+  /** Reads what either form replies: RESP's arrays and maps, or JSON; undefined for an empty answer. Throws UNKNOWN for anything else. */
   readonly read: (reply: unknown) => Reply | Promise<Reply>
 }
 
@@ -58,6 +60,15 @@ export type LeaseTerms = {
   readonly holder: string | undefined
   /** Ids that were drawn since the last report. */
   readonly drawn?: number
+}
+
+/** `ACL WHOAMI`, which every user may ask: a node answers it, and accepts the login. */
+export const whoamiRequest: Request<string> = {
+  name: '',
+  words: ['ACL', 'WHOAMI'],
+  method: 'GET',
+  path: '/v1/whoami',
+  read: (reply) => String(typeof reply === 'string' ? reply : fieldsOf(reply).user),
 }
 
 /** `ID.LEASE` */
@@ -136,7 +147,8 @@ export function runsRequest(name: string, count: number): Request<Run[]> {
   }
 }
 
-function pathOf(name: string): string {
+/** The path of a generator. */
+export function pathOf(name: string): string {
   return `/v1/generators/${encodeURIComponent(name)}`
 }
 

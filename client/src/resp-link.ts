@@ -80,6 +80,8 @@ export class RespLink implements Link {
       ...(secret !== undefined && { password: secret }),
       ...(username !== undefined && { username }),
       RESP: 2,
+      // Nodes advise in the words of this package then.
+      clientInfoTag: 'fahao-client',
       disableOfflineQueue: true,
     })
     const connection = new Connection(client)

@@ -23,16 +23,11 @@ export function within<Result>(
   })
 }
 
-/** Settles as `work` does, or rejects with ABORTED at once when `signal` is aborted; what `work` does afterwards is ignored. */
+/** Settles as `work` does, or rejects with the reason of `signal` at once when that is aborted; what `work` does afterwards is ignored. */
 export function unlessAborted<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
-  if (signal.aborted) return Promise.reject(aborted())
+  if (signal.aborted) return Promise.reject(signal.reason)
   return new Promise((resolve, reject) => {
-    const forget = onAbort(signal, () => reject(aborted()))
+    const forget = onAbort(signal, reject)
     work().then(resolve, reject).finally(forget)
   })
-}
-
-/** The error of a call whose signal was aborted. */
-export function aborted(): FahaoError {
-  return new FahaoError('ABORTED', 'the caller stopped waiting')
 }

@@ -135,7 +135,8 @@ const texts: Readonly<Record<ErrorCode, ErrorText>> = {
     remedy: 'Retry on another node, or here once it is back.',
   },
   ABORTED: {
-    meaning: 'The caller stopped waiting (an AbortSignal, a closed connection). No id was used.',
+    meaning:
+      'The caller stopped waiting: it closed its connection, or cancelled the request. No id was used.',
     remedy: 'Repeat the request if an id is still wanted.',
   },
   NOAUTH: {

@@ -7,18 +7,19 @@
  *  2. An observer is called at most once, and not after it was removed.
  */
 
-type Observed = { readonly observers: Set<() => void>; readonly listener: () => void }
+type Observer = (reason: unknown) => void
+type Observed = { readonly observers: Set<Observer>; readonly listener: () => void }
 
 const observed = new WeakMap<AbortSignal, Observed>()
 
 /**
- * Calls `act` when the signal is aborted, in the order of these calls; never at once, so look at `aborted` first. Returns what ends
- * that.
+ * Calls `act` with the signal's reason when it is aborted, in the order of these calls; never at once, so look at `aborted` first.
+ * Returns what ends that.
  */
-export function onAbort(signal: AbortSignal | undefined, act: () => void): () => void {
+export function onAbort(signal: AbortSignal | undefined, act: Observer): () => void {
   if (signal === undefined) return () => {}
   const { observers, listener } = observed.get(signal) ?? observe(signal)
-  const observer = () => act()
+  const observer: Observer = (reason) => act(reason)
   observers.add(observer)
   return () => {
     if (!observers.delete(observer) || observers.size > 0) return
@@ -28,12 +29,12 @@ export function onAbort(signal: AbortSignal | undefined, act: () => void): () =>
 }
 
 function observe(signal: AbortSignal): Observed {
-  const observers = new Set<() => void>()
+  const observers = new Set<Observer>()
   const listener = () => {
     observed.delete(signal)
     for (const observer of observers) {
       observers.delete(observer)
-      observer()
+      observer(signal.reason)
     }
   }
   const all = { observers, listener }

@@ -32,7 +32,7 @@ export type Waiter = DrawRequest & {
 type Entry = Waiter & {
   readonly deadlineUs: number
   readonly resolve: (runs: Run[]) => void
-  readonly reject: (error: Error) => void
+  readonly reject: (reason: unknown) => void
   /** Ends the observation of the caller's signal. */
   readonly forget: () => void
   isGone: boolean
@@ -93,9 +93,9 @@ export class WaitQueue {
     return this.#first()
   }
 
-  /** Queues a caller. Rejects with BUSY, ABORTED, what `onWait` throws, or the error of `onTimeout`. */
+  /** Queues a caller. Rejects with BUSY, the reason of `signal`, what `onWait` throws, or the error of `onTimeout`. */
   join(request: DrawRequest, signal?: AbortSignal, onWait?: () => void): Promise<Run[]> {
-    if (signal?.aborted) return Promise.reject(aborted())
+    if (signal?.aborted) return Promise.reject(signal.reason)
     const { clock, timeoutMs, lengthMax, onLeave } = this.#options
     if (this.length >= lengthMax) {
       return Promise.reject(
@@ -108,8 +108,8 @@ export class WaitQueue {
     return new Promise((resolve, reject) => {
       onWait?.()
       const nowUs = clock.monoUs()
-      const forget = onAbort(signal, () => {
-        this.#settle(entry, aborted())
+      const forget = onAbort(signal, (reason) => {
+        this.#refuse(entry, reason)
         onLeave()
       })
       const entry: Entry = {
@@ -175,10 +175,16 @@ export class WaitQueue {
   }
 
   #settle(entry: Entry, outcome: Run[] | Error): void {
+    if (outcome instanceof Error) return this.#refuse(entry, outcome)
     if (entry.isGone) return
     this.#remove(entry)
-    if (outcome instanceof Error) entry.reject(outcome)
-    else entry.resolve(outcome)
+    entry.resolve(outcome)
+  }
+
+  #refuse(entry: Entry, reason: unknown): void {
+    if (entry.isGone) return
+    this.#remove(entry)
+    entry.reject(reason)
   }
 
   #remove(entry: Entry): void {
@@ -214,9 +220,4 @@ export class WaitQueue {
     }
     this.#timer = clock.timer(delayMs, refuseLate, true)
   }
-}
-
-/** The error of a caller that has given up. */
-export function aborted(): FahaoError {
-  return new FahaoError('ABORTED', 'the caller stopped waiting; no id was used up')
 }

@@ -4,7 +4,6 @@
  */
 import type { Access } from '../auth/access.ts'
 import { commonRanges, rangesOf } from '../auth/name-ranges.ts'
-import { FahaoError } from '../base/errors.ts'
 import { globMatcher, matchWork } from '../base/glob.ts'
 import type { Turns } from '../base/turns.ts'
 import type { Catalogue, ListedGenerator, ListPart } from './catalogue.ts'
@@ -51,7 +50,7 @@ export async function listedPart(
   const work = recordWork + access.work + matchWork(pattern)
   const looks = Math.max(1, Math.min(max, looksMax, Math.floor(partWork / work)))
   await turns.take(looks * work)
-  if (signal?.aborted) throw new FahaoError('ABORTED', 'the connection has ended')
+  signal?.throwIfAborted()
   const matches = globMatcher(pattern)
   return catalogue.page({
     ranges: pattern === '*' ? access.ranges : commonRanges(access.ranges, rangesOf([pattern])),

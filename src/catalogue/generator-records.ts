@@ -8,6 +8,7 @@
  *  3. A change of a fixed option goes through the state `altering`; no caller sees a record in this state.
  */
 import { everyName, isBefore, type NameRange } from '../auth/name-ranges.ts'
+import { advising } from '../base/advice.ts'
 import { compareBytes } from '../base/byte-order.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
@@ -305,11 +306,11 @@ function definitionOf(
 
 /** The error for a name without a generator, which says how to create one. */
 export function noGenerator(name: string, rows?: Pick<ForeignRows, 'table'>): FahaoError {
-  const remedy =
-    rows === undefined
-      ? `create it with: ID.CREATE ${name} KIND sequence (or fahao create ${name} --kind sequence)`
-      : `insert a row for it into ${rows.table}, where ids are counted, as before`
-  return new FahaoError('NOGENERATOR', `no generator '${name}'; ${remedy}`)
+  return advising('NOGENERATOR', (say) => {
+    const create = say({ operation: 'id.create', name, options: { kind: 'sequence' } })
+    const row = `insert a row for it into ${rows?.table}, where ids are counted, as before`
+    return `no generator '${name}'; ${rows === undefined ? `create it with: ${create}` : row}`
+  })
 }
 
 function contended(name: string): FahaoError {

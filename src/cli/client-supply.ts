@@ -3,7 +3,6 @@
  * are asked for.
  */
 import { connect } from '../../client/src/index.ts'
-import { type ErrorCode, errorKinds, FahaoError } from '../base/errors.ts'
 import type { IdMaker } from '../proxy/id-supply.ts'
 import { goneError } from '../proxy/id-supply.ts'
 import type { DrawnIds } from '../proxy/sql/fill-ids.ts'
@@ -26,7 +25,7 @@ export type ClientSupply = IdMaker & { close(): Promise<void> }
 type Client = Awaited<ReturnType<typeof connect>>
 type Generator = Awaited<ReturnType<Client['generator']>>
 
-/** Prepares a client; connections open at the first request. Rejects with UsageError for options that contradict each other. */
+/** Prepares a client; connections open at the first request, so the proxy may start before the service. Rejects with UsageError for options that contradict each other. */
 export async function clientSupply({
   urls,
   user,
@@ -43,6 +42,7 @@ export async function clientSupply({
     ...credentials,
     ...(hasFiles && { fetch: fetchWith(files) }),
     holder: 'fahao proxy',
+    lazyConnect: true,
     timeoutMs,
     // A node that does not answer leaves time for the others, and for a second try where there are none.
     attemptTimeoutMs: timeoutMs / Math.max(2, urls.length),
@@ -70,21 +70,15 @@ class Supply implements ClientSupply {
   }
 
   async draw(name: string, count: number, signal: AbortSignal, contiguous: boolean): Promise<DrawnIds> {
-    try {
-      const generator = await this.#opened(name, signal)
-      const isText = generator.isFormatted
-      if (isText) return { ids: await generator.nextTexts(count, { signal }), isText }
-      const ids = await generator.nextBatch(count, { signal, contiguous })
-      return { ids: ids.map(String), isText }
-    } catch (error) {
-      throw asOwn(error)
-    }
+    const generator = await this.#opened(name, signal)
+    const isText = generator.isFormatted
+    if (isText) return { ids: await generator.nextTexts(count, { signal }), isText }
+    const ids = await generator.nextBatch(count, { signal, contiguous })
+    return { ids: ids.map(String), isText }
   }
 
   open(name: string, signal: AbortSignal): Promise<unknown> {
-    return this.#opened(name, signal).catch((error) => {
-      throw asOwn(error)
-    })
+    return this.#opened(name, signal)
   }
 
   close(): Promise<void> {
@@ -98,11 +92,4 @@ class Supply implements ClientSupply {
     if (signal.aborted) throw goneError()
     return generator
   }
-}
-
-/** The client's package has a class of errors of its own. */
-function asOwn(error: unknown): unknown {
-  const { code, message } = error as { code?: unknown; message?: string }
-  if (typeof code !== 'string' || !Object.hasOwn(errorKinds, code)) return error
-  return new FahaoError(code as ErrorCode, message ?? code, { cause: error })
 }

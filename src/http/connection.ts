@@ -23,6 +23,7 @@ import { type Clock, systemClock, type Timer } from '../base/clock.ts'
 import type { Refusals } from '../listening/refusals.ts'
 import { type TurnTaker, turns } from '../listening/turns.ts'
 import { type Sender, UnreadBudget, type UnreadLimits } from '../listening/unread-budget.ts'
+import { callerStopped } from '../operations/caller-session.ts'
 import { skipRest } from './bodies.ts'
 import { LateRequest } from './late-request.ts'
 import { IncomingMessage, ServerResponse } from './plain-http.ts'
@@ -42,8 +43,6 @@ const [piecesMax, pieceBytes, piecesPerRequest] = [256, 1024, 4]
 const [pieceWork, byteWork] = [256, 1 / 16]
 const [sweepMsMax, secondUs] = [1000, 1_000_000]
 
-/** An abort without a reason builds a DOMException with a stack, which costs time. */
-const closed = new Error('the client has closed its connection')
 const neverGone = new AbortController().signal
 
 const tooManyWait = new HttpRefusal(
@@ -145,7 +144,7 @@ export class HttpConnection implements Sender, TurnTaker {
     socket.once('close', () => {
       this.#count()
       this.#late?.cancel()
-      this.#gone?.abort(closed)
+      this.#gone?.abort(callerStopped)
     })
     // Node resumes a connection whenever an answer has left, or a body has been read.
     socket.on('resume', () => {
@@ -178,7 +177,7 @@ export class HttpConnection implements Sender, TurnTaker {
   get gone(): AbortSignal {
     if (this.#gone === undefined) {
       this.#gone = new AbortController()
-      if (this.socket.destroyed) this.#gone.abort(closed)
+      if (this.socket.destroyed) this.#gone.abort(callerStopped)
     }
     return this.#gone.signal
   }

@@ -1,5 +1,6 @@
 /** The answers to errors, unknown paths, and methods that a path does not have. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { clientMark, inWordsOf, sayClientCall } from '../base/advice.ts'
 import { HttpRefusal, problemOf, problemType, retryAfterSecondsOf, withoutTokens } from './problem.ts'
 import { answerRefused } from './refused-callers.ts'
 import { countFailure } from './traffic.ts'
@@ -19,7 +20,9 @@ export function sendProblem(
   reply: FastifyReply,
   log?: HttpLog,
 ): FastifyReply {
-  const problem = problemOf(error, request.url, request.access)
+  const isOfClient = request.headers.accept?.includes(clientMark) === true
+  const worded = isOfClient ? inWordsOf(sayClientCall, error) : error
+  const problem = problemOf(worded, request.url, request.access)
   countFailure(request, error)
   if (problem.status === 500) log?.error({ err: error, path: problem.instance }, 'an HTTP request failed')
   if (error instanceof HttpRefusal) reply.headers(error.headers)

@@ -14,7 +14,7 @@
 import type { Timer } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { RateMeter } from '../buffers/rate-meter.ts'
-import { aborted, WaitQueue } from '../buffers/wait-queue.ts'
+import { WaitQueue } from '../buffers/wait-queue.ts'
 import type { Engine } from '../engine/engine.ts'
 import { max53 } from '../ids/limits.ts'
 import { countBelow, firstFrom, type Range, Run } from '../ids/run.ts'
@@ -97,7 +97,7 @@ export class GroupCommit implements Issuer {
 
   draw(count: number, options: DrawOptions = {}): Promise<Run[]> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed)
-    if (options.signal?.aborted) return Promise.reject(aborted())
+    if (options.signal?.aborted) return Promise.reject(options.signal.reason)
     const { refusal } = this.#refills
     if (refusal !== undefined) return Promise.reject(refusal)
     const request = { count, contiguous: true, safe: options.safe === true }

@@ -1,10 +1,12 @@
 /** What every kind of generator offers to its callers. */
+import { advising } from '../base/advice.ts'
 import { describe, FahaoError } from '../base/errors.ts'
+import type { ListedGenerator } from '../ids/generator-description.ts'
 import type { Run } from '../ids/run.ts'
 import { type CallerStats, noCallers } from './caller-ids.ts'
 
 /** The four kinds: made of a counter or of the clock, in strict order or in order per node. */
-export type Kind = 'sequence' | 'segment' | 'timestamp' | 'snowflake'
+export type Kind = ListedGenerator['kind']
 
 /** Every kind, in the order of the documentation. */
 export const kinds: readonly Kind[] = Object.freeze(['sequence', 'segment', 'timestamp', 'snowflake'])
@@ -20,7 +22,7 @@ export type DrawOptions = {
   readonly contiguous?: boolean
   /** Rejects with UNSAFE, and uses no id up, when the first of them could be past 2^53−1. */
   readonly safe?: boolean
-  /** Gives up waiting: rejects with ABORTED, and no id is lost. */
+  /** Gives up waiting: rejects with its reason, and no id is lost. */
   readonly signal?: AbortSignal
   /** Called before the caller joins the queue of those that wait. What it throws is the rejection. */
   readonly onWait?: (() => void) | undefined
@@ -40,7 +42,7 @@ export interface Issuer {
   /**
    * Takes exactly `count` ids, waiting in the queue for the refill under way, at most `issueTimeout`.
    * All or nothing: a caller that gives up or times out has used up no id.
-   * Rejects with DRY, BUSY, EXHAUSTED, CLOCK, WORKERID, NOTOWNER, REGRESSED, STALE, UNSAFE, SHUTDOWN or ABORTED.
+   * Rejects with DRY, BUSY, EXHAUSTED, CLOCK, WORKERID, NOTOWNER, REGRESSED, STALE, UNSAFE, SHUTDOWN, or the reason of the signal.
    */
   draw(count: number, options?: DrawOptions): Promise<Run[]>
 
@@ -127,10 +129,10 @@ export function unsafe(): FahaoError {
 
 /** Error for callers when a counter has come to its end. */
 export function exhausted(name: string, max: bigint): FahaoError {
-  return new FahaoError(
-    'EXHAUSTED',
-    `generator '${name}' has reached its maximum ${max}; raise MAX with ID.ALTER or use another generator`,
-  )
+  return advising('EXHAUSTED', (say) => {
+    const raise = say({ operation: 'id.alter', name, options: { max: undefined } })
+    return `generator '${name}' has reached its maximum ${max}; raise it with ${raise}, or use another generator`
+  })
 }
 
 /** Error for callers that have waited too long: what is missing, and why it was not refilled in time. */

@@ -24,7 +24,7 @@ import { hasCode } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
 import type { IdBuffer } from '../buffers/id-buffer.ts'
 import { RateMeter } from '../buffers/rate-meter.ts'
-import { aborted, type DrawRequest, type Waiter, WaitQueue } from '../buffers/wait-queue.ts'
+import { type DrawRequest, type Waiter, WaitQueue } from '../buffers/wait-queue.ts'
 import type { Reservation } from '../engine/engine.ts'
 import type { FastRun } from '../ids/fast-run.ts'
 import { Run, safeHi } from '../ids/run.ts'
@@ -118,7 +118,7 @@ export class Reservoir implements Issuer {
   draw(count: number, options: DrawOptions = {}): Promise<Run[]> {
     const mayIssue = this.#queue === undefined && this.#mayIssue()
     if (this.#closed !== undefined) return Promise.reject(this.#closed)
-    if (options.signal?.aborted) return Promise.reject(aborted())
+    if (options.signal?.aborted) return Promise.reject(options.signal.reason)
     const request = { count, contiguous: options.contiguous === true, safe: options.safe === true }
     if (mayIssue) {
       const outcome = this.#collect(request)

@@ -1,7 +1,14 @@
 /** The session of a connection, of every protocol that has sessions, or of another caller inside this process. */
 import type { Access } from '../auth/access.ts'
 import { systemClock } from '../base/clock.ts'
+import { FahaoError } from '../base/errors.ts'
 import type { Session } from './session.ts'
+
+/**
+ * The reason of the signals of connections: what waits for a client that is gone, or that has cancelled it, rejects with this. One
+ * object, because an abort without a reason makes a DOMException with a stack, which costs time.
+ */
+export const callerStopped = new FahaoError('ABORTED', 'the caller stopped waiting; no id was used up')
 
 /** What never changes of a caller, and its permissions at first. */
 export type CallerFacts = {
@@ -59,7 +66,7 @@ export class CallerSession implements Session {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
-      if (this.#ended) this.#controller.abort()
+      if (this.#ended) this.#controller.abort(callerStopped)
     }
     return this.#controller.signal
   }
@@ -72,12 +79,12 @@ export class CallerSession implements Session {
   cancel(): void {
     const controller = this.#controller
     if (!this.#ended) this.#controller = undefined
-    controller?.abort()
+    controller?.abort(callerStopped)
   }
 
   /** Aborts what its operations wait for, because the caller is gone. */
   end(): void {
     this.#ended = true
-    this.#controller?.abort()
+    this.#controller?.abort(callerStopped)
   }
 }

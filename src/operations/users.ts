@@ -1,4 +1,4 @@
-/** The operations on users: list, show, set, remove. */
+/** The operations on users: list, show, set, remove, and who a caller is. */
 import { z } from 'zod'
 import { readRules, type User } from '../auth/user.ts'
 import { httpOperation } from './operation.ts'
@@ -33,6 +33,21 @@ export type UsersAnswer = z.output<typeof listShape>
 
 const http = { path, tag: 'users', example: { name: 'alice' } } as const
 const none = (name: string) => `no user '${name.slice(0, 64)}'; fahao user list and GET /v1/users show all`
+
+const whoami = httpOperation({
+  name: 'acl|whoami',
+  summary: 'Shows the user of the request: every user may ask, so this tries credentials.',
+  http: {
+    id: 'whoami',
+    method: 'GET',
+    path: '/v1/whoami',
+    tag: 'users',
+    answer: ['The user.', z.object({ user: z.string() }).meta({ id: 'Caller' })],
+    errors: [],
+    example: {},
+  },
+  run: ({ caller }) => ({ user: caller.access.user }),
+})
 
 const list = httpOperation({
   name: 'acl|list',
@@ -89,7 +104,7 @@ const remove = httpOperation({
 })
 
 /** `GET /v1/users` and everything at `/v1/users/{name}`. */
-export const userOperations = [list, show, set, remove]
+export const userOperations = [whoami, list, show, set, remove]
 
 function answerOf({ passwords, ...user }: User): UserAnswer {
   const { name, enabled, nopass, patterns, commands } = user

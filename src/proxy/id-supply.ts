@@ -129,7 +129,7 @@ export class IdSupply {
       const ending = new AbortController()
       const end = (error: FahaoError) => {
         reject(error)
-        ending.abort()
+        ending.abort(error)
       }
       const onAbort = () => end(goneError())
       const timer = systemClock.timer(this.#timeoutMs, () => end(this.#late(generator)))

@@ -12,6 +12,7 @@
  *  7. Requests of a transaction run as those of a pipeline, with its checks and bounds; each writes its part of EXEC's reply.
  */
 import type { Access } from '../auth/access.ts'
+import { adviceIn, clientMark, sayClientCall } from '../base/advice.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { accessWork, isPermitted } from '../commands/access.ts'
 import { type DirectIssuer, RepliesOf, type Reply } from '../commands/command.ts'
@@ -296,7 +297,7 @@ export class Requests {
       }
       request.permittedBy = access
     }
-    if (session.signal.aborted) throw new FahaoError('ABORTED', 'the connection has ended')
+    session.signal.throwIfAborted()
     this.#host.mayIssue()
     return this.#session.transaction.holds(name) ? this.#queue(request) : this.#start(request.resolved)
   }
@@ -361,7 +362,9 @@ export class Requests {
     this.#session.refused ||= restsAfter(error)
     if (hasCode(error, 'NOAUTH')) this.#session.unauthenticated.count()
     if (error instanceof FahaoError) {
-      const message = error.messageFor((pattern) => this.#session.access.reaches(pattern))
+      const { access, libraryName } = this.#session
+      const advice = libraryName.includes(clientMark) ? adviceIn(sayClientCall, error) : undefined
+      const message = advice ?? error.messageFor((pattern) => access.reaches(pattern))
       return encodeError(output, error.code, message, times)
     }
     this.#host.onError(error, this.#session)

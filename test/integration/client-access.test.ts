@@ -111,11 +111,23 @@ for (const protocol of ['RESP', 'HTTP'] as const)
         [{ username: 'unknown', password: 'secret' }, 'WRONGPASS'],
         [{}, 'NOAUTH'],
       ] as const) {
-        const { client, events } = await connected(t, protocol, options)
+        await assert.rejects(connected(t, protocol, options), { code })
+        const { client, events } = await connected(t, protocol, { ...options, lazyConnect: true })
         await assert.rejects(client.generator('user'), { code })
         await assert.rejects(client.leaseWorker('pool'), { code })
         assert.deepEqual(events, [])
       }
+    })
+
+    test('a user that may not even ask who it is connects, and issues', async (t) => {
+      const root = await loggedIn(nodes[0]!, 'admin', 'secret')
+      const user = `narrow-${protocol}`
+      assert.equal(
+        await root.command('ACL', 'SETUSER', user, 'on', '>secret', '~user', '-@all', '+@issue'),
+        'OK',
+      )
+      const { client } = await connected(t, protocol, { username: user, password: 'secret' })
+      assert.ok(await (await client.generator('user')).next())
     })
 
     test('what the user may not do is NOPERM at once', async (t) => {
@@ -153,11 +165,6 @@ test('logins in a URL are those of all nodes, and their characters are unescaped
 
 test('a node whose certificate is by another authority is not trusted, and the error says so', async (t) => {
   const other = await makeCertificates(temporaryFolder(t))
-  const client = await connect(urlsOf.RESP(), {
-    ...password,
-    tls: { ca: readFileSync(other.ca) },
-    timeoutMs: 300,
-  })
-  t.after(() => client.close())
-  await assert.rejects(client.generator('user'), { code: 'UNAVAILABLE', message: /certificate/ })
+  const options = { ...password, tls: { ca: readFileSync(other.ca) } }
+  await assert.rejects(connect(urlsOf.RESP(), options), { code: 'UNAVAILABLE', message: /certificate/ })
 })

@@ -1,5 +1,7 @@
 /** fahao-client on a real server, over RESP and over HTTP. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { type ClientOptions, connect } from '../../client/src/index.ts'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
@@ -31,10 +33,17 @@ before(async () => {
 after(() => scope.end())
 
 /** A client that is closed with its test. */
-async function connected(t: TestContext, url: string, options: ClientOptions = {}) {
+async function connected(t: TestContext, url: string | readonly string[], options: ClientOptions = {}) {
   const client = await connect(url, options)
   t.after(() => client.close())
   return client
+}
+
+/** Everything that is listed. */
+async function listed<Value>(values: AsyncIterable<Value>): Promise<Value[]> {
+  const all: Value[] = []
+  for await (const value of values) all.push(value)
+  return all
 }
 
 for (const protocol of ['RESP', 'HTTP'] as const) {
@@ -105,7 +114,8 @@ for (const protocol of ['RESP', 'HTTP'] as const) {
       assert.equal(three.tryNext(), undefined)
       const exhausted = {
         code: 'EXHAUSTED',
-        message: /^generator 'three:\w+' has reached its maximum 3; raise MAX/,
+        message:
+          /^generator 'three:\w+' has reached its maximum 3; raise it with client\.alter\('three:\w+', \{ max: N \}\)/,
       }
       await assert.rejects(three.next(), exhausted)
       await assert.rejects(three.nextNumber(), exhausted)
@@ -133,14 +143,75 @@ for (const protocol of ['RESP', 'HTTP'] as const) {
       await assert.rejects(client.generator('nothing'), { code: 'NOGENERATOR' })
     })
 
-    test('a caller that aborts gets ABORTED', async (t) => {
+    test('generators are created, described, listed, altered and dropped, and errors advise in its words', async (t) => {
+      const client = await connected(t, url())
+      const prefix = `made:${protocol}`
+      const name = `${prefix}:user`
+      const options = {
+        kind: 'segment',
+        start: 10n ** 17n,
+        step: 50,
+        within: 'shuffled',
+        format: 'u{id}',
+      } as const
+      await assert.rejects(client.generator(name), {
+        code: 'NOGENERATOR',
+        message: new RegExp(`client\\.generator\\('${name}', \\{ kind: 'sequence' \\}\\)$`),
+      })
+      const user = await client.generator(name, options)
+      assert.equal(await client.generator(name, options), user)
+      await assert.rejects(client.generator(name, { kind: 'sequence' }), { code: 'EXISTS' })
+      const text = await user.nextText()
+      const described = await client.describe(name)
+      assert.deepEqual(
+        { ...described, bound: undefined, lastIssued: undefined, notes: [], options: undefined },
+        {
+          name,
+          kind: 'segment',
+          options: undefined,
+          incarnation: 1n,
+          mode: 'node',
+          leader: undefined,
+          bound: undefined,
+          lastIssued: undefined,
+          exhaustedAt: undefined,
+          notes: [],
+        },
+      )
+      assert.ok(described.bound! > BigInt(text.slice(1)))
+      assert.ok(described.notes.includes('ids are shuffled within blocks: no order'))
+      const { kind, start, step, within, format, scramble } = described.options
+      assert.deepEqual(
+        { kind, start, step, within, format, scramble },
+        { ...options, start: String(10n ** 17n), step: '50', scramble: 'off' },
+      )
+
+      const order = await client.generator(`${prefix}:order`, { kind: 'sequence', max: 3n })
+      assert.deepEqual(await listed(client.list({ match: `${prefix}:*` })), [
+        { name: `${prefix}:order`, kind: 'sequence' },
+        { name, kind: 'segment' },
+      ])
+      await order.nextBatch(3)
+      await assert.rejects(order.next(), { code: 'EXHAUSTED', message: /raise it with client\.alter\(/ })
+      await client.alter(`${prefix}:order`, { max: 1000n, floor: 500n, force: true })
+      assert.equal(await order.next(), 500n)
+      await assert.rejects(client.alter(`${prefix}:none`, { max: 5 }), { code: 'NOGENERATOR' })
+      assert.deepEqual([await client.drop(name), await client.drop(name)], [true, false])
+      await assert.rejects(client.describe(name), { code: 'NOGENERATOR' })
+      assert.deepEqual(await listed(client.list({ match: name })), [])
+      await assert.rejects(client.generator('no way', { kind: 'sequence' }), { code: 'ERR' })
+    })
+
+    test('a caller that aborts gets the reason of its signal', async (t) => {
       const client = await connected(t, url())
       const order = await client.generator('order')
       const stop = new AbortController()
       const waiting = order.next({ signal: stop.signal })
-      stop.abort()
-      await assert.rejects(waiting, { code: 'ABORTED' })
-      await assert.rejects(order.next({ signal: stop.signal }), { code: 'ABORTED' })
+      const reason = new TypeError('the request of our own client has ended')
+      stop.abort(reason)
+      await assert.rejects(waiting, (error) => error === reason)
+      await assert.rejects(order.next({ signal: stop.signal }), (error) => error === reason)
+      await assert.rejects(order.next({ signal: AbortSignal.abort() }), { name: 'AbortError' })
     })
 
     test('a reply that is lost is asked for again: the ids of the first one are a gap', async (t) => {
@@ -169,11 +240,39 @@ for (const protocol of ['RESP', 'HTTP'] as const) {
   })
 }
 
-test('while no node can be reached a call fails once, in time, and says so', async () => {
-  const client = await connect('redis://127.0.0.1:1', { timeoutMs: 200 })
+test('while no node can be reached connect rejects, and says which nodes it has asked and what to do', async () => {
+  for (const scheme of ['redis', 'http']) {
+    const nodes = [`${scheme}://127.0.0.1:1`, `${scheme}://127.0.0.1:2`]
+    const urls = nodes.map((node) => node.replace('//', '//alice:secret@'))
+    await assert.rejects(connect(urls, { connectTimeoutMs: 200 }), (error: Error & { code?: string }) => {
+      assert.equal(error.code, 'UNAVAILABLE')
+      assert.match(error.message, /^no node has answered for 200 ms of .* cannot be reached .* lazyConnect/)
+      assert.ok(error.message.includes(nodes.join(', ')), error.message)
+      assert.doesNotMatch(error.message, /secret/)
+      return true
+    })
+  }
+})
+
+test('a program that may start before its service connects lazily: its first call fails until then, in time', async (t) => {
+  const client = await connected(t, 'redis://127.0.0.1:1', { lazyConnect: true, timeoutMs: 200 })
   await assert.rejects(client.generator('order'), {
     code: 'UNAVAILABLE',
     message: /127\.0\.0\.1:1 (?:cannot be reached|has not answered)/,
   })
-  await client.close()
+})
+
+test('connect asks each node of its list, also behind one that accepts connections and is silent', async (t) => {
+  const silent = createServer(() => {}).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  t.after(() => silent.close())
+  const { port } = silent.address() as AddressInfo
+  for (const [scheme, alive] of [
+    ['redis', server.resp],
+    ['http', Number(new URL(server.http).port)],
+  ] as const) {
+    const urls = [port, 1, alive].map((each) => `${scheme}://127.0.0.1:${each}`)
+    const client = await connected(t, urls, { connectTimeoutMs: 600 })
+    assert.equal((await (await client.generator('order')).next()) > 0n, true)
+  }
 })

@@ -27,6 +27,34 @@ export type Mutation = Edit & {
 /** All of them. */
 export const mutations: readonly Mutation[] = [
   {
+    fault: 'a caller that has given up keeps its place, and its ids are lost',
+    foundBy: 'test/unit/buffers/wait-queue.test.ts',
+    file: 'src/buffers/wait-queue.ts',
+    from: '        this.#refuse(entry, reason)\n',
+    to: '        entry.reject(reason)\n',
+  },
+  {
+    fault: 'the library gives an id to a call whose signal is aborted',
+    foundBy: 'test/unit/library/fahao.test.ts',
+    file: 'src/index.ts',
+    from: 'options?.signal?.aborted ? undefined : this.tryNext()',
+    to: 'this.tryNext()',
+  },
+  {
+    fault: 'the client gives an id to a call whose signal is aborted',
+    foundBy: 'test/unit/client/abort.test.ts',
+    file: 'client/src/leased-generator.ts',
+    from: 'options.signal?.aborted ? undefined : this.tryNext()',
+    to: 'this.tryNext()',
+  },
+  {
+    fault: 'the client asks for ids for a caller that has given up',
+    foundBy: 'test/unit/client/abort.test.ts',
+    file: 'client/src/request-source.ts',
+    from: '        caller.isGone = true\n',
+    to: '',
+  },
+  {
     fault: 'ids that a copy of the memory may hold are issued until all generators are closed',
     foundBy: 'test/unit/catalogue/reopening.test.ts',
     file: 'src/catalogue/generators-in-use.ts',
@@ -830,7 +858,7 @@ export const mutations: readonly Mutation[] = [
     fault: 'the MySQL proxy draws ids for a client that is gone, or that has its error already',
     foundBy: 'test/unit/proxy/waiting.test.ts',
     file: 'src/proxy/id-supply.ts',
-    from: '        ending.abort()\n',
+    from: '        ending.abort(error)\n',
     to: '',
   },
   {

@@ -83,7 +83,7 @@ describe('a web page', { timeout: 300_000 }, () => {
           const id = await client.generator('login:user').then((user) => user.next(), ({ code }) => code)
           await client.close()
           return String(id)
-        })`)
+        }, ({ code }) => code)`)
     assert.equal(await first({ username: 'admin', password }), '1')
     assert.equal(await first({ username: 'admin', password: 'other' }), 'WRONGPASS')
     assert.equal(await first({}), 'NOAUTH')
@@ -92,8 +92,7 @@ describe('a web page', { timeout: 300_000 }, () => {
   test('is told to look at http-origins where the service does not name its origin', async (t) => {
     const closed = await startFahao(t)
     const tab = await openPage()
-    const message = await tab.evaluate<string>(`connect('${closed.http}', { timeoutMs: 1000 })
-      .then((client) => client.generator('any'))
+    const message = await tab.evaluate<string>(`connect('${closed.http}', { connectTimeoutMs: 1000 })
       .catch(({ code, message }) => code + ' ' + message)`)
     assert.match(message, /^UNAVAILABLE .* cannot be reached/)
     assert.ok(message.includes(`does its http-origins name ${origin}?`), message)

@@ -53,7 +53,7 @@ export async function exercise(connectTo: typeof connect, url: string, prefix: s
   const refused = {
     unsafe: await codeOf(big!.nextNumber()),
     unknown: await codeOf(client.generator(`${prefix}:nothing`)),
-    aborted: await codeOf(order!.next({ signal: AbortSignal.abort() })),
+    aborted: await order!.next({ signal: AbortSignal.abort() }).then(String, ({ name }: Error) => name),
     closed: await client.close().then(() => codeOf(user!.next())),
   }
   return {

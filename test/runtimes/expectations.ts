@@ -58,7 +58,7 @@ export async function assertExercised(
   assert.ok(BigInt(String(eventId)) > BigInt(observed.ids.event!.at(-1)!))
   assert.equal(observed.requestsOfOneTurn, 1)
   assert.deepEqual(observed.worker, { id: 0, validity: [true, false] })
-  const refused = { unsafe: 'UNSAFE', unknown: 'NOGENERATOR', aborted: 'ABORTED', closed: 'SHUTDOWN' }
+  const refused = { unsafe: 'UNSAFE', unknown: 'NOGENERATOR', aborted: 'AbortError', closed: 'SHUTDOWN' }
   assert.deepEqual(observed.refused, refused)
   await assertGivenBack(prefix, server, admin)
 }

@@ -32,8 +32,7 @@ console.log(JSON.stringify(await takeMany(connect, url, names, 100)))
 `
 
 const alone = `import { connect } from 'fahao-client'
-const client = await connect(process.argv[2], { timeoutMs: 300 })
-await client.generator('order').catch(({ code, message }) => console.log(code, message))
+await connect(process.argv[2], { connectTimeoutMs: 300 }).catch(({ code, message }) => console.log(code, message))
 `
 
 /** Takes an id, and goes on until a call has failed and a later one has an id. */

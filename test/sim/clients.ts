@@ -1,4 +1,6 @@
 /** Clients of a simulation: each asks for ids again and again, and follows redirects as cluster-aware clients do. */
+
+import { callerStopped } from '../../src/operations/caller-session.ts'
 import type { Machine } from './machine.ts'
 import { type Answer, type Request, slotOfName } from './program.ts'
 import type { Process, Simulation } from './simulation.ts'
@@ -136,7 +138,7 @@ export class Clients {
       // Some go before the answer has come, and their place in a queue with them.
       const isLeaving = options.program !== 'least' && world.chance(leavingShare)
       const going = isLeaving ? new AbortController() : undefined
-      if (going !== undefined) world.after(world.between(...leavesAfterUs), () => going.abort())
+      if (going !== undefined) world.after(world.between(...leavesAfterUs), () => going.abort(callerStopped))
       await this.once(
         { generator, count, ...(contiguous && { contiguous }), ...(going && { signal: going.signal }) },
         slots,
@@ -160,8 +162,8 @@ export class Clients {
 /** Aborts when the machine hears that the client has gone, which is never while the machine stands still. */
 function heardBy(machine: Machine, signal: AbortSignal): AbortSignal {
   const heard = new AbortController()
-  if (signal.aborted) heard.abort()
-  else signal.addEventListener('abort', () => machine.reach(() => heard.abort()), { once: true })
+  if (signal.aborted) heard.abort(callerStopped)
+  else signal.addEventListener('abort', () => machine.reach(() => heard.abort(callerStopped)), { once: true })
   return heard.signal
 }
 

@@ -9,7 +9,6 @@
 import { assert } from '../../base/assert.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { slotNotServed } from '../../base/moved.ts'
-import { aborted } from '../../buffers/wait-queue.ts'
 import type { Cluster } from '../../cluster/cluster.ts'
 import { slotOf } from '../../cluster/slots.ts'
 import type { Run } from '../../ids/run.ts'
@@ -43,7 +42,7 @@ export class Standby implements Issuer {
   }
 
   async draw(_count: number, { signal }: DrawOptions = {}): Promise<Run[]> {
-    if (signal?.aborted) throw aborted()
+    signal?.throwIfAborted()
     return this.#refuse(signal)
   }
 
@@ -84,7 +83,7 @@ export class Standby implements Issuer {
     if (this.#cluster.lead(slot).state === 'none') this.#waits++
     const lead = await this.#cluster.leadWithin(slot)
     this.#waiting--
-    if (signal?.aborted) throw aborted()
+    signal?.throwIfAborted()
     if (this.#closed !== undefined) throw this.#closed
     if (lead.state === 'elsewhere') throw moved(slot, lead)
     if (lead.state === 'none') throw slotNotServed()

@@ -111,7 +111,7 @@ export class FakeGenerator implements Generator {
   async draw(count: number, options: DrawOptions = {}): Promise<Run[]> {
     if (this.failure !== undefined) throw this.failure
     if (options.safe && !this.nextIsSafe()) throw new FahaoError('UNSAFE', 'past 2^53-1')
-    if (options.signal?.aborted) throw new FahaoError('ABORTED', 'the caller has gone')
+    options.signal?.throwIfAborted()
     this.lastDraw = options
     this.empty = false
     if (this.dry) await this.#wait(options.signal)
@@ -209,7 +209,7 @@ export class FakeGenerator implements Generator {
       signal?.addEventListener('abort', () => {
         this.#waiting.delete(resolve)
         this.aborted++
-        reject(new FahaoError('ABORTED', 'gave up'))
+        reject(signal.reason)
       })
     })
   }

@@ -106,7 +106,7 @@ describe('a metered catalogue', () => {
     await held.arrived
     assert.equal(await codeOf(order.draw(5)), 'BUSY')
     aborter.abort()
-    assert.equal(await codeOf(waits), 'ABORTED')
+    await assert.rejects(waits, { name: 'AbortError' })
     const next = draw(order, 20)
     held.letGo()
     assert.equal((await next).length, 20)

@@ -12,6 +12,7 @@ import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { decode } from '../../../src/ids/id-parts.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { Run } from '../../../src/ids/run.ts'
+import { callerStopped } from '../../../src/operations/caller-session.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
 import { type Node, startNode } from './node.ts'
 
@@ -216,7 +217,7 @@ class World {
     this.waiting.add(waiting)
     void waiting.finally(() => this.waiting.delete(waiting))
     await settled()
-    if (step.abort) aborter.abort()
+    if (step.abort) aborter.abort(callerStopped)
   }
 
   #check(process: Process, runs: readonly Run[], count: number): void {

@@ -16,8 +16,10 @@ describe('a request', () => {
     await settled()
     assert.equal(await stateOf(asked), undefined)
     caller.abort()
-    await assert.rejects(asked, { code: 'ABORTED' })
-    await assert.rejects(service.nodes.send(plainRequest(), { signal: caller.signal }), { code: 'ABORTED' })
+    await assert.rejects(asked, { name: 'AbortError' })
+    await assert.rejects(service.nodes.send(plainRequest(), { signal: caller.signal }), {
+      name: 'AbortError',
+    })
     reply.resolve(Promise.reject(unavailable()))
     await service.clock.pass(10_000)
     assert.equal(service.sent.length, 1)
@@ -122,6 +124,41 @@ describe('a request', () => {
     }
   })
 
+  test('rejects with what a node has said rather than that the rest of the time brought no answer', async () => {
+    const service = new FakeService({ urls: [new URL('redis://a:1')] })
+    service.answer = ({ limitMs }) => {
+      if (limitMs > 2000) throw new FahaoError('UNAVAILABLE', 'its certificate is by another authority')
+      throw unavailable()
+    }
+    const rejected = assert.rejects(service.nodes.reach(4000), {
+      code: 'UNAVAILABLE',
+      message:
+        /^no node has answered for 4000 ms of redis:\/\/a:1 \(its certificate is by another authority\); .*lazyConnect/,
+    })
+    await service.clock.pass(4000)
+    await rejected
+    assert.ok(service.sent.at(-1)!.limitMs < 2000)
+  })
+
+  test('connects where the user may not ask who it is, and not where its login is refused', async () => {
+    const service = new FakeService()
+    const refuse = (code: 'NOPERM' | 'WRONGPASS' | 'NOAUTH') => {
+      service.answer = () => {
+        throw new FahaoError(code, 'no')
+      }
+    }
+    refuse('NOPERM')
+    await service.nodes.reach(3000)
+    for (const code of ['WRONGPASS', 'NOAUTH'] as const) {
+      refuse(code)
+      await assert.rejects(service.nodes.reach(3000), { code })
+    }
+    assert.deepEqual(
+      service.sent.map(({ words, limitMs }) => [words.join(' '), limitMs]),
+      Array(3).fill(['ACL WHOAMI', 1000]),
+    )
+  })
+
   test('pauses by chance between half and whole of the limit', async () => {
     const service = new FakeService({ random: () => 0.999, urls: [new URL('redis://a:1')] })
     const outcome = service.nodes.send(plainRequest())
@@ -171,13 +208,13 @@ describe('a request', () => {
     const service = new FakeService({ urls: [new URL('redis://a:1')] })
     const stop = new AbortController()
     const outcome = service.nodes.send(plainRequest(), { signal: stop.signal })
-    const rejected = assert.rejects(outcome, { code: 'ABORTED' })
+    const rejected = assert.rejects(outcome, { name: 'AbortError' })
     await settled()
     stop.abort()
     await rejected
     assert.equal(service.clock.timers, 0)
     const before = service.sent.length
-    await assert.rejects(service.send(plainRequest(), { signal: stop.signal }), { code: 'ABORTED' })
+    await assert.rejects(service.send(plainRequest(), { signal: stop.signal }), { name: 'AbortError' })
     assert.equal(service.sent.length, before)
   })
 

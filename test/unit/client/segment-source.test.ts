@@ -213,7 +213,7 @@ test('callers behind one that gives up are served at once, if the buffer has eno
   await settled()
   assert.equal(await stateOf(small), undefined)
   stop.abort()
-  await assert.rejects(large, { code: 'ABORTED' })
+  await assert.rejects(large, { name: 'AbortError' })
   assert.equal((await small)[0]!.count, 10)
 })
 

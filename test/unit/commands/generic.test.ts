@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Access } from '../../../src/auth/access.ts'
+import { callerStopped } from '../../../src/operations/caller-session.ts'
 import { Desk } from './desk.ts'
 
 function deskWith(...names: string[]): Desk {
@@ -149,8 +150,8 @@ test('SCAN filters by pattern and type after it has looked at COUNT names', asyn
 
 test('a caller that has gone stops a walk over all names', async () => {
   const desk = deskWith('a')
-  desk.session.signal = AbortSignal.abort()
-  assert.equal(await desk.error('KEYS *'), 'ABORTED the connection has ended')
+  desk.session.signal = AbortSignal.abort(callerStopped)
+  assert.equal(await desk.error('KEYS *'), 'ABORTED the caller stopped waiting; no id was used up')
 })
 
 test('bad generic commands are answered in the words of Redis', async () => {

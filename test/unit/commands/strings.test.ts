@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Arguments } from '../../../src/commands/arguments.ts'
+import { callerStopped } from '../../../src/operations/caller-session.ts'
 import { Desk } from './desk.ts'
 
 const past53 = String(2n ** 53n)
@@ -13,8 +14,8 @@ test('INCR issues the next id, buffered or not', async () => {
   assert.equal(await desk.ask('incr order'), 6n)
   assert.equal(order.drawn, 2)
   order.empty = true
-  desk.session.signal = AbortSignal.abort()
-  assert.equal(await desk.error('INCR order'), 'ABORTED the caller has gone')
+  desk.session.signal = AbortSignal.abort(callerStopped)
+  assert.equal(await desk.error('INCR order'), 'ABORTED the caller stopped waiting; no id was used up')
   assert.equal(order.drawn, 2, 'a caller that has gone while it waited uses up nothing')
 })
 

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Reservation, ReserveRequest } from '../../../src/engine/engine.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { callerStopped } from '../../../src/operations/caller-session.ts'
 import type { Fault, Held } from '../../conformance/faulty-engine.ts'
 import { type Node, SharedEngine, startNode } from '../catalogue/node.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
@@ -118,7 +119,7 @@ class Fleet {
       case 'reply':
         return this.#nodes[action.node]!.engine.reply()
       case 'give up':
-        return this.#asked.at(-1 - action.which)?.abort()
+        return this.#asked.at(-1 - action.which)?.abort(callerStopped)
       case 'pass':
         return this.#clock.pass(action.ms)
       case 'deliver':

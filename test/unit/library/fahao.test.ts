@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import { type Fahao, type FahaoOptions, openFahao } from '../../../src/index.ts'
 
@@ -14,6 +15,13 @@ function open(name: string, use: (fahao: Fahao) => Promise<void>, options: Fahao
       await fahao[Symbol.asyncDispose]()
     }
   })
+}
+
+/** Everything that is listed. */
+async function all<Value>(values: AsyncIterable<Value>): Promise<Value[]> {
+  const found: Value[] = []
+  for await (const value of values) found.push(value)
+  return found
 }
 
 describe('the library', () => {
@@ -132,15 +140,104 @@ describe('the library', () => {
       () => generator.nextBatch(3, { signal }),
       () => generator.range(3, { signal }),
     ]) {
-      await assert.rejects(call(), { code: 'ABORTED' })
+      await assert.rejects(call(), { name: 'AbortError' })
     }
     const aborter = new AbortController()
-    const waiting = assert.rejects(generator.next({ signal: aborter.signal }), { code: 'ABORTED' })
+    const waiting = assert.rejects(generator.next({ signal: aborter.signal }), { name: 'AbortError' })
     aborter.abort()
     await waiting
     assert.equal(await generator.next(), 1n)
-    await assert.rejects(generator.next({ signal }), { code: 'ABORTED' })
+    await assert.rejects(generator.next({ signal }), { name: 'AbortError' })
     assert.equal(await generator.next(), 2n)
+  })
+
+  open(
+    'rejects with the reason of the signal, whatever that is, as functions of the platform do',
+    async (fahao) => {
+      const late = AbortSignal.timeout(0)
+      await once(late, 'abort')
+      for (const kind of ['sequence', 'segment'] as const) {
+        for (const [at, reason] of [new TypeError('our own'), 'a text', null].entries()) {
+          const generator = await fahao.open(`${kind}${at}`, { kind })
+          await assert.rejects(generator.next({ signal: late }), { name: 'TimeoutError' })
+          const own = new AbortController()
+          // Nothing is buffered for a batch as large as this one.
+          const waiting = generator.nextBatch(10 ** 6, { signal: own.signal })
+          own.abort(reason)
+          const caught = [waiting, generator.next({ signal: own.signal })].map((call) =>
+            call.then(
+              () => assert.fail('ids for a caller that has given up'),
+              (error) => error,
+            ),
+          )
+          assert.deepEqual(await Promise.all(caught), [reason, reason])
+          assert.equal(await generator.next(), 1n)
+        }
+      }
+    },
+  )
+
+  open('lists and describes generators, in use or not', async (fahao) => {
+    const order = await fahao.open('order', { kind: 'sequence', max: 10n ** 18n })
+    await order.nextBatch(7)
+    await fahao.open('orders:eu', { kind: 'segment', within: 'shuffled', horizon: '5m' })
+    await fahao.open('event', { kind: 'snowflake', layout: 'twitter' })
+    const listed = (match?: string) => all(fahao.list(match === undefined ? {} : { match }))
+    assert.deepEqual(await listed(), [
+      { name: 'event', kind: 'snowflake' },
+      { name: 'order', kind: 'sequence' },
+      { name: 'orders:eu', kind: 'segment' },
+    ])
+    assert.deepEqual(
+      (await listed('order*')).map(({ name }) => name),
+      ['order', 'orders:eu'],
+    )
+    assert.deepEqual(await listed('none*'), [])
+    const { notes, options, ...described } = await fahao.describe('order')
+    assert.deepEqual(described, {
+      name: 'order',
+      kind: 'sequence',
+      incarnation: 1n,
+      mode: 'local',
+      leader: undefined,
+      bound: 1001n,
+      lastIssued: 7n,
+      exhaustedAt: undefined,
+    })
+    assert.deepEqual([options.kind, options.start, options.max], ['sequence', '1', String(10n ** 18n)])
+    const eu = await fahao.describe('orders:eu')
+    assert.deepEqual([eu.options.within, eu.options.horizon, eu.mode], ['shuffled', '5m', 'node'])
+    assert.ok(eu.notes.includes('ids are shuffled within blocks: no order') && notes.length === 0)
+    await fahao.drop('order')
+    assert.deepEqual(await listed('order'), [])
+  })
+
+  open('lists more generators than a page has', async (fahao) => {
+    const names = Array.from({ length: 1500 }, (_, at) => `g${String(at).padStart(4, '0')}`)
+    for (const name of names) await fahao.open(name, { kind: 'sequence' })
+    const listed = await all(fahao.list())
+    assert.deepEqual(
+      listed.map(({ name }) => name),
+      names,
+    )
+  })
+
+  open('advises in the words of the library', async (fahao) => {
+    const none = {
+      code: 'NOGENERATOR',
+      message: /create it with: fahao\.open\('none', \{ kind: 'sequence' \}\)$/,
+    }
+    for (const call of [fahao.open('none'), fahao.describe('none'), fahao.alter('none', { step: 5 })])
+      await assert.rejects(call, none)
+    const few = await fahao.open('few', { kind: 'sequence', max: 2 })
+    await few.nextBatch(2)
+    for (const call of [few.next(), few.nextNumber(), few.nextText(), few.nextBatch(2), few.range(2)])
+      await assert.rejects(call, {
+        code: 'EXHAUSTED',
+        message: /raise it with fahao\.alter\('few', \{ max: N \}\), or use another/,
+      })
+    await fahao.drop('few')
+    await assert.rejects(few.next(), { code: 'NOGENERATOR', message: /fahao\.open\('few'/ })
   })
 
   open('follows what is altered and dropped elsewhere', async (fahao) => {

@@ -1,0 +1,167 @@
+/** Generators themselves: create, alter, drop, describe, list. Loaded by the first call that needs it. */
+import { hasCode } from '../../src/base/errors.ts'
+import type {
+  GeneratorDescription,
+  ListedGenerator,
+  ListOptions,
+} from '../../src/ids/generator-description.ts'
+import type { Kind } from './generator.ts'
+import type { Nodes } from './nodes.ts'
+import { fieldsOf, isReturned, pathOf, query, type Request } from './requests.ts'
+
+/** A number that may be above 2^53, or a duration in ms, may be a text: `'10m'`. */
+type Whole = bigint | number | string
+
+/** Options of a generator; see the page about generators. */
+export type GeneratorOptions = {
+  readonly kind: Kind
+  readonly start?: Whole
+  readonly increment?: Whole
+  readonly offset?: Whole
+  readonly max?: Whole
+  readonly step?: Whole
+  readonly stepMax?: Whole
+  readonly horizon?: number | string
+  readonly issueTimeout?: number | string
+  readonly within?: 'ordered' | 'shuffled'
+  readonly scramble?: boolean
+  readonly format?: string
+  /** The name of a preset, or fields as text: `time:41,node:10,sequence:12`. */
+  readonly layout?: string
+  readonly epoch?: number | string
+  readonly node?: Whole
+  readonly sequenceStart?: 'zero' | 'random'
+  readonly borrowMax?: number | string
+}
+
+/** Changes of a generator; options that are left out stay. */
+export type GeneratorChanges = Partial<GeneratorOptions> & {
+  /** Of a sequence or a segment: ids from there on. */
+  readonly floor?: bigint | string
+  /** With `floor`, of a segment: also where nodes have buffered ids below. */
+  readonly now?: boolean
+  /** With `floor`: also where that gives up a large part of the space. */
+  readonly force?: boolean
+}
+
+type Given = Readonly<Record<string, bigint | number | string | boolean | undefined>>
+
+/** Creates a generator, or confirms that it is there with these options. Rejects with EXISTS, NOPERM, … */
+export function createGenerator(nodes: Nodes, name: string, options: GeneratorOptions): Promise<unknown> {
+  return nodes.send(changing('ID.CREATE', 'PUT', name, options))
+}
+
+/** Changes options of a generator. */
+export function alterGenerator(nodes: Nodes, name: string, changes: GeneratorChanges): Promise<unknown> {
+  return nodes.send(changing('ID.ALTER', 'PATCH', name, changes))
+}
+
+/** Drops a generator. Resolves to whether there was one. */
+export async function dropGenerator(nodes: Nodes, name: string): Promise<boolean> {
+  const request = { name, words: ['ID.DROP', name], method: 'DELETE', path: pathOf(name) } as const
+  try {
+    return await nodes.send({ ...request, read: (reply) => reply === undefined || isReturned(reply) })
+  } catch (error) {
+    if (hasCode(error, 'NOGENERATOR')) return false
+    throw error
+  }
+}
+
+/** The description of a generator. */
+export function describeGenerator(nodes: Nodes, name: string): Promise<GeneratorDescription> {
+  return nodes.send({
+    name,
+    words: ['ID.INFO', name],
+    method: 'GET',
+    path: pathOf(name),
+    read: descriptionOf,
+  })
+}
+
+/** The generators that match, in byte order of their names, page by page. */
+export async function* listGenerators(
+  nodes: Nodes,
+  { match = '*' }: ListOptions,
+): AsyncGenerator<ListedGenerator> {
+  let after: string | undefined
+  do {
+    const { found, next } = await nodes.send(pageRequest(match, after))
+    yield* found
+    after = next
+  } while (after !== undefined)
+}
+
+function changing(
+  command: string,
+  method: 'PUT' | 'PATCH',
+  name: string,
+  { now, force, ...options }: Given,
+): Request<unknown> {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined)
+  const texts = given.map(
+    ([option, value]) => [option, typeof value === 'bigint' ? String(value) : value] as const,
+  )
+  const flags = Object.entries({ now, force }).filter(([, value]) => value === true)
+  return {
+    name,
+    words: [
+      command,
+      name,
+      ...texts.flatMap(([option, value]) => [option.toUpperCase(), String(value)]),
+      ...flags.map(([flag]) => flag.toUpperCase()),
+    ],
+    method,
+    path: pathOf(name),
+    body: Object.fromEntries([...texts, ...flags]),
+    read: (reply) => reply,
+  }
+}
+
+function pageRequest(
+  match: string,
+  after: string | undefined,
+): Request<{ readonly found: readonly ListedGenerator[]; readonly next: string | undefined }> {
+  return {
+    name: '',
+    words: ['ID.LIST', 'MATCH', match, ...(after === undefined ? [] : ['AFTER', after])],
+    method: 'GET',
+    path: `/v1/generators?${query({ match, after, limit: 1000 })}`,
+    read(reply) {
+      if (!Array.isArray(reply)) {
+        const { generators, next } = fieldsOf(reply) as { generators: ListedGenerator[]; next: string | null }
+        return { found: generators.map(({ name, kind }) => ({ name, kind })), next: next ?? undefined }
+      }
+      const found = reply.map(([name, kind]) => ({ name: String(name), kind: String(kind) as Kind }))
+      return { found, next: found.at(-1)?.name }
+    },
+  }
+}
+
+/** Over RESP the options stand between the name and the incarnation. */
+function descriptionOf(reply: unknown): GeneratorDescription {
+  const fields = fieldsOf(reply)
+  const entries = Object.entries(fields)
+  const options = Object.entries(
+    fields.definition ??
+      Object.fromEntries(
+        entries.slice(
+          1,
+          entries.findIndex(([field]) => field === 'incarnation'),
+        ),
+      ),
+  ).map(([option, value]) => [option, typeof value === 'boolean' ? (value ? 'on' : 'off') : String(value)])
+  const id = (field: string) => (fields[field] == null ? undefined : BigInt(String(fields[field])))
+  const text = (field: string) => (fields[field] == null ? undefined : String(fields[field]))
+  return {
+    name: String(fields.name),
+    kind: fields.kind as Kind,
+    options: Object.fromEntries(options),
+    incarnation: BigInt(String(fields.incarnation)),
+    mode: String(fields.mode),
+    leader: text('leader'),
+    bound: id('bound'),
+    lastIssued: id('lastIssued'),
+    exhaustedAt: text('exhaustedAt'),
+    notes: fields.notes as readonly string[],
+  }
+}
