@@ -6,9 +6,13 @@ const { FAHAO_HTTP = '', FAHAO_TLS_CERT = '' } = process.env
 const port = FAHAO_HTTP.split(':').at(-1)
 const [get, scheme] = FAHAO_TLS_CERT === '' ? [http, 'http'] : [https, 'https']
 // The server's own certificate need not name this host.
-get(`${scheme}://localhost:${port}/healthz`, { rejectUnauthorized: false, timeout: 2500 }, ({ statusCode }) =>
-  process.exit(statusCode === 200 ? 0 : 1),
-).on('error', ({ message }) => {
+const request = get(
+  `${scheme}://localhost:${port}/healthz`,
+  { rejectUnauthorized: false, timeout: 2000 },
+  ({ statusCode }) => process.exit(statusCode === 200 ? 0 : 1),
+)
+request.on('timeout', () => request.destroy(new Error('no answer within 2 s')))
+request.on('error', ({ message }) => {
   console.error(message)
   process.exit(1)
 })

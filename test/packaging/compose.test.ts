@@ -17,9 +17,11 @@ describe('the image', () => {
     assert.match(readImage().user, /^[1-9]\d*:[1-9]\d*$/)
   })
 
-  test('has a health check that fails once the server is gone', async (t) => {
+  test('has a health check that fails once the server hangs, or is gone', async (t) => {
     const [node] = await startContainers(t, composeNodes('one'))
     assert.equal(await node!.health(), 0)
+    node!.process.signal('SIGSTOP')
+    assert.equal(await node!.health(), 1)
     await node!.process.kill()
     assert.equal(await node!.health(), 1)
   })

@@ -4,14 +4,23 @@
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startEtcd } from '../launch/etcd.ts'
 import { inScope, type Scope } from '../launch/lifetime.ts'
 import { startMariaDb } from '../launch/mariadb.ts'
 import { freePort } from '../launch/places.ts'
+import { requireProgram } from '../launch/process.ts'
 import {
   type Container,
   composeNames,
@@ -38,6 +47,7 @@ const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'fah
 /** What compose.yaml sets of each container, and what a machine without CAP_SYS_RESOURCE permits. */
 const limits = [
   '--read-only',
+  '--read-only-tmpfs=false',
   '--cap-drop',
   'ALL',
   '--security-opt',
@@ -71,18 +81,12 @@ function buildRoots(): void {
   buildah(['add', '--quiet', base, tar, '/'])
   buildah(['commit', '--quiet', '--rm', base, 'localhost/base'])
   const node = buildah(['from', 'localhost/base'])
+  // …/npm/bin/npm-cli.js
+  const npm = dirname(dirname(realpathSync(requireProgram('npm'))))
   buildah(['copy', '--quiet', node, process.execPath, '/usr/local/bin/node'])
-  buildah(['copy', '--quiet', node, join(command('npm', ['root', '--global']), 'npm'), '/usr/local/lib/npm'])
-  buildah([
-    'run',
-    '--isolation',
-    'chroot',
-    node,
-    'ln',
-    '-s',
-    '../lib/npm/bin/npm-cli.js',
-    '/usr/local/bin/npm',
-  ])
+  buildah(['copy', '--quiet', node, npm, '/usr/local/lib/npm'])
+  const link = ['ln', '-s', '../lib/npm/bin/npm-cli.js', '/usr/local/bin/npm']
+  buildah(['run', '--isolation', 'chroot', node, ...link])
   buildah(['config', '--env', 'NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt', node])
   buildah(['commit', '--quiet', '--rm', node, 'localhost/node'])
 }
@@ -141,7 +145,6 @@ async function run(scope: Scope): Promise<void> {
   await healthy(one!)
   assert.deepEqual(await idsOfOrder(scope, [one!.resp]), [2n])
   console.log('one: not root, no capability, read-only; 1, and after a stop and a start of the container 2')
-  podman(['pause', one!.name])
 
   const etcd = await startEtcd(scope, { members: 3 })
   const cluster = await start(composeNodes('etcd'), composeNames(etcd))
