@@ -45,6 +45,7 @@ export const longest: readonly string[] = [
   'test/fault/cluster.test.ts',
   'test/integration/postgres-clients.test.ts',
   'test/fault/cluster-etcd.test.ts',
+  'test/upgrade/rolling.test.ts',
   'test/fault/forgetting.test.ts',
   'test/conformance/sql.test.ts',
   'test/integration/artifacts.test.ts', // on a new machine it first makes a root of Debian

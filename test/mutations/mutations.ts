@@ -27,6 +27,27 @@ export type Mutation = Edit & {
 /** All of them. */
 export const mutations: readonly Mutation[] = [
   {
+    fault: 'a node runs beside one that cannot read what it writes',
+    foundBy: 'test/unit/cluster/format.test.ts',
+    file: 'src/cluster/format.ts',
+    from: 'if (reads(own, format) && reads(format, own)) return undefined',
+    to: 'if (reads(own, format)) return undefined',
+  },
+  {
+    fault: 'ids are issued of a generator with an option that this version does not know',
+    foundBy: 'test/unit/catalogue/newer-definitions.test.ts',
+    file: 'src/catalogue/stored-generator.ts',
+    from: 'if (unknown === undefined) continue',
+    to: 'continue',
+  },
+  {
+    fault: 'a node converts a store under nodes that cannot read what it writes',
+    foundBy: 'test/unit/node/misfit.test.ts',
+    file: 'src/node/start.ts',
+    from: 'await refuseMisfits(engine, clock)',
+    to: '',
+  },
+  {
     fault: 'a caller that has given up keeps its place, and its ids are lost',
     foundBy: 'test/unit/buffers/wait-queue.test.ts',
     file: 'src/buffers/wait-queue.ts',

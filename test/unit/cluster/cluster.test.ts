@@ -516,6 +516,17 @@ describe('leaving', () => {
     assert.equal(told('handedOver', a, b).length, 6, 'three to join, three to leave, and none back')
   })
 
+  test('redirects the last requests to the nodes that lead by then', async () => {
+    const { clock, a, b } = await two()
+    const closed = b.cluster.close()
+    await clock.pass(700)
+    await closed
+    for (const { firstSlot } of b.cluster.status().shards) {
+      const lead = await b.cluster.leadWithin(firstSlot)
+      assert.equal(lead.state === 'elsewhere' && lead.node.id, a.cluster.nodeId)
+    }
+  })
+
   test('ends within a lease or so when the engine is away', async () => {
     const { clock, b } = await two()
     b.engine.always('any', 'unavailable')
