@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util'
 import { type Artifact, type Maker, type Release, tableOf } from './artifact.ts'
 import { makeBill } from './bill.ts'
 import { makeChart, tryImage } from './containers.ts'
+import { makeLinux } from './linux.ts'
 import { makePackages } from './packages.ts'
 import { notesOf, refusals } from './readiness.ts'
 import { setVersion } from './set-version.ts'
@@ -26,6 +27,7 @@ const manifestPaths = ['package.json', 'client/package.json']
 const makers: Readonly<Record<string, Maker>> = {
   packages: makePackages,
   'bill of materials': makeBill,
+  'executables and packages of Debian': makeLinux,
   chart: makeChart,
   image: tryImage,
   workflows: checkWorkflows,
