@@ -1,9 +1,9 @@
 /**
- * npm run build: src/ becomes the program and the library in dist/, the client becomes client/dist/.
+ * npm run build: src/ becomes the program and the library in dist/, client/src/ becomes client/dist/.
  *
  *     node scripts/build.ts                 what is published: with types, the bill of materials and the licences
  *     node scripts/build.ts --run           what runs here: the code alone
- *     node scripts/build.ts --out FOLDER    dist/ in another folder, without the client
+ *     node scripts/build.ts --out FOLDER    both in another folder, which gets dist/ and client/dist/
  *
  * The packages that Fahao uses are built into dist/, so that an installation is one package. Those that only some users need
  * stay outside: they are the optional peers of package.json.
@@ -22,58 +22,113 @@ const { values } = parseArgs({
   options: { run: { type: 'boolean', default: false }, out: { type: 'string' } },
 })
 const root = join(import.meta.dirname, '..')
-const dist = values.out ?? join(root, 'dist')
-const { peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-/** Not built in: the optional peers, and what is never loaded. */
-const outside = [...Object.keys(peerDependencies), ...neverLoaded]
-
-/** The files that users or threads load, by their names in dist/. */
-const entries = {
-  fahao: 'src/cli/fahao.ts',
-  index: 'src/index.ts',
-  ids: 'src/ids.ts',
-  'store-thread': 'src/engine/sqlite/store-thread.ts',
-  'query-thread': 'src/postgres/query-thread.ts',
+const out = values.out ?? root
+const { peerDependencies } = readJson('package.json')
+/** A published package. */
+type Package = {
+  /** Where its code goes. */
+  readonly dist: string
+  /** The sources of what users or threads load, by their names in `dist`. */
+  readonly entries: Readonly<Record<string, string>>
+  /** Those of the entries that have types, and the project that describes how types are made. */
+  readonly typed: readonly string[]
+  readonly project: string
+  /** Whether it runs in Node only. */
+  readonly platform: 'node' | 'neutral'
+  /** Packages that are not built in. */
+  readonly outside: readonly string[]
 }
 
-rmSync(dist, { recursive: true, force: true })
-const modules = await bundleCode()
-chmodSync(join(dist, 'fahao.js'), 0o755)
+const server: Package = {
+  dist: join(out, 'dist'),
+  entries: {
+    fahao: 'src/cli/fahao.ts',
+    index: 'src/index.ts',
+    ids: 'src/ids.ts',
+    'store-thread': 'src/engine/sqlite/store-thread.ts',
+    'query-thread': 'src/postgres/query-thread.ts',
+  },
+  typed: ['index', 'ids'],
+  project: 'tsconfig.build.json',
+  platform: 'node',
+  outside: [...Object.keys(peerDependencies), ...neverLoaded],
+}
+
+const hooks = ['drizzle', 'knex', 'kysely', 'mikro-orm', 'prisma', 'sequelize', 'typeorm']
+const client: Package = {
+  dist: join(out, 'client/dist'),
+  entries: {
+    index: 'client/src/index.ts',
+    ...Object.fromEntries(hooks.map((hook) => [hook, `client/src/orm/${hook}.ts`])),
+  },
+  typed: ['index', ...hooks],
+  project: 'client/tsconfig.build.json',
+  platform: 'neutral',
+  outside: Object.keys(readJson('client/package.json').peerDependencies),
+}
+
+const [builtIn] = await Promise.all([server, client].map(build))
+chmodSync(join(server.dist, 'fahao.js'), 0o755)
 if (!values.run) {
-  await bundleTypes()
-  const packages = packagesOf(modules)
-  writeFileSync(join(dist, 'THIRD-PARTY-LICENSES.txt'), licencesOf('dist/', packages))
-  writeFileSync(join(dist, 'sbom.cdx.json'), billOfMaterials([...packages.keys()]))
+  const packages = packagesOf(builtIn!)
+  writeFileSync(join(server.dist, 'THIRD-PARTY-LICENSES.txt'), licencesOf('dist/', packages))
+  writeFileSync(join(server.dist, 'sbom.cdx.json'), billOfMaterials([...packages.keys()]))
 }
-if (values.out === undefined) {
-  rmSync(join(root, 'client/dist'), { recursive: true, force: true })
-  tsc('client/tsconfig.build.json', ...(values.run ? ['--noCheck'] : []))
+if (out === root) {
   // npx links it too, but not if it was called once before the first build.
   const link = join(root, 'node_modules/.bin/fahao')
   rmSync(link, { force: true })
   symlinkSync('../../dist/fahao.js', link)
 }
 
-/** Builds the code; returns the files of which some is in it. */
-async function bundleCode(): Promise<string[]> {
-  const build = await rolldown({
-    cwd: root,
-    platform: 'node',
-    input: entries,
-    external: outside.map((name) => new RegExp(`^${name}(/|$)`)),
-  })
+/** Builds a package; returns the files of which some is in it. */
+async function build(each: Package): Promise<string[]> {
+  rmSync(each.dist, { recursive: true, force: true })
+  const sources = await bundleCode(each)
+  if (!values.run) await bundleTypes(each)
+  return sources
+}
+
+async function bundleCode({ dist, entries, platform, outside }: Package): Promise<string[]> {
+  const bundle = await rolldown({ cwd: root, platform, input: entries, external: outside.map(withItsFiles) })
   // All files are in one folder: `startThread` finds a thread beside the file that starts it.
-  const { output } = await build.write({
+  const { output } = await bundle.write({
     dir: dist,
     chunkFileNames: '[name]-[hash].js',
     sourcemap: true,
-    comments: { legal: false, annotation: false, jsdoc: false },
+    comments: { legal: false, annotation: true, jsdoc: false },
   })
-  await build.close()
+  await bundle.close()
   for (const { fileName, type } of output) (type === 'asset' ? shortenMap : escapeFile)(join(dist, fileName))
   return output.flatMap((part) =>
     part.type === 'chunk' ? part.moduleIds.map((path) => relative(root, path)) : [],
   )
+}
+
+/** Types: one file for each entry that users import, and one for what several have in common. */
+async function bundleTypes({ dist, entries, typed, project, outside }: Package): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'fahao-types-'))
+  try {
+    execFileSync(join(root, 'node_modules/.bin/tsc'), ['-p', project, '--outDir', folder], {
+      cwd: root,
+      stdio: 'inherit',
+    })
+    const declared = (name: string) => join(folder, entries[name]!.replace(/\.ts$/, '.d.ts'))
+    const bundle = await rolldown({
+      input: Object.fromEntries(typed.map((name) => [name, declared(name)])),
+      external: outside.map(withItsFiles),
+      plugins: [dts({ dtsOnly: true, generator: 'oxc' })],
+    })
+    await bundle.write({ dir: dist, chunkFileNames: '[name]-shared.d.ts' })
+    await bundle.close()
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+/** What imports of a package look like. */
+function withItsFiles(name: string): RegExp {
+  return new RegExp(`^${name}(/|$)`)
 }
 
 function escapeFile(file: string): void {
@@ -88,23 +143,6 @@ function shortenMap(file: string): void {
   writeFileSync(file, JSON.stringify(map))
 }
 
-/** Types: one file for each entry that users import. */
-async function bundleTypes(): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'fahao-types-'))
-  try {
-    tsc('tsconfig.build.json', '--outDir', folder)
-    const input = Object.fromEntries(['index', 'ids'].map((name) => [name, join(folder, `src/${name}.d.ts`)]))
-    const build = await rolldown({ input, plugins: [dts({ dtsOnly: true, generator: 'oxc' })] })
-    await build.write({ dir: dist, chunkFileNames: 'shared.d.ts' })
-    await build.close()
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-}
-
-function tsc(project: string, ...flags: readonly string[]): void {
-  execFileSync(join(root, 'node_modules/.bin/tsc'), ['-p', project, ...flags], {
-    cwd: root,
-    stdio: 'inherit',
-  })
+function readJson(path: string) {
+  return JSON.parse(readFileSync(join(root, path), 'utf8'))
 }

@@ -33,7 +33,7 @@ describe('the package', () => {
   before(async () => {
     await run('sh', ['scripts/prepare.sh'])
     // Other suites run dist/ meanwhile: what is published is built elsewhere.
-    await run('node', ['scripts/build.ts', '--out', join(checkout, 'dist')])
+    await run('node', ['scripts/build.ts', '--out', checkout])
     const others = files.filter((file) => file !== 'dist')
     for (const file of ['package.json', 'README.md', 'LICENSE', ...others])
       cpSync(join(root, file), join(checkout, file), { recursive: true })
@@ -80,7 +80,10 @@ describe('the package', () => {
     const imports = declared.flatMap((path) =>
       [...readFileSync(join(installed, path), 'utf8').matchAll(/from "([^"]+)"/g)].map(([, from]) => from!),
     )
-    assert.deepEqual(new Set(imports), new Set(['./shared.js']))
+    assert.deepEqual(
+      imports.filter((from) => !/^\.\/\w+-shared\.js$/.test(from)),
+      [],
+    )
     const code = `import { openFahao, type Fahao, FahaoError } from 'fahao'
       import { decode, layouts } from 'fahao/ids'
       export async function first(fahao: Fahao): Promise<bigint> {

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join, normalize } from 'node:path'
 import { atEnd, type Lifetime } from '../launch/lifetime.ts'
 
-const entry = '/node_modules/fahao-client/dist/client/src/index.js'
+const entry = '/node_modules/fahao-client/dist/index.js'
 const page = `<!doctype html><title>ids</title>
 <script type="importmap">{ "imports": { "fahao-client": "${entry}" } }</script>
 <script type="module">
