@@ -1,7 +1,8 @@
 /**
- * npm run test:chart: the chart through helm's lint, its templates through kubeconform and the types of Kubernetes, and the
- * plain manifests beside what helm renders. `node test/packaging/run-chart.ts SCHEMAS [--write | --package FILE]`, where FILE becomes
- * the packed chart; scripts/test-chart.sh calls it.
+ * npm run test:chart: the chart through helm's lint, its templates through kubeconform and the types of Kubernetes, compose.yaml
+ * through the loader of Compose, and the plain manifests beside what helm renders.
+ * `node test/packaging/run-chart.ts SCHEMAS [--write | --package FILE]`, where FILE becomes the packed chart;
+ * scripts/test-chart.sh calls it.
  */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
@@ -52,8 +53,11 @@ writeSchemas()
 const template = join(folder, '{{ .ResourceKind }}{{ .KindSuffix }}.json')
 const conform = ['-strict', '-summary', '-skip', 'ServiceMonitor', '-schema-location', template]
 console.log(`kubeconform: ${run('kubeconform', ...conform, ...files).trim()}`)
+const go = { cwd: join(import.meta.dirname, 'kubernetes'), stdio: 'inherit' } as const
 console.log('the types of Kubernetes and of the operator of Prometheus; Pod Security, restricted')
-execFileSync('go', ['run', '.', ...files], { cwd: join(import.meta.dirname, 'kubernetes'), stdio: 'inherit' })
+execFileSync('go', ['run', '.', ...files], go)
+console.log('compose.yaml, as Compose loads it')
+execFileSync('go', ['run', './compose', join(root, 'compose.yaml'), 'one', 'etcd', 'mariadb'], go)
 
 for (const file of manifestFiles) {
   const path = join(root, 'packaging', 'kubernetes', file)
