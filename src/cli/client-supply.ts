@@ -25,7 +25,10 @@ export type ClientSupply = IdMaker & { close(): Promise<void> }
 type Client = Awaited<ReturnType<typeof connect>>
 type Generator = Awaited<ReturnType<Client['generator']>>
 
-/** Prepares a client; connections open at the first request, so the proxy may start before the service. Rejects with UsageError for options that contradict each other. */
+/**
+ * Prepares a client; connections open at the first request, so the proxy may start before the service. Rejects with UsageError for
+ * options that contradict each other.
+ */
 export async function clientSupply({
   urls,
   user,
@@ -40,7 +43,7 @@ export async function clientSupply({
   const hasFiles = Object.values(files).some((file) => file !== undefined)
   const client = await connect(urls, {
     ...credentials,
-    ...(hasFiles && { fetch: fetchWith(files) }),
+    fetch: asProgram(hasFiles ? fetchWith(files) : fetch),
     holder: 'fahao proxy',
     lazyConnect: true,
     timeoutMs,
@@ -50,6 +53,14 @@ export async function clientSupply({
     throw new UsageError(`proxy-url: ${error instanceof Error ? error.message : String(error)}`)
   })
   return new Supply(client)
+}
+
+/** `ask` without the client's name: nodes advise with commands then, and not with calls of the package. */
+function asProgram(ask: typeof fetch): typeof fetch {
+  return (input, init) => {
+    const headers = { ...(init?.headers as Readonly<Record<string, string>>), accept: 'application/json' }
+    return ask(input, { ...init, headers })
+  }
 }
 
 class Supply implements ClientSupply {
