@@ -124,6 +124,9 @@ export class Nodes {
     } catch (error) {
       // Who it is, a user without that permission may not ask; its login was accepted.
       if (hasCode(error, 'NOPERM')) return
+      // A node of an earlier version answers, and lacks the path.
+      if (hasCode(error, 'ERR') && error.message.startsWith(`there is nothing at ${whoamiRequest.path};`))
+        return
       if (!hasCode(error, 'UNAVAILABLE')) throw error
       const nodes = urls.map(({ protocol, host }) => `${protocol}//${host}`).join(', ')
       throw new FahaoError(

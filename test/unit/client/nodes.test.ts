@@ -159,6 +159,18 @@ describe('a request', () => {
     )
   })
 
+  test('connects to a node of an earlier version, which does not know the question', async () => {
+    const service = new FakeService({ urls: [new URL('http://a:1')] })
+    service.answer = () => {
+      throw new FahaoError('ERR', 'there is nothing at /v1/whoami; GET /docs lists what there is')
+    }
+    await service.nodes.reach(3000)
+    service.answer = () => {
+      throw new FahaoError('ERR', 'http://a:1/v1/whoami answered HTTP 404 Not Found; check the URL')
+    }
+    await assert.rejects(service.nodes.reach(3000), { code: 'ERR', message: /check the URL/ })
+  })
+
   test('pauses by chance between half and whole of the limit', async () => {
     const service = new FakeService({ random: () => 0.999, urls: [new URL('redis://a:1')] })
     const outcome = service.nodes.send(plainRequest())
