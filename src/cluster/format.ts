@@ -5,7 +5,7 @@
  * A change that the version before cannot read takes two versions: the first reads the new format and writes the old one, the
  * second writes the new one. Then nodes can be upgraded, and put back, one by one.
  */
-import { type Clock, sleep } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Engine } from '../engine/engine.ts'
 import { listAll } from '../engine/pages.ts'
@@ -41,7 +41,8 @@ export async function refuseMisfits(engine: Engine, clock: Clock, own = ownForma
   const { leaseTtlMs, marginMs } = settings
   const untilUs = clock.monoUs() + (leaseTtlMs + marginMs) * 1000
   while (heard.size > 0 && clock.monoUs() < untilUs) {
-    await sleep(clock, leaseTtlMs / 6)
+    // Nothing else keeps a process alive that starts.
+    await new Promise<void>((resolve) => clock.timer(leaseTtlMs / 6, resolve, true))
     const running = (await misfits(engine, own)).find(({ id, heartbeat }) => heartbeat !== heard.get(id))
     if (running === undefined) continue
     const advice = 'upgrade by way of a version that reads both, or stop every node before this one starts'
