@@ -36,7 +36,8 @@ async function pack({ folder, scratch, repository }: Release, place: string): Pr
   if (repository === undefined) return (await runProgram([...command, folder], { cwd: place })).trim()
   // The repository is known to who publishes alone: the manifest in the tarball gets it, and no file of the repository.
   const tarball = (await runProgram([...command, scratch], { cwd: place })).trim()
-  const unpacked = join(scratch, `unpacked-${tarball}`)
+  // npm takes a folder whose name ends with .tgz for a tarball.
+  const unpacked = join(scratch, `unpacked-${tarball.replace('.tgz', '')}`)
   mkdirSync(unpacked)
   await runProgram(['tar', '-xzf', join(scratch, tarball), '-C', unpacked, '--strip-components', '1'])
   const path = join(unpacked, 'package.json')

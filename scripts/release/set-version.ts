@@ -19,7 +19,7 @@ export function setVersion(version: string): void {
   const exactly = new RegExp(`(?<![\\d.])${present.replaceAll('.', '\\.')}(?!\\.?\\d)`, 'g')
   const shown = [
     'packaging/helm/fahao/{Chart.yaml,values.yaml,ci/*.yaml,templates/*.tpl}',
-    'docs/operating/containers.md',
+    'docs/operating/{containers,installing}.md',
   ]
   for (const path of globSync(shown)) writeFileSync(path, read(path).replace(exactly, version))
   writeFileSync('CHANGELOG.md', changelog)
