@@ -98,7 +98,8 @@ describe('the package', () => {
   })
 
   test('has one class of errors with fahao/ids and fahao-client, for programs and for their types', async () => {
-    symlinkSync(join(root, 'client'), join(project, 'node_modules', 'fahao-client'))
+    cpSync(join(root, 'client/package.json'), join(checkout, 'client/package.json'))
+    symlinkSync(join(checkout, 'client'), join(project, 'node_modules', 'fahao-client'))
     const code = `import { FahaoError as OfLibrary } from 'fahao'
       import { FahaoError as OfIds } from 'fahao/ids'
       import { FahaoError as OfClient } from 'fahao-client'
