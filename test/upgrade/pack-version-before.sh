@@ -10,7 +10,7 @@ package=$cache/$commit/package
 mkdir -p "$cache"
 exec 9>"$cache/lock"
 flock 9
-if [ ! -e "$package" ]; then
+if [ ! -e "$package/client/package.json" ]; then
   git cat-file -e "$commit^{commit}" 2>/dev/null || {
     echo "Commit $commit is missing in this clone, and is what an upgrade begins from. Fetch it: git fetch --unshallow" >&2
     exit 1
@@ -31,7 +31,9 @@ if [ ! -e "$package" ]; then
     exit 1
   }
   tar -xzf "$made"/fahao-*.tgz -C "$made"
-  mv "$made/source/node_modules" "$made/package/"
+  # The client is a package of its own, which was built for the other one.
+  rm -rf "$made/package/client"
+  mv "$made/source/node_modules" "$made/source/client" "$made/package/"
   rm -rf "$made/source"
   rm -rf "${cache:?}/$commit"
   mv "$made" "$cache/$commit"

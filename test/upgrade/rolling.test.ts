@@ -13,7 +13,7 @@ import { type FollowingAsk, FollowingLoad } from '../fault/cluster-load.ts'
 import { type ClusterNode, eventually, startCluster, type TestCluster } from '../fault/cluster-nodes.ts'
 import { Scope } from '../launch/lifetime.ts'
 import { LibraryLoad } from './library-load.ts'
-import { type Package, packageIn, versionBefore } from './version-before.ts'
+import { clientOf, type Package, packageIn, versionBefore } from './version-before.ts'
 
 const timeout = 600_000
 const kinds = { order: 'sequence', stamp: 'timestamp', user: 'segment', event: 'snowflake' } as const
@@ -102,8 +102,7 @@ async function startClients(t: TestContext, cluster: TestCluster, earlier: Packa
   const names = Object.keys(kinds).map((generator) => `client:${generator}`)
   const overResp = cluster.ports.map((port) => `redis://127.0.0.1:${port}`)
   const overHttp = cluster.nodes.map(({ server }) => server.http)
-  const built = join(earlier.folder, 'client', 'dist', 'client', 'src', 'index.js')
-  const { connect: connectEarlier } = (await import(built)) as { connect: typeof connect }
+  const { connect: connectEarlier } = (await import(clientOf(earlier))) as { connect: typeof connect }
   const load = new ClientLoad(t)
   for (const urls of [overResp, overHttp]) {
     await load.start(urls, names)

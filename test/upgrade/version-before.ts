@@ -12,6 +12,13 @@ export async function versionBefore(): Promise<Package> {
   return packageIn(printed.trim())
 }
 
+/** The file that a program which imports `fahao-client` of this version loads. */
+export function clientOf({ folder }: Package): string {
+  const client = join(folder, 'client')
+  const { exports } = JSON.parse(readFileSync(join(client, 'package.json'), 'utf8'))
+  return join(client, exports['.'].default)
+}
+
 /** The package, or checkout, in a folder. */
 export function packageIn(folder: string): Package {
   const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }
