@@ -26,7 +26,7 @@ export type GeneratorOptions = {
   readonly within?: 'ordered' | 'shuffled'
   readonly scramble?: boolean
   readonly format?: string
-  /** The name of a preset, or fields as text: `time:41,node:10,sequence:12`. */
+  /** The name of a preset, or fields as text: `time:41,node:10,sequence:12;epoch=2025-01-01T00:00:00Z`. */
   readonly layout?: string
   readonly epoch?: number | string
   readonly node?: Whole

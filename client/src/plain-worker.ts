@@ -64,7 +64,7 @@ export class LeasedWorker {
   #resolveLost: (reason: FahaoError) => void = () => {}
   #ended = false
 
-  /** Claims a worker id. Rejects as the service does. */
+  /** @internal Claims a worker id. Rejects as the service does. Use `FahaoClient.leaseWorker`. */
   static async claim(pool: string, options: WorkerOptions, deps: WorkerDeps): Promise<LeasedWorker> {
     const { nodes, clock, copies } = deps
     let owner: string | undefined

@@ -1,23 +1,23 @@
 /** The server's log: JSON for machines, lines for people at a terminal. */
 import { type Logger, pino, stdTimeFunctions } from 'pino'
+import { describe } from '../base/errors.ts'
 import type { Config } from '../config/config-schema.ts'
-import { installationOf } from '../installation/packages.ts'
+import { packageOf } from '../installation/packages.ts'
 
 /** Bytes of lines that wait for room on the disk; further lines are dropped. */
 const pendingBytesMax = 1_048_576
 
 /** Opens the log on stdout. Each line is written before the call returns, so that a crash loses none. */
 export async function openLog(level: Config['logLevel']): Promise<Logger> {
-  const pretty = process.stdout.isTTY ? await import('pino-pretty').catch(() => undefined) : undefined
-  if (pretty === undefined) {
+  const pretty = process.stdout.isTTY
+    ? await packageOf('pino-pretty', import('pino-pretty')).catch(describe)
+    : 'for machines'
+  if (typeof pretty === 'string') {
     const formatters = { level: (label: string) => ({ level: label }) }
     const lines = pino.destination({ dest: 1, sync: true, maxLength: pendingBytesMax })
     lines.on('error', dropLines)
     const log = pino({ level, formatters, timestamp: stdTimeFunctions.isoTime }, lines)
-    if (process.stdout.isTTY)
-      log.info(
-        `lines are JSON here; the package pino-pretty makes them readable: ${installationOf('pino-pretty')}`,
-      )
+    if (process.stdout.isTTY) log.info(`lines are JSON, and not made for people: ${pretty}`)
     return log
   }
   const colorize = process.stdout.hasColors()

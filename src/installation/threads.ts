@@ -1,15 +1,17 @@
 /** Where the code of a thread is: a source file, what the build made of it, or a part of the executable. */
 import { basename } from 'node:path'
 import { getAsset, isSea } from 'node:sea'
+import { fileURLToPath } from 'node:url'
 import { Worker, type WorkerOptions } from 'node:worker_threads'
 
 /**
  * Starts a thread. `source`: its file under src/. The build puts the code of each thread beside that of this file, and into the
- * executable by that name.
+ * executable by that name. An executable of another program may load this file from its folder.
  */
 export function startThread(source: URL, options: WorkerOptions): Worker {
   const name = `${basename(source.pathname, '.ts')}.js`
-  if (isSea()) return new Worker(getAsset(name, 'utf8'), { ...options, execArgv: [], eval: true })
+  if (isSea() && fileURLToPath(import.meta.url) === process.execPath)
+    return new Worker(getAsset(name, 'utf8'), { ...options, execArgv: [], eval: true })
   const isSource = import.meta.url.endsWith('.ts')
   return new Worker(isSource ? source : new URL(`./${name}`, import.meta.url), { ...options, execArgv: [] })
 }
