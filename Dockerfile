@@ -1,5 +1,5 @@
 # The image of Fahao: `docker build -t fahao .`. It has Node, the bundled server and the drivers of databases; it runs as the
-# user 1000, and writes to /data alone.
+# user 1000, and writes to /data alone, for which each installation names a volume.
 #
 # REGISTRY, with a slash at its end, is where both images come from; without it, the engine's own default. Any image with
 # Node 24 and npm builds, and any image with glibc and libstdc++ runs: it needs no shell. The settings of npm, if the packages come
@@ -22,7 +22,6 @@ COPY --from=build /image /
 COPY --from=build --chown=1000:1000 /data /data
 USER 1000:1000
 WORKDIR /data
-VOLUME /data
 ENV NODE_ENV=production \
     FAHAO_ENGINE=sqlite:/data/fahao.db \
     FAHAO_RESP=0.0.0.0:7379 \

@@ -20,7 +20,8 @@ export async function tryImage(): Promise<readonly Artifact[]> {
   const printed = await runProgram(['npm', 'run', '--silent', 'test:image'])
   const megabytes = Number(/([\d.]+) MB in all$/m.exec(printed)?.[1])
   const used = printed.match(/^(?:one|etcd|mariadb): .*$/gm) ?? []
-  const reader = 'With Docker: `docker build -t fahao . && docker run --rm -p 7379:7379 fahao`'
+  const reader =
+    'With Docker: `docker build -t fahao . && docker run --rm -e FAHAO_ADMIN_PASSWORD=… -v fahao:/data -p 127.0.0.1:7379:7379 fahao`'
   const tried = `built by buildah on a root of Debian, run by podman: ${used.join('; ')}. ${reader}`
   return [{ name: 'image (compressed layers)', bytes: megabytes * 1e6, tried }]
 }

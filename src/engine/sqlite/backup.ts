@@ -8,7 +8,17 @@
  *  3. A restored store begins a new history, which differs from that of every store that was here before.
  */
 import { randomUUID } from 'node:crypto'
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  lchownSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
@@ -17,7 +27,7 @@ import { boundMax, type Repair, type StoredRecord } from '../engine.ts'
 import { Counters } from './counters.ts'
 import { DatabaseSync } from './driver.ts'
 import { engineError } from './open-database.ts'
-import { OwnerLock } from './owner-lock.ts'
+import { OwnerLock, ownerFile } from './owner-lock.ts'
 import { PositionFile, type StorePosition } from './position-file.ts'
 import { Records } from './records.ts'
 import { checkTables, convertTables, prepare } from './schema.ts'
@@ -91,6 +101,7 @@ export function restoreSqlite(
     copy(from, draft)
     const position = renew(draft, skip, repair)
     const summary = { ...summarize(draft), file: to }
+    for (const path of [draft, ownerFile(to)]) giveToUser(path)
     makeDurable(draft)
     // Before the new file exists: SQLite would apply a log of the old file to it.
     for (const suffix of ['-wal', '-shm']) rmSync(`${to}${suffix}`, { force: true })
@@ -186,6 +197,12 @@ function placeOfStore(file: string): string {
   const place = realPlace(path)
   refuseSecondPath(place)
   return place
+}
+
+/** Gives a file to the user of its folder, who serves the store that root restores. */
+function giveToUser(path: string): void {
+  const { uid, gid } = statSync(dirname(path))
+  if (process.getuid?.() === 0 && uid !== 0) lchownSync(path, uid, gid)
 }
 
 /** Syncs a file, or the names in a folder. No process has it open in SQLite, so the close drops no lock. */

@@ -32,6 +32,14 @@ describe('the systemd unit', () => {
     assert.deepEqual(valuesOf('SystemCallFilter'), ['@system-service', '~@privileged @resources'])
   })
 
+  test('starts it again for ever, and leaves its memory in no file', () => {
+    assert.deepEqual(['Restart', 'StartLimitIntervalSec', 'LimitCORE'].flatMap(valuesOf), [
+      'always',
+      '0',
+      '0',
+    ])
+  })
+
   test('leaves it what a node uses', () => {
     assert.deepEqual(valuesOf('MemoryDenyWriteExecute'), [], 'Node.js compiles at run time')
     assert.deepEqual(valuesOf('PrivateDevices'), [], 'the clock of the virtual machine is a device')

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { systemClock } from '../../../../src/base/clock.ts'
@@ -48,6 +48,20 @@ describe('a backup', () => {
     await engine.close()
     restore()
     assert.equal(modeOf(file), 0o600)
+  })
+
+  test('becomes a store of the user of its folder, also when root restores it', async (t) => {
+    const { folder, file, copy, open, restore } = start(t)
+    await (await open()).close()
+    backupSqlite(file, copy)
+    for (const name of readdirSync(folder)) if (join(folder, name) !== copy) rmSync(join(folder, name))
+    if (process.getuid!() === 0) chownSync(folder, 1000, 1001)
+    restore()
+    const { uid, gid } = statSync(folder)
+    for (const path of [file, `${file}-owner`]) {
+      const found = statSync(path)
+      assert.deepEqual([found.uid, found.gid], [uid, gid])
+    }
   })
 
   test('replaces no file, and leaves no file behind if it fails', async (t) => {
