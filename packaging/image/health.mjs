@@ -1,4 +1,5 @@
-// The health check of the image: 0 while the server answers on its port of HTTP, in every state of its store.
+// The health check of the image: 0 while the server answers at FAHAO_HTTP, in every state of its store. An answer of TLS is one too,
+// such as an alert that the server wants a certificate.
 import { get as http } from 'node:http'
 import { get as https } from 'node:https'
 
@@ -12,7 +13,8 @@ const request = get(
   ({ statusCode }) => process.exit(statusCode === 200 ? 0 : 1),
 )
 request.on('timeout', () => request.destroy(new Error('no answer within 2 s')))
-request.on('error', ({ message }) => {
+request.on('error', ({ code = '', message }) => {
+  if (/^(ECONNRESET|EPROTO|ERR_SSL_|HPE_)/.test(code)) process.exit(0)
   console.error(message)
   process.exit(1)
 })

@@ -52,9 +52,9 @@ describe('the chart', () => {
       const { terminationGracePeriodSeconds, containers } = workloadOf(readManifest(file)).spec.template.spec
       const [{ env, lifecycle }] = containers
       const shutdown = env.find(({ name }: { name: string }) => name === 'FAHAO_SHUTDOWN_TIMEOUT').value
-      assert.ok(
-        terminationGracePeriodSeconds > lifecycle.preStop.sleep.seconds + Number.parseInt(shutdown, 10),
-      )
+      const [callTimeout, grace] = [5, 1]
+      const own = Number.parseInt(shutdown, 10) + callTimeout + grace
+      assert.ok(terminationGracePeriodSeconds > lifecycle.preStop.sleep.seconds + own)
     })
   }
 
@@ -67,7 +67,7 @@ describe('the chart', () => {
     assert.deepEqual(await idsOfOrder(t, [node!.resp]), [1n])
   })
 
-  test('describes a cluster on etcd, whose nodes have names of a headless Service', async (t) => {
+  test('describes a cluster on etcd, whose nodes announce the addresses of their pods', async (t) => {
     const etcd = await startEtcd(t)
     const hosts = etcd.members.map(({ clientPort }) => `127.0.0.1:${clientPort}`).join(',')
     const manifests = readManifest('cluster-etcd.yaml')
@@ -76,7 +76,7 @@ describe('the chart', () => {
     assert.equal(workloadOf(manifests).spec.serviceName, headless.metadata.name)
     assert.deepEqual(
       pods.map(({ env }) => env.FAHAO_ANNOUNCE),
-      [0, 1, 2].map((ordinal) => `fahao-${ordinal}.${headless.metadata.name}.default.svc:7379`),
+      [1, 2, 3].map((host) => `10.0.0.${host}:7379`),
     )
     const nodes = await startContainers(t, pods, {
       'etcd-0.etcd:2379,etcd-1.etcd:2379,etcd-2.etcd:2379': hosts,

@@ -122,7 +122,7 @@ export function podsOf(manifests: readonly Manifest[], secrets: Variables): Cont
   const [container] = spec.template.spec.containers
   return Array.from({ length: spec.replicas }, (_, ordinal) => {
     const name = `${metadata.name}-${ordinal}`
-    const fields: Variables = { 'metadata.name': name, 'metadata.namespace': 'default' }
+    const fields: Variables = { 'status.podIP': `10.0.0.${ordinal + 1}` }
     const env: Record<string, string> = {}
     for (const { name, value, valueFrom } of container.env as Variable[]) {
       const given =

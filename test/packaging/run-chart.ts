@@ -27,6 +27,9 @@ const refused: readonly (readonly [flags: readonly string[], word: RegExp])[] = 
   [['--set', 'image=x', '--set', 'cluster.name=ids'], /cluster.name on SQLite/],
   [['--set', 'image=x', '--set', 'engine.url=sqlite:/tmp/x.db'], /outside of \/data/],
   [['--set', 'image=x', '--set', 'engine.url=redis://x'], /engine/],
+  [['--set', 'image=x', '--set', 'engine.url=mysql://u:p@h/d'], /engine.url has a password/],
+  [['--set', 'image=x', '--set', 'config=mysql-proxy: 0.0.0.0:3306'], /mysql-proxy and compat-http/],
+  [['--set', 'image=x', '--set', 'env[0].name=FAHAO_COMPAT_HTTP'], /mysql-proxy and compat-http/],
   [['--set', 'image=x', '--set', 'replica=3'], /replica/],
 ]
 
@@ -92,7 +95,7 @@ function writeSchemas(): void {
     'statefulset-apps-v1',
     'deployment-apps-v1',
     'service-v1',
-    'configmap-v1',
+    'secret-v1',
     'poddisruptionbudget-policy-v1',
     'networkpolicy-networking-v1',
   ]) {

@@ -58,8 +58,8 @@ func typed(about metav1.TypeMeta) (any, *corev1.PodTemplateSpec) {
 		return deployment, &deployment.Spec.Template
 	case "v1 Service":
 		return &corev1.Service{}, nil
-	case "v1 ConfigMap":
-		return &corev1.ConfigMap{}, nil
+	case "v1 Secret":
+		return &corev1.Secret{}, nil
 	case "policy/v1 PodDisruptionBudget":
 		return &policyv1.PodDisruptionBudget{}, nil
 	case "networking.k8s.io/v1 NetworkPolicy":

@@ -30,4 +30,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if and (include "fahao.sqlite" .) (gt (int .Values.replicas) 1) }}{{ fail "replicas is above 1 on SQLite, whose file one node alone may serve: give engine.url or engine.secret of a database or etcd" }}{{ end }}
 {{- if and (include "fahao.sqlite" .) .Values.cluster.name }}{{ fail "cluster.name on SQLite: a cluster needs engine.url or engine.secret of a database or etcd" }}{{ end }}
 {{- if and (include "fahao.sqlite" .) (not (hasPrefix "sqlite:/data/" .Values.engine.url)) }}{{ fail "engine.url is a file outside of /data, where the volume is: ids would repeat once the pod is gone" }}{{ end }}
+{{- if regexMatch "://[^/?@]*:[^/?@]*@" .Values.engine.url }}{{ fail "engine.url has a password, which all who may read pods would see: put the URL into a secret, and name that in engine.secret" }}{{ end }}
+{{- if or (regexMatch "(?m)^(mysql-proxy|compat-http):" .Values.config) (regexMatch "\"FAHAO_(MYSQL_PROXY|COMPAT_HTTP)\"" (toJson .Values.env)) }}{{ fail "mysql-proxy and compat-http have no port in this chart: it serves RESP, HTTP and PostgreSQL's protocol" }}{{ end }}
 {{- end }}
