@@ -144,6 +144,10 @@ async function run(scope: Scope): Promise<void> {
   podman(['start', one!.name])
   await healthy(one!)
   assert.deepEqual(await idsOfOrder(scope, [one!.resp]), [2n])
+  assert.throws(
+    () => podman(['run', '--rm', ...limits, ...files, 'localhost/fahao']),
+    /ENGINE \/data\/fahao\.db/,
+  )
   console.log('one: not root, no capability, read-only; 1, and after a stop and a start of the container 2')
 
   const etcd = await startEtcd(scope, { members: 3 })
