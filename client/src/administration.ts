@@ -56,9 +56,18 @@ export function alterGenerator(nodes: Nodes, name: string, changes: GeneratorCha
   return nodes.send(changing('ID.ALTER', 'PATCH', name, changes))
 }
 
-/** Drops a generator. Resolves to whether there was one. */
+/**
+ * Drops a generator. Resolves to whether there was one; rejects with UNKNOWN where it may have been dropped: a second drop could
+ * take the generator that another caller has created since.
+ */
 export async function dropGenerator(nodes: Nodes, name: string): Promise<boolean> {
-  const request = { name, words: ['ID.DROP', name], method: 'DELETE', path: pathOf(name) } as const
+  const request = {
+    name,
+    words: ['ID.DROP', name],
+    method: 'DELETE',
+    path: pathOf(name),
+    once: true,
+  } as const
   try {
     return await nodes.send({ ...request, read: (reply) => reply === undefined || isReturned(reply) })
   } catch (error) {

@@ -138,7 +138,10 @@ export class FahaoClient {
     await (await administration()).alterGenerator(this.#deps.nodes, name, changes)
   }
 
-  /** Drops a generator; the service keeps its bound. Resolves to whether there was one. */
+  /**
+   * Drops a generator; the service keeps its bound. Resolves to whether there was one. Rejects with UNKNOWN where no reply tells:
+   * it is not sent again then, for another caller can have created one of this name since.
+   */
   async drop(name: string): Promise<boolean> {
     return (await administration()).dropGenerator(this.#deps.nodes, name)
   }

@@ -1,7 +1,7 @@
 /** HTTP to one node, on `fetch`: in browsers, Workers and edge functions too. Connections are fetch's own business. */
 import type { Clock } from '../../src/base/clock.ts'
 import { describe, FahaoError } from '../../src/base/errors.ts'
-import { errorOf, type Link } from './link.ts'
+import { errorOf, type Link, Unsent } from './link.ts'
 import type { Settings } from './options.ts'
 import type { Request } from './requests.ts'
 
@@ -49,7 +49,8 @@ export class HttpLink implements Link {
         ? `no answer within ${Math.round(timeoutMs)} ms`
         : describe(causeOf(error))
       const ask = `is it running${ending.signal.aborted ? '' : `, is this its HTTP port${this.#alsoAsk()}`}?`
-      throw new FahaoError('UNAVAILABLE', `${this.node} cannot be reached (${why}); ${ask}`, { cause: error })
+      const text = `${this.node} cannot be reached (${why}); ${ask}`
+      throw isUnsent(error) ? new Unsent(text, error) : new FahaoError('UNAVAILABLE', text, { cause: error })
     } finally {
       timer.cancel()
       this.#pending.delete(ending)
@@ -94,4 +95,18 @@ function refusal(response: Response, text: string): FahaoError {
 /** fetch hides the reason in `cause`. */
 function causeOf(error: unknown): unknown {
   return error instanceof Error && error.cause !== undefined ? error.cause : error
+}
+
+/** What runtimes say where no connection came about. Browsers do not tell. */
+const connectFailures = [
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'ConnectionRefused',
+]
+
+function isUnsent(error: unknown): boolean {
+  const { code } = Object(causeOf(error)) as { readonly code?: unknown }
+  return connectFailures.some((each) => each === code)
 }

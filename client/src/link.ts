@@ -7,12 +7,19 @@ export interface Link {
   /** The node, without credentials. */
   readonly node: string
   /**
-   * The reply, not read yet. Rejects with the error of the node, or with UNAVAILABLE when it cannot be reached or has not
-   * answered within `timeoutMs`: the request may have been carried out then.
+   * The reply, not read yet. Rejects with the error of the node, with `Unsent`, or with UNAVAILABLE when no answer came within
+   * `timeoutMs`: the request may have been carried out then.
    */
   send(request: Request<unknown>, timeoutMs: number): Promise<unknown>
   /** Ends its connections. */
   close(): void
+}
+
+/** No connection came about: the node has not received the request. */
+export class Unsent extends FahaoError {
+  constructor(text: string, cause: unknown) {
+    super('UNAVAILABLE', text, { cause })
+  }
 }
 
 /** A refusal because of MOVED: another node leads the generator. */

@@ -3,19 +3,20 @@
  *
  * Invariants
  *  1. A request is sent again only after an answer that invites a retry, or after none. It may be carried out twice then;
- *     of ids that costs a gap, never a repetition.
+ *     of ids that costs a gap, never a repetition. One with `once` is sent again only where it was not carried out.
  *  2. All tries of a request together take at most `timeoutMs`. It rejects with the last error that tells something, and with UNAVAILABLE where
  *     that says only that no node could answer.
  *  3. A redirection is followed at once, but no more than `redirectsMax` times in a row: nodes whose views differ for a
  *     moment must not send a request back and forth without a pause.
- *  4. A reply to a request that was sent before a copy of this memory was noticed is dropped: the copy may have it too.
+ *  4. A reply to a request that was sent before a copy of this memory was noticed is dropped: the copy may have it too. That of
+ *     one with `once` carries no ids, and stays.
  */
 import { type Clock, type Random, stayAlive } from '../../src/base/clock.ts'
 import type { CopyDetector } from '../../src/base/copy-detector.ts'
 import { describe, type ErrorCode, FahaoError, hasCode } from '../../src/base/errors.ts'
 import { onAbort } from '../../src/base/on-abort.ts'
 import type { ClientEvent } from './events.ts'
-import { type Link, Redirected } from './link.ts'
+import { type Link, Redirected, Unsent } from './link.ts'
 import { type Request, whoamiRequest } from './requests.ts'
 import { unlessAborted } from './within.ts'
 
@@ -96,6 +97,7 @@ export class Nodes {
         if ('failure' in outcome) {
           copies.check()
           const { failure } = outcome
+          if (request.once && isInDoubt(failure)) throw doubt(failure)
           if (quotaEnds && hasCode(failure, 'QUOTA') && failures >= this.#urls.length - 1) throw failure
           // That no answer came in the rest of the time tells less than the failure before.
           if (told === undefined || !isCut || !hasCode(failure, 'UNAVAILABLE')) told = failure
@@ -104,7 +106,7 @@ export class Nodes {
           // Reading may load code: a copy that is noticed meanwhile counts too.
           const reply = await request.read(outcome.reply)
           copies.check()
-          if (count === copies.count) return reply
+          if (count === copies.count || request.once) return reply
         }
       }
     } finally {
@@ -252,6 +254,17 @@ function lateError(failure: FahaoError): FahaoError {
       cause: failure,
     },
   )
+}
+
+/** Whether the request may have been carried out. */
+function isInDoubt(failure: FahaoError): boolean {
+  const { code } = failure
+  return code === 'UNKNOWN' || (code === 'UNAVAILABLE' && !(failure instanceof Unsent))
+}
+
+function doubt(failure: FahaoError): FahaoError {
+  const message = `the request may have been carried out (${describe(failure)}); look whether it was before you send it again`
+  return new FahaoError('UNKNOWN', message, { cause: failure })
 }
 
 /** The error of calls after `close`. */

@@ -8,7 +8,7 @@
  */
 import type { Clock } from '../../src/base/clock.ts'
 import { describe, FahaoError } from '../../src/base/errors.ts'
-import { errorOf, type Link } from './link.ts'
+import { errorOf, type Link, Unsent } from './link.ts'
 import type { Settings } from './options.ts'
 import type { Request } from './requests.ts'
 import { within } from './within.ts'
@@ -57,7 +57,8 @@ export class RespLink implements Link {
       if (error instanceof redis.ErrorReply && connection.isOpen) throw replied(error)
       this.#drop(connection)
       if (error instanceof redis.ErrorReply) throw replied(error)
-      throw error instanceof FahaoError ? error : this.#lost(error)
+      const failure = error instanceof FahaoError ? error : this.#lost(error)
+      throw connection.isOpen ? failure : new Unsent(failure.message, error)
     }
   }
 

@@ -26,11 +26,11 @@ import {
   trouble,
 } from './events.ts'
 import { FailureDetector } from './failure-detector.ts'
-import { misfit, ownFormat } from './format.ts'
+import { misfit } from './format.ts'
 import { Handover } from './handover.ts'
 import { Leaderships } from './leaderships.ts'
 import { NodeLease } from './node-lease.ts'
-import { type NodeRecord, nodeKey, nodePrefix, readNode, shardOfKey } from './records.ts'
+import { type NodeRecord, nodeKey, nodePrefix, ownFormat, readNode, shardOfKey } from './records.ts'
 import { type Moment, Schedule, type Timing } from './timing.ts'
 import { View, type ViewChange } from './view.ts'
 

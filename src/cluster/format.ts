@@ -9,21 +9,22 @@ import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Engine } from '../engine/engine.ts'
 import { listAll } from '../engine/pages.ts'
-import { type NodeFormat, type NodeRecord, nodePrefix, readNode } from './records.ts'
+import {
+  type Known,
+  type NodeFormat,
+  type NodeOfAnyFormat,
+  nodePrefix,
+  ownFormat,
+  readNodeOfAnyFormat,
+} from './records.ts'
 import { clusterSettings } from './settings.ts'
-
-/**
- * The format of this version. Format 2 has `heartbeat`, `leftovers` and `cluster/pins/` for what format 1 called `beat`,
- * `tails` and `cluster/wishes/`.
- */
-export const ownFormat: NodeFormat = { writes: 2, reads: [2, 2] }
 
 /** The format of nodes whose record names none. */
 const unnamedFormat: NodeFormat = { writes: 2, reads: [2, 2] }
 
 /** Why a node cannot run beside one of format `own`; undefined: it can. */
 export function misfit(
-  { id, resp, version, format = unnamedFormat }: NodeRecord,
+  { id, resp, version, format = unnamedFormat }: NodeOfAnyFormat,
   own = ownFormat,
 ): string | undefined {
   if (reads(own, format) && reads(format, own)) return undefined
@@ -37,23 +38,24 @@ export function misfit(
 export async function refuseMisfits(engine: Engine, clock: Clock, own = ownFormat): Promise<void> {
   const settings = await clusterSettings(engine)
   if (settings === undefined) return
-  const heard = new Map((await misfits(engine, own)).map(({ id, heartbeat }) => [id, heartbeat]))
+  const heard = new Map((await misfits(engine, own)).map(({ key, version }) => [key, version]))
   const { leaseTtlMs, marginMs } = settings
   const untilUs = clock.monoUs() + (leaseTtlMs + marginMs) * 1000
   while (heard.size > 0 && clock.monoUs() < untilUs) {
     // Nothing else keeps a process alive that starts.
     await new Promise<void>((resolve) => clock.timer(leaseTtlMs / 6, resolve, true))
-    const running = (await misfits(engine, own)).find(({ id, heartbeat }) => heartbeat !== heard.get(id))
+    const running = (await misfits(engine, own)).find(({ key, version }) => version !== heard.get(key))
     if (running === undefined) continue
     const advice = 'upgrade by way of a version that reads both, or stop every node before this one starts'
-    throw new FahaoError('ENGINE', `${misfit(running, own)}; ${advice}`)
+    throw new FahaoError('ENGINE', `${misfit(running.value, own)}; ${advice}`)
   }
 }
 
 /** The nodes on record that are not dead there. */
-async function misfits(engine: Engine, own: NodeFormat): Promise<NodeRecord[]> {
-  const nodes = (await listAll(engine, nodePrefix)).map((stored) => readNode(stored).value)
-  return nodes.filter((node) => node.deadBy === undefined && misfit(node, own) !== undefined)
+async function misfits(engine: Engine, own: NodeFormat): Promise<Known<NodeOfAnyFormat>[]> {
+  return (await listAll(engine, nodePrefix)).map(readNodeOfAnyFormat).filter(({ value }) => {
+    return value.deadBy === undefined && misfit(value, own) !== undefined
+  })
 }
 
 function reads({ reads: [oldest, newest] }: NodeFormat, { writes }: NodeFormat): boolean {

@@ -39,6 +39,12 @@ export type NodeFormat = {
   readonly reads: readonly [oldest: number, newest: number]
 }
 
+/**
+ * The format of this version. Format 2 has `heartbeat`, `leftovers` and `cluster/pins/` for what format 1 called `beat`,
+ * `tails` and `cluster/wishes/`.
+ */
+export const ownFormat: NodeFormat = { writes: 2, reads: [2, 2] }
+
 /** One process of the cluster. Its id is never used again. */
 export type NodeRecord = {
   readonly id: string
@@ -60,6 +66,9 @@ export type NodeRecord = {
   /** Id of the node that declared this one dead, or `byAdvance`. No node overwrites such a record. */
   readonly deadBy?: string
 }
+
+/** What the record of a node has in every format: who runs what. */
+export type NodeOfAnyFormat = Pick<NodeRecord, 'id' | 'resp' | 'version' | 'format' | 'deadBy'>
 
 /** A leftover range: unissued ids of one generator in the buffer of a leader that has handed its shard over. */
 export type LeftoverRange = {
@@ -132,6 +141,17 @@ export function readNode(stored: StoredRecord): Known<NodeRecord> {
   return parsed(stored, isSound)
 }
 
+/** Reads what the record of a node has in every format. Throws ENGINE if it cannot. */
+export function readNodeOfAnyFormat(stored: StoredRecord): Known<NodeOfAnyFormat> {
+  const read = parsed(stored, ({ id }: NodeOfAnyFormat) => stored.key === nodeKey(id))
+  return isNewer(read.value) ? read : readNode(stored)
+}
+
+/** Whether a newer Fahao has written this record of a node. */
+function isNewer(value: Partial<NodeOfAnyFormat>): boolean {
+  return (value.format?.writes ?? 0) > ownFormat.reads[1]
+}
+
 /** Reads a shard's leadership. Throws ENGINE if it cannot. */
 export function readLeadership(stored: StoredRecord): Known<Leadership> {
   return parsed(stored, ({ holder, epoch, leftovers = [] }: Leadership) => {
@@ -175,12 +195,14 @@ function renamed(key: string, text: string, from: string, to: string) {
 
 function parsed<Value>(stored: StoredRecord, isSound: (value: Value) => boolean): Known<Value> {
   const { key, version } = stored
+  let remedy = 'restore or remove it'
   try {
     const value = JSON.parse(presentForm(stored)?.value ?? stored.value) as Value
     if (isSound(value)) return { key, version, value }
+    if (isNewer(value as Partial<NodeOfAnyFormat>)) remedy = 'a newer Fahao has written it: upgrade this one'
     throw new TypeError('a field is missing or of another type')
   } catch (error) {
-    const why = `the record ${key} cannot be read (${describe(error)}); restore or remove it`
+    const why = `the record ${key} cannot be read (${describe(error)}); ${remedy}`
     throw new FahaoError('ENGINE', why)
   }
 }

@@ -9,8 +9,7 @@
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
-import { ownFormat } from '../cluster/format.ts'
-import { clusterPrefix, presentForm } from '../cluster/records.ts'
+import { clusterPrefix, ownFormat, presentForm } from '../cluster/records.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
 
 /** Where the version is. */

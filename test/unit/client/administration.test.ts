@@ -7,6 +7,7 @@ import {
   dropGenerator,
   listGenerators,
 } from '../../../client/src/administration.ts'
+import { Unsent } from '../../../client/src/link.ts'
 import type { Request } from '../../../client/src/requests.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { FakeService } from './fake-service.ts'
@@ -24,7 +25,8 @@ function answering(...replies: unknown[]) {
     },
     close() {},
   }
-  return { requests, nodes: new FakeService({ link: () => link }).nodes }
+  const { nodes, clock } = new FakeService({ link: () => link })
+  return { requests, nodes, clock }
 }
 
 test('options that are given go as words and as JSON, numbers above 2^53 as text', async () => {
@@ -97,4 +99,27 @@ test('a drop says whether there was a generator, in each form', async () => {
   const outcomes = []
   for (let drops = 0; drops < 4; drops++) outcomes.push(await dropGenerator(nodes, 'order'))
   assert.deepEqual(outcomes, [true, false, true, false])
+})
+
+test('a drop whose reply was lost is not sent again: another caller can have created one of this name since', async () => {
+  for (const code of ['UNAVAILABLE', 'UNKNOWN'] as const) {
+    const { requests, nodes } = answering(new FahaoError(code, 'no answer'), 1)
+    await assert.rejects(dropGenerator(nodes, 'order'), {
+      code: 'UNKNOWN',
+      message: /may have been carried out .*no answer\); look/,
+    })
+    assert.equal(requests.length, 1)
+  }
+})
+
+test('a drop that no node has received goes to the next one', async () => {
+  const { requests, nodes, clock } = answering(
+    new Unsent('not running', undefined),
+    new FahaoError('SHUTDOWN', 'ask another'),
+    1,
+  )
+  const dropped = dropGenerator(nodes, 'order')
+  await clock.pass(100)
+  assert.equal(await dropped, true)
+  assert.equal(requests.length, 3)
 })

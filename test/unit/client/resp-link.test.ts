@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { Unsent } from '../../../client/src/link.ts'
 import { settingsOf } from '../../../client/src/options.ts'
 import { runsRequest } from '../../../client/src/requests.ts'
 import { RespLink } from '../../../client/src/resp-link.ts'
@@ -33,7 +34,9 @@ const ended = (socket: Socket) => (socket.closed ? undefined : once(socket, 'clo
 test('a connection whose login is not answered is ended with its request, and closing leaves none', async (t) => {
   const { link, accepted } = await linked(t, () => {})
   for (const count of [1, 2]) {
-    await assert.rejects(link.send(request, 100), { code: 'UNAVAILABLE', message: /within 100 ms/ })
+    const failure = await link.send(request, 100).catch((error: unknown) => error)
+    assert.ok(failure instanceof Unsent && failure.code === 'UNAVAILABLE')
+    assert.match(failure.message, /within 100 ms/)
     while (accepted.length < count) await new Promise(setImmediate)
     await ended(accepted.at(-1)!)
   }
@@ -64,4 +67,14 @@ test('a request that is refused leaves the connection to the others', async (t) 
   for (let each = 0; each < 3; each++)
     await assert.rejects(link.send(request, 60_000), { code: 'NOPERM', message: 'no permission' })
   assert.equal(accepted.length, 1)
+})
+
+test('a request that was sent and not answered may have been carried out', async (t) => {
+  const { link } = await linked(t, (socket, data) => {
+    if (data.includes('ID.RUNS')) socket.destroy()
+    else for (const _ of data.matchAll(/^\*/gm)) socket.write('+OK\r\n')
+  })
+  const failure = await link.send(request, 60_000).catch((error: unknown) => error)
+  assert.ok(!(failure instanceof Unsent))
+  assert.equal((failure as { code: string }).code, 'UNAVAILABLE')
 })

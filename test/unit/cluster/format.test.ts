@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { misfit, ownFormat, refuseMisfits } from '../../../src/cluster/format.ts'
-import { type NodeFormat, type NodeRecord, nodeKey, readNode } from '../../../src/cluster/records.ts'
+import { misfit, refuseMisfits } from '../../../src/cluster/format.ts'
+import {
+  type NodeFormat,
+  type NodeRecord,
+  nodeKey,
+  ownFormat,
+  readNode,
+} from '../../../src/cluster/records.ts'
 import { agreeOnSettings } from '../../../src/cluster/settings.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { FakeClock } from '../fake-clock.ts'
@@ -87,6 +93,19 @@ describe('the start of a node', () => {
     assert.match(message, /upgrade by way of a version that reads both, or stop every node/)
   })
 
+  test('is refused while a node of a newer version renews a record that this one cannot read', async () => {
+    const { heartbeat: _, ...unreadable } = newer
+    const { engine, clock } = await withNode(unreadable as NodeRecord)
+    const renew = async () => {
+      const { key, version } = (await engine.read(nodeKey(node.id)))!
+      await engine.write(key, JSON.stringify({ ...unreadable, pulse: Number(version) }), version)
+    }
+    assert.match(
+      await started(refuseMisfits(engine, clock), clock, renew),
+      /^node 10\.0\.0\.1:7379 runs version 9\.0\.0, .*; upgrade by way of a version that reads both/,
+    )
+  })
+
   test('goes on once such a node has been silent for a lease and a margin', async () => {
     const { engine, clock } = await withNode(newer)
     const beganUs = clock.monoUs()
@@ -115,6 +134,17 @@ describe('nodes of several versions', () => {
     await nodes.clock.pass(5000)
     await closed
     assert.deepEqual(reports(), [['1', '2'], ['1']])
+  })
+
+  test('report that a newer Fahao has written a record that they cannot read, and do not advise to remove it', async () => {
+    const nodes = new Nodes(2)
+    const a = await nodes.start('a:1')
+    const { heartbeat: _, ...newer } = { ...node, id: 'later', format: format(4, 4, 5) }
+    await new MemoryEngine(nodes.store).write(nodeKey('later'), JSON.stringify(newer), undefined)
+    await nodes.clock.pass(1000)
+    const told = a.events.flatMap((event) => (event.type === 'trouble' ? [event.message] : []))
+    assert.match(told[0]!, /later cannot be read .*; a newer Fahao has written it: upgrade this one$/)
+    assert.equal(told.length, 1)
   })
 
   test('report a node that does not fit', async () => {
