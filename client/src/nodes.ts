@@ -17,7 +17,7 @@ import { describe, type ErrorCode, FahaoError, hasCode } from '../../src/base/er
 import { onAbort } from '../../src/base/on-abort.ts'
 import type { ClientEvent } from './events.ts'
 import { type Link, Redirected, Unsent } from './link.ts'
-import { type Request, whoamiRequest } from './requests.ts'
+import { loginRequest, type Request, whoamiRequest } from './requests.ts'
 import { unlessAborted } from './within.ts'
 
 /** Options of one request. */
@@ -122,13 +122,13 @@ export class Nodes {
     const urls = this.#urls
     try {
       const attemptTimeoutMs = Math.min(this.#options.attemptTimeoutMs, timeoutMs / urls.length)
-      await this.send(whoamiRequest, { timeoutMs, attemptTimeoutMs })
+      await this.send(whoamiRequest, { timeoutMs, attemptTimeoutMs }).catch((error: unknown) => {
+        if (!lacksWhoami(error)) throw error
+        return this.send(loginRequest, { timeoutMs, attemptTimeoutMs })
+      })
     } catch (error) {
       // Who it is, a user without that permission may not ask; its login was accepted.
       if (hasCode(error, 'NOPERM')) return
-      // A node of an earlier version answers, and lacks the path.
-      if (hasCode(error, 'ERR') && error.message.startsWith(`there is nothing at ${whoamiRequest.path};`))
-        return
       if (!hasCode(error, 'UNAVAILABLE')) throw error
       const nodes = urls.map(({ protocol, host }) => `${protocol}//${host}`).join(', ')
       throw new FahaoError(
@@ -239,6 +239,11 @@ export class Nodes {
   #checkOpen(): void {
     if (this.#closed) throw closedError()
   }
+}
+
+/** Whether a node of an earlier version answered: it looks at no login where it has nothing. */
+function lacksWhoami(error: unknown): boolean {
+  return hasCode(error, 'ERR') && error.message.startsWith(`there is nothing at ${whoamiRequest.path};`)
 }
 
 /** What nodes say while a service has no node, or no leader, that could answer. */

@@ -73,6 +73,13 @@ export const whoamiRequest: Request<string> = {
   read: (reply) => String(typeof reply === 'string' ? reply : fieldsOf(reply).user),
 }
 
+/** What nodes of earlier versions, which lack `/v1/whoami`, ask a login for. */
+export const loginRequest: Request<unknown> = {
+  ...whoamiRequest,
+  path: '/v1/generators?limit=1',
+  read: (reply) => reply,
+}
+
 /** `ID.LEASE` */
 export function leaseRequest(name: string, { count, ttlMs, holder, drawn = 0 }: LeaseTerms): Request<Grant> {
   return {

@@ -15,7 +15,7 @@ export type WorkerStrategy = { readonly by: keyof typeof proposals; readonly val
 export type Machine = {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly hostname: string
-  /** Addresses that other machines can reach, in the system's order. */
+  /** Addresses that other machines can reach, in the system's order; with the length of their prefix, as `10.0.0.5/24`, if known. */
   readonly addresses: readonly string[]
 }
 
@@ -74,25 +74,36 @@ export function proposeWorkerId({ by, value = '' }: WorkerStrategy, machine: Mac
   return proposals[by](machine, value)
 }
 
-/**
- * Why another machine may propose the same id, for a warning; undefined where its ids are assigned, or where an IPv4 address
- * is known to number its machine.
- */
-export function sharedProposal({ by, value = '' }: WorkerStrategy, machine: Machine): string | undefined {
-  const isOfV6 = by === 'ipv6-low-bits' || (by === 'ip-low-bits' && firstV4(machine.addresses) === undefined)
-  if (by !== 'ip-sum' && by !== 'ipv6-sum' && !(isOfV6 && isWider(machine.addresses, value))) return undefined
-  const made = by.endsWith('sum')
-    ? "a sum of its address's parts"
-    : `the low ${value || defaultBits} bits of an IPv6 address that has more`
+/** Why another machine may propose the same id, for a warning; undefined where its ids are assigned, or its address numbers it. */
+export function sharedProposal({ by, value }: WorkerStrategy, { addresses }: Machine): string | undefined {
+  const made = partOfAddress(by, Number(value ?? defaultBits), addresses)
+  if (made === undefined) return undefined
   return `--worker-id ${by} gives this machine ${made}, which another machine can have too. Nodes of one store are refused then (WORKERID), but nodes of different stores issue the same ids; --worker-id pool or static:N avoids it`
 }
 
-/** Whether the part of the first IPv6 address that names its host, its last 64 bits, has more bits set than are taken. */
-function isWider(addresses: readonly string[], bits: string): boolean {
-  const bytes = firstV6(addresses)
-  return (
-    bytes.slice(8, 14).some((byte) => byte !== 0) || lowBits(bytes, String(bitsMax)) !== lowBits(bytes, bits)
-  )
+/** What is taken of an address that does not tell it from others of its network. */
+function partOfAddress(by: WorkerStrategy['by'], bits: number, all: readonly string[]): string | undefined {
+  if (by === 'ip-sum' || by === 'ipv6-sum') return "a sum of its address's parts"
+  if (by !== 'ip-low-bits' && by !== 'ipv6-low-bits') return undefined
+  const v4 = by === 'ip-low-bits' ? all.find((each) => bytesOfV4(each) !== undefined) : undefined
+  if (v4 !== undefined) {
+    const ofHosts = 32 - prefixOf(v4, 32)
+    return bits < ofHosts
+      ? `the low ${bits} bits of an IPv4 address whose network has ${ofHosts} for its hosts`
+      : undefined
+  }
+  const address = BigInt(`0x${Buffer.from(firstV6(all)).toString('hex')}`)
+  // A prefix above 64 is that of an address which a DHCPv6 server gave, not of its network.
+  const prefix = Math.min(64, prefixOf(all.find((each) => each.includes(':')) ?? '', 64))
+  const host = BigInt.asUintN(128 - prefix, address)
+  return host === BigInt.asUintN(bits, address)
+    ? undefined
+    : `the low ${bits} bits of an IPv6 address that has more`
+}
+
+/** How many bits of an address are those of its network. */
+function prefixOf(address: string, unknown: number): number {
+  return Number(address.split('/')[1] ?? unknown)
 }
 
 /** This machine. Loopback and link-local addresses are left out: they do not identify a machine. */
@@ -100,7 +111,7 @@ export function thisMachine(): Machine {
   const all = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
   const addresses = all
     .filter(({ internal, address }) => !internal && !/^(?:169\.254\.|fe[89ab])/i.test(address))
-    .map(({ address }) => address)
+    .map(({ address, cidr }) => cidr ?? address)
   return { env: process.env, hostname: hostname(), addresses }
 }
 
@@ -156,12 +167,13 @@ function firstV6(addresses: readonly string[]): number[] {
 }
 
 function bytesOfV4(address: string): number[] | undefined {
-  return /^\d+(?:\.\d+){3}$/.test(address) ? address.split('.').map(Number) : undefined
+  const [, dotted] = /^(\d+(?:\.\d+){3})(?:\/\d+)?$/.exec(address) ?? []
+  return dotted?.split('.').map(Number)
 }
 
 /** The 16 bytes of an address. It comes from the system, so it needs no check. */
 function bytesOfV6(address: string): number[] {
-  const [head = '', tail] = address.split('%')[0]!.split('::')
+  const [head = '', tail] = address.split(/[%/]/)[0]!.split('::')
   const left = groupsOfV6(head)
   const right = groupsOfV6(tail ?? '')
   const middle = tail === undefined ? [] : new Array<number>(8 - left.length - right.length).fill(0)

@@ -161,10 +161,22 @@ describe('a request', () => {
 
   test('connects to a node of an earlier version, which does not know the question', async () => {
     const service = new FakeService({ urls: [new URL('http://a:1')] })
-    service.answer = () => {
-      throw new FahaoError('ERR', 'there is nothing at /v1/whoami; GET /docs lists what there is')
+    const earlier = (login: () => unknown) => {
+      let asked = 0
+      service.answer = () => {
+        if (++asked > 1) return login()
+        throw new FahaoError('ERR', 'there is nothing at /v1/whoami; GET /docs lists what there is')
+      }
     }
+    const refuse = (code: 'NOPERM' | 'WRONGPASS') => () => {
+      throw new FahaoError(code, 'no')
+    }
+    earlier(() => ({ generators: [], next: null }))
     await service.nodes.reach(3000)
+    earlier(refuse('NOPERM'))
+    await service.nodes.reach(3000)
+    earlier(refuse('WRONGPASS'))
+    await assert.rejects(service.nodes.reach(3000), { code: 'WRONGPASS' })
     service.answer = () => {
       throw new FahaoError('ERR', 'http://a:1/v1/whoami answered HTTP 404 Not Found; check the URL')
     }

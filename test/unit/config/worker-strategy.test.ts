@@ -80,6 +80,12 @@ describe('addresses', () => {
     assert.equal(propose('ip-low-bits', { addresses: ['2001:db8::192.168.1.108'] }), 0b01_0110_1100)
   })
 
+  test('may have the length of their prefix', () => {
+    assert.equal(propose('ip-low-bits', { addresses: ['10.0.4.9/16'] }), 9)
+    assert.equal(propose('ipv6-low-bits', { addresses: ['fd00::a:27ff/64'] }), 0x3ff)
+    assert.equal(propose('ip-sum', { addresses: ['10.0.0.1/8'] }), 11)
+  })
+
   test('ip-sum adds the bytes of an IPv4 address', () => {
     assert.equal(propose('ip-sum', { addresses: ['192.168.1.108'] }), 192 + 168 + 1 + 108)
     assert.equal(propose('ip-sum', { addresses: ['fd00::1', '10.0.0.1'] }), 11)
@@ -137,12 +143,19 @@ describe('addresses', () => {
     )
     assert.match(shared('ip-low-bits:16', generated) ?? '', /low 16 bits/)
     assert.match(shared('ipv6-low-bits', 'fd00::400') ?? '', /low 10 bits/)
+    assert.match(shared('ip-low-bits:5', '10.0.0.5/24') ?? '', /low 5 bits of an IPv4 .* has 8 for its hosts/)
+    assert.match(shared('ip-low-bits', '10.0.4.5/16') ?? '', /low 10 bits of an IPv4 .* has 16 for its hosts/)
+    assert.match(shared('ipv6-low-bits', '2001:db8:1::5/32') ?? '', /low 10 bits of an IPv6/)
     assert.match(shared('ip-sum', '10.0.0.9') ?? '', /sum/)
     assert.match(shared('ipv6-sum', 'fd00::1') ?? '', /sum/)
     for (const [strategy, address] of [
       ['ipv6-low-bits', 'fd00:1:2:3::3ff'],
       ['ipv6-low-bits:16', 'fd00::ffff'],
       ['ip-low-bits', '10.0.0.9'],
+      ['ip-low-bits', '10.0.7.9/22'],
+      ['ip-low-bits:5', '10.0.0.33/27'],
+      ['ipv6-low-bits', '2001:db8::1b/64'],
+      ['ipv6-low-bits', '2001:db8::1b/128'],
       ['static:3', generated],
       ['pool', generated],
     ] as const) {
