@@ -119,7 +119,9 @@ async function bundleTypes({ dist, entries, typed, project, outside }: Package):
       external: outside.map(withItsFiles),
       plugins: [dts({ dtsOnly: true, generator: 'oxc' })],
     })
-    await bundle.write({ dir: dist, chunkFileNames: '[name]-shared.d.ts' })
+    // `await using` needs a declaration that not every project has.
+    const banner = '/// <reference lib="esnext.disposable" />'
+    await bundle.write({ dir: dist, chunkFileNames: '[name]-shared.d.ts', banner })
     await bundle.close()
   } finally {
     rmSync(folder, { recursive: true })

@@ -62,6 +62,8 @@ export type WaitOptions = {
 
 /** The most ids of one call. */
 const countMax = 10 ** 12
+/** The most ids of one array, as of fahao-client. */
+const batchMax = 1_000_000
 /** At how many names a page of a list looks. */
 const pageLooks = 1000
 
@@ -198,9 +200,9 @@ export class FahaoGenerator {
     return this.#generator.text(id)
   }
 
-  /** The next `count` ids, all or none. */
+  /** The next `count` ids, at most 1,000,000, all or none. */
   async nextBatch(count: number, options?: WaitOptions): Promise<bigint[]> {
-    checkCount(count)
+    checkCount(count, batchMax)
     const ids: bigint[] = []
     for (const run of await this.#draw(count, options)) {
       for (let index = 0; index < run.count; index++) ids.push(run.at(index))
@@ -210,7 +212,7 @@ export class FahaoGenerator {
 
   /** The next `count` ids as few half-open ranges. WRONGTYPE where ids are not contiguous. */
   async range(count: number, options?: WaitOptions): Promise<IdRange[]> {
-    checkCount(count)
+    checkCount(count, countMax)
     if (!this.#generator.contiguous) {
       throw new FahaoError('WRONGTYPE', `ids of '${this.name}' are not contiguous; use nextBatch`)
     }
@@ -284,9 +286,9 @@ async function inOwnWords<Result>(result: Promise<Result>): Promise<Result> {
   }
 }
 
-function checkCount(count: number): void {
-  if (!Number.isSafeInteger(count) || count < 1 || count > countMax)
-    throw new FahaoError('ERR', `count must be a whole number from 1 to ${countMax}, not ${count}`)
+function checkCount(count: number, most: number): void {
+  if (!Number.isSafeInteger(count) || count < 1 || count > most)
+    throw new FahaoError('ERR', `count must be a whole number from 1 to ${most}, not ${count}`)
 }
 
 function flagValue(value: unknown): string | readonly string[] | undefined {

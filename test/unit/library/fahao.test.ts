@@ -125,6 +125,7 @@ describe('the library', () => {
       await assert.rejects(generator.nextBatch(count), { code: 'ERR' })
       await assert.rejects(generator.range(count), { code: 'ERR' })
     }
+    await assert.rejects(generator.nextBatch(1_000_001), { code: 'ERR' })
     assert.equal(generator.stats().issued, 0)
     const [range] = await generator.range(10 ** 12)
     assert.equal(range!.end - range!.start, 10n ** 12n)
