@@ -51,9 +51,12 @@ export function createGenerator(nodes: Nodes, name: string, options: GeneratorOp
   return nodes.send(changing('ID.CREATE', 'PUT', name, options))
 }
 
-/** Changes options of a generator. */
+/**
+ * Changes options of a generator. Rejects with UNKNOWN where they may have been changed: a second time could undo what another
+ * caller has changed since.
+ */
 export function alterGenerator(nodes: Nodes, name: string, changes: GeneratorChanges): Promise<unknown> {
-  return nodes.send(changing('ID.ALTER', 'PATCH', name, changes))
+  return nodes.send({ ...changing('ID.ALTER', 'PATCH', name, changes), once: true })
 }
 
 /**

@@ -8,6 +8,7 @@ import {
   listGenerators,
 } from '../../../client/src/administration.ts'
 import { Unsent } from '../../../client/src/link.ts'
+import type { Nodes } from '../../../client/src/nodes.ts'
 import type { Request } from '../../../client/src/requests.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { FakeService } from './fake-service.ts'
@@ -101,16 +102,20 @@ test('a drop says whether there was a generator, in each form', async () => {
   assert.deepEqual(outcomes, [true, false, true, false])
 })
 
-test('a drop whose reply was lost is not sent again: another caller can have created one of this name since', async () => {
-  for (const code of ['UNAVAILABLE', 'UNKNOWN'] as const) {
-    const { requests, nodes } = answering(new FahaoError(code, 'no answer'), 1)
-    await assert.rejects(dropGenerator(nodes, 'order'), {
-      code: 'UNKNOWN',
-      message: /may have been carried out .*no answer\); look/,
-    })
-    assert.equal(requests.length, 1)
-  }
-})
+for (const [what, change] of [
+  ['a drop', (nodes: Nodes) => dropGenerator(nodes, 'order')],
+  ['an alteration', (nodes: Nodes) => alterGenerator(nodes, 'order', { step: 10 })],
+] as const)
+  test(`${what} whose reply was lost is not sent again: another caller can have changed the generator since`, async () => {
+    for (const code of ['UNAVAILABLE', 'UNKNOWN'] as const) {
+      const { requests, nodes } = answering(new FahaoError(code, 'no answer'), 1)
+      await assert.rejects(change(nodes), {
+        code: 'UNKNOWN',
+        message: /may have been carried out .*no answer\); look/,
+      })
+      assert.equal(requests.length, 1)
+    }
+  })
 
 test('a drop that no node has received goes to the next one', async () => {
   const { requests, nodes, clock } = answering(
