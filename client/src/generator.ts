@@ -46,7 +46,8 @@ export type GeneratorStats = {
  * and always undefined for the strict kinds `sequence` and `timestamp`, whose every id is asked for. The others wait for
  * at most `timeoutMs` of the client.
  *
- * They reject with the code of the service (EXHAUSTED, NOGENERATOR, NOPERM, …), with SHUTDOWN after `close`, and with UNAVAILABLE when nothing is buffered and no node has answered in time.
+ * They reject with the code of the service (EXHAUSTED, NOGENERATOR, NOPERM, …), with SHUTDOWN after `close`, and with
+ * UNAVAILABLE when nothing is buffered and no node has answered in time.
  */
 export interface ClientGenerator {
   readonly name: string

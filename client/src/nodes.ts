@@ -4,8 +4,8 @@
  * Invariants
  *  1. A request is sent again only after an answer that invites a retry, or after none. It may be carried out twice then;
  *     of ids that costs a gap, never a repetition. One with `once` is sent again only where it was not carried out.
- *  2. All tries of a request together take at most `timeoutMs`. It rejects with the last error that tells something, and with UNAVAILABLE where
- *     that says only that no node could answer.
+ *  2. All tries of a request together take at most `timeoutMs`. It rejects with the last error that tells something,
+ *     and with UNAVAILABLE where that says only that no node could answer.
  *  3. A redirection is followed at once, but no more than `redirectsMax` times in a row: nodes whose views differ for a
  *     moment must not send a request back and forth without a pause.
  *  4. A reply to a request that was sent before a copy of this memory was noticed is dropped: the copy may have it too. That of

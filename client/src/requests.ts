@@ -17,7 +17,7 @@ export type Request<Reply> = {
   readonly path: string
   /** Sent as JSON over HTTP. */
   readonly body?: unknown
-  /** It is not sent again where it may have been carried out: twice is not as good as once. */
+  /** The request is not sent again where it may have been carried out: a second time would change more. */
   readonly once?: true
   /** Reads what either form replies: RESP's arrays and maps, or JSON; undefined for an empty answer. Throws UNKNOWN for anything else. */
   readonly read: (reply: unknown) => Reply | Promise<Reply>

@@ -23,7 +23,10 @@ export function within<Result>(
   })
 }
 
-/** Settles as `work` does, or rejects with the reason of `signal` at once when that is aborted; what `work` does afterwards is ignored. */
+/**
+ * Settles as `work` does, or rejects with the reason of `signal` at once when that is aborted. What `work` does afterwards is
+ * ignored.
+ */
 export function unlessAborted<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
   if (signal.aborted) return Promise.reject(signal.reason)
   return new Promise((resolve, reject) => {
