@@ -19,8 +19,16 @@ export type RedisLoad = {
   readonly login?: { readonly user: string; readonly password: string }
 }
 
+/** What it measured. */
+export type RedisFigures = { readonly perSecond: number; readonly p99Ms: number }
+
 /** Runs 50 clients against a loopback port; resolves to requests per second. Rejects when a reply is an error. */
 export async function redisBenchmark(port: number, load: RedisLoad): Promise<number> {
+  return (await redisBenchmarkFigures(port, load)).perSecond
+}
+
+/** The same, with the latency of one pipeline in the 99th percentile. */
+export async function redisBenchmarkFigures(port: number, load: RedisLoad): Promise<RedisFigures> {
   const { command, keys, pipeline, requests, ca, login } = load
   const { stdout } = await runFile(requireProgram('redis-benchmark'), [
     ...['-p', `${port}`, '-c', '50', '-P', `${pipeline}`, '-n', `${requests}`, '--csv', '-e'],
@@ -32,7 +40,12 @@ export async function redisBenchmark(port: number, load: RedisLoad): Promise<num
   const refusal = /^Error from server.*$/m.exec(stdout)
   if (refusal !== null) throw new Error(`redis-benchmark was told: ${refusal[0]}`)
   // "test","rps",… and then one line of figures; the name may itself contain commas.
-  const rate = /^"[^\n]*?","([\d.]+)","[\d.]+","[\d.]+"/m.exec(stdout.replace(/^"test".*$/m, ''))
-  if (rate === null) throw new Error(`redis-benchmark printed no figures:\n${stdout}`)
-  return Number(rate[1])
+  const figures = /^"[^\n]*?"((?:,"[\d.]+"){7})/m.exec(stdout.replace(/^"test".*$/m, ''))
+  if (figures === null) throw new Error(`redis-benchmark printed no figures:\n${stdout}`)
+  // rps, average, least, p50, p95, p99, greatest.
+  const [perSecond, , , , , p99Ms] = figures[1]!
+    .slice(1)
+    .split(',')
+    .map((text) => Number(text.slice(1, -1)))
+  return { perSecond: perSecond!, p99Ms: p99Ms! }
 }

@@ -10,6 +10,8 @@ export type Effort = {
   readonly quick: boolean
   /** Folder of another built checkout, an earlier one, for the sections that compare with it. */
   readonly before?: string
+  /** Parts of the section `keys`, with commas: `20000@128,get:1000@16`. Default: all. */
+  readonly only?: string
 }
 
 /** Measures each contender `rounds` times, interleaved; each round starts with another one. */

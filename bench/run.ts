@@ -1,9 +1,9 @@
 /**
  * `npm run bench [-- SECTION …] [-- --quick] [-- --before FOLDER]`: measures, prints, and leaves bench/latest.json and
- * bench/latest.md behind. Sections: resp, http, process, client, memory, engine, freeze, database, cluster, legacy,
- * restart, login, quota, tls, users, runs, mysql-proxy, postgres. It starts and ends the systems that it compares. FOLDER is a built checkout of an
- * earlier commit, which resp, http, process, freeze and runs measure beside this one. Exits with 1 when a budget is not met, for
- * use in a release.
+ * bench/latest.md behind. Sections: resp, keys, http, process, client, memory, engine, freeze, database, cluster, legacy,
+ * restart, login, quota, tls, users, runs, mysql-proxy, postgres. It starts and ends the systems that it compares. FOLDER
+ * is a built checkout of an earlier commit, which resp, keys, http, process, freeze and runs measure beside this one.
+ * `-- keys --only 20000@128` measures one part of that section. Exits with 1 when a budget is not met, for use in a release.
  */
 import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -16,6 +16,7 @@ import { engine } from './engine.ts'
 import { freeze } from './freeze.ts'
 import { http } from './http.ts'
 import { inProcess } from './in-process.ts'
+import { keys } from './keys.ts'
 import { legacy } from './legacy.ts'
 import { login } from './login.ts'
 import { aboutThisRun } from './machine.ts'
@@ -33,6 +34,7 @@ import { users } from './users.ts'
 
 const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => Promise<Section[]>>> = {
   resp,
+  keys,
   http,
   process: inProcess,
   client,
@@ -54,7 +56,11 @@ const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => 
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: 'boolean', default: false }, before: { type: 'string' } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    before: { type: 'string' },
+    only: { type: 'string' },
+  },
 })
 const unknown = positionals.find((name) => !Object.hasOwn(measures, name))
 if (unknown !== undefined) {
@@ -64,6 +70,7 @@ if (unknown !== undefined) {
 const effort: Effort = {
   ...(values.quick ? { rounds: 3, seconds: 1, quick: true } : { rounds: 7, seconds: 1.5, quick: false }),
   ...(values.before && { before: resolve(values.before) }),
+  ...(values.only && { only: values.only }),
 }
 const about = aboutThisRun(values.quick ? 'quick' : 'full')
 const sections: Section[] = []
