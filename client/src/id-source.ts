@@ -1,5 +1,5 @@
 /** Where the ids of one generator come from: one class for each way to get them. */
-import type { FastRun } from '../../src/ids/fast-run.ts'
+import type { FastRun } from '../../src/buffers/fast-runs.ts'
 import type { Run } from '../../src/ids/run.ts'
 import type { GeneratorStats } from './generator.ts'
 

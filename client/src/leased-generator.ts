@@ -9,7 +9,7 @@
  *     older than the leases of the others become: a snowflake may be leased again.
  */
 import { FahaoError, hasCode } from '../../src/base/errors.ts'
-import type { FastRun } from '../../src/ids/fast-run.ts'
+import type { FastRun } from '../../src/buffers/fast-runs.ts'
 import { Run } from '../../src/ids/run.ts'
 import { type Definition, definitionOf } from './definition.ts'
 import type { BatchOptions, ClientGenerator, GeneratorStats, Kind, WaitOptions } from './generator.ts'

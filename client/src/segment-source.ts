@@ -13,8 +13,8 @@
  *  5. A refill whose ids end within the horizon, or before they are here, is followed by a pause.
  */
 import { FahaoError } from '../../src/base/errors.ts'
+import type { FastRun } from '../../src/buffers/fast-runs.ts'
 import type { DrawRequest } from '../../src/buffers/wait-queue.ts'
-import type { FastRun } from '../../src/ids/fast-run.ts'
 import type { Run } from '../../src/ids/run.ts'
 import { BufferedSource, type BufferedSourceOptions } from './buffered-source.ts'
 import { type Definition, definitionOf } from './definition.ts'

@@ -14,9 +14,9 @@
 import { assert } from '../base/assert.ts'
 import { atEndOfCallback, type Random } from '../base/clock.ts'
 import type { Timeline } from '../base/timeline.ts'
-import { FastRun } from '../ids/fast-run.ts'
 import type { Layout } from '../ids/layout.ts'
 import { Run, safeHi } from '../ids/run.ts'
+import { FastRun } from './fast-runs.ts'
 import { UsedTime } from './used-time.ts'
 
 /** The parts of a clock buffer. */

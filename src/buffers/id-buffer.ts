@@ -1,6 +1,7 @@
 /** What the buffers of a generator have in common: range-buffer.ts, permuted-buffers.ts and clock-buffer.ts. */
-import type { FastRun } from '../ids/fast-run.ts'
+
 import type { Run } from '../ids/run.ts'
+import type { FastRun } from './fast-runs.ts'
 
 /** Ids of one generator that can be issued at once. */
 export interface IdBuffer {

@@ -8,8 +8,8 @@
  *  3. The fast run holds ids of the first range only. It is taken back before anything else is taken or changed.
  */
 import { assert } from '../base/assert.ts'
-import { FastRun } from '../ids/fast-run.ts'
 import { Run, two32 } from '../ids/run.ts'
+import { FastRun } from './fast-runs.ts'
 
 /** A range in a chain: its next id, and how many ids are left. */
 export type ChainedRange = { next: bigint; left: number }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { ClockBuffer } from '../../../src/buffers/clock-buffer.ts'
+import { FastRun, FastRuns, openGate } from '../../../src/buffers/fast-runs.ts'
 import { RangeBuffer } from '../../../src/buffers/range-buffer.ts'
-import { FastRun } from '../../../src/ids/fast-run.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { Run, safeHi, two32 } from '../../../src/ids/run.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
@@ -170,5 +170,42 @@ describe('one id of a fast run as a number', () => {
     fastRun.fill(safeHi, 0, 3, 1)
     assert.equal(fastRun.takeNumber(), -1)
     assert.equal(fastRun.count, 3)
+  })
+})
+
+describe('a table of fast runs', () => {
+  test('keeps the ids of its rows as it grows', () => {
+    const table = new FastRuns(2)
+    const runs = Array.from({ length: 1000 }, (_, index) => {
+      const added = table.add()
+      added.fill(0, index * 10, 2, 1)
+      return added
+    })
+    assert.equal(new Set(runs.map(({ row }) => row)).size, 1000)
+    for (const [index, each] of runs.entries()) assert.equal(each.takeNumber(), index * 10)
+  })
+
+  test('takes nothing from the rows of a closed gate, and all that was left after it has opened again', () => {
+    const table = new FastRuns()
+    const gate = table.addGate()
+    const [gated, free] = [table.add(gate), table.add(openGate)]
+    for (const each of [gated, free]) each.fill(0, 1, 3, 1)
+    assert.equal(gated.takeNumber(), 1)
+    table.setGate(gate, false)
+    table.setGate(gate, false)
+    assert.deepEqual([gated.takeNumber(), gated.take(1, run), free.takeNumber()], [-1, 0, 1])
+    table.setGate(gate, true)
+    assert.deepEqual([gated.takeNumber(), gated.takeNumber(), table.closedGates], [2, 3, 0])
+  })
+
+  test('gives a row that was freed to another run, with another generation', () => {
+    const table = new FastRuns()
+    const before = table.add()
+    const generation = table.generation(before.row)
+    table.free(before)
+    const after = table.add()
+    assert.equal(after.row, before.row)
+    assert.notEqual(table.generation(after.row), generation)
+    assert.equal(after.count, 0)
   })
 })

@@ -1,0 +1,207 @@
+/**
+ * What can be issued at once: of each buffer the next few ids, without any check of the buffer itself, since no caller
+ * waits and no refill is due. One table for the generators of all kinds in a process, as rows of typed arrays: an id
+ * costs one cache line, and an end of the right to issue costs one write for all rows that it concerns.
+ *
+ * A buffer fills its row, and takes the rest back before it reads or changes anything. A row has a gate, the word of the
+ * right under which its ids are issued: a shard's leadership, the ownership of the store, or none.
+ *
+ * Invariants
+ *  1. An id is taken from a row only while the row's gate is open.
+ *  2. Taking writes the row's `lo` alone, so what was taken is known at any time.
+ *  3. A row belongs to one `FastRun` from `add` to `free`. A row that was freed has another generation, so that what was
+ *     remembered by its number is recognized as outdated.
+ *  4. Gate 0 is always open. A gate is freed once no row has it.
+ */
+import { assert } from '../base/assert.ts'
+import { type Run, safeHi, two32 } from '../ids/run.ts'
+
+/** How many doubles a row has in `values`: a line of a processor's cache. */
+export const rowValues = 8
+/** How many 32-bit words the same row has in `words`. */
+export const rowWords = 16
+
+/** Where the low half of the next id lies in `values`, from row · rowValues on. */
+export const rowLo = 0
+/** Where the low half behind the last id lies: when it is that of the next one, no id is left. */
+export const rowEndLo = 1
+/** Where the high half of all ids lies. */
+export const rowHi = 2
+/** Where the distance from one id to the next lies. */
+export const rowStride = 3
+
+/** Where the number of the gate lies in `words`, from row · rowWords on. */
+export const rowGate = 8
+/** Where the generation lies: it changes when the row is freed. */
+export const rowGeneration = 9
+/** From here on the words of a row are free for the table's owner. */
+export const rowOwn = 10
+
+/** The gate of ids that are issued under no right that can end. */
+export const openGate = 0
+
+/** The rows of one process. `values`, `words` and `gates` are replaced by larger ones as the table grows. */
+export class FastRuns {
+  values: Float64Array
+  words: Int32Array
+  /** Of each gate 1 while it is open, otherwise 0. */
+  gates = new Int32Array(8)
+  /** How many gates are closed: while none is, a row's own gate need not be read. */
+  closedGates = 0
+  readonly #freeRows: number[] = []
+  #rows = 0
+  readonly #freeGates: number[] = []
+  #gateCount = 1
+
+  /** A table with room for `rows`; it grows. */
+  constructor(rows = 64) {
+    const memory = new ArrayBuffer(rows * rowValues * 8)
+    this.values = new Float64Array(memory)
+    this.words = new Int32Array(memory)
+    this.gates[openGate] = 1
+  }
+
+  /** An empty row. */
+  add(gate: number = openGate): FastRun {
+    const row = this.#freeRows.pop() ?? this.#newRow()
+    this.words[row * rowWords + rowGate] = gate
+    return new FastRun(this, row)
+  }
+
+  /** Frees a row. Its ids have been taken back, and its run is not used again. */
+  free({ row }: FastRun): void {
+    this.words[row * rowWords + rowGate] = openGate
+    this.words[row * rowWords + rowGeneration]!++
+    this.#freeRows.push(row)
+  }
+
+  /** The generation of a row. */
+  generation(row: number): number {
+    return this.words[row * rowWords + rowGeneration]!
+  }
+
+  /** Whether the gate of a row is open. */
+  isOpen(row: number): boolean {
+    return this.gates[this.words[row * rowWords + rowGate]!] === 1
+  }
+
+  /** A gate that is open. */
+  addGate(): number {
+    const gate = this.#freeGates.pop() ?? this.#newGate()
+    this.gates[gate] = 1
+    return gate
+  }
+
+  /** Opens or closes a gate, for all rows at once. */
+  setGate(gate: number, isOpen: boolean): void {
+    assert(gate !== openGate, 'the gate of unlimited rights stays open')
+    this.closedGates += this.gates[gate]! - Number(isOpen)
+    this.gates[gate] = Number(isOpen)
+  }
+
+  /** Frees a gate, once no row has it. */
+  freeGate(gate: number): void {
+    this.setGate(gate, true)
+    this.#freeGates.push(gate)
+  }
+
+  #newRow(): number {
+    if (this.#rows * rowValues === this.values.length) {
+      const larger = new ArrayBuffer(this.values.byteLength * 2)
+      const values = new Float64Array(larger)
+      values.set(this.values)
+      this.values = values
+      this.words = new Int32Array(larger)
+    }
+    return this.#rows++
+  }
+
+  #newGate(): number {
+    if (this.#gateCount === this.gates.length) {
+      const larger = new Int32Array(this.gates.length * 2)
+      larger.set(this.gates)
+      this.gates = larger
+    }
+    return this.#gateCount++
+  }
+}
+
+/** A row: a few ids, one `stride` apart, whose low half does not overflow. */
+export class FastRun {
+  readonly row: number
+  readonly #table: FastRuns
+  /** How many ids it was filled with. */
+  #filled = 0
+
+  /** By default a row of a table of its own, for a generator outside a server. */
+  constructor(table: FastRuns = new FastRuns(1), row = 0) {
+    this.#table = table
+    this.row = row
+    this.fill(0, 0, 0, 1)
+  }
+
+  /** The high half of its ids. */
+  get hi(): number {
+    return this.#table.values[this.row * rowValues + rowHi]!
+  }
+
+  /** How many ids are left. */
+  get count(): number {
+    const { values } = this.#table
+    const at = this.row * rowValues
+    return (values[at + rowEndLo]! - values[at + rowLo]!) / values[at + rowStride]!
+  }
+
+  /** How many of its ids have been taken. */
+  get taken(): number {
+    return this.#filled - this.count
+  }
+
+  /** Fills it with `count` ids. */
+  fill(hi: number, lo: number, count: number, stride: number): void {
+    const { values } = this.#table
+    const at = this.row * rowValues
+    values[at + rowLo] = lo
+    values[at + rowEndLo] = lo + count * stride
+    values[at + rowHi] = hi
+    values[at + rowStride] = stride
+    this.#filled = count
+  }
+
+  /** Takes exactly `count` ids into `run`, or none: 0. */
+  take(count: number, run: Run): number {
+    const table = this.#table
+    const { values } = table
+    const at = this.row * rowValues
+    const lo = values[at + rowLo]!
+    const stride = values[at + rowStride]!
+    const next = lo + count * stride
+    if (next > values[at + rowEndLo]! || (table.closedGates > 0 && !table.isOpen(this.row))) return 0
+    values[at + rowLo] = next
+    run.hi = values[at + rowHi]!
+    run.lo = lo
+    run.count = count
+    run.stride = stride
+    return count
+  }
+
+  /** Takes one id as a number; −1, and takes none, when there is none or the id is past 2^53−1. */
+  takeNumber(): number {
+    const table = this.#table
+    const { values } = table
+    const at = this.row * rowValues
+    const lo = values[at + rowLo]!
+    const hi = values[at + rowHi]!
+    if (lo >= values[at + rowEndLo]! || hi >= safeHi) return -1
+    if (table.closedGates > 0 && !table.isOpen(this.row)) return -1
+    values[at + rowLo] = lo + values[at + rowStride]!
+    return hi * two32 + lo
+  }
+
+  /** Empties it; returns how many of its ids had been taken. */
+  recall(): number {
+    const { taken } = this
+    this.fill(0, 0, 0, 1)
+    return taken
+  }
+}
