@@ -26,6 +26,8 @@ export type ClockBufferOptions = {
   readonly random: Random
   readonly borrowMaxUs: number
   readonly sequenceStart: 'zero' | 'random'
+  /** Default: one of its own. */
+  readonly fastRun?: FastRun
 }
 
 /** How many ids one reading of the clock covers at most. */
@@ -52,7 +54,7 @@ const one = new Run()
 /** Pairs of time and sequence, for one node at a time. */
 export class ClockBuffer {
   /** Ids of this callback: taken back at its end, and by every other method. */
-  readonly fastRun = new FastRun()
+  readonly fastRun: FastRun
   /** Set by `take` and `collect` when the marks of `markAt` are reached, or none are set. */
   low = false
   readonly #layout: Layout
@@ -96,6 +98,7 @@ export class ClockBuffer {
   constructor(options: ClockBufferOptions) {
     const { layout } = options
     this.#layout = layout
+    this.fastRun = options.fastRun ?? new FastRun()
     this.#timeline = options.timeline
     this.#random = options.sequenceStart === 'random' ? options.random : undefined
     this.#borrowUnits = Math.ceil(options.borrowMaxUs / layout.unitUs)

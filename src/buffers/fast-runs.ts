@@ -10,8 +10,10 @@
  *  1. An id is taken from a row only while the row's gate is open.
  *  2. Taking writes the row's `lo` alone, so what was taken is known at any time.
  *  3. A row belongs to one `FastRun` from `add` to `free`. A row that was freed has another generation, so that what was
- *     remembered by its number is recognized as outdated.
+ *     remembered by its number is recognized as outdated; and its run has the empty row from then on, so that a late `take`
+ *     finds no ids and not those of the row's next owner.
  *  4. Gate 0 is always open. A gate is freed once no row has it.
+ *  5. Row 0 holds no ids, ever.
  */
 import { assert } from '../base/assert.ts'
 import { type Run, safeHi, two32 } from '../ids/run.ts'
@@ -40,6 +42,9 @@ export const rowOwn = 10
 /** The gate of ids that are issued under no right that can end. */
 export const openGate = 0
 
+/** The row of what has no ids that can be issued at once. */
+export const emptyRow = 0
+
 /** The rows of one process. `values`, `words` and `gates` are replaced by larger ones as the table grows. */
 export class FastRuns {
   values: Float64Array
@@ -49,15 +54,16 @@ export class FastRuns {
   /** How many gates are closed: while none is, a row's own gate need not be read. */
   closedGates = 0
   readonly #freeRows: number[] = []
-  #rows = 0
+  #rows = 1
   readonly #freeGates: number[] = []
   #gateCount = 1
 
-  /** A table with room for `rows`; it grows. */
+  /** A table with room for `rows`, the empty one among them; it grows. */
   constructor(rows = 64) {
     const memory = new ArrayBuffer(rows * rowValues * 8)
     this.values = new Float64Array(memory)
     this.words = new Int32Array(memory)
+    this.values[rowStride] = 1
     this.gates[openGate] = 1
   }
 
@@ -68,8 +74,10 @@ export class FastRuns {
     return new FastRun(this, row)
   }
 
-  /** Frees a row. Its ids have been taken back, and its run is not used again. */
-  free({ row }: FastRun): void {
+  /** Frees a row, without regard to ids that are left in it. `FastRun.free` calls it. */
+  free(row: number): void {
+    const at = row * rowValues
+    this.values[at + rowEndLo] = this.values[at + rowLo]!
     this.words[row * rowWords + rowGate] = openGate
     this.words[row * rowWords + rowGeneration]!++
     this.#freeRows.push(row)
@@ -128,27 +136,32 @@ export class FastRuns {
 
 /** A row: a few ids, one `stride` apart, whose low half does not overflow. */
 export class FastRun {
-  readonly row: number
   readonly #table: FastRuns
+  #row: number
   /** How many ids it was filled with. */
   #filled = 0
 
-  /** By default a row of a table of its own, for a generator outside a server. */
-  constructor(table: FastRuns = new FastRuns(1), row = 0) {
+  /** By default a row of a table of its own, for a generator outside a server. A server's table makes its runs: `add`. */
+  constructor(table: FastRuns = new FastRuns(2), row = emptyRow + 1) {
     this.#table = table
-    this.row = row
+    this.#row = row
     this.fill(0, 0, 0, 1)
+  }
+
+  /** Its row, `emptyRow` once it has been freed. */
+  get row(): number {
+    return this.#row
   }
 
   /** The high half of its ids. */
   get hi(): number {
-    return this.#table.values[this.row * rowValues + rowHi]!
+    return this.#table.values[this.#row * rowValues + rowHi]!
   }
 
   /** How many ids are left. */
   get count(): number {
     const { values } = this.#table
-    const at = this.row * rowValues
+    const at = this.#row * rowValues
     return (values[at + rowEndLo]! - values[at + rowLo]!) / values[at + rowStride]!
   }
 
@@ -159,8 +172,9 @@ export class FastRun {
 
   /** Fills it with `count` ids. */
   fill(hi: number, lo: number, count: number, stride: number): void {
+    assert(count === 0 || this.#row !== emptyRow, 'a run that was freed gets no ids')
     const { values } = this.#table
-    const at = this.row * rowValues
+    const at = this.#row * rowValues
     values[at + rowLo] = lo
     values[at + rowEndLo] = lo + count * stride
     values[at + rowHi] = hi
@@ -172,11 +186,11 @@ export class FastRun {
   take(count: number, run: Run): number {
     const table = this.#table
     const { values } = table
-    const at = this.row * rowValues
+    const at = this.#row * rowValues
     const lo = values[at + rowLo]!
     const stride = values[at + rowStride]!
     const next = lo + count * stride
-    if (next > values[at + rowEndLo]! || (table.closedGates > 0 && !table.isOpen(this.row))) return 0
+    if (next > values[at + rowEndLo]! || (table.closedGates > 0 && !table.isOpen(this.#row))) return 0
     values[at + rowLo] = next
     run.hi = values[at + rowHi]!
     run.lo = lo
@@ -189,11 +203,11 @@ export class FastRun {
   takeNumber(): number {
     const table = this.#table
     const { values } = table
-    const at = this.row * rowValues
+    const at = this.#row * rowValues
     const lo = values[at + rowLo]!
     const hi = values[at + rowHi]!
     if (lo >= values[at + rowEndLo]! || hi >= safeHi) return -1
-    if (table.closedGates > 0 && !table.isOpen(this.row)) return -1
+    if (table.closedGates > 0 && !table.isOpen(this.#row)) return -1
     values[at + rowLo] = lo + values[at + rowStride]!
     return hi * two32 + lo
   }
@@ -203,5 +217,13 @@ export class FastRun {
     const { taken } = this
     this.fill(0, 0, 0, 1)
     return taken
+  }
+
+  /** Frees its row. Its ids have been taken back: what is left is dropped. It gives no ids afterwards. */
+  free(): void {
+    if (this.#row === emptyRow) return
+    this.#table.free(this.#row)
+    this.#row = emptyRow
+    this.#filled = 0
   }
 }

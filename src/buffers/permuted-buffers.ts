@@ -11,10 +11,18 @@ import { assert } from '../base/assert.ts'
 import { max53 } from '../ids/limits.ts'
 import type { BlockPermutation, Permutation } from '../ids/permutation.ts'
 import { Run, ScatteredRun } from '../ids/run.ts'
+import { emptyRow, FastRun } from './fast-runs.ts'
 import { RangeBuffer } from './range-buffer.ts'
+
+/** Has the empty row. */
+const noFastRun = new FastRun(undefined, emptyRow)
 
 /** Ids in no order. */
 abstract class PermutedBuffer extends RangeBuffer {
+  constructor(increment: number, offset: bigint) {
+    super(increment, offset, noFastRun)
+  }
+
   protected override fill(): void {}
 
   override assertInvariants(): void {

@@ -19,7 +19,7 @@ const one = new Run()
 
 /** Ranges. Each may carry more than its ids. */
 export abstract class RangeChain<Link extends ChainedRange = ChainedRange> {
-  readonly fastRun = new FastRun()
+  readonly fastRun: FastRun
   protected readonly increment: number
   protected readonly stride: bigint
   protected readonly offset: bigint
@@ -30,7 +30,8 @@ export abstract class RangeChain<Link extends ChainedRange = ChainedRange> {
   protected taken = 0
 
   /** A chain of ids that are ≡ `offset` (mod `increment`). */
-  constructor(increment: number, offset: bigint) {
+  constructor(increment: number, offset: bigint, fastRun: FastRun = new FastRun()) {
+    this.fastRun = fastRun
     this.increment = increment
     this.stride = BigInt(increment)
     this.offset = offset

@@ -2,6 +2,7 @@
 
 import type { NameRange } from '../auth/name-ranges.ts'
 import type { MovedDetails } from '../base/moved.ts'
+import type { FastRuns } from '../buffers/fast-runs.ts'
 import type { IdText } from '../ids/id-text.ts'
 import type { CallerRange } from '../issuing/caller-ranges.ts'
 import type { Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
@@ -29,7 +30,7 @@ export type GeneratorRange = CallerRange & {
  * `Catalogue.info` reads the engine.
  */
 export interface Generator
-  extends Pick<Issuer, 'take' | 'takeNumber' | 'draw' | 'nextIsSafe' | 'lastIssued' | 'stats'> {
+  extends Pick<Issuer, 'row' | 'take' | 'takeNumber' | 'draw' | 'nextIsSafe' | 'lastIssued' | 'stats'> {
   readonly name: string
   readonly kind: Kind
   readonly definition: Definition
@@ -125,6 +126,9 @@ export type ListPart = { readonly found: readonly ListedGenerator[]; readonly ne
 
 /** All generators. Names are 1–256 bytes of UTF-8 without white space and control characters. */
 export interface Catalogue {
+  /** What can be issued at once: the rows of the generators that are open here. */
+  readonly runs: FastRuns
+
   /** The generator, if it is open here already. */
   find(name: string): Generator | undefined
 

@@ -4,6 +4,7 @@ import type { Clock, Random } from '../base/clock.ts'
 import type { CopyDetector } from '../base/copy-detector.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Turns } from '../base/turns.ts'
+import type { FastRuns } from '../buffers/fast-runs.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Kind } from '../issuing/issuer.ts'
@@ -24,6 +25,8 @@ export type CatalogueDeps = {
   readonly random: Random
   readonly timeline: Timeline
   readonly worker: WorkerId
+  /** What can be issued at once: a row for each generator that is open here. */
+  readonly runs: FastRuns
   readonly nodeIndex: NodeIndex | undefined
   /** How many callers of one generator may wait. */
   readonly waitersMax: number

@@ -3,6 +3,7 @@
  * closes the open generator, and the next request opens it with the new definition. See generators-in-use.ts.
  */
 import { hasCode } from '../base/errors.ts'
+import type { FastRuns } from '../buffers/fast-runs.ts'
 import { isStrict } from '../issuing/issuer.ts'
 import type {
   Catalogue,
@@ -25,6 +26,7 @@ import { firstOf, type StoredGenerator } from './stored-generator.ts'
 
 /** Generators by name, opened on demand. */
 export class EngineCatalogue implements Catalogue {
+  readonly runs: FastRuns
   readonly #deps: CatalogueDeps
   readonly #records: GeneratorRecords
   readonly #limits: GeneratorLimits
@@ -36,6 +38,7 @@ export class EngineCatalogue implements Catalogue {
     limits: GeneratorLimits,
     inUse: GeneratorsInUse,
   ) {
+    this.runs = deps.runs
     this.#deps = deps
     this.#records = records
     this.#limits = limits

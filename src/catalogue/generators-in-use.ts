@@ -246,6 +246,7 @@ export class GeneratorsInUse {
     if ((this.#reported.get(name) ?? 0n) > version) {
       this.#reported.delete(name)
       if (opened.under !== undefined) this.#led!.discard(opened.under.reservoir)
+      else void opened.issuer.close(altered(name))
       return this.#lookUp(name, mayCreate)
     }
     const generator = new OpenGenerator(incarnation, version, plan, opened, this.#openDeps)

@@ -1,4 +1,5 @@
 /** The catalogue as the user of one connection or request sees it: its ids are charged to namespaces. */
+import type { FastRuns } from '../buffers/fast-runs.ts'
 import type {
   Catalogue,
   CurrentGenerator,
@@ -13,12 +14,14 @@ import type { Meters } from './metered-generator.ts'
 
 /** Every generator that its promises and `find` return is metered for the user of the caller. */
 export class MeteredCatalogue implements Catalogue {
+  readonly runs: FastRuns
   readonly #catalogue: Catalogue
   readonly #meters: Meters
   readonly #user: () => string
 
   /** @param user the user of the caller, which may change. */
   constructor(catalogue: Catalogue, meters: Meters, user: () => string) {
+    this.runs = catalogue.runs
     this.#catalogue = catalogue
     this.#meters = meters
     this.#user = user

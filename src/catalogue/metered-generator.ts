@@ -8,6 +8,7 @@
  *  4. Ids of a strict generator are charged by the node that issues them.
  */
 
+import { emptyRow } from '../buffers/fast-runs.ts'
 import type { IdText } from '../ids/id-text.ts'
 import type { Run } from '../ids/run.ts'
 import type { DrawOptions, IssuerStats, Kind } from '../issuing/issuer.ts'
@@ -22,6 +23,8 @@ const usersMax = 1000
 
 /** A generator as one user sees it. */
 class MeteredGenerator implements Generator {
+  /** Its ids are charged first. */
+  readonly row = emptyRow
   readonly name: string
   readonly kind: Kind
   readonly definition: Definition

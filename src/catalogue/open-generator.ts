@@ -57,6 +57,11 @@ export class OpenGenerator implements Generator {
     this.#deps = deps
   }
 
+  /** See `Issuer`. */
+  get row(): number {
+    return this.#issuer.row
+  }
+
   get name(): string {
     return this.#incarnation.name
   }

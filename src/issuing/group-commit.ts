@@ -13,6 +13,7 @@
  */
 import type { Timer } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
+import { emptyRow } from '../buffers/fast-runs.ts'
 import { RateMeter } from '../buffers/rate-meter.ts'
 import { WaitQueue } from '../buffers/wait-queue.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -47,6 +48,7 @@ const gatherShare = 0.25
 
 /** Issues from one reserve for each batch of requests. */
 export class GroupCommit implements Issuer {
+  readonly row = emptyRow
   readonly #incarnation: Incarnation
   readonly #options: GroupCommitOptions
   readonly #counter: ReservedCounter

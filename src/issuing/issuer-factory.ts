@@ -2,6 +2,7 @@
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import { ClockBuffer } from '../buffers/clock-buffer.ts'
+import type { FastRuns } from '../buffers/fast-runs.ts'
 import { ScrambledBuffer, ShuffledBuffer } from '../buffers/permuted-buffers.ts'
 import { RangeBuffer } from '../buffers/range-buffer.ts'
 import type { Engine, Reservation } from '../engine/engine.ts'
@@ -46,6 +47,8 @@ export type IssuerFactoryDeps = Omit<ReservoirOptions, 'issueTimeoutMs' | 'onRef
   readonly engine: Engine
   readonly timeline: Timeline
   readonly worker: WorkerId
+  /** Where each reservoir has a row, if its ids can be issued at once. */
+  readonly runs: FastRuns
   /** See `ReservedCounterOptions`. */
   readonly copies?: ReservedCounterOptions['copies']
   /** Rejects when this process may not reserve (a strict kind that another process owns). */
@@ -121,10 +124,10 @@ function counterSource(deps: IssuerFactoryDeps, definition: IssuingOptions): Mak
       }),
   }
   return (incarnation, bound, key) =>
-    new CounterSource(rangeBuffer(definition, key), bound, incarnation, options)
+    new CounterSource(rangeBuffer(deps.runs, definition, key), bound, incarnation, options)
 }
 
-function rangeBuffer(definition: IssuingOptions, key: string | undefined): RangeBuffer {
+function rangeBuffer(runs: FastRuns, definition: IssuingOptions, key: string | undefined): RangeBuffer {
   const increment = definition.increment!
   const offset = definition.offset!
   const max = definition.max!
@@ -132,21 +135,22 @@ function rangeBuffer(definition: IssuingOptions, key: string | undefined): Range
     return new ScrambledBuffer(permutation(keyBytes(key), max + 1n), max, increment, offset)
   if (definition.within === 'shuffled')
     return new ShuffledBuffer(blockPermutation(keyBytes(key), shuffleBlock), increment, offset)
-  return new RangeBuffer(increment, offset)
+  return new RangeBuffer(increment, offset, runs.add())
 }
 
 function clockSource(deps: IssuerFactoryDeps, definition: IssuingOptions): MakeSource {
-  const { engine, worker, timeline, random, mayReserve, copies, confirm } = deps
+  const { engine, worker, runs, timeline, random, mayReserve, copies, confirm } = deps
   const layout = parseLayout(definition.layout)
   const borrowMaxUs = definition.borrowMax! * 1000
   const clock = { layout, timeline, random, borrowMaxUs, sequenceStart: definition.sequenceStart! }
+  const buffer = () => new ClockBuffer({ ...clock, fastRun: runs.add() })
   if (definition.kind === 'snowflake') {
     const options = { worker, layout, confirm }
-    return (incarnation) => new SnowflakeSource(new ClockBuffer(clock), incarnation, options)
+    return (incarnation) => new SnowflakeSource(buffer(), incarnation, options)
   }
   const horizonUs = definition.horizon! * 1000
   const options = { engine, layout, node: definition.node!, horizonUs, mayReserve, copies }
-  return (incarnation, bound) => new TimestampSource(new ClockBuffer(clock), bound, incarnation, options)
+  return (incarnation, bound) => new TimestampSource(buffer(), bound, incarnation, options)
 }
 
 function keyBytes(key: string | undefined): Uint8Array {

@@ -31,6 +31,12 @@ export type DrawOptions = {
 /** Issues ids of one generator. One per incarnation and process. */
 export interface Issuer {
   /**
+   * The row of `FastRuns` that holds what it issues at once; `emptyRow` if there is none, and once it is closed. Its
+   * generation changes when it is freed.
+   */
+  readonly row: number
+
+  /**
    * Takes up to `count` buffered ids into `run` and returns how many, at least 1 unless dry. Never waits, never throws
    * for lack of ids. 0: no id is buffered, other callers wait already, or the issuer is closed; `draw` handles these.
    */

@@ -103,6 +103,10 @@ export class Reservoir implements Issuer {
     if (this.#buffer.low) this.#refill()
   }
 
+  get row(): number {
+    return this.#fastRun.row
+  }
+
   /** The fast path. No queue, refill or closing has to be checked here: the fast run is empty then. */
   take(count: number, run: Run): number {
     return this.#fastRun.take(count, run) || this.#takeBuffered(count, run)
@@ -200,6 +204,8 @@ export class Reservoir implements Issuer {
     if (this.#closed !== undefined) return
     this.#closed = reason
     this.#emptyFastRun()
+    // From here on nothing is taken from the buffer, so it does not fill the fast run again.
+    this.#fastRun.free()
     this.#refills.stop(reason)
     this.#wake?.cancel()
     this.#observation?.cancel()

@@ -10,6 +10,7 @@ import { type Clock, type Random, secretBytes, systemClock, systemRandom } from 
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
 import { Timeline } from '../base/timeline.ts'
+import { FastRuns } from '../buffers/fast-runs.ts'
 import { EngineCatalogue } from '../catalogue/engine-catalogue.ts'
 import { issuingRight } from '../catalogue/issuing-right.ts'
 import { Meters } from '../catalogue/metered-generator.ts'
@@ -158,6 +159,7 @@ async function openParts(
       random,
       timeline,
       worker,
+      runs: new FastRuns(),
       waitersMax: config.waitersMax,
       cluster: membership?.cluster,
       copies,

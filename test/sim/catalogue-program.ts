@@ -4,6 +4,7 @@
  */
 import { hasCode } from '../../src/base/errors.ts'
 import { Timeline } from '../../src/base/timeline.ts'
+import { FastRuns } from '../../src/buffers/fast-runs.ts'
 import type { CatalogueDeps } from '../../src/catalogue/deps.ts'
 import { EngineCatalogue } from '../../src/catalogue/engine-catalogue.ts'
 import type { Cluster } from '../../src/cluster/cluster.ts'
@@ -63,6 +64,7 @@ export class CatalogueProgram {
       random: world.random,
       timeline,
       worker: new WorkerId({ engine, timeline, ...ids }),
+      runs: new FastRuns(),
       waitersMax: 1000,
       cluster,
       namespaces: { all: [] },

@@ -9,6 +9,7 @@
 import { assert } from '../../base/assert.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { slotNotServed } from '../../base/moved.ts'
+import { emptyRow } from '../../buffers/fast-runs.ts'
 import type { Cluster } from '../../cluster/cluster.ts'
 import { slotOf } from '../../cluster/slots.ts'
 import type { Run } from '../../ids/run.ts'
@@ -17,6 +18,7 @@ import { moved } from './redirection.ts'
 
 /** Waits for the leader of one generator. */
 export class Standby implements Issuer {
+  readonly row = emptyRow
   readonly #cluster: Cluster
   readonly #name: string
   readonly #waitersMax: number

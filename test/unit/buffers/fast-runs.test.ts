@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { ClockBuffer } from '../../../src/buffers/clock-buffer.ts'
-import { FastRun, FastRuns, openGate } from '../../../src/buffers/fast-runs.ts'
+import { emptyRow, FastRun, FastRuns, openGate } from '../../../src/buffers/fast-runs.ts'
 import { RangeBuffer } from '../../../src/buffers/range-buffer.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { Run, safeHi, two32 } from '../../../src/ids/run.ts'
@@ -201,11 +201,20 @@ describe('a table of fast runs', () => {
   test('gives a row that was freed to another run, with another generation', () => {
     const table = new FastRuns()
     const before = table.add()
-    const generation = table.generation(before.row)
-    table.free(before)
+    const { row } = before
+    const generation = table.generation(row)
+    before.fill(0, 1, 3, 1)
+    before.free()
+    before.free()
     const after = table.add()
-    assert.equal(after.row, before.row)
+    assert.equal(after.row, row)
     assert.notEqual(table.generation(after.row), generation)
     assert.equal(after.count, 0)
+    after.fill(0, 1, 3, 1)
+    assert.deepEqual(
+      [before.row, before.takeNumber(), before.take(1, run), before.recall()],
+      [emptyRow, -1, 0, 0],
+    )
+    assert.throws(() => before.fill(0, 1, 1, 1), /a run that was freed gets no ids/)
   })
 })

@@ -1,6 +1,7 @@
 /** A catalogue in memory: real definitions and runs, generators that count up, and whose every step a test can see and bend. */
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
+import { emptyRow, FastRuns } from '../../../src/buffers/fast-runs.ts'
 import type {
   Catalogue,
   Generator,
@@ -42,6 +43,7 @@ const noStats: IssuerStats = {
 
 /** A generator that counts up from `start`, by its increment. */
 export class FakeGenerator implements Generator {
+  readonly row = emptyRow
   readonly name: string
   definition: Definition
   readonly incarnation = 1n
@@ -217,6 +219,7 @@ export class FakeGenerator implements Generator {
 
 /** The catalogue: a name that matches `auto-*` is created as a sequence when it is opened. */
 export class FakeCatalogue implements Catalogue {
+  readonly runs = new FastRuns()
   readonly generators = new Map<string, FakeGenerator>()
   /** Names defined but not in use: `find` does not know them until `open`. */
   readonly asleep = new Set<string>()

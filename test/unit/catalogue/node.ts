@@ -1,6 +1,7 @@
 /** A node's catalogue and worker id, on a memory store that several nodes may share. */
 
 import { Timeline } from '../../../src/base/timeline.ts'
+import { FastRuns } from '../../../src/buffers/fast-runs.ts'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import type { AutoCreate } from '../../../src/catalogue/deps.ts'
 import { EngineCatalogue } from '../../../src/catalogue/engine-catalogue.ts'
@@ -118,6 +119,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     random: () => 0.5,
     timeline,
     worker,
+    runs: new FastRuns(),
     waitersMax: 100,
     cluster,
     onEvent: ({ message }) => events.push(message),
