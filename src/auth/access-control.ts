@@ -119,6 +119,16 @@ export class AccessControl implements Proving {
   }
 
   /**
+   * The permissions of a caller that has proven who it is, by `login` or `loginWithToken`, while nothing about its user or
+   * token has changed since; undefined: it has to prove it again. Throws UNAVAILABLE while the users are not known.
+   */
+  unchanged(access: Access): Access | undefined {
+    this.users.grace.check()
+    // A changed user or token has another object.
+    return this.present(access) === access ? access : undefined
+  }
+
+  /**
    * The permissions of a user with this password, which may be a token of the user. WRONGPASS, also for a user that does
    * not exist or is off; QUOTA after too many failures; UNAVAILABLE while the users are not known.
    * @param address the IP address of the client.
@@ -145,10 +155,10 @@ export class AccessControl implements Proving {
       return this.users.access(user)!
     }
     const login = await this.#logins.login({ user, password, address, hashes: () => enabled()?.passwords })
-    const access = this.users.access(user)
-    if (login.outcome === 'ok' && access !== undefined) {
+    // The user may have changed since: what is returned stands for a password that fits at this moment.
+    if (login.outcome === 'ok' && enabled()?.passwords.includes(login.hash)) {
       record('login')
-      return access
+      return this.users.access(user)!
     }
     if (login.outcome === 'limited') {
       record('login-failed', 'limited')

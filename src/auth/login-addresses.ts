@@ -27,8 +27,9 @@ export class LoginAddresses {
 
   /** The user has logged in from this address. */
   add(user: string, address: string): void {
-    const addresses = (this.#ofUser.get(user) ?? []).filter((other) => other !== address)
-    addresses.push(address)
+    const known = this.#ofUser.get(user) ?? []
+    const isNewest = known.at(-1) === address
+    const addresses = isNewest ? known : [...known.filter((other) => other !== address), address]
     this.#pairs.add(`${user} ${address}`)
     if (addresses.length > addressesMax) this.#pairs.delete(`${user} ${addresses.shift()}`)
     this.#ofUser.delete(user)

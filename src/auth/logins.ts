@@ -4,7 +4,7 @@
  * Invariants
  *  1. A login that succeeds here fits a hash that the user has at that moment: the hashes are read again after the
  *     derivation, and for a remembered password too.
- *  2. A verified password is remembered as an HMAC of user and digest under a key that this process made up, together with
+ *  2. A verified password is remembered as an HMAC of user and password under a key that this process made up, together with
  *     the stored hash that it fits. It is worth nothing once the user no longer has that hash, so no change of a user has to
  *     be announced here. A wrong password is not remembered: each guess costs a derivation and a failure.
  *  3. Equal attempts at one moment (a reconnect storm) share one derivation and one failure, because they are one guess.
@@ -27,7 +27,7 @@
  *     user until 10,000 users have logged in. No entry that limits an address or a user is evicted (failure-limits.ts).
  *     Names are kept as HMACs, whatever their length was.
  */
-import { createHmac } from 'node:crypto'
+import { createHmac, createSecretKey } from 'node:crypto'
 import { networkOf, networksOf } from '../base/address.ts'
 import { type Clock, secretBytes } from '../base/clock.ts'
 import { LruMap } from '../base/lru-map.ts'
@@ -45,25 +45,31 @@ export type Attempt = {
   readonly hashes: () => readonly string[] | undefined
 }
 
-/** `limited`: the attempt was not looked at; the next one can be after `retryAfterMs`. */
+/**
+ * `ok`: the password fits `hash`, which the user had when that was decided. `limited`: the attempt was not looked at; the
+ * next one can be after `retryAfterMs`.
+ */
 export type Outcome =
-  | { readonly outcome: 'ok' | 'wrong' }
+  | { readonly outcome: 'ok'; readonly hash: string }
+  | { readonly outcome: 'wrong' }
   | { readonly outcome: 'limited'; readonly retryAfterMs: number }
 
-/** An attempt, in the form that is looked up. */
+/** An attempt that is not remembered, in the form that is looked up. */
 type Asked = {
   readonly digest: string
-  /** HMACs: of the user, and of the user with the digest. */
+  /** HMACs: of the user, and of the user with the password. */
   readonly user: string
   readonly credential: string
   readonly network: string
 }
+/** Of a verified password: the stored hash that it fits, and the HMAC of its user. */
+type Remembered = { readonly hash: string; readonly user: string }
 /** An attempt whose turn has not come or whose derivation runs. */
 type Pending = { readonly hashes: readonly string[]; readonly outcome: Promise<Outcome> }
 
 const rememberedMax = 10_000
 const [addressBurst, wideBurst, userBurst, refillMs] = [10, 50, 100, 1000]
-const [ok, wrong] = [{ outcome: 'ok' }, { outcome: 'wrong' }] as const
+const wrong = { outcome: 'wrong' } as const
 
 /** Decides about logins. One instance serves a whole process. */
 export class Logins {
@@ -72,9 +78,10 @@ export class Logins {
   /** Failures of a user within one wide network. */
   readonly #ofUserWithin: FailureLimits
   readonly #ofUser: FailureLimits
-  readonly #key = secretBytes(32)
-  /** The stored hash that a password fits, by the HMAC of user and digest. */
-  readonly #remembered = new LruMap<string>(rememberedMax)
+  /** Made once: a raw key costs each HMAC several times as much as its text. */
+  readonly #key = createSecretKey(secretBytes(32))
+  /** By the HMAC of user and password. */
+  readonly #remembered = new LruMap<Remembered>(rememberedMax)
   readonly #addresses = new LoginAddresses()
   readonly #pending = new Map<string, Pending>()
 
@@ -98,26 +105,24 @@ export class Logins {
 
   /** Decides about one attempt. Rejects with BUSY if too many others wait for their derivation. */
   async login(attempt: Attempt): Promise<Outcome> {
-    const asked = this.#asked(attempt)
-    const fitting = this.#remembered.get(asked.credential)
-    if (fitting !== undefined) {
-      if (this.#admit(attempt, asked, fitting)) return ok
-      this.#remembered.delete(asked.credential)
+    const { user, password, address } = attempt
+    const credential = this.#hmac(`login ${user.length} ${user} `, password)
+    const network = networkOf(address)
+    const remembered = this.#remembered.get(credential)
+    if (remembered !== undefined) {
+      const { hash } = remembered
+      if (this.#admit(attempt, { user: remembered.user, network }, hash)) return { outcome: 'ok', hash }
+      this.#remembered.delete(credential)
     }
+    const asked = { digest: digestOf(password), user: this.#hmac(`user ${user}`), credential, network }
     const hashes = attempt.hashes() ?? []
-    const pending = this.#pending.get(asked.credential)
+    const pending = this.#pending.get(credential)
     if (pending === undefined || !isSame(pending.hashes, hashes)) return this.#lead(attempt, asked, hashes)
     const result = await pending.outcome
     // A limit of the other attempt's address is none of this one's.
     if (result.outcome === 'limited') return this.#check(attempt, asked, hashes)
     if (result.outcome === 'ok') this.#addresses.add(asked.user, asked.network)
     return result
-  }
-
-  #asked({ user: name, password, address }: Attempt): Asked {
-    const digest = digestOf(password)
-    const user = this.#hmac(`user ${name}`)
-    return { digest, user, credential: this.#hmac(`${user} ${digest}`), network: networkOf(address) }
   }
 
   /** Checks an attempt whose outcome equal attempts, made meanwhile, share. */
@@ -148,8 +153,8 @@ export class Logins {
     if (retryAfterMs > 0) return { outcome: 'limited', retryAfterMs }
     if (fitting === undefined || !this.#admit(attempt, asked, fitting)) return wrong
     for (const { limits, key } of buckets) limits.giveBack(key)
-    this.#remembered.set(credential, fitting)
-    return ok
+    this.#remembered.set(credential, { hash: fitting, user })
+    return { outcome: 'ok', hash: fitting }
   }
 
   #bucketsOf({ user, network }: Asked, isFavoured: boolean): readonly Bucket[] {
@@ -163,14 +168,14 @@ export class Logins {
   }
 
   /** Whether the user has this hash now; if so, notes the address. */
-  #admit({ hashes }: Attempt, { user, network }: Asked, fitting: string): boolean {
+  #admit({ hashes }: Attempt, { user, network }: Pick<Asked, 'user' | 'network'>, fitting: string): boolean {
     if (!hashes()?.includes(fitting)) return false
     this.#addresses.add(user, network)
     return true
   }
 
-  #hmac(text: string): string {
-    return createHmac('sha256', this.#key).update(text).digest('base64')
+  #hmac(text: string, password: string | Uint8Array = ''): string {
+    return createHmac('sha256', this.#key).update(text).update(password).digest('base64')
   }
 }
 

@@ -5,6 +5,7 @@
  *  1. Every route says which command it stands for, or that it is open. A request is checked before its body is read, and
  *     before its handler runs: one that is refused draws no id.
  *  2. Wrong credentials are refused on every route that is not open, also where none are needed.
+ *  3. Credentials that this connection has proven are not checked again while nothing about their user or token changes.
  */
 import { isIP } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -14,7 +15,9 @@ import type { AccessControl } from '../auth/access-control.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { certificateName } from '../listening/handshakes.ts'
 import { longCheck, turns } from '../listening/turns.ts'
+import { connectionOf } from './connection.ts'
 import { checkForwardedBody, forwardedCaller, forwardedHeader } from './forwarded.ts'
+import { ProvenCaller } from './proven-caller.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -136,12 +139,19 @@ function callerOf(
     const bound = user === undefined ? undefined : access.withoutPassword(user)
     return bound ?? access.initialOf(certificateName(request.socket), { address, door: 'http' })
   }
+  const connection = connectionOf(request.raw)
+  const proven = connection?.caller?.access(authorization, access)
+  if (proven !== undefined) return proven
+  const remember = (caller: Access) => {
+    if (connection !== undefined) connection.caller = new ProvenCaller(authorization, caller)
+    return caller
+  }
   const [, scheme = '', value = ''] = /^(\S+) +(\S+)$/.exec(authorization) ?? []
   if (scheme.toLowerCase() === 'basic') {
     const [user, password] = readBasic(value)
-    return access.login(user, password, address, 'http')
+    return access.login(user, password, address, 'http').then(remember)
   }
-  if (scheme.toLowerCase() === 'bearer') return access.loginWithToken(value, address)
+  if (scheme.toLowerCase() === 'bearer') return remember(access.loginWithToken(value, address))
   throw new FahaoError(
     'WRONGPASS',
     'the Authorization header must be Basic, with a user and its password, or Bearer, with a token',

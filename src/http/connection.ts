@@ -28,6 +28,7 @@ import { skipRest } from './bodies.ts'
 import { LateRequest } from './late-request.ts'
 import { IncomingMessage, ServerResponse } from './plain-http.ts'
 import { HttpRefusal } from './problem.ts'
+import type { ProvenCaller } from './proven-caller.ts'
 import type { HttpTraffic } from './traffic.ts'
 import { endGently } from './unreadable.ts'
 
@@ -93,11 +94,10 @@ export class Connections {
 
   /** The connection of a socket. */
   of(socket: Socket): HttpConnection {
-    let connection = this.#known.get(socket)
-    if (connection === undefined) {
-      connection = new HttpConnection(socket, this)
-      this.#known.set(socket, connection)
-    }
+    const known = this.#known.get(socket)
+    if (known !== undefined) return known
+    const connection = new HttpConnection(socket, this)
+    this.#known.set(socket, connection)
     return connection
   }
 
@@ -115,6 +115,8 @@ export class Connections {
 export class HttpConnection implements Sender, TurnTaker {
   /** Of its requests since the last one with a valid login: see `refused-callers.ts`. */
   refusals: Refusals | undefined
+  /** Of the newest request with an Authorization header that was valid. */
+  caller: ProvenCaller | undefined
   readonly socket: Socket
   readonly #server: Connections
   /** The newest request, until it is answered. */
@@ -151,8 +153,7 @@ export class HttpConnection implements Sender, TurnTaker {
       this.#late?.resumed()
       if (!this.#waitsForTurn && !this.#isRefused) return
       // Node stops reading at the event, which `pause` does not emit where the socket was paused while this event was on its way.
-      if (socket.isPaused()) socket.emit('pause')
-      else socket.pause()
+      void (socket.isPaused() ? socket.emit('pause') : socket.pause())
     })
   }
 

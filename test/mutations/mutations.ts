@@ -139,6 +139,20 @@ export const mutations: readonly Mutation[] = [
     to: 'forwardedCaller(request, access)',
   },
   {
+    fault: 'a connection keeps what its credentials permitted after a change of their user or token',
+    foundBy: 'test/unit/http/proven-caller.test.ts',
+    file: 'src/auth/access-control.ts',
+    from: 'return this.present(access) === access ? access : undefined',
+    to: 'return access',
+  },
+  {
+    fault: 'other credentials of the same length pass for those that a connection has proven',
+    foundBy: 'test/unit/http/proven-caller.test.ts',
+    file: 'src/http/proven-caller.ts',
+    from: 'if (given.length !== this.#header.length || !timingSafeEqual(given, this.#header)) return undefined',
+    to: 'if (given.length !== this.#header.length) return undefined',
+  },
+  {
     fault: 'a forwarded request is carried out with another body than the one that was proven',
     foundBy: 'test/unit/http/forwarded.test.ts',
     file: 'src/http/caller.ts',

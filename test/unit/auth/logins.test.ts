@@ -164,7 +164,7 @@ describe('a change of a user', () => {
     const early = login('carol', 'new')
     users.set('carol', [hash])
     const late = login('carol', 'new')
-    assert.deepEqual(await Promise.all([early, late]), [{ outcome: 'wrong' }, { outcome: 'ok' }])
+    assert.deepEqual(await Promise.all([early, late]), [{ outcome: 'wrong' }, { outcome: 'ok', hash }])
   })
 })
 
