@@ -1,11 +1,12 @@
 /** Many keys: INCR, GET and INCRBY of random keys, beside Redis and a minimal Node server for many keys. */
-import { join } from 'node:path'
 import { startFahao } from '../test/launch/fahao.ts'
 import type { Lifetime } from '../test/launch/lifetime.ts'
-import { freePort } from '../test/launch/places.ts'
-import { startProcess } from '../test/launch/process.ts'
 import { startRedis } from '../test/launch/redis.ts'
+import { startBareKeys } from './bare-keys-server.ts'
+import { keysInUse } from './keys-in-use.ts'
+import { mixedKeys } from './mixed-keys.ts'
 import { askEach, benchmarkKey } from './name-links.ts'
+import { newKeys } from './new-keys.ts'
 import { processCpuUs } from './process-cpu.ts'
 import { type RedisFigures, type RedisLoad, redisBenchmarkFigures } from './redis-benchmark.ts'
 import type { Budget, Figure, Section } from './report.ts'
@@ -94,17 +95,35 @@ const scenarios: readonly Scenario[] = [
   })),
 ]
 
-/** Each number of keys with its budgets. `--only 20000@128`, `--only get:1000@16`: one cell. */
+/**
+ * Each number of keys with its budgets, new keys, keys in use, and mixed ones. `--only 20000@128`, `--only
+ * get:1000@16,in-use`: parts of it. `--names 10000000`: only keys in use, so many of them.
+ */
 export async function keys(lifetime: Lifetime, effort: Effort): Promise<Section[]> {
+  if (effort.names !== undefined) return [await keysInUse(lifetime, effort)]
+  const sections: Section[] = []
+  if (
+    scenarios.some((scenario) => pipelines.some((pipeline) => isWanted(cellOf(scenario, pipeline), effort)))
+  )
+    sections.push(...(await warmKeys(lifetime, effort)))
+  if (isWanted('new', effort)) sections.push(await newKeys(lifetime, effort))
+  if (isWanted('in-use', effort)) sections.push(await keysInUse(lifetime, effort))
+  if (isWanted('mixed', effort)) sections.push(await mixedKeys(lifetime, effort))
+  return sections
+}
+
+async function warmKeys(lifetime: Lifetime, effort: Effort): Promise<Section[]> {
   const servers = await startServers(lifetime, effort.before)
   const sections: Section[] = []
   for (const scenario of scenarios) {
-    const wanted = pipelines.filter((pipeline) =>
-      isWanted(`${scenario.only}${scenario.keys}@${pipeline}`, effort),
-    )
+    const wanted = pipelines.filter((pipeline) => isWanted(cellOf(scenario, pipeline), effort))
     if (wanted.length > 0) sections.push(await measureScenario(servers, effort, scenario, wanted))
   }
   return sections
+}
+
+function cellOf({ only, keys }: Scenario, pipeline: Pipeline): string {
+  return `${only}${keys}@${pipeline}`
 }
 
 function isWanted(cell: string, { only }: Effort): boolean {
@@ -116,16 +135,10 @@ function perPipeline<Value>(of: (index: number) => Value): Record<Pipeline, Valu
 }
 
 async function startServers(lifetime: Lifetime, before: string | undefined): Promise<Servers> {
-  const barePort = await freePort()
-  const bare = await startProcess(lifetime, {
-    command: process.execPath,
-    args: [join(import.meta.dirname, 'bare-keys.ts'), `${barePort}`],
-    readyWhen: { port: barePort },
-  })
   return new Map<Contender, Server>([
     ['redis', await startRedis(lifetime)],
     ['fahao', await startOurs(lifetime)],
-    ['bare', { port: barePort, pid: bare.pid }],
+    ['bare', await startBareKeys(lifetime)],
     ...(before === undefined ? [] : [['before', await startOurs(lifetime, before)] as const]),
   ])
 }
@@ -150,7 +163,7 @@ async function measureScenario(
   const absolute: Figure[] = []
   // Two requests to each key: it exists, and has more than its first reserve.
   for (const { port } of servers.values()) {
-    for (let time = 0; time < 2; time++) await askEach(port, keys, benchmarkKey)
+    for (let time = 0; time < 2; time++) await askEach(port, { count: keys, nameOf: benchmarkKey })
   }
   for (const pipeline of wanted) {
     const rounds = await measureCell(servers, effort, scenario, pipeline)

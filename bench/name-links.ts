@@ -3,31 +3,40 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { encodeCommand } from '../test/launch/raw-client.ts'
 
+const [newline, dash] = [10, 45]
+
 /** The key that redis-benchmark makes of a number; of `-r COUNT` it takes 0 … COUNT − 1. */
 export function benchmarkKey(index: number): string {
   return `counter:${`${index}`.padStart(12, '0')}`
 }
 
-/** The extent of a load: connections, and requests under way on each. */
-export type Lanes = { readonly connections: number; readonly pipeline: number }
+/** Which names are asked, and how: connections, and requests under way on each. */
+export type Asking = {
+  readonly count: number
+  readonly nameOf: (index: number) => string
+  readonly connections?: number
+  readonly pipeline?: number
+  readonly login?: Login
+}
 
-/** INCR of each of `count` names once; resolves to the seconds that it took. Rejects when a reply is an error. */
+/** A user of the server. */
+export type Login = { readonly user: string; readonly password: string }
+
+/** INCR of each name once; resolves to the seconds that it took. Rejects when a reply is an error. */
 export async function askEach(
   port: number,
-  count: number,
-  nameOf: (index: number) => string,
-  { connections, pipeline }: Lanes = { connections: 64, pipeline: 16 },
+  { count, nameOf, connections = 64, pipeline = 16, login }: Asking,
 ): Promise<number> {
-  const sockets = await Promise.all(Array.from({ length: connections }, () => open(port)))
+  const sockets = await Promise.all(Array.from({ length: connections }, () => open(port, login)))
   const fromMs = performance.now()
   let next = 0
   const askOn = async (socket: Socket) => {
     while (next < count) {
       const from = next
       next = Math.min(count, from + pipeline)
-      const requests: Buffer[] = []
-      for (let index = from; index < next; index++) requests.push(encodeCommand(['INCR', nameOf(index)]))
-      await ask(socket, Buffer.concat(requests), requests.length)
+      let requests = ''
+      for (let index = from; index < next; index++) requests += incr(nameOf(index))
+      await ask(socket, Buffer.from(requests, 'latin1'), next - from)
     }
   }
   await Promise.all(sockets.map(askOn))
@@ -36,24 +45,40 @@ export async function askEach(
   return seconds
 }
 
-async function open(port: number): Promise<Socket> {
+/** The bytes of INCR of a name in ASCII, as text. */
+export function incr(name: string): string {
+  return `*2\r\n$4\r\nINCR\r\n$${name.length}\r\n${name}\r\n`
+}
+
+/** A connection without a login, or with one. */
+export async function open(port: number, login?: Login): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   await once(socket, 'connect')
+  if (login) await ask(socket, encodeCommand(['AUTH', login.user, login.password]), 1)
   return socket
 }
 
-/** Sends requests whose replies are integers, and waits for all of these. */
-async function ask(socket: Socket, requests: Buffer, replies: number): Promise<void> {
+/** Sends requests whose replies are one line each, and waits for all of these. Rejects when one is an error. */
+export function ask(socket: Socket, requests: Buffer, replies: number): Promise<void> {
   let left = replies
-  let text = ''
-  socket.write(requests)
-  while (left > 0) {
-    const [chunk] = (await once(socket, 'data')) as [Buffer]
-    text += chunk.toString('latin1')
-    const refusal = /^-.*$/m.exec(text)
-    if (refusal !== null) throw new Error(`INCR was answered: ${refusal[0]}`)
-    const lines = text.split('\n')
-    left -= lines.length - 1
-    text = lines.at(-1)!
-  }
+  let lineStart = true
+  return new Promise((resolve, reject) => {
+    const settle = (error?: Error) => {
+      socket.off('data', read).off('close', ended)
+      if (error) reject(error)
+      else resolve()
+    }
+    const read = (chunk: Buffer) => {
+      for (let at = 0; at < chunk.length; at++) {
+        if (lineStart && chunk[at] === dash)
+          return settle(new Error(`a reply is an error: ${chunk.toString('latin1', at, at + 200)}`))
+        lineStart = chunk[at] === newline
+        if (lineStart) left--
+      }
+      if (left === 0) settle()
+    }
+    const ended = () => settle(new Error('the server has ended the connection'))
+    socket.on('data', read).on('close', ended)
+    socket.write(requests)
+  })
 }

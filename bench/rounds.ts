@@ -10,8 +10,10 @@ export type Effort = {
   readonly quick: boolean
   /** Folder of another built checkout, an earlier one, for the sections that compare with it. */
   readonly before?: string
-  /** Parts of the section `keys`, with commas: `20000@128,get:1000@16`. Default: all. */
+  /** Parts of the section `keys`, with commas: `20000@128,get:1000@16,new`. Default: all. */
   readonly only?: string
+  /** How many names the section `keys` has in use, and nothing else of it. */
+  readonly names?: number
 }
 
 /** Measures each contender `rounds` times, interleaved; each round starts with another one. */

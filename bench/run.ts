@@ -60,6 +60,7 @@ const { values, positionals } = parseArgs({
     quick: { type: 'boolean', default: false },
     before: { type: 'string' },
     only: { type: 'string' },
+    names: { type: 'string' },
   },
 })
 const unknown = positionals.find((name) => !Object.hasOwn(measures, name))
@@ -71,6 +72,7 @@ const effort: Effort = {
   ...(values.quick ? { rounds: 3, seconds: 1, quick: true } : { rounds: 7, seconds: 1.5, quick: false }),
   ...(values.before && { before: resolve(values.before) }),
   ...(values.only && { only: values.only }),
+  ...(values.names && { names: Number(values.names) }),
 }
 const about = aboutThisRun(values.quick ? 'quick' : 'full')
 const sections: Section[] = []
