@@ -138,6 +138,13 @@ export interface Catalogue {
    */
   open(name: string): Promise<Generator>
 
+  /**
+   * Passes the generator to `use`: in this call if it is open here, otherwise as soon as it can be found open, to those who asked
+   * first before the others. So what `use` draws before it first waits is drawn in the order of these calls. Rejects as
+   * `open` and as `use` do.
+   */
+  whenOpen<Result>(name: string, use: (generator: Generator) => Result | Promise<Result>): Promise<Result>
+
   /** Whether there is a generator of this name, open or not. Creates nothing. */
   exists(name: string): Promise<boolean>
 

@@ -65,6 +65,10 @@ export class EngineCatalogue implements Catalogue {
     return this.#inUse.open(name)
   }
 
+  whenOpen<Result>(name: string, use: (generator: Generator) => Result | Promise<Result>): Promise<Result> {
+    return this.#inUse.whenOpen(name, use)
+  }
+
   async exists(name: string): Promise<boolean> {
     return this.#inUse.find(name) !== undefined || (await this.#records.live(name)) !== undefined
   }

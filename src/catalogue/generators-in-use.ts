@@ -37,6 +37,7 @@ import { NegativeCache } from './negative-cache.ts'
 import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
 import { type LedCounter, openInTurn, openIssuer, readLedCounter } from './open-issuer.ts'
 import { generatorPrefix, holdsGenerator, incarnationOf, type ReadGenerator } from './stored-generator.ts'
+import { WaitingCallers } from './waiting-callers.ts'
 
 /** The version of a generator that is a row: below the version of every record that may replace it. */
 const rowVersion = 0n
@@ -57,6 +58,7 @@ export class GeneratorsInUse {
   readonly #open = new Map<string, OpenGenerator>()
   /** Names being opened or closed. */
   readonly #pending = new Map<string, Promise<unknown>>()
+  readonly #waiting = new WaitingCallers()
   /** The newest versions that the watch has reported of names in `#pending`. */
   readonly #reported = new Map<string, bigint>()
   readonly #watches: Watch[] = []
@@ -77,7 +79,7 @@ export class GeneratorsInUse {
     this.#absent = new NegativeCache(clock, isShared, deps.rows)
     this.#plans = new IssuingPlans({ ...deps, onStale: (name) => this.#sealedOut(name) })
     this.#led = cluster && new LedGenerators(cluster, clock, (name, term) => this.#openLeftover(name, term))
-    this.#openDeps = { ...deps, reopen: (stale) => this.#reopen(stale) }
+    this.#openDeps = { ...deps, reopen: (stale, use) => this.#reopen(stale, use) }
   }
 
   /** Starts to watch records and rows. */
@@ -116,25 +118,46 @@ export class GeneratorsInUse {
       assert(open.name === name, 'one generator of a name is open')
       open.assertInvariants()
     }
+    this.#waiting.assertInvariants((name) => this.#open.has(name))
     for (const name of this.#reported.keys())
       assert(this.#pending.has(name), 'versions are kept of names in transition')
   }
 
-  /** Opens a generator. `mayCreate`: whether a client asks for it, so that rules may create it. */
-  async open(name: string, mayCreate = true): Promise<OpenGenerator> {
-    for (;;) {
-      const open = this.#open.get(name)
-      if (open !== undefined) return open
-      if (this.#closed) throw stopping()
-      const pending = this.#pending.get(name)
-      if (pending === undefined)
-        await this.exclusively(name, () =>
-          openInTurn(this.#openings, this.#deps.clock, () => this.#lookUp(name, mayCreate)),
-        )
-      else await pending.catch(() => {})
-      // The caller may issue in this very turn.
-      this.#mayIssueStrict()
+  /** Opens a generator. */
+  open(name: string): Promise<OpenGenerator> {
+    return this.whenOpen(name, (generator) => generator)
+  }
+
+  /** See `Catalogue.whenOpen`. */
+  async whenOpen<Result>(
+    name: string,
+    use: (generator: OpenGenerator) => Result | Promise<Result>,
+  ): Promise<Result> {
+    const open = this.#open.get(name)
+    if (open !== undefined) return use(open)
+    const isFirst = !this.#waiting.has(name)
+    const used = this.#waiting.join(name, use)
+    if (isFirst) void this.#openWaiting(name)
+    return used
+  }
+
+  /** Opens a generator that callers wait for. */
+  async #openWaiting(name: string): Promise<void> {
+    try {
+      while (this.#waiting.has(name)) {
+        const pending = this.#pending.get(name)
+        if (pending === undefined) await this.#openOne(name, true)
+        else await pending.catch(() => {})
+      }
+    } catch (error) {
+      this.#waiting.refuse(name, error)
     }
+  }
+
+  /** Opens a generator that is not open. `mayCreate`: whether a client asks for it, so that rules may create it. */
+  #openOne(name: string, mayCreate: boolean): Promise<OpenGenerator> {
+    const open = () => this.#lookUp(name, mayCreate)
+    return this.exclusively(name, () => openInTurn(this.#openings, this.#deps.clock, open))
   }
 
   /** Runs one task of a name at a time: openings, closings and creations. */
@@ -261,6 +284,7 @@ export class GeneratorsInUse {
     }
     if (!this.#mayStillIssue(generator)) return this.#openFound(name, found, mayCreate)
     this.#open.set(name, generator)
+    this.#waiting.serve(generator)
     return generator
   }
 
@@ -287,7 +311,13 @@ export class GeneratorsInUse {
     if (standby !== undefined && this.#led!.hasLeftover(name, standby.version, term)) {
       const generator = standby.promoted(term, this.#led!.takeLeftover(name, standby.version, term)!)
       if (this.#mayStillIssue(generator)) this.#open.set(name, generator)
-    } else this.open(name, false).catch(() => {})
+    } else void this.#openUnasked(name)
+  }
+
+  /** Opens a generator that no client has asked for. */
+  async #openUnasked(name: string): Promise<void> {
+    while (this.#pending.has(name)) await this.#pending.get(name)!.catch(() => {})
+    if (!this.#open.has(name)) await this.#openOne(name, false).catch(() => {})
   }
 
   /** A newer incarnation or leader has sealed the counter: what is buffered here must not be issued. */
@@ -296,10 +326,18 @@ export class GeneratorsInUse {
     if (open?.under !== undefined) void this.close(name, altered(name), open)
   }
 
-  /** The generator after `stale`, whose record may have changed before the watch reported it. */
-  async #reopen(stale: OpenGenerator): Promise<OpenGenerator> {
-    if (this.#open.get(stale.name) === stale) await this.close(stale.name, altered(stale.name), stale)
-    return this.open(stale.name)
+  /** Passes on the generator after `stale`, whose record may have changed before the watch reported it. */
+  async #reopen<Result>(
+    stale: OpenGenerator,
+    use: (generator: OpenGenerator) => Promise<Result>,
+  ): Promise<Result> {
+    const { name } = stale
+    if (this.#open.get(name) === stale) {
+      const closed = this.close(name, altered(name), stale)
+      // Without an await where it cannot be found any more, so that callers that follow keep their order.
+      if (this.#open.get(name) === stale) await closed
+    }
+    return this.whenOpen(name, use)
   }
 
   #recordChanged({ key, record }: RecordChange): void {

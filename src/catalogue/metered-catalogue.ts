@@ -36,6 +36,10 @@ export class MeteredCatalogue implements Catalogue {
     return this.#metered(await this.#catalogue.open(name))
   }
 
+  whenOpen<Result>(name: string, use: (generator: Generator) => Result | Promise<Result>): Promise<Result> {
+    return this.#catalogue.whenOpen(name, (generator) => use(this.#metered(generator)))
+  }
+
   exists(name: string): Promise<boolean> {
     return this.#catalogue.exists(name)
   }

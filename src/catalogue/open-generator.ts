@@ -20,8 +20,11 @@ import { writeDefinition } from './stored-generator.ts'
 
 /** What the generators of one catalogue share. */
 export type OpenGeneratorDeps = CatalogueDeps & {
-  /** Opens the generator that has replaced `stale`. */
-  readonly reopen: (stale: OpenGenerator) => Promise<OpenGenerator>
+  /** Opens the generator that has replaced `stale`, and passes it to `use`. */
+  readonly reopen: <Result>(
+    stale: OpenGenerator,
+    use: (generator: OpenGenerator) => Promise<Result>,
+  ) => Promise<Result>
 }
 
 /** The most alterations in a row that a waiting call follows. */
@@ -161,12 +164,15 @@ export class OpenGenerator implements Generator {
   /** After an alteration or a change of leadership, which used up no id, continues with the generator that is open now. */
   async #following<Result>(ask: (generator: OpenGenerator) => Promise<Result>): Promise<Result> {
     let generator: OpenGenerator = this
+    const askNext = (next: OpenGenerator) => {
+      generator = next
+      return ask(next)
+    }
     for (let reopens = 0; ; reopens++) {
       try {
-        return await ask(generator)
+        return await (reopens === 0 ? ask(this) : this.#deps.reopen(generator, askNext))
       } catch (error) {
         if (!hasCode(error, 'STALE') || reopens === reopensMax) throw error
-        generator = await generator.#deps.reopen(generator)
       }
     }
   }

@@ -2,7 +2,6 @@
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Generator } from '../catalogue/catalogue.ts'
 import type { Run } from '../ids/run.ts'
-import type { Arguments } from './arguments.ts'
 import type { CommandContext } from './context.ts'
 
 /**
@@ -11,14 +10,6 @@ import type { CommandContext } from './context.ts'
  * already. The limit is therefore 2^53−65.
  */
 export const readExactlyMax = 2n ** 53n - 65n
-
-/**
- * Whether a command that draws from this generator may overlap with others: only if it draws before its handler returns.
- * A generator that has to be opened first delays the draw, and the draws after the opening have no order.
- */
-export function drawsAtOnce({ catalogue }: CommandContext, args: Arguments): boolean {
-  return catalogue.find(args.text(0)) !== undefined
-}
 
 /**
  * Draws `count` ids as integers for this client. UNSAFE, and no id is used up, if the client may round one of them:

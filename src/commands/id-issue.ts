@@ -17,7 +17,6 @@ import {
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, IssuedRuns, MapReply, type Reply } from './command.ts'
 import { type CommandContext, operationContext } from './context.ts'
-import { drawsAtOnce } from './drawing.ts'
 import { factsOf } from './grammar.ts'
 import { demandNameRecorded } from './recording.ts'
 
@@ -43,7 +42,7 @@ export const issuingCommands: readonly Command[] = [
     handler: next,
     work,
     // Not with COUNT: long replies must not overlap.
-    overlaps: (context, args) => args.length === 1 && drawsAtOnce(context, args),
+    overlaps: (_, args) => args.length === 1,
   },
   {
     ...issuing,
@@ -56,7 +55,7 @@ export const issuingCommands: readonly Command[] = [
       'The ranges are half-open, `[start, end)`, and hold n ids in all; usually there is one. Only for kinds made of a counter whose ids are ordered and one apart; elsewhere `WRONGTYPE` points to `ID.NEXT`.',
     arguments: [name, { name: 'n', type: 'integer' }],
     handler: range,
-    overlaps: drawsAtOnce,
+    overlaps: () => true,
   },
   {
     ...issuing,
@@ -69,7 +68,7 @@ export const issuingCommands: readonly Command[] = [
       'A run `["7", "2", 3]` is the ids 7, 9 and 11; the runs hold n raw ids in all, in the order of issue. For every kind whose ids are ordered: a counter with any increment, usually in one run, and the clock, a run for each unit of time that fills up; where consecutive units continue one another, they are one run. All or nothing. n is limited by `incrby-max`, and for kinds made of the clock by what the layout has in `borrowMax`, at most 10,000 units of time. Where ids are shuffled or scrambled, `WRONGTYPE` points to `ID.NEXT`.',
     arguments: [name, { name: 'n', type: 'integer' }],
     handler: runs,
-    overlaps: (context, args) => drawsAtOnce(context, args) && args.integer(1) <= shortRunsMax,
+    overlaps: (_, args) => args.integer(1) <= shortRunsMax,
   },
   {
     name: 'id.decode',
@@ -119,30 +118,30 @@ function nextBuffered({ catalogue }: CommandContext, generatorName: string): str
   return generator?.take(1, run) === 1 ? generator.text(run.first) : undefined
 }
 
-/** Waits only if the buffer of the generator is empty. */
-async function nextDrawn({ catalogue, session }: CommandContext, generatorName: string): Promise<Reply> {
-  const generator = catalogue.find(generatorName) ?? (await catalogue.open(generatorName))
-  const [drawn] = await generator.draw(1, { signal: session.signal })
-  return generator.text(drawn!.first)
+/** Waits only if the generator has to be opened, or its buffer is empty. */
+function nextDrawn({ catalogue, session }: CommandContext, generatorName: string): Promise<Reply> {
+  return catalogue.whenOpen(generatorName, async (generator) => {
+    const [drawn] = await generator.draw(1, { signal: session.signal })
+    return generator.text(drawn!.first)
+  })
 }
 
 async function range(context: CommandContext, args: Arguments): Promise<Reply> {
   const generatorName = args.text(0)
   const count = checkedCount(args.integer(1), context.server.incrByMax, 'n')
-  const generator = context.catalogue.find(generatorName) ?? (await context.catalogue.open(generatorName))
   const instead = `use ID.NEXT ${generatorName} COUNT n`
-  const ranges = await drawRanges(generator, count, instead, context.session.signal)
+  const ranges = await context.catalogue.whenOpen(generatorName, (generator) =>
+    drawRanges(generator, count, instead, context.session.signal),
+  )
   return ranges.map(({ start, end }) => [String(start), String(end)])
 }
 
 function runs(context: CommandContext, args: Arguments): Reply | Promise<Reply> {
   const generatorName = args.text(0)
   const count = checkedCount(args.integer(1), context.server.incrByMax, 'n')
-  const generator = context.catalogue.find(generatorName)
-  if (generator === undefined) {
-    return context.catalogue.open(generatorName).then((opened) => drawRuns(context, opened, count))
-  }
-  return drawRuns(context, generator, count)
+  const open = context.catalogue.find(generatorName)
+  if (open !== undefined) return drawRuns(context, open, count)
+  return context.catalogue.whenOpen(generatorName, (generator) => drawRuns(context, generator, count))
 }
 
 /** Without a promise for one id, so that the replies of a pipeline leave together. */

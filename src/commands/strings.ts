@@ -3,13 +3,13 @@
  * one. An INCR of a generator in use is answered through `direct`, without its handler: see `resp/requests.ts`.
  */
 import { FahaoError } from '../base/errors.ts'
-import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
 import { blockOperation, checkContiguous, checkedCount } from '../operations/drawing.ts'
 import { newestId, newestOperation } from '../operations/newest.ts'
 import type { Arguments } from './arguments.ts'
 import { type Command, type DirectIssuer, Issued, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
-import { drawIntegers, drawsAtOnce } from './drawing.ts'
+import { drawIntegers } from './drawing.ts'
 import { namesInTurns } from './generator-names.ts'
 import { factsOf } from './grammar.ts'
 
@@ -31,7 +31,7 @@ export const stringCommands: readonly Command[] = [
     arguments: [key],
     handler: (context, args) => increment(context, args.text(0)),
     direct: ({ catalogue }, args) => catalogue.find(args.text(0)),
-    overlaps: drawsAtOnce,
+    overlaps: () => true,
   },
   {
     ...common,
@@ -44,7 +44,7 @@ export const stringCommands: readonly Command[] = [
     arguments: [key, { name: 'increment', type: 'integer' }],
     handler: incrementBy,
     direct: directOne,
-    overlaps: drawsAtOnce,
+    overlaps: () => true,
   },
   {
     ...common,
@@ -71,8 +71,8 @@ export const stringCommands: readonly Command[] = [
 ]
 
 async function increment(context: CommandContext, name: string): Promise<Reply> {
-  const generator = context.catalogue.find(name) ?? (await context.catalogue.open(name))
-  return new Issued((await drawIntegers(context, generator, 1)).first)
+  const draw = (generator: Generator) => drawIntegers(context, generator, 1)
+  return new Issued((await context.catalogue.whenOpen(name, draw)).first)
 }
 
 async function incrementBy(context: CommandContext, args: Arguments): Promise<Reply> {
@@ -83,9 +83,11 @@ async function incrementBy(context: CommandContext, args: Arguments): Promise<Re
   }
   if (wanted === 1n) return increment(context, name)
   const count = checkedCount(wanted, context.server.incrByMax, 'increment')
-  const generator = context.catalogue.find(name) ?? (await context.catalogue.open(name))
-  checkContiguous(generator, count)
-  return new Issued((await drawIntegers(context, generator, count)).at(count - 1))
+  const run = await context.catalogue.whenOpen(name, (generator) => {
+    checkContiguous(generator, count)
+    return drawIntegers(context, generator, count)
+  })
+  return new Issued(run.at(count - 1))
 }
 
 /** `INCRBY key 1` is what redis-py sends for incr(). */

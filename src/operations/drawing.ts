@@ -23,9 +23,10 @@ export const blockOperation = generatorOperation({
   permission: 'issue',
   async run({ catalogue, caller, server }: OperationContext, { name, count }: Draw): Promise<bigint> {
     const checked = checkedCount(count, server.incrByMax, 'increment')
-    const generator = catalogue.find(name) ?? (await catalogue.open(name))
-    checkContiguous(generator, checked)
-    const [run] = await generator.draw(checked, { contiguous: checked > 1, signal: caller.signal })
+    const [run] = await catalogue.whenOpen(name, (generator) => {
+      checkContiguous(generator, checked)
+      return generator.draw(checked, { contiguous: checked > 1, signal: caller.signal })
+    })
     return run!.first
   },
 })
@@ -36,8 +37,11 @@ export async function issuedTexts(
   { name, count }: Draw,
 ): Promise<IssuedTexts> {
   const checked = checkedCount(count, server.countMax, 'COUNT')
-  const generator = catalogue.find(name) ?? (await catalogue.open(name))
-  return new IssuedTexts(await generator.draw(checked, { signal: caller.signal }), generator.writer())
+  return catalogue.whenOpen(
+    name,
+    async (generator) =>
+      new IssuedTexts(await generator.draw(checked, { signal: caller.signal }), generator.writer()),
+  )
 }
 
 /** Refuses a block of ids of a generator whose ids do not follow one another: WRONGTYPE. */

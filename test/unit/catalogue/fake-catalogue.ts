@@ -254,6 +254,13 @@ export class FakeCatalogue implements Catalogue {
     return this.#existing(name)
   }
 
+  async whenOpen<Result>(
+    name: string,
+    use: (generator: Generator) => Result | Promise<Result>,
+  ): Promise<Result> {
+    return use(this.find(name) ?? (await this.open(name)))
+  }
+
   async exists(name: string): Promise<boolean> {
     checkName(name)
     return this.generators.has(name)

@@ -43,7 +43,11 @@ async function start(t: TestContext, forwards = false) {
       if (name === 'sick') throw new FahaoError('UNAVAILABLE', 'the engine is away')
       return { mode: 'leader' }
     },
-    open: () => Promise.reject(new FahaoError('NOGENERATOR', 'no such generator')),
+    whenOpen(name: string, use: (generator: unknown) => unknown) {
+      const open = catalogue.find(name)
+      if (open !== undefined) return use(open)
+      return Promise.reject(new FahaoError('NOGENERATOR', 'no such generator'))
+    },
   }
   const forwarder = new Forwarder(cluster, new RespTransport(systemClock, 5000, dialPlain, proving), forwards)
   t.after(() => forwarder.close())
