@@ -17,9 +17,14 @@ import type { Figure, Section } from './report.ts'
 import { type Effort, ratioOf, type Spread, spreadOf } from './rounds.ts'
 import { beginStall } from './stall.ts'
 
-/** Writes, commits, and a stall. */
+/** Writes, commits, creations, and a stall. */
 export async function engine(lifetime: Lifetime, effort: Effort): Promise<Section[]> {
-  return [await writes(lifetime, effort), await commits(lifetime, effort), await stalled(lifetime, effort)]
+  return [
+    await writes(lifetime, effort),
+    await commits(lifetime, effort),
+    await creations(lifetime, effort),
+    await stalled(lifetime, effort),
+  ]
 }
 
 async function writes(lifetime: Lifetime, { quick }: Effort): Promise<Section> {
@@ -101,6 +106,43 @@ async function reservesPerSecond(
   }
   await Promise.all(Array.from({ length: callers }, caller))
   return done / ((performance.now() - startMs) / 1000)
+}
+
+/** The engine's part of the creation of many generators at once: of each, a write of its record and the first reserve. */
+async function creations(lifetime: Lifetime, { rounds, quick }: Effort): Promise<Section> {
+  const names = quick ? 20_000 : 100_000
+  const value = JSON.stringify({ state: 'live', definition: 'x'.repeat(150) })
+  const options = { clock: systemClock, callTimeoutMs: 20_000, onEvent: () => {} }
+  const figures: Figure[] = []
+  for (const width of [128, 5000]) {
+    const speeds: number[] = []
+    const efforts: number[] = []
+    for (let round = 0; round < rounds; round++) {
+      const store = await openEngine(freshStore(lifetime), options)
+      const [startMs, before] = [performance.now(), process.cpuUsage()]
+      for (let from = 0; from < names; from += width) {
+        const creates = Array.from({ length: Math.min(width, names - from) }, (_, index) => {
+          // In no order, as names are.
+          const key = `generators/user:${((from + index) * 7919) % names}:messages`
+          const reserve = store.reserve(key, { size: 100n, floor: 1n, incarnation: 1n })
+          return Promise.all([store.write(key, value, undefined), reserve])
+        })
+        await Promise.all(creates)
+      }
+      const { user, system } = process.cpuUsage(before)
+      speeds.push(names / ((performance.now() - startMs) / 1000))
+      efforts.push((user + system) / names)
+      await store.close()
+    }
+    const what = `${width.toLocaleString('en-US')} at once`
+    figures.push({ what: `creations, ${what}`, unit: '/s', ...spreadOf(speeds) })
+    figures.push({ what: `CPU of a creation on all threads, ${what}`, unit: 'µs', ...spreadOf(efforts) })
+  }
+  return {
+    name: 'Engine: creations on SQLite',
+    how: `${names.toLocaleString('en-US')} names in no order on a fresh file, each with a write of a record and the first reserve of a counter, both durable; median of ${rounds}.`,
+    figures,
+  }
 }
 
 const generators = 100

@@ -18,16 +18,25 @@ export class CallsInFlight {
 
   /** Starts a call, and keeps the process alive until it settles. Rejects with UNAVAILABLE once the engine is closed. */
   async run<Value>(start: () => Promise<Value>): Promise<Value> {
-    if (this.isClosed) throw new FahaoError('UNAVAILABLE', 'the engine is closed')
-    if (this.#count++ === 0) this.#port.ref()
+    this.begin()
     try {
       return await start()
     } finally {
-      if (--this.#count === 0) {
-        this.#port.unref()
-        this.#onIdle?.()
-      }
+      this.end()
     }
+  }
+
+  /** Keeps the process alive until `end` is called as often. Throws UNAVAILABLE once the engine is closed. */
+  begin(): void {
+    if (this.isClosed) throw new FahaoError('UNAVAILABLE', 'the engine is closed')
+    if (this.#count++ === 0) this.#port.ref()
+  }
+
+  /** Ends a call that `begin` has begun. */
+  end(): void {
+    if (--this.#count > 0) return
+    this.#port.unref()
+    this.#onIdle?.()
   }
 
   /** Refuses further calls, waits for those in flight, and then calls `release`. */

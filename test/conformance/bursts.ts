@@ -117,4 +117,125 @@ export function burstTests(declare: Declare): void {
       )
     },
   )
+
+  declare(
+    'of many writes and removals at once, each one whose condition does not hold fails by itself alone',
+    async ({ open }) => {
+      const [engine, other] = [await open(), await open()]
+      const there = await Promise.all(
+        names.map((name, index) => (index % 3 === 0 ? undefined : engine.write(name, 'before', undefined))),
+      )
+      const before = names.map((_, index) => there[index]?.version)
+      // Every fifth has been changed by another process since; every seventh removal and write names no version that ever was.
+      const lost = new Set<number>()
+      for (const [index, version] of before.entries()) {
+        if (index % 5 !== 0 || version === undefined) continue
+        await other.write(names[index]!, 'of another', version)
+        lost.add(index)
+      }
+      const told = await Promise.all(
+        names.map((name, index) => {
+          const version = before[index]
+          if (index % 7 === 1) {
+            lost.add(index)
+            return engine.write(name, 'never', version === undefined ? 1n : undefined)
+          }
+          if (index % 4 === 1 && version !== undefined) return engine.remove(name, version)
+          return engine.write(name, `value ${index}`, version)
+        }),
+      )
+      assert.deepEqual(
+        told.map((answer) => answer !== undefined && answer !== false),
+        names.map((_, index) => !lost.has(index)),
+      )
+      for (const [index, answer] of told.entries())
+        if (typeof answer === 'object') assert.ok(answer.version > (before[index] ?? 0n))
+      const records = await Promise.all(names.map((name) => engine.read(name)))
+      for (const [index, record] of records.entries()) {
+        const answer = told[index]
+        if (typeof answer === 'object') assert.deepEqual(record, answer)
+        else if (answer === true) assert.equal(record, undefined)
+        else assert.equal(record?.value, before[index] && (index % 5 === 0 ? 'of another' : 'before'))
+      }
+    },
+  )
+
+  declare(
+    'of writes of two processes at once, in opposite orders, exactly one of each record succeeds',
+    async ({ open }) => {
+      const engines = [await open(), await open()]
+      const turned = names.toReversed()
+      let versions = new Map<string, bigint | undefined>(names.map((name) => [name, undefined]))
+      for (let round = 0; round < 3; round++) {
+        const writeEach = (engine: Engine, of: readonly string[], value: string) =>
+          Promise.all(of.map((name) => engine.write(name, value, versions.get(name))))
+        const both = await Promise.all([
+          writeEach(engines[0]!, names, `one ${round}`),
+          writeEach(engines[1]!, turned, `two ${round}`),
+        ])
+        const written = both.flat().filter((record) => record !== undefined)
+        assert.deepEqual(written.map(({ key }) => key).sort(), [...names].sort())
+        const stored = await Promise.all(names.map((name) => engines[0]!.read(name)))
+        const newest = new Map(written.map((record) => [record.key, record]))
+        for (const record of stored) assert.deepEqual(record, newest.get(record!.key))
+        versions = new Map(written.map(({ key, version }) => [key, version]))
+      }
+    },
+  )
+
+  declare(
+    'a watch of another process misses no record of many that are written at once, and sees versions grow',
+    async ({ open }) => {
+      const [engine, other, third] = [await open(), await open(), await open()]
+      const seen: { readonly key: string; readonly version: bigint }[] = []
+      let told = () => {}
+      await engine.watch('', ({ key, record }) => {
+        seen.push({ key, version: record!.version })
+        told()
+      })
+      for (let round = 0; round < 3; round++) {
+        const keys = names.map((name) => `${round}/${name}`)
+        const written = await Promise.all(
+          keys.map((key, index) => [other, third][index % 2]!.write(key, 'x', undefined)),
+        )
+        while (new Set(seen.map(({ key }) => key)).size < names.length * (round + 1))
+          await new Promise<void>((resolve) => (told = resolve))
+        const versions = new Map(seen.map(({ key, version }) => [key, version]))
+        for (const record of written) assert.equal(versions.get(record!.key), record!.version)
+      }
+      const versions = seen.map(({ version }) => version)
+      assert.deepEqual(
+        versions,
+        versions.toSorted((a, b) => (a < b ? -1 : 1)),
+      )
+    },
+  )
+
+  declare(
+    'generators that two processes create at once, in opposite orders, each get one record and disjoint ranges',
+    async ({ open }) => {
+      const engines = [await open(), await open()]
+      const keys = Array.from({ length: 600 }, (_, index) => `new/${index}`)
+      const createEach = (engine: Engine, of: readonly string[]) =>
+        Promise.all(
+          of.map(async (key) => {
+            const [record, range] = await Promise.all([
+              engine.write(key, 'x', undefined),
+              engine.reserve(key, { size: 10n, floor: 1n, ...life }),
+            ])
+            return { key, record, range }
+          }),
+        )
+      const made = (
+        await Promise.all([createEach(engines[0]!, keys), createEach(engines[1]!, keys.toReversed())])
+      ).flat()
+      for (const key of keys) {
+        const own = made.filter((each) => each.key === key)
+        assert.equal(own.filter(({ record }) => record !== undefined).length, 1)
+        assertDisjoint(own.map(({ range }) => range))
+      }
+      const counters = await Promise.all(keys.map((key) => engines[0]!.counter(key)))
+      assert.ok(counters.every(({ bound, version }) => bound === 21n && version === 2n))
+    },
+  )
 }

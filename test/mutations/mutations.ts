@@ -635,6 +635,20 @@ export const mutations: readonly Mutation[] = [
     to: 'floor',
   },
   {
+    fault: 'a write to SQLite that demands that there be no record replaces one',
+    foundBy: 'test/conformance/sqlite.test.ts',
+    file: 'src/engine/sqlite/records.ts',
+    from: '         WHERE records.value IS NULL',
+    to: '',
+  },
+  {
+    fault: 'a release on SQLite lowers the bound below a later reserve',
+    foundBy: 'test/conformance/sqlite.test.ts',
+    file: 'src/engine/sqlite/counters.ts',
+    from: 'WHERE name = ? AND version = ? AND fence',
+    to: 'WHERE name = ? AND version >= ? AND fence',
+  },
+  {
     fault: 'a counter admits a fence lower than one that it has seen',
     foundBy: 'test/conformance/memory.test.ts',
     file: 'src/engine/counter-rules.ts',

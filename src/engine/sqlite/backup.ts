@@ -147,12 +147,15 @@ function renew(file: string, skip: bigint, repair: Repair = repairNothing): Stor
     convertTables(database)
     database.exec('BEGIN IMMEDIATE')
     const records = new Records(database)
-    const repaired = atOnce(repair(records.list('')))
+    const all = records.list('')
+    const versions = new Map(all.map(({ key, version }) => [key, version]))
+    const repaired = atOnce(repair(all))
     new Counters(database, new Map()).advance(skip, repaired.counters)
     const state = prepare(database, 'SELECT commits, revision FROM state').get() as Record<string, bigint>
     const commits = state.commits! + 1n
     let revision = state.revision! + versionJump
-    for (const [key, value] of repaired.records) records.put({ key, value, version: ++revision })
+    for (const [key, value] of repaired.records)
+      records.write({ key, value, version: ++revision }, versions.get(key))
     prepare(database, 'UPDATE state SET history = ?, commits = ?, revision = ?, owner = NULL').run(
       history,
       commits,

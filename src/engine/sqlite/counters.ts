@@ -10,7 +10,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { FahaoError } from '../../base/errors.ts'
 import { named, raised, versionJump } from '../advance-rules.ts'
-import { lossOf, type ReleaseRequest, release, reserve, unused } from '../counter-rules.ts'
+import { lossOf, type ReleaseRequest, reserve, unused } from '../counter-rules.ts'
 import { boundMax, type Counter, type Repaired, type Reservation, type ReserveRequest } from '../engine.ts'
 import { prepare } from './schema.ts'
 
@@ -26,6 +26,7 @@ export class Counters {
   readonly #next: HeldEnds = new Map()
   readonly #select: StatementSync
   readonly #upsert: StatementSync
+  readonly #lower: StatementSync
   readonly #raise: StatementSync
   readonly #raiseAll: StatementSync
 
@@ -37,6 +38,11 @@ export class Counters {
       `INSERT INTO counters (name, last, fence, incarnation, version) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT (name) DO UPDATE SET last = excluded.last, fence = excluded.fence,
          incarnation = excluded.incarnation, version = excluded.version`,
+    )
+    this.#lower = prepare(
+      database,
+      `UPDATE counters SET last = ?, version = version + 1
+       WHERE name = ? AND version = ? AND fence <= ? AND incarnation <= ?`,
     )
     this.#raise = prepare(
       database,
@@ -55,9 +61,13 @@ export class Counters {
     return { bound: last + 1n, fence, incarnation, version }
   }
 
-  /** See `Engine.reserve`. */
+  /** See `Engine.reserve`. Throws REGRESSED, with the reason alone, if the bound is below what this process holds. */
   reserve(name: string, request: ReserveRequest): Reservation {
-    const { counter, answer } = reserve(name, this.read(name), request)
+    const before = this.read(name)
+    const held = this.#next.get(name) ?? this.#held.get(name)
+    if (held !== undefined && before.bound < held)
+      throw new FahaoError('REGRESSED', lossOf(name, before.bound, held))
+    const { counter, answer } = reserve(name, before, request)
     if (answer instanceof FahaoError) throw answer
     this.#put(name, counter)
     // A reserve of size 0 opens no range.
@@ -65,12 +75,11 @@ export class Counters {
     return answer
   }
 
-  /** See `Engine.release`. */
-  release(name: string, request: ReleaseRequest): boolean {
-    const { counter, answer } = release(this.read(name), request)
-    if (answer !== true) return false
-    this.#put(name, counter)
-    this.#next.set(name, request.from)
+  /** See `Engine.release`; `counter-rules.ts` says the same in code. */
+  release(name: string, { version, from, fence, incarnation }: ReleaseRequest): boolean {
+    const { changes } = this.#lower.run(from - 1n, name, version, fence, incarnation)
+    if (changes === 0n) return false
+    this.#next.set(name, from)
     return true
   }
 
@@ -83,14 +92,6 @@ export class Counters {
   acquire(name: string, end: bigint): void {
     if (end > (this.#held.get(name) ?? 0n)) this.#held.set(name, end)
     if (end > (this.#next.get(name) ?? end)) this.#next.set(name, end)
-  }
-
-  /** The sentence about a bound below what this process holds; undefined if the bound is not below. */
-  regression(name: string): string | undefined {
-    const held = this.#next.get(name) ?? this.#held.get(name)
-    if (held === undefined) return undefined
-    const { bound } = this.read(name)
-    return bound < held ? lossOf(name, bound, held) : undefined
   }
 
   /** See `Engine.advance`. Returns the number of counters raised. */

@@ -9,7 +9,7 @@ import { Timeline } from '../../base/timeline.ts'
 import { startThread } from '../../installation/threads.ts'
 import { inTurns, repairNothing, untilUnchanged } from '../advance-rules.ts'
 import { CallsInFlight } from '../calls-in-flight.ts'
-import { checkGap, checkReserve, releaseRequest } from '../counter-rules.ts'
+import { checkGap, checkReserve, completed, releaseRequest } from '../counter-rules.ts'
 import type {
   AdvanceOptions,
   Counter,
@@ -32,7 +32,7 @@ import { Owner } from './owner.ts'
 import { OwnerLock } from './owner-lock.ts'
 import { linksOf, refuseNetwork, storeFileOf } from './store-file.ts'
 import { ThreadCalls } from './thread-calls.ts'
-import type { OpenedReply, Operations, ThreadInput, ThreadReply, ThreadRequest } from './thread-messages.ts'
+import type { OpenedReply, ThreadInput, ThreadReply, ThreadRequest } from './thread-messages.ts'
 
 /**
  * Opens the store in a file, which is created with its folder if it does not exist.
@@ -100,16 +100,20 @@ export class SqliteEngine implements Engine {
     this.#owner = new Owner({
       lock,
       clock: options.clock,
-      read: () => this.#call('claim'),
-      sign: (claim, over) => this.#call('own', claim, over),
+      read: () => this.#calls.call('claim'),
+      sign: (claim, over) => this.#calls.call('own', claim, over),
       onLost: () => options.onOwnershipLost?.(),
       onEvent: options.onEvent,
     })
     // Polls run on timers of `options.clock`, which do not keep the process alive.
     this.#watches = new PolledWatches(options.clock, (since) => this.#calls.call('changes', since))
-    this.#calls = new ThreadCalls(options.clock, options.callTimeoutMs, (operations) =>
-      this.#post({ type: 'batch', nowUs: this.#timeline.nowUs(), operations }),
-    )
+    this.#calls = new ThreadCalls({
+      clock: options.clock,
+      timeoutMs: options.callTimeoutMs,
+      inFlight: this.#inFlight,
+      send: (operations) => this.#post({ type: 'batch', nowUs: this.#timeline.nowUs(), operations }),
+      onWrote: (record) => this.#watches.wrote(record),
+    })
     thread.on('message', (reply: ThreadReply) => {
       assert(reply.type === 'done', 'a thread opens once')
       this.#setTrouble(reply.trouble)
@@ -117,8 +121,7 @@ export class SqliteEngine implements Engine {
         this.advances = reply.advances
         options.onAdvanced?.()
       }
-      // Every write is reported before its call resolves, also one whose call has passed its deadline.
-      for (const record of reply.written) this.#watches.wrote(record)
+      for (const record of reply.repaired) this.#watches.wrote(record)
       this.#calls.done(reply.outcomes)
     })
     thread.on('error', (error) => this.#threadLost(describe(error)))
@@ -153,31 +156,33 @@ export class SqliteEngine implements Engine {
     return engine
   }
 
-  async reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
+  reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
     checkReserve(request)
     const { claim } = this.#owner
-    try {
-      return await this.#call('reserve', counter, request, claim)
-    } catch (error) {
-      if (claim !== undefined && hasCode(error, 'STALE')) await this.#owner.confirm(claim)
+    const { size, floor, max, fence, incarnation } = completed(request)
+    const reserved = this.#calls.call('reserve', counter, claim, size, floor, max, fence, incarnation)
+    if (claim === undefined) return reserved
+    return reserved.catch(async (error) => {
+      if (hasCode(error, 'STALE')) await this.#owner.confirm(claim)
       throw error
-    }
+    })
   }
 
   release(counter: string, reservation: Reservation, from: bigint, writer: WriterIdentity): Promise<boolean> {
-    return this.#call('release', counter, releaseRequest(reservation, from, writer))
+    const { version, fence, incarnation } = releaseRequest(reservation, from, writer)
+    return this.#calls.call('release', counter, version, from, fence, incarnation)
   }
 
   transfer(counter: string, from: bigint): void {
-    this.#call('transfer', counter, from).catch(() => {})
+    this.#calls.call('transfer', counter, from).catch(() => {})
   }
 
   acquire(counter: string, end: bigint): void {
-    this.#call('acquire', counter, end).catch(() => {})
+    this.#calls.call('acquire', counter, end).catch(() => {})
   }
 
   counter(name: string): Promise<Counter> {
-    return this.#call('counter', name)
+    return this.#calls.call('counter', name)
   }
 
   async advance(
@@ -191,7 +196,7 @@ export class SqliteEngine implements Engine {
       const { records: values, counters } = await inTurns(repair(records))
       const versions = new Map(records.map(({ key, version }) => [key, version]))
       const repaired = [...values].map(([key, value]) => ({ key, value, expected: versions.get(key) }))
-      const raised = await this.#call('advance', gap, repaired, counters, ifRegressed)
+      const raised = await this.#calls.call('advance', gap, repaired, counters, ifRegressed)
       if (raised === undefined || (ifRegressed && raised === 0)) return raised
       await this.#owner.sign().catch(() => {})
       this.#log('warn', `raised ${raised} counters by ${gap} and accepted the store as it is`)
@@ -200,24 +205,24 @@ export class SqliteEngine implements Engine {
   }
 
   read(key: string): Promise<StoredRecord | undefined> {
-    return this.#call('read', key)
+    return this.#calls.call('read', key)
   }
 
   list(prefix: string, { after = '', limit }: Page = {}): Promise<StoredRecord[]> {
-    return this.#call('list', prefix, after, limit)
+    return this.#calls.call('list', prefix, after, limit)
   }
 
-  async write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
-    const version = await this.#call('write', key, value, expected)
-    return version === undefined ? undefined : { key, value, version }
+  write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
+    // What has this value is no removal.
+    return this.#calls.call('write', key, value, expected) as Promise<StoredRecord | undefined>
   }
 
   async remove(key: string, expected: bigint): Promise<boolean> {
-    return (await this.#call('write', key, null, expected)) !== undefined
+    return (await this.#calls.call('write', key, null, expected)) !== undefined
   }
 
   async watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
-    const revision = await this.#call('revision')
+    const revision = await this.#calls.call('revision')
     return this.#watches.add(prefix, listener, revision)
   }
 
@@ -252,13 +257,6 @@ export class SqliteEngine implements Engine {
         resolve()
       })
     })
-  }
-
-  #call<Name extends keyof Operations>(
-    op: Name,
-    ...args: Parameters<Operations[Name]>
-  ): Promise<ReturnType<Operations[Name]>> {
-    return this.#inFlight.run(() => this.#calls.call(op, ...args))
   }
 
   #post(request: ThreadRequest): void {

@@ -20,6 +20,11 @@ const sentences: Readonly<Record<number, string>> = {
   26: "is not a SQLite database: name another file, or restore a backup with 'fahao restore'",
 }
 
+/** The pages, of 4 KiB, in the log before they are moved into the file. */
+const logPages = 4000
+/** The maximum size of the page cache. It grows with the pages in use. */
+const cacheKib = 65_536
+
 /** The options of a connection. */
 export type ConnectionOptions = {
   /** Creates the file and its tables if there are none. */
@@ -77,6 +82,9 @@ function enterWal(database: DatabaseSync, file: string): void {
   }
   // On macOS a plain fsync does not flush the drive's cache; elsewhere the last two have no effect.
   database.exec('PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON')
+  // Names arrive in any order, so most rows of a batch are on pages of their own. After 1000 pages, SQLite's default, the log
+  // would be moved into the file with every other batch. A page of a transaction that leaves the cache is written twice.
+  database.exec(`PRAGMA wal_autocheckpoint = ${logPages}; PRAGMA cache_size = -${cacheKib}`)
 }
 
 /** SQLite's error about the file in one line, with the remedy if one is known. */

@@ -17,7 +17,8 @@ const changesMax = 1000
 /** Reads and writes records through one SQLite connection. */
 export class Records {
   readonly #select: StatementSync
-  readonly #upsert: StatementSync
+  readonly #insert: StatementSync
+  readonly #update: StatementSync
   readonly #from: StatementSync
   readonly #since: StatementSync
 
@@ -26,10 +27,15 @@ export class Records {
       database,
       'SELECT key, value, version FROM records WHERE key = ? AND value IS NOT NULL',
     )
-    this.#upsert = prepare(
+    this.#insert = prepare(
       database,
       `INSERT INTO records (key, value, version) VALUES (?, ?, ?)
-       ON CONFLICT (key) DO UPDATE SET value = excluded.value, version = excluded.version`,
+       ON CONFLICT (key) DO UPDATE SET value = excluded.value, version = excluded.version
+         WHERE records.value IS NULL`,
+    )
+    this.#update = prepare(
+      database,
+      'UPDATE records SET value = ?, version = ? WHERE key = ? AND version = ? AND value IS NOT NULL',
     )
     this.#from = prepare(
       database,
@@ -64,9 +70,16 @@ export class Records {
     return page
   }
 
-  /** Writes or removes a record whatever its version is; the new version is the next revision. */
-  put({ key, value, version }: RecordState): void {
-    this.#upsert.run(key, value, version)
+  /**
+   * Writes or removes a record if its version is still `expected` (undefined: if there is none). Returns whether it did.
+   * The new version is the next revision.
+   */
+  write({ key, value, version }: RecordState, expected: bigint | undefined): boolean {
+    const { changes } =
+      expected === undefined
+        ? this.#insert.run(key, value, version)
+        : this.#update.run(value, version, key, expected)
+    return changes === 1n
   }
 
   /** A page of what was written or removed after a revision, oldest first. */

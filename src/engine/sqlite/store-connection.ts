@@ -51,7 +51,7 @@ export class StoreConnection {
   #owner: string | null = null
   #revision = 0n
   #changed = false
-  #written: RecordState[] = []
+  #repaired: RecordState[] = []
 
   constructor(file: string, held: HeldEnds, options: ConnectionOptions) {
     const database = openDatabase(file, options)
@@ -97,7 +97,7 @@ export class StoreConnection {
   begin(writing: boolean): void {
     this.#database.exec(writing ? 'BEGIN IMMEDIATE' : 'BEGIN')
     this.#changed = false
-    this.#written = []
+    this.#repaired = []
     if (!writing) return
     this.#state = this.#readState()
     this.#history = this.#state.history
@@ -110,9 +110,9 @@ export class StoreConnection {
     return this.#changed
   }
 
-  /** The records that the present transaction has written or removed. */
-  get written(): readonly RecordState[] {
-    return this.#written
+  /** The records that an advance in the present transaction has written. */
+  get repaired(): readonly RecordState[] {
+    return this.#repaired
   }
 
   /** Counts the commit, if the transaction has changed anything; the last step before `commit`. */
@@ -184,15 +184,15 @@ export class StoreConnection {
   }
 
   readonly #operations: Operations = {
-    reserve: (counter, request, claim) => {
+    reserve: (counter, claim, size, floor, max, fence, incarnation) => {
       if (claim !== undefined && claim !== this.#owner)
         throw new FahaoError('STALE', 'another process has become the owner of the store; retry')
-      const reservation = this.counters.reserve(counter, request)
+      const reservation = this.counters.reserve(counter, { size, floor, max, fence, incarnation })
       this.#changed = true
       return reservation
     },
-    release: (counter, request) => {
-      const released = this.counters.release(counter, request)
+    release: (counter, version, from, fence, incarnation) => {
+      const released = this.counters.release(counter, { version, from, fence, incarnation })
       this.#changed ||= released
       return released
     },
@@ -206,13 +206,13 @@ export class StoreConnection {
       this.#history = randomUUID()
       this.#revision += versionJump
       this.#changed = true
-      for (const { key, value } of repaired) this.#put(key, value)
+      for (const { key, value, expected } of repaired)
+        this.#repaired.push({ key, value, version: this.#write(key, value, expected)! })
       return raised
     },
     read: (key) => this.#records.read(key),
     list: (prefix, after, limit) => this.#records.list(prefix, after, limit),
-    write: (key, value, expected) =>
-      this.#records.read(key)?.version === expected ? this.#put(key, value) : undefined,
+    write: (key, value, expected) => this.#write(key, value, expected),
     revision: () => this.#currentRevision(),
     changes: (since) => this.#changes(since),
     own: (claim, over) => {
@@ -225,12 +225,12 @@ export class StoreConnection {
     claim: () => this.#readState().owner ?? undefined,
   }
 
-  #put(key: string, value: string | null): bigint {
-    const record = { key, value, version: ++this.#revision }
-    this.#records.put(record)
-    this.#written.push(record)
+  #write(key: string, value: string | null, expected: bigint | undefined): bigint | undefined {
+    const version = this.#revision + 1n
+    if (!this.#records.write({ key, value, version }, expected)) return undefined
+    this.#revision = version
     this.#changed = true
-    return record.version
+    return version
   }
 
   #changes(since: bigint): ChangePage {

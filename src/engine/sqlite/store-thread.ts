@@ -3,7 +3,13 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../base/assert.ts'
 import { systemClock } from '../../base/clock.ts'
 import { Store } from './store.ts'
-import type { ThreadInput, ThreadReply, ThreadRequest } from './thread-messages.ts'
+import {
+  packOutcomes,
+  type ThreadInput,
+  type ThreadReply,
+  type ThreadRequest,
+  unpackOperations,
+} from './thread-messages.ts'
 
 const port = parentPort
 assert(port !== null, 'this file is a thread')
@@ -23,8 +29,10 @@ port.on('message', (request: ThreadRequest) => {
     port.close()
     return
   }
-  const outcome = store.run(request.operations, request.nowUs)
-  reply({ type: 'done', ...outcome, advances: store.advances, trouble: store.trouble })
+  const operations = unpackOperations(request.operations)
+  const { outcomes, repaired } = store.run(operations, request.nowUs)
+  const { advances, trouble } = store
+  reply({ type: 'done', outcomes: packOutcomes(operations, outcomes), repaired, advances, trouble })
 })
 
 function reply(message: ThreadReply): void {

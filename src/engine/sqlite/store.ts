@@ -100,7 +100,7 @@ export class Store {
     } catch (error) {
       return this.#undo(connection, operations, error)
     }
-    const { changed, written } = connection
+    const { changed, repaired } = connection
     try {
       connection.commit()
     } catch (error) {
@@ -119,7 +119,7 @@ export class Store {
       this.#check = accept(this.#check, connection.position)
       this.#positionFile.begin(connection.position)
     } else if (writing) this.#progress(connection)
-    return { outcomes, written }
+    return { outcomes, repaired }
   }
 
   /** Closes the file. */
@@ -131,17 +131,16 @@ export class Store {
   }
 
   #apply(connection: StoreConnection, operation: Operation): OperationOutcome {
-    if (operation.op === 'reserve') {
-      const lost = connection.counters.regression(operation.args[0])
-      if (lost !== undefined) this.#check = suspect(this.#check, lost)
-    }
     const regression = this.#regression
     if (operation.op === 'advance') {
       const ifRegressed = operation.args[3]
       return ifRegressed && regression === undefined ? { value: 0 } : connection.apply(operation)
     }
-    if (regression === undefined || !isWrite(operation)) return connection.apply(operation)
-    return { code: 'REGRESSED', message: regression }
+    if (regression !== undefined && isWrite(operation)) return { code: 'REGRESSED', message: regression }
+    const outcome = connection.apply(operation)
+    if (!('code' in outcome) || outcome.code !== 'REGRESSED') return outcome
+    this.#check = suspect(this.#check, outcome.message)
+    return { code: 'REGRESSED', message: this.#regression! }
   }
 
   get #regression(): string | undefined {
@@ -238,6 +237,6 @@ export class Store {
   #fail(operations: readonly Operation[], code: FailureCode): BatchOutcome {
     const message = this.#failure ?? 'the store has failed'
     const outcomes = operations.map(() => ({ code, message }))
-    return { outcomes, written: [] }
+    return { outcomes, repaired: [] }
   }
 }

@@ -6,53 +6,79 @@
  *  2. Every call settles by its deadline: a write that was sent as UNKNOWN, all others as UNAVAILABLE. A call
  *     that was not sent by then is never sent.
  *  3. An advance is a batch of its own, with a longer deadline. The other calls keep their deadlines during it.
+ *  4. Every write of a record is reported before its call resolves, also one whose call has passed its deadline.
  */
 import { assert } from '../../base/assert.ts'
 import type { Clock, Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { advanceTimeoutMs } from '../advance-rules.ts'
 import { Batches } from '../batches.ts'
+import type { CallsInFlight } from '../calls-in-flight.ts'
+import { Deadlines } from '../deadlines.ts'
+import type { RecordState } from '../polled-watch.ts'
 import {
   type FailureCode,
   isWrite,
   type Operation,
   type OperationOutcome,
   type Operations,
+  type Packed,
+  packOperations,
+  unpackOutcomes,
 } from './thread-messages.ts'
 
+/** What a call resolves to: a write to the record as written. */
+type Answer<Name extends keyof Operations> = Name extends 'write'
+  ? RecordState | undefined
+  : ReturnType<Operations[Name]>
+
+/** What the calls of one engine need of it. */
+export type ThreadCallsOptions = {
+  readonly clock: Clock
+  readonly timeoutMs: number
+  readonly inFlight: CallsInFlight
+  /** Sends a batch to the thread. */
+  readonly send: (operations: Packed) => void
+  /** Is told of each record that was written or removed. */
+  readonly onWrote: (record: RecordState) => void
+}
+
+/** A call; it is the operation that it carries out. */
 type PendingCall = {
-  readonly operation: Operation
+  readonly op: keyof Operations
+  readonly args: readonly unknown[]
   readonly resolve: (value: never) => void
   readonly reject: (error: FahaoError) => void
-  readonly timer: Timer
+  deadline: Timer | undefined
   isSent: boolean
 }
 
-const sizeMax = 1000
+/** Bounds the time of a transaction: some 100 ms. */
+const sizeMax = 10_000
+
+/** Calls that do not keep the process alive: polls run as long as there are watches. */
+const idle: ReadonlySet<keyof Operations> = new Set(['changes'])
 
 /** The calls of one engine. */
 export class ThreadCalls {
-  readonly #clock: Clock
-  readonly #timeoutMs: number
-  readonly #send: (operations: readonly Operation[]) => void
+  readonly #options: ThreadCallsOptions
+  readonly #deadlines: Deadlines
   /** The calls that have not settled. */
   readonly #open = new Set<PendingCall>()
   readonly #batches = new Batches<PendingCall>({
     widthMax: 1,
     sizeMax,
-    isAlone: ({ operation }) => operation.op === 'advance',
+    isAlone: ({ op }) => op === 'advance',
     carryOut: (calls) => this.#carryOut(calls),
   })
   /** Receives the outcomes of the batch that the thread has. */
-  #receive: ((outcomes: readonly OperationOutcome[]) => void) | undefined
+  #receive: ((outcomes: Packed) => void) | undefined
   #ended: string | undefined
   #stuck = false
 
-  /** @param send sends a batch to the thread. */
-  constructor(clock: Clock, timeoutMs: number, send: (operations: readonly Operation[]) => void) {
-    this.#clock = clock
-    this.#timeoutMs = timeoutMs
-    this.#send = send
+  constructor(options: ThreadCallsOptions) {
+    this.#options = options
+    this.#deadlines = new Deadlines(options.clock, options.timeoutMs)
   }
 
   /** Whether the thread has let a deadline pass and has not answered since. */
@@ -64,20 +90,20 @@ export class ThreadCalls {
   call<Name extends keyof Operations>(
     op: Name,
     ...args: Parameters<Operations[Name]>
-  ): Promise<ReturnType<Operations[Name]>> {
-    if (this.#ended !== undefined) return Promise.reject(new FahaoError('UNAVAILABLE', this.#ended))
+  ): Promise<Answer<Name>> {
+    const { inFlight } = this.#options
     return new Promise((resolve, reject) => {
-      const operation = { op, args } as unknown as Operation
-      const delayMs = op === 'advance' ? advanceTimeoutMs(this.#timeoutMs) : this.#timeoutMs
-      const timer = this.#clock.timer(delayMs, () => this.#expire(call))
-      const call: PendingCall = { operation, resolve, reject, timer, isSent: false }
+      if (!idle.has(op)) inFlight.begin()
+      const call: PendingCall = { op, args, resolve, reject, deadline: undefined, isSent: false }
       this.#open.add(call)
+      if (this.#ended !== undefined) return this.#fail(call, 'UNAVAILABLE', this.#ended)
+      call.deadline = this.#begin(call)
       this.#batches.add(call)
     })
   }
 
   /** Receives the outcomes of the batch that the thread has. */
-  done(outcomes: readonly OperationOutcome[]): void {
+  done(outcomes: Packed): void {
     assert(this.#receive !== undefined, 'the thread answers the batch that it has')
     this.#receive(outcomes)
     this.#receive = undefined
@@ -89,19 +115,37 @@ export class ThreadCalls {
     for (const call of this.#open) this.#fail(call, 'UNKNOWN', reason)
   }
 
+  #begin(call: PendingCall): Timer {
+    const { clock, timeoutMs } = this.#options
+    const onLate = () => this.#expire(call)
+    return call.op === 'advance'
+      ? clock.timer(advanceTimeoutMs(timeoutMs), onLate)
+      : this.#deadlines.begin(onLate)
+  }
+
   async #carryOut(calls: readonly PendingCall[]): Promise<void> {
     for (const call of calls) call.isSent = true
-    const answer = Promise.withResolvers<readonly OperationOutcome[]>()
+    const answer = Promise.withResolvers<Packed>()
     this.#receive = answer.resolve
-    this.#send(calls.map(({ operation }) => operation))
-    const outcomes = await answer.promise
-    assert(outcomes.length === calls.length, 'each operation has an outcome')
+    const operations = calls as readonly unknown[] as readonly Operation[]
+    this.#options.send(packOperations(operations))
+    const outcomes = unpackOutcomes(operations, await answer.promise)
     this.#stuck = false
+    for (const [at, call] of calls.entries()) outcomes[at] = this.#reported(call, outcomes[at]!)
     for (const [at, call] of calls.entries()) {
       const outcome = outcomes[at]!
       if ('code' in outcome) this.#fail(call, outcome.code, outcome.message)
       else if (this.#close(call)) call.resolve(outcome.value as never)
     }
+  }
+
+  /** The outcome of a call; of a write that was carried out, the record, which is reported. */
+  #reported({ op, args }: PendingCall, outcome: OperationOutcome): OperationOutcome {
+    if (op !== 'write' || 'code' in outcome || outcome.value === undefined) return outcome
+    const [key, value] = args as Parameters<Operations['write']>
+    const record: RecordState = { key, value, version: outcome.value as bigint }
+    this.#options.onWrote(record)
+    return { value: record }
   }
 
   #expire(call: PendingCall): void {
@@ -112,13 +156,15 @@ export class ThreadCalls {
 
   /** Rejects a call. Only a write that was sent has an unknown outcome. */
   #fail(call: PendingCall, code: FailureCode, message: string): void {
-    const mayHaveChanged = call.isSent && isWrite(call.operation)
+    const mayHaveChanged = call.isSent && isWrite(call)
     const known = code === 'UNKNOWN' && !mayHaveChanged ? 'UNAVAILABLE' : code
     if (this.#close(call)) call.reject(new FahaoError(known, message))
   }
 
   #close(call: PendingCall): boolean {
-    call.timer.cancel()
-    return this.#open.delete(call)
+    call.deadline?.cancel()
+    if (!this.#open.delete(call)) return false
+    if (!idle.has(call.op)) this.#options.inFlight.end()
+    return true
   }
 }

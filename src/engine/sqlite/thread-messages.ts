@@ -1,6 +1,9 @@
-/** The messages between the engine and the thread of its store. */
-import type { ReleaseRequest } from '../counter-rules.ts'
-import type { Counter, Repaired, Reservation, ReserveRequest, StoredRecord } from '../engine.ts'
+/**
+ * The messages between the engine and the thread of its store. A batch of operations is one flat array, and so are its
+ * outcomes: copying an object for each operation would cost more than carrying it out.
+ */
+import { assert } from '../../base/assert.ts'
+import type { Counter, Repaired, Reservation, StoredRecord } from '../engine.ts'
 import type { ChangePage, RecordState } from '../polled-watch.ts'
 
 /** A value for a record, if its version is still `expected`; undefined as the version: if there is no record. */
@@ -13,8 +16,16 @@ export type RecordWrite = {
 /** The operations of a store, as the thread carries them out. */
 export type Operations = {
   /** Rejects with STALE unless `claim` is the one in the store; undefined: this process does not own the store. */
-  reserve(counter: string, request: ReserveRequest, claim: string | undefined): Reservation
-  release(counter: string, request: ReleaseRequest): boolean
+  reserve(
+    counter: string,
+    claim: string | undefined,
+    size: bigint,
+    floor: bigint,
+    max: bigint,
+    fence: bigint,
+    incarnation: bigint,
+  ): Reservation
+  release(counter: string, version: bigint, from: bigint, fence: bigint, incarnation: bigint): boolean
   transfer(counter: string, from: bigint): void
   acquire(counter: string, end: bigint): void
   counter(name: string): Counter
@@ -47,7 +58,7 @@ export type Operation = {
 const writes: ReadonlySet<keyof Operations> = new Set(['reserve', 'release', 'advance', 'write', 'own'])
 
 /** Whether the operation may change the store: then its outcome can be unknown. */
-export function isWrite({ op }: Operation): boolean {
+export function isWrite({ op }: Pick<Operation, 'op'>): boolean {
   return writes.has(op)
 }
 
@@ -59,15 +70,68 @@ export type OperationOutcome =
   | { readonly value: unknown }
   | { readonly code: FailureCode; readonly message: string }
 
-/** The outcomes of a batch, in the order of its operations, and the records that it wrote or removed. */
+/** The outcomes of a batch, in the order of its operations, and the records that an advance wrote. */
 export type BatchOutcome = {
   readonly outcomes: readonly OperationOutcome[]
-  readonly written: readonly RecordState[]
+  readonly repaired: readonly RecordState[]
+}
+
+/** Operations, or their outcomes, one after the other; see `packOperations` and `packOutcomes`. */
+export type Packed = readonly unknown[]
+
+/** Each operation as its name, the number of its arguments, and these. */
+export function packOperations(operations: readonly Operation[]): Packed {
+  const packed: unknown[] = []
+  for (const { op, args } of operations) packed.push(op, args.length, ...args)
+  return packed
+}
+
+/** The operations that were packed. */
+export function unpackOperations(packed: Packed): Operation[] {
+  const operations: Operation[] = []
+  for (let at = 0; at < packed.length; ) {
+    const from = at + 2
+    at = from + (packed[at + 1] as number)
+    operations.push({ op: packed[from - 2], args: packed.slice(from, at) } as unknown as Operation)
+  }
+  return operations
+}
+
+/** Marks the outcome of an operation that has not failed. */
+const ok = ''
+
+/** Each outcome as the code of its failure and the message, or as `ok` and the value: of a reserve, its three numbers. */
+export function packOutcomes(
+  operations: readonly Operation[],
+  outcomes: readonly OperationOutcome[],
+): Packed {
+  const packed: unknown[] = []
+  for (const [at, outcome] of outcomes.entries()) {
+    if ('code' in outcome) packed.push(outcome.code, outcome.message)
+    else if (operations[at]!.op === 'reserve') {
+      const { start, end, version } = outcome.value as Reservation
+      packed.push(ok, start, end, version)
+    } else packed.push(ok, outcome.value)
+  }
+  return packed
+}
+
+/** The outcomes of these operations. */
+export function unpackOutcomes(operations: readonly Operation[], packed: Packed): OperationOutcome[] {
+  let at = 0
+  const outcomes = operations.map(({ op }): OperationOutcome => {
+    const code = packed[at++] as FailureCode | typeof ok
+    if (code !== ok) return { code, message: packed[at++] as string }
+    if (op !== 'reserve') return { value: packed[at++] }
+    return { value: { start: packed[at++], end: packed[at++], version: packed[at++] } }
+  })
+  assert(at === packed.length, 'each operation has an outcome')
+  return outcomes
 }
 
 /** To the thread: operations for one transaction, and its time; or the end. */
 export type ThreadRequest =
-  | { readonly type: 'batch'; readonly nowUs: number; readonly operations: readonly Operation[] }
+  | { readonly type: 'batch'; readonly nowUs: number; readonly operations: Packed }
   | { readonly type: 'close' }
 
 /** From the thread, once it has opened the store. */
@@ -82,13 +146,16 @@ export type OpenedReply = {
 /** From the thread: first `opened`, then one `done` for each batch, in order. */
 export type ThreadReply =
   | OpenedReply
-  | (BatchOutcome & {
+  | {
       readonly type: 'done'
+      readonly outcomes: Packed
+      /** The records that an advance wrote. */
+      readonly repaired: readonly RecordState[]
       /** See `Store.advances`. */
       readonly advances: number
       /** The present trouble of the store; undefined: none. */
       readonly trouble: string | undefined
-    })
+    }
 
 /** The thread's start-up data. */
 export type ThreadInput = { readonly file: string; readonly busyTimeoutMs: number }

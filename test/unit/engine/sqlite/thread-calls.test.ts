@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { CallsInFlight } from '../../../../src/engine/calls-in-flight.ts'
 import { ThreadCalls } from '../../../../src/engine/sqlite/thread-calls.ts'
+import { unpackOperations } from '../../../../src/engine/sqlite/thread-messages.ts'
 import { FakeClock } from '../../fake-clock.ts'
 
 const timeoutMs = 5000
@@ -8,9 +10,18 @@ const timeoutMs = 5000
 function start() {
   const clock = new FakeClock()
   const sent: string[] = []
-  const calls = new ThreadCalls(clock, timeoutMs, (operations) =>
-    sent.push(operations.map(({ op }) => op).join(' ')),
-  )
+  const calls = new ThreadCalls({
+    clock,
+    timeoutMs,
+    inFlight: new CallsInFlight(),
+    send: (packed) =>
+      sent.push(
+        unpackOperations(packed)
+          .map(({ op }) => op)
+          .join(' '),
+      ),
+    onWrote() {},
+  })
   return {
     clock,
     sent,
@@ -33,7 +44,7 @@ describe('the calls of a store', () => {
     await reading
     assert.deepEqual([outcomes, sent], [['UNAVAILABLE'], ['advance']])
     await clock.pass(200_000)
-    calls.done([{ value: 3 }])
+    calls.done(['', 3])
     assert.equal(await advancing, 3)
   })
 
@@ -52,10 +63,10 @@ describe('the calls of a store', () => {
     const last = assert.rejects(read(), { code: 'UNAVAILABLE' })
     await clock.pass(timeoutMs + 100)
     await Promise.all([first, last])
-    calls.done([{ value: undefined }])
+    calls.done(['', undefined])
     await clock.pass(1)
     assert.deepEqual(sent, ['read', 'advance'])
-    calls.done([{ value: 0 }])
+    calls.done(['', 0])
     await advancing
   })
 })

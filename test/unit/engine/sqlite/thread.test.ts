@@ -17,16 +17,21 @@ import { freshFile, mine, openStore } from './stores.ts'
  * runs the code `meet`.
  */
 async function onThread(file: string, meet: string, callTimeoutMs = 200): Promise<SqliteEngine> {
+  const messages = new URL('../../../../src/engine/sqlite/thread-messages.ts', import.meta.url)
   const code = `const { parentPort } = require('node:worker_threads')
-    parentPort.on('message', (request) => {
-      const answer = () => {
-        const outcomes = request.operations.map(({ args }) => ({ value: args[0] }))
-        parentPort.postMessage({ type: 'done', outcomes, written: [], advances: 0, trouble: undefined })
-      }
-      if (['claim', 'own'].includes(request.operations?.[0].op)) return answer()
-      ${meet}
-    })
-    parentPort.postMessage({ type: 'opened', lastWriteUs: undefined, trouble: undefined })`
+    void import('${messages}').then(({ packOutcomes, unpackOperations }) => {
+      parentPort.on('message', (request) => {
+        const operations = unpackOperations(request.operations ?? [])
+        const answer = () => {
+          const values = operations.map(({ args }) => ({ value: args[0] }))
+          const outcomes = packOutcomes(operations, values)
+          parentPort.postMessage({ type: 'done', outcomes, repaired: [], advances: 0, trouble: undefined })
+        }
+        if (['claim', 'own'].includes(operations[0]?.op)) return answer()
+        ${meet}
+      })
+      parentPort.postMessage({ type: 'opened', lastWriteUs: undefined, trouble: undefined })
+    })`
   const thread = new Worker(code, { eval: true })
   return SqliteEngine.start(file, thread, OwnerLock.use(file), engineOptions({ callTimeoutMs }))
 }
@@ -71,7 +76,7 @@ describe('a SQLite engine', () => {
     const engine = await onThread(
       freshFile(t),
       `if (request.type === 'close') return parentPort.close()
-       if (request.operations.some(({ args }) => args[0] === 'slow')) setTimeout(answer, 700)
+       if (operations.some(({ args }) => args[0] === 'slow')) setTimeout(answer, 700)
        else answer()`,
     )
     t.after(() => engine.close())
