@@ -22,6 +22,7 @@ export type NoReplyState = 'unsent' | 'lost' | 'late'
 /** The node at an address has sent no reply to a request. */
 export class NoReply extends FahaoError {
   readonly state: NoReplyState
+  readonly reason: string
   /** The message without its advice. */
   readonly what: string
 
@@ -30,6 +31,7 @@ export class NoReply extends FahaoError {
     const what = `the leader at ${address} ${verb} (${reason})`
     super(state === 'unsent' ? 'UNAVAILABLE' : 'UNKNOWN', `${what}; retry`)
     this.state = state
+    this.reason = reason
     this.what = what
   }
 }

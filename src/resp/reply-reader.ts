@@ -1,4 +1,4 @@
-/** Reads a reply of another node into plain data. */
+/** Reads a reply of another node, or of a Redis, into plain data. */
 import { type ErrorCode, errorKinds, FahaoError } from '../base/errors.ts'
 import type { EncodedReply } from '../commands/command.ts'
 
@@ -25,6 +25,7 @@ function readAt(bytes: Buffer, at: number): Read {
     case ':':
       return { reply: BigInt(line), end }
     case '$': {
+      if (line === '-1') return { reply: null, end }
       const textEnd = end + Number(line)
       return { reply: bytes.toString('utf8', end, textEnd), end: textEnd + 2 }
     }

@@ -48,8 +48,12 @@ test('INCR on a Redis goes on at Fahao, in one moment or one client after anothe
   await walk.section('Before you start')
   await walk.section('In one moment')
   await assert.rejects(old.incr('order'), /value is not an integer/)
+  await old.mset('room:1', 17, 'room:2', 0)
+  await walk.section('Thousands of keys')
+  await assert.rejects(old.incr('room:1'), /value is not an integer/)
 
   const client = await redisClient(t, await walk.port('fahao-1:7379'))
+  assert.deepEqual([await client.incr('room:1'), await client.incr('room:2')], [18, 1])
   const sides = [old, client]
   const traffic = new Traffic(
     t,

@@ -5,9 +5,10 @@ import { moveRow } from '../../legacy/import/move.ts'
 import { type PlannedRow, planImport } from '../../legacy/import/plan.ts'
 import { type ImportStores, openStores } from '../../legacy/import/stores.ts'
 import { UsageError } from '../exit-codes.ts'
+import { importFromRedis, isRedisUrl, type RedisImportCounts } from '../redis-import.ts'
 import { repeated } from '../repeatable-options.ts'
 import { recordInStore } from '../store-audit.ts'
-import { print, printJson, table } from '../terminal.ts'
+import { grouped, print, printAnswer, printJson, table } from '../terminal.ts'
 
 type ImportOptions = {
   readonly from: string
@@ -25,10 +26,16 @@ type Outcome = Awaited<ReturnType<typeof outcomeOf>>
 export function addImport(command: Command): void {
   command
     .description(
-      "Moves rows of the table of Leaf, an IdBuilder or tinyid into a store of Fahao's own, and takes each out of service there: it gets another name, under which no old node finds it. Within one database that is one transaction for each row, and old nodes may run meanwhile. Run it again after a failure: it goes on where it was.",
+      "Moves rows of the table of Leaf, an IdBuilder or tinyid into a store of Fahao's own, and takes each out of service there: it gets another name, under which no old node finds it. Within one database that is one transaction for each row, and old nodes may run meanwhile. Run it again after a failure: it goes on where it was. From a Redis it moves counters to a running server, each at its number, and closes each on Redis: INCR is an error there from then on. The names are then patterns of keys.",
     )
-    .requiredOption('--from <URL>', 'the database with the table: mysql://…?schema=leaf, idbuilder or tinyid')
-    .requiredOption('--into <URL>', 'the store to move to, the same database or any other engine')
+    .requiredOption(
+      '--from <URL>',
+      'the database with the table: mysql://…?schema=leaf, idbuilder or tinyid; or a Redis: redis://…',
+    )
+    .requiredOption(
+      '--into <URL>',
+      'the store to move to, the same database or any other engine; from a Redis the running server: redis://…',
+    )
     .option('--dry-run', 'show what each row would become, and change nothing')
     .option('--old-nodes-stopped', 'none of the old nodes runs: needed from one database to another')
     .addOption(
@@ -44,9 +51,11 @@ export function addImport(command: Command): void {
 Examples:
   fahao import --from 'mysql://id@db/ids?schema=leaf' --into mysql://id@db/ids --dry-run
   fahao import order user --from 'mysql://id@db/ids?schema=leaf' --into mysql://id@db/ids --max-id order=123456
-  fahao import --from 'mysql://id@db/ids?schema=tinyid' --into sqlite:./data/fahao.db --old-nodes-stopped`,
+  fahao import --from 'mysql://id@db/ids?schema=tinyid' --into sqlite:./data/fahao.db --old-nodes-stopped
+  fahao import 'order:*' --from redis://redis:6379 --into redis://fahao-1:7379 --dry-run`,
     )
     .action(async (names: string[], options: ImportOptions) => {
+      if (isRedisUrl(options.from)) return importCounters(names, options)
       const stores = await openStores(options.from, options.into, options.dryRun === true)
       try {
         await importRows(stores, names, options)
@@ -54,6 +63,37 @@ Examples:
         await stores.close()
       }
     })
+}
+
+async function importCounters(patterns: readonly string[], options: ImportOptions): Promise<void> {
+  const { from, into, dryRun = false } = options
+  if (options.maxId !== undefined || options.oldNodesStopped)
+    throw new UsageError('--max-id and --old-nodes-stopped are for tables; from a Redis leave them out')
+  const onProgress = process.stderr.isTTY ? showProgress : undefined
+  const counts = await importFromRedis({ from, into, patterns, dryRun, onProgress })
+  const { failed, largest } = counts
+  printAnswer(options, { ...counts, largest: `${largest}` }, countLines(counts, dryRun))
+  if (failed > 0)
+    throw new FahaoError(
+      'ERR',
+      `${grouped(failed)} counters are closed on Redis and were not moved; see above, and run the import again`,
+    )
+}
+
+function showProgress({ moved, movedBefore, left }: RedisImportCounts): void {
+  process.stderr.write(`\r${grouped(moved + movedBefore + left)} keys `)
+}
+
+function countLines(counts: RedisImportCounts, dryRun: boolean): string[] {
+  const { moved, movedBefore, left, failed, largest, remarks } = counts
+  const goesOn = `each goes on above its number, without a jump; the largest is ${grouped(largest)}`
+  return [
+    ...remarks,
+    ...(left + failed > remarks.length ? [`… and ${grouped(left + failed - remarks.length)} more`] : []),
+    `${grouped(moved)} counters ${dryRun ? 'would be moved' : 'moved'}: ${goesOn}`,
+    ...(movedBefore > 0 ? [`${grouped(movedBefore)} had been moved before`] : []),
+    ...(left > 0 ? [`${grouped(left)} keys are left as they are`] : []),
+  ]
 }
 
 async function importRows(

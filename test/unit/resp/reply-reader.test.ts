@@ -10,6 +10,7 @@ test('a reply of another node is plain data', () => {
     ['+OK\r\n', 'OK'],
     [':7\r\n', 7n],
     ['_\r\n', null],
+    ['$-1\r\n', null],
     ['$0\r\n\r\n', ''],
     ['$4\r\na\r\nb\r\n', 'a\r\nb'],
     ['$2\r\né\r\n', 'é'],
