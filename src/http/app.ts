@@ -1,5 +1,5 @@
 /** The HTTP side of a node as a Fastify app: hooks, routes and limits. `server.ts` listens. */
-import type { ServerOptions } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerOptions } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
@@ -30,6 +30,7 @@ import { Connections, connectionOf, HttpRequest, HttpResponse } from './connecti
 import { docsRoute } from './console/docs-page.ts'
 import { landingRoute } from './console/landing.ts'
 import { allowOrigins } from './cors.ts'
+import { answerDirectly } from './direct.ts'
 import { answerFailures, type HttpLog, sendProblem } from './failures.ts'
 import { forwardRequests } from './forward.ts'
 import { generatorRoutes } from './native/generators.ts'
@@ -71,6 +72,9 @@ export type HttpOptions = {
   readonly onUser?: (socket: Socket) => void
 }
 
+/** On every route: a cache that repeats an answer repeats ids. */
+const always = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
+
 /** Longest name, each of its bytes percent-encoded. */
 const parameterCharactersMax = 3 * 256
 
@@ -88,6 +92,21 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
     traffic,
     clock,
   })
+  const origins = new Set(config.httpOrigins)
+  const guard = makeGuard(options.host, options.names, origins)
+  const onUser = (request: IncomingMessage) => {
+    const connection = connectionOf(request)
+    if (connection !== undefined) connection.refusals = undefined
+    options.onUser?.(request.socket)
+  }
+  let isClosing = false
+  const direct = (handler: RequestListener) =>
+    options.compatOnly
+      ? handler
+      : answerDirectly(
+          { node, guard, headers: headersOf(origins), onUser, isClosing: () => isClosing },
+          handler,
+        )
   const app = fastify({
     bodyLimit: config.httpBodyMaxBytes,
     // Operations check their own arguments. Fastify's compilers of schemas would be a tenth of what a start loads.
@@ -100,7 +119,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
       else if (!isIgnored(error)) connections.of(socket).refuse(refusalOf(error))
     },
     serverFactory: (handler) => {
-      const inTurn = connections.inTurn(handler)
+      const inTurn = connections.inTurn(direct(handler))
       const ours = serverOptions(config)
       const server = tls
         ? createTlsServer({ ...tls.serverOptions, ...ours }, inTurn)
@@ -119,23 +138,18 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
       answerRefused(request, reply, error, () => sendProblem(error, request, reply, log)),
   })
   restRefusedCallers(app, clock, config.httpUnreadTimeoutMs)
-  const origins = new Set(config.httpOrigins)
+  app.addHook('preClose', (done) => {
+    isClosing = true
+    done()
+  })
   allowOrigins(app, origins)
-  const guard = makeGuard(options.host, options.names, origins)
   app.addHook('onRequest', (request, reply, done) => {
-    // On every route: a cache that repeats an answer repeats ids.
-    reply.header('cache-control', 'no-store')
-    reply.header('x-content-type-options', 'nosniff')
-    done(guard(request))
+    reply.headers(always)
+    done(guard(request.raw))
   })
   checkCallers(app, node.access, node.server.audit)
-  const { onUser } = options
   app.addHook('onRequest', ({ access, raw }, _reply, done) => {
-    if (access.user !== '') {
-      const connection = connectionOf(raw)
-      if (connection !== undefined) connection.refusals = undefined
-      onUser?.(raw.socket)
-    }
+    if (access.user !== '') onUser(raw)
     done()
   })
   // After the body has come, in the callback in which it is answered.
@@ -163,6 +177,11 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   if (cluster !== undefined) mountForNodes(app, node, elsewhere, log)
   answerFailures(app, [...mountNative(app, options, traffic), ...compat], log)
   return app
+}
+
+/** The headers of an answer to no page of another origin. */
+function headersOf(origins: ReadonlySet<string>): string[] {
+  return [...Object.entries(always).flat(), ...(origins.size > 0 ? ['vary', 'origin'] : [])]
 }
 
 function noSchemas(): never {

@@ -7,8 +7,8 @@
  * for `http-origins` alone.
  * The compatible APIs issue by GET and read forms, as their clients need it: there the second rule applies to GET too.
  */
+import type { IncomingMessage } from 'node:http'
 import { isIPv4, isIPv6 } from 'node:net'
-import type { FastifyRequest } from 'fastify'
 import { HttpRefusal } from './problem.ts'
 
 /** Far more than clients and proxies send. */
@@ -16,7 +16,7 @@ const headersMax = 100
 const tooManyHeaders = new HttpRefusal(431, `a request has at most ${headersMax} headers; send less`)
 
 /** The refusal of a request that a foreign web page may have caused. */
-export type Guard = (request: FastifyRequest) => HttpRefusal | undefined
+export type Guard = (request: IncomingMessage) => HttpRefusal | undefined
 
 /**
  * A guard for a server bound to `host`. It accepts in the Host header loopback names, addresses (which cannot be rebound),
@@ -33,10 +33,10 @@ export function makeGuard(
   let known: string | undefined
   return (request) => {
     // Before Node makes an object of them.
-    if (request.raw.rawHeaders.length > 2 * headersMax) return tooManyHeaders
+    if (request.rawHeaders.length > 2 * headersMax) return tooManyHeaders
     const { host } = request.headers
     // RFC 9112, 3.2.
-    if (host === undefined && request.raw.httpVersion === '1.1') {
+    if (host === undefined && request.httpVersion === '1.1') {
       return new HttpRefusal(400, 'a request of HTTP/1.1 needs a Host header')
     }
     if (!isSingleHost(request)) {
@@ -60,7 +60,7 @@ export function makeGuard(
  * pages may.
  */
 export function refuseForeignPage(
-  { headers }: FastifyRequest,
+  { headers }: Pick<IncomingMessage, 'headers'>,
   origins: ReadonlySet<string>,
 ): HttpRefusal | undefined {
   if (headers.origin !== undefined && origins.has(headers.origin)) return undefined
@@ -73,10 +73,10 @@ export function refuseForeignPage(
  * RFC 9112, 3.2: one Host header, which is that of a target in absolute form. Proxies and this server could otherwise see
  * different hosts in one request. Node keeps the first of several.
  */
-function isSingleHost({ url, raw, headers }: FastifyRequest): boolean {
+function isSingleHost({ url = '', rawHeaders, headers }: IncomingMessage): boolean {
   let hosts = 0
-  for (let at = 0; at < raw.rawHeaders.length; at += 2) {
-    const name = raw.rawHeaders[at]!
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!
     if (name.length === 4 && name.toLowerCase() === 'host') hosts++
   }
   if (hosts > 1) return false

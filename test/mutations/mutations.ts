@@ -153,6 +153,27 @@ export const mutations: readonly Mutation[] = [
     to: 'if (given.length !== this.#header.length) return undefined',
   },
   {
+    fault: 'a request for an id without Fastify needs no permission for the name',
+    foundBy: 'test/unit/http/direct.test.ts',
+    file: 'src/http/direct.ts',
+    from: 'return caller.reaches(name)',
+    to: 'return true',
+  },
+  {
+    fault: 'a page of another origin draws ids without Fastify',
+    foundBy: 'test/unit/http/direct.test.ts',
+    file: 'src/http/direct.ts',
+    from: '!permits(caller, name) || guard(request) !== undefined',
+    to: '!permits(caller, name)',
+  },
+  {
+    fault: 'a request for an id without Fastify has its body ignored',
+    foundBy: 'test/unit/http/direct.test.ts',
+    file: 'src/http/direct.ts',
+    from: "(headers['content-length'] === undefined || headers['content-length'] === '0') &&",
+    to: '',
+  },
+  {
     fault: 'a forwarded request is carried out with another body than the one that was proven',
     foundBy: 'test/unit/http/forwarded.test.ts',
     file: 'src/http/caller.ts',

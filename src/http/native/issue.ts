@@ -8,9 +8,10 @@ import { idsShape, rangesShape, runsShape } from '../../operations/shapes.ts'
 import { type ApiRoute, jsonAnswer, nameOf, readQuery, refuseBody } from '../api-route.ts'
 import { type Body, batchBody, type Frame } from '../batch.ts'
 import { disconnectSignal } from '../connection.ts'
+import { throwDirectFailure } from '../direct.ts'
 import { findFor, type IssuingNode, openFor } from '../issuing-node.ts'
+import { jsonFrame, jsonType, oneInJson } from './issued-json.ts'
 
-const jsonType = 'application/json; charset=utf-8'
 const textType = 'text/plain; charset=utf-8'
 const errors = [
   'ERR',
@@ -58,6 +59,7 @@ export function nextRoute(node: IssuingNode): ApiRoute {
     errors,
     example: { name: 'order', query: 'count=3' },
     handler(request, reply) {
+      throwDirectFailure(request.raw)
       refuseBody(request)
       const count = countOf(request, query, server.countMax)
       const generator = findFor(node, request, nameOf(request))
@@ -153,16 +155,12 @@ function countOf(request: FastifyRequest, query: ReturnType<typeof countQuery>, 
   return checkedCount(count, countMax, 'count')
 }
 
-const jsonFrame: Frame = { head: '{"ids":["', separator: '","', tail: '"]}\n' }
 const textFrame: Frame = { head: '', separator: '\n', tail: '\n' }
 
 /** The body of one id. It ends with a line break, for terminals. */
 function answerOne(request: FastifyRequest, reply: FastifyReply, generator: Generator, run: Run): string {
-  const formatted = generator.definition.format !== undefined
-  const text = formatted ? generator.text(run.first) : run.toString()
-  if (typedAsText(request, reply)) return `${text}\n`
-  // Digits need no escaping.
-  return formatted ? `${JSON.stringify({ ids: [text] })}\n` : `{"ids":["${text}"]}\n`
+  if (!typedAsText(request, reply)) return oneInJson(generator, run)
+  return `${generator.definition.format === undefined ? run.toString() : generator.text(run.first)}\n`
 }
 
 /** The body of many ids. */
