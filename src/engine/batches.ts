@@ -13,6 +13,9 @@ export type BatchesOptions<Call> = {
   /** The maximum number of batches in flight, of one call each. With many calls, two larger batches are in flight. */
   readonly widthMax: number
   readonly sizeMax: number
+  /** The length of a call, of which a batch takes up to `lengthMax` together, or one call. Default: calls have none. */
+  readonly lengthOf?: ((call: Call) => number) | undefined
+  readonly lengthMax?: number
   /** Default: no call has a key. */
   readonly keyOf?: ((call: Call) => string) | undefined
   /** Whether a call needs a batch of its own. Default: none does. */
@@ -84,10 +87,13 @@ export class Batches<Call> {
   }
 
   #collect(): Call[] {
-    const { sizeMax, isAlone } = this.#options
+    const { sizeMax, isAlone, lengthOf, lengthMax = 0 } = this.#options
     const batch: Call[] = []
+    let length = 0
     for (const call of this.#waiting) {
       if (batch.length === sizeMax) break
+      length += lengthOf?.(call) ?? 0
+      if (length > lengthMax && batch.length > 0) break
       const alone = isAlone?.(call) === true
       if ((alone && batch.length > 0) || !this.#occupy(call)) continue
       this.#waiting.delete(call)

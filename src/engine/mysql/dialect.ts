@@ -3,10 +3,11 @@
  * transaction, in which a SELECT after the change reads the row that the change has locked. Since it is one packet, a
  * paused client never holds a lock. All values are numbers or hexadecimal bytes, so no value needs quotes.
  */
+import { compareBytes } from '../../base/byte-order.ts'
 import type { StoredRecord } from '../engine.ts'
-import type { CounterUpdate, UpdateRow } from '../sql/counter-updates.ts'
+import type { CounterUpdate } from '../sql/counter-updates.ts'
 import { integerOf, optionalTextOf, type Row, type SqlCommand, textOf } from '../sql/driver.ts'
-import { historyJump } from '../sql/history.ts'
+import { historyJump, type Known } from '../sql/history.ts'
 import {
   type AdvanceArguments,
   assignments,
@@ -122,16 +123,11 @@ export function mysqlDialect(
         `SELECT ${s.stateColumns}, ${doneState} FROM fahao_about AS s WHERE s.one = 1`,
       ),
 
-    addCounters: (names, known) => {
-      const rows = names.map((name) => ({ name }))
-      return single(
-        `${s.addCounters(query(rows, put), known)} ON DUPLICATE KEY UPDATE name = fahao_counters.name`,
-      )
-    },
+    addCounters: (names, known) => single(adding(s, put, names, known)),
 
     reserve: (request) => changing(request.counter, s.reserve(request)),
     release: (release) => changing(release.counter, s.release(release)),
-    revise: (record) => transaction(...revision(s, put, record)),
+    revise: (records) => transaction(...revision(s, put, records)),
     advance: (advance) => advancing(s, put, advance),
   }
 }
@@ -154,12 +150,16 @@ function transaction(...statements: string[]): SqlCommand {
  * Several reserves or releases in one packet: one transaction, which locks the counters' rows in the order of their names,
  * so that processes which change the same counters do not deadlock. Versions before and after show which were changed.
  */
-function updating(s: Statements, put: PutValue, { known, rows, set, where }: CounterUpdate): SqlCommand {
+function updating(s: Statements, put: PutValue, update: CounterUpdate): SqlCommand {
+  const { known, rows, addsRows, set, where } = update
   const a = (column: string) => `a.${column}`
   const names = rows.map(({ name }) => put(name)).join(', ')
+  // The names that have a row are among them, so that all rows are locked in one order.
+  const inOrder = rows.map(({ name }) => name).toSorted(compareBytes)
   return {
     text: [
       'START TRANSACTION',
+      addsRows ? adding(s, put, inOrder, known) : 'DO 0',
       `SELECT c.name, c.version FROM fahao_counters AS c FORCE INDEX (PRIMARY)
         WHERE c.name IN (${names}) ORDER BY c.name FOR UPDATE`,
       `UPDATE (${query(rows, put)}) AS a STRAIGHT_JOIN fahao_counters AS c ON c.name = a.name
@@ -169,7 +169,7 @@ function updating(s: Statements, put: PutValue, { known, rows, set, where }: Cou
         FROM fahao_about AS s JOIN fahao_counters AS c ON c.name IN (${names}) WHERE s.one = 1`,
       'COMMIT',
     ].join(';\n'),
-    answer: ([, before, , after]) => {
+    answer: ([, , before, , after]) => {
       const versions = new Map(
         (before as readonly Row[]).map(({ name, version }) => [textOf(name), integerOf(version)]),
       )
@@ -183,40 +183,73 @@ function updating(s: Statements, put: PutValue, { known, rows, set, where }: Cou
   }
 }
 
+/** Adds the rows of counters that lack one, and locks the others. */
+function adding(s: Statements, put: PutValue, names: readonly string[], known: Known): string {
+  const asked = query(
+    names.map((name) => ({ name })),
+    put,
+  )
+  return `${s.addCounters(asked, known)} ON DUPLICATE KEY UPDATE name = fahao_counters.name`
+}
+
 /** A query that returns these rows. */
-function query(rows: readonly UpdateRow[], put: PutValue): string {
+function query(rows: readonly Readonly<Record<string, bigint | string>>[], put: PutValue): string {
+  return selected(
+    Object.keys(rows[0]!),
+    rows.map((row) => Object.values(row).map(put)),
+  )
+}
+
+/** A query that returns rows of these columns, whose values are expressions. */
+function selected(columns: readonly string[], rows: readonly (readonly string[])[]): string {
   const selects = rows.map((row, at) => {
-    const values = Object.entries(row).map(
-      ([column, value]) => put(value) + (at === 0 ? ` AS ${column}` : ''),
-    )
+    const values = row.map((value, place) => value + (at === 0 ? ` AS ${columns[place]}` : ''))
     return `SELECT ${values.join(', ')}`
   })
   return selects.join(' UNION ALL ')
 }
 
-/** The lock on the state row comes first: records are committed in the order of their revisions. */
-function revision(s: Statements, put: PutValue, record: RecordArguments): string[] {
-  const { key, value, expected, known, nowUs } = record
-  const name = put(key)
-  const next = value === undefined ? 'NULL' : put(value)
-  const replaced =
-    expected === undefined ? 'value IS NULL' : `value IS NOT NULL AND version = ${put(expected)}`
+/**
+ * The lock on the state row comes first: records are committed in the order of their revisions. Each write has a revision of
+ * its own, which stays unused if its condition does not hold.
+ */
+function revision(s: Statements, put: PutValue, { writes, known, nowUs }: RecordArguments): string[] {
+  const rows = writes.map(({ key, value, expected }, at) => {
+    const place = `${at + 1}`
+    return { row: [put(key), value === undefined ? 'NULL' : put(value), place], expected }
+  })
+  const added = rows.flatMap(({ row, expected }) => (expected === undefined ? [row] : []))
+  const changed = rows.flatMap(({ row, expected }) =>
+    expected === undefined ? [] : [[...row, put(expected)]],
+  )
+  const own = `r.version > @from AND r.version <= @from + ${writes.length}`
+  const replaces = 'fahao_records.name = VALUES(name) AND fahao_records.value IS NULL'
   return [
     // Two statements, since TiDB has no SELECT … INTO @variable. At READ COMMITTED the second reads the row that the first locked.
     'SELECT s.one FROM fahao_about AS s WHERE s.one = 1 FOR UPDATE',
-    `SET @next = (SELECT s.revision + 1 FROM fahao_about AS s WHERE s.one = 1 AND ${s.sound(known)})`,
-    `UPDATE fahao_records SET value = ${next}, version = @next
-      WHERE name = ${name} AND ${replaced} AND @next IS NOT NULL`,
-    ...(expected === undefined
-      ? [
-          `INSERT INTO fahao_records (name, value, version) SELECT ${name}, ${next}, @next FROM DUAL
-            WHERE @next IS NOT NULL AND NOT EXISTS (SELECT 1 FROM fahao_records AS r WHERE r.name = ${name})`,
-        ]
-      : []),
-    // No other process can have written this version: the state row is locked.
-    'SET @done = (SELECT COUNT(*) FROM fahao_records AS r WHERE r.version = @next)',
-    `UPDATE fahao_about SET revision = @next, last_write_us = ${put(BigInt(nowUs))} WHERE one = 1 AND @done = 1`,
-    `SELECT ${s.stateColumns}, ${doneState}, IF(@done = 1, @next, NULL) AS done_version FROM fahao_about AS s WHERE s.one = 1`,
+    `SET @from = (SELECT s.revision FROM fahao_about AS s WHERE s.one = 1 AND ${s.sound(known)})`,
+    ...(changed.length === 0
+      ? []
+      : [
+          `UPDATE (${selected(['name', 'value', 'place', 'expected'], changed)}) AS a
+            STRAIGHT_JOIN fahao_records AS r ON r.name = a.name SET r.value = a.value, r.version = @from + a.place
+            WHERE @from IS NOT NULL AND r.value IS NOT NULL AND r.version = a.expected`,
+        ]),
+    ...(added.length === 0
+      ? []
+      : [
+          // The version first: the second assignment changes the value that both look at.
+          `INSERT INTO fahao_records (name, value, version) SELECT a.name, a.value, @from + a.place
+            FROM (${selected(['name', 'value', 'place'], added)}) AS a WHERE @from IS NOT NULL
+            ON DUPLICATE KEY UPDATE version = IF(${replaces}, VALUES(version), fahao_records.version),
+              value = IF(${replaces}, VALUES(value), fahao_records.value)`,
+        ]),
+    // No other process can have written these versions: the state row is locked.
+    `SET @done = EXISTS (SELECT 1 FROM fahao_records AS r WHERE ${own})`,
+    `UPDATE fahao_about SET revision = @from + ${writes.length}, last_write_us = ${put(BigInt(nowUs))}
+      WHERE one = 1 AND @done = 1`,
+    `SELECT ${s.stateColumns}, ${doneState}, r.name, r.version AS done_version
+      FROM fahao_about AS s LEFT JOIN fahao_records AS r ON ${own} WHERE s.one = 1`,
   ]
 }
 

@@ -4,7 +4,7 @@
  * the new one, since it may have waited for another session's change.
  */
 
-import type { CounterUpdate } from '../sql/counter-updates.ts'
+import { type CounterUpdate, unusedRow } from '../sql/counter-updates.ts'
 import { type Row, type SqlCommand, textOf } from '../sql/driver.ts'
 import { historyJump } from '../sql/history.ts'
 import {
@@ -148,58 +148,80 @@ export function postgresDialect(
 
     reserve: (request) => changing(request.counter, (s) => s.reserve(request)),
     release: (release) => changing(release.counter, (s) => s.release(release)),
-    revise: (record) => command((s, put) => revision(s, put, record), true),
+    revise: (records) => command((s, put) => revision(s, put, records), true),
     advance: (advance) => [command((s, put) => advancing(s, put, advance), true)],
   }
 }
 
 /**
- * Several reserves or releases in one statement. It skips rows that another session has locked: it never waits for a lock,
- * so no counter delays the others, and the order of locks does not matter.
+ * Several reserves or releases in one statement. It skips rows that another session has locked: it waits for no lock of a row
+ * that is there, so no counter delays the others, and the order of locks does not matter. It waits for a session that adds one
+ * of the same rows. Rows are added in the order of their names, and before any is locked, so that sessions do not wait for each
+ * other.
  */
-function updating(s: Statements, put: PutValue, { known, rows, set, where }: CounterUpdate): string {
+function updating(s: Statements, put: PutValue, update: CounterUpdate): string {
+  const { known, rows, addsRows, set, where } = update
   const a = (column: string) => `a.${column}`
   const columns = Object.entries(rows[0]!).map(([column, value]) => `${column} ${typeOf(value)}`)
   const asked = put(JSON.stringify(rows.map(texts)))
   return `WITH about AS (SELECT ${s.stateColumns} FROM fahao_about AS s WHERE s.one = 1),
     sound AS (SELECT s.history FROM fahao_about AS s WHERE s.one = 1 AND ${s.sound(known)}),
     asked AS (SELECT * FROM json_to_recordset(${asked}::json) AS a (${columns.join(', ')})),
+    ${addsRows ? `added AS (${adding(update)}),` : ''}
     free AS (SELECT c.name FROM fahao_counters AS c WHERE c.name IN (SELECT a.name FROM asked AS a)
-      FOR NO KEY UPDATE SKIP LOCKED),
+      ${addsRows ? 'AND (SELECT count(*) FROM added) >= 0' : ''} FOR NO KEY UPDATE SKIP LOCKED),
     done AS (UPDATE fahao_counters AS c SET ${assignments(set(a))}, version = c.version + 1
       FROM asked AS a, free AS f, sound AS s WHERE c.name = a.name AND f.name = a.name AND ${where(a)}
       RETURNING c.name, c.last, c.version)
-    SELECT about.*, done.name, done.last AS done_last, done.version AS done_version FROM about, done`
+    SELECT about.*, done.name, done.last AS done_last, done.version AS done_version
+    FROM about, (SELECT * FROM done ${addsRows ? 'UNION ALL SELECT * FROM added' : ''}) AS done`
+}
+
+/** Adds the rows of counters that lack one, as the update would change an unused row. */
+function adding({ set, where }: CounterUpdate): string {
+  const a = (column: string) => `a.${column}`
+  const unused = Object.entries(unusedRow).map(([column, value]) => `${value}::bigint AS ${column}`)
+  const values = set(a)
+  return `INSERT INTO fahao_counters (name, version, ${Object.keys(values).join(', ')})
+    SELECT a.name, 1, ${Object.values(values).join(', ')} FROM asked AS a, sound AS s, (SELECT ${unused.join(', ')}) AS c
+    WHERE NOT EXISTS (SELECT 1 FROM fahao_counters AS o WHERE o.name = a.name) AND ${where(a)}
+    ORDER BY a.name COLLATE "C" ON CONFLICT (name) DO NOTHING RETURNING name, last, version`
 }
 
 /**
- * The statement locks the state row first and holds the lock until the commit, so records are committed in the order of
- * their revisions. A statement that waited for the lock finds the record by its old snapshot, and PostgreSQL compares the
- * version again on the present row.
+ * Several writes of records in one statement. It locks the state row first and holds the lock until the commit, so records are
+ * committed in the order of their revisions. The writes that fit by the statement's snapshot get the next revisions. A statement
+ * that waited for the lock finds the records by its old snapshot, and PostgreSQL compares the versions again on the present
+ * rows: a write that no longer fits leaves its revision unused.
  */
-function revision(s: Statements, put: PutValue, record: RecordArguments): string {
-  const { key, value, expected, known, nowUs } = record
-  const name = put(key)
-  const next = value === undefined ? 'NULL' : put(value)
-  const there = `r.name = ${name} AND r.value IS NOT NULL`
-  const fits =
-    expected === undefined
-      ? `NOT EXISTS (SELECT 1 FROM fahao_records AS r WHERE ${there})`
-      : `EXISTS (SELECT 1 FROM fahao_records AS r WHERE ${there} AND r.version = ${put(expected)})`
-  const change =
-    expected === undefined
-      ? `INSERT INTO fahao_records AS r (name, value, version) SELECT ${name}, ${next}, revision FROM next
-          ON CONFLICT (name) DO UPDATE SET value = excluded.value, version = excluded.version
-            WHERE r.value IS NULL
-          RETURNING version`
-      : `UPDATE fahao_records AS r SET value = ${next}, version = next.revision FROM next
-          WHERE ${there} AND r.version = ${put(expected)} RETURNING r.version`
-  return `WITH next AS (
-      UPDATE fahao_about AS s SET revision = revision + 1, last_write_us = ${put(BigInt(nowUs))}
-      WHERE s.one = 1 AND ${s.sound(known)} AND ${fits} RETURNING s.history, s.pulse, s.revision
-    ), done AS (${change})
-    SELECT ${s.stateColumns}, ${doneStateColumns((column) => `next.${column}`)}, done.version AS done_version
-    FROM fahao_about AS s LEFT JOIN next ON true LEFT JOIN done ON true WHERE s.one = 1`
+function revision(s: Statements, put: PutValue, { writes, known, nowUs }: RecordArguments): string {
+  const asked = writes.map(({ key, value, expected }) => ({
+    name: key,
+    ...(value !== undefined && { value }),
+    ...(expected !== undefined && { expected: String(expected) }),
+  }))
+  const many = '(SELECT count(*) FROM fitting)'
+  const version = `next.revision - ${many} + f.place`
+  return `WITH fitting AS (
+      SELECT a.name, a.value, a.expected, row_number() OVER () AS place
+      FROM json_to_recordset(${put(JSON.stringify(asked))}::json) AS a (name text, value text, expected bigint)
+        LEFT JOIN fahao_records AS r ON r.name = a.name
+      WHERE a.expected IS NOT DISTINCT FROM CASE WHEN r.value IS NOT NULL THEN r.version END
+    ), next AS (
+      UPDATE fahao_about AS s SET revision = s.revision + ${many}, last_write_us = ${put(BigInt(nowUs))}
+      WHERE s.one = 1 AND ${s.sound(known)} AND ${many} > 0 RETURNING s.history, s.pulse, s.revision
+    ), added AS (
+      INSERT INTO fahao_records AS r (name, value, version)
+      SELECT f.name, f.value, ${version} FROM fitting AS f, next WHERE f.expected IS NULL
+      ON CONFLICT (name) DO UPDATE SET value = excluded.value, version = excluded.version WHERE r.value IS NULL
+      RETURNING r.name, r.version
+    ), changed AS (
+      UPDATE fahao_records AS r SET value = f.value, version = ${version} FROM fitting AS f, next
+      WHERE r.name = f.name AND r.value IS NOT NULL AND r.version = f.expected RETURNING r.name, r.version
+    )
+    SELECT ${s.stateColumns}, ${doneStateColumns((column) => `next.${column}`)}, done.name, done.version AS done_version
+    FROM fahao_about AS s LEFT JOIN next ON true
+      LEFT JOIN (SELECT * FROM added UNION ALL SELECT * FROM changed) AS done ON true WHERE s.one = 1`
 }
 
 function advancing(s: Statements, put: PutValue, advance: AdvanceArguments): string {

@@ -24,6 +24,8 @@ export type CallKind<Request, Value> = {
   readonly writes: boolean
   /** The key of a request: the second of two requests with one key is sent after the first has settled. Default: none has a key. */
   readonly keyOf?: (request: Request) => string
+  /** The characters that a request adds to a message, if they may be many. */
+  readonly lengthOf?: (request: Request) => number
   readonly alone: (ask: Ask, request: Request) => Promise<Value>
   /** Carries out several requests in one message; undefined for each that was not carried out. */
   readonly together: (ask: Ask, requests: readonly Request[]) => Promise<(BatchResult<Value> | undefined)[]>
@@ -40,6 +42,12 @@ export type BatchedCallsOptions = {
   /** Runs a call on a connection; see `ConnectionPool.run`. */
   readonly run: <Value>(work: (ask: Ask) => Promise<Value>, options: CallOptions) => Promise<Value>
 }
+
+/**
+ * The characters in the values of one message, unless a single value has more: MySQL accepts messages of at least 1 MiB, and
+ * takes up to 6 bytes for a character.
+ */
+const lengthMax = 100_000
 
 type PendingCall<Request, Value> = {
   readonly request: Request
@@ -70,6 +78,8 @@ export class BatchedCalls<Request, Value> {
     this.#batches = new Batches({
       widthMax: options.widthMax,
       sizeMax: options.sizeMax,
+      lengthOf: sort.lengthOf && ((call) => sort.lengthOf!(call.request)),
+      lengthMax,
       keyOf,
       isAlone: (call) => keyOf !== undefined && this.#held.has(keyOf(call)),
       carryOut: (calls) => this.#carryOut(calls),

@@ -33,15 +33,24 @@ export type CounterUpdate = {
   readonly known: Known
   /** One for each counter, with the same columns. */
   readonly rows: readonly UpdateRow[]
+  /**
+   * Whether to add counters that have no row: the update then has the values of all columns, and finds such a counter at
+   * `unusedRow`. Counters without a row are left out otherwise.
+   */
+  readonly addsRows: boolean
   /** The new values of columns of `c`, without its version. */
   readonly set: (a: Argument) => Readonly<Record<string, string>>
   readonly where: (a: Argument) => string
 }
 
+/** The columns of a counter that was never used: its row at version 0 is equal to none. */
+export const unusedRow = { last: -1n, fence: 0n, incarnation: 0n }
+
 /** Reserves of several counters. */
-export function reserving(requests: readonly ReserveArguments[]): CounterUpdate {
+export function reserving(requests: readonly ReserveArguments[], addsRows = false): CounterUpdate {
   return {
     known: requests[0]!.known,
+    addsRows,
     rows: requests.map((request) => ({
       name: request.counter,
       ...limitsOf(request),
@@ -67,6 +76,7 @@ export function reserving(requests: readonly ReserveArguments[]): CounterUpdate 
 export function releasing(releases: readonly ReleaseArguments[]): CounterUpdate {
   return {
     known: releases[0]!.known,
+    addsRows: false,
     rows: releases.map(({ counter, from, version, fence, incarnation, history }) => {
       return { name: counter, version, last: from - 1n, fence, incarnation, history }
     }),

@@ -10,7 +10,6 @@
  *     the bound is below an end that this process held before the statement and still holds after it. In a later history
  *     the next range starts above that end.
  */
-import { compareBytes } from '../../base/byte-order.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { admit, completed, lossOf, unused } from '../counter-rules.ts'
 import type { Counter, CounterStore, Reservation, ReserveRequest } from '../engine.ts'
@@ -44,6 +43,11 @@ export class Counters {
 
   /** See `Engine.reserve`. */
   async reserve(ask: Ask, name: string, request: ReserveRequest): Promise<Reservation> {
+    // The counter may have no row. This statement adds it, and explains no refusal.
+    if (this.#dialect.updateAll !== undefined && !this.#held.has(name)) {
+      const outcome = (await this.#reserveOnce(ask, [[name, request]])).get(name)
+      if (outcome !== undefined) return outcome
+    }
     for (let tries = 0; tries < triesMax; tries++) {
       const held = this.#held.get(name) ?? nothing
       const { known } = this.#history
@@ -75,7 +79,7 @@ export class Counters {
   /** See `Engine.release`. */
   async release(ask: Ask, ...call: ReleaseCall): Promise<boolean> {
     const release = this.#beginRelease(...call)
-    return (await this.#history.change(ask, () => this.#dialect.release(release))) !== undefined
+    return (await this.#history.change(ask, () => this.#dialect.release(release))).length > 0
   }
 
   /** Carries out several reserves in one message; undefined for each that was not carried out. */
@@ -85,17 +89,10 @@ export class Counters {
   ): Promise<(BatchResult<Reservation> | undefined)[]> {
     const outcomes = await this.#reserveOnce(ask, moves)
     if (outcomes.size === 0) await this.#refuseUnsound(ask)
-    const names = moves.filter(([name]) => !outcomes.has(name) && !this.#held.has(name)).map(([name]) => name)
-    if (names.length > 1 && (await this.#addCounters(ask, names))) {
-      const added = new Set(names)
-      const again = moves.filter(([name]) => added.has(name))
-      // A failure of these leaves the outcomes of the others as they are.
-      const late = await this.#reserveOnce(ask, again).catch(
-        (error) => new Map(names.map((name) => [name, { error }])),
-      )
-      for (const [name, outcome] of late) outcomes.set(name, outcome)
-    }
-    return moves.map(([name]) => outcomes.get(name))
+    return moves.map(([name]) => {
+      const value = outcomes.get(name)
+      return value && { value }
+    })
   }
 
   /** Carries out several releases in one message; undefined for each that was not carried out. */
@@ -130,16 +127,12 @@ export class Counters {
   }
 
   /** Sends the reserves; resolves to those that were carried out, by name. */
-  async #reserveOnce(
-    ask: Ask,
-    moves: readonly ReserveCall[],
-  ): Promise<Map<string, BatchResult<Reservation>>> {
+  async #reserveOnce(ask: Ask, moves: readonly ReserveCall[]): Promise<Map<string, Reservation>> {
     const requests = moves.map(([name, request]) => this.#fullOf(name, request))
-    const { rows, state } = await this.#moved(ask, this.#dialect.updateAll!(reserving(requests)))
+    const addsRows = moves.some(([name]) => !this.#held.has(name))
+    const { rows, state } = await this.#moved(ask, this.#dialect.updateAll!(reserving(requests, addsRows)))
     const done = moves.filter(([name]) => rows.has(name))
-    return new Map(
-      done.map(([name, { size }]) => [name, { value: this.#reserved(name, size, rows.get(name)!, state!) }]),
-    )
+    return new Map(done.map(([name, { size }]) => [name, this.#reserved(name, size, rows.get(name)!, state!)]))
   }
 
   /** For a batch that was not carried out: rejects with REGRESSED, for all its calls, if the database has lost writes. */
@@ -147,15 +140,6 @@ export class Counters {
     const { known } = this.#history
     const [row] = await ask(this.#dialect.command((s) => s.state()))
     await this.#history.check(ask, stateOf(row), known)
-  }
-
-  /** Adds the rows of counters that lack one. Returns whether it succeeded: if not, each counter is reserved from alone. */
-  async #addCounters(ask: Ask, names: readonly string[]): Promise<boolean> {
-    const command = this.#dialect.addCounters(names.toSorted(compareBytes), this.#history.known)
-    return ask(command).then(
-      () => true,
-      () => false,
-    )
   }
 
   #fullOf(name: string, request: ReserveRequest): ReserveArguments {

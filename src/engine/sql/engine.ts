@@ -31,9 +31,9 @@ import type { EngineHealth } from './health.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { advancesBetween, changedPositionOf, History, historyJump, type State, stateOf } from './history.ts'
 import { Records } from './records.ts'
-import { type Dialect, raisesOf } from './statements.ts'
+import { type Dialect, type RecordWrite, raisesOf } from './statements.ts'
 
-/** Calls in one message: MySQL accepts messages of at least 1 MiB, and a call needs less than 2 KiB. */
+/** Calls in one message: MySQL accepts messages of at least 1 MiB, and a call needs less than 2 KiB beside its value. */
 const batchMax = 250
 
 /** A database in which open.ts has found or made a store. */
@@ -64,6 +64,7 @@ export class SqlEngine implements Engine {
   readonly #durability: Timer | undefined
   readonly #reserves: BatchedCalls<ReserveCall, Reservation>
   readonly #releases: BatchedCalls<ReleaseCall, boolean>
+  readonly #writes: BatchedCalls<RecordWrite, bigint | undefined>
   readonly #counterReads: BatchedCalls<string, Counter>
   readonly #recordReads: BatchedCalls<string, StoredRecord | undefined>
   #closing: Promise<void> | undefined
@@ -116,6 +117,16 @@ export class SqlEngine implements Engine {
       alone: (ask, call) => counters.release(ask, ...call),
       together: (ask, calls) => counters.releaseAll(ask, calls),
     })
+    const reviseAll = (ask: Ask, writes: readonly RecordWrite[]) =>
+      records.revise(ask, writes, this.#timeline.nowUs())
+    const write: CallKind<RecordWrite, bigint | undefined> = {
+      writes: true,
+      keyOf: ({ key }) => key,
+      lengthOf: ({ value = '' }) => value.length,
+      alone: async (ask, write) => (await reviseAll(ask, [write]))[0],
+      together: async (ask, writes) => (await reviseAll(ask, writes)).map((value) => ({ value })),
+    }
+    this.#writes = this.#callsOf(write, batchMax)
     this.#counterReads = this.#readsOf((ask, names) => counters.counters(ask, names))
     this.#recordReads = this.#readsOf((ask, keys) => records.read(ask, keys))
     health.begin(() => this.#beat({ probe: true }))
@@ -200,7 +211,7 @@ export class SqlEngine implements Engine {
   async #close(): Promise<void> {
     this.#watches.close()
     this.#durability?.cancel()
-    const calls = [this.#reserves, this.#releases, this.#counterReads, this.#recordReads]
+    const calls = [this.#reserves, this.#releases, this.#writes, this.#counterReads, this.#recordReads]
     await Promise.all(calls.map((each) => each.drain()))
     await this.#pool.drain()
     await this.#heartbeat.close()
@@ -218,14 +229,17 @@ export class SqlEngine implements Engine {
     })
   }
 
-  #callsOf<Request, Value>(sort: CallKind<Request, Value>): BatchedCalls<Request, Value> {
+  #callsOf<Request, Value>(
+    sort: CallKind<Request, Value>,
+    sizeMax = this.#dialect.updateAll === undefined ? 1 : batchMax,
+  ): BatchedCalls<Request, Value> {
     const { clock, callTimeoutMs } = this.#options
     return new BatchedCalls(
       {
         clock,
         timeoutMs: callTimeoutMs,
         widthMax: this.#pool.sizeMax,
-        sizeMax: this.#dialect.updateAll === undefined ? 1 : batchMax,
+        sizeMax,
         run: (work, options) => (sort.writes ? this.#write(work, options) : this.#read(work, options)),
       },
       sort,
@@ -259,8 +273,7 @@ export class SqlEngine implements Engine {
   }
 
   async #revise(key: string, value: string | undefined, expected: bigint | undefined) {
-    const nowUs = this.#timeline.nowUs()
-    const version = await this.#write((ask) => this.#records.revise(ask, { key, value, expected, nowUs }))
+    const version = await this.#writes.call({ key, value, expected })
     if (version !== undefined) this.#watches.wrote({ key, value: value ?? null, version })
     return version
   }

@@ -140,21 +140,22 @@ export class History {
   }
 
   /**
-   * Sends a change of the store. Resolves to its row; to undefined if the change was not carried out. Rejects with REGRESSED
-   * if the database has lost writes.
+   * Sends a change of the store. Resolves to its rows; to none if the change was not carried out. Rejects with REGRESSED if
+   * the database has lost writes.
    */
-  async change(ask: Ask, command: (known: Known) => SqlCommand): Promise<Row | undefined> {
+  async change(ask: Ask, command: (known: Known) => SqlCommand): Promise<readonly Row[]> {
     const known = this.#known
-    const [row] = await ask(command(known))
+    const rows = await ask(command(known))
+    const [row] = rows
     const state = stateOf(row)
     // A conditional write may change the state and then not the record: the version decides where there is one.
     const done = 'done_version' in row! ? row.done_version : row!.done_history
     if (optionalTextOf(done) === undefined) {
       await this.check(ask, state, known)
-      return undefined
+      return []
     }
     this.wrote(changedPositionOf(row) ?? state.position)
-    return row
+    return rows
   }
 
   /** A write of this process was carried out, at this position. */

@@ -11,7 +11,7 @@ import { everyPage } from '../pages.ts'
 import type { ChangePage } from '../polled-watch.ts'
 import { type Ask, integerOf, optionalTextOf, type Row, textOf } from './driver.ts'
 import type { History } from './history.ts'
-import type { Dialect, RecordArguments } from './statements.ts'
+import type { Dialect, RecordWrite } from './statements.ts'
 
 /** Rows in one page. */
 const pageMax = 1000
@@ -52,10 +52,15 @@ export class Records {
     return found
   }
 
-  /** See `Engine.write` and `Engine.remove`. Resolves to the version that it made, or undefined. */
-  async revise(ask: Ask, record: Omit<RecordArguments, 'known'>): Promise<bigint | undefined> {
-    const row = await this.#history.change(ask, (known) => this.#dialect.revise({ ...record, known }))
-    return row && integerOf(row.done_version)
+  /** See `Engine.write` and `Engine.remove`: several at once. Resolves to the versions that they made; undefined: none. */
+  async revise(
+    ask: Ask,
+    writes: readonly RecordWrite[],
+    nowUs: number,
+  ): Promise<(bigint | undefined)[]> {
+    const rows = await this.#history.change(ask, (known) => this.#dialect.revise({ writes, known, nowUs }))
+    const versions = new Map(rows.map((row) => [textOf(row.name), integerOf(row.done_version)]))
+    return writes.map(({ key }) => versions.get(key))
   }
 
   /** A page of what was written or removed after a revision; `now` is the store's revision. */

@@ -28,10 +28,15 @@ export const versionConverted = `UPDATE fahao_about SET schema_version = ${schem
 export type PutValue = (value: bigint | string) => string
 
 /** See `Engine.write`; undefined as the value removes the record. */
-export type RecordArguments = {
+export type RecordWrite = {
   readonly key: string
   readonly value: string | undefined
   readonly expected: bigint | undefined
+}
+
+/** Several writes of records, each of another one. */
+export type RecordArguments = {
+  readonly writes: readonly RecordWrite[]
   readonly known: Known
   readonly nowUs: number
 }
@@ -111,8 +116,11 @@ export interface Dialect {
   reserve(request: ReserveArguments): SqlCommand
   /** Returns one row: state, counter, and `done_version` (null: not released). */
   release(release: ReleaseArguments): SqlCommand
-  /** Returns one row: the state, its `done_…`, and `done_version` (null: not written). */
-  revise(write: RecordArguments): SqlCommand
+  /**
+   * Writes the records whose condition holds, in one commit. Each has a row: the state, its `done_…`, `name` and
+   * `done_version`. If none was written, there is one row, whose `done_version` is null.
+   */
+  revise(records: RecordArguments): SqlCommand
   /**
    * Commands to send in this order on one connection. Only the last changes the store; it returns one row: the state,
    * its `done_…`, and `raised` (null: not advanced).
