@@ -132,7 +132,9 @@ export class Counters {
     const addsRows = moves.some(([name]) => !this.#held.has(name))
     const { rows, state } = await this.#moved(ask, this.#dialect.updateAll!(reserving(requests, addsRows)))
     const done = moves.filter(([name]) => rows.has(name))
-    return new Map(done.map(([name, { size }]) => [name, this.#reserved(name, size, rows.get(name)!, state!)]))
+    return new Map(
+      done.map(([name, { size }]) => [name, this.#reserved(name, size, rows.get(name)!, state!)]),
+    )
   }
 
   /** For a batch that was not carried out: rejects with REGRESSED, for all its calls, if the database has lost writes. */

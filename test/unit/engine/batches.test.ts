@@ -30,6 +30,13 @@ function start(options: Partial<BatchesOptions<string>> = {}) {
 }
 
 describe('batches', () => {
+  test('take calls up to a length together, and a longer call by itself', async () => {
+    const { sent, add, answer } = start({ sizeMax: 9, lengthOf: (call) => call.length, lengthMax: 5 })
+    await add('aa', 'bbb', 'c', 'dddddd', 'e')
+    for (let batches = 0; batches < 3; batches++) await answer()
+    assert.deepEqual(sent, ['aa bbb', 'c', 'dddddd', 'e'])
+  })
+
   test('include every call of the same turn, and are sent at once', async () => {
     const { sent, add } = start()
     await add('a', 'b')
