@@ -22,6 +22,7 @@ import { type GeneratorInput, parseOptions } from './generator-options.ts'
 import { altered, GeneratorRecords, noGenerator } from './generator-records.ts'
 import { GeneratorsInUse } from './generators-in-use.ts'
 import { describeGenerator, unlessUnavailable } from './info.ts'
+import type { NameTable } from './name-table.ts'
 import { firstOf, type StoredGenerator } from './stored-generator.ts'
 
 /** Generators by name, opened on demand. */
@@ -50,6 +51,11 @@ export class EngineCatalogue implements Catalogue {
     const records = new GeneratorRecords(deps)
     const limits = new GeneratorLimits(deps.namespaces, records, deps)
     return new EngineCatalogue(deps, records, limits, await GeneratorsInUse.start(deps, records, limits))
+  }
+
+  /** The generators that are open here. */
+  get names(): NameTable<Generator> {
+    return this.#inUse.names
   }
 
   find(name: string): Generator | undefined {
@@ -147,7 +153,7 @@ export class EngineCatalogue implements Catalogue {
   }
 
   inUse(): Iterable<Generator> {
-    return this.#inUse.values()
+    return this.#inUse.names.values()
   }
 
   /** Has every generator looked up again when it is next asked for: the engine may have lost records. */

@@ -33,6 +33,7 @@ import { IssuingPlans } from './issuing-plans.ts'
 import { issuingRight } from './issuing-right.ts'
 import { LedGenerators } from './leadership/led-generators.ts'
 import { checkName } from './name-rules.ts'
+import { NameTable } from './name-table.ts'
 import { NegativeCache } from './negative-cache.ts'
 import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
 import { type LedCounter, openInTurn, openIssuer, readLedCounter } from './open-issuer.ts'
@@ -55,7 +56,7 @@ export class GeneratorsInUse {
   readonly #plans: IssuingPlans
   readonly #openings = new Limiter()
   readonly #openDeps: OpenGeneratorDeps
-  readonly #open = new Map<string, OpenGenerator>()
+  readonly #open: NameTable<OpenGenerator>
   /** Names being opened or closed. */
   readonly #pending = new Map<string, Promise<unknown>>()
   readonly #waiting = new WaitingCallers()
@@ -72,6 +73,7 @@ export class GeneratorsInUse {
     isShared: boolean,
   ) {
     const { clock, cluster } = deps
+    this.#open = new NameTable(deps.runs)
     this.#deps = deps
     this.#mayIssueStrict = issuingRight(deps)
     this.#records = records
@@ -108,17 +110,15 @@ export class GeneratorsInUse {
   }
 
   /** All open generators. */
-  values(): Iterable<OpenGenerator> {
-    return this.#open.values()
+  get names(): NameTable<OpenGenerator> {
+    return this.#open
   }
 
   /** Throws where an invariant is broken. For tests: it reads all that the open generators hold. */
   assertInvariants(): void {
-    for (const [name, open] of this.#open) {
-      assert(open.name === name, 'one generator of a name is open')
-      open.assertInvariants()
-    }
-    this.#waiting.assertInvariants((name) => this.#open.has(name))
+    this.#open.assertInvariants()
+    for (const open of this.#open.values()) open.assertInvariants()
+    this.#waiting.assertInvariants((name) => this.#open.get(name) !== undefined)
     for (const name of this.#reported.keys())
       assert(this.#pending.has(name), 'versions are kept of names in transition')
   }
@@ -195,7 +195,7 @@ export class GeneratorsInUse {
    */
   async reopenAll(): Promise<void> {
     for (const open of this.#open.values()) if (open.kind === 'snowflake') void open.close(altered(open.name))
-    const names = [...this.#open.keys()]
+    const names = Array.from(this.#open.values(), ({ name }) => name)
     for (let from = 0; from < names.length; from += closedTogether) {
       if (from > 0) await nextTurn()
       const part = names.slice(from, from + closedTogether)
@@ -212,10 +212,10 @@ export class GeneratorsInUse {
 
   /** Stops, before it returns, all generators that are issued here because this process owned the store. */
   disown(): void {
-    for (const [name, open] of this.#open) {
+    for (const open of this.#open.values()) {
       if (open.mode !== 'local') continue
-      void open.close(altered(name))
-      void this.close(name, altered(name), open)
+      void open.close(altered(open.name))
+      void this.close(open.name, altered(open.name), open)
     }
   }
 
@@ -224,7 +224,7 @@ export class GeneratorsInUse {
     this.#closed = true
     for (const watch of this.#watches) watch.close()
     await Promise.allSettled(this.#pending.values())
-    await Promise.all([...this.#open.keys()].map((name) => this.close(name, stopping())))
+    await Promise.all(Array.from(this.#open.values(), ({ name }) => this.close(name, stopping())))
     await this.#led?.close()
   }
 
@@ -317,7 +317,7 @@ export class GeneratorsInUse {
   /** Opens a generator that no client has asked for. */
   async #openUnasked(name: string): Promise<void> {
     while (this.#pending.has(name)) await this.#pending.get(name)!.catch(() => {})
-    if (!this.#open.has(name)) await this.#openOne(name, false).catch(() => {})
+    if (this.#open.get(name) === undefined) await this.#openOne(name, false).catch(() => {})
   }
 
   /** A newer incarnation or leader has sealed the counter: what is buffered here must not be issued. */

@@ -1,0 +1,284 @@
+/**
+ * The generators that are open in this process, found by the bytes of their names where these arrived, or by a string. Of
+ * each it also holds where its ids are that can be issued at once (buffers/fast-runs.ts), and what a transport has found out
+ * about its name: so a request is answered without an object, a string or a look at the generator.
+ *
+ * A look-up reads three lines of a processor's cache: a slot, the entry, and the row of ids. Slots are found by open addressing;
+ * where an entry belongs follows from the highest bits of its hash, so the entries of a table of twice the size stand in the same
+ * order, and growing reads and writes memory from one end to the other. Names are in blocks of one size, so the block of a
+ * name that leaves serves any other name.
+ *
+ * Invariants
+ *  1. A name has at most one entry, and an entry with a name is in one slot.
+ *  2. No free slot lies between the slot where an entry belongs and the one that it is in.
+ *  3. What was noted in an entry ends with its name: the entry of another name begins with zeros.
+ *  4. An entry tells the row of its generator with the generation of the row. A row with another generation is not its own.
+ *  5. The key of the hash is secret: clients cannot choose names that share slots.
+ */
+import { assert } from '../base/assert.ts'
+import { secretBytes } from '../base/clock.ts'
+import { keyedHash, restAt } from '../base/keyed-hash.ts'
+import type { FastRuns } from '../buffers/fast-runs.ts'
+import type { Generator } from './catalogue.ts'
+import { nameBytesMax } from './name-rules.ts'
+
+/** What the table holds of a generator. */
+export type NamedGenerator = Pick<Generator, 'name' | 'row' | 'contiguous' | 'definition'>
+
+/** How many words of 32 bits a block has: a line of a processor's cache. */
+export const entryWords = 16
+/** Where in an entry the row of its generator lies. */
+export const entryRow = 1
+/** Where the generation of that row lies. */
+export const entryGeneration = 2
+/** Where the number of the bytes of the name lies, and above it the bits of `contiguousBit` and `formatBit`. */
+export const entryLength = 3
+/** Where a transport notes whose permissions reach the name. */
+export const entryReached = 4
+/** Where a transport notes which quotas count the name. */
+export const entryMetered = 5
+
+/** Set if the ids increase by 1 and are issued in counting order. */
+export const contiguousBit = 1 << 16
+/** Set if the ids have a format. */
+export const formatBit = 1 << 17
+
+/** Where the next block of a long name lies, or the next free block. */
+const link = 0
+/** Where the name begins: in the entry, and in each block after it. */
+const nameInEntry = 6
+const nameInBlock = 1
+const lengthMask = 0xffff
+
+/** Slots are pairs of a hash and an entry; entry 0: the slot is free. */
+const slotsMin = 64
+
+const encoder = new TextEncoder()
+/** A name of a caller that has a string. */
+const scratch = new Uint8Array(nameBytesMax)
+const scratchView = new DataView(scratch.buffer)
+
+/** Generators by name. */
+export class NameTable<Named extends NamedGenerator> {
+  readonly runs: FastRuns
+  /** The entries, `entryWords` each; replaced by a larger one as the table grows. Entry 0 is none. */
+  blocks = new Int32Array(64 * entryWords)
+  readonly #key0: number
+  readonly #key1: number
+  #slots = new Int32Array(2 * slotsMin)
+  /** The highest bits of a hash that tell its slot are those above. */
+  #shift = 32 - Math.log2(slotsMin)
+  readonly #generators: (Named | undefined)[] = [undefined]
+  #size = 0
+  #blockCount = 1
+  #freeBlock = 0
+
+  /** @param key of the hash, 8 bytes; by default random. */
+  constructor(runs: FastRuns, key: Uint8Array = secretBytes(8)) {
+    const view = new DataView(key.buffer, key.byteOffset, key.byteLength)
+    this.runs = runs
+    this.#key0 = view.getInt32(0, true)
+    this.#key1 = view.getInt32(4, true)
+  }
+
+  /** How many names there are. */
+  get size(): number {
+    return this.#size
+  }
+
+  /** The generator of this name. */
+  get(name: string): Named | undefined {
+    const length = write(name)
+    return length === 0 ? undefined : this.#generators[this.entryOf(scratchView, 0, length)]
+  }
+
+  /** The entry of the name that has `length` bytes of `view` from `start` on; 0: there is none. */
+  entryOf(view: DataView, start: number, length: number): number {
+    const hash = keyedHash(view, start, length, this.#key0, this.#key1)
+    const slots = this.#slots
+    const mask = slots.length - 1
+    for (let slot = (hash >>> this.#shift) << 1; ; slot = (slot + 2) & mask) {
+      const entry = slots[slot + 1]!
+      if (entry === 0 || (slots[slot] === hash && this.#isNamed(entry, view, start, length))) return entry
+    }
+  }
+
+  /** The generator of an entry. */
+  at(entry: number): Named | undefined {
+    return this.#generators[entry]
+  }
+
+  /** All generators. One that is added or leaves meanwhile is met at most once more. */
+  *values(): IterableIterator<Named> {
+    for (let entry = 1; entry < this.#generators.length; entry++) {
+      const generator = this.#generators[entry]
+      if (generator !== undefined) yield generator
+    }
+  }
+
+  /** Adds a generator under this name, its own, or puts it in the place of the one that is there. */
+  set(name: string, generator: Named): void {
+    const length = write(name)
+    assert(length > 0, 'a generator has a name of 1 to 256 bytes')
+    const entry = this.entryOf(scratchView, 0, length) || this.#add(length)
+    const at = entry * entryWords
+    const { contiguous, definition, row } = generator
+    this.#generators[entry] = generator
+    this.blocks[at + entryRow] = row
+    this.blocks[at + entryGeneration] = this.runs.generation(row)
+    this.blocks[at + entryLength] =
+      length | (contiguous ? contiguousBit : 0) | (definition.format === undefined ? 0 : formatBit)
+  }
+
+  /** Removes the generator of this name. Returns whether there was one. */
+  delete(name: string): boolean {
+    const length = write(name)
+    const entry = length === 0 ? 0 : this.entryOf(scratchView, 0, length)
+    if (entry === 0) return false
+    this.#emptySlot(this.#slotOf(entry, keyedHash(scratchView, 0, length, this.#key0, this.#key1)))
+    this.#generators[entry] = undefined
+    this.#size--
+    for (let block = entry; block !== 0; ) {
+      const next = this.blocks[block * entryWords + link]!
+      this.blocks[block * entryWords + link] = this.#freeBlock
+      this.#freeBlock = block
+      block = next
+    }
+    const slots = this.#slots.length / 2
+    if (slots > slotsMin && this.#size < slots / 8) this.#resize(slots / 2)
+    return true
+  }
+
+  /** How many slots a look-up of this name reads. For tests. */
+  probes(name: string): number {
+    const length = write(name)
+    const hash = keyedHash(scratchView, 0, length, this.#key0, this.#key1)
+    const slot = this.#slotOf(this.entryOf(scratchView, 0, length), hash)
+    return (((slot - ((hash >>> this.#shift) << 1)) & (this.#slots.length - 1)) >> 1) + 1
+  }
+
+  /** Throws where an invariant is broken. For tests: it reads all that it holds. */
+  assertInvariants(): void {
+    let size = 0
+    for (const generator of this.values()) {
+      assert(this.get(generator.name) === generator, 'every generator is found by its name')
+      size++
+    }
+    assert(size === this.#size, 'every generator is counted')
+    let used = 0
+    for (let slot = 0; slot < this.#slots.length; slot += 2) if (this.#slots[slot + 1] !== 0) used++
+    assert(used === size, 'an entry is in one slot')
+  }
+
+  #isNamed(entry: number, view: DataView, start: number, length: number): boolean {
+    const { blocks } = this
+    let block = entry * entryWords
+    if ((blocks[block + entryLength]! & lengthMask) !== length) return false
+    let at = block + nameInEntry
+    const end = start + length
+    for (let from = start; from < end; from += 4) {
+      if (at === block + entryWords) {
+        block = blocks[block + link]! * entryWords
+        at = block + nameInBlock
+      }
+      const left = end - from
+      if (blocks[at++] !== (left >= 4 ? view.getInt32(from, true) : restAt(view, from, left))) return false
+    }
+    return true
+  }
+
+  /** A new entry for the name in `scratch`, in a slot. */
+  #add(length: number): number {
+    const slots = this.#slots.length / 2
+    if (3 * (this.#size + 1) > 2 * slots) this.#resize(2 * slots)
+    const entry = this.#newBlock()
+    let block = entry
+    let at = block * entryWords + nameInEntry
+    for (let from = 0; from < length; from += 4) {
+      if (at === (block + 1) * entryWords) {
+        const next = this.#newBlock()
+        this.blocks[block * entryWords + link] = next
+        block = next
+        at = block * entryWords + nameInBlock
+      }
+      const left = length - from
+      this.blocks[at++] = left >= 4 ? scratchView.getInt32(from, true) : restAt(scratchView, from, left)
+    }
+    this.#fillSlot(keyedHash(scratchView, 0, length, this.#key0, this.#key1), entry)
+    this.#size++
+    return entry
+  }
+
+  #newBlock(): number {
+    const free = this.#freeBlock
+    if (free !== 0) {
+      const at = free * entryWords
+      this.#freeBlock = this.blocks[at + link]!
+      this.blocks.fill(0, at, at + entryWords)
+      return free
+    }
+    if (this.#blockCount * entryWords === this.blocks.length) {
+      const larger = new Int32Array(this.blocks.length * 2)
+      larger.set(this.blocks)
+      this.blocks = larger
+    }
+    return this.#blockCount++
+  }
+
+  #slotOf(entry: number, hash: number): number {
+    const mask = this.#slots.length - 1
+    let slot = (hash >>> this.#shift) << 1
+    while (this.#slots[slot + 1] !== entry) slot = (slot + 2) & mask
+    return slot
+  }
+
+  #fillSlot(hash: number, entry: number): void {
+    const slots = this.#slots
+    const mask = slots.length - 1
+    let slot = (hash >>> this.#shift) << 1
+    while (slots[slot + 1] !== 0) slot = (slot + 2) & mask
+    slots[slot] = hash
+    slots[slot + 1] = entry
+  }
+
+  /** Empties a slot, and moves into it what belongs there or before it and stands behind it. */
+  #emptySlot(slot: number): void {
+    const slots = this.#slots
+    const mask = slots.length - 1
+    let free = slot
+    for (let at = (free + 2) & mask; slots[at + 1] !== 0; at = (at + 2) & mask) {
+      const home = (slots[at]! >>> this.#shift) << 1
+      if (((at - home) & mask) < ((at - free) & mask)) continue
+      slots[free] = slots[at]!
+      slots[free + 1] = slots[at + 1]!
+      free = at
+    }
+    slots[free + 1] = 0
+  }
+
+  #resize(slots: number): void {
+    const before = this.#slots
+    this.#slots = new Int32Array(2 * slots)
+    this.#shift = 32 - Math.log2(slots)
+    for (let slot = 0; slot < before.length; slot += 2)
+      if (before[slot + 1] !== 0) this.#fillSlot(before[slot]!, before[slot + 1]!)
+  }
+}
+
+/** Writes a name into `scratch`; returns how many bytes it has, 0 if no generator can have it. */
+function write(name: string): number {
+  const { length } = name
+  if (length > nameBytesMax) return 0
+  for (let index = 0; index < length; index++) {
+    const unit = name.charCodeAt(index)
+    if (unit >= 0x80) return writeUnicode(name)
+    scratch[index] = unit
+  }
+  return length
+}
+
+function writeUnicode(name: string): number {
+  const { read, written } = encoder.encodeInto(name, scratch)
+  // A lone surrogate is written as U+FFFD, which another name has.
+  return read === name.length && name.isWellFormed() ? written : 0
+}

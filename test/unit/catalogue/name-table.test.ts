@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { keyedHash } from '../../../src/base/keyed-hash.ts'
+import { FastRuns } from '../../../src/buffers/fast-runs.ts'
+import {
+  contiguousBit,
+  entryGeneration,
+  entryLength,
+  entryMetered,
+  entryReached,
+  entryRow,
+  entryWords,
+  formatBit,
+  type NamedGenerator,
+  NameTable,
+} from '../../../src/catalogue/name-table.ts'
+import { Dice } from '../dice.ts'
+
+function named(name: string, row = 0, options: Partial<NamedGenerator> = {}): NamedGenerator {
+  return { name, row, contiguous: false, definition: { kind: 'sequence' } as never, ...options }
+}
+
+/** The entry of a name whose bytes stand somewhere in a buffer. */
+function entryAt(table: NameTable<NamedGenerator>, name: string): number {
+  const bytes = Buffer.concat([Buffer.from('*'.repeat(3)), Buffer.from(name), Buffer.from('\r\n')])
+  return table.entryOf(new DataView(bytes.buffer, bytes.byteOffset, bytes.length), 3, bytes.length - 5)
+}
+
+/** Names that begin alike, of all lengths, some of them not ASCII. */
+function nameOf(dice: Dice): string {
+  const letters = ['a', 'ab', 'é', '序', '\u{1f600}', 'z'.repeat(dice.below(70))]
+  let name = 'room:'.slice(0, dice.below(6))
+  for (let parts = dice.below(6); parts >= 0; parts--) name += dice.of(letters)
+  return name.slice(0, 80).toWellFormed() || 'x'
+}
+
+describe('a table of names', () => {
+  for (let seed = 1; seed <= 10; seed++)
+    test(`finds by bytes and by string what a map finds (seed ${seed})`, () => {
+      const dice = new Dice(seed)
+      const table = new NameTable<NamedGenerator>(new FastRuns())
+      const model = new Map<string, NamedGenerator>()
+      for (let step = 0; step < 6000; step++) {
+        const name = nameOf(dice)
+        // More leave than come, for a while: the table shrinks.
+        const leaves = step % 3000 > 2000 ? 4 : 2
+        if (dice.below(5) < leaves) {
+          const known = [...model.keys()]
+          const leaving = known.length > 0 && dice.below(2) === 0 ? dice.of(known) : name
+          assert.equal(table.delete(leaving), model.delete(leaving))
+        } else {
+          const generator = named(name)
+          table.set(name, generator)
+          model.set(name, generator)
+        }
+        assert.equal(table.get(name), model.get(name))
+        assert.equal(table.at(entryAt(table, name)), model.get(name))
+        assert.equal(table.size, model.size)
+      }
+      table.assertInvariants()
+      assert.deepEqual(new Set(table.values()), new Set(model.values()))
+      for (const [name, generator] of model) assert.equal(table.at(entryAt(table, name)), generator)
+    })
+
+  test('tells names of every length from those that they begin or continue', () => {
+    const table = new NameTable<NamedGenerator>(new FastRuns())
+    const names = Array.from({ length: 256 }, (_, index) => 'n'.repeat(index + 1))
+    for (const name of names) table.set(name, named(name))
+    for (const name of names) {
+      assert.equal(table.get(name)!.name, name)
+      assert.equal(table.at(entryAt(table, name))!.name, name)
+      assert.equal(table.get(`${name.slice(1)}m`), undefined)
+    }
+    table.assertInvariants()
+  })
+
+  test('finds nothing under what can be no name', () => {
+    const table = new NameTable<NamedGenerator>(new FastRuns())
+    table.set('\u{fffd}', named('\u{fffd}'))
+    for (const name of ['', '\ud800', 'x'.repeat(257), 'é'.repeat(129), 'é'.repeat(300)]) {
+      assert.equal(table.get(name), undefined)
+      assert.equal(table.delete(name), false)
+    }
+  })
+
+  test('drops what was noted about a name when the name leaves, and keeps it while generators replace one another', () => {
+    const table = new NameTable<NamedGenerator>(new FastRuns())
+    const noted = (name: string) => {
+      const at = entryAt(table, name) * entryWords
+      return [table.blocks[at + entryReached], table.blocks[at + entryMetered]]
+    }
+    table.set('one', named('one'))
+    const entry = entryAt(table, 'one')
+    table.blocks[entry * entryWords + entryReached] = 7
+    table.blocks[entry * entryWords + entryMetered] = 8
+    table.set('one', named('one'))
+    assert.deepEqual(noted('one'), [7, 8])
+    table.delete('one')
+    table.set('two', named('two'))
+    assert.equal(entryAt(table, 'two'), entry)
+    assert.deepEqual(noted('two'), [0, 0])
+  })
+
+  test('tells the row of a generator with its generation, whether ids are contiguous, and whether they have a format', () => {
+    const runs = new FastRuns()
+    const table = new NameTable<NamedGenerator>(runs)
+    runs.add().free()
+    const { row } = runs.add()
+    table.set('one', named('one', row, { contiguous: true }))
+    const at = entryAt(table, 'one') * entryWords
+    assert.deepEqual(
+      [entryRow, entryGeneration, entryLength].map((word) => table.blocks[at + word]),
+      [row, runs.generation(row), 3 | contiguousBit],
+    )
+    table.set('one', named('one', row, { definition: { format: 'A{id}' } as never }))
+    assert.equal(table.blocks[at + entryLength], 3 | formatBit)
+  })
+
+  test('uses the memory of names that have left', () => {
+    const table = new NameTable<NamedGenerator>(new FastRuns())
+    const fill = (round: number) => {
+      for (let index = 0; index < 2000; index++) {
+        const name = `${round}:${index}:${'x'.repeat((index * 7 + round) % 200)}`
+        table.set(name, named(name))
+      }
+    }
+    const empty = () => {
+      for (const { name } of table.values()) table.delete(name)
+    }
+    fill(0)
+    empty()
+    const { length } = table.blocks
+    for (let round = 1; round < 10; round++) {
+      fill(round)
+      empty()
+    }
+    assert.equal(table.blocks.length, length)
+    table.assertInvariants()
+  })
+})
+
+function fnv1a(text: string): number {
+  let hash = 0x811c9dc5
+  for (let index = 0; index < text.length; index++)
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193) >>> 0
+  return hash
+}
+
+/** Names with one hash, if it is FNV-1a: behind this beginning, two blocks lead to the same state, again and again. */
+function* fnvCollisions(): Iterable<string> {
+  for (let choice = 0; choice < 2 ** 17; choice++)
+    yield `7yzx${Array.from({ length: 17 }, (_, bit) => ((choice >> bit) & 1 ? '33zx' : 'epad')).join('')}`
+}
+
+/** Names whose hash with the key 0 begins with the same 4 bits: all of them share a 16th of the slots. */
+function* keyZeroCollisions(): Iterable<string> {
+  for (let number = 0; ; number++) {
+    const bytes = Buffer.from(`key:${number}`)
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+    if (keyedHash(view, 0, bytes.length, 0, 0) >>> 28 === 0) yield bytes.toString()
+  }
+}
+
+/** How many slots the look-ups of names read, on average. */
+function probesOf(names: Iterable<string>, count = 100_000, key?: Uint8Array): number {
+  const table = new NameTable<NamedGenerator>(new FastRuns(), key)
+  const added: string[] = []
+  for (const name of names) {
+    if (added.length === count) break
+    table.set(name, named(name))
+    added.push(name)
+  }
+  return added.reduce((sum, name) => sum + table.probes(name), 0) / added.length
+}
+
+describe('a hundred thousand names', () => {
+  function* random() {
+    const dice = new Dice(1)
+    for (;;) yield `${dice.below(2 ** 31)}${dice.below(2 ** 31)}`
+  }
+  test('that collide under FNV-1a share no more slots than random ones', () => {
+    const [first, ...others] = fnvCollisions()
+    assert.ok(others.every((name) => fnv1a(name) === fnv1a(first!)))
+    assert.ok(probesOf(fnvCollisions()) < 1.1 * probesOf(random()))
+  })
+
+  test('that collide under the same hash with another key share no more slots than random ones', () => {
+    assert.ok(probesOf(keyZeroCollisions()) < 1.1 * probesOf(random()))
+    assert.ok(probesOf(keyZeroCollisions(), 5000, new Uint8Array(8)) > 100, 'with that key they do collide')
+  })
+})
