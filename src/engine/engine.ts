@@ -71,7 +71,10 @@ export type Counter = {
 export type StoredRecord = {
   readonly key: string
   readonly value: string
-  /** Changes with each write and grows as long as the store exists, across the removal of the record too. */
+  /**
+   * Changes with each write and grows as long as the store exists, across the removal of the record too. Records that were
+   * written at once may have the same one.
+   */
   readonly version: bigint
 }
 

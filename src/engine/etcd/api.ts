@@ -32,24 +32,39 @@ export type RangeResponse = {
 /** Holds if the key was last changed at this revision; '0': if there is none. */
 export type Compare = { readonly target: 2; readonly key: Buffer; readonly modRevision: string }
 
-/** One step of a transaction. */
+/** A step that reads or writes. */
 export type RequestOp =
   | { readonly range: RangeRequest }
   | { readonly put: { readonly key: Buffer; readonly value: Buffer } }
   | { readonly deleteRange: { readonly key: Buffer } }
 
+/** A transaction in a transaction: a step with conditions of its own. No two may write one key. */
+export type NestedTxn = {
+  readonly txn: {
+    readonly compare: readonly Compare[]
+    readonly success: readonly RequestOp[]
+    readonly failure: readonly RequestOp[]
+  }
+}
+
 /** Carries out `success` if all of `compare` holds, else `failure`. At most 128 of each. */
 export type TxnRequest = {
   readonly compare: readonly Compare[]
-  readonly success: readonly RequestOp[]
+  readonly success: readonly (RequestOp | NestedTxn)[]
   readonly failure: readonly RequestOp[]
 }
 
-/** Responses in the order of the steps; this engine reads those of ranges. */
+/** The responses to steps, in their order; this engine reads those of ranges. */
+type Responses = readonly { readonly range?: RangeResponse }[]
+
+/** The response to a nested transaction. */
+export type NestedResponse = { readonly succeeded: boolean; readonly responses: Responses }
+
+/** Responses in the order of the steps; this engine reads those of ranges and of nested transactions. */
 export type TxnResponse = {
   readonly header: Header
   readonly succeeded: boolean
-  readonly responses: readonly { readonly range?: RangeResponse }[]
+  readonly responses: readonly { readonly range?: RangeResponse; readonly txn?: NestedResponse }[]
 }
 
 /** A message to a stream of watches. */
@@ -95,15 +110,22 @@ const requestOp: Message = {
   put: [2, { key: [1, 'bytes'], value: [2, 'bytes'] }],
   deleteRange: [3, { key: [1, 'bytes'] }],
 }
-const txnRequest: Message = {
-  compare: [1, { target: [2, 'int32'], key: [3, 'bytes'], modRevision: [6, 'int64'] }, 'repeated'],
-  success: [2, requestOp, 'repeated'],
-  failure: [3, requestOp, 'repeated'],
-}
+const compare: Message = { target: [2, 'int32'], key: [3, 'bytes'], modRevision: [6, 'int64'] }
+/** A transaction whose steps are described by `op`. */
+const txnOf = (op: Message): Message => ({
+  compare: [1, compare, 'repeated'],
+  success: [2, op, 'repeated'],
+  failure: [3, op, 'repeated'],
+})
+const txnRequest = txnOf({ ...requestOp, txn: [4, txnOf(requestOp)] })
+const responsesOf = (response: Message): Message => ({
+  succeeded: [2, 'bool'],
+  responses: [3, response, 'repeated'],
+})
+const nestedResponse = responsesOf({ range: [1, rangeResponse] })
 const txnResponse: Message = {
   header: [1, header],
-  succeeded: [2, 'bool'],
-  responses: [3, { range: [1, rangeResponse] }, 'repeated'],
+  ...responsesOf({ range: [1, rangeResponse], txn: [4, nestedResponse] }),
 }
 const watchRequest: Message = {
   create: [1, { key: [1, 'bytes'], rangeEnd: [2, 'bytes'], startRevision: [3, 'int64'] }],

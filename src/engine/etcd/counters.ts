@@ -3,7 +3,7 @@
  *
  * Invariants
  *  1. One transaction of a counter is in flight at a time in this process. Steps that arrive meanwhile share the next one,
- *     with the steps of other counters; a counter under contention gets a transaction of its own.
+ *     with changes of other keys.
  *  2. The answer of a call follows from the very value that its transaction compared, refusals included.
  *  3. A call settles by its own deadline, whatever the outcome of its transaction: as UNAVAILABLE if the transaction was
  *     not sent, as UNKNOWN if it was.
@@ -67,8 +67,7 @@ const patience = 30
 const pauseMaxMs = 50
 /** The maximum number of cached reads, each kept for the reserve that mostly follows. */
 const cachedReadsMax = 1000
-/** After this many attempts in shared transactions, a counter gets a transaction of its own. */
-const companyMax = 3
+
 /** The counters of one store. */
 export class Counters {
   readonly #store: Store
@@ -225,8 +224,7 @@ export class Counters {
         outcome = this.#plan(queue, batch)
         return outcome.open.length > 0 ? outcome.change : undefined
       }
-      const alone = tries > companyMax || sentUs - queue.lostUs < contendedUs
-      const committed = await this.#transactions.commit(plan, call, alone)
+      const committed = await this.#transactions.commit({ key: queue.key, plan }, call)
       const nowUs = this.#clock.monoUs()
       const isOld = queue.adoptions !== adoptions
       if (committed?.done) {
@@ -237,7 +235,7 @@ export class Counters {
       if (committed === undefined) return 0
       const [found] = committed.found
       queue.seen = isOld ? unseen : seenAs(queue.name, found!.kvs[0], committed.state)
-      // An attempt without a cached revision, or beside a change that failed the transaction, shows no contention.
+      // An attempt without a cached revision shows no contention.
       const { revision, history } = outcome!
       if (revision > 0n && (queue.seen.revision !== revision || queue.seen.history !== history))
         queue.lostUs = nowUs

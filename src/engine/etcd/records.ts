@@ -48,7 +48,7 @@ export class Records {
   async write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
     const bytes = this.#store.keys.record(key)
     const put = { put: { key: bytes, value: Buffer.from(value) } }
-    const version = await this.#change(bytes, put, expected)
+    const version = await this.#change(bytes, put, expected, put.put.value.length)
     return version === undefined ? undefined : { key, value, version }
   }
 
@@ -65,7 +65,7 @@ export class Records {
   }
 
   /** Resolves to the version that the write made; undefined if the record's version is not the expected one. */
-  async #change(key: Buffer, write: Change['writes'][number], expected: bigint | undefined) {
+  async #change(key: Buffer, write: Change['writes'][number], expected: bigint | undefined, bytes = 0) {
     const { history } = this.#store
     const plan = () => {
       const compare = conditionOf(key, expected, history.known.state)
@@ -73,7 +73,7 @@ export class Records {
     }
     // The version may be of a history that this process has not accepted yet.
     if (plan() === undefined) await this.#store.read()
-    const committed = await this.#store.commit(plan)
+    const committed = await this.#transactions.change({ key, bytes, plan })
     return committed?.done ? versionAt(history.known.state, committed.revision) : undefined
   }
 }

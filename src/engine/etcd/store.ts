@@ -15,6 +15,7 @@ import {
   type Compare,
   type Header,
   methods,
+  type NestedResponse,
   type RangeRequest,
   type RangeResponse,
   type RequestOp,
@@ -116,30 +117,33 @@ export class Store {
   }
 
   /**
-   * Carries out the change that `plan` returns, and calls `plan` again whenever the state has changed. Resolves to undefined
-   * if `plan` returns undefined. Rejects with REGRESSED, UNAVAILABLE, UNKNOWN.
+   * Carries out the changes that `plan` returns in one transaction, each if its own comparisons hold, and calls `plan` again
+   * whenever the state has changed. Resolves to their outcomes: undefined for each that `plan` leaves out. Rejects with
+   * REGRESSED, UNAVAILABLE, UNKNOWN.
    */
   async commit(
-    plan: () => Change | undefined,
+    plan: () => readonly (Change | undefined)[],
     call = this.newCall(true),
-  ): Promise<ChangeOutcome | undefined> {
+  ): Promise<(ChangeOutcome | undefined)[]> {
     if (this.history.wrong !== undefined) await this.read([], { ...call, writes: false })
     for (;;) {
       this.#refuse()
-      const change = plan()
-      if (change === undefined) return undefined
-      const storesTime = this.#isTimeDue(change)
+      const planned = plan()
+      const changes = planned.filter((change) => change !== undefined)
+      if (changes.length === 0) return planned.map(() => undefined)
+      const storesTime = this.#isTimeDue(changes)
       const sent = this.history.check
-      const response = await this.#members.call(methods.txn, this.#guarded(change, storesTime), call)
+      const response = await this.#members.call(methods.txn, this.#guarded(changes, storesTime), call)
       call.sent = false
-      if (response.succeeded) this.#advancing = undefined
-      if (response.succeeded) return this.#carriedOut(response, change, sent, storesTime)
-      const [state, ...found] = rangesOf(response)
+      if (response.succeeded) {
+        this.#advancing = undefined
+        const outcomes = this.#carriedOut(response, changes, sent, storesTime)
+        let at = 0
+        return planned.map((change) => (change === undefined ? undefined : outcomes[at++]))
+      }
+      const [state] = rangesOf(response)
       const known = knownOf(state!)
-      const isSame = known?.revision === this.history.known.revision
       this.#check(response.header, known, sent)
-      this.#refuse()
-      if (isSame && known?.state.status === 'open') return { done: false, state: known.state, found }
       if (known?.state.status === 'advancing') await this.#waitForAdvance(known, call)
     }
   }
@@ -175,31 +179,45 @@ export class Store {
     return this.#timeline.nowUs()
   }
 
-  #guarded({ compare, writes, otherwise }: Change, storesTime: boolean): TxnRequest {
+  #guarded(changes: readonly Change[], storesTime: boolean): TxnRequest {
     const { state, written } = this.keys
     const time = { put: { key: written, value: Buffer.from(String(Math.floor(this.nowUs()))) } }
+    const nested = changes.map(({ compare, writes, otherwise }) => {
+      return { txn: { compare, success: writes, failure: otherwise.map((range) => ({ range })) } }
+    })
     return {
-      compare: [unchanged(state, this.history.known.revision), ...compare],
-      success: storesTime ? [...writes, time] : writes,
-      failure: [{ key: state }, ...otherwise].map((range) => ({ range })),
+      compare: [unchanged(state, this.history.known.revision)],
+      success: storesTime ? [...nested, time] : nested,
+      failure: [{ range: { key: state } }],
     }
   }
 
-  /** Whether a change should also store the time of the write. */
-  #isTimeDue({ writes }: Change): boolean {
-    return writes.length > 0 && this.#clock.monoUs() - this.#timeStoredUs >= reportEveryUs
+  /** Whether a transaction should also store the time of the write. */
+  #isTimeDue(changes: readonly Change[]): boolean {
+    const isDue = this.#clock.monoUs() - this.#timeStoredUs >= reportEveryUs
+    return isDue && changes.some(({ writes }) => writes.length > 0)
   }
 
-  #carriedOut({ header }: TxnResponse, { writes }: Change, sent: Sent, storedTime: boolean): ChangeOutcome {
+  #carriedOut(
+    { header, responses }: TxnResponse,
+    changes: readonly Change[],
+    sent: Sent,
+    storedTime: boolean,
+  ): ChangeOutcome[] {
     if (storedTime) this.#timeStoredUs = this.#clock.monoUs()
     this.history.observeSame(header, sent)
     this.#report()
     const { wrong } = this.history
     // The write went into a copy of the store that has the same state.
-    if (wrong !== undefined && writes.length > 0)
+    if (wrong !== undefined && changes.some(({ writes }) => writes.length > 0))
       throw new FahaoError('UNKNOWN', describeRegression(subject, wrong))
     this.#refuse()
-    return { done: true, revision: BigInt(header.revision) }
+    const { state } = sent.accepted.known
+    return changes.map((_, at) => {
+      const { txn } = responses[at]!
+      if (txn!.succeeded) return { done: true, revision: BigInt(header.revision) }
+      return { done: false, state, found: rangesOf(txn!) }
+    })
   }
 
   #refuse(): void {
@@ -261,7 +279,7 @@ export class Store {
 }
 
 /** The ranges of a response, in the order of the request. */
-export function rangesOf({ responses }: TxnResponse): RangeResponse[] {
+export function rangesOf({ responses }: Pick<NestedResponse, 'responses'>): RangeResponse[] {
   return responses.flatMap(({ range }) => (range ? [range] : []))
 }
 

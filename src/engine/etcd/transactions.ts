@@ -2,10 +2,10 @@
  * Batches of reads, and of changes, each in one transaction.
  *
  * Invariants
- *  1. A transaction carries out all of its changes or none. A call whose own comparison still holds failed because of
- *     another call in the same transaction, and tries again.
+ *  1. Each change in a transaction is carried out if its own comparisons hold, whatever becomes of the others. No two of them
+ *     are of one key.
  *  2. All calls of a transaction have the same `sent`.
- *  3. A read settles by its own deadline.
+ *  3. A read, and a write of a record, settles by its own deadline: a write that was sent as UNKNOWN, all others as UNAVAILABLE.
  */
 import type { Clock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
@@ -15,13 +15,23 @@ import type { CallContext } from './members.ts'
 import type { State } from './state.ts'
 import type { Change, ChangeOutcome, Store } from './store.ts'
 
-/** A transaction takes 128 steps; each change compares one key, and writes it or reads it. */
-const sizeMax = 50
+/** A transaction takes 128 steps, among them the read of the state or the time of the write. */
+const sizeMax = 120
+/** A transaction takes 1.5 MiB. */
+const bytesMax = 1_000_000
 /** etcd makes transactions that are in flight at the same time durable in one step. */
 const widthMax = 4
 
 /** A key as read, and the state at that moment. */
 export type KeyRead = { readonly state: State; readonly kv: KeyValue | undefined }
+
+/** A change of one key; `plan` is called when it is sent, and returns undefined if it has become needless. */
+export type PlannedChange = {
+  readonly key: Buffer
+  /** The bytes that it writes, if they may be many. */
+  readonly bytes?: number
+  readonly plan: () => Change | undefined
+}
 
 type Pending<Value> = {
   readonly call: CallContext
@@ -29,10 +39,7 @@ type Pending<Value> = {
   readonly reject: (error: unknown) => void
 }
 type PendingRead = Pending<KeyRead> & { readonly key: Buffer }
-type PendingChange = Pending<ChangeOutcome | undefined> & {
-  readonly plan: () => Change | undefined
-  readonly alone: boolean
-}
+type PendingChange = Pending<ChangeOutcome | undefined> & PlannedChange
 
 /** The transactions of one store. */
 export class Transactions {
@@ -44,40 +51,53 @@ export class Transactions {
   constructor(store: Store, clock: Clock) {
     this.#store = store
     this.#clock = clock
-    const carryOut = { widthMax, sizeMax }
-    this.#reads = new Batches({ ...carryOut, carryOut: (reads) => settled(reads, this.#readAll(reads)) })
+    const limits = { widthMax, sizeMax }
+    this.#reads = new Batches({ ...limits, carryOut: (reads) => settled(reads, this.#readAll(reads)) })
     this.#changes = new Batches({
-      ...carryOut,
-      isAlone: ({ alone }) => alone,
+      ...limits,
+      lengthMax: bytesMax,
+      lengthOf: ({ bytes = 0 }) => bytes,
+      keyOf: ({ key }) => key.toString('latin1'),
       carryOut: (changes) => settled(changes, this.#changeAll(changes)),
     })
   }
 
   /** Reads one key. */
   read(key: Buffer, call = this.#store.newCall(false)): Promise<KeyRead> {
-    return new Promise((resolve, reject) => {
-      const timer = this.#clock.timer((call.deadlineUs - this.#clock.monoUs()) / 1000, () => {
-        this.#reads.remove(reading)
-        reject(new FahaoError('UNAVAILABLE', `etcd did not answer in time (${this.#store.hindrance}); retry`))
-      })
-      const before = <Value>(settle: (value: Value) => void) => {
-        return (value: Value) => {
-          timer.cancel()
-          settle(value)
-        }
-      }
-      const reading = { call, key, resolve: before(resolve), reject: before(reject) }
-      this.#reads.add(reading)
-    })
+    return this.#inTime(call, this.#reads, (settle) => ({ call, key, ...settle }))
   }
 
-  /** See `Store.commit`. `alone`: in a transaction of its own. */
-  commit(
-    plan: () => Change | undefined,
+  /** Changes one key; see `Store.commit`. */
+  change(change: PlannedChange): Promise<ChangeOutcome | undefined> {
+    const call = this.#store.newCall(true)
+    return this.#inTime(call, this.#changes, (settle) => ({ call, ...change, ...settle }))
+  }
+
+  /** As `change`, for a caller that keeps the deadline. */
+  commit(change: PlannedChange, call: CallContext): Promise<ChangeOutcome | undefined> {
+    return new Promise((resolve, reject) => this.#changes.add({ ...change, call, resolve, reject }))
+  }
+
+  #inTime<Value, Call extends Pending<Value>>(
     call: CallContext,
-    alone: boolean,
-  ): Promise<ChangeOutcome | undefined> {
-    return new Promise((resolve, reject) => this.#changes.add({ plan, call, alone, resolve, reject }))
+    batches: Batches<Call>,
+    pendingOf: (settle: Pick<Pending<Value>, 'resolve' | 'reject'>) => Call,
+  ): Promise<Value> {
+    return new Promise((resolve, reject) => {
+      const timer = this.#clock.timer((call.deadlineUs - this.#clock.monoUs()) / 1000, () => {
+        batches.remove(pending)
+        const reason = `etcd did not answer in time (${this.#store.hindrance}); retry`
+        reject(new FahaoError(call.sent && call.writes ? 'UNKNOWN' : 'UNAVAILABLE', reason))
+      })
+      const before = <Answer>(settle: (answer: Answer) => void) => {
+        return (answer: Answer) => {
+          timer.cancel()
+          settle(answer)
+        }
+      }
+      const pending = pendingOf({ resolve: before(resolve), reject: before(reject) })
+      batches.add(pending)
+    })
   }
 
   async #readAll(reads: readonly PendingRead[]): Promise<void> {
@@ -89,29 +109,9 @@ export class Transactions {
   }
 
   async #changeAll(changes: readonly PendingChange[]): Promise<void> {
-    let parts: (Change | undefined)[] = []
-    const plan = () => {
-      parts = changes.map((each) => each.plan())
-      const present = parts.filter((part) => part !== undefined)
-      if (present.length === 0) return undefined
-      return {
-        compare: present.flatMap(({ compare }) => compare),
-        writes: present.flatMap(({ writes }) => writes),
-        otherwise: present.flatMap(({ otherwise }) => otherwise),
-      }
-    }
-    const committed = await this.#store.commit(plan, jointCall(changes))
-    let from = 0
-    for (const [at, { resolve }] of changes.entries()) {
-      const part = parts[at]
-      if (committed === undefined || part === undefined) resolve(undefined)
-      else if (committed.done) resolve(committed)
-      else {
-        const to = from + part.otherwise.length
-        resolve({ ...committed, found: committed.found.slice(from, to) })
-        from = to
-      }
-    }
+    const plan = () => changes.map((each) => each.plan())
+    const outcomes = await this.#store.commit(plan, jointCall(changes))
+    for (const [at, { resolve }] of changes.entries()) resolve(outcomes[at])
   }
 }
 

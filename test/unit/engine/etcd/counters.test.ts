@@ -60,7 +60,7 @@ class Shared {
       hindrance: '',
       newCall: () => ({ deadlineUs: Number.POSITIVE_INFINITY, writes: false, sent: false }),
       read: (ranges: readonly RangeRequest[]) => this.#read(ranges),
-      commit: (plan: () => Change | undefined) => this.#commit(plan),
+      commit: (plan: () => (Change | undefined)[]) => this.#commit(plan),
       suspect(reason: string) {
         throw new FahaoError('REGRESSED', reason)
       },
@@ -76,13 +76,12 @@ class Shared {
     return { state, revision, found }
   }
 
-  async #commit(plan: () => Change | undefined): Promise<ChangeOutcome | undefined> {
+  async #commit(plan: () => (Change | undefined)[]): Promise<(ChangeOutcome | undefined)[]> {
     if (this.behind > 0n) plan()
     this.behind = 0n
-    const change = plan()
-    if (change === undefined) return undefined
+    const changes = plan()
     const { commitDelay } = this
-    const committed = this.#carryOut(change)
+    const committed = changes.map((change) => change && this.#carryOut(change))
     await commitDelay
     return committed
   }
