@@ -19,7 +19,7 @@ export type GeneratorOptions = {
   readonly increment?: Whole
   readonly offset?: Whole
   readonly max?: Whole
-  readonly step?: Whole
+  readonly step?: Whole | 'adaptive'
   readonly stepMax?: Whole
   readonly horizon?: number | string
   readonly issueTimeout?: number | string

@@ -9,7 +9,7 @@ import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import { max63 } from '../ids/limits.ts'
 import type { Kind } from '../issuing/issuer.ts'
 import type { IssuingOptions } from '../issuing/issuer-factory.ts'
-import { type GeneratorOptions, optionText } from './generator-options.ts'
+import { type GeneratorInput, type GeneratorOptions, optionText } from './generator-options.ts'
 
 /** A complete definition. Options that a kind does not take are undefined. */
 export type Definition = IssuingOptions & { readonly start?: bigint; readonly format?: string }
@@ -39,6 +39,14 @@ export const fixedOptions = Object.freeze([
   'layout',
   'node',
 ] as const satisfies (keyof Definition)[])
+
+/**
+ * The options of a generator that its first request creates: there may be millions of them, most of them little used, and a
+ * crash must not skip a step of each.
+ */
+export function optionsAtFirstUse(kind: Kind): GeneratorInput {
+  return isCounter(kind) ? { kind, step: 'adaptive' } : { kind }
+}
 
 /** Completes and checks options; ERR names those that contradict each other, and why. `nowUs`: Unix µs. */
 export function define(options: GeneratorOptions, nowUs: number): Definition {

@@ -23,6 +23,12 @@ const count = integer
       .max(10n ** 12n, 'must be at most 10^12'),
   )
   .transform(Number)
+/** The text of a step without a least number of ids, which is stored as 0. */
+const adaptive = 'adaptive'
+const step = z.union(
+  [z.literal(adaptive).transform(() => 0), count],
+  `must be ${adaptive}, or a whole number from 1 to 10^12`,
+)
 const duration = z
   .union([
     z.string(),
@@ -65,7 +71,10 @@ export const generatorOptions = z
       .optional()
       .meta({ description: 'ids are ≡ offset modulo increment (default: of the first id)' }),
     max: integer.optional().meta({ description: 'largest id of a counter (default 2^63−1)' }),
-    step: count.optional().meta({ description: 'smallest refill of a counter, in ids (default 1000)' }),
+    step: step.optional().meta({
+      description:
+        'smallest refill of a counter, in ids (default 1000); adaptive: only what the horizon needs at the recent rate (default of generators that a rule or SET creates)',
+    }),
     stepMax: count.optional().meta({ description: 'largest refill of a counter, in ids (default 10^10)' }),
     horizon: duration.optional().meta({ description: 'how long ids last without the engine (default 10m)' }),
     issueTimeout: duration
@@ -123,8 +132,11 @@ export type GeneratorInput = {
   readonly offset?: WholeNumber | undefined
   /** The largest id of a counter. Default 2^63−1. */
   readonly max?: WholeNumber | undefined
-  /** The smallest refill of a counter, in ids. Default 1000. */
-  readonly step?: WholeNumber | undefined
+  /**
+   * The smallest refill of a counter, in ids; `adaptive`: only what the horizon needs at the recent rate. Default 1000, and
+   * `adaptive` of generators that a rule or SET creates.
+   */
+  readonly step?: WholeNumber | 'adaptive' | undefined
   /** The largest refill of a counter, in ids. Default 10^10. */
   readonly stepMax?: WholeNumber | undefined
   /** How long ids last without the engine. Default 10m. */
@@ -175,6 +187,7 @@ export function optionName(text: string): keyof GeneratorOptions | undefined {
 
 /** A read option as people write it. */
 export function optionText(name: string, value: unknown): string {
+  if (name === 'step' && value === 0) return adaptive
   if (durations.has(name)) return formatDuration(value as number)
   if (typeof value === 'boolean') return value ? 'on' : 'off'
   return String(value)

@@ -328,7 +328,9 @@ function redefine(
 ): Definition {
   const { kind = before.kind } = parseOptions({ kind: before.kind, ...changes })
   const kept = kind === before.kind ? before : keptOptions(before, kind)
-  const options = parseOptions({ ...kept, ...changes, kind })
+  // Of the values of a definition, this one alone has another form as an option.
+  const step = kept.step === undefined ? undefined : optionText('step', kept.step)
+  const options = parseOptions({ ...kept, step, ...changes, kind })
   if (offsetGiven || changes.offset !== undefined || options.increment === before.increment)
     return define(options, nowUs)
   // The offset belongs to the old increment; the first id of the next incarnation decides.

@@ -24,6 +24,7 @@ import type { LeaderTerm } from '../cluster/events.ts'
 import { boundMax, type RecordChange, type Watch } from '../engine/engine.ts'
 import { nextTurn } from '../engine/next-turn.ts'
 import { Limiter } from '../issuing/engine-permits.ts'
+import { optionsAtFirstUse } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import type { RowChange } from './foreign-rows.ts'
 import type { GeneratorLimits } from './generator-limits.ts'
@@ -245,7 +246,9 @@ export class GeneratorsInUse {
     const kind = this.#deps.autoCreate.find(({ pattern }) => globMatches(pattern, name))?.kind
     if (kind === undefined) return undefined
     try {
-      return await this.#limits.admit(name, () => this.#records.create(name, parseOptions({ kind })))
+      return await this.#limits.admit(name, () =>
+        this.#records.create(name, parseOptions(optionsAtFirstUse(kind))),
+      )
     } catch (error) {
       // Another request has just created it with another definition, which counts.
       if (hasCode(error, 'EXISTS')) return this.#records.live(name)

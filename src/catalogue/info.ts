@@ -1,5 +1,6 @@
 /** The description of a generator for users and dashboards; for one that another node leads, only what is certain. */
 import { hasCode } from '../base/errors.ts'
+import { formatDuration } from '../base/units.ts'
 import type { ShardLeader } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import { decode, encode } from '../ids/id-parts.ts'
@@ -9,6 +10,7 @@ import type { Generator, GeneratorInfo, IssuingMode } from './catalogue.ts'
 import { type Definition, formatNotes, layoutOf } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import type { RowCounter } from './foreign-rows.ts'
+import { horizonMs } from './issuing-plans.ts'
 import { modeOf } from './issuing-right.ts'
 import { detailsOf } from './leadership/redirection.ts'
 import { counterOf, lastBelow, type StoredGenerator } from './stored-generator.ts'
@@ -54,6 +56,7 @@ export async function describeGenerator(
     exhaustedAt: endUs === undefined || endUs > dateEndUs ? undefined : new Date(endUs / 1000).toISOString(),
     notes: [
       ...notes(definition, endUs, nowUs, deps),
+      ...stepNotes(deps, definition, mode),
       ...callerNotes(stats),
       ...(definition.layout === undefined || bound === undefined
         ? []
@@ -151,6 +154,17 @@ function leaderAddress({ cluster }: CatalogueDeps, lead: ShardLeader | undefined
   if (lead === undefined || lead.state === 'none') return undefined
   const node = lead.state === 'elsewhere' ? lead.node : cluster!.status().nodes.find(({ isSelf }) => isSelf)
   return node?.resp ?? node?.http ?? node?.id
+}
+
+/** What an adaptive step keeps: it has no number of its own to show that. */
+function stepNotes(deps: CatalogueDeps, definition: Definition, mode: IssuingMode): string[] {
+  if (definition.step !== 0 || mode === 'group commit') return []
+  const ms = horizonMs(deps, definition)!
+  if (ms === 0) return ['horizon 0ms: none of its ids are buffered, so each waits for the store']
+  const [whole, half] = [formatDuration(ms), formatDuration(Math.round(ms / 2))]
+  return [
+    `a crash skips at most what ${whole} need at the recent rate, and without the store its ids last for ${half} to ${whole}; the first two after ${whole} without one wait for the store`,
+  ]
 }
 
 function callerNotes(stats: IssuerStats | undefined): string[] {

@@ -93,7 +93,10 @@ function formatOf(definition: Definition, index: NodeIndex | undefined): Format 
  * For how long ids should last without the engine, in ms. A leader issues as long as its lease at most: more would only
  * be a larger gap after a crash, and for a `timestamp` ids further ahead of the clock.
  */
-function horizonMs({ cluster }: CatalogueDeps, { kind, horizon }: Definition): number | undefined {
+export function horizonMs(
+  { cluster }: Pick<CatalogueDeps, 'cluster'>,
+  { kind, horizon }: Definition,
+): number | undefined {
   if (cluster === undefined || horizon === undefined || !isStrict(kind)) return horizon
   const mostMs = kind === 'timestamp' ? ledTimestampMs : ledSequenceMs
   return Math.min(horizon, Math.max(mostMs, 2 * cluster.leaseTtlMs))

@@ -95,11 +95,15 @@ export function adviseInUse(generator: GeneratorAnswer, goalSeconds: number) {
 function forCounter({ definition, stats }: GeneratorAnswer, goalSeconds: number): string {
   const needed = Math.ceil((stats?.peakPerSecond ?? 0) * goalSeconds)
   const changes: string[] = []
-  if (secondsOf(definition.horizon) < goalSeconds) changes.push(`horizon ${goalSeconds}s`)
+  // Without a step, ids last for half a horizon at least.
+  const isAdaptive = definition.step === 'adaptive'
+  const horizonSeconds = isAdaptive ? 2 * goalSeconds : goalSeconds
+  if (secondsOf(definition.horizon) < horizonSeconds) changes.push(`horizon ${horizonSeconds}s`)
   if (Number(definition.stepMax) < needed) changes.push(`step-max ${2 * needed}`)
   // Refills follow the rate; a larger step helps against a peak after a quiet time.
   const quiet = (stats?.ratePerSecond ?? 0) * 2 < (stats?.peakPerSecond ?? 0)
-  if (quiet && Number(definition.step) < 2 * needed && needed > stepMin) changes.push(`step ${2 * needed}`)
+  const step = isAdaptive ? 0 : Number(definition.step)
+  if (quiet && step < 2 * needed && needed > stepMin) changes.push(`step ${2 * needed}`)
   return changes.join(', ')
 }
 

@@ -6,12 +6,14 @@
  *  2. A range whose reserve failed or whose outcome is unknown never enters the buffer: it is a gap (P8).
  *  3. The buffer is emptied before its range is released or transferred.
  */
+import type { Clock } from '../base/clock.ts'
 import type { FahaoError } from '../base/errors.ts'
 import type { RangeBuffer } from '../buffers/range-buffer.ts'
 import type { Reservation } from '../engine/engine.ts'
 import type { IdSource } from './id-source.ts'
 import type { Incarnation } from './incarnation.ts'
 import { dry } from './issuer.ts'
+import { RecentUse } from './recent-use.ts'
 import {
   lowMark,
   type RefillNeed,
@@ -31,6 +33,7 @@ const sustainedShare = 16
 /** What the sources of all generators with one definition share. */
 export type CounterSourceOptions = RefillSizes &
   ReservedCounterOptions & {
+    readonly clock: Pick<Clock, 'monoUs'>
     /** The largest id. */
     readonly max: bigint
     /** Distance between ids. */
@@ -43,13 +46,18 @@ export type CounterSourceOptions = RefillSizes &
     readonly onStepMax?: (name: string) => void
   }
 
-/** Reserves by the recent rate, as `refill-size.ts` says. */
+/**
+ * Reserves by the recent rate, as `refill-size.ts` says: with a step from one up to two horizons of ids, at least a step;
+ * without one from half a horizon up to one horizon of ids, and nothing where none is known to be used.
+ */
 export class CounterSource implements IdSource {
   readonly buffer: RangeBuffer
   readonly counter: ReservedCounter
   readonly #incarnation: Incarnation
   readonly #options: CounterSourceOptions
   #sizes: RefillSizes
+  /** Undefined: there is a step. */
+  readonly #use: RecentUse | undefined
   /** The least that a refill reserves now, in ids. */
   #step: number
   /** Whether the step has grown since the last refill: an engine that is away is no reason to grow again. */
@@ -65,6 +73,8 @@ export class CounterSource implements IdSource {
     this.#options = options
     this.#sizes = options
     this.#step = options.step
+    if (options.step === 0)
+      this.#use = new RecentUse(options.horizonSeconds * 1_000_000, options.clock.monoUs())
   }
 
   get name(): string {
@@ -138,12 +148,10 @@ export class CounterSource implements IdSource {
   }
 
   #need(demand: number, contiguous: number, rate: number): RefillNeed {
-    const { increment, max, horizonSeconds } = this.#options
+    const { increment, max } = this.#options
     const { step, stepMax } = this.#sizes
-    const sustainedSeconds = (sustainedShare * this.buffer.issued) / rate
     return {
-      rate,
-      horizonSeconds: rate > 0 ? Math.min(horizonSeconds, sustainedSeconds) : horizonSeconds,
+      expected: this.#expected(rate, demand > 0),
       buffered: this.buffer.available(),
       demand,
       contiguous,
@@ -152,6 +160,13 @@ export class CounterSource implements IdSource {
       stepMin: step,
       stepMax,
     }
+  }
+
+  #expected(rate: number, waited: boolean): number {
+    const { clock, horizonSeconds } = this.#options
+    const { issued } = this.buffer
+    if (this.#use !== undefined) return this.#use.perHorizon(issued, waited, clock.monoUs()) / 2
+    return Math.min(rate * horizonSeconds, sustainedShare * issued)
   }
 
   /** Reserves `ids` ids, or all that are left. */

@@ -26,6 +26,7 @@ export type IssuingOptions = {
   readonly increment?: number
   readonly offset?: bigint
   readonly max?: bigint
+  /** 0: `adaptive`. */
   readonly step?: number
   readonly stepMax?: number
   /** For how long ids should last without the engine, in ms. */
@@ -109,6 +110,7 @@ export class IssuerFactory {
 function counterSource(deps: IssuerFactoryDeps, definition: IssuingOptions): MakeSource {
   const options: CounterSourceOptions = {
     engine: deps.engine,
+    clock: deps.clock,
     max: definition.max!,
     increment: definition.increment!,
     step: definition.step!,

@@ -126,7 +126,8 @@ export class Reservoir implements Issuer {
     const request = { count, contiguous: options.contiguous === true, safe: options.safe === true }
     if (mayIssue) {
       const outcome = this.#collect(request)
-      if (this.#buffer.low) this.#refill()
+      // Without ids, the refill starts when this caller waits for it, and has the size that it needs.
+      if (outcome !== undefined && this.#buffer.low) this.#refill()
       if (outcome instanceof Error) return Promise.reject(outcome)
       if (outcome !== undefined) return Promise.resolve(outcome)
       this.#source.ranEmpty?.()
@@ -250,7 +251,8 @@ export class Reservoir implements Issuer {
   #takeBuffered(count: number, run: Run): number {
     if (this.#queue !== undefined || this.#closed !== undefined || this.#suspended) return 0
     const taken = this.#buffer.take(count, run)
-    if (this.#buffer.low) this.#refill()
+    // The caller that gets no id calls `draw`.
+    if (taken > 0 && this.#buffer.low) this.#refill()
     return taken
   }
 

@@ -1,6 +1,7 @@
 /** The newest id of a generator: GET, and SET, which moves it forward. */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
+import { optionsAtFirstUse } from '../catalogue/definition.ts'
 import { refuseJump } from '../catalogue/floor.ts'
 import { max63 } from '../ids/limits.ts'
 import type { OperationContext } from './context.ts'
@@ -64,7 +65,7 @@ async function created(catalogue: Catalogue, name: string, newest: bigint, force
   if (newest === max63) throw new FahaoError('ERR', 'increment or decrement would overflow')
   if (!force) refuseJump(name, 0n, newest, max63)
   try {
-    await catalogue.create(name, { kind: 'sequence', start: newest + 1n })
+    await catalogue.create(name, { ...optionsAtFirstUse('sequence'), start: newest + 1n })
     return true
   } catch (error) {
     if (hasCode(error, 'EXISTS')) return false

@@ -145,6 +145,32 @@ test('what one version has stored is there in the other, and ids go on above', a
   await client.close()
 })
 
+test('the version before issues by the rate alone from a generator with an adaptive step', async (t) => {
+  const server = await startFahao(t, { args: ['--auto-create', 'room:*=sequence'] })
+  let newest = 0n
+  const draw = async () => {
+    const client = await server.connect()
+    for (let each = 0; each < 20; each++) {
+      const id = BigInt((await ask(client, 'INCR', 'room:1')) as bigint)
+      assert.ok(id > newest, `${id} after ${newest}`)
+      newest = id
+    }
+    const step = fieldsOf(await ask(client, 'ID.INFO', 'room:1')).get('step')
+    await client.close()
+    return step
+  }
+  assert.equal(await draw(), 'adaptive')
+  await server.restart({ checkout: earlier.folder })
+  assert.equal(await draw(), '0')
+  const client = await server.connect()
+  const refused = await client.command('ID.ALTER', 'room:1', 'HORIZON', '5m')
+  assert.match(String(refused instanceof ReplyError && refused.text), /step/)
+  await ask(client, 'ID.ALTER', 'room:1', 'HORIZON', '5m', 'STEP', '1')
+  await client.close()
+  await server.restart({})
+  assert.equal(await draw(), '1')
+})
+
 test('a node under load is restarted with the other version: no id twice, none out of order', async (t) => {
   await restartedUnderLoad(t)
 })

@@ -4,6 +4,7 @@ import { demandPermission } from '../../auth/access.ts'
 import { FahaoError, hasCode } from '../../base/errors.ts'
 import { globMatches } from '../../base/glob.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
+import { optionsAtFirstUse } from '../../catalogue/definition.ts'
 import { max63 } from '../../ids/limits.ts'
 import { clientAddress } from '../caller.ts'
 import { disconnectSignal } from '../connection.ts'
@@ -114,7 +115,8 @@ async function openOrCreate(node: IssuingNode, request: FastifyRequest, offset: 
   const kind = rule?.kind ?? 'segment'
   const isCounter = kind === 'segment' || kind === 'sequence'
   try {
-    const created = await node.catalogue.create(name, isCounter ? { kind, start: offset + 1n } : { kind })
+    const options = { ...optionsAtFirstUse(kind), ...(isCounter && { start: offset + 1n }) }
+    const created = await node.catalogue.create(name, options)
     const { user, administers } = request.access
     const by = { user, address: clientAddress(request), isOrdinary: !administers }
     node.server.audit.record({ event: 'create', ...by, door: 'http', object: name })

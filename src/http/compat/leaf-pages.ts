@@ -108,7 +108,13 @@ function cacheRow(generator: Generator): Html {
   const max = init ? value + BigInt(Math.floor(inHand)) * BigInt(increment) : 0n
   const counts = ordered ? [String(value), String(max)] : ['', '']
   const second = ['0', '0', '0']
-  const cells = [String(init), String(inHand >= step && init), '0', ...counts, init ? String(step) : '0']
+  const cells = [
+    String(init),
+    String(inHand >= Math.max(1, step) && init),
+    '0',
+    ...counts,
+    init ? String(step) : '0',
+  ]
   return row([generator.name, ...cells, ...second, ordered ? perSecond(ratePerSecond) : ''])
 }
 

@@ -17,6 +17,8 @@ export type TinyidSegment = {
 }
 
 const loadingPercent = 20n
+/** The ids of a segment of a generator with `step: adaptive`. */
+const adaptiveSegment = 1000
 
 /** The segment of exactly the ids of `run`. */
 export function segmentOf(run: Run): TinyidSegment {
@@ -34,15 +36,16 @@ export function segmentOf(run: Run): TinyidSegment {
 }
 
 /**
- * The next segment of `generator`: a step's worth of ids, or fewer if those of another node begin before that; waits
+ * The next segment of `generator`: a step's worth of ids, or 1,000 where it is adaptive, or fewer if those of another node begin before that; waits
  * if no id is buffered. WRONGTYPE if ids are in no order, or made of the clock.
  */
 export async function drawSegment(generator: Generator, signal: AbortSignal): Promise<TinyidSegment> {
   const { step, within, scramble } = generator.definition
   if (step === undefined || within !== 'ordered' || scramble) throw noSegments(generator)
+  const ids = step || adaptiveSegment
   const run = new Run()
-  if (generator.take(step, run) > 0) return segmentOf(run)
-  const drawn = longest(await generator.draw(step, { signal }))
+  if (generator.take(ids, run) > 0) return segmentOf(run)
+  const drawn = longest(await generator.draw(ids, { signal }))
   // The generator was altered, and its ids have no order now: these become a gap.
   if (drawn.stride === 0) throw noSegments(generator)
   return segmentOf(drawn)

@@ -95,6 +95,7 @@ describe('a successor', () => {
     const all = await two()
     const { leader, successor, clock, store } = all
     await draw(await leader.catalogue.open('auto'))
+    await draw(await leader.catalogue.open('auto'))
     leader.reached.late = true
     const third = await startNode({ store, clock, reach: () => new SharedEngine(store) })
     await third.catalogue.drop('auto')
@@ -128,6 +129,7 @@ describe('a successor', () => {
   test('does not create a generator that is dropped while it is opened', async () => {
     const all = await two()
     const { leader, successor, clock, store } = all
+    await draw(await leader.catalogue.open('auto'))
     await draw(await leader.catalogue.open('auto'))
     const held = successor.engine.hold('counter')
     await handOver(all)

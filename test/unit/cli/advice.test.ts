@@ -21,7 +21,7 @@ describe('advice on counters', () => {
   test('gives a step that buffers the horizon at peak even on an idle node', () => {
     const { step, inHand } = advise(request).counter
     const steps = { step, stepMin: step, stepMax: 10 ** 10 }
-    const need = { rate: 0, horizonSeconds: 600, demand: 0, contiguous: 0, space: 2 ** 60, ...steps }
+    const need = { expected: 0, demand: 0, contiguous: 0, space: 2 ** 60, ...steps }
     const size = (ids: number) => refillSize({ ...need, buffered: ids })
     assert.equal(size(inHand[0]), 0)
     assert.ok(size(inHand[0] - 1) > 0)

@@ -53,6 +53,7 @@ export async function startCounter(
   }
   const source = new CounterSource(changes.buffer ?? new RangeBuffer(1, 0n), bound, incarnation, {
     engine,
+    clock,
     max: max63,
     increment: 1,
     step: 10,

@@ -133,6 +133,54 @@ describe('a reservoir under load', () => {
   })
 })
 
+describe('a reservoir under load, with an adaptive step', () => {
+  const adaptive = { ...defaults, step: 0 }
+
+  for (const rate of [8, 300, 5000, 1_000_000]) {
+    test(`issues for 60 s without its engine after half a minute at ${rate} ids a second`, async () => {
+      const process = await startCounter(adaptive)
+      await load(process, rate, 30)
+      process.engine.always('any', 'unavailable')
+      const { waited, failed } = await load(process, rate, 55)
+      assert.deepEqual({ waited, failed }, { waited: 0, failed: 0 })
+    })
+  }
+
+  for (const [usual, surge] of [
+    [0.01, 100_000],
+    [10, 1000],
+    [1000, 1_000_000],
+  ] as const) {
+    test(`makes callers wait milliseconds in a surge from ${usual} to ${surge} ids a second, and has adapted within seconds`, async () => {
+      const process = await startCounter(adaptive)
+      process.engine.slow('any', 5, process.clock)
+      await load(process, usual, 300)
+      const first = await load(process, surge, 3)
+      assert.equal(first.failed, 0)
+      assert.ok(first.waitMsMax <= 100, `${first.waitMsMax} ms`)
+      const { waited, failed } = await load(process, surge, 10)
+      assert.deepEqual({ waited, failed }, { waited: 0, failed: 0 })
+    })
+  }
+
+  test('is filled by a few refills in a surge', async () => {
+    const process = await startCounter(adaptive)
+    process.engine.slow('any', 5, process.clock)
+    await load(process, 100_000, 30)
+    assert.ok(process.engine.count('reserve') <= 40, `${process.engine.count('reserve')} refills`)
+  })
+
+  test('makes no engine calls while idle, and sets no endless timers', async () => {
+    const process = await startCounter(adaptive)
+    await load(process, 5000, 60)
+    await process.clock.pass(60_000)
+    const calls = process.engine.calls.length
+    await process.clock.pass(24 * 3_600_000)
+    assert.equal(process.engine.calls.length, calls)
+    assert.equal(process.clock.timers, 0)
+  })
+})
+
 describe('many reservoirs', () => {
   /** A thousand generators that have run low while the engine is away; each issues an id a second. */
   async function runLowTogether() {

@@ -12,8 +12,7 @@ import {
 
 function need(changes: Partial<RefillNeed> = {}): RefillNeed {
   return {
-    rate: 0,
-    horizonSeconds: 600,
+    expected: 0,
     buffered: 0,
     demand: 0,
     contiguous: 0,
@@ -30,19 +29,19 @@ describe('a refill', () => {
     assert.equal(refillSize(need()), 1000)
   })
 
-  test('is due below half a step, or below the horizon when that is more', () => {
+  test('is due below half a step, or below what is expected when that is more', () => {
     assert.equal(refillSize(need({ buffered: 500 })), 0)
     assert.equal(refillSize(need({ buffered: 499 })), 1000)
-    assert.equal(refillSize(need({ rate: 10, buffered: 6000 })), 0)
-    assert.equal(refillSize(need({ rate: 10, buffered: 5999 })), 6001)
-    assert.equal(lowMark(need({ rate: 10 })), 6000)
+    assert.equal(refillSize(need({ expected: 6000, buffered: 6000 })), 0)
+    assert.equal(refillSize(need({ expected: 6000, buffered: 5999 })), 6001)
+    assert.equal(lowMark(need({ expected: 6000 })), 6000)
   })
 
-  test('fills towards twice the horizon, up to stepMax', () => {
-    assert.equal(refillSize(need({ rate: 100 })), 120_000)
-    assert.equal(refillSize(need({ rate: 10_000 })), 1_000_000)
-    assert.equal(stepMaxBinds(need({ rate: 1666 })), false)
-    assert.equal(stepMaxBinds(need({ rate: 1667 })), true)
+  test('fills towards twice what is expected, up to stepMax', () => {
+    assert.equal(refillSize(need({ expected: 60_000 })), 120_000)
+    assert.equal(refillSize(need({ expected: 6_000_000 })), 1_000_000)
+    assert.equal(stepMaxBinds(need({ expected: 1_000_000 })), false)
+    assert.equal(stepMaxBinds(need({ expected: 1_000_001 })), true)
   })
 
   test('is never less than the ids that callers wait for', () => {
@@ -77,8 +76,7 @@ describe('a refill', () => {
 
   test('is a whole number, and enough for all callers, whatever the need', () => {
     const any = fc.record({
-      rate: fc.double({ min: 0, max: 1e7, noNaN: true }),
-      horizonSeconds: fc.double({ min: 0, max: 1e6, noNaN: true }),
+      expected: fc.double({ min: 0, max: 1e13, noNaN: true }),
       buffered: fc.nat(1_000_000),
       demand: fc.nat(1_000_000),
       contiguous: fc.nat(100_000),
