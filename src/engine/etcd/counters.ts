@@ -17,6 +17,7 @@ import { type Clock, sleep, systemRandom, type Timer } from '../../base/clock.ts
 import { FahaoError } from '../../base/errors.ts'
 import { max63 } from '../../ids/limits.ts'
 import { lossOf, type ReleaseRequest, release, reserve, type Step } from '../counter-rules.ts'
+import { Deadlines } from '../deadlines.ts'
 import type { Counter, Reservation, ReserveRequest } from '../engine.ts'
 import { unchanged } from './api.ts'
 import { encodeCounter, isLater, type Seen, seenAs, unseen } from './counter-value.ts'
@@ -74,6 +75,7 @@ export class Counters {
   readonly #transactions: Transactions
   readonly #clock: Clock
   readonly #timeoutMs: number
+  readonly #deadlines: Deadlines
   readonly #queues = new Map<string, CounterQueue>()
   /** Counters that were read and not reserved from. */
   readonly #cachedReads = new Map<string, Seen>()
@@ -83,6 +85,7 @@ export class Counters {
     this.#transactions = transactions
     this.#clock = clock
     this.#timeoutMs = timeoutMs
+    this.#deadlines = new Deadlines(clock, timeoutMs)
   }
 
   /** See `Engine.reserve`. */
@@ -114,9 +117,13 @@ export class Counters {
 
   /** See `Engine.counter`. */
   async read(name: string): Promise<Counter> {
-    const call = this.#store.newCall(false)
-    // Earlier steps of this process come first.
-    await this.#queues.get(name)?.newest.catch(() => {})
+    const queue = this.#queues.get(name)
+    let call: CallContext | undefined
+    if (queue !== undefined) {
+      call = this.#store.newCall(false)
+      // Earlier steps of this process come first.
+      await queue.newest.catch(() => {})
+    }
     const adoptions = this.#queues.get(name)?.adoptions ?? 0
     const { state, kv } = await this.#transactions.read(this.#store.keys.counter(name), call)
     const seen = seenAs(name, kv, state)
@@ -146,7 +153,7 @@ export class Counters {
         call: undefined,
         timer: undefined,
       }
-      waiting.timer = this.#clock.timer(this.#timeoutMs, () => this.#expire(queue, waiting))
+      waiting.timer = this.#deadlines.begin(() => this.#expire(queue, waiting))
       queue.waiting.push(waiting)
       if (!queue.running) {
         queue.running = true

@@ -157,7 +157,7 @@ export class EtcdEngine implements Engine {
     this.#members = members
     this.#store = store
     this.#calls = calls
-    const transactions = new Transactions(store, clock)
+    const transactions = new Transactions(store, clock, callTimeoutMs)
     this.#counters = new Counters(store, transactions, clock, callTimeoutMs)
     this.#records = new Records(store, transactions)
     this.#watches = new Watches(members, store, this.#records, clock)

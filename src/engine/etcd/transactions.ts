@@ -10,6 +10,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { Batches } from '../batches.ts'
+import { Deadlines } from '../deadlines.ts'
 import type { KeyValue } from './api.ts'
 import type { CallContext } from './members.ts'
 import type { State } from './state.ts'
@@ -45,12 +46,14 @@ type PendingChange = Pending<ChangeOutcome | undefined> & PlannedChange
 export class Transactions {
   readonly #store: Store
   readonly #clock: Clock
+  readonly #deadlines: Deadlines
   readonly #reads: Batches<PendingRead>
   readonly #changes: Batches<PendingChange>
 
-  constructor(store: Store, clock: Clock) {
+  constructor(store: Store, clock: Clock, timeoutMs: number) {
     this.#store = store
     this.#clock = clock
+    this.#deadlines = new Deadlines(clock, timeoutMs)
     const limits = { widthMax, sizeMax }
     this.#reads = new Batches({ ...limits, carryOut: (reads) => settled(reads, this.#readAll(reads)) })
     this.#changes = new Batches({
@@ -62,9 +65,11 @@ export class Transactions {
     })
   }
 
-  /** Reads one key. */
-  read(key: Buffer, call = this.#store.newCall(false)): Promise<KeyRead> {
-    return this.#inTime(call, this.#reads, (settle) => ({ call, key, ...settle }))
+  /** Reads one key. `begun`: the call, if it has begun earlier. */
+  read(key: Buffer, begun?: CallContext): Promise<KeyRead> {
+    const call = begun ?? this.#store.newCall(false)
+    const leftMs = begun && (begun.deadlineUs - this.#clock.monoUs()) / 1000
+    return this.#inTime(call, this.#reads, (settle) => ({ call, key, ...settle }), leftMs)
   }
 
   /** Changes one key; see `Store.commit`. */
@@ -82,13 +87,15 @@ export class Transactions {
     call: CallContext,
     batches: Batches<Call>,
     pendingOf: (settle: Pick<Pending<Value>, 'resolve' | 'reject'>) => Call,
+    leftMs?: number,
   ): Promise<Value> {
     return new Promise((resolve, reject) => {
-      const timer = this.#clock.timer((call.deadlineUs - this.#clock.monoUs()) / 1000, () => {
+      const onLate = () => {
         batches.remove(pending)
         const reason = `etcd did not answer in time (${this.#store.hindrance}); retry`
         reject(new FahaoError(call.sent && call.writes ? 'UNKNOWN' : 'UNAVAILABLE', reason))
-      })
+      }
+      const timer = leftMs === undefined ? this.#deadlines.begin(onLate) : this.#clock.timer(leftMs, onLate)
       const before = <Answer>(settle: (answer: Answer) => void) => {
         return (answer: Answer) => {
           timer.cancel()

@@ -13,6 +13,7 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { Batches } from '../batches.ts'
+import { Deadlines } from '../deadlines.ts'
 import { type CallOptions, lateText } from './connection-pool.ts'
 import { type Ask, isFailure } from './driver.ts'
 
@@ -65,6 +66,7 @@ type RunningBatch = { readonly sinceUs: number; sent: boolean }
 /** Calls of one kind. */
 export class BatchedCalls<Request, Value> {
   readonly #options: BatchedCallsOptions
+  readonly #deadlines: Deadlines
   readonly #sort: CallKind<Request, Value>
   readonly #batches: Batches<PendingCall<Request, Value>>
   /** Keys whose lock another session held until the timeout. */
@@ -73,6 +75,7 @@ export class BatchedCalls<Request, Value> {
 
   constructor(options: BatchedCallsOptions, sort: CallKind<Request, Value>) {
     this.#options = options
+    this.#deadlines = new Deadlines(options.clock, options.timeoutMs)
     this.#sort = sort
     const keyOf = sort.keyOf && ((call: PendingCall<Request, Value>) => sort.keyOf!(call.request))
     this.#batches = new Batches({
@@ -88,7 +91,7 @@ export class BatchedCalls<Request, Value> {
 
   /** Carries out a request, in a batch if several wait. */
   call(request: Request): Promise<Value> {
-    const { clock, timeoutMs } = this.#options
+    const { clock } = this.#options
     if (this.#ended) return Promise.reject(new FahaoError('UNAVAILABLE', 'the engine is closed'))
     return new Promise((resolve, reject) => {
       const call: PendingCall<Request, Value> = {
@@ -99,7 +102,7 @@ export class BatchedCalls<Request, Value> {
         timer: undefined,
         trip: undefined,
       }
-      call.timer = clock.timer(timeoutMs, () => this.#expire(call))
+      call.timer = this.#deadlines.begin(() => this.#expire(call))
       this.#batches.add(call)
     })
   }

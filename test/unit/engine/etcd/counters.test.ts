@@ -66,7 +66,7 @@ class Shared {
       },
     }
     const opened = store as unknown as Store
-    return new Counters(opened, new Transactions(opened, systemClock), systemClock, 1000)
+    return new Counters(opened, new Transactions(opened, systemClock, 1000), systemClock, 1000)
   }
 
   async #read([range]: readonly RangeRequest[]) {
