@@ -32,6 +32,7 @@ import { type RespServer, startRespServer } from '../resp/server.ts'
 import { descriptorAdvice } from './file-descriptors.ts'
 import { firstIdSteps, httpUrl } from './first-id.ts'
 import { openLog } from './log.ts'
+import { openOperatingNode } from './operating-node.ts'
 import { missingUsers, protect } from './protected-mode.ts'
 import { crashOnBugs, onHangUp, stopAsked, stopTimeoutMs } from './signals.ts'
 import { fields, print } from './terminal.ts'
@@ -95,7 +96,7 @@ export async function runServer(config: Config): Promise<void> {
       figures: { resp: resp && (() => resp.stats), postgres: postgres?.figures, mysql: mysql?.figures },
       ...(mysql && { addMetrics: mysql.addMetrics }),
     }
-    const http = config.http && (await startHttpServer({ ...shared, ...config.http, ...own }))
+    const http = config.http && (await openHttp(node, { ...shared, ...config.http, ...own }, tls.resp))
     if (http) listeners.push(http)
     for (const { api, address } of config.compatHttp) {
       const compat = { compat: [api], compatOnly: true, setting: 'compat-http' }
@@ -160,6 +161,20 @@ async function openResp(
   access.listen(() => resp.refreshAccess((before) => access.present(before)))
   node.attach({ respPort: resp.port, sessions: () => resp.sessions(), traffic: () => resp.stats })
   return resp
+}
+
+/** Nodes of a cluster that serve RESP ask each other by it for single ids. */
+async function openHttp(
+  node: FahaoNode,
+  options: HttpServerOptions,
+  tls: Certificates | undefined,
+): Promise<Listener> {
+  const { leaders, close } = openOperatingNode(node, tls)
+  const http = await startHttpServer({ ...options, leaders: node.config.resp && leaders }).catch((error) => {
+    close()
+    throw error
+  })
+  return { port: http.port, close: (ms) => http.close(ms).finally(close) }
 }
 
 /** Undefined on a node without a cluster. */

@@ -6,6 +6,7 @@ import fastify, { type FastifyInstance } from 'fastify'
 import { type Clock, systemClock } from '../base/clock.ts'
 import type { CompatName } from '../config/compat-settings.ts'
 import type { Config } from '../config/config-schema.ts'
+import { SharedDraws } from '../forwarding/shared-draws.ts'
 import type { Certificates } from '../listening/certificates.ts'
 import { dialPlain } from '../listening/dial.ts'
 import type { MetricSet } from '../metrics/metric-set.ts'
@@ -14,6 +15,7 @@ import type { TransportSources } from '../metrics/transport-metrics.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { advanceOperation } from '../operations/advance.ts'
 import { auditOperation } from '../operations/audit.ts'
+import type { Leaders } from '../operations/caller.ts'
 import { clusterOperations } from '../operations/cluster.ts'
 import { decodeOperation } from '../operations/decode.ts'
 import { leaseOperations } from '../operations/leases.ts'
@@ -53,6 +55,8 @@ export type HttpOptions = {
   readonly host: string
   /** The certificate to speak TLS with; undefined: without TLS. */
   readonly tls?: Certificates | undefined
+  /** Has the leaders of generators issue single ids; undefined: HTTP does that, as all else. */
+  readonly leaders?: Leaders | undefined
   /** Further names of this server, for servers bound to a loopback address. */
   readonly names?: readonly string[]
   readonly log?: HttpLog
@@ -99,12 +103,13 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
     if (connection !== undefined) connection.refusals = undefined
     options.onUser?.(request.socket)
   }
+  const draws = options.leaders && new SharedDraws(options.leaders, node)
   let isClosing = false
   const direct = (handler: RequestListener) =>
     options.compatOnly
       ? handler
       : answerDirectly(
-          { node, guard, headers: headersOf(origins), onUser, isClosing: () => isClosing },
+          { node, guard, draws, headers: headersOf(origins), onUser, isClosing: () => isClosing },
           handler,
         )
   const app = fastify({

@@ -11,6 +11,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Access } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
 import type { Generator } from '../catalogue/catalogue.ts'
+import type { SharedDraws } from '../forwarding/shared-draws.ts'
 import { Run } from '../ids/run.ts'
 import { certificateName } from '../listening/handshakes.ts'
 import { longCheck, turns } from '../listening/turns.ts'
@@ -19,7 +20,7 @@ import type { Guard } from './browser-safety.ts'
 import { connectionOf } from './connection.ts'
 import { forwardedHeader } from './forwarded.ts'
 import type { IssuingNode } from './issuing-node.ts'
-import { jsonFrame, jsonType, oneInJson } from './native/issued-json.ts'
+import { jsonFrame, jsonType, oneInJson, textInJson } from './native/issued-json.ts'
 
 /** What the hooks of the app have, too. */
 export type DirectOptions = {
@@ -29,6 +30,8 @@ export type DirectOptions = {
   readonly headers: readonly string[]
   /** Called for each request that a user may send. */
   readonly onUser: (request: IncomingMessage) => void
+  /** Draws at the leaders of generators; undefined: there is no cluster, or nodes reach each other by HTTP alone. */
+  readonly draws: SharedDraws | undefined
   /** Whether the server stops: Fastify then ends each connection with its answer. */
   readonly isClosing: () => boolean
 }
@@ -52,7 +55,7 @@ const run = new Run()
 
 /** Answers requests, or has `otherwise` do it. */
 export function answerDirectly(options: DirectOptions, otherwise: RequestListener): RequestListener {
-  const { node, guard, isClosing, onUser } = options
+  const { node, guard, draws, isClosing, onUser } = options
   const { countMax, meters } = node.server
   const head = ['content-type', jsonType, ...options.headers, 'content-length', '']
   const send = (response: ServerResponse, body: string, encoding: BufferEncoding) => {
@@ -74,7 +77,8 @@ export function answerDirectly(options: DirectOptions, otherwise: RequestListene
     if (caller.user !== '') onUser(request)
     const generator = meters.meter(found, caller.user)
     if (count > 1) return sendMany(request, response, generator, count)
-    if (generator.take(1, run) === 0) return false
+    if (generator.take(1, run) === 0)
+      return draws?.areFor(name) === true && sendShared(request, response, name, caller)
     send(response, oneInJson(generator, run), generator.definition.format === undefined ? 'latin1' : 'utf8')
     return true
   }
@@ -98,6 +102,20 @@ export function answerDirectly(options: DirectOptions, otherwise: RequestListene
       if (body instanceof Promise) body.then(sendBody).catch(failed)
       else sendBody(body)
     }, failed)
+    return true
+  }
+  function sendShared(
+    request: IncomingMessage,
+    response: ServerResponse,
+    name: string,
+    caller: Access,
+  ): boolean {
+    const connection = connectionOf(request)
+    if (connection === undefined) return false
+    draws!.next(name, caller, connection.gone).then(
+      (text) => send(response, textInJson(text), 'utf8'),
+      (error) => fail(request, response, error),
+    )
     return true
   }
   return (request, response) => {

@@ -24,6 +24,8 @@ import type { Session } from './session.ts'
 
 /** Has an operation carried out by the node that leads its generator. */
 export type Leaders = {
+  /** Whether another node is known to lead a generator, and can be asked. */
+  isElsewhere(name: string): boolean
   /**
    * @param run carries it out on this node; rejects with `Moved` if another one leads.
    * @returns the answer of the leader. Rejects with the error that the leader has answered.
@@ -31,7 +33,7 @@ export type Leaders = {
   carryOut<Values extends { readonly name: string }, Answer>(
     operation: GeneratorOperation<Values, Answer>,
     values: Values,
-    session: Session,
+    session: Pick<Session, 'access' | 'address'>,
     run: () => Promise<Answer>,
   ): Promise<Answer>
 }

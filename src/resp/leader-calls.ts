@@ -87,7 +87,7 @@ function textsOf(reply: PlainReply): IssuedIds {
 export type LeaderCall = {
   readonly operation: GeneratorOperation<never, unknown>
   readonly values: { readonly name: string }
-  readonly session: Session
+  readonly session: Pick<Session, 'access' | 'address'>
   /** Carries the operation out on this node. */
   run(): Promise<unknown>
 }
@@ -128,13 +128,14 @@ export function leadersOf(
   catalogue: Catalogue,
   forwarder: Forwarder<LeaderCall, EncodedReply, unknown>,
 ): Leaders {
+  const knownLeader = (name: string) =>
+    catalogue.find(name)?.mode === 'leader' ? forwarder.knownLeader(slotOf(name)) : undefined
   return {
+    isElsewhere: (name) => knownLeader(name)?.resp !== undefined,
     async carryOut(operation, values, session, run) {
-      const { name } = values
       const call: LeaderCall = { operation, values, session, run }
       // Where a leader is known, an exception costs several times as much as forwarding.
-      const isLed = operation.permission === 'issue' && catalogue.find(name)?.mode === 'leader'
-      const leader = isLed ? forwarder.knownLeader(slotOf(name)) : undefined
+      const leader = operation.permission === 'issue' ? knownLeader(values.name) : undefined
       return (await (leader ? forwarder.forward(call, leader) : forwarder.handle(call))) as never
     },
   }
