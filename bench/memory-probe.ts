@@ -1,5 +1,7 @@
 /** Prints memory as JSON: `node --expose-gc bench/memory-probe.ts use|keep|define|open ENGINE KIND COUNT` */
 import { systemClock } from '../src/base/clock.ts'
+import { FamilyIndex } from '../src/catalogue/families/family-index.ts'
+import { FamilyRecords } from '../src/catalogue/families/family-records.ts'
 import { parseOptions } from '../src/catalogue/generator-options.ts'
 import { GeneratorRecords } from '../src/catalogue/generator-records.ts'
 import { generatorKey } from '../src/catalogue/stored-generator.ts'
@@ -44,8 +46,14 @@ function use({ catalogue }: FahaoNode): Promise<InUse> {
   })
 }
 
-function keep({ engine, timeline }: FahaoNode): Promise<InUse> {
-  const records = new GeneratorRecords({ engine, timeline, clock: systemClock })
+async function recordsOf({ engine, timeline }: FahaoNode): Promise<GeneratorRecords> {
+  const deps = { engine, timeline, clock: systemClock }
+  return new GeneratorRecords(deps, new FamilyRecords(deps, await FamilyIndex.open(engine)))
+}
+
+async function keep(node: FahaoNode): Promise<InUse> {
+  const { engine } = node
+  const records = await recordsOf(node)
   const options = parseOptions({ kind })
   return growth(async (name) => {
     await records.create(name, options)
@@ -65,9 +73,9 @@ async function growth(task: (name: string) => Promise<void>): Promise<InUse> {
   }
 }
 
-async function define({ engine, timeline }: FahaoNode): Promise<Defined> {
+async function define(node: FahaoNode): Promise<Defined> {
   const fromMs = performance.now()
-  const records = new GeneratorRecords({ engine, timeline, clock: systemClock })
+  const records = await recordsOf(node)
   const options = parseOptions({ kind })
   await each((index) => records.create(nameOf(index), options))
   return { seconds: (performance.now() - fromMs) / 1000 }

@@ -173,6 +173,6 @@ export interface Catalogue {
   /** A part of the list of all generators. To read on: `generator-lists.ts`, which lets others run between two parts. */
   page(part: PartOfList): Promise<ListPart>
 
-  /** The generators that are open here. */
+  /** The generators that are open here, families without their names. */
   inUse(): Iterable<Generator>
 }

@@ -6,15 +6,21 @@ import { FahaoError } from '../base/errors.ts'
 import { compileFormat, type Format } from '../ids/format.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
-import { max63 } from '../ids/limits.ts'
+import { max53, max63 } from '../ids/limits.ts'
 import type { Kind } from '../issuing/issuer.ts'
 import type { IssuingOptions } from '../issuing/issuer-factory.ts'
 import { type GeneratorInput, type GeneratorOptions, optionText } from './generator-options.ts'
 
 /** A complete definition. Options that a kind does not take are undefined. */
-export type Definition = IssuingOptions & { readonly start?: bigint; readonly format?: string }
+export type Definition = IssuingOptions & {
+  readonly start?: bigint
+  readonly format?: string
+  /** True: it defines all names of a family. Undefined otherwise. */
+  readonly family?: true
+}
 
 const counterOptions = [
+  'family',
   'start',
   'increment',
   'offset',
@@ -31,6 +37,7 @@ const promises = ['increment', 'max', 'within', 'scramble'] as const
 /** Options that cannot change within an incarnation. */
 export const fixedOptions = Object.freeze([
   'kind',
+  'family',
   'start',
   'increment',
   'offset',
@@ -115,8 +122,11 @@ function counterPart(options: GeneratorOptions): Partial<Definition> {
   const start = options.start ?? 1n
   const increment = options.increment ?? 1
   const offset = options.offset ?? start % BigInt(increment)
-  const max = options.max ?? (options.format === undefined ? max63 : idMaxOf(options.format))
-  const step = options.step ?? 1000
+  const most = options.family ? max53 : max63
+  const written = options.format === undefined ? most : idMaxOf(options.format)
+  const max = options.max ?? (written < most ? written : most)
+  if (options.family) refuseInFamily(options, max)
+  const step = options.step ?? (options.family ? 0 : 1000)
   const stepMax = options.stepMax ?? Math.max(step, 10_000_000_000)
   const shuffled = options.within === 'shuffled'
   if (offset >= BigInt(increment)) throw refused(`offset ${offset} is not below increment ${increment}`)
@@ -130,6 +140,7 @@ function counterPart(options: GeneratorOptions): Partial<Definition> {
   if (shuffled && options.scramble)
     throw refused('scramble moves every id already; leave within: shuffled out')
   return {
+    ...(options.family && { family: true }),
     start,
     increment,
     offset,
@@ -140,6 +151,12 @@ function counterPart(options: GeneratorOptions): Partial<Definition> {
     within: options.within ?? 'ordered',
     scramble: options.scramble ?? false,
   }
+}
+
+function refuseInFamily({ kind, increment = 1 }: GeneratorOptions, max: bigint): void {
+  if (kind !== 'sequence') throw refused('a family is of sequences; use kind sequence')
+  if (increment !== 1) throw refused('the names of a family count by one; leave increment out')
+  if (max > max53) throw refused(`max ${max} is above 2^53−1, where a family ends`)
 }
 
 function clockPart(options: GeneratorOptions, nowUs: number): Partial<Definition> {

@@ -37,6 +37,8 @@ export type CatalogueDeps = {
   /** Undefined: the engine works on no other system's table. */
   readonly rows?: ForeignRows | undefined
   readonly autoCreate: readonly AutoCreate[]
+  /** How many names of families are in memory at most. Default: 200,000. */
+  readonly familyNamesMax?: number | undefined
   /** Limit how many generators clients create. */
   readonly namespaces: Pick<Namespaces, 'all'>
   /** The turns of the event loop that long lists share with all requests; undefined: there are no others. */

@@ -2,8 +2,9 @@
  * The catalogue over an engine's records: creates, alters, drops, describes and lists generators. A change on this node
  * closes the open generator, and the next request opens it with the new definition. See generators-in-use.ts.
  */
-import { hasCode } from '../base/errors.ts'
+import { FahaoError, hasCode } from '../base/errors.ts'
 import type { FastRuns } from '../buffers/fast-runs.ts'
+import { slotOf } from '../cluster/slots.ts'
 import { isStrict } from '../issuing/issuer.ts'
 import type {
   Catalogue,
@@ -16,12 +17,14 @@ import type {
 } from './catalogue.ts'
 import { type Definition, formatNotes } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
+import { FamilyIndex, patternOf } from './families/family-index.ts'
+import { FamilyRecords, sectionCounter } from './families/family-records.ts'
 import { floorOf, refuseFloor, refuseNow } from './floor.ts'
 import { GeneratorLimits } from './generator-limits.ts'
 import { type GeneratorInput, parseOptions } from './generator-options.ts'
 import { altered, GeneratorRecords, noGenerator } from './generator-records.ts'
 import { GeneratorsInUse } from './generators-in-use.ts'
-import { describeGenerator, unlessUnavailable } from './info.ts'
+import { describeGenerator, isNameOfFamily, unlessUnavailable } from './info.ts'
 import type { NameTable } from './name-table.ts'
 import { firstOf, type StoredGenerator } from './stored-generator.ts'
 
@@ -31,26 +34,37 @@ export class EngineCatalogue implements Catalogue {
   readonly #deps: CatalogueDeps
   readonly #records: GeneratorRecords
   readonly #limits: GeneratorLimits
+  readonly #index: FamilyIndex
   readonly #inUse: GeneratorsInUse
 
   private constructor(
     deps: CatalogueDeps,
     records: GeneratorRecords,
     limits: GeneratorLimits,
+    index: FamilyIndex,
     inUse: GeneratorsInUse,
   ) {
     this.runs = deps.runs
     this.#deps = deps
     this.#records = records
     this.#limits = limits
+    this.#index = index
     this.#inUse = inUse
   }
 
   /** Opens the catalogue, which watches the engine's records from then on. */
   static async open(deps: CatalogueDeps): Promise<EngineCatalogue> {
-    const records = new GeneratorRecords(deps)
+    const index = await FamilyIndex.open(deps.engine)
+    const families = new FamilyRecords(deps, index)
+    const records = new GeneratorRecords(deps, families)
     const limits = new GeneratorLimits(deps.namespaces, records, deps)
-    return new EngineCatalogue(deps, records, limits, await GeneratorsInUse.start(deps, records, limits))
+    try {
+      const inUse = await GeneratorsInUse.start(deps, records, limits, families)
+      return new EngineCatalogue(deps, records, limits, index, inUse)
+    } catch (error) {
+      index.close()
+      throw error
+    }
   }
 
   /** The generators that are open here. */
@@ -76,7 +90,8 @@ export class EngineCatalogue implements Catalogue {
   }
 
   async exists(name: string): Promise<boolean> {
-    return this.#inUse.find(name) !== undefined || (await this.#records.live(name)) !== undefined
+    if (this.#inUse.find(name) !== undefined || this.#familyOf(name) !== undefined) return true
+    return (await this.#records.live(name)) !== undefined
   }
 
   async create(name: string, input: GeneratorInput): Promise<Generator> {
@@ -107,6 +122,7 @@ export class EngineCatalogue implements Catalogue {
 
   async alter(name: string, changes: GeneratorChanges): Promise<Generator> {
     const { floor, force = false, now = false, ...changed } = changes
+    this.#refuseName(name, 'alter')
     const wanted = floor === undefined ? undefined : floorOf(floor)
     refuseNow({ floor: wanted, now })
     const { stored, isNext } = await this.#records.alter(name, changed, { floor: wanted, force, now })
@@ -116,12 +132,16 @@ export class EngineCatalogue implements Catalogue {
     // Before the bound is raised: a buffered range can be released only while its version is the newest.
     await this.#inUse.close(name, altered(name))
     // The next incarnation starts there, unless a node of an older version has completed the change.
-    const isThere = isNext && wanted !== undefined && firstOf(stored.floor, stored.definition) >= wanted
+    const isThere =
+      (isNext || stored.definition.family) &&
+      wanted !== undefined &&
+      firstOf(stored.floor, stored.definition) >= wanted
     if (wanted !== undefined && !isThere) await this.#raiseFloor(name, stored, wanted, force)
     return this.open(name)
   }
 
   async drop(name: string): Promise<boolean> {
+    this.#refuseName(name, 'drop')
     try {
       await this.#records.drop(name)
     } catch (error) {
@@ -137,13 +157,21 @@ export class EngineCatalogue implements Catalogue {
     const open = this.#inUse.find(name)
     const live = async () =>
       (await this.#records.live(name))?.stored ?? Promise.reject<never>(noGenerator(name, this.#deps.rows))
+    const pattern = this.#familyOf(name)
+    if (pattern !== undefined && pattern !== name) {
+      const counter = sectionCounter(pattern, slotOf(name))
+      const family = await unlessUnavailable(this.#records.live(pattern), open)
+      const { incarnation, floor, definition } = family?.stored ?? open!
+      return describeGenerator(this.#deps, name, { incarnation, floor, definition, counter }, open)
+    }
     const stored = (await unlessUnavailable(live(), open)) ?? open!
     return describeGenerator(this.#deps, name, stored, open)
   }
 
   async current(name: string): Promise<CurrentGenerator> {
     const { stored } =
-      (await this.#records.live(name)) ?? (await Promise.reject<never>(noGenerator(name, this.#deps.rows)))
+      (await this.#records.live(this.#familyOf(name) ?? name)) ??
+      (await Promise.reject<never>(noGenerator(name, this.#deps.rows)))
     const { definition, incarnation, floor } = stored
     return { definition, incarnation, floor }
   }
@@ -152,13 +180,13 @@ export class EngineCatalogue implements Catalogue {
     return this.#records.page(part)
   }
 
-  inUse(): Iterable<Generator> {
-    return this.#inUse.names.values()
+  *inUse(): Iterable<Generator> {
+    for (const generator of this.#inUse.names.values()) if (!isNameOfFamily(generator)) yield generator
   }
 
   /** Has every generator looked up again when it is next asked for: the engine may have lost records. */
-  reopenAll(): Promise<void> {
-    return this.#inUse.reopenAll()
+  async reopenAll(): Promise<void> {
+    await Promise.all([this.#inUse.reopenAll(), this.#index.reload()])
   }
 
   /** Stops, before it returns, every generator, and drops what it holds: a copy of this memory may hold it too. */
@@ -173,7 +201,24 @@ export class EngineCatalogue implements Catalogue {
 
   /** Stops and releases every generator. */
   close(): Promise<void> {
+    this.#index.close()
     return this.#inUse.closeAll()
+  }
+
+  /** The active family that a name belongs to, or the name is of. */
+  #familyOf(name: string): string | undefined {
+    const entry = this.#index.claiming(name)
+    return entry?.state === 'active' ? patternOf(entry) : undefined
+  }
+
+  /** Refuses to change one name of a family. */
+  #refuseName(name: string, verb: string): void {
+    const pattern = this.#familyOf(name)
+    if (pattern === undefined || pattern === name) return
+    throw new FahaoError(
+      'ERR',
+      `'${name}' is a name of family '${pattern}', of which nothing is stored; to go forward use SET, or ${verb} the family with ${verb === 'drop' ? 'ID.DROP' : 'ID.ALTER'} ${pattern}`,
+    )
   }
 
   #warnOfFormat(name: string, { format }: Definition): void {

@@ -65,6 +65,10 @@ export const generatorOptions = z
     kind: oneOf(kinds as readonly ['sequence', 'segment', 'timestamp', 'snowflake']).meta({
       description: 'sequence and timestamp are strict; segment and snowflake are in order per node',
     }),
+    family: flag.optional().meta({
+      description:
+        'sequence only: every name that begins as its name, which ends with *, is a sequence of its own',
+    }),
     start: integer.optional().meta({ description: 'first id of a counter (default 1)' }),
     increment: count.optional().meta({ description: 'distance between ids of a counter (default 1)' }),
     offset: integer
@@ -124,6 +128,8 @@ type Duration = string | number | bigint
 export type GeneratorInput = {
   /** `sequence` and `timestamp` are strict; `segment` and `snowflake` are in order per node. */
   readonly kind: 'sequence' | 'segment' | 'timestamp' | 'snowflake'
+  /** Of a `sequence` whose name ends with `*`: every name that begins as it does is a sequence of its own. */
+  readonly family?: boolean | 'on' | 'off' | 'true' | 'false' | 'yes' | 'no' | undefined
   /** The first id of a counter. Default 1. */
   readonly start?: WholeNumber | undefined
   /** The distance between ids of a counter. Default 1. */

@@ -12,6 +12,7 @@ import { advising } from '../base/advice.ts'
 import { compareBytes } from '../base/byte-order.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
+import { larger } from '../engine/advance-rules.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
 import { isStrict } from '../issuing/issuer.ts'
 import type { ListedGenerator, ListPart, PartOfList } from './catalogue.ts'
@@ -21,13 +22,13 @@ import {
   differences,
   fixedOptions,
   isCounter,
-  keptOptions,
   refuseNewFormat,
 } from './definition.ts'
 import type { RecordDeps } from './deps.ts'
+import type { FamilyRecords } from './families/family-records.ts'
 import { type FloorMove, refuseFloor, refuseJump } from './floor.ts'
 import type { ForeignRows } from './foreign-rows.ts'
-import { type GeneratorInput, type GeneratorOptions, optionText, parseOptions } from './generator-options.ts'
+import type { GeneratorInput, GeneratorOptions } from './generator-options.ts'
 import {
   beginChange,
   completeChange,
@@ -40,6 +41,15 @@ import {
   waitForOtherNodes,
 } from './incarnation-change.ts'
 import { checkName, checkNewName, nameBytesMax } from './name-rules.ts'
+import {
+  familyStays,
+  isOffsetGiven,
+  nextFloor,
+  redefine,
+  refuseDifferent,
+  refuseOtherDomain,
+  rowHasNoIncarnations,
+} from './redefinition.ts'
 import {
   counterAfter,
   counterOf,
@@ -63,10 +73,12 @@ export class GeneratorRecords {
   readonly #engine: Engine
   readonly #timeline: Timeline
   readonly #rows: ForeignRows | undefined
+  readonly #families: FamilyRecords
 
-  constructor(deps: RecordDeps) {
+  constructor(deps: RecordDeps, families: FamilyRecords) {
     const { engine, timeline } = deps
     this.#deps = deps
+    this.#families = families
     this.#engine = engine
     this.#timeline = timeline
     this.#rows = deps.rows
@@ -85,15 +97,18 @@ export class GeneratorRecords {
   ): Promise<ReadGenerator & { readonly isNew: boolean }> {
     for (let tries = 0; tries < changeTries; tries++) {
       const { advances } = this.#engine
+      if (!options.family && this.#families.has(name)) throw inFamily(name)
       const before = await this.#read(name)
       if (before?.stored.state === 'live') {
         const wanted = define(options, this.#timeline.nowUs())
         refuseDifferent(name, options, wanted, before.stored.definition)
+        if (wanted.family && !(await this.isItself(name, before))) continue
         return { ...before, isNew: false }
       }
       refuseNewFormat(options.format)
       const row = await this.#readRow(name)
       if (row === undefined) checkNewName(name)
+      if (options.family) this.#families.check(name)
       const given = row && isCounter(options.kind) ? { ...row.stored.definition, ...options } : options
       const definition = define(given, this.#timeline.nowUs())
       this.#rows?.check(name, definition, row?.stored)
@@ -103,6 +118,11 @@ export class GeneratorRecords {
       const newest =
         before?.stored ?? (row === undefined ? await keptCounter(this.#engine, name, definition) : undefined)
       const incarnation = (newest?.incarnation ?? 0n) + 1n
+      const { drops } = this.#families
+      const least = definition.family
+        ? await this.#families.announce(name, definition)
+        : await this.#families.floorOver(name, definition)
+      const kept = before === undefined ? 0n : await this.#floorAfterDrop(name, before.stored, definition)
       const stored: StoredGenerator = {
         state: 'live',
         incarnation,
@@ -111,10 +131,11 @@ export class GeneratorRecords {
           before === undefined || row !== undefined
             ? undefined
             : counterAfter(name, before.stored, definition, incarnation),
-        floor: before === undefined ? 0n : await this.#floorAfterDrop(name, before.stored, definition),
+        floor: larger(kept, least),
         definition,
         key: newKey(definition),
         offsetGiven: options.offset !== undefined,
+        ...(drops !== undefined && { drops }),
       }
       const record = await this.#engine.write(
         generatorKey(name),
@@ -122,6 +143,7 @@ export class GeneratorRecords {
         before?.record?.version,
       )
       if (record === undefined) continue
+      if (!(await this.isItself(name, { record, stored }))) continue
       // A row has no seal: other nodes issue by it until they receive the change.
       if (row !== undefined) await waitForOtherNodes(this.#deps, row.stored.definition, definition)
       return { record, stored, advances, isNew: true }
@@ -152,8 +174,29 @@ export class GeneratorRecords {
     return { ...after, isNext: true }
   }
 
+  /** Whether a name belongs to a family, as far as this node knows. */
+  isOfFamily(name: string): boolean {
+    return this.#families.has(name)
+  }
+
+  /**
+   * Whether ids may be issued by a live generator, because its name belongs to no family and its floor respects every family
+   * that was dropped. If not, it is dropped too.
+   */
+  async isItself(
+    name: string,
+    { record, stored }: Pick<ReadGenerator, 'record' | 'stored'>,
+  ): Promise<boolean> {
+    if (await this.#families.permit(name, stored)) return true
+    const tombstone = writeStored({ ...stored, state: 'dropped', incarnation: stored.incarnation + 1n })
+    if (record !== undefined) await this.#engine.write(generatorKey(name), tombstone, record.version)
+    return false
+  }
+
   /** Leaves a tombstone. NOGENERATOR if there is none, ERR if it is a row of another system's table. */
   async drop(name: string): Promise<void> {
+    // What a creation of the family, or a drop, has left that ended in between.
+    if (name.endsWith('*') && (await this.live(name)) === undefined) await this.#families.dropped(name)
     const { stored } = await this.#change(name, (before, { record }) => {
       if (record === undefined)
         throw new FahaoError(
@@ -162,7 +205,8 @@ export class GeneratorRecords {
         )
       return Promise.resolve({ ...before, state: 'dropped', incarnation: before.incarnation + 1n })
     })
-    await seal(this.#engine, name, stored)
+    if (stored.definition.family) await this.#families.dropped(name)
+    else await seal(this.#engine, name, stored)
   }
 
   /** Raises the bound of a counter. See `seal` and `refuseJump`. */
@@ -272,8 +316,14 @@ export class GeneratorRecords {
     const definition = redefine(before, changes, this.#timeline.nowUs())
     const offsetGiven = isOffsetGiven(before, changes, definition)
     if (row !== undefined) this.#rows!.check(name, definition, row.stored)
+    if (definition.family !== before.definition.family) throw familyStays(name)
     const isSame = fixedOptions.every((option) => definition[option] === before.definition[option])
     if (isSame) refuseOtherDomain(name, before.definition, definition)
+    if (definition.family && floor !== undefined) {
+      refuseFloor(name, { definition }, floor)
+      if (!force) refuseJump(name, firstOf(before.floor, definition) - 1n, floor - 1n, definition.max!)
+      return { ...before, definition, offsetGiven, ...nextFloor(before, floor) }
+    }
     // A strict generator has one issuer, which moves at once.
     const startsAnew = now && floor !== undefined && !isStrict(definition.kind)
     if (isSame && !startsAnew) return { ...before, definition, offsetGiven }
@@ -313,80 +363,15 @@ export function noGenerator(name: string, rows?: Pick<ForeignRows, 'table'>): Fa
   })
 }
 
+function inFamily(name: string): FahaoError {
+  return new FahaoError('EXISTS', `'${name}' is a name of a family, and so a sequence; it needs no creation`)
+}
+
 function contended(name: string): FahaoError {
   return new FahaoError(
     'CONFLICT',
     `generator '${name}' is being changed by other clients; look at it again and retry`,
   )
-}
-
-/** A definition after changes. Options that `changes` does not name stay, also under another kind. */
-function redefine(
-  { definition: before, offsetGiven }: StoredGenerator,
-  changes: Partial<GeneratorInput>,
-  nowUs: number,
-): Definition {
-  const { kind = before.kind } = parseOptions({ kind: before.kind, ...changes })
-  const kept = kind === before.kind ? before : keptOptions(before, kind)
-  // Of the values of a definition, this one alone has another form as an option.
-  const step = kept.step === undefined ? undefined : optionText('step', kept.step)
-  const options = parseOptions({ ...kept, step, ...changes, kind })
-  if (offsetGiven || changes.offset !== undefined || options.increment === before.increment)
-    return define(options, nowUs)
-  // The offset belongs to the old increment; the first id of the next incarnation decides.
-  const { offset: _, ...others } = options
-  return define(others, nowUs)
-}
-
-/** Whether the offset of an altered generator was given by a user. With an increment of 1 there is none to give. */
-function isOffsetGiven(
-  before: StoredGenerator,
-  changes: Partial<GeneratorInput>,
-  { increment = 1 }: Definition,
-): boolean {
-  return increment > 1 && (changes.offset !== undefined || before.offsetGiven)
-}
-
-/** Throws ERR if `after` permutes ids over another domain than `before`. */
-function refuseOtherDomain(name: string, before: Definition, after: Definition): void {
-  if ((!after.scramble && !before.scramble) || after.max === before.max) return
-  throw new FahaoError(
-    'ERR',
-    `max is the domain that '${name}' scrambles; another would repeat ids: use another name`,
-  )
-}
-
-function rowHasNoIncarnations(name: string, table: string): FahaoError {
-  return new FahaoError(
-    'ERR',
-    `generator '${name}' is a row of ${table}, and its old nodes know no NOW; leave NOW out, and restart those nodes`,
-  )
-}
-
-/** Throws EXISTS if the stored definition differs in an option that was given. */
-function refuseDifferent(
-  name: string,
-  options: GeneratorOptions,
-  wanted: Definition,
-  stored: Definition,
-): void {
-  const asked = new Set<string>(
-    Object.keys(options).map((option) => (option === 'epoch' ? 'layout' : option)),
-  )
-  const different = differences(wanted, stored).filter((option) => asked.has(option))
-  if (different.length === 0) return
-  const list = different.map(
-    (option) => `${option} is ${textOf(stored, option)}, not ${textOf(wanted, option)}`,
-  )
-  throw new FahaoError(
-    'EXISTS',
-    `generator '${name}' exists and differs: ${list.join('; ')}; alter it, or use another name`,
-  )
-}
-
-function textOf(definition: Definition, option: keyof Definition): string {
-  const value = definition[option]
-  return value === undefined ? 'not set' : optionText(option, value)
 }
 
 /** The error for calls on a generator that another object has replaced. */

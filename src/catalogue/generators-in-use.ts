@@ -26,6 +26,8 @@ import { nextTurn } from '../engine/next-turn.ts'
 import { Limiter } from '../issuing/engine-permits.ts'
 import { optionsAtFirstUse } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
+import { FamiliesInUse } from './families/families-in-use.ts'
+import type { FamilyRecords } from './families/family-records.ts'
 import type { RowChange } from './foreign-rows.ts'
 import type { GeneratorLimits } from './generator-limits.ts'
 import { parseOptions } from './generator-options.ts'
@@ -65,12 +67,14 @@ export class GeneratorsInUse {
   readonly #reported = new Map<string, bigint>()
   readonly #watches: Watch[] = []
   readonly #led: LedGenerators | undefined
+  readonly #families: FamiliesInUse
   #closed = false
 
   private constructor(
     deps: CatalogueDeps,
     records: GeneratorRecords,
     limits: GeneratorLimits,
+    families: FamilyRecords,
     isShared: boolean,
   ) {
     const { clock, cluster } = deps
@@ -83,6 +87,8 @@ export class GeneratorsInUse {
     this.#plans = new IssuingPlans({ ...deps, onStale: (name) => this.#sealedOut(name) })
     this.#led = cluster && new LedGenerators(cluster, clock, (name, term) => this.#openLeftover(name, term))
     this.#openDeps = { ...deps, reopen: (stale, use) => this.#reopen(stale, use) }
+    const own = { names: this.#open, waiting: this.#waiting, plans: this.#plans, led: this.#led }
+    this.#families = new FamiliesInUse({ ...this.#openDeps, ...own, records, families })
   }
 
   /** Starts to watch records and rows. */
@@ -90,10 +96,11 @@ export class GeneratorsInUse {
     deps: CatalogueDeps,
     records: GeneratorRecords,
     limits: GeneratorLimits,
+    families: FamilyRecords,
   ): Promise<GeneratorsInUse> {
     const { engine, rows } = deps
     const { state } = await engine.ownership()
-    const inUse = new GeneratorsInUse(deps, records, limits, state === 'shared')
+    const inUse = new GeneratorsInUse(deps, records, limits, families, state === 'shared')
     try {
       inUse.#watches.push(await engine.watch(generatorPrefix, (change) => inUse.#recordChanged(change)))
       if (rows !== undefined) inUse.#watches.push(await rows.watch((change) => inUse.#rowChanged(change)))
@@ -110,7 +117,7 @@ export class GeneratorsInUse {
     return this.#open.get(name)
   }
 
-  /** All open generators. */
+  /** All open generators, names of families among them. */
   get names(): NameTable<OpenGenerator> {
     return this.#open
   }
@@ -122,6 +129,7 @@ export class GeneratorsInUse {
     this.#waiting.assertInvariants((name) => this.#open.get(name) !== undefined)
     for (const name of this.#reported.keys())
       assert(this.#pending.has(name), 'versions are kept of names in transition')
+    this.#families.assertInvariants()
   }
 
   /** Opens a generator. */
@@ -181,11 +189,12 @@ export class GeneratorsInUse {
 
   /** Closes the generator that is open under the name; `only`: if it is this one. */
   async close(name: string, reason: Error, only?: OpenGenerator): Promise<void> {
+    await this.#families.close(name, reason)
     await this.exclusively(name, async () => {
       const open = this.#open.get(name)
       if (open === undefined || (only !== undefined && open !== only)) return
       this.#open.delete(name)
-      if (open.under !== undefined) this.#led!.remove(open.under.term, open.under.reservoir)
+      if (open.under !== undefined) this.#led!.remove(open.under.term, open.under.reservoir!)
       await open.close(reason)
     })
   }
@@ -196,6 +205,7 @@ export class GeneratorsInUse {
    */
   async reopenAll(): Promise<void> {
     for (const open of this.#open.values()) if (open.kind === 'snowflake') void open.close(altered(open.name))
+    await this.#families.closeAll()
     const names = Array.from(this.#open.values(), ({ name }) => name)
     for (let from = 0; from < names.length; from += closedTogether) {
       if (from > 0) await nextTurn()
@@ -207,12 +217,14 @@ export class GeneratorsInUse {
   /** Stops, before it returns, every generator, and drops what it holds: a copy of this memory may hold it too. */
   abandonAll(): void {
     this.#led?.dropLeftovers()
+    this.#families.abandonAll()
     for (const open of this.#open.values()) void open.close(altered(open.name))
     void this.reopenAll()
   }
 
   /** Stops, before it returns, all generators that are issued here because this process owned the store. */
   disown(): void {
+    void this.#families.closeAll()
     for (const open of this.#open.values()) {
       if (open.mode !== 'local') continue
       void open.close(altered(open.name))
@@ -225,17 +237,23 @@ export class GeneratorsInUse {
     this.#closed = true
     for (const watch of this.#watches) watch.close()
     await Promise.allSettled(this.#pending.values())
+    await this.#families.closeAll(stopping())
     await Promise.all(Array.from(this.#open.values(), ({ name }) => this.close(name, stopping())))
     await this.#led?.close()
   }
 
   async #lookUp(name: string, mayCreate: boolean): Promise<OpenGenerator> {
     if (this.#closed) throw stopping()
+    const ofFamily = await this.#families.open(name)
+    if (ofFamily !== undefined) return ofFamily
     this.#absent.refuse(name)
     checkName(name)
     const counter = readLedCounter(this.#deps, name)
     const found = (await this.#records.live(name)) ?? (mayCreate ? await this.#autoCreate(name) : undefined)
-    if (found !== undefined) return this.#openFound(name, found, mayCreate, await counter)
+    if (found !== undefined && (await this.#records.isItself(name, found)))
+      return this.#openFound(name, found, mayCreate, await counter)
+    // A family has come to have the name, or one was dropped.
+    if (found !== undefined || this.#records.isOfFamily(name)) return this.#lookUp(name, mayCreate)
     // The time counts from the answer: callers that waited for it must not look the name up again one by one.
     if (mayCreate) this.#absent.add(name)
     throw noGenerator(name, this.#deps.rows)
@@ -271,7 +289,7 @@ export class GeneratorsInUse {
     const opened = await openIssuer(this.#deps, plan, incarnation, stored.key, { read, takeLeftover })
     if ((this.#reported.get(name) ?? 0n) > version) {
       this.#reported.delete(name)
-      if (opened.under !== undefined) this.#led!.discard(opened.under.reservoir)
+      if (opened.under !== undefined) this.#led!.discard(opened.under.reservoir!)
       else void opened.issuer.close(altered(name))
       return this.#lookUp(name, mayCreate)
     }
@@ -302,7 +320,7 @@ export class GeneratorsInUse {
     const demote = () => {
       if (this.#open.get(name) === generator) this.#open.set(name, generator.demoted())
     }
-    return this.#led!.add(under.slot, under.term, under.reservoir, { name, version, demote })
+    return this.#led!.add(under.slot, under.term, under.reservoir!, { name, version, demote })
   }
 
   /**
@@ -327,6 +345,7 @@ export class GeneratorsInUse {
   #sealedOut(name: string): void {
     const open = this.#open.get(name)
     if (open?.under !== undefined) void this.close(name, altered(name), open)
+    void this.#families.close(name, altered(name))
   }
 
   /** Passes on the generator after `stale`, whose record may have changed before the watch reported it. */
@@ -335,6 +354,7 @@ export class GeneratorsInUse {
     use: (generator: OpenGenerator) => Promise<Result>,
   ): Promise<Result> {
     const { name } = stale
+    this.#families.forget(stale)
     if (this.#open.get(name) === stale) {
       const closed = this.close(name, altered(name), stale)
       // Without an await where it cannot be found any more, so that callers that follow keep their order.
@@ -347,6 +367,7 @@ export class GeneratorsInUse {
     const name = key.slice(generatorPrefix.length)
     this.#absent.remove(name)
     const version = record?.version ?? boundMax
+    this.#families.changed(name, version)
     if (this.#pending.has(name)) this.#reported.set(name, version)
     const open = this.#open.get(name)
     if (open === undefined || version <= open.version) return

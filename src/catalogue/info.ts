@@ -28,12 +28,15 @@ export async function describeGenerator(
 ): Promise<GeneratorInfo> {
   const { definition } = stored
   const snowflake = definition.kind === 'snowflake'
-  const counter: RowCounter | undefined = snowflake
-    ? undefined
-    : await unlessUnavailable(deps.engine.counter(counterOf(name, stored)), open)
+  const isFamily = isFamilyItself(name, definition)
+  const counter: RowCounter | undefined =
+    snowflake || isFamily
+      ? undefined
+      : await unlessUnavailable(deps.engine.counter(counterOf(name, stored)), open)
   const bound = snowflake ? boundOfWorker(deps, definition) : counter && boundOf(counter.bound, stored)
   const mode = open?.mode ?? (await modeOf(deps, definition.kind))
-  const lead = mode === 'leader' ? deps.cluster?.lead(slotOf(name)) : undefined
+  // Each of its sections has a leader.
+  const lead = mode === 'leader' && !isFamily ? deps.cluster?.lead(slotOf(name)) : undefined
   // The leader's buffer lies below the bound and is not issued: only the leader has the last id.
   const isKnown = lead === undefined || lead.state === 'here'
   const stats = isKnown ? open?.stats() : undefined
@@ -50,7 +53,13 @@ export async function describeGenerator(
     leader: leaderAddress(deps, lead),
     elsewhere: lead?.state === 'elsewhere' ? detailsOf(slotOf(name), lead) : undefined,
     lastIssued: isKnown
-      ? newest(open, mode, definition.layout === undefined ? newestBelow(bound ?? 0n, stored) : undefined)
+      ? newest(
+          open,
+          mode,
+          definition.layout === undefined && !definition.family
+            ? newestBelow(bound ?? 0n, stored)
+            : undefined,
+        )
       : undefined,
     stats,
     exhaustedAt: endUs === undefined || endUs > dateEndUs ? undefined : new Date(endUs / 1000).toISOString(),
@@ -62,11 +71,21 @@ export async function describeGenerator(
         ? []
         : [`time is reserved until ${decode(layoutOf(definition), bound).date}`]),
       ...(lead?.state === 'none' ? ['led by no node at this moment'] : []),
-      ...(snowflake || bound !== undefined
+      ...(snowflake || isFamily || bound !== undefined
         ? []
         : ['the engine cannot be reached: its bound cannot be read now']),
     ],
   }
+}
+
+/** Whether this is a family and none of its names. */
+function isFamilyItself(name: string, { family }: Definition): boolean {
+  return family === true && name.endsWith('*')
+}
+
+/** Whether this is one name of a family. */
+export function isNameOfFamily({ name, definition }: Pick<Generator, 'name' | 'definition'>): boolean {
+  return definition.family === true && !name.endsWith('*')
 }
 
 /** A counter that lasts longer than this, in seconds, has no end in sight: a thousand years. */

@@ -73,8 +73,15 @@ export type KnownCounter = {
 export type OpenedIssuer = {
   readonly issuer: Issuer
   readonly mode: IssuingMode
-  /** The leadership of this node under which the reservoir issues; undefined: it needs none. */
-  readonly under?: { readonly slot: number; readonly term: LeaderTerm; readonly reservoir: Reservoir }
+  /**
+   * The leadership of this node under which the reservoir issues; undefined: it needs none. Without a reservoir: of a name
+   * of a family, whose section issues for all of its names.
+   */
+  readonly under?: {
+    readonly slot: number
+    readonly term: LeaderTerm
+    readonly reservoir?: Reservoir
+  }
   /** See `IdSource.resize`. */
   readonly resize?: Reservoir['resize']
   /** Undefined where callers issue nothing themselves: strict kinds. */

@@ -30,6 +30,8 @@ export type StoredGenerator = {
    * first id, and from the last one when the increment changes.
    */
   readonly offsetGiven: boolean
+  /** The newest drop of a family that its floor respects; see families/family-index.ts. Undefined: none. */
+  readonly drops?: number | undefined
   /** While altering: the next definition. */
   readonly next?: Definition
   /** While altering: `offsetGiven` of the next definition. */
@@ -128,7 +130,9 @@ function bigAsText(_key: string, value: unknown): unknown {
 /** Reads a record's generator. Throws ENGINE if it cannot. */
 export function readStored(record: StoredRecord): StoredGenerator {
   try {
-    const { state, incarnation, counter, floor, key, begunUs, nextFloor, ...read } = JSON.parse(record.value)
+    const { state, incarnation, counter, floor, key, drops, begunUs, nextFloor, ...read } = JSON.parse(
+      record.value,
+    )
     const definition = readDefinition(read.definition)
     const offsetGiven: boolean = read.offsetGiven ?? seemsGiven(definition)
     return {
@@ -139,6 +143,7 @@ export function readStored(record: StoredRecord): StoredGenerator {
       definition,
       key,
       offsetGiven,
+      ...(drops !== undefined && { drops }),
       ...(read.next !== undefined && readNext(read, definition, offsetGiven)),
       ...(nextFloor !== undefined && { nextFloor: BigInt(nextFloor) }),
       ...(begunUs !== undefined && { begunUs }),

@@ -37,12 +37,17 @@ export const managingCommands: readonly Command[] = [
   {
     ...managing,
     ...factsOf(createOperation),
-    arity: -4,
+    arity: -3,
     summary: 'Creates a generator.',
     reply: '`OK`, also if there is one with these options.',
     notes:
-      'Options may be written in any case and with hyphens: `STEPMAX`, `step-max`. `EXISTS` if there is a generator with other options.',
-    arguments: [name, { ...oneOf('kind', ...kinds), token: 'KIND' }, options],
+      'Options may be written in any case and with hyphens: `STEPMAX`, `step-max`. `EXISTS` if there is a generator with other options. FAMILY in place of KIND, for a name that ends with `*`: every name that begins as it does is a sequence.',
+    arguments: [
+      name,
+      { ...oneOf('kind', ...kinds), token: 'KIND', optional: true },
+      { name: 'family', type: 'pure-token', token: 'FAMILY', optional: true },
+      options,
+    ],
     async handler({ catalogue }, args) {
       const given = readOptions(args)
       if (given.kind === undefined) {
@@ -155,6 +160,14 @@ function readOptions(args: Arguments, alsoFloor = false): GivenOptions {
   for (let index = 1; index < args.length; index += 2) {
     const word = args.text(index)
     const token = word.toLowerCase()
+    // One word where it is created, where it says the kind too.
+    if (!alsoFloor && token === 'family' && !isFlag(args, index + 1)) {
+      if (given.has('family')) throw givenTwice('FAMILY')
+      given.set('family', true)
+      if (!given.has('kind')) given.set('kind', 'sequence')
+      index--
+      continue
+    }
     if (alsoFloor && (token === 'force' || token === 'now')) {
       given.set(token, true)
       index--
@@ -168,6 +181,10 @@ function readOptions(args: Arguments, alsoFloor = false): GivenOptions {
     given.set(name, name === 'kind' ? value.toLowerCase() : value)
   }
   return Object.fromEntries(given) as GivenOptions
+}
+
+function isFlag(args: Arguments, index: number): boolean {
+  return index < args.length && /^(on|off|true|false|yes|no)$/i.test(args.text(index))
 }
 
 function unknownOption(word: string, alsoFloor: boolean): FahaoError {

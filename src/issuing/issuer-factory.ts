@@ -16,6 +16,7 @@ import type { Incarnation } from './incarnation.ts'
 import type { Kind } from './issuer.ts'
 import type { ReservedCounterOptions } from './reserved-counter.ts'
 import { Reservoir, type ReservoirOptions } from './reservoir.ts'
+import { Section } from './section.ts'
 import { SnowflakeSource } from './snowflake-source.ts'
 import { TimestampSource } from './timestamp-source.ts'
 import type { WorkerId } from './worker-id.ts'
@@ -68,7 +69,10 @@ const shuffleBlock = 1024
 
 /** The factory of all generators with one definition. */
 export class IssuerFactory {
-  readonly #options: GroupCommitOptions & CallerRangesOptions
+  readonly #options: GroupCommitOptions &
+    CallerRangesOptions &
+    Pick<IssuerFactoryDeps, 'mayReserve' | 'copies'>
+  readonly #definition: IssuingOptions
   readonly #source: MakeSource
 
   constructor(deps: IssuerFactoryDeps, definition: IssuingOptions) {
@@ -80,6 +84,7 @@ export class IssuerFactory {
       })
     const counter = { max: max!, increment: increment!, offset: offset! }
     this.#options = { ...deps, ...counter, issueTimeoutMs: issueTimeout, onRefillOutcome }
+    this.#definition = definition
     const fromClock = kind === 'snowflake' || kind === 'timestamp'
     this.#source = fromClock ? clockSource(deps, definition) : counterSource(deps, definition)
   }
@@ -99,6 +104,19 @@ export class IssuerFactory {
   /** Reserves ranges for callers, beside the reservoir of the same incarnation. Only for a `segment`. */
   callerRanges(incarnation: Incarnation, bound: bigint): CallerRanges {
     return new CallerRanges(bound, incarnation, this.#options)
+  }
+
+  /** Issues for all names of one slot of a family. `bound`: of the section's counter. */
+  section(incarnation: Incarnation, bound: bigint): Section {
+    const { max, step, stepMax, horizon } = this.#definition
+    // An adaptive step is 0: a section begins with one value then, and doubles as any other.
+    const sizes = {
+      max: Number(max),
+      step: Math.max(1, step!),
+      stepMax: stepMax!,
+      horizonSeconds: horizon! / 1000,
+    }
+    return new Section(incarnation, bound, { ...this.#options, ...sizes })
   }
 
   /** Issues from a reserve for each batch of requests. Only for a `sequence`. */

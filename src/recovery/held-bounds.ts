@@ -8,6 +8,7 @@
  *     again already. A row of another system's table that is gone has no counter, and none is made.
  */
 import { hasCode } from '../base/errors.ts'
+import { sectionPrefix } from '../catalogue/families/family-records.ts'
 import { generatorPrefix } from '../catalogue/stored-generator.ts'
 import { larger } from '../engine/advance-rules.ts'
 import type { Engine, Reservation, ReserveRequest } from '../engine/engine.ts'
@@ -26,7 +27,7 @@ export class HeldBounds {
   watching(engine: Engine): Engine {
     const reserve = async (counter: string, request: ReserveRequest): Promise<Reservation> => {
       const reservation = await engine.reserve(counter, request)
-      if (request.size > 0n && counter.startsWith(generatorPrefix))
+      if (request.size > 0n && (counter.startsWith(generatorPrefix) || counter.startsWith(sectionPrefix)))
         this.#ends.set(counter, larger(reservation.end, this.#ends.get(counter) ?? 0n))
       return reservation
     }

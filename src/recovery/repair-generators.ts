@@ -12,6 +12,7 @@
  */
 
 import { type Definition, layoutOf } from '../catalogue/definition.ts'
+import { familiesKey, repairedFamilies } from '../catalogue/families/family-index.ts'
 import {
   counterOf,
   firstOf,
@@ -22,6 +23,7 @@ import {
 } from '../catalogue/stored-generator.ts'
 import { eachInParts, epochJump } from '../engine/advance-rules.ts'
 import type { Repair, RepairedCounter, StoredRecord } from '../engine/engine.ts'
+import { max53 } from '../ids/limits.ts'
 import { lostUsMin } from './repair-workers.ts'
 
 /** More than the 1.25 horizons that a timestamp reserves ahead of the clock at once. */
@@ -36,13 +38,23 @@ export function repairGenerators(nowUs: number, gap: bigint): Repair {
   return function* (all) {
     const records = new Map<string, string>()
     const counters = new Map<string, RepairedCounter>()
+    const prefixes: string[] = []
+    let families: string | undefined
     yield* eachInParts(all, (record) => {
+      if (record.key === familiesKey) families = record.value
       const stored = readable(record)
       if (stored === undefined) return
       const incarnation = stored.incarnation + BigInt(epochJump)
       records.set(record.key, writeStored({ ...stored, incarnation }))
       const { definition, next } = stored
       if (definition.kind === 'snowflake') return
+      if (definition.family) {
+        // Its sections have counters, of which the store may lack any: the floor is of all of them.
+        const floor = floorOfFamily(stored, gap)
+        records.set(record.key, writeStored({ ...stored, incarnation, floor }))
+        if (stored.state !== 'dropped') prefixes.push(record.key.slice(generatorPrefix.length, -1))
+        return
+      }
       const counter = counterOf(record.key.slice(generatorPrefix.length), stored)
       counters.set(counter, {
         from: leastBound(stored, nowUs),
@@ -50,8 +62,16 @@ export function repairGenerators(nowUs: number, gap: bigint): Repair {
         incarnation,
       })
     })
+    const repaired = repairedFamilies(families, prefixes)
+    if (repaired !== undefined) records.set(familiesKey, repaired)
     return { records, counters }
   }
+}
+
+/** No family issues past 2^53−1, and a floor beyond leaves it without ids, as a counter that is raised to its end. */
+function floorOfFamily({ definition, floor }: StoredGenerator, gap: bigint): bigint {
+  const raised = firstOf(floor, definition) + gap
+  return raised > max53 + 1n ? max53 + 1n : raised
 }
 
 /** Undefined for a record that cannot be read: opening that generator reports why. */

@@ -17,6 +17,12 @@ import type { Reservation } from '../../engine/engine.ts'
 import type { Reservoir } from '../../issuing/reservoir.ts'
 import { LeftoverRanges, leftoverOf } from './leftover-ranges.ts'
 
+/** What issues under a leadership: the reservoir of a generator, or a section of a family. */
+export type LedIssuer = Pick<
+  Reservoir,
+  'suspend' | 'resume' | 'stop' | 'idle' | 'close' | 'transfer' | 'abandon'
+>
+
 /** The generator that a reservoir issues for; `demote` puts a standby in its place. */
 type LedGenerator = { readonly name: string; readonly version: bigint; readonly demote: () => void }
 
@@ -29,7 +35,7 @@ const releasesMax = 16
 export class LedGenerators {
   readonly #cluster: Cluster
   readonly #clock: Clock
-  readonly #led = new Map<LeaderTerm, Map<Reservoir, LedGenerator>>()
+  readonly #led = new Map<LeaderTerm, Map<LedIssuer, LedGenerator>>()
   /** What the leaders before have left and no generator has continued yet. */
   readonly #leftovers = new Map<LeaderTerm, LeftoverRanges>()
   readonly #closing = new Set<Promise<void>>()
@@ -66,12 +72,12 @@ export class LedGenerators {
   }
 
   /** Adds a generator that was just opened under a leadership. If that has ended, stops it and returns false. */
-  add(slot: number, term: LeaderTerm, issuer: Reservoir, generator: LedGenerator): boolean {
+  add(slot: number, term: LeaderTerm, issuer: LedIssuer, generator: LedGenerator): boolean {
     if (this.#cluster.held(slot) !== term) {
       this.discard(issuer)
       return false
     }
-    const ofTerm = this.#led.get(term) ?? new Map<Reservoir, LedGenerator>()
+    const ofTerm = this.#led.get(term) ?? new Map<LedIssuer, LedGenerator>()
     this.#led.set(term, ofTerm)
     ofTerm.set(issuer, generator)
     if (!this.#cluster.check()) issuer.suspend()
@@ -84,12 +90,12 @@ export class LedGenerators {
   }
 
   /** Stops an issuer that was opened and has issued nothing. */
-  discard(issuer: Reservoir): void {
+  discard(issuer: LedIssuer): void {
     void this.#closed(issuer.abandon(ended()))
   }
 
   /** Removes an issuer that was closed for another reason. */
-  remove(term: LeaderTerm, issuer: Reservoir): void {
+  remove(term: LeaderTerm, issuer: LedIssuer): void {
     const ofTerm = this.#led.get(term)
     ofTerm?.delete(issuer)
     if (ofTerm?.size === 0) this.#led.delete(term)
@@ -101,13 +107,13 @@ export class LedGenerators {
     await Promise.all(this.#closing)
   }
 
-  #each(act: (issuer: Reservoir) => void): void {
+  #each(act: (issuer: LedIssuer) => void): void {
     for (const ofTerm of this.#led.values()) for (const issuer of ofTerm.keys()) act(issuer)
   }
 
   /** Stops all issuers of a leadership, and puts standbys in their places. */
-  #stopAll(term: LeaderTerm, reason: Error): [Reservoir, LedGenerator][] {
-    const ofTerm = this.#led.get(term) ?? new Map<Reservoir, LedGenerator>()
+  #stopAll(term: LeaderTerm, reason: Error): [LedIssuer, LedGenerator][] {
+    const ofTerm = this.#led.get(term) ?? new Map<LedIssuer, LedGenerator>()
     this.#led.delete(term)
     this.#leftovers.delete(term)
     for (const [issuer, { demote }] of ofTerm) {

@@ -22,6 +22,7 @@ export type NodeOptions = {
   readonly store?: MemoryStore
   readonly clock?: FakeClock
   readonly autoCreate?: readonly AutoCreate[]
+  readonly familyNamesMax?: number
   readonly nodeIndex?: { readonly value: number; readonly width: number }
   /** Counters go this far ahead: small, so that refills are frequent. */
   readonly leadUs?: number
@@ -124,6 +125,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     cluster,
     onEvent: ({ message }) => events.push(message),
     autoCreate,
+    familyNamesMax: options.familyNamesMax,
     nodeIndex,
     namespaces: options.namespaces ?? { all: [] },
     rows: options.rows?.(engine, timeline),

@@ -228,7 +228,7 @@ test('ID.HELP lists the family', async () => {
   assert.ok(lines.includes('ID.NEXT name [COUNT count]'))
   assert.ok(
     lines.includes(
-      'ID.CREATE name KIND sequence | segment | timestamp | snowflake [option value [option value ...]]',
+      'ID.CREATE name [KIND sequence | segment | timestamp | snowflake] [FAMILY] [option value [option value ...]]',
     ),
   )
 })
@@ -243,7 +243,7 @@ test('what is refused gets its exact error and uses up no id', async () => {
   })
   const none = "NOGENERATOR no generator 'none'; create it with ID.CREATE none KIND kind"
   const known =
-    'KIND, START, INCREMENT, OFFSET, MAX, STEP, STEPMAX, HORIZON, ISSUETIMEOUT, WITHIN, SCRAMBLE, FORMAT, LAYOUT, EPOCH, NODE, SEQUENCESTART, BORROWMAX'
+    'KIND, FAMILY, START, INCREMENT, OFFSET, MAX, STEP, STEPMAX, HORIZON, ISSUETIMEOUT, WITHIN, SCRAMBLE, FORMAT, LAYOUT, EPOCH, NODE, SEQUENCESTART, BORROWMAX'
   const ranges = (name: string) =>
     `WRONGTYPE '${name}' does not issue its ids one apart and in order; use ID.NEXT ${name} COUNT n`
   const runs = (name: string) =>
@@ -275,7 +275,7 @@ test('what is refused gets its exact error and uses up no id', async () => {
     ['ID.ALTER order STEP', "ERR wrong number of arguments for 'id.alter' command"],
     ['ID.ALTER order STEP 5 FLOOR', 'ERR option FLOOR has no value'],
     ['ID.ALTER order SPEED 5', `ERR unknown option 'SPEED'; known are ${known}, FLOOR`],
-    ['ID.CREATE new KIND', "ERR wrong number of arguments for 'id.create' command"],
+    ['ID.CREATE new KIND', 'ERR option KIND has no value'],
     [
       'ID.CREATE new STEP 5',
       'ERR KIND is missing; give KIND and one of sequence, segment, timestamp, snowflake',

@@ -16,6 +16,7 @@ function* commands(): Iterable<readonly [words: string[], command: Command]> {
 
 /** Values of options that take no 1. */
 const values: Readonly<Record<string, string[]>> = {
+  FAMILY: ['on'],
   AUTH: ['ann', 'secret'],
   TYPE: ['normal'],
   SKIPME: ['yes'],
@@ -32,7 +33,8 @@ function optionsOf({ name, arguments: all = [] }: Command): Map<string, string[]
   }
   for (const argument of all) visit(argument, false)
   if (name === 'id.create' || name === 'id.alter')
-    for (const option of optionNames) found.set(option.toUpperCase(), ['1'])
+    for (const option of optionNames.map((each) => each.toUpperCase()))
+      found.set(option, values[option] ?? ['1'])
   return found
 }
 

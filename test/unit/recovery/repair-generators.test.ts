@@ -51,6 +51,41 @@ describe('generators in a store that has forgotten writes', () => {
     assert.deepEqual([...counters], [[counter!, { from: floor > 1n ? floor : 1n, gap: 100n, incarnation }]])
   })
 
+  test('have their floor raised where they are families, whose sections may lack their counters', async () => {
+    const { records, counters, stored } = await repaired(async ({ catalogue }) => {
+      await catalogue.create('room:*', { kind: 'sequence', family: true, start: 7 })
+      await draw(await catalogue.open('room:1'))
+    })
+    assert.equal(stored('room:*').floor, 107n)
+    assert.equal(stored('room:*').incarnation, jump + 1n)
+    assert.equal(counters.size, 0)
+    assert.equal(records.get('families'), undefined)
+  })
+
+  test('are families again whose last write of the record of families is lost', async () => {
+    const { records } = await repaired(async ({ catalogue, engine }) => {
+      await catalogue.create('room:*', { kind: 'sequence', family: true })
+      const record = await engine.read('families')
+      await engine.write('families', record!.value.replace('active', 'announced'), record!.version)
+    })
+    assert.match(records.get('families')!, /"state":"active"/)
+  })
+
+  test('give no id of a family twice after an advance, also in a section whose counter was lost', async () => {
+    const store = new MemoryStore()
+    const node = await startNode({ store })
+    await node.catalogue.create('room:*', { kind: 'sequence', family: true, step: 10 })
+    const [before] = await draw(await node.catalogue.open('room:1'), 5)
+    await node.crash()
+    for (const name of [...store.counters.keys()])
+      if (name.startsWith('families/')) store.counters.delete(name)
+    const after = await startNode({ store })
+    await after.engine.advance(100n, repairGenerators(nowUs, 100n))
+    await after.catalogue.reopenAll()
+    const [next] = await draw(await after.catalogue.open('room:1'))
+    assert.ok(next! > before! + 4n)
+  })
+
   test('move by the larger increment while one takes the place of the other', async () => {
     const node = await startNode()
     await node.catalogue.define('x', { kind: 'segment', increment: 2 })

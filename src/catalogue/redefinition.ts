@@ -1,0 +1,92 @@
+/** What a change of options makes of a definition, and which changes are refused. */
+import { FahaoError } from '../base/errors.ts'
+import { larger } from '../engine/advance-rules.ts'
+import { type Definition, define, differences, keptOptions } from './definition.ts'
+import { type GeneratorInput, type GeneratorOptions, optionText, parseOptions } from './generator-options.ts'
+import type { StoredGenerator } from './stored-generator.ts'
+
+/** A definition after changes. Options that `changes` does not name stay, also under another kind. */
+export function redefine(
+  { definition: before, offsetGiven }: StoredGenerator,
+  changes: Partial<GeneratorInput>,
+  nowUs: number,
+): Definition {
+  const { kind = before.kind } = parseOptions({ kind: before.kind, ...changes })
+  const kept = kind === before.kind ? before : keptOptions(before, kind)
+  // Of the values of a definition, this one alone has another form as an option.
+  const step = kept.step === undefined ? undefined : optionText('step', kept.step)
+  const options = parseOptions({ ...kept, step, ...changes, kind })
+  if (offsetGiven || changes.offset !== undefined || options.increment === before.increment)
+    return define(options, nowUs)
+  // The offset belongs to the old increment; the first id of the next incarnation decides.
+  const { offset: _, ...others } = options
+  return define(others, nowUs)
+}
+
+/** Whether the offset of an altered generator was given by a user. With an increment of 1 there is none to give. */
+export function isOffsetGiven(
+  before: StoredGenerator,
+  changes: Partial<GeneratorInput>,
+  { increment = 1 }: Definition,
+): boolean {
+  return increment > 1 && (changes.offset !== undefined || before.offsetGiven)
+}
+
+/** A floor is of all sections of a family, also those that are not in use: an incarnation begins above it. */
+export function nextFloor(
+  before: StoredGenerator,
+  floor: bigint,
+): Pick<StoredGenerator, 'incarnation' | 'floor'> {
+  return { incarnation: before.incarnation + 1n, floor: larger(before.floor, floor) }
+}
+
+/** The error where an alteration makes a family of a generator, or the other way round. */
+export function familyStays(name: string): FahaoError {
+  return new FahaoError(
+    'ERR',
+    `a generator cannot become a family, nor a family a generator; drop '${name}', and create what you want under names of the same kind`,
+  )
+}
+
+/** Throws ERR if `after` permutes ids over another domain than `before`. */
+export function refuseOtherDomain(name: string, before: Definition, after: Definition): void {
+  if ((!after.scramble && !before.scramble) || after.max === before.max) return
+  throw new FahaoError(
+    'ERR',
+    `max is the domain that '${name}' scrambles; another would repeat ids: use another name`,
+  )
+}
+
+/** The error where a row of another system's table would begin an incarnation. */
+export function rowHasNoIncarnations(name: string, table: string): FahaoError {
+  return new FahaoError(
+    'ERR',
+    `generator '${name}' is a row of ${table}, and its old nodes know no NOW; leave NOW out, and restart those nodes`,
+  )
+}
+
+/** Throws EXISTS if the stored definition differs in an option that was given. */
+export function refuseDifferent(
+  name: string,
+  options: GeneratorOptions,
+  wanted: Definition,
+  stored: Definition,
+): void {
+  const asked = new Set<string>(
+    Object.keys(options).map((option) => (option === 'epoch' ? 'layout' : option)),
+  )
+  const different = differences(wanted, stored).filter((option) => asked.has(option))
+  if (different.length === 0) return
+  const list = different.map(
+    (option) => `${option} is ${textOf(stored, option)}, not ${textOf(wanted, option)}`,
+  )
+  throw new FahaoError(
+    'EXISTS',
+    `generator '${name}' exists and differs: ${list.join('; ')}; alter it, or use another name`,
+  )
+}
+
+function textOf(definition: Definition, option: keyof Definition): string {
+  const value = definition[option]
+  return value === undefined ? 'not set' : optionText(option, value)
+}
