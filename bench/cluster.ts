@@ -176,17 +176,20 @@ async function ask({ nodes }: Party, load: RedisLoad): Promise<Measured> {
   }
 }
 
-/** @param name of the store that they share. */
-async function startNodes(
+/** @param name of the store that they share. @param checkout an earlier build. */
+export async function startNodes(
   lifetime: Lifetime,
   etcd: EtcdCluster,
   count: number,
   name: string,
+  checkout?: string,
 ): Promise<Party> {
   const engine = etcd.url(name)
   const args = ['--cluster', 'bench', '--shards', `${shards}`, ...flags]
   const servers = await Promise.all(
-    Array.from({ length: count }, () => startFahao(lifetime, { engine, args })),
+    Array.from({ length: count }, () =>
+      startFahao(lifetime, { engine, args, ...(checkout && { checkout }) }),
+    ),
   )
   const nodes = []
   for (const server of servers) nodes.push({ server, tag: await tagLedBy(server, count) })

@@ -362,7 +362,7 @@ export class HttpRequest extends IncomingMessage {
 
   /** Node drops the rest of a body whose request is answered, without a call of `push`. Here it is counted. */
   protected _dump(): void {
-    this.removeAllListeners('data').resume()
+    if (!this.readableEnded) this.removeAllListeners('data').resume()
   }
 }
 

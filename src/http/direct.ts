@@ -16,6 +16,7 @@ import { Run } from '../ids/run.ts'
 import { certificateName } from '../listening/handshakes.ts'
 import { longCheck, turns } from '../listening/turns.ts'
 import { type Body, batchBody } from './batch.ts'
+import { closeEmptyBody } from './bodies.ts'
 import type { Guard } from './browser-safety.ts'
 import { connectionOf } from './connection.ts'
 import { forwardedHeader } from './forwarded.ts'
@@ -36,7 +37,7 @@ export type DirectOptions = {
   readonly isClosing: () => boolean
 }
 
-const path = /^\/v1\/generators\/([\w.:~-]+)\/next(?:\?count=([1-9]\d{0,2}))?$/
+const path = /^\/v1\/generators\/([\w.:~%{}-]+)\/next(?:\?count=([1-9]\d{0,2}))?$/
 const command = 'id.next'
 
 /** The errors of requests that have gone to Fastify. */
@@ -64,7 +65,8 @@ export function answerDirectly(options: DirectOptions, otherwise: RequestListene
     response.end(body, encoding)
   }
   const answer = (request: IncomingMessage, response: ServerResponse): boolean => {
-    const [, name, digits = '1'] = path.exec(request.url ?? '') ?? []
+    const [, written, digits = '1'] = path.exec(request.url ?? '') ?? []
+    const name = written?.includes('%') ? decoded(written) : written
     if (name === undefined || isClosing() || !isPlain(request)) return false
     const count = Number(digits)
     const caller = callerOf(request, node.access)
@@ -79,6 +81,7 @@ export function answerDirectly(options: DirectOptions, otherwise: RequestListene
     if (count > 1) return sendMany(request, response, generator, count)
     if (generator.take(1, run) === 0)
       return draws?.areFor(name) === true && sendShared(request, response, name, caller)
+    closeEmptyBody(request)
     send(response, oneInJson(generator, run), generator.definition.format === undefined ? 'latin1' : 'utf8')
     return true
   }
@@ -95,13 +98,15 @@ export function answerDirectly(options: DirectOptions, otherwise: RequestListene
   ): boolean {
     const connection = connectionOf(request)
     if (connection === undefined || generator.writer() !== undefined) return false
+    closeEmptyBody(request)
     const sendBody = (body: Body) => send(response, body as string, 'latin1')
-    const failed = (error: unknown) => fail(request, response, error)
-    generator.draw(count, { signal: connection.gone }).then((runs) => {
-      const body = batchBody(runs, jsonFrame)
-      if (body instanceof Promise) body.then(sendBody).catch(failed)
-      else sendBody(body)
-    }, failed)
+    generator
+      .draw(count, { signal: connection.gone })
+      .then((runs) => {
+        const body = batchBody(runs, jsonFrame)
+        return body instanceof Promise ? body.then(sendBody) : sendBody(body)
+      })
+      .catch((error) => fail(request, response, error))
     return true
   }
   function sendShared(
@@ -112,6 +117,7 @@ export function answerDirectly(options: DirectOptions, otherwise: RequestListene
   ): boolean {
     const connection = connectionOf(request)
     if (connection === undefined) return false
+    closeEmptyBody(request)
     draws!.next(name, caller, connection.gone).then(
       (text) => send(response, textInJson(text), 'utf8'),
       (error) => fail(request, response, error),
@@ -124,6 +130,15 @@ export function answerDirectly(options: DirectOptions, otherwise: RequestListene
     } catch (error) {
       fail(request, response, error)
     }
+  }
+}
+
+/** The name in a path, as Fastify reads it. */
+function decoded(written: string): string | undefined {
+  try {
+    return decodeURIComponent(written)
+  } catch {
+    return undefined
   }
 }
 

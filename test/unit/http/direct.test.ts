@@ -28,6 +28,7 @@ async function start(
 ): Promise<Started> {
   const node = fakeNode(settings)
   const order = node.catalogue.add('order', { kind: 'sequence' })
+  node.catalogue.add('{shop}:order', { kind: 'sequence' })
   node.catalogue.add('odd', { kind: 'segment', format: 'ä"{id:3}' })
   await change(node)
   const server = await startHttpServer({ node, host: '127.0.0.1', port: 0 })
@@ -68,6 +69,8 @@ describe('an answer without Fastify', () => {
     ['an id in a format', '/v1/generators/odd/next', {}],
     ['several ids in a format', '/v1/generators/odd/next?count=3', {}],
     ['one id where pages of an origin are served', plain, { httpOrigins: ['https://shop.example'] }],
+    ['an encoded name', '/v1/generators/%7Bshop%7D:order/next', {}],
+    ['a name that is encoded wrongly', '/v1/generators/%7/next', {}],
     ['an unknown name', '/v1/generators/nothing/next', {}],
     ['too many ids', `${plain}?count=10000`, {}],
     ['no ids', `${plain}?count=0`, {}],
