@@ -127,12 +127,27 @@ export function mysqlDialect(
 
     reserve: (request) => changing(request.counter, s.reserve(request)),
     release: (release) => changing(release.counter, s.release(release)),
-    revise: (records) => transaction(...revision(s, put, records)),
+    revise: (records) => {
+      const statements = revision(s, put, records)
+      const answer = (answers: readonly unknown[]) => {
+        const [state, written] = answers.slice(statements.length - 1)
+        return withState(state, written as readonly Row[])
+      }
+      return { ...transaction(...statements), answer }
+    },
     advance: (advance) => advancing(s, put, advance),
   }
 }
 
 const doneState = doneStateColumns((column) => `IF(@done = 1, s.${column}, NULL)`)
+
+/** Rows, the first with the columns of the state; one row where there is none. */
+function withState(
+  state: unknown,
+  [first = { done_version: null }, ...others]: readonly Row[],
+): readonly Row[] {
+  return [{ ...(state as readonly Row[])[0], ...first }, ...others]
+}
 
 /**
  * Statements of one transaction; the last of them returns rows. If the client disconnects in the middle, MariaDB carries
@@ -165,19 +180,20 @@ function updating(s: Statements, put: PutValue, update: CounterUpdate): SqlComma
       `UPDATE (${query(rows, put)}) AS a STRAIGHT_JOIN fahao_counters AS c ON c.name = a.name
         SET ${assignments(set(a), 'c.')}, c.version = c.version + 1
         WHERE EXISTS (SELECT 1 FROM fahao_about AS s WHERE s.one = 1 AND ${s.sound(known)} AND ${where(a)})`,
-      `SELECT ${s.stateColumns}, c.name, c.last AS done_last, c.version AS done_version
-        FROM fahao_about AS s JOIN fahao_counters AS c ON c.name IN (${names}) WHERE s.one = 1`,
+      s.state(),
+      `SELECT c.name, c.last AS done_last, c.version AS done_version FROM fahao_counters AS c WHERE c.name IN (${names})`,
       'COMMIT',
     ].join(';\n'),
-    answer: ([, , before, , after]) => {
+    answer: ([, , before, , state, after]) => {
       const versions = new Map(
         (before as readonly Row[]).map(({ name, version }) => [textOf(name), integerOf(version)]),
       )
-      return (after as readonly Row[]).filter(({ name, done_version }) => {
+      const done = (after as readonly Row[]).filter(({ name, done_version }) => {
         // A row that was absent when the rows were locked may have been added since: this batch did not change it.
         const version = versions.get(textOf(name))
         return version !== undefined && version !== integerOf(done_version)
       })
+      return done.length === 0 ? [] : withState(state, done)
     },
     writes: true,
   }
@@ -248,8 +264,8 @@ function revision(s: Statements, put: PutValue, { writes, known, nowUs }: Record
     `SET @done = EXISTS (SELECT 1 FROM fahao_records AS r WHERE ${own})`,
     `UPDATE fahao_about SET revision = @from + ${writes.length}, last_write_us = ${put(BigInt(nowUs))}
       WHERE one = 1 AND @done = 1`,
-    `SELECT ${s.stateColumns}, ${doneState}, r.name, r.version AS done_version
-      FROM fahao_about AS s LEFT JOIN fahao_records AS r ON ${own} WHERE s.one = 1`,
+    `SELECT ${s.stateColumns}, ${doneState} FROM fahao_about AS s WHERE s.one = 1`,
+    `SELECT r.name, r.version AS done_version FROM fahao_records AS r WHERE ${own}`,
   ]
 }
 

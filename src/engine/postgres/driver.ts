@@ -71,12 +71,20 @@ class PostgresConnection implements DatabaseConnection {
     // statement timeout. Each setting is for one session; the engine stays correct if a pooler mixes sessions.
     const answers = (await this.#client.query(
       `SET lock_timeout = ${lockTimeoutMs}; SET statement_timeout = 0; SET client_min_messages = warning;
-       SET default_transaction_isolation = 'read committed'; SELECT pg_is_in_recovery()::text AS standby`,
+       SET default_transaction_isolation = 'read committed'; ${plans};
+       SELECT pg_is_in_recovery()::text AS standby`,
     )) as unknown as Answer[]
     if (answers.at(-1)?.rows[0]?.standby === 'true')
       throw new Refusal('the server is a standby: name the primary in the URL')
   }
 }
+
+/**
+ * A batch finds its rows by their names: with the default plan it would read each table whole as long as that has fewer than
+ * some 100,000 rows. A server without these settings is left as it is.
+ */
+const plans = `SELECT set_config(name, 'off', false) FROM pg_settings
+  WHERE name IN ('enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit')`
 
 class Refusal extends Error {}
 

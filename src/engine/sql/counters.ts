@@ -54,7 +54,10 @@ export class Counters {
       const full = this.#fullOf(name, request)
       const [row] = await ask(this.#dialect.reserve(full))
       const state = stateOf(row)
-      if (optionalTextOf(row!.done_last) !== undefined) return this.#reserved(name, request.size, row!, state)
+      if (optionalTextOf(row!.done_last) !== undefined) {
+        this.#history.wrote(state.position)
+        return this.#reserved(name, request.size, row!, state)
+      }
       await this.#history.check(ask, state, known)
       const counter = counterOf(row!)
       if (counter === undefined) this.#dialect.refuseAbsent?.(name)
@@ -172,7 +175,6 @@ export class Counters {
   /** The reservation of a reserve that was carried out. */
   #reserved(name: string, size: bigint, row: Row, state: State): Reservation {
     const end = integerOf(row.done_last) + 1n
-    this.#history.wrote(state.position)
     // A reserve of size 0 opens no range.
     if (size > 0n) this.#hold(name, { end, history: state.position.history })
     return { start: end - size, end, version: integerOf(row.done_version) }

@@ -55,7 +55,8 @@ export class Records {
   /** See `Engine.write` and `Engine.remove`: several at once. Resolves to the versions that they made; undefined: none. */
   async revise(ask: Ask, writes: readonly RecordWrite[], nowUs: number): Promise<(bigint | undefined)[]> {
     const rows = await this.#history.change(ask, (known) => this.#dialect.revise({ writes, known, nowUs }))
-    const versions = new Map(rows.map((row) => [textOf(row.name), integerOf(row.done_version)]))
+    const done = rows.filter((row) => optionalTextOf(row.done_version) !== undefined)
+    const versions = new Map(done.map((row) => [textOf(row.name), integerOf(row.done_version)]))
     return writes.map(({ key }) => versions.get(key))
   }
 

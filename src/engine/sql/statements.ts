@@ -85,8 +85,8 @@ export interface Dialect {
   /** The engine's name. */
   readonly name: string
   /**
-   * Carries out several reserves or releases. Each that was carried out has a row: the state, `name`, `done_last` and
-   * `done_version`. A counter without a row was not changed, for whatever reason. Undefined: every call is sent alone.
+   * Carries out several reserves or releases. Each that was carried out has a row: `name`, `done_last` and `done_version`, the
+   * first of them also the state. A counter without a row was not changed, for whatever reason. Undefined: every call is sent alone.
    */
   readonly updateAll?: ((update: CounterUpdate) => SqlCommand) | undefined
   /** Reads the settings that durability depends on, in one row. */
@@ -117,8 +117,8 @@ export interface Dialect {
   /** Returns one row: state, counter, and `done_version` (null: not released). */
   release(release: ReleaseArguments): SqlCommand
   /**
-   * Writes the records whose condition holds, in one commit. Each has a row: the state, its `done_…`, `name` and
-   * `done_version`. If none was written, there is one row, whose `done_version` is null.
+   * Writes the records whose condition holds, in one commit. Each has a row: `name` and `done_version`, the first of them also
+   * the state and its `done_…`. If none was written, the first row has no version; the last one may have none in any case.
    */
   revise(records: RecordArguments): SqlCommand
   /**
