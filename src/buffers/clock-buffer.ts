@@ -180,6 +180,9 @@ export class ClockBuffer {
     return taken
   }
 
+  /** Nothing: what is made ready expires with the callback. */
+  ready(): void {}
+
   /** How many ids have been taken, those of the fast run too. */
   get issued(): number {
     return this.#issued + this.fastRun.taken

@@ -5,7 +5,10 @@ import type { FastRun } from './fast-runs.ts'
 
 /** Ids of one generator that can be issued at once. */
 export interface IdBuffer {
-  /** Ids that may be issued without `take`. `take` may fill the run; every other method takes back what is left in it. */
+  /**
+   * Ids that may be issued without `take`. `take` and `ready` may fill the run, once an id has
+   * been taken: the id before the first one of the run is the newest. Other methods may take back what is left in it.
+   */
   readonly fastRun: FastRun
 
   /** Set when a refill should start. */
@@ -25,6 +28,9 @@ export interface IdBuffer {
    * before it.
    */
   collect(count: number, contiguous: boolean): Run[] | undefined
+
+  /** Makes ids ready in the fast run, as `take` does. Only after an id has been taken. */
+  ready(): void
 
   /** Throws where an invariant is broken. For tests: it reads all that it holds. */
   assertInvariants(): void

@@ -23,9 +23,14 @@ export class RangeBuffer extends RangeChain implements IdBuffer {
     const taken = this.next(count, run)
     this.taken += taken
     this.checkLow()
+    this.ready()
+    return taken
+  }
+
+  ready(): void {
+    this.recall()
     // Once a refill is due, ids below the low mark are issued as fast as those above it.
     this.fill(this.low ? 0 : this.lowMark)
-    return taken
   }
 
   available(): number {
@@ -47,6 +52,10 @@ export class RangeBuffer extends RangeChain implements IdBuffer {
 
   /** The next id of the first range; undefined when the buffer is empty. */
   protected get nextId(): bigint | undefined {
+    const first = this.ranges[0]
+    const { taken } = this.fastRun
+    if (first !== undefined && taken < first.left) return first.next + BigInt(taken) * this.stride
+    this.recall()
     return this.ranges[0]?.next
   }
 
@@ -75,7 +84,6 @@ export class RangeBuffer extends RangeChain implements IdBuffer {
 
   /** Whether the next id is at most 2^53−1; of an empty buffer: whether the first id from `bound` on is. */
   nextIsSafe(bound: bigint): boolean {
-    this.recall()
     return (this.nextId ?? bound) <= max53
   }
 
@@ -84,7 +92,6 @@ export class RangeBuffer extends RangeChain implements IdBuffer {
    * Undefined when that is below `floor`, so that none was.
    */
   newest(bound: bigint, floor: bigint): bigint | undefined {
-    this.recall()
     const next = this.nextId ?? firstFrom(bound, this.increment, this.offset)
     const newest = next - this.stride
     return newest < floor ? undefined : newest

@@ -20,6 +20,8 @@ import type { MoveOptions } from './floor.ts'
 
 /** How many users have their own view of a generator at most. */
 const usersMax = 1000
+/** Stamps have 30 bits. */
+const stampMax = 2 ** 30 - 1
 
 /** A generator as one user sees it. */
 class MeteredGenerator implements Generator {
@@ -82,11 +84,6 @@ class MeteredGenerator implements Generator {
     )
   }
 
-  /** See `DirectIssuer.refuse`. */
-  refuse(requests: number): void {
-    this.#meter.refuse(requests)
-  }
-
   get leasedUpTo(): bigint | undefined {
     return this.#generator.leasedUpTo
   }
@@ -137,14 +134,41 @@ class MeteredGenerator implements Generator {
 export class Meters {
   readonly namespaces: Namespaces
   readonly quotas: Quotas
+  /** Unix µs; never decreases. */
+  readonly nowUs: () => number
   /** Metered generators by the generator and the user; the empty name: all users that no namespace names. */
   #metered = new WeakMap<Generator, Map<string, Generator>>()
   #revision = -1
+  /** The stamps of this revision, by the same users. */
+  readonly #stamps = new Map<string, number>()
+  #stampedRevision = -1
+  #newestStamp = 0
 
   /** @param nowUs Unix µs; never decreases. */
   constructor(namespaces: Namespaces, nowUs: () => number) {
     this.namespaces = namespaces
+    this.nowUs = nowUs
     this.quotas = new Quotas(namespaces, nowUs)
+  }
+
+  /**
+   * Stands for the namespaces of this moment, as far as they concern requests of this user: which meter counts a name is known
+   * as long as the stamp is the same. 0: there are no namespaces. −1: no stamp is left, and nothing may be kept.
+   */
+  stampOf(user: string): number {
+    const { all, revision } = this.namespaces
+    if (all.length === 0) return 0
+    if (this.#stampedRevision !== revision) {
+      this.#stampedRevision = revision
+      this.#stamps.clear()
+    }
+    const key = this.namespaces.hasUser(user) ? user : ''
+    let stamp = this.#stamps.get(key)
+    if (stamp === undefined) {
+      stamp = this.#newestStamp < stampMax ? ++this.#newestStamp : -1
+      this.#stamps.set(key, stamp)
+    }
+    return stamp
   }
 
   /** The generator for requests of this user; the generator itself if no namespace counts them. */

@@ -153,6 +153,7 @@ async function openResp(
     }),
     initialAccess: (certificateName, address) => access.initialOf(certificateName, { address, door: 'resp' }),
     mayIssue: node.mayIssue,
+    generators: { names: node.names, meters: server.meters, incrByMax: server.incrByMax },
     tls,
     roundingGuard: config.roundingGuard,
     limits: respListener.limits(config),

@@ -4,7 +4,7 @@
  * file of its family (`strings.ts`, `generic.ts`, …) and list the family in `all.ts`.
  */
 import type { ChangeEvent } from '../audit/audit-entry.ts'
-import type { IdRun, Run } from '../ids/run.ts'
+import type { IdRun } from '../ids/run.ts'
 import type { IssuedTexts } from '../operations/issued-texts.ts'
 import type { Arguments } from './arguments.ts'
 import type { CommandContext } from './context.ts'
@@ -115,16 +115,6 @@ export class RepliesOf {
 /** `+OK`. */
 export const ok = Object.freeze(new SimpleString('OK'))
 
-/** Issues the ids that are the whole reply to a request, without the handler. */
-export interface DirectIssuer {
-  /** See `Issuer.take`. 0: the handler has to answer. Throws QUOTA. */
-  take(count: number, run: Run): number
-  /** See `Issuer.nextIsSafe`. */
-  nextIsSafe(): boolean
-  /** Counts `requests` more that are refused without a call of `take`, which has just thrown QUOTA for one like them. */
-  refuse?(requests: number): void
-}
-
 /** The flags of Redis's COMMAND. */
 export type CommandFlag =
   | 'write'
@@ -196,11 +186,6 @@ export type Command = {
    * `args` excludes the command's own word (and the subcommand's).
    */
   readonly handler?: (context: CommandContext, args: Arguments) => Reply | Promise<Reply>
-  /**
-   * If the reply to these arguments is one integer id of a generator in use, that generator: the transport may then
-   * answer this request, and repetitions of it, without the handler.
-   */
-  readonly direct?: (context: CommandContext, args: Arguments) => DirectIssuer | undefined
   /**
    * The work of these arguments, if it may be much, so that the transport spreads it over turns: 1 is an id in a run of
    * many. Throws as `handler`.

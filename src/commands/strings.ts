@@ -1,13 +1,13 @@
 /**
  * Redis's string commands that have a meaning for a generator. INCR and INCRBY issue ids, GET and MGET return the newest
- * one. An INCR of a generator in use is answered through `direct`, without its handler: see `resp/requests.ts`.
+ * one. Of a generator in use most are answered without their handlers: see `resp/in-place.ts`.
  */
 import { FahaoError } from '../base/errors.ts'
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
 import { blockOperation, checkContiguous, checkedCount } from '../operations/drawing.ts'
-import { newestId, newestOperation } from '../operations/newest.ts'
+import { newestHere, newestId, newestOperation } from '../operations/newest.ts'
 import type { Arguments } from './arguments.ts'
-import { type Command, type DirectIssuer, Issued, type Reply } from './command.ts'
+import { type Command, Issued, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { drawIntegers } from './drawing.ts'
 import { namesInTurns } from './generator-names.ts'
@@ -16,6 +16,9 @@ import { factsOf } from './grammar.ts'
 const key = { name: 'key', type: 'key' } as const
 /** GET and MGET are not `readonly`: libraries that read from replicas would send them to a node that does not lead. */
 const common = { flags: ['write', 'fast'], keys: [1, 1, 1], group: 'string' } as const
+
+/** Of so many names MGET answers without a turn for each, if all of them are in use. */
+const atOnceMax = 64
 
 /** INCR, INCRBY, GET, MGET. */
 export const stringCommands: readonly Command[] = [
@@ -30,7 +33,6 @@ export const stringCommands: readonly Command[] = [
       'An unknown generator is an error, unless `--auto-create` matches its name. An id past 2^53−1 is an integer only for a library that is known to read it exactly, by the name that it sends in `CLIENT SETINFO`; a RESP3 big number for one that is known to read those; and for any other client `UNSAFE`, which uses up no id: use `ID.NEXT`.',
     arguments: [key],
     handler: (context, args) => increment(context, args.text(0)),
-    direct: ({ catalogue }, args) => catalogue.find(args.text(0)),
     overlaps: () => true,
   },
   {
@@ -43,7 +45,6 @@ export const stringCommands: readonly Command[] = [
       'With an increment of 1 it is INCR and works on every generator. More needs ordered ids one apart; elsewhere `WRONGTYPE` points to `ID.NEXT … COUNT`. The block comes from one range; ids before it that are too few are dropped. Ids are never taken back, so the increment is at least 1.',
     arguments: [key, { name: 'increment', type: 'integer' }],
     handler: incrementBy,
-    direct: directOne,
     overlaps: () => true,
   },
   {
@@ -90,17 +91,22 @@ async function incrementBy(context: CommandContext, args: Arguments): Promise<Re
   return new Issued(run.at(count - 1))
 }
 
-/** `INCRBY key 1` is what redis-py sends for incr(). */
-function directOne({ catalogue }: CommandContext, args: Arguments): DirectIssuer | undefined {
-  const step = args.parts[1]!
-  return step.length === 1 && step[0] === 0x31 ? catalogue.find(args.text(0)) : undefined
+function newestText(catalogue: Catalogue, name: string): string | null | Promise<string | null> {
+  const here = newestHere(catalogue, name)
+  return here === undefined ? newestId(catalogue, name).then(textOf) : textOf(here.id)
 }
 
-async function newestText(catalogue: Catalogue, name: string): Promise<string | null> {
-  return (await newestId(catalogue, name))?.toString() ?? null
+function textOf(id: bigint | undefined): string | null {
+  return id?.toString() ?? null
 }
 
-async function newestOfEach(context: CommandContext, args: Arguments): Promise<Reply> {
+function newestOfEach(context: CommandContext, args: Arguments): Reply | Promise<Reply> {
+  if (args.length > atOnceMax || context.server.cluster !== undefined) return newestInTurns(context, args)
+  const replies = args.texts().map((name) => newestHere(context.catalogue, name))
+  return replies.includes(undefined) ? newestInTurns(context, args) : replies.map((here) => textOf(here!.id))
+}
+
+async function newestInTurns(context: CommandContext, args: Arguments): Promise<Reply> {
   const { catalogue } = context
   const replies: (string | null)[] = []
   for await (const name of namesInTurns(context, args)) replies.push(await newestText(catalogue, name))

@@ -129,7 +129,10 @@ export class Reservoir implements Issuer {
       // Without ids, the refill starts when this caller waits for it, and has the size that it needs.
       if (outcome !== undefined && this.#buffer.low) this.#refill()
       if (outcome instanceof Error) return Promise.reject(outcome)
-      if (outcome !== undefined) return Promise.resolve(outcome)
+      if (outcome !== undefined) {
+        this.#buffer.ready()
+        return Promise.resolve(outcome)
+      }
       this.#source.ranEmpty?.()
     }
     const { refusal } = this.#refills
@@ -372,6 +375,8 @@ export class Reservoir implements Issuer {
     const served = this.#serve(this.#refills.refusal)
     this.#observeLater()
     if (!served) return
+    // So the next request need not look at the buffer.
+    if (this.#queue === undefined && !this.#suspended && this.#buffer.issued > 0) this.#buffer.ready()
     const first = this.#queue?.first
     if (first === undefined || this.#refills.pausing) return
     // A refill that did not serve its first caller is not repeated at once: it might never.

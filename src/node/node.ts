@@ -4,7 +4,8 @@
  */
 import type { AccessControl } from '../auth/access-control.ts'
 import type { Timeline } from '../base/timeline.ts'
-import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
+import type { NameTable } from '../catalogue/name-table.ts'
 import type { ServerView } from '../commands/context.ts'
 import type { Config } from '../config/config-schema.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -27,6 +28,8 @@ export interface FahaoNode {
   readonly engine: Engine
   readonly timeline: Timeline
   readonly catalogue: Catalogue
+  /** The generators that are open in this process. */
+  readonly names: NameTable<Generator>
   readonly server: ServerView
   /** Users, and what they may do. Transports ask it before they carry a request out. */
   readonly access: AccessControl

@@ -278,6 +278,7 @@ function wire(config: Config, parts: Parts): FahaoNode {
     engine,
     timeline,
     catalogue,
+    names: catalogue.names,
     server,
     access,
     get workerId() {

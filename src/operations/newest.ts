@@ -43,6 +43,16 @@ export const moveOperation = generatorOperation({
   },
 })
 
+/** The newest id of a generator that is open here and that no other node issues; undefined: what `newestId` looks up. */
+export function newestHere(
+  catalogue: Catalogue,
+  name: string,
+): { readonly id: bigint | undefined } | undefined {
+  const generator = catalogue.find(name)
+  const isAlone = generator?.mode === 'local' || generator?.mode === 'node'
+  return isAlone ? { id: generator.lastIssued() } : undefined
+}
+
 /** See `newestOperation`. */
 export async function newestId(catalogue: Catalogue, name: string): Promise<bigint | undefined> {
   const inUse = catalogue.find(name)

@@ -202,18 +202,19 @@ export class Meter {
     this.#nowUs = nowUs
   }
 
+  /** How many ids may be issued at this moment; Infinity: any number. */
+  available(nowUs: number): number {
+    let least = Number.POSITIVE_INFINITY
+    for (const quota of this.#quotas) least = Math.min(least, quota.available(nowUs))
+    return least
+  }
+
   /** How many of `count` ids may be issued now: at least 1, or QUOTA is thrown. */
   allowed(count: number): number {
     const nowUs = this.#nowUs()
-    let least = count
-    for (const quota of this.#quotas) least = Math.min(least, quota.available(nowUs))
+    const least = Math.min(count, this.available(nowUs))
     if (least >= 1) return least
     throw this.#refusal(1, nowUs)
-  }
-
-  /** Counts requests that are refused like the one for one id that was refused in the same callback. */
-  refuse(requests: number): void {
-    this.#longest(1, this.#nowUs()).refused += requests
   }
 
   /** Counts ids that have been issued, as `allowed` has allowed in the same callback. */

@@ -53,8 +53,8 @@ export function encode(output: Output, reply: Reply, encoding: Encoding): void {
 }
 
 /** Writes `-CODE message`. */
-export function encodeError(output: Output, code: string, message: string, times = 1): void {
-  output.oneLine('-', `${code} ${message}`, times)
+export function encodeError(output: Output, code: string, message: string): void {
+  output.oneLine('-', `${code} ${message}`)
 }
 
 /**

@@ -50,9 +50,6 @@ function forwarded(command: Command, forwarder: RespForwarder): Command {
   }
 }
 
-/** Slots of the names in repeated requests. */
-const slots = new WeakMap<Arguments, number>()
-
 /**
  * The node that leads what a request draws from, if this node's view names another one. The handler would refuse the
  * request for the same reason, with an exception, which costs several times as much as forwarding.
@@ -63,12 +60,7 @@ function knownLeader({ command, context, args }: RespRequest, forwarder: RespFor
   if (context.catalogue.find(name)?.mode !== 'leader' || isForwardName(context.session.libraryName)) {
     return undefined
   }
-  let slot = slots.get(args)
-  if (slot === undefined) {
-    slot = slotOf(name)
-    slots.set(args, slot)
-  }
-  return forwarder.knownLeader(slot)
+  return forwarder.knownLeader(slotOf(name))
 }
 
 const overQuota = Buffer.from('-QUOTA ')
@@ -78,19 +70,12 @@ export class RespTransport
   extends NodeTransport
   implements ForwardTransport<RespRequest, EncodedReply, Reply>
 {
-  /** The bytes of repeated requests. */
-  readonly #encoded = new WeakMap<Arguments, Uint8Array>()
-
   handle({ command, context, args }: RespRequest): Reply | Promise<Reply> {
     return command.handler!(context, args)
   }
 
   send({ command, context, args }: RespRequest, address: string, nodeId: string): Promise<EncodedReply> {
-    let encoded = this.#encoded.get(args)
-    if (encoded === undefined) {
-      encoded = encodedRequest([Buffer.from(command.name), ...args.parts])
-      this.#encoded.set(args, encoded)
-    }
+    const encoded = encodedRequest([Buffer.from(command.name), ...args.parts])
     const { session } = context
     const wideIds = session instanceof RespSession ? session.wideIds : 'integer'
     const asking = { session, protocol: session.protocol, wideIds }

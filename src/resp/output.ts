@@ -8,11 +8,13 @@
  *  2. What `take` returned is not written to again before it is given back.
  *  3. What `take` returned occupies at most twice its length.
  */
-import { writeDecimal, writeRun } from '../ids/digits.ts'
+import { idBytesMax, writeDecimal, writeRun } from '../ids/digits.ts'
 import type { IdText } from '../ids/id-text.ts'
-import type { Run } from '../ids/run.ts'
+import { type Run, two32 } from '../ids/run.ts'
 
 const colon = 58
+const dollar = 36
+const zero = 48
 const parenthesis = 40
 const carriageReturn = 13
 const newline = 10
@@ -26,6 +28,7 @@ const textBytesMax = 49_152
 const slabBytes = 98_304
 const slabsMax = 64
 const betweenIds = Buffer.from('\r\n:')
+const runHead = Buffer.from('*1\r\n*3\r\n')
 /**
  * Room for one id as an integer: `:`, 19 digits and one more that an addition can carry into, CR LF, and a spare
  * byte.
@@ -106,17 +109,12 @@ export class Output {
     this.length += bytes.length
   }
 
-  /** Text as the rest of one line, whatever it holds: CR and LF become spaces. The line is written `times` times. */
-  oneLine(introducer: string, text: string, times = 1): void {
+  /** Text as the rest of one line, whatever it holds: CR and LF become spaces. */
+  oneLine(introducer: string, text: string): void {
     const line = `${introducer}${text.replaceAll(/[\r\n]/g, ' ')}\r\n`
     const bytes = Buffer.byteLength(line)
-    this.#reserve(bytes * times)
-    const start = this.length
-    this.length += this.#buffer.write(line, start)
-    for (let written = 1; written < times; written++) {
-      this.#buffer.copyWithin(this.length, start, start + bytes)
-      this.length += bytes
-    }
+    this.#reserve(bytes)
+    this.length += this.#buffer.write(line, this.length)
   }
 
   /**
@@ -128,6 +126,34 @@ export class Output {
     const buffer = this.#buffer
     buffer[this.length] = colon
     const end = writeRun(buffer, this.length + 1, run, betweenIds)
+    this.#endLineAt(end)
+    this.length = end + 2
+  }
+
+  /** One id as an integer reply. */
+  id(hi: number, lo: number): void {
+    this.#reserve(lineBytesMax)
+    this.#buffer[this.length] = colon
+    const end = writeDecimal(this.#buffer, this.length + 1, hi, lo)
+    this.#endLineAt(end)
+    this.length = end + 2
+  }
+
+  /** One id as a bulk string. */
+  bulkId(hi: number, lo: number): void {
+    this.#reserve(idBytesMax + bulkMaxBytes)
+    this.length = this.#bulkIdAt(this.length, hi, lo)
+  }
+
+  /** An array of one run: its first id and its stride as bulk strings, and how many ids it has. */
+  oneRun(hi: number, lo: number, stride: number, count: number): void {
+    this.#reserve(runHead.length + 3 * (idBytesMax + bulkMaxBytes))
+    const buffer = this.#buffer
+    for (let index = 0; index < runHead.length; index++) buffer[this.length + index] = runHead[index]!
+    const afterFirst = this.#bulkIdAt(this.length + runHead.length, hi, lo)
+    const afterStride = this.#bulkIdAt(afterFirst, Math.floor(stride / two32), stride % two32)
+    buffer[afterStride] = colon
+    const end = writeDecimal(buffer, afterStride + 1, 0, count)
     this.#endLineAt(end)
     this.length = end + 2
   }
@@ -145,6 +171,21 @@ export class Output {
     const end = writeDecimal(this.#buffer, this.length + 1, run.hi, run.lo)
     this.#endLineAt(end)
     this.length = end + 2
+  }
+
+  #bulkIdAt(at: number, hi: number, lo: number): number {
+    const buffer = this.#buffer
+    // The length of the digits has two digits from the tenth on.
+    const isLong = hi > 0 || lo >= 1_000_000_000
+    const first = at + (isLong ? 5 : 4)
+    const end = writeDecimal(buffer, first, hi, lo)
+    const digits = end - first
+    buffer[at] = dollar
+    if (isLong) buffer[at + 1] = zero + 1
+    buffer[first - 3] = zero + (isLong ? digits - 10 : digits)
+    this.#endLineAt(first - 2)
+    this.#endLineAt(end)
+    return end + 2
   }
 
   #endLine(): void {

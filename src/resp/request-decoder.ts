@@ -49,6 +49,7 @@ export class Decoder {
   /** The text after `ERR `, once `next` said `error`. */
   failure = ''
   #buffer: Buffer = nothing
+  #view: DataView | undefined
   /** Where the bytes of #buffer end; the rest of an own buffer is free. */
   #end = 0
   /** Where the current request starts. */
@@ -123,12 +124,14 @@ export class Decoder {
 
   /** The arguments of the last request, its command's own word first. Views, not copies. */
   parts(): Uint8Array[] {
-    return this.#words ?? this.#views(this.#buffer.buffer, this.#buffer.byteOffset)
-  }
-
-  /** The same as views of `copy`, whose bytes are those of `frame()`. */
-  partsIn(copy: Uint8Array): Uint8Array[] {
-    return this.#words ?? this.#views(copy.buffer, copy.byteOffset - this.#frameStart)
+    if (this.#words !== undefined) return this.#words
+    const { buffer, byteOffset } = this.#buffer
+    const parts: Uint8Array[] = new Array(this.#count)
+    for (let index = 0; index < this.#count; index++) {
+      const start = this.#bounds[index * 2]!
+      parts[index] = new Uint8Array(buffer, byteOffset + start, this.#bounds[index * 2 + 1]! - start)
+    }
+    return parts
   }
 
   /** The bytes of the last request. A view, not a copy. */
@@ -136,35 +139,36 @@ export class Decoder {
     return this.#buffer.subarray(this.#frameStart, this.#start)
   }
 
-  /** How often the bytes of `frame`, an earlier request, come next, one after the other; at most `countMax`. */
-  countRepeats(frame: Uint8Array, countMax: number): number {
-    const { length } = frame
-    const buffer = this.#buffer
-    const last = this.#end - length
-    let count = 0
-    for (let start = this.#start; start <= last && count < countMax; start += length) {
-      // Backwards: different requests mostly differ in their last bytes, the key.
-      let index = length - 1
-      while (index >= 0 && buffer[start + index] === frame[index]) index--
-      if (index >= 0) break
-      count++
-    }
-    return count
+  /** Whether the next byte begins a request. */
+  get isBetween(): boolean {
+    return this.#missing < 0 && this.failure === ''
   }
 
-  /** Counts bytes as decoded: they repeat earlier requests. */
-  consume(bytes: number): void {
+  /** Where in `bytes` the next request begins, and where what has been pushed ends. */
+  get at(): number {
+    return this.#start
+  }
+
+  get end(): number {
+    return this.#end
+  }
+
+  /** The buffer of what has been pushed and not been decoded. */
+  get bytes(): Buffer {
+    return this.#buffer
+  }
+
+  /** A view of `bytes`. */
+  get view(): DataView {
+    const { buffer, byteOffset, length } = this.#buffer
+    this.#view ??= new DataView(buffer, byteOffset, length)
+    return this.#view
+  }
+
+  /** Counts what stands before `at` as decoded. */
+  skipTo(at: number): void {
     this.#frameStart = this.#start
-    this.#reset(this.#start + bytes)
-  }
-
-  #views(memory: ArrayBufferLike, offset: number): Uint8Array[] {
-    const parts: Uint8Array[] = new Array(this.#count)
-    for (let index = 0; index < this.#count; index++) {
-      const start = this.#bounds[index * 2]!
-      parts[index] = new Uint8Array(memory, offset + start, this.#bounds[index * 2 + 1]! - start)
-    }
-    return parts
+    this.#reset(at)
   }
 
   /** `*n`: how many arguments follow. */
@@ -331,6 +335,7 @@ export class Decoder {
     this.#at -= moved
     this.#start = 0
     this.#buffer = buffer
+    this.#view = undefined
     this.#end = end
     this.#ownBuffer = own
   }

@@ -4,8 +4,8 @@ import type { CommandTable } from '../commands/table.ts'
 import type { Totals } from '../listening/listener.ts'
 import type { RequestFigures } from '../listening/request-figures.ts'
 import type { TurnQueue } from '../listening/turns.ts'
+import type { InPlace } from './in-place.ts'
 import type { Output } from './output.ts'
-import type { RequestCache } from './request-cache.ts'
 import type { DecoderLimits } from './request-decoder.ts'
 
 /**
@@ -19,7 +19,8 @@ export const workBytes = Object.freeze({ drawn: 8, awaited: 256, command: 32, er
 /** What the requests of all connections share. */
 export type RequestHost = {
   readonly table: CommandTable
-  readonly cache: RequestCache
+  /** Undefined: every request is answered by its handler. */
+  readonly inPlace: InPlace | undefined
   /** In force for users, and for clients that must authenticate first. */
   readonly userLimits: DecoderLimits
   readonly unauthenticatedLimits: DecoderLimits

@@ -5,7 +5,7 @@
  *  1. Each request gets one reply, after those before it.
  *  2. A request runs only if the permissions of its connection allow its command and every generator that it names; before
  *     authentication, only if its command is marked `no_auth`. Permissions are checked before the handler, and no id is drawn.
- *  3. What is cached of repeated requests is used under the permissions that it was cached under.
+ *  3. What is answered in place is answered under the present permissions, in the order of the requests.
  *  4. A reply that fails half way leaves no byte behind; one of ids that has left in part ends the connection.
  *  5. Requests start in the order in which they arrived.
  *  6. A reply of many ids is written a part in each step, and no other reply before it is complete.
@@ -15,20 +15,19 @@ import type { Access } from '../auth/access.ts'
 import { adviceIn, clientMark, sayClientCall } from '../base/advice.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { accessWork, isPermitted } from '../commands/access.ts'
-import { type DirectIssuer, RepliesOf, type Reply } from '../commands/command.ts'
+import { RepliesOf, type Reply } from '../commands/command.ts'
 import type { CommandContext } from '../commands/context.ts'
 import { demandRecorded, demandRecordedInTurns } from '../commands/recording.ts'
 import type { ResolvedRequest } from '../commands/table.ts'
 import { queued } from '../commands/transactions.ts'
-import { Run } from '../ids/run.ts'
-import { longCheck, restsAfter, shareBytes, turnBytesMax } from '../listening/turns.ts'
+import { longCheck, restsAfter, turnBytesMax } from '../listening/turns.ts'
 import { IssuedTexts } from '../operations/issued-texts.ts'
-import { encode, encodeError, encodeRun, TextsWriter } from './encoder.ts'
+import { encode, encodeError, TextsWriter } from './encoder.ts'
+import type { Permitted } from './in-place.ts'
 import { isHttp } from './inline.ts'
-import type { RecentRequest } from './request-cache.ts'
 import type { Decoded, Decoder, DecoderLimits } from './request-decoder.ts'
 import { type RequestHost, workBytes } from './request-host.ts'
-import { RequestReader } from './request-reader.ts'
+import { type Request, RequestReader } from './request-reader.ts'
 import type { RespSession } from './session.ts'
 
 /**
@@ -36,9 +35,6 @@ import type { RespSession } from './session.ts'
  * last reply. `http`: the client must get no reply. A promise: pass its result to `answer` or `fail` before the next.
  */
 export type Progress = 'answered' | 'more' | 'broken' | 'http' | Promise<Reply>
-
-/** Filled and emptied within one call. */
-const run = new Run()
 
 /** The requests of one connection. */
 export class Requests {
@@ -52,15 +48,17 @@ export class Requests {
   #deferred: (() => Progress) | undefined
   /** A reply that is written in part. */
   #unfinished: TextsWriter | undefined
-  /** The permissions that #reader's recent requests and limits stand for. */
+  /** The permissions that the limits of #reader stand for, and what they permit to answer in place. */
   #access: Access
+  #permitted: Permitted | undefined
 
   constructor(session: RespSession, host: RequestHost) {
     this.#session = session
     this.#host = host
     this.#context = host.context(session)
     this.#access = session.access
-    this.#reader = new RequestReader(this.#limits(), host)
+    this.#permitted = host.inPlace?.permitted(session.access)
+    this.#reader = new RequestReader(this.#limits(), host.table)
   }
 
   /** The decoder of the bytes that the client sends. */
@@ -77,8 +75,7 @@ export class Requests {
   advance(): Progress {
     if (this.#unfinished !== undefined) return this.#writePart(this.#unfinished)
     if (this.#deferred !== undefined) return this.#startDeferred(this.#deferred)
-    const repeated = this.#reader.repeated()
-    return repeated === undefined ? this.#read(this.#reader.next()) : this.#answerRepeats(repeated)
+    return this.#answerInPlace() ? 'answered' : this.#read(this.#reader.next())
   }
 
   /**
@@ -91,7 +88,7 @@ export class Requests {
     if (request === undefined) return undefined
     const { command, args } = request.resolved
     if (!this.#mayOverlap(request.resolved)) {
-      this.#deferred = () => this.#answerOne(request)
+      this.#deferred = () => this.#run(request)
       return undefined
     }
     this.#session.lastCommand = request.resolved.name
@@ -124,7 +121,7 @@ export class Requests {
     this.refreshAccess()
   }
 
-  /** Drops input, the transaction and recent requests. */
+  /** Drops input and the transaction. */
   clear(): void {
     this.#deferred = undefined
     this.#unfinished = undefined
@@ -159,12 +156,7 @@ export class Requests {
   }
 
   /** The next request; undefined if there is none, or what is there instead is deferred. */
-  #next(): RecentRequest | undefined {
-    const repeated = this.#reader.repeated()
-    if (repeated !== undefined) {
-      this.#reader.consume(repeated, 1)
-      return repeated
-    }
+  #next(): Request | undefined {
     const decoded = this.#reader.next()
     if (decoded === 'more') return undefined
     const request = decoded === 'frame' ? this.#resolveFrame() : () => this.#read(decoded)
@@ -176,7 +168,7 @@ export class Requests {
   #read(decoded: Decoded): Progress {
     if (decoded === 'frame') {
       const request = this.#resolveFrame()
-      return typeof request === 'function' ? request() : this.#answerOne(request)
+      return typeof request === 'function' ? request() : this.#run(request)
     }
     if (decoded === 'more' && this.#reader.inTransaction) return this.#endTransaction()
     if (decoded !== 'error') return decoded
@@ -185,11 +177,11 @@ export class Requests {
     return 'broken'
   }
 
-  /** The request of a frame that is none of the recent ones, or what to do with a frame that asks for no command. */
-  #resolveFrame(): RecentRequest | (() => Progress) {
+  /** The request of a frame, or what to do with a frame that asks for no command. */
+  #resolveFrame(): Request | (() => Progress) {
     if (this.decoder.inline) this.#host.turns.spend(this.decoder.frame().length * workBytes.inline)
     try {
-      return this.#reader.resolve(this.#access.user !== '')
+      return this.#reader.resolve()
     } catch (error) {
       const words = this.#reader.words()
       if (isHttp(words)) return () => 'http'
@@ -201,60 +193,24 @@ export class Requests {
     }
   }
 
-  #answerOne(request: RecentRequest): Progress {
-    this.#session.lastCommand = request.resolved.name
-    return this.#answerDirectly(request, 1) > 0 ? 'answered' : this.#run(request)
-  }
-
-  /** Requests whose bytes are those of a recent one. */
-  #answerRepeats(request: RecentRequest): Progress {
-    this.#session.lastCommand = request.resolved.name
-    const answered = this.#answerDirectly(request, this.#reader.repeats)
-    this.#reader.consume(request, answered || 1)
-    return answered > 0 ? 'answered' : this.#run(request)
-  }
-
-  /** Answers up to `count` requests without their handler; 0 if only the handler can answer. */
-  #answerDirectly(request: RecentRequest, count: number): number {
-    if (this.#session.transaction.isOpen) {
-      // Otherwise each of them would count the repetitions again.
-      request.direct = undefined
-      return 0
-    }
-    if (!this.#isPermitted(request)) return 0
-    let answered = 0
+  /** Answers requests without their handlers. Returns whether there was one. */
+  #answerInPlace(): boolean {
+    const { inPlace, totals } = this.#host
+    if (inPlace === undefined || this.#session.transaction.isOpen || this.#reader.inTransaction) return false
     try {
-      request.direct ??= request.resolved.command.direct?.(this.#context, request.resolved.args)
-      while (request.direct !== undefined && answered < count) {
-        const taken = this.#take(request.direct, count - answered)
-        // The buffer is empty, or the generator was dropped: the handler answers, and the next request looks it up.
-        if (taken === 0) request.direct = undefined
-        answered += taken
-      }
+      const answered = inPlace.answer(this.decoder, this.#session, this.#permitted!)
+      totals.commands += answered
+      return answered > 0
     } catch (error) {
-      // Requests that are alike are refused alike, since no time passes between them.
-      const refused = hasCode(error, 'QUOTA') ? Math.min(count - answered, shareBytes / workBytes.error) : 1
-      if (refused > 1) request.direct?.refuse?.(refused - 1)
-      else request.direct = undefined
-      this.#writeError(error, refused)
-      answered += refused
+      // Its handler answers the request at which this happened.
+      this.#host.onError(error, this.#session)
+      return false
     }
-    this.#host.totals.commands += answered
-    return answered
   }
 
-  #take(direct: DirectIssuer, count: number): number {
-    const { wideIds } = this.#session
-    // The handler refuses a generator whose ids are too large, and uses up no id.
-    if (wideIds === 'refused' && !direct.nextIsSafe()) return 0
-    const taken = direct.take(count, run)
-    const unsafe = taken > 0 ? encodeRun(this.#host.output, run, wideIds) : 0
-    if (unsafe > 0) this.#host.figures.failed('UNSAFE', unsafe)
-    return taken
-  }
-
-  #run(request: RecentRequest): Progress {
+  #run(request: Request): Progress {
     const { args, name } = request.resolved
+    this.#session.lastCommand = name
     this.#host.totals.commands++
     const checking = this.#checkingWork(request)
     this.#host.turns.spend(workBytes.command + request.bytes.length + (checking > longCheck ? 0 : checking))
@@ -263,7 +219,8 @@ export class Requests {
       return this.#runChecked(request)
     }
     try {
-      if (request.permittedBy !== this.#access) demandRecorded(this.#access, this.#context, request.resolved)
+      if (!isPermitted(this.#access, request.resolved))
+        demandRecorded(this.#access, this.#context, request.resolved)
       request.permittedBy = this.#access
     } catch (error) {
       return this.#refuse(error, name)
@@ -284,7 +241,7 @@ export class Requests {
   }
 
   /** Runs a request whose names are many, or are compared with long patterns, once they have been checked in turns. */
-  async #runChecked(request: RecentRequest): Promise<Reply> {
+  async #runChecked(request: Request): Promise<Reply> {
     const { session } = this.#context
     const { name } = request.resolved
     // The permissions may change meanwhile.
@@ -303,15 +260,8 @@ export class Requests {
   }
 
   /** The time to find out whether the request may run, as the bytes of a reply that take as long. */
-  #checkingWork({ permittedBy, resolved }: RecentRequest): number {
+  #checkingWork({ permittedBy, resolved }: Request): number {
     return permittedBy === this.#access ? 0 : accessWork(this.#access, resolved)
-  }
-
-  #isPermitted(request: RecentRequest): boolean {
-    if (request.permittedBy === this.#access) return true
-    if (this.#checkingWork(request) > longCheck || !isPermitted(this.#access, request.resolved)) return false
-    request.permittedBy = this.#access
-    return true
   }
 
   /** Answers a request that may not run. */
@@ -325,7 +275,7 @@ export class Requests {
     return request.command.handler!(this.#context, request.args)
   }
 
-  #queue({ bytes, resolved: { command, args } }: RecentRequest): Reply | Promise<Reply> {
+  #queue({ bytes, resolved: { command, args } }: Request): Reply | Promise<Reply> {
     const queueing = this.#session.transaction.queue(bytes, () => command.placed?.(this.#context, args))
     return queueing === undefined ? queued : queueing.then(() => queued)
   }
@@ -355,17 +305,17 @@ export class Requests {
     }
   }
 
-  #writeError(error: unknown, times = 1): void {
+  #writeError(error: unknown): void {
     const { output, turns, figures } = this.#host
-    figures.failed(error instanceof FahaoError ? error.code : 'ERR', times)
-    turns.spend(workBytes.error * times)
+    figures.failed(error instanceof FahaoError ? error.code : 'ERR')
+    turns.spend(workBytes.error)
     this.#session.refused ||= restsAfter(error)
     if (hasCode(error, 'NOAUTH')) this.#session.unauthenticated.count()
     if (error instanceof FahaoError) {
       const { access, libraryName } = this.#session
       const advice = libraryName.includes(clientMark) ? adviceIn(sayClientCall, error) : undefined
       const message = advice ?? error.messageFor((pattern) => access.reaches(pattern))
-      return encodeError(output, error.code, message, times)
+      return encodeError(output, error.code, message)
     }
     this.#host.onError(error, this.#session)
     encodeError(output, 'ERR', 'internal error')
@@ -375,7 +325,8 @@ export class Requests {
   refreshAccess(): void {
     if (this.#session.access === this.#access) return
     this.#access = this.#session.access
-    this.#reader.restart(this.#limits())
+    this.#permitted = this.#host.inPlace?.permitted(this.#access)
+    this.#reader.input.limits = this.#limits()
   }
 
   #limits(): DecoderLimits {

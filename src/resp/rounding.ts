@@ -7,7 +7,8 @@
 import { readExactlyMax } from '../commands/drawing.ts'
 import type { Run } from '../ids/run.ts'
 
-const readExactlyMaxNumber = Number(readExactlyMax)
+/** The same as a number. */
+export const readExactlyMaxNumber = Number(readExactlyMax)
 
 /** How an id past `readExactlyMax` reaches a client: as any integer, as a RESP3 big number, or not at all. */
 export type WideIds = 'integer' | 'big-number' | 'refused'

@@ -15,9 +15,9 @@ import {
   UserListener,
 } from '../listening/listener.ts'
 import { Connection, type ConnectionHost } from './connection.ts'
+import { InPlace, type InPlaceSource } from './in-place.ts'
 import { defaultLimits, type RespLimits } from './limits.ts'
 import { Output } from './output.ts'
-import { RequestCache } from './request-cache.ts'
 import type { RoundingGuard } from './rounding.ts'
 
 /** How to serve. */
@@ -26,6 +26,8 @@ export type RespServerOptions = ListenerOptions & {
   /** The context of a connection's commands; called once for each connection. */
   readonly context: (session: ClientSession) => CommandContext
   readonly limits?: Partial<RespLimits>
+  /** Where the ids of generators in use are. Undefined: every request is answered by its handler. */
+  readonly generators?: InPlaceSource
   /** The permissions of a connection before AUTH; `unauthenticated`: AUTH must come first. Default: everything. */
   readonly initialAccess?: (certificateName: string | undefined, address: string) => Access
   /** Which clients get no ids past 2^53−1. Default `strict`. */
@@ -66,13 +68,16 @@ export class RespServer extends UserListener<Connection> {
     super(server, options, limits)
     this.#handshakes = handshakes
     this.#options = options
-    const { table, context } = options
+    const { table, context, generators } = options
+    const output = new Output()
+    const { turns, figures } = this.shared
+    const onUnsafe = (ids: number) => figures.failed('UNSAFE', ids)
     this.#host = {
       ...this.shared,
       table,
       context,
       limits,
-      cache: new RequestCache(),
+      inPlace: generators && new InPlace(generators, { output, turns }, onUnsafe),
       userLimits: limits,
       unauthenticatedLimits: {
         inlineMaxBytes: Math.min(limits.inlineMaxBytes, limits.unauthenticatedMaxBytes),
@@ -81,7 +86,7 @@ export class RespServer extends UserListener<Connection> {
         requestMaxBytes: Math.min(limits.requestMaxBytes, 2 * limits.unauthenticatedMaxBytes),
         unauthenticated: true,
       },
-      output: new Output(),
+      output,
     }
     if (handshakes === undefined) {
       server.on('connection', (socket) => this.admit(socket, (host) => this.#accept(socket, host)))

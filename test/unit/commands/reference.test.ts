@@ -23,7 +23,6 @@ test('every record is complete and consistent', () => {
     assert.ok(Math.abs(command.arity) >= words, where)
     assert.ok(command.keys === undefined || (command.keys[0] > 0 && command.keys[2] > 0), where)
     assert.ok(!(command.flags.includes('write') && command.flags.includes('readonly')), where)
-    assert.ok(command.direct === undefined || command.permission === 'issue', where)
     for (const subcommand of command.subcommands ?? []) check(subcommand, words + 1)
   }
   for (const command of createCommands().all()) check(command, 1)

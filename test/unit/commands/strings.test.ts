@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Arguments } from '../../../src/commands/arguments.ts'
 import { callerStopped } from '../../../src/operations/caller-session.ts'
 import { Desk } from './desk.ts'
 
@@ -40,19 +39,6 @@ test('INCRBY 1 is INCR, on kinds without contiguous blocks too: redis-py sends i
   const desk = new Desk({ odd: { kind: 'sequence', increment: 2 } })
   assert.equal(await desk.ask('INCRBY odd 1'), 1n)
   assert.equal(await desk.ask('INCRBY odd 1'), 3n)
-})
-
-test('the answer to INCR and INCRBY 1 may come straight from a generator in use', () => {
-  const desk = new Desk()
-  const order = desk.catalogue.add('order', { kind: 'sequence' })
-  const direct = (name: string, ...words: string[]) =>
-    desk.table.get(name)!.direct!(desk.context, Arguments.of(...words))
-  assert.equal(direct('incr', 'order'), order)
-  assert.equal(direct('incr', 'other'), undefined)
-  assert.equal(direct('incrby', 'order', '1'), order)
-  assert.equal(direct('incrby', 'order', '10'), undefined)
-  assert.equal(direct('incrby', 'order', '2'), undefined)
-  assert.equal(order.drawn, 0)
 })
 
 test('what is refused gets its exact error and uses up no id', async () => {

@@ -114,10 +114,3 @@ describe('large replies', () => {
     assert.notEqual(taken(output, Buffer.alloc(500_000, 'x')).buffer, huge.buffer)
   })
 })
-
-test('a line of text is written as often as it is wanted, also beyond the room of the buffer', () => {
-  const output = new Output()
-  output.ascii('+OK\r\n')
-  output.oneLine('-', 'QUOTA retry\r\nin 1 s: ü', 20_000)
-  assert.equal(output.take().toString(), `+OK\r\n${'-QUOTA retry  in 1 s: ü\r\n'.repeat(20_000)}`)
-})

@@ -5,7 +5,7 @@ import { connect as connectTo, type Socket } from 'node:net'
 import { Access, everything, unauthenticated } from '../../../src/auth/access.ts'
 import type { Proving } from '../../../src/auth/node-proof.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
-import { type Command, type DirectIssuer, Issued, ok } from '../../../src/commands/command.ts'
+import { type Command, Issued, ok } from '../../../src/commands/command.ts'
 import type { CommandContext } from '../../../src/commands/context.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
 import { compileFormat } from '../../../src/ids/format.ts'
@@ -17,25 +17,12 @@ import { type RespServer, type RespServerOptions, startRespServer } from '../../
 /** Makes proofs that a node of a test does not check. */
 export const proving: Proving = { proofFor: () => 'proof', revisionOf: () => 1 }
 
-/** Counts, at most `runMax` at a time, and only while `left` lasts. */
-export class Counter implements DirectIssuer {
+/** Counts. */
+export class Counter {
   next: bigint
-  left = Number.POSITIVE_INFINITY
-  runMax = Number.POSITIVE_INFINITY
-  takes = 0
 
   constructor(next = 1n) {
     this.next = next
-  }
-
-  take(count: number, run: Run): number {
-    this.takes++
-    const taken = Math.min(count, this.left, this.runMax)
-    if (taken === 0) return 0
-    run.set(this.next, taken, 1)
-    this.next += BigInt(taken)
-    this.left -= taken
-    return taken
   }
 
   nextIsSafe(): boolean {
@@ -93,7 +80,6 @@ export function commandsOf(world: World): readonly Command[] {
         if (!context.session.exact && !counter.nextIsSafe()) throw new FahaoError('UNSAFE', 'use ID.NEXT')
         return new Issued(counter.next++)
       },
-      direct: (_, args) => world.counters.get(args.text(0)),
     },
     sub('echo', 2, (_, args) => args.bytes(0)),
     sub('ping', -1, () => ok),

@@ -7,7 +7,7 @@ import { slotOf } from '../../../src/cluster/slots.ts'
 import { createCommands } from '../../../src/commands/all.ts'
 import type { CommandContext } from '../../../src/commands/context.ts'
 import { Forwarder } from '../../../src/forwarding/forwarder.ts'
-import type { Run } from '../../../src/ids/run.ts'
+import { Run } from '../../../src/ids/run.ts'
 import { dialPlain } from '../../../src/listening/dial.ts'
 import type { ClusterView } from '../../../src/operations/context.ts'
 import { clusterCommands, RespTransport } from '../../../src/resp/forward.ts'
@@ -32,10 +32,12 @@ async function start(t: TestContext, forwards = false) {
         : {
             mode: name === 'flake' ? 'node' : 'leader',
             nextIsSafe: () => true,
-            take(count: number, run: Run) {
+            lastIssued: () => next - 1n,
+            async draw(count: number) {
+              const run = new Run()
               run.set(next, count, 1)
               next += BigInt(count)
-              return count
+              return [run]
             },
           },
     async info(name: string) {

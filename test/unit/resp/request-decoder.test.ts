@@ -137,18 +137,6 @@ describe('decoding requests', () => {
     assert.deepEqual(kept.map(latin1), Array.from({ length: 20 }, () => ['INCR', 'abc']).flat())
   })
 
-  test('gives the bytes of a request and its arguments within a copy of them', () => {
-    const decoder = new Decoder(limits)
-    decoder.push(Buffer.from(`${ping}*2\r\n$3\r\nGET\r\n$1\r\na\r\n${ping}`))
-    decoder.next()
-    decoder.next()
-    const copy = Uint8Array.from(decoder.frame())
-    assert.equal(latin1(copy), '*2\r\n$3\r\nGET\r\n$1\r\na\r\n')
-    const parts = decoder.partsIn(copy)
-    assert.deepEqual(parts.map(latin1), ['GET', 'a'])
-    assert.ok(parts.every((part) => part.buffer === copy.buffer))
-  })
-
   test('decodes nothing after an error', () => {
     const decoder = new Decoder(limits)
     decoder.push(Buffer.from('*x\r\n'))
@@ -158,33 +146,21 @@ describe('decoding requests', () => {
   })
 })
 
-describe('requests that repeat themselves', () => {
-  test('are counted up to the first that differs, is cut off, or is one too many', () => {
-    const decoder = new Decoder(limits)
-    const frame = Buffer.from(ping)
-    decoder.push(Buffer.from(`${ping}${ping}${ping}*1\r\n$4\r\nPONG\r\n${ping}`))
-    assert.equal(decoder.countRepeats(frame, 10), 3)
-    assert.equal(decoder.countRepeats(frame, 2), 2)
-    decoder.consume(3 * frame.length)
-    assert.equal(decoder.countRepeats(frame, 10), 0)
-    assert.equal(decoder.next(), 'frame')
-    assert.equal(decoder.countRepeats(frame, 10), 1)
-    decoder.consume(frame.length)
-    decoder.push(Buffer.from(ping.slice(0, -1)))
-    assert.equal(decoder.countRepeats(frame, 10), 0)
-  })
-
-  test('are found when the first bytes of one were already decoded', () => {
-    const decoder = new Decoder(limits)
-    const frame = Buffer.from(ping)
-    decoder.push(frame.subarray(0, 9))
-    assert.equal(decoder.next(), 'more')
-    decoder.push(Buffer.concat([frame.subarray(9), Buffer.from('*1\r\n$4\r\nECHO\r\n')]))
-    assert.equal(decoder.countRepeats(frame, 10), 1)
-    decoder.consume(frame.length)
-    assert.equal(decoder.next(), 'frame')
-    assert.deepEqual(decoder.parts().map(latin1), ['ECHO'])
-  })
+test('bytes that are skipped are decoded, also those that were pushed before them in part', () => {
+  const decoder = new Decoder(limits)
+  const frame = Buffer.from(ping)
+  decoder.push(frame.subarray(0, 9))
+  assert.equal(decoder.next(), 'more')
+  assert.equal(decoder.isBetween, false)
+  decoder.push(Buffer.concat([frame.subarray(9), frame, Buffer.from('*1\r\n$4\r\nECHO\r\n')]))
+  assert.equal(decoder.next(), 'frame')
+  assert.equal(decoder.isBetween, true)
+  assert.equal(latin1(decoder.bytes.subarray(decoder.at, decoder.at + frame.length)), ping)
+  assert.equal(decoder.view.getUint8(decoder.at), 42)
+  decoder.skipTo(decoder.at + frame.length)
+  assert.equal(decoder.next(), 'frame')
+  assert.deepEqual(decoder.parts().map(latin1), ['ECHO'])
+  assert.equal(decoder.at, decoder.end)
 })
 
 const words = fc.array(fc.string({ unit: 'binary', maxLength: 12 }), { minLength: 1, maxLength: 4 })

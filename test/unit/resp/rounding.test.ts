@@ -74,15 +74,14 @@ describe('which ids a library is sent', () => {
     }
   })
 
-  test('comes in runs as long as the ids are small, to a client without a name', async (test) => {
+  test('comes as long as the ids are small, to a client without a name', async (test) => {
     const { world, peer } = await connect(test)
     const counter = world.counter('a')
     counter.next = wide - 1064n
     const first = Number(counter.next)
     const integers = Array.from({ length: 1000 }, (_, at) => `:${first + at}\r\n`).join('')
     await peer.ask(frame('INCR', 'a').repeat(1000), integers)
-    assert.ok(counter.takes < 10, `${counter.takes} takes`)
-    // A run across the line ends with an error for each id past it.
+    // Each id past the line is an error.
     counter.next = wide - 66n
     await peer.ask(frame('PING'), '+OK\r\n')
     const replies = await peer.line(frame('INCR', 'a').repeat(3), 3)
@@ -97,8 +96,7 @@ describe('JavaScript libraries as they are', () => {
       .all()
       .filter((command) => ['hello', 'client', 'select'].includes(command.name))
     const own = commandsOf(world).filter((command) => command.name === 'incr')
-    const { direct: _, ...plain } = own[0]!
-    const info = { ...plain, name: 'info', arity: -1, handler: () => 'loading:0\r\n' }
+    const info = { ...own[0]!, name: 'info', arity: -1, handler: () => 'loading:0\r\n' }
     return new CommandTable([...introductions, ...own, info])
   }
 

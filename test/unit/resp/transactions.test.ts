@@ -8,7 +8,6 @@ import { createCommands } from '../../../src/commands/all.ts'
 import { type Command, Invalidating } from '../../../src/commands/command.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
 import { transactionCommands } from '../../../src/commands/transactions.ts'
-import { Decoder } from '../../../src/resp/request-decoder.ts'
 import type { RespServerOptions } from '../../../src/resp/server.ts'
 import { Counter, commandsOf, frame, Peer, serve, World } from './peer.ts'
 
@@ -48,27 +47,6 @@ async function start(t: TestContext, options: Partial<RespServerOptions> = {}) {
   world.counter('order')
   return { server, world, peer: await Peer.to(server) }
 }
-
-test('a repeated request that was answered without its handler before is queued as well', async (t) => {
-  const { world, peer } = await start(t)
-  const incr = '*2\r\n$4\r\nINCR\r\n$5\r\norder\r\n'
-  await peer.ask(incr.repeat(3), ':1\r\n:2\r\n:3\r\n')
-  await peer.ask(`MULTI\r\n${incr.repeat(3)}`, `+OK\r\n${'+QUEUED\r\n'.repeat(3)}`)
-  assert.equal(world.counter('order').next, 4n)
-  const before = world.counter('order').takes
-  await peer.ask('EXEC\r\n', '*3\r\n:4\r\n:5\r\n:6\r\n')
-  assert.equal(world.counter('order').takes, before + 2, 'the first, then the others together')
-})
-
-test('repeated requests are compared once each while they are queued', async (t) => {
-  const { peer } = await start(t)
-  const incr = '*2\r\n$4\r\nINCR\r\n$5\r\norder\r\n'
-  await peer.ask(incr, ':1\r\n')
-  const { mock } = t.mock.method(Decoder.prototype, 'countRepeats')
-  await peer.ask(`MULTI\r\n${incr.repeat(500)}DISCARD\r\n`, `+OK\r\n${'+QUEUED\r\n'.repeat(500)}+OK\r\n`)
-  const found = mock.calls.reduce((sum, { result }) => sum + result!, 0)
-  assert.ok(found < 1100, `${found}`)
-})
 
 test('the error of one request is an element, and the others run', async (t) => {
   const { peer, world } = await start(t)

@@ -142,7 +142,7 @@ describe('short replies', () => {
   ) {
     let inTurn = 0
     let most = 0
-    const { direct: _, ...common } = commandsOf(new World())[0]!
+    const common = commandsOf(new World())[0]!
     const short: Command = {
       ...common,
       name: 'short',
@@ -197,7 +197,6 @@ test('short replies that are waited for fill a turn by what their commands do, n
       return null
     },
   }
-  delete (read as { direct?: unknown }).direct
   delete (read as { overlaps?: unknown }).overlaps
   const { peer } = await connect(test, { table: new CommandTable([read]) })
   await peer.ask(frame('READ', 'a', 'b').repeat(2000), '$-1\r\n'.repeat(2000))
