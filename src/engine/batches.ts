@@ -2,9 +2,9 @@
  * Collects waiting calls into batches.
  *
  * Invariants
- *  1. While few are in flight (fewer than `widthMax` calls, or fewer than two batches), a call is sent at once, with the
- *     other calls of the same turn of the event loop. Otherwise it waits, and is sent with all calls that have arrived by
- *     then, up to `sizeMax`. At most `widthMax` batches are in flight.
+ *  1. While few are in flight (fewer than `widthMax` calls, or fewer than two batches), a call is sent at the end of this turn
+ *     of the event loop, with the other calls of the turn: those for all connections whose bytes arrived in it. Otherwise it
+ *     waits, and is sent with all calls that have arrived by then, up to `sizeMax`. At most `widthMax` batches are in flight.
  *  2. At most one call of a key is in flight; the next one is sent after it, in the order of the calls.
  */
 
@@ -47,7 +47,7 @@ export class Batches<Call> {
     this.#waiting.add(call)
     if (this.#due) return
     this.#due = true
-    queueMicrotask(() => {
+    setImmediate(() => {
       this.#due = false
       this.#start()
     })

@@ -41,7 +41,7 @@ export class Deadlines {
     turn.timer = this.#clock.timer(this.#timeoutMs, () => {
       for (const call of turn.calls) call.pass()
     })
-    queueMicrotask(() => {
+    setImmediate(() => {
       this.#turn = undefined
       turn.isOpen = false
       if (turn.waiting === 0) turn.timer?.cancel()

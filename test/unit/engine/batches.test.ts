@@ -37,9 +37,13 @@ describe('batches', () => {
     assert.deepEqual(sent, ['aa bbb', 'c', 'dddddd', 'e'])
   })
 
-  test('include every call of the same turn, and are sent at once', async () => {
-    const { sent, add } = start()
-    await add('a', 'b')
+  test('include every call of the same turn, and are sent at its end', async () => {
+    const { batches, sent, add } = start()
+    batches.add('a')
+    for (let later = 0; later < 9; later++) await Promise.resolve()
+    await new Promise<void>((resolve) => process.nextTick(resolve))
+    assert.deepEqual(sent, [])
+    await add('b')
     assert.deepEqual(sent, ['a b'])
   })
 

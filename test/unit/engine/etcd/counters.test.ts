@@ -147,6 +147,7 @@ describe('a counter of a store that was restored and advanced', () => {
     store.delay = late.promise
     const read = process.read('a')
     await settled()
+    await settled()
     store.restore(9n, 1000n)
     assert.equal((await process.reserve('a', mine)).start, 1000n)
     late.resolve()

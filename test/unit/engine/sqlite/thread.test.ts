@@ -81,7 +81,7 @@ describe('a SQLite engine', () => {
     )
     t.after(() => engine.close())
     const slow = [engine.reserve('slow', { size: 1n, ...mine }), engine.counter('slow')]
-    await Promise.resolve()
+    await new Promise((resolve) => setImmediate(resolve))
     const behind = engine.reserve('behind', { size: 1n, ...mine })
     const outcomes = await Promise.allSettled([...slow, behind])
     assert.deepEqual(
