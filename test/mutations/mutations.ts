@@ -698,6 +698,13 @@ export const mutations: readonly Mutation[] = [
     to: 'WHERE name = ? AND version >= ? AND fence',
   },
   {
+    fault: 'one of many writes on PostgreSQL replaces a record that another process has written since',
+    foundBy: 'test/conformance/postgres.test.ts',
+    file: 'src/engine/postgres/dialect.ts',
+    from: 'WHERE r.name = f.name AND r.value IS NOT NULL AND r.version = f.expected RETURNING',
+    to: 'WHERE r.name = f.name AND f.expected IS NOT NULL RETURNING',
+  },
+  {
     fault: 'a counter admits a fence lower than one that it has seen',
     foundBy: 'test/conformance/memory.test.ts',
     file: 'src/engine/counter-rules.ts',
