@@ -25,6 +25,7 @@ export class Counters {
   /** The changes of `held` that take effect with the commit. */
   readonly #next: HeldEnds = new Map()
   readonly #select: StatementSync
+  readonly #insert: StatementSync
   readonly #upsert: StatementSync
   readonly #lower: StatementSync
   readonly #raise: StatementSync
@@ -33,14 +34,16 @@ export class Counters {
   constructor(database: DatabaseSync, held: HeldEnds) {
     this.#held = held
     this.#select = prepare(database, 'SELECT last, fence, incarnation, version FROM counters WHERE name = ?')
-    this.#upsert = prepare(
-      database,
+    this.#insert = database.prepare(
+      `INSERT INTO counters (name, last, fence, incarnation, version) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (name) DO NOTHING`,
+    )
+    this.#upsert = database.prepare(
       `INSERT INTO counters (name, last, fence, incarnation, version) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT (name) DO UPDATE SET last = excluded.last, fence = excluded.fence,
          incarnation = excluded.incarnation, version = excluded.version`,
     )
-    this.#lower = prepare(
-      database,
+    this.#lower = database.prepare(
       `UPDATE counters SET last = ?, version = version + 1
        WHERE name = ? AND version = ? AND fence <= ? AND incarnation <= ?`,
     )
@@ -63,22 +66,31 @@ export class Counters {
 
   /** See `Engine.reserve`. Throws REGRESSED, with the reason alone, if the bound is below what this process holds. */
   reserve(name: string, request: ReserveRequest): Reservation {
-    const before = this.read(name)
     const held = this.#next.get(name) ?? this.#held.get(name)
+    if (held === undefined) {
+      const first = reserve(name, unused, request)
+      if (!(first.answer instanceof FahaoError) && this.#add(name, first.counter))
+        return this.#reserved(name, request, first.answer)
+    }
+    const before = this.read(name)
     if (held !== undefined && before.bound < held)
       throw new FahaoError('REGRESSED', lossOf(name, before.bound, held))
     const { counter, answer } = reserve(name, before, request)
     if (answer instanceof FahaoError) throw answer
     this.#put(name, counter)
+    return this.#reserved(name, request, answer)
+  }
+
+  #reserved(name: string, { size }: ReserveRequest, reservation: Reservation): Reservation {
     // A reserve of size 0 opens no range.
-    if (request.size > 0n) this.#next.set(name, answer.end)
-    return answer
+    if (size > 0n) this.#next.set(name, reservation.end)
+    return reservation
   }
 
   /** See `Engine.release`; `counter-rules.ts` says the same in code. */
   release(name: string, { version, from, fence, incarnation }: ReleaseRequest): boolean {
     const { changes } = this.#lower.run(from - 1n, name, version, fence, incarnation)
-    if (changes === 0n) return false
+    if (changes === 0) return false
     this.#next.set(name, from)
     return true
   }
@@ -116,6 +128,11 @@ export class Counters {
   settle(committed: boolean): void {
     if (committed) for (const [name, end] of this.#next) this.#held.set(name, end)
     this.#next.clear()
+  }
+
+  /** Adds a counter that has no row. Returns whether it had none. */
+  #add(name: string, { bound, fence, incarnation, version }: Counter): boolean {
+    return this.#insert.run(name, bound - 1n, fence, incarnation, version).changes === 1
   }
 
   #put(name: string, { bound, fence, incarnation, version }: Counter): void {

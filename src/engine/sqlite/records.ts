@@ -27,14 +27,12 @@ export class Records {
       database,
       'SELECT key, value, version FROM records WHERE key = ? AND value IS NOT NULL',
     )
-    this.#insert = prepare(
-      database,
+    this.#insert = database.prepare(
       `INSERT INTO records (key, value, version) VALUES (?, ?, ?)
        ON CONFLICT (key) DO UPDATE SET value = excluded.value, version = excluded.version
          WHERE records.value IS NULL`,
     )
-    this.#update = prepare(
-      database,
+    this.#update = database.prepare(
       'UPDATE records SET value = ?, version = ? WHERE key = ? AND version = ? AND value IS NOT NULL',
     )
     this.#from = prepare(
@@ -79,7 +77,7 @@ export class Records {
       expected === undefined
         ? this.#insert.run(key, value, version)
         : this.#update.run(value, version, key, expected)
-    return changes === 1n
+    return changes === 1
   }
 
   /** A page of what was written or removed after a revision, oldest first. */
