@@ -13,7 +13,7 @@ import type { Kind } from '../../src/issuing/issuer.ts'
 import { WorkerId } from '../../src/issuing/worker-id.ts'
 import { answered, drawn } from './answers.ts'
 import type { Machine } from './machine.ts'
-import { type Answer, counterOf, type OnIssue, type Request } from './program.ts'
+import { type Answer, counterOf, family, type OnIssue, type Request } from './program.ts'
 import type { World } from './world.ts'
 
 /** What a program is made of. */
@@ -26,6 +26,8 @@ export type CatalogueProgramOptions = {
   readonly fences: Map<string, bigint>
   readonly kindOf: (generator: string) => Kind
   readonly onIssue: OnIssue
+  /** Whether there is a family. */
+  readonly hasFamily: boolean
 }
 
 export class CatalogueProgram {
@@ -72,12 +74,16 @@ export class CatalogueProgram {
         { pattern: 'g*', kind: kindOf('g') },
         { pattern: 's*', kind: kindOf('s') },
       ],
+      // So few that names leave all the time.
+      familyNamesMax: 3,
       nodeIndex: undefined,
       onEvent,
     }
     for (;;) {
       try {
-        return new CatalogueProgram(options, await EngineCatalogue.open(parts))
+        const catalogue = await EngineCatalogue.open(parts)
+        if (options.hasFamily) await createFamily(catalogue)
+        return new CatalogueProgram(options, catalogue)
       } catch (error) {
         if (!hasCode(error, 'UNAVAILABLE')) throw error
       }
@@ -95,5 +101,19 @@ export class CatalogueProgram {
       this.#onIssue(name, runs, { kind: generator?.kind, ...(isLed && { fence }) })
       return { runs }
     })
+  }
+}
+
+/** What a creation is tried again after. */
+const retried = ['UNAVAILABLE', 'UNKNOWN', 'CONFLICT', 'STALE'] as const
+
+/** Creates the family, however often that takes. Another machine may do the same. */
+async function createFamily(catalogue: EngineCatalogue): Promise<void> {
+  for (;;) {
+    try {
+      return await catalogue.define(family, { kind: 'sequence', family: true })
+    } catch (error) {
+      if (!retried.some((code) => hasCode(error, code))) throw error
+    }
   }
 }

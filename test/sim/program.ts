@@ -1,4 +1,5 @@
 /** What runs on a machine of the simulation, as clients see it: three of them, from the least that leads to what servers run. */
+import { sectionCounter } from '../../src/catalogue/families/family-records.ts'
 import type { Cluster } from '../../src/cluster/cluster.ts'
 import { slotOf } from '../../src/cluster/slots.ts'
 import type { Reply } from '../../src/commands/command.ts'
@@ -121,7 +122,11 @@ export function slotOfName(generator: string): number {
   return slot
 }
 
+/** The family of the simulation. */
+export const family = 'room:*'
+
 /** Counter of a generator. */
 export function counterOf(generator: string): string {
+  if (generator.startsWith('room:')) return sectionCounter(family, slotOfName(generator))
   return `generators/${generator}`
 }

@@ -48,6 +48,11 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     options: (world) => ({ ...leaderOptions(world), program: 'catalogue' }),
     story: (run) => leaders(run, leaderFaults),
   },
+  /** Names of a family, some of which share a section, on the same. */
+  families: {
+    options: (world) => ({ ...leaderOptions(world), program: 'catalogue', hasFamily: true }),
+    story: (run) => leaders(run, leaderFaults),
+  },
   ...nodeScenarios,
 }
 
@@ -117,11 +122,12 @@ function leaderOptions(world: World): Omit<SimulationOptions, 'program'> {
 async function leaders(run: Run, possible: Readonly<Record<string, Fault>>): Promise<void> {
   const { simulation, clients, faults } = run
   const { world, witness, options, generators, checker } = simulation
-  const { leaseTtlMs, marginMs, driftMax, program } = options
-  for (let each = 0; each < options.shards + 2; each++) generators.push(`g${each}`)
+  const { leaseTtlMs, marginMs, driftMax, program, hasFamily = false } = options
+  if (hasFamily) for (let each = 0; each < 3; each++) generators.push(`room:{a}${each}`, `room:${each}`)
+  else for (let each = 0; each < options.shards + 2; each++) generators.push(`g${each}`)
   for (const generator of generators) checker.strict(generator)
   const strict = [...generators]
-  if (program === 'catalogue') generators.push('s0', 's1')
+  if (program === 'catalogue' && !hasFamily) generators.push('s0', 's1')
   await simulation.startAll()
   clients.begin()
   await world.pass(world.between(500, 5000))

@@ -20,6 +20,8 @@ import type { World } from './world.ts'
 export type SimulationOptions = Clocks & {
   /** What runs on the machines: the least that leads, the catalogue of servers, or whole nodes. */
   readonly program: 'least' | 'catalogue' | 'node'
+  /** Whether a catalogue has a family. */
+  readonly hasFamily?: boolean
   readonly machines: number
   /** 0: no cluster. */
   readonly shards: number
@@ -143,6 +145,7 @@ export class Simulation {
             fences,
             kindOf,
             onIssue,
+            hasFamily: options.hasFamily === true,
           })
     enter({ cluster, ask: (request) => program.ask(request), close: () => cluster.close() })
     await cluster.start()

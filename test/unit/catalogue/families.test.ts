@@ -90,6 +90,17 @@ describe('a family', () => {
     assert.equal(await next(node, sibling('2')), 11)
   })
 
+  test('goes on above what another process has reserved of its section, for all of its names', async () => {
+    const node = await started()
+    await next(node, sibling('1'))
+    await next(node, sibling('2'))
+    const counter = `families/${slotOf(sibling('1'))}/room:*`
+    const { end } = await node.engine.reserve(counter, { size: 100n, incarnation: 1n })
+    const ids = await draw(await node.catalogue.open(sibling('1')), 20)
+    assert.ok(ids[0]! >= end)
+    assert.ok((await next(node, sibling('2'))) >= Number(end))
+  })
+
   test('goes on above its bound after a crash, whatever its names had reached', async () => {
     const node = await started()
     await next(node, sibling('1'), 25)
