@@ -12,7 +12,7 @@
  *  3. A row belongs to one `FastRun` from `add` to `free`. A row that was freed has another generation, so that what was
  *     remembered by its number is recognized as outdated; and its run has the empty row from then on, so that a late `take`
  *     finds no ids and not those of the row's next owner.
- *  4. Gate 0 is always open. A gate is freed once no row has it.
+ *  4. Gate 0 is always open. A gate that has ended stays closed, and goes to another right only once no row has it.
  *  5. Row 0 holds no ids, ever.
  */
 import { assert } from '../base/assert.ts'
@@ -45,6 +45,9 @@ export const openGate = 0
 /** The row of what has no ids that can be issued at once. */
 export const emptyRow = 0
 
+/** More than a process has rows. */
+const endedGate = 2 ** 40
+
 /** The rows of one process. `values`, `words` and `gates` are replaced by larger ones as the table grows. */
 export class FastRuns {
   values: Float64Array
@@ -56,7 +59,8 @@ export class FastRuns {
   readonly #freeRows: number[] = []
   #rows = 1
   readonly #freeGates: number[] = []
-  #gateCount = 1
+  /** Of each gate how many rows have it, and less by `endedGate` once it has ended. */
+  readonly #gateRows = [0]
 
   /** A table with room for `rows`, the empty one among them; it grows. */
   constructor(rows = 64) {
@@ -71,6 +75,7 @@ export class FastRuns {
   add(gate: number = openGate): FastRun {
     const row = this.#freeRows.pop() ?? this.#newRow()
     this.words[row * rowWords + rowGate] = gate
+    this.#gateRows[gate]!++
     return new FastRun(this, row)
   }
 
@@ -78,7 +83,10 @@ export class FastRuns {
   free(row: number): void {
     const at = row * rowValues
     this.values[at + rowEndLo] = this.values[at + rowLo]!
+    const gate = this.words[row * rowWords + rowGate]!
     this.words[row * rowWords + rowGate] = openGate
+    this.#gateRows[gate]!--
+    this.#freeGate(gate)
     this.words[row * rowWords + rowGeneration]!++
     this.#freeRows.push(row)
   }
@@ -96,6 +104,7 @@ export class FastRuns {
   /** A gate that is open. */
   addGate(): number {
     const gate = this.#freeGates.pop() ?? this.#newGate()
+    this.#gateRows[gate] = 0
     this.gates[gate] = 1
     return gate
   }
@@ -107,8 +116,15 @@ export class FastRuns {
     this.gates[gate] = Number(isOpen)
   }
 
-  /** Frees a gate, once no row has it. */
-  freeGate(gate: number): void {
+  /** Closes a gate for good. Rows that have it are freed later, and none is added. */
+  endGate(gate: number): void {
+    this.setGate(gate, false)
+    this.#gateRows[gate]! -= endedGate
+    this.#freeGate(gate)
+  }
+
+  #freeGate(gate: number): void {
+    if (this.#gateRows[gate] !== -endedGate) return
     this.setGate(gate, true)
     this.#freeGates.push(gate)
   }
@@ -125,12 +141,13 @@ export class FastRuns {
   }
 
   #newGate(): number {
-    if (this.#gateCount === this.gates.length) {
+    const gate = this.#gateRows.push(0) - 1
+    if (gate === this.gates.length) {
       const larger = new Int32Array(this.gates.length * 2)
       larger.set(this.gates)
       this.gates = larger
     }
-    return this.#gateCount++
+    return gate
   }
 }
 

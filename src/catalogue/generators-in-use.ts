@@ -7,33 +7,32 @@
  * follow (`OpenGenerator`). Names without a generator are in the negative cache (negative-cache.ts).
  *
  * Invariants
- *  1. At most one issuer of a name is open in this process: the next opens when the one before has closed or, if a
- *     leadership has ended, has been stopped; its releases may then still be under way.
+ *  1. At most one issuer of a name can issue in this process: the next opens when the one before has closed or, if a
+ *     leadership has ended, its gate has (issuing/gate.ts); its releases may then still be under way.
  *  2. A generator whose record has changed is closed here as soon as the watch reports the change, also while it is being
  *     opened, and the counter refuses its reserves from the moment at which the new incarnation has sealed the counter.
- *  3. In a cluster, a strict generator is open under a leadership of this node only while that lasts: when it ends, a
- *     standby has replaced the generator before any other code runs.
+ *  3. A generator whose right has ended is not found any more: a standby has its place if it was a leadership, and otherwise
+ *     it is looked up again.
  *  4. Memory grows with the generators in use, not with those defined.
  *  5. When `abandonAll` returns, nothing that was reserved before is issued any more, also by generators that were being
  *     opened.
  */
 import { assert } from '../base/assert.ts'
-import { hasCode } from '../base/errors.ts'
-import { globMatches } from '../base/glob.ts'
 import type { LeaderTerm } from '../cluster/events.ts'
+import { slotOf } from '../cluster/slots.ts'
 import { boundMax, type RecordChange, type Watch } from '../engine/engine.ts'
-import { nextTurn } from '../engine/next-turn.ts'
 import { Limiter } from '../issuing/engine-permits.ts'
-import { optionsAtFirstUse } from './definition.ts'
+import { IssuingGates } from '../issuing/issuing-gates.ts'
+import { createByRule } from './auto-create.ts'
+import { closeInParts, closeInTime, gapText } from './closings.ts'
 import type { CatalogueDeps } from './deps.ts'
 import { FamiliesInUse } from './families/families-in-use.ts'
 import type { FamilyRecords } from './families/family-records.ts'
 import type { RowChange } from './foreign-rows.ts'
 import type { GeneratorLimits } from './generator-limits.ts'
-import { parseOptions } from './generator-options.ts'
 import { altered, type GeneratorRecords, noGenerator, stopping } from './generator-records.ts'
 import { IssuingPlans } from './issuing-plans.ts'
-import { issuingRight } from './issuing-right.ts'
+import { issuingRight, rightEnded } from './issuing-right.ts'
 import { LedGenerators } from './leadership/led-generators.ts'
 import { checkName } from './name-rules.ts'
 import { NameTable } from './name-table.ts'
@@ -45,9 +44,6 @@ import { WaitingCallers } from './waiting-callers.ts'
 
 /** The version of a generator that is a row: below the version of every record that may replace it. */
 const rowVersion = 0n
-
-/** How many generators are closed before others run: some milliseconds. */
-const closedTogether = 100
 
 /** Opens and closes generators. */
 export class GeneratorsInUse {
@@ -66,6 +62,7 @@ export class GeneratorsInUse {
   /** The newest versions that the watch has reported of names in `#pending`. */
   readonly #reported = new Map<string, bigint>()
   readonly #watches: Watch[] = []
+  readonly #gates: IssuingGates
   readonly #led: LedGenerators | undefined
   readonly #families: FamiliesInUse
   #closed = false
@@ -84,8 +81,11 @@ export class GeneratorsInUse {
     this.#records = records
     this.#limits = limits
     this.#absent = new NegativeCache(clock, isShared, deps.rows)
-    this.#plans = new IssuingPlans({ ...deps, onStale: (name) => this.#sealedOut(name) })
-    this.#led = cluster && new LedGenerators(cluster, clock, (name, term) => this.#openLeftover(name, term))
+    this.#gates = new IssuingGates(deps.runs)
+    this.#plans = new IssuingPlans({ ...deps, gates: this.#gates, onStale: (name) => this.#sealedOut(name) })
+    const open = (name: string, term: LeaderTerm) => this.#openLeftover(name, term)
+    const demote = ({ name }: { name: string }) => void this.find(name)
+    this.#led = cluster && new LedGenerators({ ...deps, cluster, gates: this.#gates, open, demote })
     this.#openDeps = { ...deps, reopen: (stale, use) => this.#reopen(stale, use) }
     const own = { names: this.#open, waiting: this.#waiting, plans: this.#plans, led: this.#led }
     this.#families = new FamiliesInUse({ ...this.#openDeps, ...own, records, families })
@@ -114,10 +114,11 @@ export class GeneratorsInUse {
 
   /** The generator, if it is open. */
   find(name: string): OpenGenerator | undefined {
-    return this.#open.get(name)
+    const open = this.#open.get(name)
+    return open?.isOver ? this.#replace(open) : open
   }
 
-  /** All open generators, names of families among them. */
+  /** All open generators, names of families among them, and those whose right has ended until they are replaced. */
   get names(): NameTable<OpenGenerator> {
     return this.#open
   }
@@ -126,7 +127,7 @@ export class GeneratorsInUse {
   assertInvariants(): void {
     this.#open.assertInvariants()
     for (const open of this.#open.values()) open.assertInvariants()
-    this.#waiting.assertInvariants((name) => this.#open.get(name) !== undefined)
+    this.#waiting.assertInvariants((name) => this.#open.get(name)?.isOver === false)
     for (const name of this.#reported.keys())
       assert(this.#pending.has(name), 'versions are kept of names in transition')
     this.#families.assertInvariants()
@@ -142,7 +143,7 @@ export class GeneratorsInUse {
     name: string,
     use: (generator: OpenGenerator) => Result | Promise<Result>,
   ): Promise<Result> {
-    const open = this.#open.get(name)
+    const open = this.find(name)
     if (open !== undefined) return use(open)
     const isFirst = !this.#waiting.has(name)
     const used = this.#waiting.join(name, use)
@@ -154,6 +155,8 @@ export class GeneratorsInUse {
   async #openWaiting(name: string): Promise<void> {
     try {
       while (this.#waiting.has(name)) {
+        // Closes one whose right has ended.
+        this.find(name)
         const pending = this.#pending.get(name)
         if (pending === undefined) await this.#openOne(name, true)
         else await pending.catch(() => {})
@@ -194,7 +197,7 @@ export class GeneratorsInUse {
       const open = this.#open.get(name)
       if (open === undefined || (only !== undefined && open !== only)) return
       this.#open.delete(name)
-      if (open.under !== undefined) this.#led!.remove(open.under.term, open.under.reservoir!)
+      if (open.under !== undefined) this.#led!.remove(open.under, open)
       await open.close(reason)
     })
   }
@@ -204,41 +207,40 @@ export class GeneratorsInUse {
    * for. Those that issue time of the node's worker id are stopped before it returns.
    */
   async reopenAll(): Promise<void> {
-    for (const open of this.#open.values()) if (open.kind === 'snowflake') void open.close(altered(open.name))
+    this.#gates.endWorker(rightEnded())
     await this.#families.closeAll()
-    const names = Array.from(this.#open.values(), ({ name }) => name)
-    for (let from = 0; from < names.length; from += closedTogether) {
-      if (from > 0) await nextTurn()
-      const part = names.slice(from, from + closedTogether)
-      await Promise.all(part.map((name) => this.close(name, altered(name))))
-    }
+    await closeInParts(this.#open.values(), ({ name }) => this.close(name, altered(name)))
   }
 
   /** Stops, before it returns, every generator, and drops what it holds: a copy of this memory may hold it too. */
   abandonAll(): void {
-    this.#led?.dropLeftovers()
     this.#families.abandonAll()
-    for (const open of this.#open.values()) void open.close(altered(open.name))
+    this.#led?.dropAll(rightEnded())
+    this.#gates.dropAll(rightEnded())
     void this.reopenAll()
   }
 
   /** Stops, before it returns, all generators that are issued here because this process owned the store. */
   disown(): void {
     void this.#families.closeAll()
-    for (const open of this.#open.values()) {
-      if (open.mode !== 'local') continue
-      void open.close(altered(open.name))
-      void this.close(open.name, altered(open.name), open)
-    }
+    this.#gates.endOwner(rightEnded())
+    void closeInParts(this.#open.values(), (open) => open.isOver && this.close(open.name, rightEnded(), open))
   }
 
-  /** Stops and releases every generator, permanently. */
+  /** Stops every generator, permanently, before anything else; then they give back what they hold while there is time. */
   async closeAll(): Promise<void> {
     this.#closed = true
     for (const watch of this.#watches) watch.close()
+    this.#led?.endAll(stopping())
+    this.#gates.endAll(stopping())
     await Promise.allSettled(this.#pending.values())
     await this.#families.closeAll(stopping())
-    await Promise.all(Array.from(this.#open.values(), ({ name }) => this.close(name, stopping())))
+    const late = await closeInTime(this.#open.values(), this.#deps.clock, (open) =>
+      this.close(open.name, stopping(), open),
+    )
+    const gaps = gapText(late)
+    if (gaps !== undefined) this.#deps.onEvent({ level: 'warn', message: `this node stops: ${gaps}` })
+    await Promise.all(late.map((open) => open.abandon(stopping())))
     await this.#led?.close()
   }
 
@@ -249,7 +251,8 @@ export class GeneratorsInUse {
     this.#absent.refuse(name)
     checkName(name)
     const counter = readLedCounter(this.#deps, name)
-    const found = (await this.#records.live(name)) ?? (mayCreate ? await this.#autoCreate(name) : undefined)
+    const create = () => createByRule(this.#deps.autoCreate, this.#records, this.#limits, name)
+    const found = (await this.#records.live(name)) ?? (mayCreate ? await create() : undefined)
     if (found !== undefined && (await this.#records.isItself(name, found)))
       return this.#openFound(name, found, mayCreate, await counter)
     // A family has come to have the name, or one was dropped.
@@ -257,21 +260,6 @@ export class GeneratorsInUse {
     // The time counts from the answer: callers that waited for it must not look the name up again one by one.
     if (mayCreate) this.#absent.add(name)
     throw noGenerator(name, this.#deps.rows)
-  }
-
-  /** Creates the generator by the first rule for its name; undefined: there is no rule. */
-  async #autoCreate(name: string): Promise<ReadGenerator | undefined> {
-    const kind = this.#deps.autoCreate.find(({ pattern }) => globMatches(pattern, name))?.kind
-    if (kind === undefined) return undefined
-    try {
-      return await this.#limits.admit(name, () =>
-        this.#records.create(name, parseOptions(optionsAtFirstUse(kind))),
-      )
-    } catch (error) {
-      // Another request has just created it with another definition, which counts.
-      if (hasCode(error, 'EXISTS')) return this.#records.live(name)
-      throw error
-    }
   }
 
   async #openFound(
@@ -284,12 +272,12 @@ export class GeneratorsInUse {
     const plan = this.#plans.of(stored.definition)
     const incarnation = incarnationOf(name, found)
     const version = record?.version ?? rowVersion
-    const takeLeftover = (term: LeaderTerm) => this.#led!.takeLeftover(name, version, term)
     const copies = this.#deps.copies?.count
-    const opened = await openIssuer(this.#deps, plan, incarnation, stored.key, { read, takeLeftover })
+    const known = { read, led: this.#led, version }
+    const opened = await openIssuer(this.#deps, plan, incarnation, stored.key, known)
     if ((this.#reported.get(name) ?? 0n) > version) {
       this.#reported.delete(name)
-      if (opened.under !== undefined) this.#led!.discard(opened.under.reservoir!)
+      if (opened.under !== undefined) this.#led!.discard(opened.reservoir!)
       else void opened.issuer.close(altered(name))
       return this.#lookUp(name, mayCreate)
     }
@@ -311,16 +299,28 @@ export class GeneratorsInUse {
 
   /** False, and the generator is stopped, if the leadership or the store ownership that it was opened under has ended. */
   #mayStillIssue(generator: OpenGenerator): boolean {
-    const { name, version, under } = generator
-    if (generator.mode === 'local' && !this.#mayIssueStrict()) {
-      void generator.close(altered(name))
-      return false
+    const { name, under } = generator
+    if (under !== undefined) return this.#led!.add(under, generator)
+    const mayIssue = generator.mode !== 'local' || this.#mayIssueStrict()
+    if (mayIssue && !generator.isOver) return true
+    void generator.close(altered(name))
+    return false
+  }
+
+  /**
+   * What has replaced a generator whose right has ended: a standby of one that was led; nothing of any other, which is
+   * being closed when this returns.
+   */
+  #replace(over: OpenGenerator): OpenGenerator | undefined {
+    const { name, under } = over
+    if (under === undefined) {
+      // What runs for the name now may close it. If not, the next look-up does.
+      if (!this.#pending.has(name)) void this.close(name, altered(name), over)
+      return undefined
     }
-    if (under === undefined) return true
-    const demote = () => {
-      if (this.#open.get(name) === generator) this.#open.set(name, generator.demoted())
-    }
-    return this.#led!.add(under.slot, under.term, under.reservoir!, { name, version, demote })
+    const standby = over.demoted()
+    this.#open.set(name, standby)
+    return standby
   }
 
   /**
@@ -328,9 +328,11 @@ export class GeneratorsInUse {
    * as current for a standby as for a leader.
    */
   #openLeftover(name: string, term: LeaderTerm): void {
-    const standby = this.#closed || this.#pending.has(name) ? undefined : this.#open.get(name)
-    if (standby !== undefined && this.#led!.hasLeftover(name, standby.version, term)) {
-      const generator = standby.promoted(term, this.#led!.takeLeftover(name, standby.version, term)!)
+    const standby = this.#closed || this.#pending.has(name) ? undefined : this.find(name)
+    const gate = this.#led!.gateOf(slotOf(name), term)
+    if (standby !== undefined && gate !== undefined && this.#led!.hasLeftover(name, standby.version, term)) {
+      const leftover = this.#led!.takeLeftover(name, standby.version, term)!
+      const generator = standby.promoted({ term, gate }, leftover)
       if (this.#mayStillIssue(generator)) this.#open.set(name, generator)
     } else void this.#openUnasked(name)
   }
@@ -338,7 +340,7 @@ export class GeneratorsInUse {
   /** Opens a generator that no client has asked for. */
   async #openUnasked(name: string): Promise<void> {
     while (this.#pending.has(name)) await this.#pending.get(name)!.catch(() => {})
-    if (this.#open.get(name) === undefined) await this.#openOne(name, false).catch(() => {})
+    if (this.find(name) === undefined) await this.#openOne(name, false).catch(() => {})
   }
 
   /** A newer incarnation or leader has sealed the counter: what is buffered here must not be issued. */
@@ -355,7 +357,7 @@ export class GeneratorsInUse {
   ): Promise<Result> {
     const { name } = stale
     this.#families.forget(stale)
-    if (this.#open.get(name) === stale) {
+    if (this.find(name) === stale) {
       const closed = this.close(name, altered(name), stale)
       // Without an await where it cannot be found any more, so that callers that follow keep their order.
       if (this.#open.get(name) === stale) await closed

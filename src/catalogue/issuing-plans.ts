@@ -13,15 +13,16 @@ import { compileFormat, type Format } from '../ids/format.ts'
 import { Limiter } from '../issuing/engine-permits.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import { isStrict } from '../issuing/issuer.ts'
-import { IssuerFactory } from '../issuing/issuer-factory.ts'
-import type { ReservoirOptions } from '../issuing/reservoir.ts'
+import { IssuerFactory, type IssuerFactoryDeps } from '../issuing/issuer-factory.ts'
+import { Observer } from '../issuing/observer.ts'
+import type { ReservoirOptions } from '../issuing/reservoir-options.ts'
 import type { Definition } from './definition.ts'
 import type { CatalogueDeps, NodeIndex } from './deps.ts'
 import { issuingRight, refuseUnlessOwner } from './issuing-right.ts'
 import { generatorKey, readStored, writeDefinition } from './stored-generator.ts'
 
 /** What plans need from their catalogue. */
-type IssuingPlanDeps = CatalogueDeps & Pick<ReservoirOptions, 'onStale'>
+type IssuingPlanDeps = CatalogueDeps & Pick<ReservoirOptions, 'onStale'> & Pick<IssuerFactoryDeps, 'gates'>
 
 /** What generators with equal definitions share. */
 export type IssuingPlan = {
@@ -40,10 +41,12 @@ const ledTimestampMs = 10_000
 export class IssuingPlans {
   readonly #deps: IssuingPlanDeps
   readonly #limiter = new Limiter()
+  readonly #observer: Observer
   readonly #plans = new Map<string, IssuingPlan>()
 
   constructor(deps: IssuingPlanDeps) {
     this.#deps = deps
+    this.#observer = new Observer(deps.clock)
   }
 
   /** The plan of a definition. CONFIG if this node has no index for the `{node}` of its format. */
@@ -52,7 +55,7 @@ export class IssuingPlans {
     const known = this.#plans.get(text)
     if (known !== undefined) return known
     const format = formatOf(definition, this.#deps.nodeIndex)
-    const issuers = issuersOf(this.#deps, definition, this.#limiter)
+    const issuers = issuersOf(this.#deps, definition, { limiter: this.#limiter, observer: this.#observer })
     const plan = Object.freeze({ definition: Object.freeze(definition), format, issuers })
     if (this.#plans.size >= plansMax) this.#plans.clear()
     this.#plans.set(text, plan)
@@ -60,12 +63,16 @@ export class IssuingPlans {
   }
 }
 
-function issuersOf(deps: IssuingPlanDeps, definition: Definition, limiter: Limiter): IssuerFactory {
+function issuersOf(
+  deps: IssuingPlanDeps,
+  definition: Definition,
+  shared: Pick<ReservoirOptions, 'limiter' | 'observer'>,
+): IssuerFactory {
   const { kind } = definition
   const mayIssueStrict = issuingRight(deps)
   const own = {
     ...deps,
-    limiter,
+    ...shared,
     mayIssue() {
       deps.copies?.check()
       return !isStrict(kind) || mayIssueStrict()

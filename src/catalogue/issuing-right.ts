@@ -22,6 +22,11 @@ export function issuingRight({ engine, cluster }: Pick<CatalogueDeps, 'engine' |
   return engine.owns?.bind(engine) ?? (() => true)
 }
 
+/** The error for calls under a right that has ended: they go on with the generator that is opened under the present one. */
+export function rightEnded(): FahaoError {
+  return new FahaoError('STALE', 'this process must not issue what it had reserved any more; retry')
+}
+
 /** Rejects with NOTOWNER unless this process owns the store. */
 export async function refuseUnlessOwner(engine: Engine, kind: Kind, name: string): Promise<void> {
   const ownership = await engine.ownership()

@@ -1,7 +1,6 @@
 /** A generator that is open here: its issuer, and the format of its ids. */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
-import type { LeaderTerm } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Reservation } from '../engine/engine.ts'
 import type { Format, FormatValues } from '../ids/format.ts'
@@ -9,6 +8,7 @@ import { IdText } from '../ids/id-text.ts'
 import type { Run } from '../ids/run.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import type { DrawOptions, Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
+import type { Reservoir } from '../issuing/reservoir.ts'
 import type { Generator, GeneratorRange, IssuingMode } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
@@ -65,6 +65,21 @@ export class OpenGenerator implements Generator {
     return this.#issuer.row
   }
 
+  /** See `Issuer`. */
+  get isOver(): boolean {
+    return this.#issuer.isOver
+  }
+
+  /** Its issuer, if it issues from memory. */
+  get reservoir(): Reservoir | undefined {
+    return this.#opened.reservoir
+  }
+
+  /** How many buffered ids it could give back. */
+  get buffered(): number {
+    return this.#opened.reservoir?.buffered ?? 0
+  }
+
   get name(): string {
     return this.#incarnation.name
   }
@@ -92,7 +107,7 @@ export class OpenGenerator implements Generator {
   }
 
   get issuesHere(): boolean {
-    return this.mode !== 'leader' || this.under !== undefined
+    return this.mode !== 'leader' || (this.under !== undefined && !this.isOver)
   }
 
   get contiguous(): boolean {
@@ -139,8 +154,8 @@ export class OpenGenerator implements Generator {
   }
 
   /** The generator that replaces it, a standby, when this node leads it and has its leftover range. */
-  promoted(term: LeaderTerm, leftover: Reservation): OpenGenerator {
-    return this.#with(openWithLeftover(this.#plan, this.#incarnation, term, leftover), this.#plan)
+  promoted(led: Parameters<typeof openWithLeftover>[2], leftover: Reservation): OpenGenerator {
+    return this.#with(openWithLeftover(this.#plan, this.#incarnation, led, leftover), this.#plan)
   }
 
   /**
@@ -150,9 +165,10 @@ export class OpenGenerator implements Generator {
   resized(definition: Definition, plans: IssuingPlans): OpenGenerator | undefined {
     const { step, stepMax } = definition
     const sameBut = writeDefinition({ ...this.definition, step, stepMax })
-    if (sameBut !== writeDefinition(definition) || this.#opened.resize === undefined) return undefined
+    const { reservoir } = this.#opened
+    if (sameBut !== writeDefinition(definition) || reservoir === undefined) return undefined
     if (step !== this.definition.step || stepMax !== this.definition.stepMax)
-      this.#opened.resize({ step: step!, stepMax: stepMax! })
+      reservoir.resize({ step: step!, stepMax: stepMax! })
     return this.#with(this.#opened, plans.of(definition))
   }
 
@@ -184,7 +200,7 @@ export class OpenGenerator implements Generator {
     const lead = await cluster.leadWithin(slot)
     if (lead.state === 'elsewhere') throw moved(slot, lead)
     if (lead.state === 'none') throw slotNotServed()
-    if (lead === this.under?.term) return this
+    if (lead === this.under) return this
     throw new FahaoError('STALE', `the leadership of generator '${this.name}' has just changed; retry`)
   }
 
@@ -273,6 +289,12 @@ export class OpenGenerator implements Generator {
   /** Throws where an invariant of its issuer is broken. For tests. */
   assertInvariants(): void {
     this.#issuer.assertInvariants()
+  }
+
+  /** Stops issuing, rejects waiting calls with `reason`, and gives nothing back. */
+  abandon(reason: Error): Promise<void> {
+    this.#opened.callerRanges?.close(reason)
+    return this.#opened.reservoir?.abandon(reason) ?? this.#issuer.close(reason)
   }
 
   /** Stops issuing, rejects waiting calls with `reason`, and releases what can be released. */

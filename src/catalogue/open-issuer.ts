@@ -9,6 +9,7 @@ import type { Counter, Reservation } from '../engine/engine.ts'
 import { CallerIds } from '../issuing/caller-ids.ts'
 import type { CallerRanges } from '../issuing/caller-ranges.ts'
 import type { Limiter } from '../issuing/engine-permits.ts'
+import type { Gate } from '../issuing/gate.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import { type Issuer, isStrict } from '../issuing/issuer.ts'
 import type { Reservoir } from '../issuing/reservoir.ts'
@@ -16,6 +17,7 @@ import type { IssuingMode } from './catalogue.ts'
 import type { CatalogueDeps } from './deps.ts'
 import type { IssuingPlan } from './issuing-plans.ts'
 import { modeOf, refuseUnlessOwner } from './issuing-right.ts'
+import type { LedGenerators } from './leadership/led-generators.ts'
 import { Standby } from './leadership/standby.ts'
 import { generatorKey } from './stored-generator.ts'
 
@@ -65,8 +67,9 @@ export function readLedCounter(
 export type KnownCounter = {
   /** The counter, if it was read at the same time as the record. */
   readonly read?: LedCounter | undefined
-  /** Takes the previous leader's leftover range. Later calls return undefined. */
-  readonly takeLeftover: (term: LeaderTerm) => Reservation | undefined
+  /** The version of the record, and the generators under leaderships of this node: one of them may have a leftover range. */
+  readonly version: bigint
+  readonly led: LedGenerators | undefined
 }
 
 /** The open issuer of one generator, and how it issues. */
@@ -74,16 +77,12 @@ export type OpenedIssuer = {
   readonly issuer: Issuer
   readonly mode: IssuingMode
   /**
-   * The leadership of this node under which the reservoir issues; undefined: it needs none. Without a reservoir: of a name
-   * of a family, whose section issues for all of its names.
+   * The leadership of this node under which it issues; undefined: it needs none. Without a reservoir: of a name of a family,
+   * whose section issues for all of its names.
    */
-  readonly under?: {
-    readonly slot: number
-    readonly term: LeaderTerm
-    readonly reservoir?: Reservoir
-  }
-  /** See `IdSource.resize`. */
-  readonly resize?: Reservoir['resize']
+  readonly under?: LeaderTerm
+  /** The issuer, if it issues from memory. */
+  readonly reservoir?: Reservoir
   /** Undefined where callers issue nothing themselves: strict kinds. */
   readonly callers?: CallerIds
   /** Undefined where callers get no ranges: strict kinds and snowflakes. */
@@ -101,7 +100,7 @@ export async function openIssuer(
   plan: IssuingPlan,
   incarnation: Incarnation,
   key: string | undefined,
-  { read, takeLeftover }: KnownCounter,
+  { read, led: generators, version }: KnownCounter,
 ): Promise<OpenedIssuer> {
   const { engine, cluster } = deps
   const { name, counter } = incarnation
@@ -111,8 +110,9 @@ export async function openIssuer(
     const slot = slotOf(name)
     const term = cluster.here(slot)
     if (term === undefined) return standby(cluster, name, deps.waitersMax)
-    const leftover = takeLeftover(term)
-    if (leftover !== undefined) return openWithLeftover(plan, incarnation, term, leftover)
+    const gate = generators!.gateOf(slot, term)
+    const leftover = gate && generators!.takeLeftover(name, version, term)
+    if (leftover !== undefined) return openWithLeftover(plan, incarnation, { term, gate: gate! }, leftover)
     const { bound, fence } = known?.term === term ? known.counter : await engine.counter(counter)
     // If this leadership has ended meanwhile, the catalogue notices that, and opens the generator again.
     if (fence > term.fence && cluster.held(slot) === term) {
@@ -120,36 +120,37 @@ export async function openIssuer(
       cluster.sealedOut(term, fence)
       throw slotNotServed()
     }
+    // Without a gate, or with one that has ended, the catalogue notices that this leadership has ended.
+    if (gate === undefined) return standby(cluster, name, deps.waitersMax)
     // The first reserve seals out earlier leaders.
-    return led(term, slot, plan.issuers.reservoir({ ...incarnation, fence: term.fence }, bound))
+    return led(term, plan.issuers.led({ ...incarnation, fence: term.fence }, bound, gate))
   }
   const mode = await modeOf(deps, kind)
   if (mode === 'local') await refuseUnlessOwner(engine, kind, name)
   if (kind === 'snowflake') {
     const callers = new CallerIds(deps.clock)
-    return { issuer: plan.issuers.reservoir(incarnation, 0n), mode, callers }
+    const reservoir = plan.issuers.reservoir(incarnation, 0n)
+    return { issuer: reservoir, mode, reservoir, callers }
   }
   const { bound, fence } = known?.counter ?? (await engine.counter(counter))
   if (mode === 'group commit') return { issuer: plan.issuers.groupCommit(incarnation, bound), mode }
   // A counter that was strict under leaders has a fence, and every node that shares it now sends that fence.
   const shared = mode === 'node' && fence > 0n ? { ...incarnation, fence } : incarnation
   const reservoir = plan.issuers.reservoir(shared, bound, key)
-  const resize: Reservoir['resize'] = (sizes) => reservoir.resize(sizes)
-  if (kind !== 'segment') return { issuer: reservoir, mode, resize }
+  if (kind !== 'segment') return { issuer: reservoir, mode, reservoir }
   const callerRanges = plan.issuers.callerRanges(shared, bound)
   const scrambleKey = plan.definition.scramble ? key : undefined
-  return { issuer: reservoir, mode, resize, callers: callerRanges.ids, callerRanges, scrambleKey }
+  return { issuer: reservoir, mode, reservoir, callers: callerRanges.ids, callerRanges, scrambleKey }
 }
 
 /** The issuer under a leadership of this node that continues the range which the leader before left. */
 export function openWithLeftover(
   plan: IssuingPlan,
   incarnation: Incarnation,
-  term: LeaderTerm,
+  { term, gate }: { readonly term: LeaderTerm; readonly gate: Gate },
   leftover: Reservation,
 ): OpenedIssuer {
-  const reservoir = plan.issuers.continued({ ...incarnation, fence: term.fence }, leftover)
-  return led(term, slotOf(incarnation.name), reservoir)
+  return led(term, plan.issuers.continued({ ...incarnation, fence: term.fence }, leftover, gate))
 }
 
 /** The issuer of a strict generator on a node that does not lead it. */
@@ -158,8 +159,8 @@ export function standby(cluster: Cluster, name: string, waitersMax: number): Ope
   return { issuer, mode: 'leader' }
 }
 
-function led(term: LeaderTerm, slot: number, reservoir: Reservoir): OpenedIssuer {
-  return { issuer: reservoir, mode: 'leader', under: { slot, term, reservoir } }
+function led(term: LeaderTerm, reservoir: Reservoir): OpenedIssuer {
+  return { issuer: reservoir, mode: 'leader', under: term, reservoir }
 }
 
 function impossibleFence(name: string, fence: bigint): FahaoError {

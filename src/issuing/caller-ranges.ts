@@ -21,6 +21,7 @@ import { assert } from '../base/assert.ts'
 import type { Clock } from '../base/clock.ts'
 import { countBelow, firstFrom, type Range } from '../ids/run.ts'
 import { CallerIds } from './caller-ids.ts'
+import { Gate } from './gate.ts'
 import type { Incarnation } from './incarnation.ts'
 import { exhausted } from './issuer.ts'
 import { ReservedCounter, type ReservedCounterOptions } from './reserved-counter.ts'
@@ -73,10 +74,17 @@ export class CallerRanges {
   /** The ranges that can go back, the lowest first; the last one is on top of the counter's bound, as far as is known here. */
   #top: Held[] = []
   #hasLeased = false
+  readonly #gate: Gate
   #closed: Error | undefined
 
   /** @param bound the counter's bound when the generator was opened; 0 when it had never been used. */
-  constructor(bound: bigint, incarnation: Incarnation, options: CallerRangesOptions) {
+  constructor(
+    bound: bigint,
+    incarnation: Incarnation,
+    options: CallerRangesOptions,
+    gate: Gate = new Gate(),
+  ) {
+    this.#gate = gate
     const { floor } = incarnation
     this.#bound = bound > floor ? bound : floor
     this.#incarnation = incarnation
@@ -95,7 +103,7 @@ export class CallerRanges {
    */
   async reserve(ids: number): Promise<CallerRange> {
     assert(ids >= 1, 'a caller asks for ids')
-    if (this.#closed !== undefined) throw this.#closed
+    this.#refuseIfOver()
     const { max, increment } = this.#options
     const counter = new ReservedCounter(this.#incarnation, this.#bound, this.#options)
     const reservation = await counter.reserveUpTo(BigInt(ids) * BigInt(increment), max + 1n)
@@ -104,7 +112,7 @@ export class CallerRanges {
     this.#follow(held, version)
     // The copy of a memory that was made meanwhile may have got the same range; the generator is closed then.
     this.#options.copies?.check()
-    if (this.#closed !== undefined) throw this.#closed
+    this.#refuseIfOver()
     const count = this.#idsOf(start, end)
     // What is left of the space is smaller than the distance between ids.
     if (count === 0) throw exhausted(this.#incarnation.name, max)
@@ -127,6 +135,11 @@ export class CallerRanges {
       assert(counter.version !== undefined, 'a range on top can be released')
       assert(at === 0 || this.#top[at - 1]?.end === start, 'ranges on top are adjacent')
     }
+  }
+
+  #refuseIfOver(): void {
+    const over = this.#closed ?? this.#gate.ended
+    if (over !== undefined) throw over
   }
 
   async #release(held: Held, from: bigint): Promise<GivenBack> {

@@ -19,6 +19,7 @@ import { WaitQueue } from '../buffers/wait-queue.ts'
 import type { Engine } from '../engine/engine.ts'
 import { max53 } from '../ids/limits.ts'
 import { countBelow, firstFrom, type Range, Run } from '../ids/run.ts'
+import { Gate, type Gated } from './gate.ts'
 import type { Incarnation } from './incarnation.ts'
 import {
   type DrawOptions,
@@ -31,7 +32,7 @@ import {
 } from './issuer.ts'
 import { Refills } from './refills.ts'
 import { ReservedCounter } from './reserved-counter.ts'
-import type { ReservoirOptions } from './reservoir.ts'
+import type { ReservoirOptions } from './reservoir-options.ts'
 
 /** What sequences with one definition share. */
 export type GroupCommitOptions = ReservoirOptions & {
@@ -47,7 +48,7 @@ export type GroupCommitOptions = ReservoirOptions & {
 const gatherShare = 0.25
 
 /** Issues from one reserve for each batch of requests. */
-export class GroupCommit implements Issuer {
+export class GroupCommit implements Issuer, Gated {
   readonly row = emptyRow
   readonly #incarnation: Incarnation
   readonly #options: GroupCommitOptions
@@ -63,10 +64,12 @@ export class GroupCommit implements Issuer {
   #crowd = 0
   #issued = 0
   #waits = 0
+  readonly #gate: Gate
   #closed: Error | undefined
 
   /** @param bound the counter's bound when the generator was opened; 0 when it had never been used. */
-  constructor(bound: bigint, incarnation: Incarnation, options: GroupCommitOptions) {
+  constructor(bound: bigint, incarnation: Incarnation, options: GroupCommitOptions, gate: Gate = new Gate()) {
+    this.#gate = gate
     const { floor, name } = incarnation
     this.#incarnation = incarnation
     this.#options = options
@@ -87,6 +90,10 @@ export class GroupCommit implements Issuer {
     })
   }
 
+  get isOver(): boolean {
+    return this.#gate.ended !== undefined
+  }
+
   /** Always 0: no id is buffered. */
   take(): number {
     return 0
@@ -98,13 +105,15 @@ export class GroupCommit implements Issuer {
   }
 
   draw(count: number, options: DrawOptions = {}): Promise<Run[]> {
-    if (this.#closed !== undefined) return Promise.reject(this.#closed)
+    const over = this.#closed ?? this.#gate.ended
+    if (over !== undefined) return Promise.reject(over)
     if (options.signal?.aborted) return Promise.reject(options.signal.reason)
     const { refusal } = this.#refills
     if (refusal !== undefined) return Promise.reject(refusal)
     const request = { count, contiguous: true, safe: options.safe === true }
     if (request.safe && !this.nextIsSafe()) return Promise.reject(unsafe())
     this.#waits++
+    this.#gate.noteBusy(this)
     const drawn = this.#queue.join(request, options.signal, options.onWait)
     this.#commitSoon()
     return drawn
@@ -130,7 +139,8 @@ export class GroupCommit implements Issuer {
       await this.#counter.raise(newest + 1n)
       this.#refuseMoveBack(newest)
     }
-    return this.#refills.alone(move)
+    const over = this.#closed ?? this.#gate.ended
+    return over === undefined ? this.#refills.alone(move) : Promise.reject(over)
   }
 
   stats(): IssuerStats {
@@ -149,11 +159,20 @@ export class GroupCommit implements Issuer {
     }
   }
 
-  async close(reason: Error): Promise<void> {
+  /** Its gate never closes before it ends. */
+  resume(): void {}
+
+  /** See `Gated`. */
+  stop(reason: Error): void {
     this.#closed ??= reason
+    this.#gate.noteIdle(this)
     this.#refills.stop(reason)
     this.#gathering?.cancel()
     this.#queue.refuse(() => reason)
+  }
+
+  async close(reason: Error): Promise<void> {
+    this.stop(reason)
     await this.#refills.idle()
   }
 
@@ -171,8 +190,9 @@ export class GroupCommit implements Issuer {
   #commit(): void {
     this.#gathering?.cancel()
     this.#gathering = undefined
-    if (this.#refills.busy || this.#queue.length === 0) return
-    this.#refills.start(true)
+    if (this.#refills.busy) return
+    if (this.#queue.length > 0) this.#refills.start(true)
+    else this.#gate.noteIdle(this)
   }
 
   #continue(): void {

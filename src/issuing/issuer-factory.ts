@@ -2,7 +2,6 @@
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import { ClockBuffer } from '../buffers/clock-buffer.ts'
-import type { FastRuns } from '../buffers/fast-runs.ts'
 import { ScrambledBuffer, ShuffledBuffer } from '../buffers/permuted-buffers.ts'
 import { RangeBuffer } from '../buffers/range-buffer.ts'
 import type { Engine, Reservation } from '../engine/engine.ts'
@@ -10,12 +9,15 @@ import { parseLayout } from '../ids/layout-text.ts'
 import { blockPermutation, permutation } from '../ids/permutation.ts'
 import { CallerRanges, type CallerRangesOptions } from './caller-ranges.ts'
 import { CounterSource, type CounterSourceOptions } from './counter-source.ts'
+import type { Gate } from './gate.ts'
 import { GroupCommit, type GroupCommitOptions } from './group-commit.ts'
 import type { IdSource } from './id-source.ts'
 import type { Incarnation } from './incarnation.ts'
 import type { Kind } from './issuer.ts'
+import type { IssuingGates } from './issuing-gates.ts'
 import type { ReservedCounterOptions } from './reserved-counter.ts'
-import { Reservoir, type ReservoirOptions } from './reservoir.ts'
+import { Reservoir } from './reservoir.ts'
+import type { ReservoirOptions } from './reservoir-options.ts'
 import { Section } from './section.ts'
 import { SnowflakeSource } from './snowflake-source.ts'
 import { TimestampSource } from './timestamp-source.ts'
@@ -49,8 +51,7 @@ export type IssuerFactoryDeps = Omit<ReservoirOptions, 'issueTimeoutMs' | 'onRef
   readonly engine: Engine
   readonly timeline: Timeline
   readonly worker: WorkerId
-  /** Where each reservoir has a row, if its ids can be issued at once. */
-  readonly runs: FastRuns
+  readonly gates: IssuingGates
   /** See `ReservedCounterOptions`. */
   readonly copies?: ReservedCounterOptions['copies']
   /** Rejects when this process may not reserve (a strict kind that another process owns). */
@@ -62,7 +63,7 @@ export type IssuerFactoryDeps = Omit<ReservoirOptions, 'issueTimeoutMs' | 'onRef
 }
 
 /** Makes one generator's source. `bound`: of its counter; `key`: of its permutation, in hexadecimal digits. */
-type MakeSource = (incarnation: Incarnation, bound: bigint, key: string | undefined) => IdSource
+type MakeSource = (incarnation: Incarnation, bound: bigint, gate: Gate, key: string | undefined) => IdSource
 
 /** Shuffled ids are permuted in blocks of this size. */
 const shuffleBlock = 1024
@@ -73,6 +74,7 @@ export class IssuerFactory {
     CallerRangesOptions &
     Pick<IssuerFactoryDeps, 'mayReserve' | 'copies'>
   readonly #definition: IssuingOptions
+  readonly #gates: IssuingGates
   readonly #source: MakeSource
 
   constructor(deps: IssuerFactoryDeps, definition: IssuingOptions) {
@@ -85,25 +87,31 @@ export class IssuerFactory {
     const counter = { max: max!, increment: increment!, offset: offset! }
     this.#options = { ...deps, ...counter, issueTimeoutMs: issueTimeout, onRefillOutcome }
     this.#definition = definition
+    this.#gates = deps.gates
     const fromClock = kind === 'snowflake' || kind === 'timestamp'
     this.#source = fromClock ? clockSource(deps, definition) : counterSource(deps, definition)
   }
 
   /** Issues from memory. `bound`: of its counter; `key`: of its permutation, if it has one. */
   reservoir(incarnation: Incarnation, bound: bigint, key?: string): Reservoir {
-    return new Reservoir(this.#source(incarnation, bound, key), this.#options)
+    return this.#reservoir(incarnation, bound, this.#gates.of(this.#definition.kind), key)
   }
 
-  /** Issues from memory, first from what another process has reserved and left. Never of a permuted generator. */
-  continued(incarnation: Incarnation, leftover: Reservation): Reservoir {
-    const source = this.#source(incarnation, leftover.start, undefined)
+  /** Issues from memory under a leadership, whose gate this is. */
+  led(incarnation: Incarnation, bound: bigint, gate: Gate): Reservoir {
+    return this.#reservoir(incarnation, bound, gate)
+  }
+
+  /** Issues from memory under a leadership, first from what another process has reserved and left. */
+  continued(incarnation: Incarnation, leftover: Reservation, gate: Gate): Reservoir {
+    const source = this.#source(incarnation, leftover.start, gate, undefined)
     source.acquire?.(leftover)
-    return new Reservoir(source, this.#options)
+    return new Reservoir(source, this.#options, gate)
   }
 
   /** Reserves ranges for callers, beside the reservoir of the same incarnation. Only for a `segment`. */
   callerRanges(incarnation: Incarnation, bound: bigint): CallerRanges {
-    return new CallerRanges(bound, incarnation, this.#options)
+    return new CallerRanges(bound, incarnation, this.#options, this.#gates.of(this.#definition.kind))
   }
 
   /** Issues for all names of one slot of a family. `bound`: of the section's counter. */
@@ -121,7 +129,11 @@ export class IssuerFactory {
 
   /** Issues from a reserve for each batch of requests. Only for a `sequence`. */
   groupCommit(incarnation: Incarnation, bound: bigint): GroupCommit {
-    return new GroupCommit(bound, incarnation, this.#options)
+    return new GroupCommit(bound, incarnation, this.#options, this.#gates.ofBatches)
+  }
+
+  #reservoir(incarnation: Incarnation, bound: bigint, gate: Gate, key?: string): Reservoir {
+    return new Reservoir(this.#source(incarnation, bound, gate, key), this.#options, gate)
   }
 }
 
@@ -143,11 +155,11 @@ function counterSource(deps: IssuerFactoryDeps, definition: IssuingOptions): Mak
         message: `generator '${name}' wants more than stepMax ${definition.stepMax} per refill; ids will not last the horizon`,
       }),
   }
-  return (incarnation, bound, key) =>
-    new CounterSource(rangeBuffer(deps.runs, definition, key), bound, incarnation, options)
+  return (incarnation, bound, gate, key) =>
+    new CounterSource(rangeBuffer(gate, definition, key), bound, incarnation, options)
 }
 
-function rangeBuffer(runs: FastRuns, definition: IssuingOptions, key: string | undefined): RangeBuffer {
+function rangeBuffer(gate: Gate, definition: IssuingOptions, key: string | undefined): RangeBuffer {
   const increment = definition.increment!
   const offset = definition.offset!
   const max = definition.max!
@@ -155,22 +167,22 @@ function rangeBuffer(runs: FastRuns, definition: IssuingOptions, key: string | u
     return new ScrambledBuffer(permutation(keyBytes(key), max + 1n), max, increment, offset)
   if (definition.within === 'shuffled')
     return new ShuffledBuffer(blockPermutation(keyBytes(key), shuffleBlock), increment, offset)
-  return new RangeBuffer(increment, offset, runs.add())
+  return new RangeBuffer(increment, offset, gate.add())
 }
 
 function clockSource(deps: IssuerFactoryDeps, definition: IssuingOptions): MakeSource {
-  const { engine, worker, runs, timeline, random, mayReserve, copies, confirm } = deps
+  const { engine, worker, timeline, random, mayReserve, copies, confirm } = deps
   const layout = parseLayout(definition.layout)
   const borrowMaxUs = definition.borrowMax! * 1000
   const clock = { layout, timeline, random, borrowMaxUs, sequenceStart: definition.sequenceStart! }
-  const buffer = () => new ClockBuffer({ ...clock, fastRun: runs.add() })
+  const buffer = (gate: Gate) => new ClockBuffer({ ...clock, fastRun: gate.add() })
   if (definition.kind === 'snowflake') {
     const options = { worker, layout, confirm }
-    return (incarnation) => new SnowflakeSource(buffer(), incarnation, options)
+    return (incarnation, _bound, gate) => new SnowflakeSource(buffer(gate), incarnation, options)
   }
   const horizonUs = definition.horizon! * 1000
   const options = { engine, layout, node: definition.node!, horizonUs, mayReserve, copies }
-  return (incarnation, bound) => new TimestampSource(buffer(), bound, incarnation, options)
+  return (incarnation, bound, gate) => new TimestampSource(buffer(gate), bound, incarnation, options)
 }
 
 function keyBytes(key: string | undefined): Uint8Array {

@@ -36,6 +36,9 @@ export interface Issuer {
    */
   readonly row: number
 
+  /** Whether the right under which it issues has ended: it issues nothing any more. */
+  readonly isOver: boolean
+
   /**
    * Takes up to `count` buffered ids into `run` and returns how many, at least 1 unless dry. Never waits, never throws
    * for lack of ids. 0: no id is buffered, other callers wait already, or the issuer is closed; `draw` handles these.

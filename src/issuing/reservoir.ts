@@ -11,12 +11,13 @@
  *  2. No call takes ids while a caller waits: order of arrival is order of issue.
  *  3. Whatever the engine does, callers leave the queue within `issueTimeoutMs`.
  *  4. A failed refill is repeated after a pause as long as ids are wanted; what it may have reserved is a gap.
- *  5. No id is issued after `stop`, or between `suspend` and `resume`: callers wait then.
+ *  5. No id is issued after `stop`, or while its gate (gate.ts) is closed: callers wait then.
  *  6. A caller is refused only if the buffered ids do not satisfy it.
  *  7. Many waiting callers, or callers that get many runs, are served over several turns of the event loop.
  *  8. While no ids are issued, those that expire are replaced before they have expired, if any were issued before.
  *  9. Before waiting callers are served, it is checked whether this process may issue: it may only lead or own the
  *     store for a time, and what it has reserved may have been dropped because a copy of its memory exists.
+ *  10. It is busy for its gate while callers wait, and while a refill is wanted, runs, or pauses.
  */
 import { assert } from '../base/assert.ts'
 import type { Timer } from '../base/clock.ts'
@@ -29,24 +30,13 @@ import { type DrawRequest, type Waiter, WaitQueue } from '../buffers/wait-queue.
 import type { Reservation } from '../engine/engine.ts'
 import { Run, safeHi } from '../ids/run.ts'
 import { noCallers } from './caller-ids.ts'
+import { Gate, type Gated } from './gate.ts'
 import type { IdSource } from './id-source.ts'
 import { type DrawOptions, type Issuer, type IssuerStats, unsafe } from './issuer.ts'
+import type { Observed } from './observer.ts'
 import type { RefillSizes } from './refill-size.ts'
-import { Refills, type RefillsOptions } from './refills.ts'
-
-/** What the reservoirs of all generators with one definition share. */
-export type ReservoirOptions = RefillsOptions & {
-  /** How long a caller waits at most, in ms. */
-  readonly issueTimeoutMs: number
-  /** How many callers may wait. */
-  readonly waitersMax: number
-  /**
-   * Whether this process may issue now; if not, or if a copy of its memory was noticed, it has suspended or stopped the
-   * reservoirs that may not when this returns. Called before waiting callers are served: callers of `take` have called it
-   * in the same callback. Undefined: it always may.
-   */
-  readonly mayIssue?: (() => boolean) | undefined
-}
+import { type RefillJob, Refills } from './refills.ts'
+import type { ReservoirOptions } from './reservoir-options.ts'
 
 /** Filled and read within one call. */
 const one = new Run()
@@ -59,7 +49,7 @@ const observeMinMs = 100
 const observeMaxMs = 10_000
 
 /** Issues from a source. */
-export class Reservoir implements Issuer {
+export class Reservoir implements Issuer, Gated, Observed, RefillJob {
   readonly #source: IdSource
   readonly #buffer: IdBuffer
   readonly #fastRun: FastRun
@@ -74,37 +64,40 @@ export class Reservoir implements Issuer {
   #refilledFor: Waiter | undefined
   #waits = 0
   #wake: Timer | undefined
-  #observation: Timer | undefined
+  #isObserved = false
+  /** Whether it is observed only to replace ids that expire. */
+  #looks = false
   #observeMs = observeMinMs
   /** How many ids had been issued at the last observation. */
   #observed = 0
-  #suspended = false
+  readonly #gate: Gate
   #closed: Error | undefined
   #ended: Promise<void> | undefined
 
-  constructor(source: IdSource, options: ReservoirOptions) {
+  /** @param gate of the right under which it issues. */
+  constructor(source: IdSource, options: ReservoirOptions, gate: Gate = new Gate()) {
+    this.#gate = gate
     this.#source = source
     this.#buffer = source.buffer
     this.#fastRun = source.buffer.fastRun
     this.#options = options
     this.#meter = new RateMeter(options.clock.monoUs())
-    this.#refills = new Refills(source.name, options, {
-      reserve: () => this.#reserve(),
-      ended: () => {
-        const refilledFor = this.#refilledFor
-        this.#refilledFor = undefined
-        this.#serveThenRefill(refilledFor)
-      },
-      paused: () => {
-        if (this.#queue !== undefined || this.#buffer.low) this.#refill()
-      },
-    })
+    this.#refills = new Refills(source.name, options, this)
     // A new source is low only if it has acquired a leftover range.
     if (this.#buffer.low) this.#refill()
   }
 
   get row(): number {
     return this.#fastRun.row
+  }
+
+  get isOver(): boolean {
+    return this.#gate.ended !== undefined
+  }
+
+  /** How many ids could be given back. */
+  get buffered(): number {
+    return this.#source.counter === undefined ? 0 : this.#buffer.available()
   }
 
   /** The fast path. No queue, refill or closing has to be checked here: the fast run is empty then. */
@@ -121,7 +114,7 @@ export class Reservoir implements Issuer {
   /** From the buffer if no caller waits and enough ids are buffered; otherwise in the wait queue. */
   draw(count: number, options: DrawOptions = {}): Promise<Run[]> {
     const mayIssue = this.#queue === undefined && this.#mayIssue()
-    if (this.#closed !== undefined) return Promise.reject(this.#closed)
+    if (this.#over !== undefined) return Promise.reject(this.#over)
     if (options.signal?.aborted) return Promise.reject(options.signal.reason)
     const request = { count, contiguous: options.contiguous === true, safe: options.safe === true }
     if (mayIssue) {
@@ -178,11 +171,14 @@ export class Reservoir implements Issuer {
     const { count } = this.#fastRun
     assert(this.#queue === undefined || this.#queue.length > 0, 'there is a queue only while a caller waits')
     assert(count === 0 || this.#queue === undefined, 'no call takes ids while a caller waits')
-    assert(count === 0 || !(this.#suspended || this.#closed !== undefined), 'no id is issued after the end')
+    assert(count === 0 || this.#closed === undefined, 'no id is issued after the end')
+    assert(this.#queue === undefined || this.#gate.isBusy(this), 'an issuer for which callers wait is busy')
+    this.#gate.assertInvariants()
     assert(this.#closed === undefined || this.#queue === undefined, 'no caller waits after the end')
   }
 
   moveTo(newest: bigint): Promise<void> {
+    if (this.#over !== undefined) return Promise.reject(this.#over)
     return this.#refills.alone(() => this.#source.moveTo(newest))
   }
 
@@ -191,28 +187,23 @@ export class Reservoir implements Issuer {
     this.#source.resize?.(sizes)
   }
 
-  /** Issues no ids until `resume`. The buffer keeps its ids, and callers wait in the queue. */
-  suspend(): void {
-    this.#suspended = true
-    this.#emptyFastRun()
-  }
-
-  /** Issues again, from the buffered ids first. */
   resume(): void {
-    this.#suspended = false
+    if (this.#over !== undefined) return
     this.#serveThenRefill()
+    if (this.#buffer.low) this.#refill()
   }
 
   /** Stops issuing and rejects waiting callers with `reason`, before it returns. */
   stop(reason: Error): void {
     if (this.#closed !== undefined) return
     this.#closed = reason
-    this.#emptyFastRun()
-    // From here on nothing is taken from the buffer, so it does not fill the fast run again.
+    // As every method except `take`, this one takes back what is left in the fast run.
+    this.#buffer.available()
     this.#fastRun.free()
+    this.#gate.noteIdle(this)
     this.#refills.stop(reason)
     this.#wake?.cancel()
-    this.#observation?.cancel()
+    if (this.#isObserved) this.#options.observer.forget(this)
     this.#queue?.refuse(() => reason)
     this.#dropEmptyQueue()
   }
@@ -223,6 +214,7 @@ export class Reservoir implements Issuer {
   }
 
   close(reason: Error): Promise<void> {
+    if (this.#gate.isDropped) return this.abandon(reason)
     this.stop(reason)
     // A reserve under way may still open a range: it has to be buffered before the buffer is released.
     this.#ended ??= this.idle().then(async () => {
@@ -252,7 +244,7 @@ export class Reservoir implements Issuer {
 
   /** The path of `take` when the fast run is empty: used up, or taken back because a caller waits or this is closed. */
   #takeBuffered(count: number, run: Run): number {
-    if (this.#queue !== undefined || this.#closed !== undefined || this.#suspended) return 0
+    if (this.#queue !== undefined || this.#closed !== undefined || !this.#gate.isOpen) return 0
     const taken = this.#buffer.take(count, run)
     // The caller that gets no id calls `draw`.
     if (taken > 0 && this.#buffer.low) this.#refill()
@@ -265,18 +257,20 @@ export class Reservoir implements Issuer {
     return this.#buffer.collect(count, contiguous)
   }
 
-  #emptyFastRun(): void {
-    // As every method except `take`, this one takes back what is left in the fast run.
-    this.#buffer.available()
+  get #over(): Error | undefined {
+    return this.#closed ?? this.#gate.ended
   }
 
   #newQueue(): WaitQueue {
+    this.#gate.noteBusy(this)
+    // No call takes ids from here on.
+    this.#buffer.available()
     const { clock, waitersMax, issueTimeoutMs } = this.#options
     return new WaitQueue({
       clock,
       timeoutMs: issueTimeoutMs,
       lengthMax: waitersMax,
-      onTimeout: () => (this.#suspended ? slotNotServed() : this.#source.whyDry(this.#refills.failure)),
+      onTimeout: () => (this.#gate.isOpen ? this.#source.whyDry(this.#refills.failure) : slotNotServed()),
       onLeave: () => {
         this.#dropEmptyQueue()
         this.#serve()
@@ -308,10 +302,15 @@ export class Reservoir implements Issuer {
     if (this.#queue === undefined || this.#queue.length > 0) return
     this.#drySeconds += this.#queue.drySeconds
     this.#queue = undefined
+    this.#noteIfIdle()
+  }
+
+  #noteIfIdle(): void {
+    if (this.#queue === undefined && !this.#refills.busy && this.#gate.isOpen) this.#gate.noteIdle(this)
   }
 
   #mayIssue(): boolean {
-    return (this.#options.mayIssue?.() ?? true) && !this.#suspended
+    return (this.#options.mayIssue?.() ?? true) && this.#gate.isOpen
   }
 
   /** Ids per second now: sources size their refills by it. */
@@ -321,48 +320,56 @@ export class Reservoir implements Issuer {
 
   /** Starts a refill, unless one is under way or pauses after a failure. The source decides its size. */
   #refill(): void {
-    if (this.#refills.busy || this.#suspended) return
+    this.#gate.noteBusy(this)
+    if (this.#refills.busy || !this.#gate.isOpen) return
     this.#refills.start(this.#queue !== undefined)
   }
 
-  #reserve(): Promise<void> {
+  reserve(): Promise<void> {
     const first = this.#queue?.first
     this.#refilledFor = first
     const contiguous = first?.contiguous ? first.count : 0
     return this.#source.refill(this.#queue?.demand ?? 0, contiguous, this.#rate())
   }
 
-  /** Traffic may have grown since the buffer was sized: observes the rate now and then while ids are issued. */
-  #observeLater(): void {
-    const { issued } = this.#buffer
-    if (this.#observation !== undefined) return
-    if (issued === this.#observed && this.#observeMs === observeMaxMs) {
-      this.#observeMs = observeMinMs
-      this.#lookLater()
-      return
-    }
-    this.#observed = issued
-    this.#observation = this.#options.clock.timer(this.#observeMs, () => {
-      this.#observation = undefined
-      this.#observeMs = Math.min(observeMaxMs, this.#observeMs * 2)
-      this.#source.observe?.(this.#rate())
-      if (this.#buffer.low) this.#refill()
-      this.#observeLater()
-    })
+  ended(): void {
+    const refilledFor = this.#refilledFor
+    this.#refilledFor = undefined
+    this.#serveThenRefill(refilledFor)
   }
 
-  /** No ids are issued now. Those that expire are replaced, if this generator has issued any. */
-  #lookLater(): void {
+  paused(): void {
+    if (this.#queue !== undefined || this.#buffer.low) this.#refill()
+  }
+
+  /** Traffic may have grown since the buffer was sized: the rate is read now and then while ids are issued. */
+  #observeLater(): void {
+    if (this.#isObserved) return
+    const delayMs = this.#nextLookMs()
+    if (delayMs !== undefined) this.#options.observer.observe(this, delayMs)
+  }
+
+  observe(): number | undefined {
     const { expiry } = this.#source
-    if (expiry === undefined) return
-    this.#observation = this.#options.clock.timer(expiry.lookMs, () => {
-      this.#observation = undefined
-      const { issued } = this.#buffer
-      if (issued > 0) expiry.look()
-      if (this.#buffer.low) this.#refill()
-      if (issued === this.#observed) this.#lookLater()
-      else this.#observeLater()
-    })
+    if (this.#looks && expiry !== undefined) {
+      if (this.#buffer.issued > 0) expiry.look()
+    } else {
+      this.#observeMs = Math.min(observeMaxMs, this.#observeMs * 2)
+      this.#source.observe?.(this.#rate())
+    }
+    if (this.#buffer.low) this.#refill()
+    return this.#nextLookMs()
+  }
+
+  /** While no ids are issued, those that expire are replaced, if this generator has issued any. */
+  #nextLookMs(): number | undefined {
+    const { issued } = this.#buffer
+    this.#looks = issued === this.#observed && (this.#looks || this.#observeMs === observeMaxMs)
+    if (this.#looks) this.#observeMs = observeMinMs
+    this.#observed = issued
+    const delayMs = this.#looks ? this.#source.expiry?.lookMs : this.#observeMs
+    this.#isObserved = delayMs !== undefined
+    return delayMs
   }
 
   /**
@@ -371,12 +378,13 @@ export class Reservoir implements Issuer {
    * @param refilledFor the caller that was first in the queue when this refill began; undefined: none waited.
    */
   #serveThenRefill(refilledFor?: Waiter): void {
-    if (this.#closed !== undefined) return
+    if (this.#over !== undefined) return
     const served = this.#serve(this.#refills.refusal)
     this.#observeLater()
+    this.#noteIfIdle()
     if (!served) return
     // So the next request need not look at the buffer.
-    if (this.#queue === undefined && !this.#suspended && this.#buffer.issued > 0) this.#buffer.ready()
+    if (this.#queue === undefined && this.#gate.isOpen && this.#buffer.issued > 0) this.#buffer.ready()
     const first = this.#queue?.first
     if (first === undefined || this.#refills.pausing) return
     // A refill that did not serve its first caller is not repeated at once: it might never.

@@ -13,7 +13,7 @@ import { emptyRow } from '../buffers/fast-runs.ts'
 import { WaitQueue } from '../buffers/wait-queue.ts'
 import { Run, two32 } from '../ids/run.ts'
 import { type DrawOptions, type Issuer, type IssuerStats, idleStats } from './issuer.ts'
-import type { ReservoirOptions } from './reservoir.ts'
+import type { ReservoirOptions } from './reservoir-options.ts'
 
 /** What a name asks of its section. */
 export type MemberSection = {
@@ -42,6 +42,7 @@ export type MemberSection = {
 
 /** Issues from its section. */
 export class SectionMember implements Issuer {
+  readonly isOver = false
   readonly name: string
   /** The next value: all below may have been issued. */
   next: number

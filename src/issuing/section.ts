@@ -23,7 +23,7 @@ import type { Incarnation } from './incarnation.ts'
 import { dry } from './issuer.ts'
 import { Refills } from './refills.ts'
 import { ReservedCounter, type ReservedCounterOptions } from './reserved-counter.ts'
-import type { ReservoirOptions } from './reservoir.ts'
+import type { ReservoirOptions } from './reservoir-options.ts'
 import { type MemberSection, SectionMember } from './section-member.ts'
 
 /** What the sections of one family share. */

@@ -134,7 +134,7 @@ export class FamiliesInUse {
     family.isClosed = true
     const closing: Promise<void>[] = []
     for (const { section, under } of family.sections.values()) {
-      if (under !== undefined) this.#deps.led!.remove(under.term, section)
+      if (under !== undefined) this.#deps.led!.removeSection(under, section)
       closing.push(isCopied ? section.abandon(reason) : section.close(reason))
     }
     for (const known of this.#names.values()) if (known.family === family) this.#leave(known, reason)
@@ -271,7 +271,7 @@ export class FamiliesInUse {
     }
     const section = plan.issuers.section(incarnation, bound)
     if (!this.#mayStillIssue(family, slot, section, term)) return undefined
-    const open = { section, under: term && { slot, term } }
+    const open = { section, under: term }
     family.sections.set(slot, open)
     return open
   }
@@ -283,10 +283,10 @@ export class FamiliesInUse {
 
   /** False, and the section is stopped, if the right that it was opened under has ended. */
   #mayStillIssue(family: OpenFamily, slot: number, section: Section, term: LeaderTerm | undefined): boolean {
-    const { pattern, generator } = family
+    const { pattern } = family
     if (term !== undefined) {
       const demote = () => this.#ended(family, slot)
-      return this.#deps.led!.add(slot, term, section, { name: pattern, version: generator.version, demote })
+      return this.#deps.led!.addSection(slot, term, section, demote)
     }
     if (this.#mayIssueStrict()) return true
     void section.abandon(altered(pattern))

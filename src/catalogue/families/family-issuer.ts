@@ -6,6 +6,7 @@ import type { Section } from '../../issuing/section.ts'
 
 /** Stands for a family where generators are listed. */
 export class FamilyIssuer implements Issuer {
+  readonly isOver = false
   readonly #pattern: string
   readonly #sections: () => Iterable<Section>
 

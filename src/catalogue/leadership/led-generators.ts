@@ -1,12 +1,20 @@
 /**
  * The generators that are open under a leadership of this node, and how that leadership ends for them.
  *
+ * Each leadership has a gate (issuing/gate.ts). A lapse closes the gates, a resumed lease opens them, and the end of a leadership
+ * ends its gate: one write for each leadership, however many generators it has. What follows for each generator is
+ * done later, in parts between which others run: a standby takes its place, here or when the generator is next
+ * looked for, and its timers and its row are freed.
+ *
  * Invariants
  *  1. When a listener's call returns, the leadership that it was called for issues no more ids. After a lapse none does,
  *     until the lease has been resumed.
  *  2. Ids buffered under a leadership are never issued here after its end. In a hand-over their range is transferred to
- *     the successor or released, within the time that a hand-over may take; the rest becomes a gap.
+ *     the successor or released, within the time that a hand-over may take, the most valuable ranges first; the rest becomes a
+ *     gap.
  *  3. A generator whose range the leader before has left is opened as soon as the leadership is won: callers wait for it.
+ *  4. A leadership has one gate at a time, which was made while it lasted: a generator that was opened under one that is over
+ *     has none, or an ended one.
  */
 import type { Clock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
@@ -14,48 +22,80 @@ import type { Cluster } from '../../cluster/cluster.ts'
 import type { LeaderTerm } from '../../cluster/events.ts'
 import type { LeftoverRange } from '../../cluster/records.ts'
 import type { Reservation } from '../../engine/engine.ts'
+import { nextTurn } from '../../engine/next-turn.ts'
+import type { Gate } from '../../issuing/gate.ts'
+import type { IssuingGates } from '../../issuing/issuing-gates.ts'
 import type { Reservoir } from '../../issuing/reservoir.ts'
+import type { Section } from '../../issuing/section.ts'
+import { gapText, valuableFirst } from '../closings.ts'
 import { LeftoverRanges, leftoverOf } from './leftover-ranges.ts'
 
-/** What issues under a leadership: the reservoir of a generator, or a section of a family. */
-export type LedIssuer = Pick<
-  Reservoir,
-  'suspend' | 'resume' | 'stop' | 'idle' | 'close' | 'transfer' | 'abandon'
->
+/** A section of a family, which issues for all of its names. */
+type LedSection = Pick<Section, 'suspend' | 'resume' | 'stop' | 'close' | 'abandon'>
 
-/** The generator that a reservoir issues for; `demote` puts a standby in its place. */
-type LedGenerator = { readonly name: string; readonly version: bigint; readonly demote: () => void }
+/** A generator that is open under a leadership of this node. */
+export type LedGenerator = {
+  readonly name: string
+  readonly version: bigint
+  readonly reservoir: Reservoir | undefined
+  readonly buffered: number
+}
+
+/** What the generators under leaderships need from their catalogue. */
+export type LedGeneratorsDeps = {
+  readonly cluster: Cluster
+  readonly clock: Clock
+  readonly gates: IssuingGates
+  readonly onEvent: (event: { level: 'info' | 'warn'; message: string }) => void
+  /** Opens a generator that has a leftover range, under a leadership that has just been won. */
+  readonly open: (name: string, term: LeaderTerm) => void
+  /** Puts a standby in the place of a generator whose leadership has ended, if it has not been replaced yet. */
+  readonly demote: (generator: LedGenerator) => void
+}
 
 /** The most ranges that are left to the successor: they are in the record that names it, which must stay small. */
 const leftoversMax = 16
 /** How many ranges are released at a time: the write that resigns must not wait behind thousands of releases. */
 const releasesMax = 16
+/** How many generators are replaced before others run. */
+const replacedTogether = 100
+
+/** One leadership. */
+type Led = {
+  readonly gate: Gate
+  readonly generators: Set<LedGenerator>
+  /** Sections of families, and what has their names leave memory. */
+  readonly sections: Map<LedSection, () => void>
+}
 
 /** The generators under every leadership of this node. */
 export class LedGenerators {
-  readonly #cluster: Cluster
-  readonly #clock: Clock
-  readonly #led = new Map<LeaderTerm, Map<LedIssuer, LedGenerator>>()
+  readonly #deps: LedGeneratorsDeps
+  readonly #terms = new Map<LeaderTerm, Led>()
   /** What the leaders before have left and no generator has continued yet. */
   readonly #leftovers = new Map<LeaderTerm, LeftoverRanges>()
   readonly #closing = new Set<Promise<void>>()
   readonly #stopListening: () => void
 
-  /** @param open opens a generator that has a leftover range, under a leadership that has just been won. */
-  constructor(cluster: Cluster, clock: Clock, open: (name: string, term: LeaderTerm) => void) {
-    this.#cluster = cluster
-    this.#clock = clock
-    this.#stopListening = cluster.listen({
-      onLapse: () => this.#each((issuer) => issuer.suspend()),
-      onResume: () => this.#each((issuer) => issuer.resume()),
+  constructor(deps: LedGeneratorsDeps) {
+    this.#deps = deps
+    this.#stopListening = deps.cluster.listen({
+      onLapse: () => {
+        for (const { gate } of this.#terms.values()) gate.close()
+        for (const section of this.#sections()) section.suspend()
+      },
+      onResume: () => {
+        for (const { gate } of this.#terms.values()) gate.open()
+        for (const section of this.#sections()) section.resume()
+      },
       onWon: (term) => {
         const leftovers = new LeftoverRanges(term.leftovers)
         this.#leftovers.set(term, leftovers)
-        for (const name of leftovers.names()) open(name, term)
+        for (const name of leftovers.names()) deps.open(name, term)
       },
       onLost: (term) => {
-        const reason = ended()
-        for (const [issuer] of this.#stopAll(term, reason)) void this.#closed(issuer.abandon(reason))
+        const led = this.#end(term, (gate) => gate.drop(ended()))
+        if (led !== undefined) void this.#closed(this.#replace(led))
       },
       onLosing: (term, leftovers, releaseMs) => this.#handOver(term, leftovers, releaseMs),
     })
@@ -71,17 +111,44 @@ export class LedGenerators {
     return this.#leftovers.get(term)?.take(name, version)
   }
 
+  /** The gate of a leadership, of this slot among others. Undefined: it has ended. */
+  gateOf(slot: number, term: LeaderTerm): Gate | undefined {
+    const { cluster, gates } = this.#deps
+    const known = this.#terms.get(term)
+    if (known !== undefined) return known.gate
+    if (cluster.held(slot) !== term) return undefined
+    const gate = gates.ofTerm()
+    this.#terms.set(term, { gate, generators: new Set(), sections: new Map() })
+    if (!cluster.check()) gate.close()
+    return gate
+  }
+
   /** Adds a generator that was just opened under a leadership. If that has ended, stops it and returns false. */
-  add(slot: number, term: LeaderTerm, issuer: LedIssuer, generator: LedGenerator): boolean {
-    if (this.#cluster.held(slot) !== term) {
-      this.discard(issuer)
+  add(term: LeaderTerm, generator: LedGenerator): boolean {
+    const led = this.#terms.get(term)
+    if (led === undefined || generator.reservoir?.isOver !== false) {
+      if (generator.reservoir !== undefined) this.discard(generator.reservoir)
       return false
     }
-    const ofTerm = this.#led.get(term) ?? new Map<LedIssuer, LedGenerator>()
-    this.#led.set(term, ofTerm)
-    ofTerm.set(issuer, generator)
-    if (!this.#cluster.check()) issuer.suspend()
+    led.generators.add(generator)
+    this.#deps.cluster.check()
     return true
+  }
+
+  /** Adds a section that was just opened under a leadership. If that has ended, stops it and returns false. */
+  addSection(slot: number, term: LeaderTerm, section: LedSection, demote: () => void): boolean {
+    if (this.gateOf(slot, term) === undefined) {
+      void this.#closed(section.abandon(ended()))
+      return false
+    }
+    this.#terms.get(term)!.sections.set(section, demote)
+    if (!this.#deps.cluster.check()) section.suspend()
+    return true
+  }
+
+  /** Removes a section that was closed for another reason. */
+  removeSection(term: LeaderTerm, section: LedSection): void {
+    this.#terms.get(term)?.sections.delete(section)
   }
 
   /** Drops every range that no generator has continued yet: it becomes a gap. */
@@ -89,16 +156,27 @@ export class LedGenerators {
     this.#leftovers.clear()
   }
 
+  /** Drops what every generator has buffered, and every range that none has continued yet: they become gaps. */
+  dropAll(reason: Error): void {
+    this.dropLeftovers()
+    for (const { gate } of this.#terms.values()) gate.drop(reason)
+    this.#terms.clear()
+  }
+
+  /** Nothing is issued under any leadership any more. */
+  endAll(reason: Error): void {
+    for (const { gate } of this.#terms.values()) gate.end(reason)
+    this.#terms.clear()
+  }
+
   /** Stops an issuer that was opened and has issued nothing. */
-  discard(issuer: LedIssuer): void {
+  discard(issuer: Reservoir): void {
     void this.#closed(issuer.abandon(ended()))
   }
 
-  /** Removes an issuer that was closed for another reason. */
-  remove(term: LeaderTerm, issuer: LedIssuer): void {
-    const ofTerm = this.#led.get(term)
-    ofTerm?.delete(issuer)
-    if (ofTerm?.size === 0) this.#led.delete(term)
+  /** Removes a generator that was closed for another reason. */
+  remove(term: LeaderTerm, generator: LedGenerator): void {
+    this.#terms.get(term)?.generators.delete(generator)
   }
 
   /** Resolves when every issuer that was stopped here has closed. */
@@ -107,51 +185,75 @@ export class LedGenerators {
     await Promise.all(this.#closing)
   }
 
-  #each(act: (issuer: LedIssuer) => void): void {
-    for (const ofTerm of this.#led.values()) for (const issuer of ofTerm.keys()) act(issuer)
+  *#sections(): Iterable<LedSection> {
+    for (const { sections } of this.#terms.values()) yield* sections.keys()
   }
 
-  /** Stops all issuers of a leadership, and puts standbys in their places. */
-  #stopAll(term: LeaderTerm, reason: Error): [LedIssuer, LedGenerator][] {
-    const ofTerm = this.#led.get(term) ?? new Map<LedIssuer, LedGenerator>()
-    this.#led.delete(term)
+  /** Ends a leadership's gate, and stops its sections, before it returns. */
+  #end(term: LeaderTerm, end: (gate: Gate) => void): Led | undefined {
+    const led = this.#terms.get(term)
+    this.#terms.delete(term)
     this.#leftovers.delete(term)
-    for (const [issuer, { demote }] of ofTerm) {
+    if (led === undefined) return undefined
+    end(led.gate)
+    for (const [section, demote] of led.sections) {
       demote()
-      issuer.stop(reason)
+      section.stop(ended())
     }
-    return [...ofTerm]
+    return led
+  }
+
+  /** Puts standbys in the places of generators whose leadership has ended, and frees what they have. */
+  async #replace({ generators, sections }: Led): Promise<void> {
+    for (const section of sections.keys()) void this.#closed(section.abandon(ended()))
+    let replaced = 0
+    for (const generator of generators) {
+      this.#deps.demote(generator)
+      void generator.reservoir?.abandon(ended())
+      if (++replaced % replacedTogether === 0) await nextTurn()
+    }
+    await Promise.all([...generators].map(({ reservoir }) => reservoir?.idle()))
   }
 
   /**
-   * Leaves the ranges of as many generators as allowed to the successor, and releases the others. Resolves when the last
-   * releases have been sent: the write that resigns goes beside them, not after them. A release that the successor
-   * overtakes is refused, or comes too late to be used: its range is a gap then.
+   * Leaves the ranges of as many generators as allowed to the successor, and releases the others, the most valuable first.
+   * Resolves when the last releases have been sent: the write that resigns goes beside them, not after them. A release
+   * that the successor overtakes is refused, or comes too late to be used: its range is a gap then.
    */
   async #handOver(
     term: LeaderTerm,
     leftovers: LeftoverRange[] | undefined,
     releaseMs: number,
   ): Promise<void> {
+    const { clock, onEvent } = this.#deps
     const reason = ended()
-    const queue = this.#stopAll(term, reason)
-    const untilUs = this.#clock.monoUs() + releaseMs * 1000
+    const led = this.#end(term, (gate) => gate.end(reason))
+    if (led === undefined) return
+    const untilUs = clock.monoUs() + releaseMs * 1000
+    const queue = valuableFirst(led.generators)
+    let next = 0
     const lane = async () => {
-      for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
-        const [issuer, { name, version }] = next
+      while (next < queue.length) {
+        const { name, version, reservoir } = queue[next++]!
+        if (reservoir === undefined) continue
         // The range of a reserve under way is part of the leftover.
-        await issuer.idle()
-        const inTime = this.#clock.monoUs() < untilUs
-        if (inTime && leftovers !== undefined && leftovers.length < leftoversMax) {
-          const range = issuer.transfer(reason)
+        await reservoir.idle()
+        if (clock.monoUs() >= untilUs) return
+        if (leftovers !== undefined && leftovers.length < leftoversMax) {
+          const range = reservoir.transfer(reason)
           if (range !== undefined) leftovers.push(leftoverOf(name, version, range))
           continue
         }
-        const release = this.#closed(inTime ? issuer.close(reason) : issuer.abandon(reason))
-        if (queue.length > 0) await release
+        const release = this.#closed(reservoir.close(reason))
+        if (next < queue.length) await release
       }
     }
     await Promise.all(Array.from({ length: releasesMax }, lane))
+    for (const section of led.sections.keys()) void this.#closed(section.close(reason))
+    const gaps = gapText(queue)
+    if (gaps !== undefined)
+      onEvent({ level: 'info', message: `shard ${term.shard} was handed over: ${gaps}` })
+    void this.#closed(this.#replace(led))
   }
 
   #closed(closing: Promise<void>): Promise<void> {

@@ -19,6 +19,7 @@ import { moved } from './redirection.ts'
 /** Waits for the leader of one generator. */
 export class Standby implements Issuer {
   readonly row = emptyRow
+  readonly isOver = false
   readonly #cluster: Cluster
   readonly #name: string
   readonly #waitersMax: number

@@ -211,6 +211,20 @@ describe('a table of fast runs', () => {
     assert.deepEqual([gated.takeNumber(), gated.takeNumber(), table.closedGates], [2, 3, 0])
   })
 
+  test('gives the number of an ended gate away only once no row has it', () => {
+    const table = new FastRuns()
+    const gate = table.addGate()
+    const row = table.add(gate)
+    row.fill(0, 1, 3, 1)
+    table.endGate(gate)
+    assert.notEqual(table.addGate(), gate)
+    assert.deepEqual([row.takeNumber(), row.take(1, run), table.closedGates], [-1, 0, 1])
+    row.free()
+    assert.deepEqual([table.addGate(), table.closedGates], [gate, 0])
+    table.endGate(gate)
+    assert.equal(table.addGate(), gate)
+  })
+
   test('gives a row that was freed to another run, with another generation', () => {
     const table = new FastRuns()
     const before = table.add()

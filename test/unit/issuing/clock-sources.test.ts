@@ -8,6 +8,7 @@ import { decode } from '../../../src/ids/id-parts.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { Limiter } from '../../../src/issuing/engine-permits.ts'
+import { Observer } from '../../../src/issuing/observer.ts'
 import { Reservoir } from '../../../src/issuing/reservoir.ts'
 import { SnowflakeSource } from '../../../src/issuing/snowflake-source.ts'
 import { TimestampSource } from '../../../src/issuing/timestamp-source.ts'
@@ -82,6 +83,7 @@ function open(kind: 'timestamp' | 'snowflake', options: Options, bound = 0n) {
     issueTimeoutMs: 2000,
     waitersMax: 100,
     limiter: new Limiter(),
+    observer: new Observer(clock),
   })
   const unit = () => Math.floor((clock.wall - layout.epochUs) / layout.unitUs)
   const timeOf = (id: bigint) =>

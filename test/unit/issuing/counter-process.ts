@@ -7,8 +7,11 @@ import { max63 } from '../../../src/ids/limits.ts'
 import type { Run } from '../../../src/ids/run.ts'
 import { CounterSource, type CounterSourceOptions } from '../../../src/issuing/counter-source.ts'
 import { Limiter } from '../../../src/issuing/engine-permits.ts'
+import { Gate } from '../../../src/issuing/gate.ts'
 import type { Incarnation } from '../../../src/issuing/incarnation.ts'
-import { Reservoir, type ReservoirOptions } from '../../../src/issuing/reservoir.ts'
+import { Observer } from '../../../src/issuing/observer.ts'
+import { Reservoir } from '../../../src/issuing/reservoir.ts'
+import type { ReservoirOptions } from '../../../src/issuing/reservoir-options.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock } from '../fake-clock.ts'
 import '../invariants.ts'
@@ -19,6 +22,7 @@ type Changes = Partial<CounterSourceOptions> &
   Partial<ReservoirOptions> &
   Partial<Incarnation> & {
     readonly buffer?: RangeBuffer
+    readonly gate?: Gate
     readonly bound?: bigint
     readonly leftover?: Reservation | undefined
   }
@@ -51,7 +55,8 @@ export async function startCounter(
     ...changes,
     counter,
   }
-  const source = new CounterSource(changes.buffer ?? new RangeBuffer(1, 0n), bound, incarnation, {
+  const gate = changes.gate ?? new Gate()
+  const source = new CounterSource(changes.buffer ?? new RangeBuffer(1, 0n, gate.add()), bound, incarnation, {
     engine,
     clock,
     max: max63,
@@ -64,16 +69,21 @@ export async function startCounter(
     ...changes,
   })
   if (changes.leftover !== undefined) source.acquire(changes.leftover)
-  const reservoir = new Reservoir(source, {
-    clock,
-    random: () => 0.5,
-    issueTimeoutMs: 2000,
-    waitersMax: 100,
-    limiter: new Limiter(),
-    onRefillOutcome: (name, error) =>
-      outcomes.push(`${name} ${error instanceof FahaoError ? error.code : (error ?? 'ok')}`),
-    ...changes,
-  })
+  const reservoir = new Reservoir(
+    source,
+    {
+      clock,
+      random: () => 0.5,
+      issueTimeoutMs: 2000,
+      waitersMax: 100,
+      limiter: new Limiter(),
+      observer: new Observer(clock),
+      onRefillOutcome: (name, error) =>
+        outcomes.push(`${name} ${error instanceof FahaoError ? error.code : (error ?? 'ok')}`),
+      ...changes,
+    },
+    gate,
+  )
   const close = () => reservoir.close(new FahaoError('SHUTDOWN', 'closing'))
   return { clock, engine, store, source, reservoir, outcomes, close }
 }
