@@ -26,6 +26,7 @@ import { altered, GeneratorRecords, noGenerator } from './generator-records.ts'
 import { GeneratorsInUse } from './generators-in-use.ts'
 import { describeGenerator, isNameOfFamily, unlessUnavailable } from './info.ts'
 import type { NameTable } from './name-table.ts'
+import type { OpenGenerator } from './open-generator.ts'
 import { firstOf, type StoredGenerator } from './stored-generator.ts'
 
 /** Generators by name, opened on demand. */
@@ -68,7 +69,7 @@ export class EngineCatalogue implements Catalogue {
   }
 
   /** The generators that are open here. */
-  get names(): NameTable<Generator> {
+  get names(): NameTable<OpenGenerator> {
     return this.#inUse.names
   }
 

@@ -167,8 +167,8 @@ export class Decoder {
 
   /** Counts what stands before `at` as decoded. */
   skipTo(at: number): void {
-    this.#frameStart = this.#start
     this.#reset(at)
+    if (at === this.#end) this.#use(nothing, 0, false)
   }
 
   /** `*n`: how many arguments follow. */

@@ -75,7 +75,8 @@ export class Requests {
   advance(): Progress {
     if (this.#unfinished !== undefined) return this.#writePart(this.#unfinished)
     if (this.#deferred !== undefined) return this.#startDeferred(this.#deferred)
-    return this.#answerInPlace() ? 'answered' : this.#read(this.#reader.next())
+    if (this.#answerInPlace()) return this.decoder.pendingBytes === 0 ? 'more' : 'answered'
+    return this.#read(this.#reader.next())
   }
 
   /**

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Access } from '../../../src/auth/access.ts'
+import { FahaoError } from '../../../src/base/errors.ts'
 import type { GeneratorInput } from '../../../src/catalogue/generator-options.ts'
 import { createCommands } from '../../../src/commands/all.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
@@ -225,6 +226,21 @@ test('ids in place are charged to every namespace that counts them, exactly', as
   const over = await peer.line(frame('INCR', 'a').repeat(12) + frame('ID.RUNS', 'a', '2'), 13)
   assert.match(over, /^(:\d+\r\n){10}(-QUOTA .*\r\n){2}-(QUOTA|LIMIT) .*\r\n$/)
   assert.deepEqual(issued(), [66, 60])
+})
+
+test('a row that has another owner gives no ids to the name that had it', async (t) => {
+  const { node, connect } = await startScene(t)
+  const peer = await connect()
+  const { catalogue } = node
+  await peer.ask(frame('INCR', 'a').repeat(3), integers(1, 3))
+  const { row } = catalogue.find('a')!
+  // As while a store is disowned: it is closed, and its name has not left yet.
+  await catalogue.names.get('a')!.close(new FahaoError('STALE', 'closed'))
+  await catalogue.create('c', { kind: 'sequence', start: '1000' })
+  assert.equal(catalogue.find('c')!.row, row)
+  await peer.ask(frame('INCR', 'c').repeat(3), integers(1000, 3))
+  await peer.ask(frame('INCR', 'a').repeat(2) + frame('GET', 'a'), ':4\r\n:5\r\n$1\r\n5\r\n')
+  await peer.ask(frame('INCR', 'c'), ':1003\r\n')
 })
 
 test('a bug while an id is taken costs the request its handler answers, and no other', async (t) => {
