@@ -204,7 +204,7 @@ describe('what was noted about a name', () => {
     const peer = await connect()
     const one = frame('INCR', 'a')
     const set = (...words: string[]) => frame('ID.NAMESPACE', 'SET', 'n', ...words)
-    await peer.ask(one.repeat(3), integers(1, 3))
+    await peer.ask(set('MATCH', 'x*', 'DAILY', '2') + one.repeat(3), `+OK\r\n${integers(1, 3)}`)
     const refused = await peer.line(one + set('MATCH', 'a', 'DAILY', '2') + one.repeat(4), 6)
     assert.match(refused, /^:4\r\n\+OK\r\n:5\r\n:6\r\n-QUOTA .*\r\n-QUOTA .*\r\n$/)
     await new Promise((resolve) => setTimeout(resolve, 0))
