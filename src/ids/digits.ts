@@ -6,6 +6,7 @@ import { type Run, safeHi, two32 } from './run.ts'
 
 const zero = 48
 const billion = 1_000_000_000
+const two31 = 0x8000_0000
 
 /** The most bytes that an id takes: 19 digits, and room for a carry. */
 export const idBytesMax = 20
@@ -44,15 +45,23 @@ export function writeDecimal(bytes: Uint8Array, at: number, hi: number, lo: numb
   return writeDigits(bytes, writeDigits(bytes, at, upper, 1), low % billion, 9)
 }
 
-/** Writes `value` < 10^10 with at least `digitsMin` digits, and returns where they end. */
-function writeDigits(bytes: Uint8Array, at: number, value: number, digitsMin: number): number {
-  let digits = digitsMin
-  for (let power = 10 ** digitsMin; power <= value; power *= 10) digits++
+/** Writes `value` < 10^10, with 9 digits if `digitsMin` is 9, and returns where they end. */
+function writeDigits(bytes: Uint8Array, at: number, value: number, digitsMin: 1 | 9): number {
+  let digits: number = digitsMin
+  if (digitsMin === 1) for (let power = 10; power <= value; power *= 10) digits++
+  let last = at + digits - 1
   let left = value
-  for (let index = at + digits - 1; index >= at; index--) {
+  for (; left >= two31; last--) {
     const tenth = Math.floor(left / 10)
-    bytes[index] = zero + (left - tenth * 10)
+    bytes[last] = zero + (left - tenth * 10)
     left = tenth
+  }
+  // A division of integers is several times as fast.
+  let small = left | 0
+  for (; last >= at; last--) {
+    const tenth = (small / 10) | 0
+    bytes[last] = zero + (small - tenth * 10)
+    small = tenth
   }
   return at + digits
 }
