@@ -42,6 +42,15 @@ export const rowOwn = 10
 /** The gate of ids that are issued under no right that can end. */
 export const openGate = 0
 
+/** V8 loads what another module exports or may import anew on each use: the way of an id has constants of its own. */
+const width = rowValues
+const loAt = rowLo
+const endAt = rowEndLo
+const hiAt = rowHi
+const strideAt = rowStride
+const upper = two32
+const unsafeHi = safeHi
+
 /** The row of what has no ids that can be issued at once. */
 export const emptyRow = 0
 
@@ -203,13 +212,13 @@ export class FastRun {
   take(count: number, run: Run): number {
     const table = this.#table
     const { values } = table
-    const at = this.#row * rowValues
-    const lo = values[at + rowLo]!
-    const stride = values[at + rowStride]!
+    const at = this.#row * width
+    const lo = values[at + loAt]!
+    const stride = values[at + strideAt]!
     const next = lo + count * stride
-    if (next > values[at + rowEndLo]! || (table.closedGates > 0 && !table.isOpen(this.#row))) return 0
-    values[at + rowLo] = next
-    run.hi = values[at + rowHi]!
+    if (next > values[at + endAt]! || (table.closedGates > 0 && !table.isOpen(this.#row))) return 0
+    values[at + loAt] = next
+    run.hi = values[at + hiAt]!
     run.lo = lo
     run.count = count
     run.stride = stride
@@ -220,13 +229,13 @@ export class FastRun {
   takeNumber(): number {
     const table = this.#table
     const { values } = table
-    const at = this.#row * rowValues
-    const lo = values[at + rowLo]!
-    const hi = values[at + rowHi]!
-    if (lo >= values[at + rowEndLo]! || hi >= safeHi) return -1
+    const at = this.#row * width
+    const lo = values[at + loAt]!
+    const hi = values[at + hiAt]!
+    if (lo >= values[at + endAt]! || hi >= unsafeHi) return -1
     if (table.closedGates > 0 && !table.isOpen(this.#row)) return -1
-    values[at + rowLo] = lo + values[at + rowStride]!
-    return hi * two32 + lo
+    values[at + loAt] = lo + values[at + strideAt]!
+    return hi * upper + lo
   }
 
   /** Empties it; returns how many of its ids had been taken. */
