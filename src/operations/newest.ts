@@ -49,8 +49,12 @@ export function newestHere(
   name: string,
 ): { readonly id: bigint | undefined } | undefined {
   const generator = catalogue.find(name)
-  const isAlone = generator?.mode === 'local' || generator?.mode === 'node'
-  return isAlone ? { id: generator.lastIssued() } : undefined
+  return generator !== undefined && isIssuedHereAlone(generator) ? { id: generator.lastIssued() } : undefined
+}
+
+/** Whether no other node issues the ids of an open generator, or each its own: then `lastIssued` is its newest id here. */
+export function isIssuedHereAlone({ mode }: Generator): boolean {
+  return mode === 'local' || mode === 'node'
 }
 
 /** See `newestOperation`. */

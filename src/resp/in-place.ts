@@ -38,8 +38,9 @@ import {
 } from '../catalogue/name-table.ts'
 import { Run, two32 } from '../ids/run.ts'
 import { longCheck, type TurnQueue } from '../listening/turns.ts'
+import { isIssuedHereAlone } from '../operations/newest.ts'
 import type { Meter } from '../quotas/quotas.ts'
-import { encodeRun } from './encoder.ts'
+import { encode, encodeRun } from './encoder.ts'
 import {
   commandAt,
   commandNames,
@@ -177,8 +178,8 @@ export class InPlace {
 
         if (command === get) {
           // What fills a row has issued the id before its first one.
-          if (lo >= endLo || lo < stride) break
-          output.bulkId(hi, lo - stride)
+          if (lo < endLo && lo >= stride) output.bulkId(hi, lo - stride)
+          else if (!this.#writeNewest(names.at(entry)!, session.protocol)) break
         } else {
           let meter: Meter | undefined
           let most = Number.POSITIVE_INFINITY
@@ -244,6 +245,15 @@ export class InPlace {
       }
     }
     return answered
+  }
+
+  /** Writes the newest id of a generator whose row does not tell it. False if other nodes may know a newer one. */
+  #writeNewest(generator: Generator, protocol: 2 | 3): boolean {
+    if (!isIssuedHereAlone(generator)) return false
+    const newest = generator.lastIssued()
+    if (newest === undefined) encode(this.#output, null, { protocol, wideIds: 'integer' })
+    else this.#output.text('$', String(newest))
+    return true
   }
 
   #reachOf(access: Access): number {
