@@ -31,6 +31,7 @@ import { OwnerLock, ownerFile } from './owner-lock.ts'
 import { PositionFile, type StorePosition } from './position-file.ts'
 import { Records } from './records.ts'
 import { checkTables, convertTables, prepare } from './schema.ts'
+import { checkWhole } from './store-check.ts'
 import { makePrivateFile, realPlace, refuseSecondPath } from './store-file.ts'
 
 /** The contents of a copy. */
@@ -135,6 +136,7 @@ function copy(from: string, draft: string): void {
     throw new FahaoError('ENGINE', `there is no file ${from}; name one that fahao backup has made`)
   using(from, (database) => {
     checkTables(database, from)
+    checkWhole(database, from)
     makePrivateFile(draft)
     database.prepare('VACUUM INTO ?').run(draft)
   })

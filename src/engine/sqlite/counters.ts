@@ -13,8 +13,9 @@ import { named, raised, versionJump } from '../advance-rules.ts'
 import { lossOf, type ReleaseRequest, reserve, unused } from '../counter-rules.ts'
 import { boundMax, type Counter, type Repaired, type Reservation, type ReserveRequest } from '../engine.ts'
 import { prepare } from './schema.ts'
+import type { ConfirmRow } from './store-check.ts'
 
-type CounterRow = { last: bigint; fence: bigint; incarnation: bigint; version: bigint }
+type CounterRow = { name: string; last: bigint; fence: bigint; incarnation: bigint; version: bigint }
 
 /** The end of what this process holds of each counter: ranges reserved or acquired, and neither released nor transferred. */
 export type HeldEnds = Map<string, bigint>
@@ -31,9 +32,16 @@ export class Counters {
   readonly #raise: StatementSync
   readonly #raiseAll: StatementSync
 
-  constructor(database: DatabaseSync, held: HeldEnds) {
+  readonly #confirm: ConfirmRow
+
+  /** @param confirm is told which row was found for a name, and throws if the file is damaged. */
+  constructor(database: DatabaseSync, held: HeldEnds, confirm: ConfirmRow = () => {}) {
     this.#held = held
-    this.#select = prepare(database, 'SELECT last, fence, incarnation, version FROM counters WHERE name = ?')
+    this.#confirm = confirm
+    this.#select = prepare(
+      database,
+      'SELECT name, last, fence, incarnation, version FROM counters WHERE name = ?',
+    )
     this.#insert = database.prepare(
       `INSERT INTO counters (name, last, fence, incarnation, version) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT (name) DO NOTHING`,
@@ -59,6 +67,7 @@ export class Counters {
   /** The counter as this transaction sees it. */
   read(name: string): Counter {
     const row = this.#select.get(name) as CounterRow | undefined
+    this.#confirm(name, row?.name)
     if (row === undefined) return unused
     const { last, fence, incarnation, version } = row
     return { bound: last + 1n, fence, incarnation, version }
@@ -69,8 +78,10 @@ export class Counters {
     const held = this.#next.get(name) ?? this.#held.get(name)
     if (held === undefined) {
       const first = reserve(name, unused, request)
-      if (!(first.answer instanceof FahaoError) && this.#add(name, first.counter))
+      if (!(first.answer instanceof FahaoError) && this.#add(name, first.counter)) {
+        this.#confirm(name, undefined)
         return this.#reserved(name, request, first.answer)
+      }
     }
     const before = this.read(name)
     if (held !== undefined && before.bound < held)

@@ -115,8 +115,9 @@ export class SqliteEngine implements Engine {
       onWrote: (record) => this.#watches.wrote(record),
     })
     thread.on('message', (reply: ThreadReply) => {
-      assert(reply.type === 'done', 'a thread opens once')
+      assert(reply.type !== 'opened', 'a thread opens once')
       this.#setTrouble(reply.trouble)
+      if (reply.type === 'trouble') return
       if (reply.advances > this.advances) {
         this.advances = reply.advances
         options.onAdvanced?.()

@@ -1,12 +1,14 @@
 /** Opens the database file, and explains SQLite's errors. */
 import { existsSync } from 'node:fs'
-import { describe, FahaoError } from '../../base/errors.ts'
+import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import { DatabaseSync } from './driver.ts'
 import { checkTables, convertTables, createTables } from './schema.ts'
+import { StoreCheck } from './store-check.ts'
 import { makePrivateFile } from './store-file.ts'
 
 /** SQLite's primary result codes that have a case of their own; https://sqlite.org/rescode.html */
 const busy = 5
+const corrupt = 11
 const full = 13
 /** The index of the log could not grow: the error of opening a file on a full disk. */
 const ioErrorSharedMemorySize = 4874
@@ -35,6 +37,9 @@ export type ConnectionOptions = {
   readonly onConverted?: ((message: string) => void) | undefined
 }
 
+/** An open file, and what is known about damage of it. */
+export type OpenDatabase = { readonly database: DatabaseSync; readonly check: StoreCheck }
+
 /**
  * Opens a store's file for durable commits: with synchronous=FULL every COMMIT in WAL mode waits for an fsync.
  * Throws ENGINE with the remedy.
@@ -42,7 +47,7 @@ export type ConnectionOptions = {
 export function openDatabase(
   file: string,
   { create, busyTimeoutMs, onConverted }: ConnectionOptions,
-): DatabaseSync {
+): OpenDatabase {
   if (!create && !existsSync(file)) {
     throw new FahaoError('ENGINE', `${file} is gone; put it back, or restore a backup with 'fahao restore'`)
   }
@@ -53,12 +58,13 @@ export function openDatabase(
     database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
     if (create) createTables(database)
     checkTables(database, file)
+    const check = StoreCheck.open(database, file)
     const converted = convertTables(database)
     if (converted !== undefined) onConverted?.(converted)
     enterWal(database, file)
     // A file that cannot be written fails here rather than at the first id.
     database.exec('BEGIN IMMEDIATE; ROLLBACK')
-    return database
+    return { database, check }
   } catch (error) {
     if (database?.isOpen) database.close()
     throw engineError(error, file)
@@ -104,6 +110,11 @@ export function engineError(error: unknown, file: string): FahaoError {
 /** Whether another connection holds the requested lock. */
 export function isBusy(error: unknown): boolean {
   return resultCode(error) === busy
+}
+
+/** Whether the file is damaged, as SQLite or its check has found. */
+export function isDamage(error: unknown): boolean {
+  return resultCode(error) === corrupt || hasCode(error, 'ENGINE')
 }
 
 /** The primary result code; 0 when the error is not SQLite's. */

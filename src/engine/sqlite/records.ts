@@ -10,6 +10,7 @@ import { compareBytes } from '../../base/byte-order.ts'
 import type { StoredRecord } from '../engine.ts'
 import type { RecordState } from '../polled-watch.ts'
 import { prepare } from './schema.ts'
+import type { Confirm } from './store-check.ts'
 
 /** The maximum number of changes in a page. */
 const changesMax = 1000
@@ -22,7 +23,11 @@ export class Records {
   readonly #from: StatementSync
   readonly #since: StatementSync
 
-  constructor(database: DatabaseSync) {
+  readonly #confirm: Confirm | undefined
+
+  /** @param confirm is told which rows were found, and throws if the file is damaged. */
+  constructor(database: DatabaseSync, confirm?: Confirm) {
+    this.#confirm = confirm
     this.#select = prepare(
       database,
       'SELECT key, value, version FROM records WHERE key = ? AND value IS NOT NULL',
@@ -47,7 +52,9 @@ export class Records {
 
   /** See `Engine.read`. */
   read(key: string): StoredRecord | undefined {
-    return this.#select.get(key) as StoredRecord | undefined
+    const found = this.#select.get(key) as StoredRecord | undefined
+    this.#confirm?.row(key, found?.key)
+    return found
   }
 
   /**
@@ -59,12 +66,17 @@ export class Records {
     if (limit <= 0) return page
     // No key contains NUL, so this is the immediate successor of `after`.
     const next = `${after}\0`
-    for (const row of this.#from.iterate(compareBytes(prefix, next) > 0 ? prefix : next)) {
+    const from = compareBytes(prefix, next) > 0 ? prefix : next
+    for (const row of this.#from.iterate(from)) {
       const record = row as StoredRecord
       if (!record.key.startsWith(prefix)) break
       page.push(record)
       if (page.length >= limit) break
     }
+    this.#confirm?.rows(
+      from,
+      page.map(({ key }) => key),
+    )
     return page
   }
 

@@ -68,7 +68,7 @@ export function createTables(database: DatabaseSync): void {
 }
 
 /**
- * Converts the tables of an earlier version, once, in a file that `checkTables` has found sound. A process of that version
+ * Converts the tables of an earlier version, once, in a file that `checkTables` has accepted. A process of that version
  * fails at its next statement and changes nothing. Returns what the log should say; undefined: nothing was to be converted.
  */
 export function convertTables(database: DatabaseSync): string | undefined {
@@ -91,7 +91,7 @@ function isEarlier(database: DatabaseSync): boolean {
   return pragma(database, 'user_version') < BigInt(schemaVersion)
 }
 
-/** Throws ENGINE, with the remedy, unless the file is an undamaged store of this version or an earlier one. */
+/** Throws ENGINE, with the remedy, unless the file is a store of this version or an earlier one. */
 export function checkTables(database: DatabaseSync, file: string): void {
   if (pragma(database, 'application_id') !== BigInt(applicationId)) {
     throw new FahaoError(
@@ -105,11 +105,6 @@ export function checkTables(database: DatabaseSync, file: string): void {
       'ENGINE',
       `${file} was written by a newer Fahao (its schema is ${version}, this one knows 1 to ${schemaVersion}); upgrade this one`,
     )
-  }
-  const found = Object.values(database.prepare('PRAGMA quick_check(1)').get()!)[0]
-  if (found !== 'ok') {
-    const line = String(found).replace(/\s+/g, ' ')
-    throw new FahaoError('ENGINE', `${file} is damaged (${line}); restore a backup with 'fahao restore'`)
   }
 }
 

@@ -4,7 +4,8 @@
  * Invariants
  *  1. Every transaction that changed something counts one more commit and carries the time of its write.
  *  2. A failure before COMMIT has changed nothing; a failed COMMIT may have taken effect.
- *  3. The connection keeps its log open until `releaseLog`, so that no other file can get the log's inode number.
+ *  3. An advance accepts only a file that was checked as a whole.
+ *  4. The connection keeps its log open until `releaseLog`, so that no other file can get the log's inode number.
  */
 import { randomUUID } from 'node:crypto'
 import { closeSync, fstatSync, openSync, rmSync, statSync } from 'node:fs'
@@ -13,10 +14,11 @@ import { describe, FahaoError } from '../../base/errors.ts'
 import { versionJump } from '../advance-rules.ts'
 import type { ChangePage, RecordState } from '../polled-watch.ts'
 import { Counters, type HeldEnds } from './counters.ts'
-import { type ConnectionOptions, openDatabase } from './open-database.ts'
+import { type ConnectionOptions, isDamage, openDatabase } from './open-database.ts'
 import type { StorePosition } from './position-file.ts'
 import { Records } from './records.ts'
 import { prepare } from './schema.ts'
+import type { StoreCheck } from './store-check.ts'
 import type { FailureCode, Operation, OperationOutcome, Operations } from './thread-messages.ts'
 
 type State = {
@@ -34,6 +36,8 @@ const unreadable = 'unreadable: '
 /** One connection. */
 export class StoreConnection {
   readonly counters: Counters
+  /** Whether the file is undamaged. */
+  readonly check: StoreCheck
   readonly #records: Records
   readonly #database: DatabaseSync
   readonly #file: string
@@ -54,12 +58,13 @@ export class StoreConnection {
   #repaired: RecordState[] = []
 
   constructor(file: string, held: HeldEnds, options: ConnectionOptions) {
-    const database = openDatabase(file, options)
+    const { database, check } = openDatabase(file, options)
     this.#database = database
+    this.check = check
     this.#file = file
     this.#inode = inodeOf(file)
-    this.counters = new Counters(database, held)
-    this.#records = new Records(database)
+    this.counters = new Counters(database, held, check.confirm('counters').row)
+    this.#records = new Records(database, check.confirm('records'))
     this.#select = prepare(database, 'SELECT history, commits, revision, last_write_us, owner FROM state')
     this.#stamp = prepare(
       database,
@@ -85,7 +90,12 @@ export class StoreConnection {
 
   /** Whether the open file, or its log, no longer has its name. */
   get replaced(): boolean {
-    return inodeOf(this.#file) !== this.#inode || inodeOf(`${this.#file}-wal`) !== this.#logInode
+    return this.fileReplaced || inodeOf(`${this.#file}-wal`) !== this.#logInode
+  }
+
+  /** Whether the open file no longer has its name. */
+  get fileReplaced(): boolean {
+    return inodeOf(this.#file) !== this.#inode
   }
 
   /** Whether both sessions opened the same file. */
@@ -178,7 +188,7 @@ export class StoreConnection {
     try {
       return { value: Reflect.apply(this.#operations[op], undefined, args) }
     } catch (error) {
-      if (!(error instanceof FahaoError)) throw error
+      if (!(error instanceof FahaoError) || isDamage(error)) throw error
       return { code: error.code as FailureCode, message: error.message }
     }
   }
@@ -202,6 +212,7 @@ export class StoreConnection {
     advance: (gap, repaired, counters) => {
       if (repaired.some(({ key, expected }) => this.#records.read(key)?.version !== expected))
         return undefined
+      this.check.finish()
       const raised = this.counters.advance(gap, counters)
       this.#history = randomUUID()
       this.#revision += versionJump

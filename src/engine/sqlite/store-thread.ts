@@ -16,6 +16,7 @@ assert(port !== null, 'this file is a thread')
 
 const { file, busyTimeoutMs } = workerData as ThreadInput
 // An error of the opening ends the thread, and the engine receives it.
+let checking: NodeJS.Immediate | undefined
 let converted: string | undefined
 const onConverted = (message: string) => {
   converted = message
@@ -23,8 +24,11 @@ const onConverted = (message: string) => {
 const store = new Store({ file, busyTimeoutMs, clock: systemClock, onConverted })
 reply({ type: 'opened', lastWriteUs: store.lastWriteUs, trouble: store.trouble, converted })
 
+checkOn()
+
 port.on('message', (request: ThreadRequest) => {
   if (request.type === 'close') {
+    clearImmediate(checking)
     store.close()
     port.close()
     return
@@ -33,7 +37,18 @@ port.on('message', (request: ThreadRequest) => {
   const { outcomes, repaired } = store.run(operations, request.nowUs)
   const { advances, trouble } = store
   reply({ type: 'done', outcomes: packOutcomes(operations, outcomes), repaired, advances, trouble })
+  checkOn()
 })
+
+/** Reads a large store for damage, a part at a time, between two batches. */
+function checkOn(): void {
+  clearImmediate(checking)
+  checking = setImmediate(() => {
+    const { trouble } = store
+    if (store.check()) checkOn()
+    if (store.trouble !== trouble) reply({ type: 'trouble', trouble: store.trouble })
+  })
+}
 
 function reply(message: ThreadReply): void {
   port!.postMessage(message)

@@ -4,11 +4,12 @@
  * Invariants
  *  1. An outcome is returned after its transaction is durable, and after a check that the open file still has the
  *     store's name, by which other processes open it.
- *  2. After a failed commit nothing is written until the file has been opened again with an empty write-ahead
+ *  2. A file that was found damaged is neither read nor written again.
+ *  3. After a failed commit nothing is written until the file has been opened again with an empty write-ahead
  *     log and every bound is at or above the end of every range that this process reserved.
- *  3. While a regression is suspected, only `advance` changes the store; see ../regression.ts.
- *  4. The position file contains positions of the accepted history only, and of durable commits.
- *  5. Histories of a store in a file have no order. A later history is one that the position file confirms: an advance
+ *  4. While a regression is suspected, only `advance` changes the store; see ../regression.ts.
+ *  5. The position file contains positions of the accepted history only, and of durable commits.
+ *  6. Histories of a store in a file have no order. A later history is one that the position file confirms: an advance
  *     and a restore write it there.
  */
 import type { Clock } from '../../base/clock.ts'
@@ -22,7 +23,7 @@ import {
   suspect,
 } from '../regression.ts'
 import type { HeldEnds } from './counters.ts'
-import { explain, isBusy } from './open-database.ts'
+import { explain, isBusy, isDamage } from './open-database.ts'
 import { PositionFile, type StorePosition } from './position-file.ts'
 import { StoreConnection } from './store-connection.ts'
 import {
@@ -55,6 +56,8 @@ export class Store {
   #check: RegressionCheck<StorePosition>
   /** Why the last transaction failed. */
   #failure: string | undefined
+  /** Whether the file of `#former` is damaged. */
+  #isDamaged = false
 
   /** Throws ENGINE with the remedy. */
   constructor(options: StoreOptions) {
@@ -84,6 +87,18 @@ export class Store {
   /** The present trouble; undefined: none. */
   get trouble(): string | undefined {
     return this.#failure ?? this.#regression
+  }
+
+  /** Reads the next part of a large file for damage, and returns whether there is more to read. */
+  check(): boolean {
+    const connection = this.#connection
+    if (connection === undefined || connection.check.isDone) return false
+    try {
+      connection.check.next()
+    } catch (error) {
+      this.#abandon(connection, explain(error, this.#options.file), isDamage(error))
+    }
+    return this.#connection?.check.isDone === false
   }
 
   /** Carries out operations in one transaction at this time. */
@@ -180,6 +195,8 @@ export class Store {
   /** Opens the file again after a failure; undefined while that does not help. */
   #reopen(nowUs: number): StoreConnection | undefined {
     const { file, busyTimeoutMs } = this.#options
+    if (this.#isDamaged && !this.#former!.fileReplaced) return undefined
+    this.#isDamaged = false
     let connection: StoreConnection | undefined
     try {
       this.#former?.discardLog()
@@ -198,7 +215,7 @@ export class Store {
       this.#connection = connection
       return connection
     } catch (error) {
-      this.#abandon(connection, explain(error, file))
+      this.#abandon(connection, explain(error, file), connection !== undefined && isDamage(error))
       return undefined
     }
   }
@@ -210,13 +227,14 @@ export class Store {
       this.#failure = reason
       connection.rollback()
     } else {
-      this.#abandon(connection, reason)
+      this.#abandon(connection, reason, isDamage(error))
     }
     return this.#fail(operations, 'UNAVAILABLE')
   }
 
-  #abandon(connection: StoreConnection | undefined, reason: string): void {
+  #abandon(connection: StoreConnection | undefined, reason: string, isDamaged = false): void {
     this.#failure = reason
+    this.#isDamaged = isDamaged
     if (connection !== undefined) {
       this.#former?.releaseLog()
       this.#former = connection

@@ -143,9 +143,10 @@ export type OpenedReply = {
   readonly converted: string | undefined
 }
 
-/** From the thread: first `opened`, then one `done` for each batch, in order. */
+/** From the thread: first `opened`, then one `done` for each batch, in order; and `trouble` that no batch has met. */
 export type ThreadReply =
   | OpenedReply
+  | { readonly type: 'trouble'; readonly trouble: string | undefined }
   | {
       readonly type: 'done'
       readonly outcomes: Packed

@@ -5,7 +5,7 @@ import { pragma } from '../../../../src/engine/sqlite/schema.ts'
 import { freshFile } from './stores.ts'
 
 test('a store is opened so that each commit, and each move of the log, waits for the disk itself', (t) => {
-  const database = openDatabase(freshFile(t), { create: true, busyTimeoutMs: 1000 })
+  const { database } = openDatabase(freshFile(t), { create: true, busyTimeoutMs: 1000 })
   t.after(() => database.close())
   const full = 2n
   assert.equal(pragma(database, 'synchronous'), full)
