@@ -39,6 +39,8 @@ export type CatalogueDeps = {
   readonly autoCreate: readonly AutoCreate[]
   /** How many names of families are in memory at most. Default: 200,000. */
   readonly familyNamesMax?: number | undefined
+  /** How many generators there may be for a client to create another one; undefined: any number. */
+  readonly generatorsMax?: number | undefined
   /** Limit how many generators clients create. */
   readonly namespaces: Pick<Namespaces, 'all'>
   /** The turns of the event loop that long lists share with all requests; undefined: there are no others. */

@@ -149,7 +149,7 @@ export class EngineCatalogue implements Catalogue {
       if (hasCode(error, 'NOGENERATOR')) return false
       throw error
     }
-    this.#limits.recount()
+    this.#limits.dropped(name)
     await this.#inUse.close(name, noGenerator(name, this.#deps.rows))
     return true
   }

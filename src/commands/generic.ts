@@ -7,6 +7,7 @@ import { type Command, type Reply, SimpleString } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { checkOneSlot } from './cross-slot.ts'
 import { everyGenerator, namesInTurns } from './generator-names.ts'
+import { NamesCount } from './names-count.ts'
 import { changeEach } from './recording.ts'
 import { Scan } from './scan.ts'
 
@@ -25,6 +26,7 @@ const keysMax = 10_000
 /** EXISTS, DEL, UNLINK, TYPE, TTL, PTTL, KEYS, SCAN, DBSIZE. SCAN remembers cursors: one list per server. */
 export function genericCommands(): readonly Command[] {
   const scan = new Scan()
+  const count = new NamesCount()
   return [
     {
       ...readingOne,
@@ -84,8 +86,8 @@ export function genericCommands(): readonly Command[] {
       arity: 1,
       summary: 'Counts the generators.',
       reply: 'An integer.',
-      notes: `Reads every name that the user may name. ${ownSlots}`,
-      handler: countNames,
+      notes: `Reads every name that the user may name; a count that takes over a second is answered again for twenty times as long. ${ownSlots}`,
+      handler: (context) => count.of(context),
     },
   ]
 }
@@ -148,11 +150,4 @@ async function namesMatching(context: CommandContext, args: Arguments): Promise<
     }
   }
   return found
-}
-
-async function countNames(context: CommandContext): Promise<Reply> {
-  let count = 0
-  const isOwn = isServedHere(context)
-  for await (const part of everyGenerator(context)) count += part.filter(({ name }) => isOwn(name)).length
-  return count
 }

@@ -81,6 +81,10 @@ const groups = {
       autoCreateRules,
       "create an unknown generator when its name matches, such as 'order:*=sequence'; repeatable",
     ),
+    generatorsMax: setting(
+      optional(count(1, 1_000_000_000)),
+      'generators that there may be for a client to create another one, as by auto-create; see also ID.NAMESPACE GENERATORS',
+    ),
     logLevel: setting(
       oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
       'the lowest level that is logged',

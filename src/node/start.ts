@@ -166,6 +166,7 @@ async function openParts(
       turns,
       onEvent,
       autoCreate: config.autoCreate,
+      generatorsMax: config.generatorsMax,
       namespaces,
       rows: legacyRows(config.engine, engine, timeline),
       nodeIndex: config.nodeIndex,

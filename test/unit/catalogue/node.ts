@@ -23,6 +23,7 @@ export type NodeOptions = {
   readonly clock?: FakeClock
   readonly autoCreate?: readonly AutoCreate[]
   readonly familyNamesMax?: number
+  readonly generatorsMax?: number
   readonly nodeIndex?: { readonly value: number; readonly width: number }
   /** Counters go this far ahead: small, so that refills are frequent. */
   readonly leadUs?: number
@@ -125,6 +126,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     cluster,
     onEvent: ({ message }) => events.push(message),
     autoCreate,
+    generatorsMax: options.generatorsMax,
     familyNamesMax: options.familyNamesMax,
     nodeIndex,
     namespaces: options.namespaces ?? { all: [] },
