@@ -3,6 +3,7 @@ import { startFahao } from '../test/launch/fahao.ts'
 import type { Lifetime } from '../test/launch/lifetime.ts'
 import { startRedis } from '../test/launch/redis.ts'
 import { startBareKeys } from './bare-keys-server.ts'
+import { keysDefined } from './keys-defined.ts'
 import { keysInUse } from './keys-in-use.ts'
 import { mixedKeys } from './mixed-keys.ts'
 import { askEach, benchmarkKey } from './name-links.ts'
@@ -97,10 +98,11 @@ const scenarios: readonly Scenario[] = [
 
 /**
  * Each number of keys with its budgets, new keys, keys in use, and mixed ones. `--only 20000@128`, `--only
- * get:1000@16,in-use`: parts of it. `--names 10000000`: only keys in use, so many of them.
+ * get:1000@16,in-use`: parts of it. `--names 10000000`: only keys in use and defined ones, so many of them.
  */
 export async function keys(lifetime: Lifetime, effort: Effort): Promise<Section[]> {
-  if (effort.names !== undefined) return [await keysInUse(lifetime, effort)]
+  if (effort.names !== undefined)
+    return [await keysDefined(lifetime, effort), await keysInUse(lifetime, effort)]
   const sections: Section[] = []
   if (
     scenarios.some((scenario) => pipelines.some((pipeline) => isWanted(cellOf(scenario, pipeline), effort)))
@@ -108,6 +110,7 @@ export async function keys(lifetime: Lifetime, effort: Effort): Promise<Section[
     sections.push(...(await warmKeys(lifetime, effort)))
   if (isWanted('new', effort)) sections.push(await newKeys(lifetime, effort))
   if (isWanted('in-use', effort)) sections.push(await keysInUse(lifetime, effort))
+  if (isWanted('defined', effort)) sections.push(await keysDefined(lifetime, effort))
   if (isWanted('mixed', effort)) sections.push(await mixedKeys(lifetime, effort))
   return sections
 }

@@ -107,8 +107,10 @@ describe('a large store', () => {
         assert.ok(!('value' in counter(store, lost[1]!)), 'a damaged store is not read again')
         store.close()
         const other = openStore(file)
-        const reserve = { size: 1n, incarnation: 1n }
-        const [reserved] = other.run([{ op: 'reserve', args: [name, reserve, undefined] }], 1).outcomes
+        const [reserved] = other.run(
+          [{ op: 'reserve', args: [name, undefined, 1n, 0n, 1_000_000n, 0n, 1n] }],
+          1,
+        ).outcomes
         if ('value' in reserved!)
           assert.equal((reserved.value as { start: bigint }).start, BigInt(Number(name.slice(8)) + 1))
         else assert.match(reserved!.message, /is damaged/)
