@@ -3,7 +3,6 @@
  * time, and nothing of the code that it looks at but what its records say.
  */
 import assert from 'node:assert/strict'
-import { sectionPrefix } from '../../src/catalogue/families/family-records.ts'
 import { type Leadership, type NodeRecord, shardKey } from '../../src/cluster/records.ts'
 import type { StoredRecord } from '../../src/engine/engine.ts'
 import type { Run } from '../../src/ids/run.ts'
@@ -170,8 +169,8 @@ export class Witness {
       this.#fail(
         `${machine.name} issued ${first} of ${generator} with fence ${fence} while the record says ${epoch}`,
       )
-    // Callers of a name of a family that waited together hear of their ids in one moment, in any order.
-    const isTogether = watched.counterKey.startsWith(sectionPrefix) && before?.atUs === this.#world.nowUs
+    // Callers that waited together, for a refill, an opening or a section, hear of their ids in one moment, in any order.
+    const isTogether = before?.atUs === this.#world.nowUs && before.machine === machine.name
     if (before !== undefined && (fence < before.fence || (first <= before.id && !isTogether))) {
       const what = fence < before.fence ? 'two leaders at once' : 'out of order, or twice'
       this.#fail(
