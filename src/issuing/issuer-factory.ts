@@ -65,6 +65,8 @@ export type IssuerFactoryDeps = Omit<ReservoirOptions, 'issueTimeoutMs' | 'onRef
 /** Makes one generator's source. `bound`: of its counter; `key`: of its permutation, in hexadecimal digits. */
 type MakeSource = (incarnation: Incarnation, bound: bigint, gate: Gate, key: string | undefined) => IdSource
 
+/** What a section of a family reserves at least where the step is `adaptive`. */
+const sectionStep = 8
 /** Shuffled ids are permuted in blocks of this size. */
 const shuffleBlock = 1024
 
@@ -117,10 +119,10 @@ export class IssuerFactory {
   /** Issues for all names of one slot of a family. `bound`: of the section's counter. */
   section(incarnation: Incarnation, bound: bigint): Section {
     const { max, step, stepMax, horizon } = this.#definition
-    // An adaptive step is 0: a section begins with one value then, and doubles as any other.
+    // Adaptive: few enough that a crash costs little, and enough for names that are used once.
     const sizes = {
       max: Number(max),
-      step: Math.max(1, step!),
+      step: step! || sectionStep,
       stepMax: stepMax!,
       horizonSeconds: horizon! / 1000,
     }
