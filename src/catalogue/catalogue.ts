@@ -7,6 +7,7 @@ import type { IdText } from '../ids/id-text.ts'
 import type { CallerRange } from '../issuing/caller-ranges.ts'
 import type { Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
 import type { Definition } from './definition.ts'
+import type { EndedFigures } from './ended-figures.ts'
 import type { FloorMove, MoveOptions } from './floor.ts'
 import type { GeneratorInput } from './generator-options.ts'
 
@@ -175,4 +176,7 @@ export interface Catalogue {
 
   /** The generators that are open here, families without their names. */
   inUse(): Iterable<Generator>
+
+  /** What was counted of generators that were closed here. */
+  readonly ended: EndedFigures
 }

@@ -41,6 +41,8 @@ export type CatalogueDeps = {
   readonly familyNamesMax?: number | undefined
   /** How many generators there may be for a client to create another one; undefined: any number. */
   readonly generatorsMax?: number | undefined
+  /** A generator leaves memory when nothing was asked of it for this time; undefined: none does. */
+  readonly idleAfterMs?: number | undefined
   /** Limit how many generators clients create. */
   readonly namespaces: Pick<Namespaces, 'all'>
   /** The turns of the event loop that long lists share with all requests; undefined: there are no others. */

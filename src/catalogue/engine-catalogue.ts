@@ -17,6 +17,7 @@ import type {
 } from './catalogue.ts'
 import { type Definition, formatNotes } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
+import type { EndedFigures } from './ended-figures.ts'
 import { FamilyIndex, patternOf } from './families/family-index.ts'
 import { FamilyRecords, sectionCounter } from './families/family-records.ts'
 import { floorOf, refuseFloor, refuseNow } from './floor.ts'
@@ -24,6 +25,7 @@ import { GeneratorLimits } from './generator-limits.ts'
 import { type GeneratorInput, parseOptions } from './generator-options.ts'
 import { altered, GeneratorRecords, noGenerator } from './generator-records.ts'
 import { GeneratorsInUse } from './generators-in-use.ts'
+import { IdleGenerators } from './idle-generators.ts'
 import { describeGenerator, isNameOfFamily, unlessUnavailable } from './info.ts'
 import type { NameTable } from './name-table.ts'
 import type { OpenGenerator } from './open-generator.ts'
@@ -37,6 +39,7 @@ export class EngineCatalogue implements Catalogue {
   readonly #limits: GeneratorLimits
   readonly #index: FamilyIndex
   readonly #inUse: GeneratorsInUse
+  readonly #idle: IdleGenerators | undefined
 
   private constructor(
     deps: CatalogueDeps,
@@ -51,6 +54,7 @@ export class EngineCatalogue implements Catalogue {
     this.#limits = limits
     this.#index = index
     this.#inUse = inUse
+    this.#idle = IdleGenerators.start(deps, inUse)
   }
 
   /** Opens the catalogue, which watches the engine's records from then on. */
@@ -185,6 +189,10 @@ export class EngineCatalogue implements Catalogue {
     for (const generator of this.#inUse.names.values()) if (!isNameOfFamily(generator)) yield generator
   }
 
+  get ended(): EndedFigures {
+    return this.#inUse.ended.figures
+  }
+
   /** Has every generator looked up again when it is next asked for: the engine may have lost records. */
   async reopenAll(): Promise<void> {
     await Promise.all([this.#inUse.reopenAll(), this.#index.reload()])
@@ -203,6 +211,7 @@ export class EngineCatalogue implements Catalogue {
   /** Stops and releases every generator. */
   close(): Promise<void> {
     this.#index.close()
+    this.#idle?.stop()
     return this.#inUse.closeAll()
   }
 

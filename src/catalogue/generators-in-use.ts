@@ -26,6 +26,7 @@ import { IssuingGates } from '../issuing/issuing-gates.ts'
 import { createByRule } from './auto-create.ts'
 import { closeInParts, closeInTime, gapText } from './closings.ts'
 import type { CatalogueDeps } from './deps.ts'
+import { EndedGenerators } from './ended-figures.ts'
 import { FamiliesInUse } from './families/families-in-use.ts'
 import type { FamilyRecords } from './families/family-records.ts'
 import type { RowChange } from './foreign-rows.ts'
@@ -37,13 +38,10 @@ import { LedGenerators } from './leadership/led-generators.ts'
 import { checkName } from './name-rules.ts'
 import { NameTable } from './name-table.ts'
 import { NegativeCache } from './negative-cache.ts'
-import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
+import { OpenGenerator, type OpenGeneratorDeps, rowVersion } from './open-generator.ts'
 import { type LedCounter, openInTurn, openIssuer, readLedCounter } from './open-issuer.ts'
 import { generatorPrefix, holdsGenerator, incarnationOf, type ReadGenerator } from './stored-generator.ts'
 import { WaitingCallers } from './waiting-callers.ts'
-
-/** The version of a generator that is a row: below the version of every record that may replace it. */
-const rowVersion = 0n
 
 /** Opens and closes generators. */
 export class GeneratorsInUse {
@@ -65,6 +63,7 @@ export class GeneratorsInUse {
   readonly #gates: IssuingGates
   readonly #led: LedGenerators | undefined
   readonly #families: FamiliesInUse
+  readonly ended = new EndedGenerators()
   #closed = false
 
   private constructor(
@@ -198,7 +197,7 @@ export class GeneratorsInUse {
       if (open === undefined || (only !== undefined && open !== only)) return
       this.#open.delete(name)
       if (open.under !== undefined) this.#led!.remove(open.under, open)
-      await open.close(reason)
+      await this.ended.add(open, () => open.close(reason))
     })
   }
 

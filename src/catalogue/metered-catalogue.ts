@@ -9,6 +9,7 @@ import type {
   ListPart,
   PartOfList,
 } from './catalogue.ts'
+import type { EndedFigures } from './ended-figures.ts'
 import type { GeneratorInput } from './generator-options.ts'
 import type { Meters } from './metered-generator.ts'
 
@@ -71,6 +72,10 @@ export class MeteredCatalogue implements Catalogue {
   /** To be counted and shown: none of them is metered, since to find the namespaces of each would take long. */
   inUse(): Iterable<Generator> {
     return this.#catalogue.inUse()
+  }
+
+  get ended(): EndedFigures {
+    return this.#catalogue.ended
   }
 
   #metered(generator: Generator): Generator {

@@ -27,6 +27,13 @@ export type OpenGeneratorDeps = CatalogueDeps & {
   ) => Promise<Result>
 }
 
+/** The version of a generator that is a row: below the version of every record that may replace it. */
+export const rowVersion = 0n
+
+/** More than this many times what one horizon needs, and this many ids, are worth the calls that give them back. */
+const spareTimes = 2
+const spareMin = 10
+
 /** The most alterations in a row that a waiting call follows. */
 const reopensMax = 10
 
@@ -42,6 +49,12 @@ export class OpenGenerator implements Generator {
   readonly #issuer: Issuer
   readonly #opened: OpenedIssuer
   readonly #deps: OpenGeneratorDeps
+  /** Whether it held much more than is used, at the last look: its step is adaptive, and it was used more before. */
+  holdsSpare = false
+  /** What had been asked of it at the last look, and how many looks before that have seen the same. */
+  #seen = -1
+  #unusedLooks = 0
+  #issued = 0
 
   constructor(
     incarnation: Incarnation,
@@ -284,6 +297,37 @@ export class OpenGenerator implements Generator {
       throw new FahaoError('ERR', `${newest} is above max ${max} of generator '${this.name}'`)
     if (max !== undefined && !force) refuseJump(this.name, last ?? this.#incarnation.floor - 1n, newest, max)
     await this.#issuer.moveTo(newest)
+  }
+
+  /** Whether it holds ids for times without requests as well: those of a step, or time of the clock. */
+  get keepsIds(): boolean {
+    return this.issuesHere && this.mode !== 'group commit' && this.definition.step !== 0
+  }
+
+  /**
+   * Looks at it, every `pauseMs`: returns how many looks in a row before this one have seen what this one sees, so that it was
+   * not used.
+   */
+  look(pauseMs: number): number {
+    const { issued, inHand } = this.#issuer.stats()
+    const { step, horizon = 0 } = this.definition
+    const usedPerHorizon = ((issued - this.#issued) * horizon) / pauseMs
+    this.holdsSpare = step === 0 && inHand > spareTimes * usedPerHorizon + spareMin
+    this.#issued = issued
+    this.#unusedLooks = this.isUnused() ? this.#unusedLooks + 1 : 0
+    this.#seen = this.#activity() ?? -1
+    return this.#unusedLooks
+  }
+
+  /** Whether nothing was asked of it since the last look, also by callers that issue themselves. */
+  isUnused(): boolean {
+    return this.#seen === this.#activity()
+  }
+
+  /** Undefined while a caller waits. */
+  #activity(): number | undefined {
+    const { issued, waits, waiting, leased, drawn, returned } = this.stats()
+    return waiting > 0 ? undefined : issued + waits + leased + drawn + returned
   }
 
   /** Throws where an invariant of its issuer is broken. For tests. */

@@ -159,6 +159,11 @@ const groups = {
       'raise every bound by this much at once when the engine has forgotten writes; 0: stop reserving until `fahao advance` is run',
       '0',
     ),
+    idleAfterMs: setting(
+      orOff(duration('1s', '365d')),
+      'a generator leaves memory, and gives back the ids that it holds, when nothing was asked of it for this time; those with a step of their own or of the clock stay while fewer than 10,000 are in use',
+      '10m',
+    ),
     waitersMax: setting(count(1, 10_000_000), 'requests that may wait for ids at once', '100000'),
     shutdownTimeoutMs: setting(
       duration('0s', '10m'),

@@ -5,6 +5,7 @@
 import type { Access } from '../auth/access.ts'
 import type { Turns } from '../base/turns.ts'
 import type { Generator } from '../catalogue/catalogue.ts'
+import type { EndedFigures } from '../catalogue/ended-figures.ts'
 import { exhaustionUs, leftIds } from '../catalogue/info.ts'
 import type { IssuerStats } from '../issuing/issuer.ts'
 
@@ -27,12 +28,14 @@ export type GeneratorMetric = {
   readonly type: 'counter' | 'gauge'
   readonly help: string
   readonly value: (sample: Sample) => number | undefined
+  /** The count of generators that were closed; undefined: it is of open ones alone. */
+  readonly figure?: keyof EndedFigures
   /** How the generators without series of their own are merged. */
   readonly merge: 'sum' | 'min'
 }
 
-function counter(name: string, help: string, figure: keyof IssuerStats): GeneratorMetric {
-  return { name, type: 'counter', help, value: ({ stats }) => stats[figure], merge: 'sum' }
+function counter(name: string, help: string, figure: keyof EndedFigures): GeneratorMetric {
+  return { name, type: 'counter', help, value: ({ stats }) => stats[figure], figure, merge: 'sum' }
 }
 
 function gauge(name: string, help: string, figure: keyof IssuerStats): GeneratorMetric {
@@ -125,9 +128,9 @@ export async function sampleGenerators(
   generators: Iterable<Generator>,
   access: Access,
   seriesMax: number,
-  { nowUs, turns }: { readonly nowUs: number; readonly turns: Turns },
+  { nowUs, turns, ended }: { readonly nowUs: number; readonly turns: Turns; readonly ended: EndedFigures },
 ): Promise<Selection> {
-  const others = new Map<GeneratorMetric, number>()
+  const others = countsOf(ended)
   const shown: Sample[] = []
   const keepMost = () => {
     shown.sort((a, b) => usedIds(b) - usedIds(a))
@@ -142,6 +145,16 @@ export async function sampleGenerators(
   }
   if (shown.length > seriesMax) keepMost()
   return { shown, others }
+}
+
+/** The counts of generators that have left memory, which those of all others never fall below. */
+function countsOf(ended: EndedFigures): Map<GeneratorMetric, number> {
+  const others = new Map<GeneratorMetric, number>()
+  for (const metric of generatorMetrics) {
+    const value = metric.figure === undefined ? undefined : ended[metric.figure]
+    if (value !== undefined && value > 0) others.set(metric, value)
+  }
+  return others
 }
 
 function merge(others: Map<GeneratorMetric, number>, sample: Sample): void {

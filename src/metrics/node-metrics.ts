@@ -74,7 +74,7 @@ export class Metrics {
   async #render(access: Access): Promise<string> {
     const { catalogue, config, timeline, server } = this.#node
     const { registry } = this.set
-    const at = { nowUs: timeline.nowUs(), turns: server.turns }
+    const at = { nowUs: timeline.nowUs(), turns: server.turns, ended: catalogue.ended }
     this.#generators = [...catalogue.inUse()]
     this.#selection = await sampleGenerators(this.#generators, access, config.metricsSeriesMax, at)
     this.#quotas = await server.meters.quotas.shownTo(access, server.turns)

@@ -167,6 +167,7 @@ async function openParts(
       onEvent,
       autoCreate: config.autoCreate,
       generatorsMax: config.generatorsMax,
+      idleAfterMs: config.idleAfterMs,
       namespaces,
       rows: legacyRows(config.engine, engine, timeline),
       nodeIndex: config.nodeIndex,

@@ -68,6 +68,8 @@ export class CatalogueProgram {
       worker: new WorkerId({ engine, timeline, ...ids }),
       runs: new FastRuns(),
       waitersMax: 1000,
+      // Generators leave memory and come back all the time.
+      idleAfterMs: world.pick([300, 2000, 600_000]),
       cluster,
       namespaces: { all: [] },
       autoCreate: [

@@ -64,6 +64,7 @@ export class NodeProgram implements Program {
       ...defaults,
       leadMs,
       failoverGap,
+      idleAfterMs: world.pick([300, 2000, 600_000]),
       resp: address,
       http: undefined,
       ...(cluster && { cluster: 'simulated', shards: cluster.shards, leaseTtlMs: cluster.leaseTtlMs }),

@@ -17,6 +17,8 @@ export type OperatorOptions = {
   readonly pauseMaxMs: number
 }
 
+/** The steps that operators give counters. */
+const steps = [5, 20, 50, 'adaptive'] as const
 /** An order is over after this: an alteration may have to wait for other nodes. */
 const patienceUs = 30_000_000
 /** Longer than a write can be on its way after the last fault. */
@@ -118,8 +120,7 @@ export class Operators {
       const now = kind === 'segment' && world.chance(0.5)
       return { do: 'alter', generator, options: { floor: above + 1n, ...(now && { now }) } }
     }
-    if (dice < 0.55 && isCounter)
-      return { do: 'alter', generator, options: { step: world.pick([5, 20, 50]) } }
+    if (dice < 0.55 && isCounter) return { do: 'alter', generator, options: { step: world.pick(steps) } }
     if (dice < 0.7 && isCounter)
       return { do: 'alter', generator, options: { increment: world.pick([1, 2, 3]) } }
     if (dice < 0.6) return { do: 'alter', generator, options: { layout: world.pick(this.#options.layouts) } }
@@ -131,7 +132,7 @@ export class Operators {
     const { layouts } = this.#options
     if (kind === 'snowflake') return world.chance(0.5) ? { kind } : { kind, layout: world.pick(layouts) }
     const horizon = world.pick(['1s', '3s'])
-    return kind === 'timestamp' ? { kind, horizon } : { kind, horizon, step: world.pick([5, 20, 50]) }
+    return kind === 'timestamp' ? { kind, horizon } : { kind, horizon, step: world.pick(steps) }
   }
 
   async #find(generator: string): Promise<void> {

@@ -40,7 +40,7 @@ export type Order =
 export type Options = {
   readonly kind?: Kind
   readonly increment?: number
-  readonly step?: number
+  readonly step?: number | 'adaptive'
   readonly layout?: string
   readonly horizon?: string
   readonly floor?: bigint

@@ -4,7 +4,7 @@ import type { ClusterEvent } from '../../../src/cluster/events.ts'
 import { slotOf } from '../../../src/cluster/slots.ts'
 import type { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { Nodes } from '../cluster/nodes.ts'
-import { type Node, SharedEngine, startNode } from './node.ts'
+import { type Node, type NodeOptions, SharedEngine, startNode } from './node.ts'
 
 /** A node of the cluster. */
 export type Member = {
@@ -18,12 +18,18 @@ export type Member = {
 }
 
 /** Two nodes that have settled, of which `leader` leads every shard that `name` is in. Lease 3 s. */
-export async function twoMembers(name: string) {
+export async function twoMembers(name: string, options: Pick<NodeOptions, 'idleAfterMs'> = {}) {
   const nodes = new Nodes(1)
   const start = async (address: string): Promise<Member> => {
     const { cluster, engine: clusterEngine, events } = await nodes.start(address)
     const reach = () => new SharedEngine(nodes.store)
-    const { catalogue, engine } = await startNode({ store: nodes.store, clock: nodes.clock, cluster, reach })
+    const { catalogue, engine } = await startNode({
+      ...options,
+      store: nodes.store,
+      clock: nodes.clock,
+      cluster,
+      reach,
+    })
     return { cluster, catalogue, clusterEngine, engine, events, address }
   }
   const [one, two] = [await start('a:1'), await start('b:1')]

@@ -12,6 +12,7 @@ import type {
   PartOfList,
 } from '../../../src/catalogue/catalogue.ts'
 import { type Definition, define, differences } from '../../../src/catalogue/definition.ts'
+import { EndedGenerators } from '../../../src/catalogue/ended-figures.ts'
 import type { MoveOptions } from '../../../src/catalogue/floor.ts'
 import { type GeneratorInput, parseOptions } from '../../../src/catalogue/generator-options.ts'
 import { checkName } from '../../../src/catalogue/name-rules.ts'
@@ -219,6 +220,7 @@ export class FakeGenerator implements Generator {
 
 /** The catalogue: a name that matches `auto-*` is created as a sequence when it is opened. */
 export class FakeCatalogue implements Catalogue {
+  readonly ended = new EndedGenerators().figures
   readonly runs = new FastRuns()
   readonly generators = new Map<string, FakeGenerator>()
   /** Names defined but not in use: `find` does not know them until `open`. */

@@ -27,6 +27,8 @@ export type NodeOptions = {
   readonly nodeIndex?: { readonly value: number; readonly width: number }
   /** Counters go this far ahead: small, so that refills are frequent. */
   readonly leadUs?: number
+  /** After how long generators leave memory. */
+  readonly idleAfterMs?: number
   /** A worker id that is not of the pool. */
   readonly fixedId?: number | undefined
   /** The cluster that it has joined. */
@@ -128,6 +130,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     autoCreate,
     generatorsMax: options.generatorsMax,
     familyNamesMax: options.familyNamesMax,
+    idleAfterMs: options.idleAfterMs,
     nodeIndex,
     namespaces: options.namespaces ?? { all: [] },
     rows: options.rows?.(engine, timeline),
