@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- SECTION …] [-- --quick] [-- --before FOLDER]`: measures, prints, and leaves bench/latest.json and
  * bench/latest.md behind. Sections: resp, keys, http, process, client, memory, engine, freeze, database, cluster, legacy,
- * restart, login, quota, tls, users, runs, mysql-proxy, postgres. It starts and ends the systems that it compares. FOLDER
+ * restart, skipped, login, quota, tls, users, runs, mysql-proxy, postgres. It starts and ends the systems that it compares. FOLDER
  * is a built checkout of an earlier commit, which resp, keys, http, process, freeze and runs measure beside this one.
  * `-- keys --only 20000@128` measures one part of that section. Exits with 1 when a budget is not met, for use in a release.
  */
@@ -29,6 +29,7 @@ import { resp } from './resp.ts'
 import { restart } from './restart.ts'
 import type { Effort } from './rounds.ts'
 import { runs } from './runs.ts'
+import { skipped } from './skipped.ts'
 import { tls } from './tls.ts'
 import { users } from './users.ts'
 
@@ -45,6 +46,7 @@ const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => 
   cluster,
   legacy,
   restart,
+  skipped,
   login,
   quota,
   tls,
