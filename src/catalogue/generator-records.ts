@@ -86,8 +86,16 @@ export class GeneratorRecords {
 
   /** The live generator of this name, if there is one: its record, or else its row in another system's table. */
   async live(name: string): Promise<ReadGenerator | undefined> {
+    const found = await this.look(name)
+    return typeof found === 'object' ? found : undefined
+  }
+
+  /** As `live`; if there is none: whether the name was dropped, or has no record. */
+  async look(name: string): Promise<ReadGenerator | 'dropped' | 'unused'> {
     const found = await this.#read(name)
-    return found?.stored.state === 'live' ? found : this.#readRow(name)
+    if (found?.stored.state === 'live') return found
+    const row = this.#rows && (await this.#readRow(name))
+    return row ?? (found === undefined ? 'unused' : 'dropped')
   }
 
   /** Creates it. EXISTS if there is one that differs in a given option; one that agrees is returned. */
@@ -172,11 +180,6 @@ export class GeneratorRecords {
     if (after?.stored.state !== 'live') throw noGenerator(name, this.#deps.rows)
     refuseUnchanged(name, begun.stored, after.stored)
     return { ...after, isNext: true }
-  }
-
-  /** Whether a name belongs to a family, as far as this node knows. */
-  isOfFamily(name: string): boolean {
-    return this.#families.has(name)
   }
 
   /**

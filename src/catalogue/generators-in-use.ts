@@ -20,10 +20,9 @@
 import { assert } from '../base/assert.ts'
 import type { LeaderTerm } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
-import { boundMax, type RecordChange, type Watch } from '../engine/engine.ts'
+import { boundMax, type RecordChange, type StoreOwnership, type Watch } from '../engine/engine.ts'
 import { Limiter } from '../issuing/engine-permits.ts'
 import { IssuingGates } from '../issuing/issuing-gates.ts'
-import { createByRule } from './auto-create.ts'
 import { closeInParts, closeInTime, gapText } from './closings.ts'
 import type { CatalogueDeps } from './deps.ts'
 import { EndedGenerators } from './ended-figures.ts'
@@ -33,25 +32,28 @@ import type { RowChange } from './foreign-rows.ts'
 import type { GeneratorLimits } from './generator-limits.ts'
 import { altered, type GeneratorRecords, noGenerator, stopping } from './generator-records.ts'
 import { IssuingPlans } from './issuing-plans.ts'
-import { issuingRight, rightEnded } from './issuing-right.ts'
+import { issuingRight, ownsForSure, rightEnded } from './issuing-right.ts'
 import { LedGenerators } from './leadership/led-generators.ts'
+import { NameOpening, type OpenedName } from './name-opening.ts'
 import { checkName } from './name-rules.ts'
 import { NameTable } from './name-table.ts'
 import { NegativeCache } from './negative-cache.ts'
 import { OpenGenerator, type OpenGeneratorDeps, rowVersion } from './open-generator.ts'
-import { type LedCounter, openInTurn, openIssuer, readLedCounter } from './open-issuer.ts'
-import { generatorPrefix, holdsGenerator, incarnationOf, type ReadGenerator } from './stored-generator.ts'
+import { openInTurn } from './open-issuer.ts'
+import { generatorPrefix, holdsGenerator } from './stored-generator.ts'
 import { WaitingCallers } from './waiting-callers.ts'
+
+/** How many generators are opened at once: as many as one pipeline may ask for together. */
+const openingsMax = 256
 
 /** Opens and closes generators. */
 export class GeneratorsInUse {
   readonly #deps: CatalogueDeps
   readonly #mayIssueStrict: () => boolean
-  readonly #records: GeneratorRecords
-  readonly #limits: GeneratorLimits
   readonly #absent: NegativeCache
   readonly #plans: IssuingPlans
-  readonly #openings = new Limiter()
+  readonly #opening: NameOpening
+  readonly #openings = new Limiter(openingsMax)
   readonly #openDeps: OpenGeneratorDeps
   readonly #open: NameTable<OpenGenerator>
   /** Names being opened or closed. */
@@ -71,23 +73,24 @@ export class GeneratorsInUse {
     records: GeneratorRecords,
     limits: GeneratorLimits,
     families: FamilyRecords,
-    isShared: boolean,
+    { state }: StoreOwnership,
   ) {
     const { clock, cluster } = deps
     this.#open = new NameTable(deps.runs)
     this.#deps = deps
     this.#mayIssueStrict = issuingRight(deps)
-    this.#records = records
-    this.#limits = limits
-    this.#absent = new NegativeCache(clock, isShared, deps.rows)
+    this.#absent = new NegativeCache(clock, state === 'shared', deps.rows)
     this.#gates = new IssuingGates(deps.runs)
-    this.#plans = new IssuingPlans({ ...deps, gates: this.#gates, onStale: (name) => this.#sealedOut(name) })
+    const own = { ...deps, gates: this.#gates, ownsStore: ownsForSure(deps.engine, state) }
+    const plans = new IssuingPlans({ ...own, onStale: (name) => this.#sealedOut(name) })
+    this.#plans = plans
     const open = (name: string, term: LeaderTerm) => this.#openLeftover(name, term)
     const demote = ({ name }: { name: string }) => void this.find(name)
-    this.#led = cluster && new LedGenerators({ ...deps, cluster, gates: this.#gates, open, demote })
+    this.#led = cluster && new LedGenerators({ ...own, cluster, open, demote })
+    this.#opening = new NameOpening({ ...own, records, limits, families, plans, led: this.#led })
     this.#openDeps = { ...deps, reopen: (stale, use) => this.#reopen(stale, use) }
-    const own = { names: this.#open, waiting: this.#waiting, plans: this.#plans, led: this.#led }
-    this.#families = new FamiliesInUse({ ...this.#openDeps, ...own, records, families })
+    const shared = { names: this.#open, waiting: this.#waiting, plans, led: this.#led }
+    this.#families = new FamiliesInUse({ ...this.#openDeps, ...shared, records, families })
   }
 
   /** Starts to watch records and rows. */
@@ -98,8 +101,7 @@ export class GeneratorsInUse {
     families: FamilyRecords,
   ): Promise<GeneratorsInUse> {
     const { engine, rows } = deps
-    const { state } = await engine.ownership()
-    const inUse = new GeneratorsInUse(deps, records, limits, families, state === 'shared')
+    const inUse = new GeneratorsInUse(deps, records, limits, families, await engine.ownership())
     try {
       inUse.#watches.push(await engine.watch(generatorPrefix, (change) => inUse.#recordChanged(change)))
       if (rows !== undefined) inUse.#watches.push(await rows.watch((change) => inUse.#rowChanged(change)))
@@ -138,12 +140,12 @@ export class GeneratorsInUse {
   }
 
   /** See `Catalogue.whenOpen`. */
-  async whenOpen<Result>(
+  whenOpen<Result>(
     name: string,
     use: (generator: OpenGenerator) => Result | Promise<Result>,
   ): Promise<Result> {
     const open = this.find(name)
-    if (open !== undefined) return use(open)
+    if (open !== undefined) return new Promise((resolve) => resolve(use(open)))
     const isFirst = !this.#waiting.has(name)
     const used = this.#waiting.join(name, use)
     if (isFirst) void this.#openWaiting(name)
@@ -249,31 +251,21 @@ export class GeneratorsInUse {
     if (ofFamily !== undefined) return ofFamily
     this.#absent.refuse(name)
     checkName(name)
-    const counter = readLedCounter(this.#deps, name)
-    const create = () => createByRule(this.#deps.autoCreate, this.#records, this.#limits, name)
-    const found = (await this.#records.live(name)) ?? (mayCreate ? await create() : undefined)
-    if (found !== undefined && (await this.#records.isItself(name, found)))
-      return this.#openFound(name, found, mayCreate, await counter)
-    // A family has come to have the name, or one was dropped.
-    if (found !== undefined || this.#records.isOfFamily(name)) return this.#lookUp(name, mayCreate)
+    const opened = await this.#opening.open(name, mayCreate, () => this.#waiting.count(name))
+    if (typeof opened === 'object') return this.#show(name, opened, mayCreate)
+    if (opened === 'other') return this.#lookUp(name, mayCreate)
     // The time counts from the answer: callers that waited for it must not look the name up again one by one.
     if (mayCreate) this.#absent.add(name)
     throw noGenerator(name, this.#deps.rows)
   }
 
-  async #openFound(
+  /** Has a generator that was just opened found from now on, unless what it was opened by is outdated. */
+  async #show(
     name: string,
-    found: ReadGenerator,
+    { found, plan, incarnation, opened, copies }: OpenedName,
     mayCreate: boolean,
-    read?: LedCounter,
   ): Promise<OpenGenerator> {
-    const { record, stored } = found
-    const plan = this.#plans.of(stored.definition)
-    const incarnation = incarnationOf(name, found)
-    const version = record?.version ?? rowVersion
-    const copies = this.#deps.copies?.count
-    const known = { read, led: this.#led, version }
-    const opened = await openIssuer(this.#deps, plan, incarnation, stored.key, known)
+    const version = found.record?.version ?? rowVersion
     if ((this.#reported.get(name) ?? 0n) > version) {
       this.#reported.delete(name)
       if (opened.under !== undefined) this.#led!.discard(opened.reservoir!)
@@ -285,12 +277,13 @@ export class GeneratorsInUse {
       await generator.close(stopping())
       throw stopping()
     }
+    const openAgain = async () => this.#show(name, await this.#opening.openAgain(name, found), mayCreate)
     if (this.#deps.copies?.count !== copies) {
       // A copy of this memory may have the answers to what this opening has asked.
       void generator.close(altered(name))
-      return this.#openFound(name, found, mayCreate)
+      return openAgain()
     }
-    if (!this.#mayStillIssue(generator)) return this.#openFound(name, found, mayCreate)
+    if (!this.#mayStillIssue(generator)) return openAgain()
     this.#open.set(name, generator)
     this.#waiting.serve(generator)
     return generator

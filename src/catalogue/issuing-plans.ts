@@ -22,7 +22,12 @@ import { issuingRight, refuseUnlessOwner } from './issuing-right.ts'
 import { generatorKey, readStored, writeDefinition } from './stored-generator.ts'
 
 /** What plans need from their catalogue. */
-type IssuingPlanDeps = CatalogueDeps & Pick<ReservoirOptions, 'onStale'> & Pick<IssuerFactoryDeps, 'gates'>
+type IssuingPlanDeps = CatalogueDeps &
+  Pick<ReservoirOptions, 'onStale'> &
+  Pick<IssuerFactoryDeps, 'gates'> & {
+    /** See `ownsForSure`. */
+    readonly ownsStore: () => boolean
+  }
 
 /** What generators with equal definitions share. */
 export type IssuingPlan = {
@@ -77,8 +82,9 @@ function issuersOf(
       deps.copies?.check()
       return !isStrict(kind) || mayIssueStrict()
     },
-    async mayReserve(name: string): Promise<void> {
-      if (isStrict(kind) && deps.cluster === undefined) await refuseUnlessOwner(deps.engine, kind, name)
+    mayReserve(name: string): Promise<void> | undefined {
+      if (!isStrict(kind) || deps.cluster !== undefined || deps.ownsStore()) return undefined
+      return refuseUnlessOwner(deps.engine, kind, name)
     },
     confirm: (incarnation: Incarnation) => refuseUnlessCurrent(deps.engine, incarnation),
   }

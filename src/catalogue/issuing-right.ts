@@ -1,6 +1,6 @@
 /** Which process may issue a strict kind: the leader of its shard in a cluster, the owner of the store elsewhere. */
 import { FahaoError } from '../base/errors.ts'
-import type { Engine } from '../engine/engine.ts'
+import type { Engine, StoreOwnership } from '../engine/engine.ts'
 import { isStrict, type Kind } from '../issuing/issuer.ts'
 import type { IssuingMode } from './catalogue.ts'
 import type { CatalogueDeps } from './deps.ts'
@@ -25,6 +25,14 @@ export function issuingRight({ engine, cluster }: Pick<CatalogueDeps, 'engine' |
 /** The error for calls under a right that has ended: they go on with the generator that is opened under the present one. */
 export function rightEnded(): FahaoError {
   return new FahaoError('STALE', 'this process must not issue what it had reserved any more; retry')
+}
+
+/**
+ * Tells at each call whether this process is known to own the store, without asking. False: it may be, and `Engine.ownership`
+ * finds out. `state`: of the ownership when the process started.
+ */
+export function ownsForSure(engine: Engine, state: StoreOwnership['state']): () => boolean {
+  return engine.owns?.bind(engine) ?? (() => state === 'owner')
 }
 
 /** Rejects with NOTOWNER unless this process owns the store. */

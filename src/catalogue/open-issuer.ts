@@ -42,20 +42,25 @@ export function openInTurn<Value>(
   return limiter.run(open, { clock, waitMaxMs: openWaitMaxMs, onTimeout })
 }
 
-/** A counter, and the leadership of this node under which it was read. */
-export type LedCounter = { readonly name: string; readonly term: LeaderTerm; readonly counter: Counter }
+/** A counter, and the leadership of this node under which it was read; undefined: under none. */
+export type ReadCounter = {
+  readonly name: string
+  readonly term: LeaderTerm | undefined
+  readonly counter: Counter
+}
 
 /**
- * Reads the counter of a generator that this node leads. The read runs at the same time as that of the record, not after it,
- * because callers wait. Undefined if this node does not lead the generator or the read fails: `openIssuer` then reads the
- * counter itself. If the record names another counter, which is rare, this read is not used.
+ * Reads the counter of a generator that this node may issue. The read runs at the same time as that of the record, not after it,
+ * because callers wait. Undefined if another node leads the generator, if it may be a row of another system's table, or if the
+ * read fails: `openIssuer` then reads the counter itself, where the kind has one. If the record names another counter, which
+ * is rare, this read is not used.
  */
-export function readLedCounter(
-  { engine, cluster }: CatalogueDeps,
+export function readCounter(
+  { engine, cluster, rows }: CatalogueDeps,
   name: string,
-): Promise<LedCounter | undefined> | undefined {
+): Promise<ReadCounter | undefined> | undefined {
   const term = cluster?.here(slotOf(name))
-  if (term === undefined) return undefined
+  if (term === undefined && (cluster !== undefined || rows !== undefined)) return undefined
   const key = generatorKey(name)
   return engine.counter(key).then(
     (counter) => ({ name: key, term, counter }),
@@ -66,7 +71,7 @@ export function readLedCounter(
 /** What is known of a generator's counter without a read. */
 export type KnownCounter = {
   /** The counter, if it was read at the same time as the record. */
-  readonly read?: LedCounter | undefined
+  readonly read?: ReadCounter | undefined
   /** The version of the record, and the generators under leaderships of this node: one of them may have a leftover range. */
   readonly version: bigint
   readonly led: LedGenerators | undefined
@@ -91,56 +96,115 @@ export type OpenedIssuer = {
   readonly scrambleKey?: string | undefined
 }
 
+/** What opening an issuer takes beside its node: whether this process is known to own the store. */
+export type OpenIssuerDeps = CatalogueDeps & { readonly ownsStore: () => boolean }
+
 /**
  * Opens the issuer of one generator, in one mode for as long as it is open. Rejects with NOTOWNER, UNAVAILABLE, ENGINE,
  * and with CLUSTERDOWN if the engine has seen a newer leader than this node.
  */
 export async function openIssuer(
-  deps: CatalogueDeps,
+  deps: OpenIssuerDeps,
   plan: IssuingPlan,
   incarnation: Incarnation,
   key: string | undefined,
-  { read, led: generators, version }: KnownCounter,
+  known: KnownCounter,
 ): Promise<OpenedIssuer> {
   const { engine, cluster } = deps
   const { name, counter } = incarnation
-  const known = read?.name === counter ? read : undefined
   const { kind } = plan.definition
-  if (cluster !== undefined && isStrict(kind)) {
-    const slot = slotOf(name)
-    const term = cluster.here(slot)
-    if (term === undefined) return standby(cluster, name, deps.waitersMax)
-    const gate = generators!.gateOf(slot, term)
-    const leftover = gate && generators!.takeLeftover(name, version, term)
-    if (leftover !== undefined) return openWithLeftover(plan, incarnation, { term, gate: gate! }, leftover)
-    const { bound, fence } = known?.term === term ? known.counter : await engine.counter(counter)
-    // If this leadership has ended meanwhile, the catalogue notices that, and opens the generator again.
-    if (fence > term.fence && cluster.held(slot) === term) {
-      if (fence > fenceMax) throw impossibleFence(name, fence)
-      cluster.sealedOut(term, fence)
-      throw slotNotServed()
-    }
-    // Without a gate, or with one that has ended, the catalogue notices that this leadership has ended.
-    if (gate === undefined) return standby(cluster, name, deps.waitersMax)
-    // The first reserve seals out earlier leaders.
-    return led(term, plan.issuers.led({ ...incarnation, fence: term.fence }, bound, gate))
-  }
+  // Before anything is asked: what is opened under a leadership that ends meanwhile has its gate, which ends then.
+  const right = cluster !== undefined && isStrict(kind) ? ledBy(cluster, name, known) : undefined
+  const opened = openAtOnce(deps, plan, incarnation, key, known)
+  if (opened !== undefined) return opened
+  if (cluster !== undefined && isStrict(kind))
+    return underLeadership(deps, plan, incarnation, right!, await engine.counter(counter))
   const mode = await modeOf(deps, kind)
   if (mode === 'local') await refuseUnlessOwner(engine, kind, name)
-  if (kind === 'snowflake') {
-    const callers = new CallerIds(deps.clock)
-    const reservoir = plan.issuers.reservoir(incarnation, 0n)
-    return { issuer: reservoir, mode, reservoir, callers }
+  const read = readOf(known, incarnation)?.counter ?? (await engine.counter(counter))
+  if (mode === 'group commit') return { issuer: plan.issuers.groupCommit(incarnation, read.bound), mode }
+  return fromBuffer(plan, incarnation, key, mode, read)
+}
+
+/** As `openIssuer`, where nothing has to be asked first; undefined: something has. */
+export function openAtOnce(
+  deps: OpenIssuerDeps,
+  plan: IssuingPlan,
+  incarnation: Incarnation,
+  key: string | undefined,
+  known: KnownCounter,
+): OpenedIssuer | undefined {
+  const { cluster, clock, waitersMax, ownsStore } = deps
+  const { name } = incarnation
+  const { kind } = plan.definition
+  const read = readOf(known, incarnation)
+  if (cluster !== undefined && isStrict(kind)) {
+    const right = ledBy(cluster, name, known)
+    if (right === undefined) return standby(cluster, name, waitersMax)
+    const { term, gate } = right
+    const leftover = gate && known.led!.takeLeftover(name, known.version, term)
+    if (leftover !== undefined) return openWithLeftover(plan, incarnation, { term, gate: gate! }, leftover)
+    return read?.term === term ? underLeadership(deps, plan, incarnation, right, read.counter) : undefined
   }
-  const { bound, fence } = known?.counter ?? (await engine.counter(counter))
-  if (mode === 'group commit') return { issuer: plan.issuers.groupCommit(incarnation, bound), mode }
+  if (isStrict(kind) && !ownsStore()) return undefined
+  const mode = isStrict(kind) ? 'local' : 'node'
+  if (kind === 'snowflake') {
+    const reservoir = plan.issuers.reservoir(incarnation, 0n)
+    return { issuer: reservoir, mode, reservoir, callers: new CallerIds(clock) }
+  }
+  return read && fromBuffer(plan, incarnation, key, mode, read.counter)
+}
+
+/** A leadership of this node, and its gate; without one, it has just ended. */
+type Right = { readonly term: LeaderTerm; readonly gate: Gate | undefined }
+
+/** The leadership of this node for a name, if there is one. */
+function ledBy(cluster: Cluster, name: string, { led }: KnownCounter): Right | undefined {
+  const slot = slotOf(name)
+  const term = cluster.here(slot)
+  return term && { term, gate: led!.gateOf(slot, term) }
+}
+
+/** What was read of the counter of this incarnation. */
+function readOf({ read }: KnownCounter, { counter }: Incarnation): ReadCounter | undefined {
+  return read?.name === counter ? read : undefined
+}
+
+function underLeadership(
+  { cluster, waitersMax }: CatalogueDeps,
+  plan: IssuingPlan,
+  incarnation: Incarnation,
+  { term, gate }: Right,
+  { bound, fence }: Pick<Counter, 'bound' | 'fence'>,
+): OpenedIssuer {
+  const { name } = incarnation
+  // If this leadership has ended meanwhile, the catalogue notices that, and opens the generator again.
+  if (fence > term.fence && cluster!.held(slotOf(name)) === term) {
+    if (fence > fenceMax) throw impossibleFence(name, fence)
+    cluster!.sealedOut(term, fence)
+    throw slotNotServed()
+  }
+  // Without a gate, or with one that has ended, the catalogue notices that this leadership has ended.
+  if (gate === undefined) return standby(cluster!, name, waitersMax)
+  // The first reserve seals out earlier leaders.
+  return led(term, plan.issuers.led({ ...incarnation, fence: term.fence }, bound, gate))
+}
+
+function fromBuffer(
+  plan: IssuingPlan,
+  incarnation: Incarnation,
+  key: string | undefined,
+  mode: IssuingMode,
+  { bound, fence }: Pick<Counter, 'bound' | 'fence'>,
+): OpenedIssuer {
   // A counter that was strict under leaders has a fence, and every node that shares it now sends that fence.
   const shared = mode === 'node' && fence > 0n ? { ...incarnation, fence } : incarnation
   const reservoir = plan.issuers.reservoir(shared, bound, key)
-  if (kind !== 'segment') return { issuer: reservoir, mode, reservoir }
+  const opened = { issuer: reservoir, mode, reservoir }
+  if (plan.definition.kind !== 'segment') return opened
   const callerRanges = plan.issuers.callerRanges(shared, bound)
   const scrambleKey = plan.definition.scramble ? key : undefined
-  return { issuer: reservoir, mode, reservoir, callers: callerRanges.ids, callerRanges, scrambleKey }
+  return { ...opened, callers: callerRanges.ids, callerRanges, scrambleKey }
 }
 
 /** The issuer under a leadership of this node that continues the range which the leader before left. */

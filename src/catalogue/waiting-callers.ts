@@ -32,9 +32,9 @@ export class WaitingCallers {
     return this.#byName.has(name)
   }
 
-  /** The names that callers wait for. */
-  names(): Iterable<string> {
-    return this.#byName.keys()
+  /** How many callers wait for this name. */
+  count(name: string): number {
+    return this.#byName.get(name)?.length ?? 0
   }
 
   /** Waits for the generator. Resolves as `use` does. */

@@ -21,15 +21,20 @@ export class Ticket {
 /** How long an operation waits for its permit at most, and the error when that was too long. */
 export type WaitLimit = { readonly clock: Clock; readonly waitMaxMs: number; readonly onTimeout: () => Error }
 
-const widthMax = 64
 const narrow = 4
 
-/** A limiter with up to 64 permits. */
+/** A limiter with up to 64 permits, unless it is made with another number of them. */
 export class Limiter {
   readonly #urgent = new Set<Ticket>()
   readonly #normal = new Set<Ticket>()
+  readonly #widthMax: number
   #held = 0
-  #width = widthMax
+  #width: number
+
+  constructor(widthMax = 64) {
+    this.#widthMax = widthMax
+    this.#width = widthMax
+  }
 
   /** How many operations wait for a permit. */
   get waiting(): number {
@@ -62,7 +67,7 @@ export class Limiter {
   /** Returns a permit and grants the next ones. `failed`: the engine was unreachable or did not answer. */
   release(failed: boolean): void {
     this.#held--
-    this.#width = failed ? narrow : Math.min(widthMax, this.#width * 2)
+    this.#width = failed ? narrow : Math.min(this.#widthMax, this.#width * 2)
     while (this.#held < this.#width) {
       const queue = this.#urgent.size > 0 ? this.#urgent : this.#normal
       const [next] = queue

@@ -54,8 +54,8 @@ export type IssuerFactoryDeps = Omit<ReservoirOptions, 'issueTimeoutMs' | 'onRef
   readonly gates: IssuingGates
   /** See `ReservedCounterOptions`. */
   readonly copies?: ReservedCounterOptions['copies']
-  /** Rejects when this process may not reserve (a strict kind that another process owns). */
-  readonly mayReserve: (name: string) => Promise<void>
+  /** See `ReservedCounterOptions`. */
+  readonly mayReserve: (name: string) => Promise<void> | undefined
   /** Rejects with STALE when another incarnation has replaced this one. */
   readonly confirm: (incarnation: Incarnation) => Promise<void>
   /** Receives what a log should say. */

@@ -89,6 +89,15 @@ export class Refills {
     this.#occupy(this.#inTurn())
   }
 
+  /**
+   * Starts the first refill of an issuer without a permit: its opening has one. What `reserve` does before it first waits is
+   * done when this returns.
+   */
+  startFirst(reserve: () => Promise<void>): void {
+    this.#urgent = true
+    this.#occupy(this.#attempt(reserve))
+  }
+
   /** A caller has begun to wait: the refill under way becomes urgent, or a pause without waiting callers ends. */
   callerWaits(): void {
     this.#options.limiter.prioritize(this.#ticket)
@@ -134,15 +143,15 @@ export class Refills {
     const turn = limiter.acquire(this.#ticket, this.#urgent)
     if (turn !== true && !(await turn)) return
     const failed = this.#failed
-    await this.#attempt()
+    await this.#attempt(() => this.#job.reserve())
     limiter.release(this.#failed > failed && isOfEngine(this.failure))
   }
 
-  async #attempt(): Promise<void> {
+  async #attempt(reserve: () => Promise<void>): Promise<void> {
     const { clock, onRefillOutcome } = this.#options
     const startedUs = clock.monoUs()
     try {
-      await this.#job.reserve()
+      await reserve()
     } catch (error) {
       return this.#fail(error instanceof Error ? error : new Error(String(error)))
     }

@@ -22,8 +22,8 @@ import { exhausted } from './issuer.ts'
 /** What a counter's sources take from their process. */
 export type ReservedCounterOptions = {
   readonly engine: Engine
-  /** Rejects when this process may not reserve (a strict kind that another process owns). Default: it may. */
-  readonly mayReserve?: (name: string) => Promise<void>
+  /** Rejects when this process may not reserve (a strict kind that another process owns). Undefined: it may. */
+  readonly mayReserve?: (name: string) => Promise<void> | undefined
   /** Looks for copies of this memory. Undefined: no copy is looked for. */
   readonly copies?: Pick<CopyDetector, 'check' | 'count'> | undefined
 }
@@ -132,7 +132,9 @@ export class ReservedCounter {
 
   async #reserve(request: { size: bigint; floor: bigint; max?: bigint }): Promise<Reservation> {
     const { engine, mayReserve } = this.#options
-    await mayReserve?.(this.#incarnation.name)
+    const asked = mayReserve?.(this.#incarnation.name)
+    // Without an await where nothing is asked: a first reserve is sent together with the record of its generator.
+    if (asked !== undefined) await asked
     this.#refuseOutdated()
     const reservation = await engine.reserve(this.#name, { ...request, ...this.#writer })
     this.#refuseOutdated()

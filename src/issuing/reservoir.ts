@@ -3,8 +3,7 @@
  * while the buffer is empty.
  *
  * `take` issues from the fast run, then from the buffer, and never waits. `draw` waits in the queue (buffers/wait-queue.ts) for
- * a refill. `refills.ts` runs one refill at a time and repeats failed ones, `engine-permits.ts` limits the refills of all
- * generators, and the source decides their size: for counters by refill-size.ts.
+ * a refill. `refills.ts` runs and repeats them, `engine-permits.ts` limits those of all generators, the source decides their size.
  *
  * Invariants
  *  1. At most one refill of a generator is under way in this process, and no other task that reserves.
@@ -15,8 +14,7 @@
  *  6. A caller is refused only if the buffered ids do not satisfy it.
  *  7. Many waiting callers, or callers that get many runs, are served over several turns of the event loop.
  *  8. While no ids are issued, those that expire are replaced before they have expired, if any were issued before.
- *  9. Before waiting callers are served, it is checked whether this process may issue: it may only lead or own the
- *     store for a time, and what it has reserved may have been dropped because a copy of its memory exists.
+ *  9. Before waiting callers are served, it is checked whether this process may issue, and whether a copy of its memory exists.
  *  10. It is busy for its gate while callers wait, and while a refill is wanted, runs, or pauses.
  */
 import { assert } from '../base/assert.ts'
@@ -45,8 +43,7 @@ const uselessMs = 20
 /** How many runs the waiting callers get in one turn of the event loop. */
 const servedMax = 4096
 /** Intervals at which the rate is read while ids are issued: short after the first ids, then growing, in ms. */
-const observeMinMs = 100
-const observeMaxMs = 10_000
+const [observeMinMs, observeMaxMs] = [100, 10_000] as const
 
 /** Issues from a source. */
 export class Reservoir implements Issuer, Gated, Observed, RefillJob {
@@ -67,7 +64,7 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
   #isObserved = false
   /** Whether it is observed only to replace ids that expire. */
   #looks = false
-  #observeMs = observeMinMs
+  #observeMs: number = observeMinMs
   /** How many ids had been issued at the last observation. */
   #observed = 0
   readonly #gate: Gate
@@ -83,7 +80,6 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
     this.#options = options
     this.#meter = new RateMeter(options.clock.monoUs())
     this.#refills = new Refills(source.name, options, this)
-    // A new source is low only if it has acquired a leftover range.
     if (this.#buffer.low) this.#refill()
   }
 
@@ -182,7 +178,13 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
     return this.#refills.alone(() => this.#source.moveTo(newest))
   }
 
-  /** See `IdSource.resize`. */
+  /** Of a new reservoir: reserves for callers that will ask for `ids` ids. The reserve has been sent when it returns. */
+  fill(ids: number): void {
+    if (!this.#gate.isOpen) return
+    this.#gate.noteBusy(this)
+    this.#refills.startFirst(() => this.#source.refill(ids, 0, 0))
+  }
+
   resize(sizes: RefillSizes): void {
     this.#source.resize?.(sizes)
   }
@@ -197,7 +199,6 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
   stop(reason: Error): void {
     if (this.#closed !== undefined) return
     this.#closed = reason
-    // As every method except `take`, this one takes back what is left in the fast run.
     this.#buffer.available()
     this.#fastRun.free()
     this.#gate.noteIdle(this)
@@ -383,7 +384,6 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
     this.#observeLater()
     this.#noteIfIdle()
     if (!served) return
-    // So the next request need not look at the buffer.
     if (this.#queue === undefined && this.#gate.isOpen && this.#buffer.issued > 0) this.#buffer.ready()
     const first = this.#queue?.first
     if (first === undefined || this.#refills.pausing) return

@@ -103,6 +103,11 @@ export class FamilyRecords {
     return this.index.claiming(name) !== undefined
   }
 
+  /** Whether this name belongs to a family, or belonged to one that was dropped, as far as this node knows. */
+  concern(name: string): boolean {
+    return this.has(name) || this.index.droppedOver(name).length > 0
+  }
+
   /**
    * Whether ids may be issued by a generator that was read or written before this call. Not if its name belongs to a family,
    * or if its floor does not respect one that was dropped; a family itself has to be announced or active.

@@ -86,12 +86,14 @@ describe('a node whose memory exists twice', () => {
   test('drops the ids of a reserve whose answer both copies receive, and serves the callers that wait from another', async () => {
     const snapshot = Promise.withResolvers<void>()
     const drawn: Promise<bigint[]>[] = []
+    let isLate = false
     const late = async (what: string, answer: Promise<unknown>) => {
-      if (what.startsWith('reserve') && drawn.length > 0) await snapshot.promise
+      if (what.startsWith('reserve') && isLate) await snapshot.promise
       return answer
     }
     const story = async (twin: Twin) => {
       await fill(twin)
+      isLate = true
       const drawing = twin.node.catalogue.find('seg')!.draw(50_000)
       drawn.push(drawing.then(idsOf))
       await settled()
