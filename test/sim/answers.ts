@@ -18,14 +18,15 @@ export function drawn(catalogue: Catalogue, request: Request): Drawn | Promise<D
   return waited(catalogue, request)
 }
 
-async function waited(
+function waited(
   catalogue: Catalogue,
   { generator: name, count, contiguous = false, signal }: Request,
 ): Promise<Drawn> {
-  const generator = await catalogue.open(name)
-  const runs = await generator.draw(count, { contiguous, ...(signal && { signal }) })
-  // While this waited it may have been altered, and have gone on as that.
-  return { generator: catalogue.find(name) === generator ? generator : undefined, runs }
+  return catalogue.whenOpen(name, async (generator) => {
+    const runs = await generator.draw(count, { contiguous, ...(signal && { signal }) })
+    // While this waited it may have been altered, and have gone on as that.
+    return { generator: catalogue.find(name) === generator ? generator : undefined, runs }
+  })
 }
 
 /** What a client hears of what `work` says. */

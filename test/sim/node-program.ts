@@ -11,6 +11,7 @@ import type { FahaoNode } from '../../src/node/node.ts'
 import { startNode } from '../../src/node/start.ts'
 import { RespSession } from '../../src/resp/session.ts'
 import { answered, drawn } from './answers.ts'
+import { coldRules } from './cold-groups.ts'
 import type { Machine } from './machine.ts'
 import type {
   Answer,
@@ -67,6 +68,7 @@ export class NodeProgram implements Program {
       idleAfterMs: world.pick([300, 2000, 600_000]),
       resp: address,
       http: undefined,
+      autoCreate: coldRules,
       ...(cluster && { cluster: 'simulated', shards: cluster.shards, leaseTtlMs: cluster.leaseTtlMs }),
     }
     const deps = {

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { slotOf } from '../../src/cluster/slots.ts'
 import type { Kind } from '../../src/issuing/issuer.ts'
 import { ClientHosts } from './client-hosts.ts'
+import { killInColdGroups } from './cold-groups.ts'
 import { clockFaults, clusterFaults, commonFaults, type Fault, pauses } from './faults.ts'
 import { forgetting } from './forgetting.ts'
 import { LeaseHolders } from './lease-holders.ts'
@@ -49,26 +50,32 @@ const layoutsOfClients = [
 const aliveTries = 12
 const alivePauseMs = 800
 
+/** Several times in the list, so that most seeds meet it. */
+const coldFaults = {
+  'kill in groups of new names': killInColdGroups,
+  'kill in groups of new names, again': killInColdGroups,
+}
+
 /** By name. */
 export const nodeScenarios: Readonly<Record<string, Scenario>> = {
   /** A cluster of nodes. */
   cluster: nodes({
     options: clusterOptions,
-    faults: { ...commonFaults, ...clockFaults, ...clusterFaults },
+    faults: { ...commonFaults, ...clockFaults, ...clusterFaults, ...coldFaults },
     calmMs: [1000, 9000],
     kinds: allKinds,
   }),
   /** Nodes on a shared engine, without a cluster: sequences go by group commit, and there are no timestamps. */
   fleet: nodes({
     options: fleetOptions,
-    faults: { ...commonFaults, ...clockFaults },
+    faults: { ...commonFaults, ...clockFaults, ...coldFaults },
     calmMs: [1000, 9000],
     kinds: ['sequence', 'segment', 'snowflake'],
   }),
   /** One node that owns its store, from one life to the next. */
   single: nodes({
     options: (world) => ({ ...fleetOptions(world), machines: 1, owned: true, newsMs: 0 }),
-    faults: { ...commonFaults, ...clockFaults },
+    faults: { ...commonFaults, ...clockFaults, ...coldFaults },
     calmMs: [500, 5000],
     kinds: allKinds,
   }),

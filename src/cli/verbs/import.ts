@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { systemClock } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { moveRow } from '../../legacy/import/move.ts'
-import { type PlannedRow, planImport } from '../../legacy/import/plan.ts'
+import { forEachRow, type PlannedRow, planImport } from '../../legacy/import/plan.ts'
 import { type ImportStores, openStores } from '../../legacy/import/stores.ts'
 import { UsageError } from '../exit-codes.ts'
 import { importFromRedis, isRedisUrl, type RedisImportCounts } from '../redis-import.ts'
@@ -107,9 +107,8 @@ async function importRows(
     maxIds,
     nowUs: systemClock.wallUs(),
   })
-  const missing = [...new Set([...names, ...maxIds.keys()])].filter(
-    (name) => !planned.some((row) => row.name === name),
-  )
+  const there = new Set(planned.map(({ name }) => name))
+  const missing = [...new Set([...names, ...maxIds.keys()])].filter((name) => !there.has(name))
   if (missing.length > 0)
     throw new UsageError(
       `there is no row ${missing.map((name) => `'${name}'`).join(', ')} in ${stores.table.schema.table}`,
@@ -122,8 +121,7 @@ async function importRows(
   // All rows or none: operators should not have to sort out half an import.
   const blocked = planned.some(({ problem }) => problem !== undefined)
   const onlyLook = options.dryRun === true || blocked
-  const outcomes: Outcome[] = []
-  for (const row of planned) outcomes.push(await outcomeOf(stores, row, onlyLook))
+  const outcomes = await forEachRow(planned, (row) => outcomeOf(stores, row, onlyLook))
   const imported = outcomes.filter(({ changed }) => changed).map(({ name }) => name)
   if (imported.length > 0) await recordInStore(stores.target, 'import', imported)
   if (options.json) printJson(outcomes.map(({ changed: _, ...outcome }) => outcome))
