@@ -246,7 +246,7 @@ test('all of a long text is parsed before its first statement runs, and they tak
   assert.equal(await client.types(), 'EZI')
   const [, row] = await client.until('Z')
   assert.equal(row!.body.subarray(6).toString(), '1000')
-  assert.ok(turns.queued - before > 20, `${turns.queued - before} parts`)
+  assert.ok(turns.queued - before > 5, `${turns.queued - before} parts`)
 })
 
 const large = 200_000
