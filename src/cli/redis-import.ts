@@ -269,7 +269,9 @@ class RespClient {
 function readUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url !== undefined && isRedisUrl(text)) return url
-  throw new UsageError(`'${text}' is no URL of a server that speaks Redis's protocol: redis://HOST:PORT`)
+  // A URL may hold a password.
+  const shown = text.replace(/\/\/[^/]*@/, '//…@')
+  throw new UsageError(`'${shown}' is no URL of a server that speaks Redis's protocol: redis://HOST:PORT`)
 }
 
 /** Whether a URL is that of a server that speaks Redis's protocol. */

@@ -17,7 +17,7 @@ const key = { name: 'key', type: 'key' } as const
 /** GET and MGET are not `readonly`: libraries that read from replicas would send them to a node that does not lead. */
 const common = { flags: ['write', 'fast'], keys: [1, 1, 1], group: 'string' } as const
 
-/** Of so many names MGET answers without a turn for each, if all of them are in use. */
+/** MGET of at most this many names answers in one turn of the event loop, if all of their generators are open here. */
 const atOnceMax = 64
 
 /** INCR, INCRBY, GET, MGET. */

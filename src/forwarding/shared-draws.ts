@@ -5,7 +5,7 @@
  *  1. A request takes an id only of a draw that was sent after the request had come (P3), and of one draw only.
  *  2. The ids of a draw go to its requests in the order in which these came. Those of a draw whose reply is lost are gaps.
  *  3. Only requests of one user share a draw: it is charged to its namespaces, and the leader permits it.
- *  4. Each request gets an answer of its own: if the leader refuses to issue so many ids at once, each is sent alone.
+ *  4. A request gets an id of the shared draw, or its own error: if the leader refuses the shared draw, each request is sent alone.
  *  5. A client that has gone before the draw is sent uses up no id.
  */
 import type { Access } from '../auth/access.ts'

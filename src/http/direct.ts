@@ -89,7 +89,7 @@ export function answerDirectly(options: DirectOptions, otherwise: RequestListene
     failures.set(request, error)
     otherwise(request as never, response as never)
   }
-  /** Decimal digits, so few that they are no stream. */
+  /** Decimal digits of ids. The whole answer is short enough for one write. */
   function sendMany(
     request: IncomingMessage,
     response: ServerResponse,

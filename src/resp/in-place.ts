@@ -5,7 +5,9 @@
  * handler of its command.
  *
  * Invariants
- *  1. A request is answered here as its handler would answer it, or not at all: then nothing of it has happened.
+ *  1. A request is answered here as its handler would answer it, or not at all: then nothing of it has happened. One difference:
+ *     an id from 2^53−64 to 2^53−1 for a client that may round it, which comes from the generator and not from a row, is used
+ *     up, and the answer is UNSAFE.
  *  2. Ids are taken from a row only while its generation is that of the generator's entry, and its gate is open.
  *  3. What is noted in an entry holds for its name, and for one `Access` or one state of the namespaces, each of which has a
  *     number that no other ever has.

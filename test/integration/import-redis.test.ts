@@ -134,6 +134,8 @@ test('a name that the server would create by itself is left, and a server that d
     unreached.stderr,
     /^fahao: UNAVAILABLE the server at 127\.0\.0\.1:\d+ does not answer \(.*\); run the import again/,
   )
+  const secret = await fahao(t, ['import', '--from', 'redis://a', '--into', 'mysql://app:secret@db/ids'])
+  assertSentence(secret.stderr, /^fahao: 'mysql:\/\/…@db\/ids' is no URL/)
   const wrong = await fahao(t, ['import', '--from', 'redis://a', '--into', 'sqlite:./x.db'])
   assertSentence(
     wrong.stderr,
