@@ -182,7 +182,7 @@ function stepNotes(deps: CatalogueDeps, definition: Definition, mode: IssuingMod
   if (ms === 0) return ['horizon 0ms: none of its ids are buffered, so each waits for the store']
   const [whole, half] = [formatDuration(ms), formatDuration(Math.round(ms / 2))]
   return [
-    `a crash skips at most what ${whole} need at the recent rate, and without the store its ids last for ${half} to ${whole}; the first two after ${whole} without one wait for the store`,
+    `a crash skips at most what ${whole} need at the recent rate, or 8 ids; without the store its ids last for ${half} to ${whole}`,
   ]
 }
 

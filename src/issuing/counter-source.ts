@@ -29,6 +29,12 @@ import { ReservedCounter, type ReservedCounterOptions } from './reserved-counter
  * lasts, and a short burst costs a counter no more than a few tens of times what it used.
  */
 const sustainedShare = 16
+/**
+ * With an adaptive step: a counter is expected to be used this many times in a horizon, and a short horizon once in this many
+ * seconds, also when it was used less. So the first ids of a name do not each wait for a reserve.
+ */
+const leastUse = 8
+const leastUseSeconds = 5
 
 /** What the sources of all generators with one definition share. */
 export type CounterSourceOptions = RefillSizes &
@@ -48,7 +54,7 @@ export type CounterSourceOptions = RefillSizes &
 
 /**
  * Reserves by the recent rate, as `refill-size.ts` says: with a step from one up to two horizons of ids, at least a step;
- * without one from half a horizon up to one horizon of ids, and nothing where none is known to be used.
+ * without one from half a horizon up to one horizon of ids.
  */
 export class CounterSource implements IdSource {
   readonly buffer: RangeBuffer
@@ -165,7 +171,10 @@ export class CounterSource implements IdSource {
   #expected(rate: number, waited: boolean): number {
     const { clock, horizonSeconds } = this.#options
     const { issued } = this.buffer
-    if (this.#use !== undefined) return this.#use.perHorizon(issued, waited, clock.monoUs()) / 2
+    if (this.#use !== undefined) {
+      const used = this.#use.perHorizon(issued, waited, clock.monoUs())
+      return Math.max(used, Math.min(leastUse, Math.floor(horizonSeconds / leastUseSeconds))) / 2
+    }
     return Math.min(rate * horizonSeconds, sustainedShare * issued)
   }
 

@@ -154,6 +154,7 @@ describe('a generator that is not used', () => {
     const generator = await catalogue.open('g')
     await draw(generator, 5)
     await draw(generator, 5)
+    await clock.pass(0)
     const { reserved } = sum()
     await clock.pass(1.5 * idleAfterMs)
     assert.equal([...catalogue.inUse()].length, 0)

@@ -44,7 +44,7 @@ describe('a new name', () => {
       drawn.map((_, index) => BigInt(index + 1)),
     )
     const [, request] = node.engine.calls.find(({ method }) => method === 'reserve')!.args
-    assert.equal((request as { size: bigint }).size, 2500n)
+    assert.equal((request as { size: bigint }).size, 2500n + 8n)
     await node.stop()
   })
 
