@@ -82,10 +82,20 @@ export class FastRuns {
 
   /** An empty row. */
   add(gate: number = openGate): FastRun {
+    return new FastRun(this, this.addRow(gate))
+  }
+
+  /** As `add`, for an owner that fills its rows itself. */
+  addRow(gate: number): number {
     const row = this.#freeRows.pop() ?? this.#newRow()
     this.words[row * rowWords + rowGate] = gate
     this.#gateRows[gate]!++
-    return new FastRun(this, row)
+    return row
+  }
+
+  /** How many rows there are, free ones and the empty one among them. */
+  get rows(): number {
+    return this.#rows
   }
 
   /** Frees a row, without regard to ids that are left in it. `FastRun.free` calls it. */

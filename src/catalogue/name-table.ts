@@ -14,6 +14,7 @@
  *  3. What was noted in an entry ends with its name: the entry of another name begins with zeros.
  *  4. An entry tells the row of its generator with the generation of the row. A row with another generation is not its own.
  *  5. The key of the hash is secret: clients cannot choose names that share slots.
+ *  6. An entry may have a row and no generator: `wake` makes one for each look-up, which keeps nothing that the row does not tell.
  */
 import { assert } from '../base/assert.ts'
 import { secretBytes } from '../base/clock.ts'
@@ -54,6 +55,8 @@ const lengthMask = 0xffff
 const slotsMin = 64
 
 const encoder = new TextEncoder()
+// A name may begin with U+FEFF.
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 /** A name of a caller that has a string. */
 const scratch = new Uint8Array(nameBytesMax)
 const scratchView = new DataView(scratch.buffer)
@@ -63,6 +66,8 @@ export class NameTable<Named extends NamedGenerator> {
   readonly runs: FastRuns
   /** The entries, `entryWords` each; replaced by a larger one as the table grows. Entry 0 is none. */
   blocks = new Int32Array(64 * entryWords)
+  /** Makes a generator for an entry that has none. */
+  wake: ((entry: number) => Named) | undefined
   readonly #key0: number
   readonly #key1: number
   #slots = new Int32Array(2 * slotsMin)
@@ -88,8 +93,13 @@ export class NameTable<Named extends NamedGenerator> {
 
   /** The generator of this name. */
   get(name: string): Named | undefined {
+    return this.at(this.entryNamed(name))
+  }
+
+  /** The entry of this name; 0: there is none. */
+  entryNamed(name: string): number {
     const length = write(name)
-    return length === 0 ? undefined : this.#generators[this.entryOf(scratchView, 0, length)]
+    return length === 0 ? 0 : this.entryOf(scratchView, 0, length)
   }
 
   /** The entry of the name that has `length` bytes of `view` from `start` on; 0: there is none. */
@@ -105,10 +115,15 @@ export class NameTable<Named extends NamedGenerator> {
 
   /** The generator of an entry. */
   at(entry: number): Named | undefined {
-    return this.#generators[entry]
+    return this.#generators[entry] ?? (entry === 0 ? undefined : this.wake!(entry))
   }
 
-  /** All generators. One that is added or leaves meanwhile is met at most once more. */
+  /** The name of an entry. */
+  nameOf(entry: number): string {
+    return decoder.decode(scratch.subarray(0, this.#read(entry)))
+  }
+
+  /** All generators but those that `wake` makes. One that is added or leaves meanwhile is met at most once more. */
   *values(): IterableIterator<Named> {
     for (let entry = 1; entry < this.#generators.length; entry++) {
       const generator = this.#generators[entry]
@@ -118,24 +133,29 @@ export class NameTable<Named extends NamedGenerator> {
 
   /** Adds a generator under this name, its own, or puts it in the place of the one that is there. */
   set(name: string, generator: Named): void {
-    const length = write(name)
-    assert(length > 0, 'a generator has a name of 1 to 256 bytes')
-    const entry = this.entryOf(scratchView, 0, length) || this.#add(length)
-    const at = entry * entryWords
     const { contiguous, definition, row } = generator
-    this.#generators[entry] = generator
-    this.blocks[at + entryRow] = row
-    this.blocks[at + entryGeneration] = this.runs.generation(row)
-    this.blocks[at + entryLength] =
-      length | (contiguous ? contiguousBit : 0) | (definition.format === undefined ? 0 : formatBit)
+    const bits = (contiguous ? contiguousBit : 0) | (definition.format === undefined ? 0 : formatBit)
+    this.#generators[this.#set(name, row, bits)] = generator
+  }
+
+  /** Adds a name that has a row and no generator. `bits`: those beside the length. Returns its entry. */
+  addRow(name: string, row: number, bits: number): number {
+    const entry = this.#set(name, row, bits)
+    this.#generators[entry] = undefined
+    return entry
   }
 
   /** Removes the generator of this name. Returns whether there was one. */
   delete(name: string): boolean {
-    const length = write(name)
-    const entry = length === 0 ? 0 : this.entryOf(scratchView, 0, length)
-    if (entry === 0) return false
-    this.#emptySlot(this.#slotOf(entry, keyedHash(scratchView, 0, length, this.#key0, this.#key1)))
+    const entry = this.entryNamed(name)
+    if (entry !== 0) this.remove(entry)
+    return entry !== 0
+  }
+
+  /** Removes an entry, which has a name. */
+  remove(entry: number): void {
+    const hash = keyedHash(scratchView, 0, this.#read(entry), this.#key0, this.#key1)
+    this.#emptySlot(this.#slotOf(entry, hash))
     this.#generators[entry] = undefined
     this.#size--
     for (let block = entry; block !== 0; ) {
@@ -146,7 +166,6 @@ export class NameTable<Named extends NamedGenerator> {
     }
     const slots = this.#slots.length / 2
     if (slots > slotsMin && this.#size < slots / 8) this.#resize(slots / 2)
-    return true
   }
 
   /** How many slots a look-up of this name reads. For tests. */
@@ -159,15 +178,43 @@ export class NameTable<Named extends NamedGenerator> {
 
   /** Throws where an invariant is broken. For tests: it reads all that it holds. */
   assertInvariants(): void {
-    let size = 0
-    for (const generator of this.values()) {
+    for (const generator of this.values())
       assert(this.get(generator.name) === generator, 'every generator is found by its name')
-      size++
-    }
-    assert(size === this.#size, 'every generator is counted')
     let used = 0
-    for (let slot = 0; slot < this.#slots.length; slot += 2) if (this.#slots[slot + 1] !== 0) used++
-    assert(used === size, 'an entry is in one slot')
+    for (let slot = 0; slot < this.#slots.length; slot += 2) {
+      const entry = this.#slots[slot + 1]!
+      if (entry === 0) continue
+      assert(this.entryNamed(this.nameOf(entry)) === entry, 'every entry is found by its name')
+      used++
+    }
+    assert(used === this.#size, 'every entry is counted, and is in one slot')
+  }
+
+  #set(name: string, row: number, bits: number): number {
+    const length = write(name)
+    assert(length > 0, 'a generator has a name of 1 to 256 bytes')
+    const entry = this.entryOf(scratchView, 0, length) || this.#add(length)
+    const at = entry * entryWords
+    this.blocks[at + entryRow] = row
+    this.blocks[at + entryGeneration] = this.runs.generation(row)
+    this.blocks[at + entryLength] = length | bits
+    return entry
+  }
+
+  /** Copies the name of an entry to `scratch`; returns how many bytes it has. */
+  #read(entry: number): number {
+    const { blocks } = this
+    let block = entry * entryWords
+    const length = blocks[block + entryLength]! & lengthMask
+    let at = block + nameInEntry
+    for (let to = 0; to < length; to += 4) {
+      if (at === block + entryWords) {
+        block = blocks[block + link]! * entryWords
+        at = block + nameInBlock
+      }
+      scratchView.setInt32(to, blocks[at++]!, true)
+    }
+    return length
   }
 
   #isNamed(entry: number, view: DataView, start: number, length: number): boolean {

@@ -64,6 +64,11 @@ export class Gate {
     return this.#ended === undefined ? this.#runs.add(this.#number) : new FastRun(this.#runs, emptyRow)
   }
 
+  /** A row for one name of an issuer under this gate. After the end it is the empty one. */
+  addRow(): number {
+    return this.#ended === undefined ? this.#runs.addRow(this.#number) : emptyRow
+  }
+
   /** Callers wait for this issuer, or it wants or runs a refill. */
   noteBusy(issuer: Gated): void {
     if (this.#ended === undefined) this.#busy.add(issuer)

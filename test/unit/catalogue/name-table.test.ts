@@ -35,6 +35,36 @@ function nameOf(dice: Dice): string {
 }
 
 describe('a table of names', () => {
+  test('makes a generator for each look-up of a name that has a row alone, and forgets none of its bytes', () => {
+    const runs = new FastRuns()
+    const table = new NameTable<NamedGenerator>(runs)
+    table.wake = (entry) => named(table.nameOf(entry), table.blocks[entry * entryWords + entryRow])
+    const names = [
+      'a',
+      '\ufeffb',
+      'é'.repeat(20),
+      '序'.repeat(85),
+      'room:123456789012345678901234567890123456789',
+    ]
+    for (const [at, name] of names.entries()) {
+      const { row } = runs.add()
+      const entry = table.addRow(name, row, contiguousBit)
+      assert.equal(entryAt(table, name), entry)
+      assert.deepEqual(table.get(name), named(name, at + 1))
+      assert.deepEqual(table.at(entry), named(name, at + 1))
+      assert.equal(table.blocks[entry * entryWords + entryGeneration], runs.generation(row))
+    }
+    table.set('o', named('o'))
+    assert.deepEqual(
+      [...table.values()].map(({ name }) => name),
+      ['o'],
+    )
+    table.assertInvariants()
+    for (const name of names) table.remove(table.entryNamed(name))
+    assert.deepEqual([table.size, table.get(names[0]!), table.at(0)], [1, undefined, undefined])
+    table.assertInvariants()
+  })
+
   for (let seed = 1; seed <= 10; seed++)
     test(`finds by bytes and by string what a map finds (seed ${seed})`, () => {
       const dice = new Dice(seed)
