@@ -21,6 +21,8 @@ export type DrawRequest = {
   readonly contiguous: boolean
   /** Whether it takes ids up to 2^53−1 only. */
   readonly safe: boolean
+  /** Of which name of a family; undefined outside of families. */
+  readonly of?: string | undefined
 }
 
 /** One waiting caller. */
@@ -80,6 +82,19 @@ export class WaitQueue {
   /** How many ids the callers wait for. */
   get demand(): number {
     return this.#demand
+  }
+
+  /** How many ids the callers of that name of a family wait for which wait for most. */
+  get demandOfOne(): number {
+    const demands = new Map<string | undefined, number>()
+    let most = 0
+    for (const { isGone, of, count } of this.#entries) {
+      if (isGone) continue
+      const demand = (demands.get(of) ?? 0) + count
+      demands.set(of, demand)
+      if (demand > most) most = demand
+    }
+    return most
   }
 
   /** For how long callers have been waiting, all in all, in seconds. */

@@ -37,7 +37,7 @@ export type CatalogueDeps = {
   /** Undefined: the engine works on no other system's table. */
   readonly rows?: ForeignRows | undefined
   readonly autoCreate: readonly AutoCreate[]
-  /** How many names of families are in memory at most. Default: 200,000. */
+  /** How many names of families are in memory at most. Default: a million. */
   readonly familyNamesMax?: number | undefined
   /** How many generators there may be for a client to create another one; undefined: any number. */
   readonly generatorsMax?: number | undefined

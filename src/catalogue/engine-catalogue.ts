@@ -26,7 +26,7 @@ import { type GeneratorInput, parseOptions } from './generator-options.ts'
 import { altered, GeneratorRecords, noGenerator } from './generator-records.ts'
 import { GeneratorsInUse } from './generators-in-use.ts'
 import { IdleGenerators } from './idle-generators.ts'
-import { describeGenerator, isNameOfFamily, unlessUnavailable } from './info.ts'
+import { describeGenerator, unlessUnavailable } from './info.ts'
 import type { NameTable } from './name-table.ts'
 import type { OpenGenerator } from './open-generator.ts'
 import { firstOf, type StoredGenerator } from './stored-generator.ts'
@@ -186,7 +186,7 @@ export class EngineCatalogue implements Catalogue {
   }
 
   *inUse(): Iterable<Generator> {
-    for (const generator of this.#inUse.names.values()) if (!isNameOfFamily(generator)) yield generator
+    yield* this.#inUse.names.values()
   }
 
   get ended(): EndedFigures {

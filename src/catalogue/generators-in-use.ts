@@ -22,6 +22,7 @@ import type { LeaderTerm } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import { boundMax, type RecordChange, type StoreOwnership, type Watch } from '../engine/engine.ts'
 import { Limiter } from '../issuing/engine-permits.ts'
+import type { Gate } from '../issuing/gate.ts'
 import { IssuingGates } from '../issuing/issuing-gates.ts'
 import { closeInParts, closeInTime, gapText } from './closings.ts'
 import type { CatalogueDeps } from './deps.ts'
@@ -86,10 +87,11 @@ export class GeneratorsInUse {
     this.#plans = plans
     const open = (name: string, term: LeaderTerm) => this.#openLeftover(name, term)
     const demote = ({ name }: { name: string }) => void this.find(name)
-    this.#led = cluster && new LedGenerators({ ...own, cluster, open, demote })
+    const closeSections = (gate: Gate) => this.#families.closeSections(gate)
+    this.#led = cluster && new LedGenerators({ ...own, cluster, open, demote, closeSections })
     this.#opening = new NameOpening({ ...own, records, limits, families, plans, led: this.#led })
     this.#openDeps = { ...deps, reopen: (stale, use) => this.#reopen(stale, use) }
-    const shared = { names: this.#open, waiting: this.#waiting, plans, led: this.#led }
+    const shared = { names: this.#open, waiting: this.#waiting, plans, gates: this.#gates, led: this.#led }
     this.#families = new FamiliesInUse({ ...this.#openDeps, ...shared, records, families })
   }
 
@@ -144,9 +146,9 @@ export class GeneratorsInUse {
     name: string,
     use: (generator: OpenGenerator) => Result | Promise<Result>,
   ): Promise<Result> {
-    const open = this.find(name)
-    if (open !== undefined) return new Promise((resolve) => resolve(use(open)))
     const isFirst = !this.#waiting.has(name)
+    const open = this.find(name) ?? (isFirst ? this.#families.enter(name) : undefined)
+    if (open !== undefined) return new Promise((resolve) => resolve(use(open)))
     const used = this.#waiting.join(name, use)
     if (isFirst) void this.#openWaiting(name)
     return used
@@ -170,6 +172,8 @@ export class GeneratorsInUse {
   /** Opens a generator that is not open. `mayCreate`: whether a client asks for it, so that rules may create it. */
   #openOne(name: string, mayCreate: boolean): Promise<OpenGenerator> {
     const open = () => this.#lookUp(name, mayCreate)
+    // Families have a limit of their own, of sections.
+    if (this.#families.has(name)) return this.exclusively(name, open)
     return this.exclusively(name, () => openInTurn(this.#openings, this.#deps.clock, open))
   }
 
@@ -215,16 +219,16 @@ export class GeneratorsInUse {
 
   /** Stops, before it returns, every generator, and drops what it holds: a copy of this memory may hold it too. */
   abandonAll(): void {
-    this.#families.abandonAll()
     this.#led?.dropAll(rightEnded())
     this.#gates.dropAll(rightEnded())
+    void this.#families.closeAll()
     void this.reopenAll()
   }
 
   /** Stops, before it returns, all generators that are issued here because this process owned the store. */
   disown(): void {
-    void this.#families.closeAll()
     this.#gates.endOwner(rightEnded())
+    void this.#families.closeAll()
     void closeInParts(this.#open.values(), (open) => open.isOver && this.close(open.name, rightEnded(), open))
   }
 
@@ -247,7 +251,7 @@ export class GeneratorsInUse {
 
   async #lookUp(name: string, mayCreate: boolean): Promise<OpenGenerator> {
     if (this.#closed) throw stopping()
-    const ofFamily = await this.#families.open(name)
+    const ofFamily = this.#families.has(name) ? await this.#families.open(name) : undefined
     if (ofFamily !== undefined) return ofFamily
     this.#absent.refuse(name)
     checkName(name)
@@ -305,6 +309,10 @@ export class GeneratorsInUse {
    */
   #replace(over: OpenGenerator): OpenGenerator | undefined {
     const { name, under } = over
+    if (over.definition.family) {
+      this.#families.forget(over)
+      return undefined
+    }
     if (under === undefined) {
       // What runs for the name now may close it. If not, the next look-up does.
       if (!this.#pending.has(name)) void this.close(name, altered(name), over)
@@ -348,7 +356,7 @@ export class GeneratorsInUse {
     use: (generator: OpenGenerator) => Promise<Result>,
   ): Promise<Result> {
     const { name } = stale
-    this.#families.forget(stale)
+    if (stale.definition.family) this.#families.forget(stale)
     if (this.find(name) === stale) {
       const closed = this.close(name, altered(name), stale)
       // Without an await where it cannot be found any more, so that callers that follow keep their order.

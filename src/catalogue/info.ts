@@ -83,11 +83,6 @@ function isFamilyItself(name: string, { family }: Definition): boolean {
   return family === true && name.endsWith('*')
 }
 
-/** Whether this is one name of a family. */
-export function isNameOfFamily({ name, definition }: Pick<Generator, 'name' | 'definition'>): boolean {
-  return definition.family === true && !name.endsWith('*')
-}
-
 /** A counter that lasts longer than this, in seconds, has no end in sight: a thousand years. */
 const inSightSeconds = 1000 * 365 * 86_400
 

@@ -1,6 +1,7 @@
 /**
  * `sequence` where several processes share an engine and no node leads: one reserve at a time, each for exactly the
- * callers that wait for it.
+ * callers that wait for it. For a section of a family one reserve serves the callers of all of its names: ids of different
+ * names may be equal, so the callers of each name are served from the start of its range.
  *
  * Invariants
  *  1. A caller gets ids only from a reserve that was sent after its request. So between a reply that was received and a
@@ -104,13 +105,19 @@ export class GroupCommit implements Issuer, Gated {
     return -1
   }
 
-  draw(count: number, options: DrawOptions = {}): Promise<Run[]> {
+  /** The issuer of one name of the family whose section this issues for. */
+  issuerOf(name: string): Issuer {
+    return new OneName(name, this)
+  }
+
+  /** @param of of which name of a family. */
+  draw(count: number, options: DrawOptions = {}, of?: string): Promise<Run[]> {
     const over = this.#closed ?? this.#gate.ended
     if (over !== undefined) return Promise.reject(over)
     if (options.signal?.aborted) return Promise.reject(options.signal.reason)
     const { refusal } = this.#refills
     if (refusal !== undefined) return Promise.reject(refusal)
-    const request = { count, contiguous: true, safe: options.safe === true }
+    const request = { count, contiguous: true, safe: options.safe === true, of }
     if (request.safe && !this.nextIsSafe()) return Promise.reject(unsafe())
     this.#waits++
     this.#gate.noteBusy(this)
@@ -220,7 +227,7 @@ export class GroupCommit implements Issuer, Gated {
     if (this.#queue.length === 0) return
     const joined = this.#queue.joined
     const { bound } = this.#counter
-    const wanted = BigInt(this.#queue.demand) * BigInt(increment)
+    const wanted = BigInt(this.#queue.demandOfOne) * BigInt(increment)
     const left = max + 1n - bound
     try {
       const range = await this.#counter.reserve(wanted < left ? wanted : left, max + 1n)
@@ -236,15 +243,15 @@ export class GroupCommit implements Issuer, Gated {
   /** Serves the callers that had joined when the range was reserved, in order. */
   #serve(range: Range, joined: number): void {
     const { increment } = this.#options
-    let next = this.#firstFrom(range.start)
-    let left = countBelow(next, range.end, increment)
-    this.#queue.serve(({ place, count, safe }) => {
-      if (place >= joined || count > left) return undefined
-      if (safe && next > max53) return unsafe()
+    const first = this.#firstFrom(range.start)
+    const next = new Map<string | undefined, bigint>()
+    this.#queue.serve(({ place, count, safe, of }) => {
+      const from = next.get(of) ?? first
+      if (place >= joined || count > countBelow(from, range.end, increment)) return undefined
+      if (safe && from > max53) return unsafe()
       const run = new Run()
-      run.set(next, count, increment)
-      next += BigInt(count) * BigInt(increment)
-      left -= count
+      run.set(from, count, increment)
+      next.set(of, from + BigInt(count) * BigInt(increment))
       this.#issued += count
       this.#served++
       return [run]
@@ -254,11 +261,13 @@ export class GroupCommit implements Issuer, Gated {
   /** Rejects the callers that ask for more ids than are left. */
   #refuseBeyondMax(): void {
     const { increment, max } = this.#options
-    let left = countBelow(this.#firstFrom(this.#counter.bound), max + 1n, increment)
-    if (this.#queue.demand <= left) return
-    this.#queue.refuse(({ count }) => {
-      if (count > left) return exhausted(this.#incarnation.name, max)
-      left -= count
+    const left = countBelow(this.#firstFrom(this.#counter.bound), max + 1n, increment)
+    if (this.#queue.demandOfOne <= left) return
+    const demands = new Map<string | undefined, number>()
+    this.#queue.refuse(({ count, of }) => {
+      const demand = (demands.get(of) ?? 0) + count
+      if (demand > left) return exhausted(this.#incarnation.name, max)
+      demands.set(of, demand)
       return undefined
     })
   }
@@ -274,5 +283,56 @@ export class GroupCommit implements Issuer, Gated {
 
   #firstFrom(value: bigint): bigint {
     return firstFrom(value, this.#options.increment, this.#options.offset)
+  }
+}
+
+/** Issues for one name of a family from the reserves of its section. */
+class OneName implements Issuer {
+  readonly row = emptyRow
+  readonly #name: string
+  readonly #section: GroupCommit
+
+  constructor(name: string, section: GroupCommit) {
+    this.#name = name
+    this.#section = section
+  }
+
+  get isOver(): boolean {
+    return this.#section.isOver
+  }
+
+  take(): number {
+    return 0
+  }
+
+  takeNumber(): number {
+    return -1
+  }
+
+  draw(count: number, options?: DrawOptions): Promise<Run[]> {
+    return this.#section.draw(count, options, this.#name)
+  }
+
+  nextIsSafe(): boolean {
+    return this.#section.nextIsSafe()
+  }
+
+  /** Undefined: nothing is kept of a name. */
+  lastIssued(): undefined {
+    return undefined
+  }
+
+  moveTo(newest: bigint): Promise<void> {
+    return this.#section.moveTo(newest)
+  }
+
+  stats(): IssuerStats {
+    return idleStats
+  }
+
+  assertInvariants(): void {}
+
+  close(): Promise<void> {
+    return Promise.resolve()
   }
 }

@@ -18,7 +18,7 @@ import type { IssuingGates } from './issuing-gates.ts'
 import type { ReservedCounterOptions } from './reserved-counter.ts'
 import { Reservoir } from './reservoir.ts'
 import type { ReservoirOptions } from './reservoir-options.ts'
-import { Section } from './section.ts'
+import { Section, type SectionPlace } from './section.ts'
 import { SnowflakeSource } from './snowflake-source.ts'
 import { TimestampSource } from './timestamp-source.ts'
 import type { WorkerId } from './worker-id.ts'
@@ -117,7 +117,7 @@ export class IssuerFactory {
   }
 
   /** Issues for all names of one slot of a family. `bound`: of the section's counter. */
-  section(incarnation: Incarnation, bound: bigint): Section {
+  section(incarnation: Incarnation, bound: bigint, place: SectionPlace): Section {
     const { max, step, stepMax, horizon } = this.#definition
     // Adaptive: few enough that a crash costs little, and enough for names that are used once.
     const sizes = {
@@ -126,7 +126,7 @@ export class IssuerFactory {
       stepMax: stepMax!,
       horizonSeconds: horizon! / 1000,
     }
-    return new Section(incarnation, bound, { ...this.#options, ...sizes })
+    return new Section(incarnation, bound, { ...this.#options, ...sizes }, place)
   }
 
   /** Issues from a reserve for each batch of requests. Only for a `sequence`. */

@@ -1,8 +1,9 @@
 /**
  * A section of a family: counters of many names behind one stored bound.
  *
- * A name in memory costs one number, its next value. A name that is not in memory has none: it begins at the section's *high
- * mark*. Each range that the section reserves extends what all of its names may issue.
+ * A name in memory is a row of the table of fast runs (buffers/section-rows.ts), from which its ids are taken without a look at the
+ * section. When the row is used up, the section lets it go on to its newest bound. A name that is not in memory has nothing: it
+ * begins at the section's *high mark*. Each range that the section reserves extends what all of its names may issue.
  *
  * Invariants
  *  1. A value is issued only if it lies below the end of a range that the engine has acknowledged (P2). What a failed reserve
@@ -10,21 +11,27 @@
  *  2. Every value that was issued for a name which is not in memory lies below the high mark: when a name leaves, the mark
  *     rises to its next value. The first range begins at or above every value that an earlier process or leader issued for
  *     any name, because they were below the bound, and the mark begins there. So each name is unique and increases (P1, P3).
- *  3. Where a range does not begin at the end of the one before, another process has moved the counter: every name goes on at
- *     the start of the new range, also those that had values left.
- *  4. Nothing is issued after `stop`, nor between `suspend` and `resume`.
+ *  3. Where a range does not begin at the end of the one before, what lies between them is issued for no name: a name issues
+ *     what its row has left, which was reserved here, and goes on at the start of the new range.
+ *  4. Nothing is issued after `stop`, and after the end of the gate, nor while it is closed. What rows hold ends with the gate;
+ *     after `stop` alone each row has to be ended.
  *  5. At most one reserve is under way. What is released lies above the next value of every name.
+ *  6. It is busy for its gate while callers wait, and while a reserve is wanted, runs, or pauses.
  */
 import { assert } from '../base/assert.ts'
 import type { Timer } from '../base/clock.ts'
+import { FahaoError } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
-import { RateMeter } from '../buffers/rate-meter.ts'
+import { emptyRow } from '../buffers/fast-runs.ts'
+import type { SectionRows } from '../buffers/section-rows.ts'
+import { WaitQueue } from '../buffers/wait-queue.ts'
+import { Run, two32 } from '../ids/run.ts'
+import type { Gate, Gated } from './gate.ts'
 import type { Incarnation } from './incarnation.ts'
-import { dry } from './issuer.ts'
+import { type DrawOptions, dry } from './issuer.ts'
 import { Refills } from './refills.ts'
 import { ReservedCounter, type ReservedCounterOptions } from './reserved-counter.ts'
 import type { ReservoirOptions } from './reservoir-options.ts'
-import { type MemberSection, SectionMember } from './section-member.ts'
 
 /** What the sections of one family share. */
 export type SectionOptions = ReservoirOptions &
@@ -38,18 +45,26 @@ export type SectionOptions = ReservoirOptions &
     readonly horizonSeconds: number
   }
 
-/** The figures of a section. */
+/** The figures of a section, without what its names in memory have issued. */
 export type SectionStats = {
   readonly issued: number
   /** How many ids a name that is not in memory could get at once. */
   readonly inHand: number
-  readonly ratePerSecond: number
-  readonly names: number
   readonly reserved: number
   readonly released: number
   readonly waits: number
   readonly waiting: number
 } & ReturnType<Refills['stats']>
+
+/** Where a section stands in its process. */
+export type SectionPlace = {
+  /** The rows of all names of families. */
+  readonly rows: SectionRows
+  /** What rows name it by. */
+  readonly number: number
+  /** Of the right under which it issues. */
+  readonly gate: Gate
+}
 
 /** How many runs the waiting callers get in one turn of the event loop. */
 const servedMax = 4096
@@ -57,217 +72,280 @@ const servedMax = 4096
 const uselessMs = 20
 
 /** The names of one slot of a family. */
-export class Section implements MemberSection {
-  readonly options: SectionOptions
-  /** The end of what may be issued now: 0 while nothing may. Read on every take, so a plain field. */
-  limit = 0
-  /** A name that passes it asks for a reserve. Read on every take. */
-  low = 0
-  /** Callers that had to wait. */
-  waits = 0
+export class Section implements Gated {
+  readonly #options: SectionOptions
   readonly #incarnation: Incarnation
+  readonly #rows: SectionRows
+  readonly #number: number
+  readonly #gate: Gate
   readonly #counter: ReservedCounter
   readonly #refills: Refills
-  readonly #meter: RateMeter
-  readonly #members = new Set<SectionMember>()
-  /** Names with waiting callers, in the order in which they began to wait. */
-  readonly #waiting = new Set<SectionMember>()
+  /** The callers of each name, by its row, in the order in which names began to wait. */
+  readonly #queues = new Map<number, WaitQueue>()
   /** The high mark. */
   #mark = 0
+  /** Where the newest range begins that does not begin at the end of the one before. */
+  #start = 0
   /** The end of the newest range. */
   #end = 0
+  /** A name that comes to it wants a reserve. */
+  #low = 0
   #size: number
   #reservedUs = 0
   /** Issued by names that have left. */
   #issued = 0
+  #waits = 0
+  #isWanted = false
+  #isNew = true
   #wake: Timer | undefined
-  #suspended = false
   #closed: Error | undefined
   #ended: Promise<void> | undefined
 
   /** @param bound the counter's bound when the section was opened; 0 when it had never been used. */
-  constructor(incarnation: Incarnation, bound: bigint, options: SectionOptions) {
+  constructor(incarnation: Incarnation, bound: bigint, options: SectionOptions, place: SectionPlace) {
     const { floor, name } = incarnation
-    this.options = options
+    this.#options = options
+    this.#rows = place.rows
+    this.#number = place.number
+    this.#gate = place.gate
     this.#incarnation = incarnation
     this.#counter = new ReservedCounter(incarnation, bound > floor ? bound : floor, options)
-    this.#meter = new RateMeter(options.clock.monoUs())
     this.#size = options.step
     this.#refills = new Refills(name, options, {
       reserve: () => this.#reserve(),
       ended: () => this.#serveThenRefill(),
       paused: () => {
-        if (this.#waiting.size > 0) this.refill()
+        if (this.#queues.size > 0 || this.#isWanted) this.#refill()
       },
     })
   }
 
-  /** A name that was not in memory. It begins at the high mark. */
-  join(name: string): SectionMember {
-    const member = new SectionMember(name, this.#mark, this)
-    this.#members.add(member)
-    return member
-  }
-
-  /** A name leaves memory. */
-  leave(member: SectionMember): void {
-    if (!this.#members.delete(member)) return
-    this.#waiting.delete(member)
-    this.#issued += member.issued
-    if (member.next > this.#mark) this.#mark = member.next
-  }
-
-  /** The names in memory. */
-  get members(): Iterable<SectionMember> {
-    return this.#members
-  }
-
-  /** The least value that a name may have at all. */
-  get floor(): number {
-    return Number(this.#incarnation.floor)
-  }
-
   /** Why nothing is issued any more; undefined: it is. */
-  get closed(): Error | undefined {
-    return this.#closed
+  get over(): Error | undefined {
+    return this.#closed ?? this.#gate.ended
   }
 
-  /** Whether it may issue now; if not, what must not issue has been suspended or stopped. */
-  mayIssue(): boolean {
-    return (this.options.mayIssue?.() ?? true) && !this.#suspended && this.#closed === undefined
+  /** Brings a name into memory that was not: returns its row, which begins at the high mark. 0 after the end. */
+  join(): number {
+    const row = this.#closed === undefined ? this.#gate.addRow() : emptyRow
+    if (row !== emptyRow) this.#rows.add(row, this.#number, this.#mark)
+    return row
   }
 
-  /** The error that callers get at once instead of waiting; undefined: they wait. */
-  get refusal(): Error | undefined {
-    return this.#refills.refusal
+  /** A name leaves memory. Callers that wait are rejected with `reason`. */
+  leave(row: number, reason: () => Error): void {
+    this.end(row)
+    this.#issued += this.#rows.issued(row)
+    this.#queues.get(row)?.refuse(reason)
+    this.#queues.delete(row)
+    this.#rows.free(row)
   }
 
-  /** The error of a caller that has waited too long. */
-  whyDry(name: string): Error {
-    if (this.#suspended) return slotNotServed()
+  /** A name in memory issues nothing more. */
+  end(row: number): void {
+    this.#rows.empty(row)
+    const next = this.#rows.next(row)
+    if (next > this.#mark) this.#mark = next
+  }
+
+  /** How many callers of a name wait. */
+  waitingFor(row: number): number {
+    return this.#queues.get(row)?.length ?? 0
+  }
+
+  /** How many values a name could issue at once. */
+  leftFor(row: number): number {
+    return Math.max(0, this.#end - this.#next(row))
+  }
+
+  /** Takes up to `count` values of a name into `run`; returns how many. */
+  take(row: number, count: number, run: Run): number {
+    if (!this.#gate.isOpen || this.#closed !== undefined || this.#queues.has(row)) return 0
+    const taken = Math.min(count, this.leftFor(row))
+    if (taken > 0) this.#issue(row, taken, run)
+    return taken
+  }
+
+  /** As `draw` of an issuer. */
+  draw(row: number, name: string, count: number, options: DrawOptions): Promise<Run[]> {
+    // It may end the gate.
+    const mayIssue = this.#mayIssue()
+    if (this.over !== undefined) return Promise.reject(this.over)
+    if (options.signal?.aborted) return Promise.reject(options.signal.reason)
+    let queue = this.#queues.get(row)
+    if (mayIssue && queue === undefined && count <= this.leftFor(row))
+      return Promise.resolve([this.#runOf(row, count)])
+    const { refusal } = this.#refills
+    if (refusal !== undefined) return Promise.reject(refusal)
+    if (queue === undefined) {
+      queue = this.#newQueue(row, name)
+      this.#queues.set(row, queue)
+    }
+    const drawn = queue.join({ count, contiguous: true, safe: true }, options.signal, options.onWait)
+    if (this.#dropEmptyQueue(row)) return drawn
+    this.#waits++
+    this.#refills.callerWaits()
+    this.#refill()
+    return drawn
+  }
+
+  /** Has a name issue nothing below `next` any more, as long as `isIn` says that it is in memory. Durable when it resolves. */
+  moveTo(row: number, name: string, next: number, isIn: () => void): Promise<void> {
+    return this.#refills.alone(async () => {
+      if (next > this.#end) {
+        const room = this.#options.max + 1 - next
+        await this.#extend(next - this.#end + Math.min(this.#options.step, room))
+      }
+      isIn()
+      const reached = this.#rows.next(row)
+      if (next < reached)
+        throw new FahaoError('ERR', `'${name}' has issued ${reached - 1} already; it moves forward only`)
+      this.#rows.skip(row, Math.max(next, this.#start))
+      this.#rows.noteMove(row)
+      this.#fill(row, this.#rows.next(row))
+    })
+  }
+
+  stats(): SectionStats {
+    let waiting = 0
+    for (const queue of this.#queues.values()) waiting += queue.length
+    return {
+      ...this.#refills.stats(),
+      issued: this.#issued,
+      inHand: Math.max(0, this.#end - this.#mark),
+      reserved: this.#counter.reserved,
+      released: this.#counter.released,
+      waits: this.#waits,
+      waiting,
+    }
+  }
+
+  assertInvariants(): void {
+    assert(this.#mark <= this.#end, 'the high mark lies below the bound')
+    assert(this.#start <= this.#mark, 'the high mark lies in the newest ranges')
+    for (const [row, queue] of this.#queues) {
+      queue.assertInvariants()
+      assert(queue.length > 0, 'there is a queue only while a caller waits')
+      assert(this.#rows.sectionOf(row) === this.#number, 'callers wait for names in memory alone')
+      assert(this.#gate.isBusy(this), 'a section for which callers wait is busy')
+    }
+  }
+
+  /** Throws unless a name in memory keeps the invariants. For tests. */
+  assertName(row: number): void {
+    assert(this.#rows.next(row) <= this.#end, 'no value reaches the bound')
+  }
+
+  /** See `Gated`. */
+  resume(): void {
+    if (this.over !== undefined) return
+    this.#serveThenRefill()
+    if (this.#isWanted) this.#refill()
+  }
+
+  /** Stops issuing and rejects waiting callers with `reason`, before it returns. The rows of names are ended by `end`. */
+  stop(reason: Error): void {
+    if (this.#closed !== undefined) return
+    this.#closed = reason
+    this.#gate.noteIdle(this)
+    this.#refills.stop(reason)
+    this.#wake?.cancel()
+    for (const queue of [...this.#queues.values()]) queue.refuse(() => reason)
+    this.#queues.clear()
+  }
+
+  /** Stops, and releases what no name has reached, once `end` was called for each. Nothing is released from a dropped gate. */
+  close(reason: Error): Promise<void> {
+    this.stop(reason)
+    this.#ended ??= this.#refills.idle().then(async () => {
+      if (!this.#gate.isDropped) await this.#counter.release(BigInt(this.#mark))
+    })
+    return this.#ended
+  }
+
+  /** Reserves, unless a reserve is under way or pauses after a failure. */
+  #refill(): void {
+    this.#isWanted = true
+    this.#gate.noteBusy(this)
+    if (this.#refills.busy || !this.#gate.isOpen) return
+    // The opening has a permit, and sections that are opened together reserve together.
+    if (this.#isNew) this.#refills.startFirst(() => this.#reserve())
+    else this.#refills.start(this.#queues.size > 0)
+    this.#isNew = false
+  }
+
+  /** The next value of a name. See invariant 3. */
+  #next(row: number): number {
+    return Math.max(this.#rows.next(row), this.#start)
+  }
+
+  #runOf(row: number, count: number): Run {
+    const run = new Run()
+    this.#issue(row, count, run)
+    return run
+  }
+
+  #issue(row: number, count: number, run: Run): void {
+    const next = this.#next(row)
+    if (next > this.#rows.next(row)) this.#rows.skip(row, next)
+    run.hi = Math.floor(next / two32)
+    run.lo = next - run.hi * two32
+    run.count = count
+    run.stride = 1
+    this.#fill(row, next + count)
+  }
+
+  /** Has the row issue from `next` on: up to where a reserve is wanted, or to the bound once one is. */
+  #fill(row: number, next: number): void {
+    this.#rows.fill(row, next, next < this.#low ? this.#low : this.#end)
+    if (next >= this.#low) this.#refill()
+  }
+
+  #newQueue(row: number, name: string): WaitQueue {
+    const { clock, issueTimeoutMs, waitersMax } = this.#options
+    return new WaitQueue({
+      clock,
+      timeoutMs: issueTimeoutMs,
+      lengthMax: waitersMax,
+      onTimeout: () => this.#whyDry(name),
+      onLeave: () => void this.#dropEmptyQueue(row),
+    })
+  }
+
+  #dropEmptyQueue(row: number): boolean {
+    if (this.waitingFor(row) > 0) return false
+    this.#queues.delete(row)
+    this.#noteIfIdle()
+    return true
+  }
+
+  #noteIfIdle(): void {
+    if (this.#queues.size === 0 && !this.#isWanted && !this.#refills.busy) this.#gate.noteIdle(this)
+  }
+
+  #mayIssue(): boolean {
+    return (this.#options.mayIssue?.() ?? true) && this.#gate.isOpen && this.#closed === undefined
+  }
+
+  #whyDry(name: string): Error {
+    if (!this.#gate.isOpen) return slotNotServed()
     return dry(
       `'${name}' has come to the bound of its section in family '${this.#incarnation.name}'`,
       this.#refills.failure,
     )
   }
 
-  /** A caller of this name begins to wait. */
-  callerWaits(member: SectionMember): void {
-    this.waits++
-    this.#waiting.add(member)
-    this.#refills.callerWaits()
-    this.refill()
-  }
-
-  /** No caller of this name waits any more. */
-  noCallerWaits(member: SectionMember): void {
-    this.#waiting.delete(member)
-  }
-
-  /** Reserves, unless a reserve is under way or pauses after a failure. */
-  refill(): void {
-    if (this.#refills.busy || this.#suspended) return
-    this.#refills.start(this.#waiting.size > 0)
-  }
-
-  /** Has a name issue nothing below `next` any more. Durable when it resolves. */
-  moveTo(member: SectionMember, next: number): Promise<void> {
-    return this.#refills.alone(async () => {
-      if (next > this.#end) {
-        const room = this.options.max + 1 - next
-        await this.#extend(next - this.#end + Math.min(this.options.step, room))
-      }
-      member.skipTo(next)
-    })
-  }
-
-  stats(): SectionStats {
-    let issued = this.#issued
-    let waiting = 0
-    for (const member of this.#members) issued += member.issued
-    for (const member of this.#waiting) waiting += member.waiting
-    return {
-      ...this.#refills.stats(),
-      issued,
-      inHand: Math.max(0, this.limit - this.#mark),
-      ratePerSecond: this.#meter.observe(issued, this.options.clock.monoUs()),
-      names: this.#members.size,
-      reserved: this.#counter.reserved,
-      released: this.#counter.released,
-      waits: this.waits,
-      waiting,
-    }
-  }
-
-  assertInvariants(): void {
-    assert(this.limit === 0 || this.limit === this.#end, 'all names issue up to the end of the newest range')
-    assert(this.#mark <= this.#end, 'the high mark lies below the bound')
-    for (const member of this.#members) assert(member.next <= this.#end, 'no value reaches the bound')
-    assert(
-      this.limit === 0 || !(this.#suspended || this.#closed !== undefined),
-      'no id is issued after the end',
-    )
-  }
-
-  /** Issues no ids until `resume`: callers wait. */
-  suspend(): void {
-    this.#suspended = true
-    this.limit = 0
-  }
-
-  /** Issues again. */
-  resume(): void {
-    this.#suspended = false
-    if (this.#closed === undefined) this.limit = this.#end
-    this.#serveThenRefill()
-  }
-
-  /** Stops issuing and rejects waiting callers with `reason`, before it returns. Every name leaves memory. */
-  stop(reason: Error): void {
-    if (this.#closed !== undefined) return
-    this.#closed = reason
-    this.limit = 0
-    this.#refills.stop(reason)
-    this.#wake?.cancel()
-    for (const member of [...this.#members]) member.leave(reason)
-  }
-
-  /** Resolves when no task that reserves is under way. */
-  idle(): Promise<void> {
-    return this.#refills.idle()
-  }
-
-  /** Stops, and releases what no name has reached. */
-  close(reason: Error): Promise<void> {
-    this.stop(reason)
-    this.#ended ??= this.idle().then(async () => {
-      await this.#counter.release(BigInt(this.#mark))
-    })
-    return this.#ended
-  }
-
-  /** Closes without a release. Nothing is left to a successor: its names begin at the bound. */
-  transfer(reason: Error): undefined {
-    void this.abandon(reason)
-  }
-
-  /** Closes without a release. */
-  abandon(reason: Error): Promise<void> {
-    this.stop(reason)
-    this.#ended ??= this.idle()
-    return this.#ended
-  }
-
   async #reserve(): Promise<void> {
     let demand = 0
-    for (const member of this.#waiting) demand = Math.max(demand, member.next + member.demand - this.#end)
+    for (const [row, queue] of this.#queues)
+      demand = Math.max(demand, this.#next(row) + queue.demand - this.#end)
     this.#resize()
     await this.#extend(Math.max(demand, this.#size))
   }
 
   /** Reserves twice as much where the range before lasted less than half of the horizon, half where it lasted twice as long. */
   #resize(): void {
-    const { clock, step, stepMax, horizonSeconds } = this.options
+    const { clock, step, stepMax, horizonSeconds } = this.#options
     const nowUs = clock.monoUs()
     if (this.#end > 0) {
       const lasted = (nowUs - this.#reservedUs) / 1_000_000
@@ -278,39 +356,43 @@ export class Section implements MemberSection {
   }
 
   async #extend(wanted: number): Promise<void> {
-    const { max } = this.options
+    const { max, step } = this.#options
     const space = Math.max(1, Math.floor((max + 1 - Number(this.#counter.bound)) / 100))
-    const size = wanted > this.#size ? wanted : Math.min(wanted, Math.max(this.options.step, space))
+    const size = wanted > this.#size ? wanted : Math.min(wanted, Math.max(step, space))
     const { start, end } = await this.#counter.reserveUpTo(BigInt(size), BigInt(max) + 1n)
-    if (Number(start) !== this.#end) this.#beginAt(Number(start))
+    const first = Number(start)
+    if (first !== this.#end) {
+      this.#start = first
+      this.#mark = first
+    }
     this.#end = Number(end)
-    this.low = this.#end - Math.floor((this.#end - Number(start)) / 2)
-    if (!this.#suspended && this.#closed === undefined) this.limit = this.#end
-  }
-
-  /** See invariant 3. */
-  #beginAt(start: number): void {
-    this.#mark = start
-    for (const member of this.#members) member.beginAt(start)
+    this.#low = this.#end - Math.floor((this.#end - first) / 2)
+    this.#isWanted = false
   }
 
   /** Serves callers, and starts a reserve if some still wait. */
   #serveThenRefill(): void {
-    if (this.#waiting.size === 0 || !this.mayIssue()) return
+    if (this.#queues.size === 0 || !this.#mayIssue()) return this.#noteIfIdle()
     const { refusal } = this.#refills
     let served = 0
-    for (const member of [...this.#waiting]) {
+    for (const [row, queue] of [...this.#queues]) {
       if (served >= servedMax) return this.#wakeIn(0, () => this.#serveThenRefill())
-      served += member.serve(servedMax - served, refusal)
+      queue.serve(({ count }) => {
+        if (served >= servedMax) return undefined
+        const fits = count <= this.leftFor(row)
+        if (fits || refusal !== undefined) served++
+        return fits ? [this.#runOf(row, count)] : refusal
+      })
+      this.#dropEmptyQueue(row)
     }
-    if (this.#waiting.size === 0 || this.#refills.pausing) return
+    if (this.#queues.size === 0 || this.#refills.pausing) return
     // A reserve that served no caller is not repeated at once: it might never.
-    if (served > 0) this.refill()
-    else this.#wakeIn(uselessMs, () => this.refill())
+    if (served > 0) this.#refill()
+    else this.#wakeIn(uselessMs, () => this.#refill())
   }
 
   #wakeIn(delayMs: number, act: () => void): void {
     this.#wake?.cancel()
-    this.#wake = this.options.clock.timer(delayMs, act)
+    this.#wake = this.#options.clock.timer(delayMs, act)
   }
 }

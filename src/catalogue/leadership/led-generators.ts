@@ -26,12 +26,8 @@ import { nextTurn } from '../../engine/next-turn.ts'
 import type { Gate } from '../../issuing/gate.ts'
 import type { IssuingGates } from '../../issuing/issuing-gates.ts'
 import type { Reservoir } from '../../issuing/reservoir.ts'
-import type { Section } from '../../issuing/section.ts'
 import { gapText, valuableFirst } from '../closings.ts'
 import { LeftoverRanges, leftoverOf } from './leftover-ranges.ts'
-
-/** A section of a family, which issues for all of its names. */
-type LedSection = Pick<Section, 'suspend' | 'resume' | 'stop' | 'close' | 'abandon'>
 
 /** A generator that is open under a leadership of this node. */
 export type LedGenerator = {
@@ -51,6 +47,8 @@ export type LedGeneratorsDeps = {
   readonly open: (name: string, term: LeaderTerm) => void
   /** Puts a standby in the place of a generator whose leadership has ended, if it has not been replaced yet. */
   readonly demote: (generator: LedGenerator) => void
+  /** Closes the sections of families that were open under this gate, which has ended. */
+  readonly closeSections: (gate: Gate) => Promise<void>
 }
 
 /** The most ranges that are left to the successor: they are in the record that names it, which must stay small. */
@@ -64,8 +62,6 @@ const replacedTogether = 100
 type Led = {
   readonly gate: Gate
   readonly generators: Set<LedGenerator>
-  /** Sections of families, and what has their names leave memory. */
-  readonly sections: Map<LedSection, () => void>
 }
 
 /** The generators under every leadership of this node. */
@@ -82,11 +78,9 @@ export class LedGenerators {
     this.#stopListening = deps.cluster.listen({
       onLapse: () => {
         for (const { gate } of this.#terms.values()) gate.close()
-        for (const section of this.#sections()) section.suspend()
       },
       onResume: () => {
         for (const { gate } of this.#terms.values()) gate.open()
-        for (const section of this.#sections()) section.resume()
       },
       onWon: (term) => {
         const leftovers = new LeftoverRanges(term.leftovers)
@@ -118,7 +112,7 @@ export class LedGenerators {
     if (known !== undefined) return known.gate
     if (cluster.held(slot) !== term) return undefined
     const gate = gates.ofTerm()
-    this.#terms.set(term, { gate, generators: new Set(), sections: new Map() })
+    this.#terms.set(term, { gate, generators: new Set() })
     if (!cluster.check()) gate.close()
     return gate
   }
@@ -133,22 +127,6 @@ export class LedGenerators {
     led.generators.add(generator)
     this.#deps.cluster.check()
     return true
-  }
-
-  /** Adds a section that was just opened under a leadership. If that has ended, stops it and returns false. */
-  addSection(slot: number, term: LeaderTerm, section: LedSection, demote: () => void): boolean {
-    if (this.gateOf(slot, term) === undefined) {
-      void this.#closed(section.abandon(ended()))
-      return false
-    }
-    this.#terms.get(term)!.sections.set(section, demote)
-    if (!this.#deps.cluster.check()) section.suspend()
-    return true
-  }
-
-  /** Removes a section that was closed for another reason. */
-  removeSection(term: LeaderTerm, section: LedSection): void {
-    this.#terms.get(term)?.sections.delete(section)
   }
 
   /** Drops every range that no generator has continued yet: it becomes a gap. */
@@ -185,27 +163,18 @@ export class LedGenerators {
     await Promise.all(this.#closing)
   }
 
-  *#sections(): Iterable<LedSection> {
-    for (const { sections } of this.#terms.values()) yield* sections.keys()
-  }
-
-  /** Ends a leadership's gate, and stops its sections, before it returns. */
+  /** Ends a leadership's gate before it returns. */
   #end(term: LeaderTerm, end: (gate: Gate) => void): Led | undefined {
     const led = this.#terms.get(term)
     this.#terms.delete(term)
     this.#leftovers.delete(term)
-    if (led === undefined) return undefined
-    end(led.gate)
-    for (const [section, demote] of led.sections) {
-      demote()
-      section.stop(ended())
-    }
+    if (led !== undefined) end(led.gate)
     return led
   }
 
   /** Puts standbys in the places of generators whose leadership has ended, and frees what they have. */
-  async #replace({ generators, sections }: Led): Promise<void> {
-    for (const section of sections.keys()) void this.#closed(section.abandon(ended()))
+  async #replace({ gate, generators }: Led): Promise<void> {
+    void this.#closed(this.#deps.closeSections(gate))
     let replaced = 0
     for (const generator of generators) {
       this.#deps.demote(generator)
@@ -249,7 +218,6 @@ export class LedGenerators {
       }
     }
     await Promise.all(Array.from({ length: releasesMax }, lane))
-    for (const section of led.sections.keys()) void this.#closed(section.close(reason))
     const gaps = gapText(queue)
     if (gaps !== undefined)
       onEvent({ level: 'info', message: `shard ${term.shard} was handed over: ${gaps}` })

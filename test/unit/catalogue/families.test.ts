@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { FahaoError } from '../../../src/base/errors.ts'
+import { rowEndLo, rowLo, rowValues } from '../../../src/buffers/fast-runs.ts'
 import type { GeneratorInput } from '../../../src/catalogue/generator-options.ts'
 import { generatorKey } from '../../../src/catalogue/stored-generator.ts'
 import { slotOf } from '../../../src/cluster/slots.ts'
@@ -128,6 +129,42 @@ describe('a family', () => {
     for (const name of ['2', '3', '4', '5', '6', '7']) await next(node, sibling(name))
     assert.ok((await next(node, sibling('1'))) > 5)
     node.catalogue.assertInvariants()
+  })
+
+  test('ends all of its names before anything else runs when it is closed, and releases above the largest', async () => {
+    const node = await started()
+    const names = Array.from({ length: 12_000 }, (_, at) => sibling(String(at)))
+    for (const name of names) await next(node, name)
+    await next(node, names.at(-1)!, 6)
+    const { runs } = node.catalogue
+    const issuing = () =>
+      Array.from({ length: runs.rows }, (_, row) => row).filter(
+        (row) => runs.values[row * rowValues + rowEndLo]! > runs.values[row * rowValues + rowLo]!,
+      ).length
+    assert.equal(issuing(), names.length)
+    const closing = node.catalogue.reopenAll()
+    assert.equal(issuing(), 0)
+    await closing
+    assert.equal(node.store.counters.get(`families/${slotOf(names[0]!)}/room:*`)!.bound, 8n)
+    assert.equal(await next(node, names[0]!), 8)
+    node.catalogue.assertInvariants()
+  })
+
+  test('opens many sections with few calls of a slow engine, whatever is asked of their names', async () => {
+    const node = await started()
+    const { engine } = node
+    const reads = engine.hold('counter')
+    const names = Array.from({ length: 2000 }, (_, at) => `room:${at}`)
+    const drawn = names.map((name) => next(node, name))
+    await reads.arrived
+    const reserves = engine.hold('reserve')
+    reads.letGo()
+    await reserves.arrived
+    await settled()
+    // All sections that were opened together have sent their first reserve; none waits for another.
+    assert.ok(engine.count('reserve') > 500, `${engine.count('reserve')} reserves`)
+    reserves.letGo()
+    assert.deepEqual([...new Set(await Promise.all(drawn))], [1])
   })
 
   test('keeps a name that left memory while a request held its generator in order', async () => {
@@ -331,6 +368,20 @@ describe('a family on a store that nodes share', () => {
     assert.equal((await one.catalogue.info('room:1')).mode, 'group commit')
   })
 
+  test('has one reserve for all names of a section that wait, each of which counts for itself', async () => {
+    const store = new MemoryStore()
+    const node = await startNode({ store, reach: (reached) => new SharedEngine(reached) })
+    await node.catalogue.create('room:*', family)
+    await settled()
+    await next(node, sibling('0'))
+    const reserves = node.engine.count('reserve')
+    const first = next(node, sibling('1'), 3)
+    const others = [sibling('1'), sibling('2'), sibling('2'), sibling('3')].map((name) => next(node, name))
+    assert.deepEqual([await first, ...(await Promise.all(others))], [4, 5, 2, 3, 2])
+    assert.equal(node.engine.count('reserve'), reserves + 1)
+    assert.equal((await node.catalogue.info('room:*')).stats?.issued, 8)
+  })
+
   test('is refused an old incarnation after a drop that a node has not received', async () => {
     const store = new MemoryStore()
     const late: LateEngine[] = []
@@ -344,12 +395,12 @@ describe('a family on a store that nodes share', () => {
     })
     await one.catalogue.create('room:*', family)
     await settled()
-    await next(two, 'room:1')
+    const generator = await two.catalogue.open('room:1')
+    await draw(generator)
     late[0]!.late = true
     await one.catalogue.drop('room:*')
     await one.catalogue.create('room:1', { kind: 'sequence' })
     const id = await next(one, 'room:1')
-    const generator = two.catalogue.find('room:1')!
     const drawn = draw(generator)
     late[0]!.report()
     await two.clock.pass(2000)

@@ -1,0 +1,164 @@
+/**
+ * The names of families that are in memory: an entry of the table of names and a row (buffers/section-rows.ts), without an
+ * object. An object is made for each look at a name, and forgotten after it.
+ *
+ * Rows tell the section of their name by a number. What concerns all names of some sections walks over all rows in memory,
+ * which takes about ten milliseconds for a million; it happens at the end of a right and when figures are read.
+ *
+ * Invariants
+ *  1. The names in memory are bounded. One that leaves raises the high mark of its section; one that callers wait for stays.
+ *  2. When `close` returns, the rows of these sections issue nothing more, and the high mark of each lies above all that was
+ *     issued for its names. Their entries leave afterwards, in parts.
+ *  3. The number of a section goes to another one only when no row has it.
+ */
+import { assert } from '../../base/assert.ts'
+import { emptyRow, type FastRuns } from '../../buffers/fast-runs.ts'
+import { SectionRows } from '../../buffers/section-rows.ts'
+import { nextTurn } from '../../engine/next-turn.ts'
+import type { Gate } from '../../issuing/gate.ts'
+import type { Section } from '../../issuing/section.ts'
+import { altered } from '../generator-records.ts'
+import { contiguousBit, entryRow, entryWords, formatBit, type NameTable } from '../name-table.ts'
+import type { OpenGenerator } from '../open-generator.ts'
+
+/** A section that is open here. */
+export type OpenSection = {
+  readonly section: Section
+  readonly number: number
+  readonly gate: Gate
+  readonly hasFormat: boolean
+  /** What stands for one of its names, which has this row. */
+  readonly generatorOf: (name: string, row: number) => OpenGenerator
+}
+
+/** How many names are in memory at most, of all families together, unless a node says otherwise: some 150 MB. */
+const namesMax = 1_000_000
+/** How many names are looked at when one more comes into memory that is full, and how many rows. */
+const looksMax = 8
+const rowsMax = 1000
+/** How many rows are walked over before others run, where names leave: some milliseconds. */
+const walkedTogether = 10_000
+
+/** Names in memory. */
+export class FamilyNames {
+  readonly rows: SectionRows
+  readonly #names: NameTable<OpenGenerator>
+  readonly #namesMax: number
+  readonly #sections: (OpenSection | undefined)[] = [undefined]
+  readonly #freeNumbers: number[] = []
+  #count = 0
+  /** The row that was looked at last. */
+  #hand = 0
+
+  constructor(names: NameTable<OpenGenerator>, runs: FastRuns, max: number = namesMax) {
+    this.rows = new SectionRows(runs)
+    this.#names = names
+    this.#namesMax = max
+    names.wake = (entry) => this.#wake(entry)
+  }
+
+  /** A number for a new section. */
+  newNumber(): number {
+    return this.#freeNumbers.pop() ?? this.#sections.push(undefined) - 1
+  }
+
+  /** A section is open. */
+  add(open: OpenSection): void {
+    this.#sections[open.number] = open
+  }
+
+  /** Brings a name of a section into memory that is in none. Undefined: the section issues nothing any more. */
+  enter(open: OpenSection, name: string): OpenGenerator | undefined {
+    this.#evict()
+    const row = open.section.join()
+    if (row === emptyRow) return undefined
+    this.rows.setEntry(row, this.#names.addRow(name, row, contiguousBit | (open.hasFormat ? formatBit : 0)))
+    this.#count++
+    return open.generatorOf(name, row)
+  }
+
+  /** A name leaves memory, if this generator stands for it. */
+  forget({ name, row }: OpenGenerator): void {
+    const entry = this.#names.entryNamed(name)
+    if (entry !== 0 && row !== emptyRow && this.#rowOf(entry) === row && this.rows.sectionOf(row) !== 0)
+      this.#leave(row)
+  }
+
+  /**
+   * Stops sections, and has their names leave memory. Resolves when the sections have released what they had left, unless their
+   * gate was dropped.
+   */
+  async close(sections: readonly OpenSection[], reason: Error): Promise<void> {
+    if (sections.length === 0) return
+    const isClosed = new Uint8Array(this.#sections.length)
+    for (const { number } of sections) isClosed[number] = 1
+    for (let row = 1; row < this.rows.count; row++) {
+      const number = this.rows.sectionOf(row)
+      if (isClosed[number] === 1) this.#sections[number]!.section.end(row)
+    }
+    const closing = sections.map(({ section }) => section.close(reason))
+    for (let row = 1; row < this.rows.count; row++) {
+      if (row % walkedTogether === 0) await nextTurn()
+      if (isClosed[this.rows.sectionOf(row)] === 1) this.#leave(row)
+    }
+    for (const { number } of sections) {
+      this.#sections[number] = undefined
+      this.#freeNumbers.push(number)
+    }
+    await Promise.all(closing)
+  }
+
+  /** How many values the names in memory of these sections have issued since they came into it. */
+  issued(sections: Iterable<OpenSection>): number {
+    const isMeant = new Uint8Array(this.#sections.length)
+    for (const { number } of sections) isMeant[number] = 1
+    let issued = 0
+    for (let row = 1; row < this.rows.count; row++)
+      if (isMeant[this.rows.sectionOf(row)] === 1) issued += this.rows.issued(row)
+    return issued
+  }
+
+  /** Throws where an invariant is broken. For tests. */
+  assertInvariants(): void {
+    let count = 0
+    for (let row = 1; row < this.rows.count; row++) {
+      const number = this.rows.sectionOf(row)
+      if (number === 0) continue
+      count++
+      this.#sections[number]!.section.assertName(row)
+      assert(this.#rowOf(this.rows.entryOf(row)) === row, 'a name in memory has one entry and one row')
+    }
+    assert(count === this.#count, 'every name in memory is counted')
+    for (const open of this.#sections) open?.section.assertInvariants()
+  }
+
+  #wake(entry: number): OpenGenerator {
+    const row = this.#rowOf(entry)
+    return this.#sections[this.rows.sectionOf(row)]!.generatorOf(this.#names.nameOf(entry), row)
+  }
+
+  #rowOf(entry: number): number {
+    return this.#names.blocks[entry * entryWords + entryRow]!
+  }
+
+  #leave(row: number): void {
+    const entry = this.rows.entryOf(row)
+    const { section } = this.#sections[this.rows.sectionOf(row)]!
+    const name = this.#names.nameOf(entry)
+    section.leave(row, () => altered(name))
+    this.#names.remove(entry)
+    this.#count--
+  }
+
+  /** Makes room for one more name. Names that have issued since the last look stay for another round. */
+  #evict(): void {
+    let looks = 0
+    for (let walked = 0; this.#count >= this.#namesMax && walked < rowsMax; walked++) {
+      this.#hand = this.#hand + 1 < this.rows.count ? this.#hand + 1 : 1
+      const number = this.rows.sectionOf(this.#hand)
+      if (number === 0 || this.#sections[number]!.section.waitingFor(this.#hand) > 0) continue
+      if (this.rows.look(this.#hand) && ++looks < looksMax) continue
+      this.#leave(this.#hand)
+    }
+  }
+}
