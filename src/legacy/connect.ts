@@ -61,7 +61,7 @@ function tableOf(
   { clock, callTimeoutMs: timeoutMs }: EngineOptions,
 ): LegacyTable {
   const pool = new ConnectionPool({ clock, driver, sizeMax: linksMax, timeoutMs, onDown: () => {} })
-  return new LegacyTable(schema, legacyDialect, pool)
+  return new LegacyTable(schema, legacyDialect, { pool, clock, timeoutMs })
 }
 
 /** An absent row is not inserted: its bound is up to the owners of the table. */

@@ -39,7 +39,7 @@ export class LegacyStatements extends Statements {
     // A row's value is its last + 1 − shift. A size of 2^63 fits on the way, in this order.
     const next = `(GREATEST(${last}, ${below}) + ${put(size - 1n)}) + ${put(2n - schema.shift)}`
     return `UPDATE ${schema.table} AS c SET ${[`${schema.boundColumn} = ${next}`, ...schema.alsoSets].join(', ')}
-      WHERE ${this.#table.is(key)} AND GREATEST(${last}, ${below}) <= ${put(limits.room)}
+      WHERE ${this.#table.among([key])} AND GREATEST(${last}, ${below}) <= ${put(limits.room)}
         AND EXISTS (SELECT 1 FROM fahao_about AS s WHERE s.one = 1 AND ${this.sound(known)}
           AND (${last} >= ${put(held.end - 1n)} OR s.history <> ${put(held.history)}))`
   }
@@ -55,7 +55,7 @@ export class LegacyStatements extends Statements {
     const known = raises.flatMap(({ counter, extra, last }) => {
       const key = rowOf(counter)
       const least = last - extra + 1n - shift
-      return key === undefined || least <= 0n ? [] : [{ is: this.#table.is(key), least }]
+      return key === undefined || least <= 0n ? [] : [{ is: this.#table.among([key]), least }]
     })
     const from = (rows: typeof known) =>
       rows.length === 0
@@ -98,7 +98,7 @@ export class LegacyStatements extends Statements {
   #counterOf(key: string): string {
     const { schema } = this.#table
     return `(SELECT ${lastOf(schema)} AS last, 0 AS fence, 0 AS incarnation, 1 AS version
-      FROM ${schema.table} WHERE ${this.#table.is(key)}) AS c`
+      FROM ${schema.table} WHERE ${this.#table.among([key])}) AS c`
   }
 }
 

@@ -1,14 +1,15 @@
 /**
- * The table of Leaf, of an IdBuilder or of tinyid, read and changed by single statements: its rows, its tokens, a fingerprint
- * that shows changes, and how an import takes a row out of service. Reserves on a row are in statements.ts.
+ * The table of Leaf, of an IdBuilder or of tinyid, read by single statements: its rows, its tokens, and a fingerprint that shows
+ * changes. Reserves on a row are in statements.ts, and an import takes rows out of service by import/taking-out.ts.
  */
+import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import { everyPage } from '../engine/pages.ts'
+import { BatchedCalls, type BatchResult } from '../engine/sql/batched-calls.ts'
 import type { ConnectionPool } from '../engine/sql/connection-pool.ts'
 import {
   type Ask,
   DriverError,
-  integerOf,
   isFailure,
   optionalTextOf,
   type Row,
@@ -16,15 +17,7 @@ import {
   textOf,
 } from '../engine/sql/driver.ts'
 import type { LegacyDialect } from './legacy-dialect.ts'
-import {
-  boundOf,
-  isKey,
-  keyBeforeMove,
-  keyOf,
-  type LegacyOptions,
-  type LegacySchema,
-  movedKey,
-} from './schemas.ts'
+import { boundOf, isKey, keyBeforeMove, keyOf, type LegacyOptions, type LegacySchema } from './schemas.ts'
 
 /** A row at the moment of the read. */
 export type LegacyRow = {
@@ -39,30 +32,71 @@ export type LegacyRow = {
 /** A token that opens the generator of a row. */
 export type LegacyToken = { readonly token: string; readonly key: string }
 
-/** A record of Fahao's own, to be written if its version is `expected`, or, if that is undefined, if there is none. */
-export type RecordToWrite = {
-  readonly key: string
-  readonly value: string
-  readonly expected: bigint | undefined
+/** The part of a pool that a table uses, and the limits of a call. */
+export type TableConnections = {
+  readonly pool: Pick<ConnectionPool, 'run' | 'drain' | 'end' | 'sizeMax'>
+  readonly clock: Clock
+  readonly timeoutMs: number
 }
-
-/** The part of a pool that a table uses. */
-export type TableConnections = Pick<ConnectionPool, 'run' | 'drain' | 'end'>
 
 /** Rows in one answer. */
 const pageSize = 5000
+/** Rows that are read by name, or changed, together. */
+const rowsTogether = 250
 
 /** One table. */
 export class LegacyTable {
   readonly schema: LegacySchema
-  readonly #legacyDialect: LegacyDialect
-  readonly #pool: TableConnections
+  readonly legacyDialect: LegacyDialect
+  readonly #connections: TableConnections
+  readonly #reads: BatchedCalls<string, LegacyRow | undefined>
 
-  /** @param pool to the database that has the table; closed with it. */
-  constructor(schema: LegacySchema, legacyDialect: LegacyDialect, pool: TableConnections) {
+  /** @param connections to the database that has the table; closed with it. */
+  constructor(schema: LegacySchema, legacyDialect: LegacyDialect, connections: TableConnections) {
     this.schema = schema
-    this.#legacyDialect = legacyDialect
-    this.#pool = pool
+    this.legacyDialect = legacyDialect
+    this.#connections = connections
+    this.#reads = this.callsOf(false, async (ask, keys) => {
+      const rows = await this.rowsOf(ask, keys)
+      return keys.map((key) => ({ value: rows.get(key) }))
+    })
+  }
+
+  /**
+   * Calls that are each about one row, and are carried out together by `work`. Where the database refuses them together, each
+   * is carried out alone.
+   */
+  callsOf<Request, Value>(
+    writes: boolean,
+    work: (ask: Ask, requests: readonly Request[]) => Promise<BatchResult<Value>[]>,
+  ): BatchedCalls<Request, Value> {
+    const { pool, clock, timeoutMs } = this.#connections
+    return new BatchedCalls(
+      {
+        clock,
+        timeoutMs,
+        widthMax: pool.sizeMax,
+        sizeMax: rowsTogether,
+        // No other part reconnects this pool, so each call tries to connect.
+        run: (asks, options) => pool.run(asks, { ...options, probe: true }),
+      },
+      {
+        writes,
+        async alone(ask, request) {
+          const [result] = await work(ask, [request])
+          if ('error' in result!) throw result.error
+          return result!.value
+        },
+        async together(ask, requests) {
+          try {
+            return await work(ask, requests)
+          } catch (error) {
+            if (!isRefused(error)) throw error
+            return requests.map(() => undefined)
+          }
+        },
+      },
+    )
   }
 
   /** Every row, also those out of service. Rejects with ENGINE if there is no such table. */
@@ -75,9 +109,9 @@ export class LegacyTable {
   /** Every row, also those out of service, in byte order of their names. Rejects with ENGINE if there is no table. */
   async *pages(): AsyncGenerator<LegacyRow[]> {
     const { keyColumn, stored } = this.schema
-    const name = this.#legacyDialect.bytesOf(keyColumn)
+    const name = this.legacyDialect.bytesOf(keyColumn)
     const pages = everyPage<Row>(pageSize, (last) => {
-      const more = last === undefined ? '' : ` AND ${name} > ${this.#legacyDialect.bytes(keyOf(last))}`
+      const more = last === undefined ? '' : ` AND ${name} > ${this.legacyDialect.bytes(keyOf(last))}`
       return this.#askTable(
         `${this.#select()} WHERE ${stored} IS NOT NULL${more} ORDER BY ${name} LIMIT ${pageSize}`,
       )
@@ -92,7 +126,7 @@ export class LegacyTable {
   async fingerprint(): Promise<string> {
     const { table, keyColumn, stored, ruleColumns, tokens } = this.schema
     const sum = async (from: string, columns: readonly string[]) => {
-      const total = `COUNT(*) AS rows_there, COALESCE(SUM(${this.#legacyDialect.hash(columns)}), 0) AS hashes`
+      const total = `COUNT(*) AS rows_there, COALESCE(SUM(${this.legacyDialect.hash(columns)}), 0) AS hashes`
       const [row] = await this.#askTable(`SELECT ${total} FROM ${from}`)
       return `${textOf(row!.rows_there)} ${textOf(row!.hashes)}`
     }
@@ -106,8 +140,7 @@ export class LegacyTable {
   async row(key: string): Promise<LegacyRow | undefined> {
     if (!isKey(this.schema, key)) return undefined
     try {
-      const [row] = await this.#ask({ text: `${this.#select()} WHERE ${this.is(key)}` })
-      return row && this.#read(row)
+      return await this.#reads.call(key)
     } catch (error) {
       // The column cannot hold the name, so no row has it.
       if (isFailure(error, 'unmatched')) return undefined
@@ -120,8 +153,8 @@ export class LegacyTable {
     const { table, updateColumn } = this.schema
     if (updateColumn === undefined) return undefined
     try {
-      const text = `SELECT ${this.#legacyDialect.unixUs(updateColumn)} AS updated_us FROM ${table} WHERE ${this.is(key)}`
-      const [row] = await this.#ask({ text })
+      const text = `SELECT ${this.legacyDialect.unixUs(updateColumn)} AS updated_us FROM ${table} WHERE ${this.among([key])}`
+      const [row] = await this.ask({ text })
       const updatedUs = optionalTextOf(row?.updated_us)
       return updatedUs === undefined ? undefined : Number(updatedUs)
     } catch (error) {
@@ -131,143 +164,47 @@ export class LegacyTable {
     }
   }
 
-  /** The reason why the database refuses to take the row out of service; undefined: none. Tries it, and rolls back. */
-  async takesOut(key: string): Promise<string | undefined> {
-    const { table } = this.schema
-    const name = this.#movedName(key)
-    return this.#pool.run(
-      async (ask) => {
-        await ask({ text: 'START TRANSACTION' })
-        try {
-          await ask({ text: `UPDATE ${table} SET ${this.schema.keyColumn} = ${name} WHERE ${this.is(key)}` })
-          return undefined
-        } catch (error) {
-          if (!(error instanceof DriverError) || error.failure.kind === 'lost') throw error
-          return `${table} does not let its row be taken out of service: ${error.message}`
-        } finally {
-          await ask({ text: 'ROLLBACK' }).catch(() => {})
-        }
-      },
-      { probe: true },
-    )
-  }
-
-  /** Whether Fahao's own tables are in the same database. */
-  async hasStore(): Promise<boolean> {
-    try {
-      await this.#ask({ text: 'SELECT one FROM fahao_about' })
-      return true
-    } catch (error) {
-      if (isFailure(error, 'missing')) return false
-      throw error
-    }
-  }
-
   /** Every token; none where the table has no companion for them. */
   async tokens(): Promise<LegacyToken[]> {
     const { tokens } = this.schema
     if (tokens === undefined) return []
     const { table, tokenColumn, keyColumn } = tokens
-    const rows = await this.#ask({
+    const rows = await this.ask({
       text: `SELECT ${tokenColumn} AS token, ${keyColumn} AS name FROM ${table}`,
     })
     return rows.map((row) => ({ token: textOf(row.token), key: keyOf(row) }))
   }
 
-  /**
-   * Renames the row, so that no old node finds it, if its bound is still `bound`. If the bound has moved, or the row is out
-   * of service already, changes nothing: read the row again.
-   */
-  async takeOut(key: string, bound: bigint): Promise<void> {
-    const { table, keyColumn, stored, shift } = this.schema
-    await this.#ask({
-      text: `UPDATE ${table} SET ${keyColumn} = ${this.#movedName(key)}
-        WHERE ${this.is(key)} AND ${stored} = ${bound - shift}`,
-      writes: true,
-    })
-  }
-
-  /**
-   * Takes the row out of service and writes a record in one transaction. `record` is called when the row is locked, with
-   * its bound, which cannot move until the end. Rejects with CONFLICT if the record has changed, NOGENERATOR if the row is
-   * not in service; nothing is changed then.
-   */
-  async moveOut(key: string, record: (bound: bigint) => Promise<RecordToWrite>): Promise<void> {
-    const { table, keyColumn } = this.schema
-    const name = this.#movedName(key)
-    return this.#pool.run(
-      async (ask) => {
-        const change = (text: string) => ask({ text, writes: true })
-        await ask({ text: 'START TRANSACTION' })
-        try {
-          const [row] = await ask({ text: `${this.#select()} WHERE ${this.is(key)} FOR UPDATE` })
-          if (row === undefined)
-            throw new FahaoError('NOGENERATOR', `the row '${key}' of ${table} is not in service; look again`)
-          await this.#writeRecord(ask, await record(this.#read(row).bound))
-          await change(`UPDATE ${table} SET ${keyColumn} = ${name} WHERE ${this.is(key)}`)
-        } catch (error) {
-          // A failed connection is closed, which rolls back as well.
-          if (!(error instanceof DriverError)) await ask({ text: 'ROLLBACK' })
-          throw error
-        }
-        await change('COMMIT')
-      },
-      { probe: true },
-    )
-  }
-
-  /** As the engine writes one: under the next revision, with the state row locked until the commit. */
-  async #writeRecord(ask: Ask, { key, value, expected }: RecordToWrite): Promise<void> {
-    const { text } = this.#legacyDialect
-    await ask({ text: 'UPDATE fahao_about SET revision = revision + 1 WHERE one = 1', writes: true })
-    const there = `SELECT version FROM fahao_records WHERE name = ${text(key)}`
-    const [before] = await ask({ text: `${there} AND value IS NOT NULL` })
-    if ((before && integerOf(before.version)) !== expected)
-      throw new FahaoError('CONFLICT', `record ${key} was changed by another process; run it again`)
-    // A removed record is a row without a value; and the user need not have the right to delete.
-    await ask({
-      text: `UPDATE fahao_records SET value = ${text(value)},
-        version = (SELECT revision FROM fahao_about WHERE one = 1) WHERE name = ${text(key)}`,
-      writes: true,
-    })
-    await ask({
-      text: `INSERT INTO fahao_records (name, value, version)
-        SELECT ${text(key)}, ${text(value)}, revision FROM fahao_about
-        WHERE one = 1 AND NOT EXISTS (SELECT 1 FROM fahao_records WHERE name = ${text(key)})`,
-      writes: true,
-    })
-  }
-
   /** Ends the connections, when calls under way have settled. */
   async close(): Promise<void> {
-    await this.#pool.drain()
-    await this.#pool.end()
+    const { pool } = this.#connections
+    await this.#reads.drain()
+    await pool.drain()
+    await pool.end()
   }
 
-  /** The condition that a row in service has this name. A row without a bound does not count: its service cannot use it. */
-  is(key: string): string {
-    if (!isKey(this.schema, key)) return '1 = 0'
+  /** The condition that a row in service has one of these names. A row without a bound does not count: its service cannot use it. */
+  among(keys: readonly string[]): string {
     const { keyColumn, keyIsInteger, stored } = this.schema
+    const possible = keys.filter((key) => isKey(this.schema, key))
+    if (possible.length === 0) return '1 = 0'
     const named = keyIsInteger
-      ? `${keyColumn} = ${BigInt(key)}`
-      : this.#legacyDialect.sameText(keyColumn, key)
+      ? `${keyColumn} IN (${possible.join(', ')})`
+      : this.legacyDialect.sameText(keyColumn, possible)
     return `${named} AND ${stored} IS NOT NULL`
   }
 
-  /** The name out of service, as a literal; ERR if it is too long. */
-  #movedName(key: string): string {
-    const moved = movedKey(this.schema, key)
-    if (moved === undefined)
-      throw new FahaoError(
-        'ERR',
-        `the row '${key}' of ${this.schema.table} has no room for another name; shorten it`,
-      )
-    return this.schema.keyIsInteger ? moved : this.#legacyDialect.text(moved)
+  /** Those of these rows that are in service, by name. */
+  async rowsOf(ask: Ask, keys: readonly string[], lock = ''): Promise<Map<string, LegacyRow>> {
+    const rows = await ask({
+      text: `${this.#select()} WHERE ${this.among(keys)} ORDER BY ${this.schema.keyColumn} ${lock}`,
+    })
+    return new Map(rows.map((row) => [keyOf(row), this.#read(row)]))
   }
 
   async #askTable(text: string): Promise<readonly Row[]> {
     try {
-      return await this.#ask({ text })
+      return await this.ask({ text })
     } catch (cause) {
       if (!isFailure(cause, 'missing')) throw cause
       const { table, name } = this.schema
@@ -279,9 +216,9 @@ export class LegacyTable {
     }
   }
 
-  #ask(command: SqlCommand): Promise<readonly Row[]> {
-    // No other part reconnects this pool, so each call tries to connect.
-    return this.#pool.run((ask) => ask(command), { probe: true })
+  /** Sends one command. */
+  ask(command: SqlCommand): Promise<readonly Row[]> {
+    return this.#connections.pool.run((ask) => ask(command), { probe: true })
   }
 
   #select(): string {
@@ -299,4 +236,9 @@ export class LegacyTable {
       options: this.schema.options(row),
     }
   }
+}
+
+/** Whether the database has refused a command, and changed nothing. */
+export function isRefused(error: unknown): error is DriverError {
+  return error instanceof DriverError && error.failure.kind !== 'lost'
 }

@@ -102,7 +102,7 @@ async function importRows(
   options: ImportOptions,
 ): Promise<void> {
   const maxIds = options.maxId ?? new Map<string, bigint>()
-  const planned = await planImport(stores.table, stores.target, {
+  const planned = await planImport(stores, {
     names,
     maxIds,
     nowUs: systemClock.wallUs(),

@@ -19,6 +19,7 @@ import type { Engine, StoredRecord } from '../../engine/engine.ts'
 import type { LegacyToken } from '../table.ts'
 import type { PlannedRow } from './plan.ts'
 import type { ImportStores } from './stores.ts'
+import type { RecordToWrite } from './taking-out.ts'
 
 const triesMax = 20
 
@@ -27,87 +28,75 @@ const triesMax = 20
  * has reserved by the row since it was planned, or another process has changed the generator.
  */
 export async function moveRow(options: ImportStores, planned: PlannedRow): Promise<bigint> {
-  const { table, target, together } = options
+  const { table, takingOut, target, together } = options
   const { name, row } = planned
   await writeTokens(target, planned.tokens)
-  if (planned.todo === 'finish') return goLive(target, planned, row.bound)
-  if (together) return moveTogether(options, planned)
-  await raise(target, generatorKey(name), row.bound)
-  // Only at the planned bound: if it has moved meanwhile, an old node still runs.
-  await table.takeOut(name, row.bound)
-  if ((await table.row(name)) !== undefined)
-    throw new FahaoError(
-      'CONFLICT',
-      `'${name}' has moved on while it was being imported: an old node still runs; stop it and run this again`,
-    )
-  return goLive(target, planned, row.bound)
+  if (together && planned.todo === 'import') return moveTogether(options, planned)
+  const live = await next(target, planned, row.bound)
+  if (planned.todo === 'import') {
+    // Only at the planned bound: if it has moved meanwhile, an old node still runs.
+    await takingOut.takeOut(name, row.bound)
+    if ((await table.row(name)) !== undefined)
+      throw new FahaoError(
+        'CONFLICT',
+        `'${name}' has moved on while it was being imported: an old node still runs; stop it and run this again`,
+      )
+  }
+  return goLive(target, live)
 }
 
-async function moveTogether({ table, target }: ImportStores, planned: PlannedRow): Promise<bigint> {
-  const { name } = planned
+async function moveTogether({ takingOut, target }: ImportStores, planned: PlannedRow): Promise<bigint> {
   let floor = 0n
-  await table.moveOut(name, async (bound) => {
-    const { record, stored } = await next(target, planned, bound)
-    floor = stored.floor
-    return { key: generatorKey(name), value: writeStored(stored), expected: record?.version }
+  await takingOut.moveOut(planned.name, async (bound) => {
+    const live = await next(target, planned, bound)
+    floor = live.stored.floor
+    return live
   })
   return floor
 }
 
+/** The record that makes a generator live, and what it holds. */
+type LiveRecord = RecordToWrite & { readonly stored: StoredGenerator }
+
 /** Writes the generator's record, last of all. */
-async function goLive(target: Engine, planned: PlannedRow, bound: bigint): Promise<bigint> {
-  const { record, stored } = await next(target, planned, bound)
-  const value = writeStored(stored)
-  const key = generatorKey(planned.name)
+async function goLive(target: Engine, { key, value, expected, stored }: LiveRecord): Promise<bigint> {
   let written: StoredRecord | undefined
   try {
-    written = await target.write(key, value, record?.version)
+    written = await target.write(key, value, expected)
   } catch (error) {
     if (!hasCode(error, 'UNKNOWN')) throw error
     const found = await target.read(key)
     written = found?.value === value ? found : undefined
   }
   if (written === undefined)
-    throw new FahaoError(
-      'CONFLICT',
-      `generator '${planned.name}' is being changed by another process; run it again`,
-    )
+    throw new FahaoError('CONFLICT', `record ${key} was changed by another process; run it again`)
   return stored.floor
 }
 
-/** The generator's next record, after its counter was raised. */
-async function next(
-  target: Engine,
-  { name, definition }: PlannedRow,
-  bound: bigint,
-): Promise<{ record: StoredRecord | undefined; stored: StoredGenerator }> {
-  const record = await target.read(generatorKey(name))
+/** The generator's next record, after its counter was raised to the row's bound, unless it was above that. */
+async function next(target: Engine, { name, definition }: PlannedRow, bound: bigint): Promise<LiveRecord> {
+  const key = generatorKey(name)
+  const record = await target.read(key)
   const before = record && readStored(record)
   if (before?.state === 'live')
     throw new FahaoError('EXISTS', `generator '${name}' has been created meanwhile; nothing was changed`)
-  const incarnation = (before?.incarnation ?? 0n) + 1n
   const counter = before?.counter
-  const floor = await raise(target, counterOf(name, { counter }), bound, incarnation)
-  return {
-    record,
-    stored: {
-      state: 'live',
-      incarnation,
-      counter,
-      floor,
-      definition: definition!,
-      key: newKey(definition!),
-      // A row with a distance has a remainder, for tinyid's databases side by side.
-      offsetGiven: definition!.increment! > 1,
-    },
-  }
-}
-
-/** Raises the counter to the row's bound, unless the counter is above it. */
-async function raise(target: Engine, counter: string, bound: bigint, incarnation = 1n): Promise<bigint> {
-  const seen = (await target.counter(counter)).incarnation
+  const counterName = counterOf(name, { counter })
+  const incarnation = (before?.incarnation ?? 0n) + 1n
+  const seen = (await target.counter(counterName)).incarnation
   const own = incarnation > seen ? incarnation : seen
-  return (await target.reserve(counter, { size: 0n, floor: bound, incarnation: own })).end
+  const { end: floor } = await target.reserve(counterName, { size: 0n, floor: bound, incarnation: own })
+  const stored: StoredGenerator = {
+    state: 'live',
+    incarnation,
+    counter,
+    floor,
+    definition: definition!,
+    key: newKey(definition!),
+    // A row with a distance has a remainder, for tinyid's databases side by side.
+    offsetGiven: definition!.increment! > 1,
+  }
+  return { key, value: writeStored(stored), expected: record?.version, stored }
 }
 
 async function writeTokens(target: Engine, tokens: readonly LegacyToken[]): Promise<void> {

@@ -18,6 +18,7 @@ import {
 import type { Engine } from '../../engine/engine.ts'
 import { isKey, movedKey } from '../schemas.ts'
 import type { LegacyRow, LegacyTable, LegacyToken } from '../table.ts'
+import type { ImportStores } from './stores.ts'
 
 /** The plan for one row: a step, or the reason why there is none. */
 export type PlannedRow = {
@@ -40,8 +41,8 @@ export type PlanOptions = {
   readonly nowUs: number
 }
 
-/** How many rows are planned, or moved, at once: each is many questions to two databases, one after the other. */
-const rowsAtOnce = 16
+/** How many rows are planned, or moved, at once: what these ask of a store at one time shares messages and transactions. */
+const rowsAtOnce = 500
 
 /** Plans or moves rows, several at once. The results are in the order of the rows. */
 export async function forEachRow<Row, Result>(
@@ -61,24 +62,20 @@ export async function forEachRow<Row, Result>(
 }
 
 /** Every row that is asked for, in the order of the names. */
-export async function planImport(
-  table: LegacyTable,
-  target: Engine,
-  options: PlanOptions,
-): Promise<PlannedRow[]> {
+export async function planImport(stores: ImportStores, options: PlanOptions): Promise<PlannedRow[]> {
+  const { table } = stores
   const [rows, tokens] = await Promise.all([table.rows(), table.tokens()])
   const names = new Set(options.names)
   const wanted = rows.filter(({ key }) => names.size === 0 || names.has(key))
   const tokensOf = Map.groupBy(tokens, ({ key }) => key)
   const planned = await forEachRow(wanted, (row) =>
-    planRow(table, target, row, tokensOf.get(row.key) ?? [], options),
+    planRow(stores, row, tokensOf.get(row.key) ?? [], options),
   )
   return planned.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
 async function planRow(
-  table: LegacyTable,
-  target: Engine,
+  { table, takingOut, target }: ImportStores,
   row: LegacyRow,
   tokens: readonly LegacyToken[],
   { maxIds, nowUs }: PlanOptions,
@@ -104,7 +101,7 @@ async function planRow(
     }
   }
   const problem =
-    problemOf(table, row, stored?.state === 'live', maxIds.get(name)) ?? (await table.takesOut(name))
+    problemOf(table, row, stored?.state === 'live', maxIds.get(name)) ?? (await takingOut.refusal(name))
   return { ...whole, todo: problem === undefined ? 'import' : 'nothing', problem }
 }
 

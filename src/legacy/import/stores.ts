@@ -6,10 +6,12 @@ import type { Engine, EngineOptions } from '../../engine/engine.ts'
 import { openEngine } from '../../engine/open.ts'
 import { openLegacyTable } from '../open.ts'
 import type { LegacyTable } from '../table.ts'
+import { TakingOut } from './taking-out.ts'
 
 /** Both ends, open. */
 export type ImportStores = {
   readonly table: LegacyTable
+  readonly takingOut: TakingOut
   readonly target: Engine
   /** Whether both ends are in one database, by their URLs. */
   readonly together: boolean
@@ -30,11 +32,13 @@ export async function openStores(from: string, into: string, dryRun: boolean): P
   }
   const together = sameDatabase(from, into)
   const table = await openLegacyTable(from, options)
+  const takingOut = new TakingOut(table)
   try {
-    const empty = dryRun && (together ? !(await table.hasStore()) : isMissingFile(into))
+    const empty = dryRun && (together ? !(await takingOut.hasStore()) : isMissingFile(into))
     const target = await openEngine(empty ? 'memory:' : into, options)
     return {
       table,
+      takingOut,
       target,
       together,
       async close() {

@@ -219,7 +219,7 @@ for (const server of servers) {
       const stores = await openStores(bench.url, into, false)
       atEnd(t, () => stores.close())
       const old = await startOldNode('leaf', bench.database)
-      const plan = () => planImport(stores.table, stores.target, { names: [], maxIds: new Map(), nowUs: 0 })
+      const plan = () => planImport(stores, { names: [], maxIds: new Map(), nowUs: 0 })
       const [planned] = await plan()
       await old.next('a')
       await assert.rejects(moveRow(stores, planned!), { code: 'CONFLICT' })
@@ -239,7 +239,7 @@ for (const server of servers) {
             const stores = await openStores(bench.url, into, false)
             atEnd(t, () => stores.close())
             const faulty = new FaultyEngine(stores.target)
-            const [planned] = await planImport(stores.table, stores.target, {
+            const [planned] = await planImport(stores, {
               names: [],
               maxIds: new Map(),
               nowUs: 0,

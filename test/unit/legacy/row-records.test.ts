@@ -6,7 +6,7 @@ import type { Ask } from '../../../src/engine/sql/driver.ts'
 import { mysqlLegacyDialect } from '../../../src/legacy/legacy-dialect.ts'
 import { RowRecords } from '../../../src/legacy/row-records.ts'
 import { type LegacySchema, legacySchemas } from '../../../src/legacy/schemas.ts'
-import { LegacyTable } from '../../../src/legacy/table.ts'
+import { LegacyTable, type TableConnections } from '../../../src/legacy/table.ts'
 import { FakeClock } from '../fake-clock.ts'
 
 const fingerprint = 'fingerprint'
@@ -33,9 +33,9 @@ describe('the table of an old service', () => {
       return [isSum ? { rows_there: 1, hashes: step } : { name: 'order', stored: 1000, step }]
     }
     const table = new LegacyTable(legacySchemas.leaf!, mysqlLegacyDialect, {
-      run: (work) => work(ask),
-      drain: async () => {},
-      end: async () => {},
+      pool: poolOf(ask),
+      clock,
+      timeoutMs: 1000,
     })
     records = new RowRecords(table, clock)
     await records.watch('legacy/', (change) => changes.push(change))
@@ -72,6 +72,10 @@ describe('the table of an old service', () => {
   })
 })
 
+function poolOf(ask: Ask): TableConnections['pool'] {
+  return { sizeMax: 2, run: (work) => work(ask), drain: async () => {}, end: async () => {} }
+}
+
 /** The records of a table with these rows: the step of each name. */
 async function recordsOf(schema: LegacySchema, rows: ReadonlyMap<string, number>) {
   const clock = new FakeClock()
@@ -86,14 +90,10 @@ async function recordsOf(schema: LegacySchema, rows: ReadonlyMap<string, number>
     }
     if (text.includes('LIMIT')) return names.map(rowOf)
     const isNamed = (name: string) =>
-      text.includes(` = ${name} `) || text.includes(` x'${Buffer.from(name).toString('hex')}'`)
+      text.includes(` IN (${name}) `) || text.includes(` x'${Buffer.from(name).toString('hex')}'`)
     return names.filter(isNamed).map(rowOf)
   }
-  const table = new LegacyTable(schema, mysqlLegacyDialect, {
-    run: (work) => work(ask),
-    drain: async () => {},
-    end: async () => {},
-  })
+  const table = new LegacyTable(schema, mysqlLegacyDialect, { pool: poolOf(ask), clock, timeoutMs: 1000 })
   const records = new RowRecords(table, clock)
   await records.watch('legacy/', (change) => changes.push(change))
   const told = () =>
