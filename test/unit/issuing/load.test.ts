@@ -41,17 +41,56 @@ async function load({ clock, reservoir }: Process, rate: number, seconds: number
   return met
 }
 
-describe('a reservoir under load', () => {
-  for (const rate of [8, 300, 433, 5000, 1_000_000]) {
-    test(`issues for 70 s without its engine after a minute at ${rate} ids a second`, async () => {
-      const process = await startCounter(defaults)
-      await load(process, rate, 60)
-      process.engine.always('any', 'unavailable')
-      const { waited, failed } = await load(process, rate, 70)
-      assert.deepEqual({ waited, failed }, { waited: 0, failed: 0 })
-    })
-  }
+/** Steps, and what each promises: how soon and for how long it hides an outage, and how long callers wait in a surge. */
+const steps = [
+  { name: 'a fixed step', step: 1000, filledAfterS: 60, lastsS: 70, waitMsMax: 50 },
+  { name: 'an adaptive step', step: 0, filledAfterS: 30, lastsS: 55, waitMsMax: 100 },
+] as const
 
+for (const { name, step, filledAfterS, lastsS, waitMsMax } of steps)
+  describe(`a reservoir under load, with ${name}`, () => {
+    const options = { ...defaults, step }
+
+    for (const rate of [8, 300, 433, 5000, 1_000_000]) {
+      test(`issues for ${lastsS} s without its engine after ${filledAfterS} s at ${rate} ids a second`, async () => {
+        const process = await startCounter(options)
+        await load(process, rate, filledAfterS)
+        process.engine.always('any', 'unavailable')
+        const { waited, failed } = await load(process, rate, lastsS)
+        assert.deepEqual({ waited, failed }, { waited: 0, failed: 0 })
+      })
+    }
+
+    for (const [usual, surge] of [
+      [0.01, 100_000],
+      [10, 1000],
+      [1000, 100_000],
+      [1000, 1_000_000],
+    ] as const) {
+      test(`makes callers wait milliseconds in a surge from ${usual} to ${surge} ids a second, and has adapted within seconds`, async () => {
+        const process = await startCounter(options)
+        process.engine.slow('any', 5, process.clock)
+        await load(process, usual, 300)
+        const first = await load(process, surge, 3)
+        assert.equal(first.failed, 0)
+        assert.ok(first.waitMsMax <= waitMsMax, `${first.waitMsMax} ms`)
+        const { waited, failed } = await load(process, surge, 10)
+        assert.deepEqual({ waited, failed }, { waited: 0, failed: 0 })
+      })
+    }
+
+    test('makes no engine calls while idle, and sets no endless timers', async () => {
+      const process = await startCounter(options)
+      await load(process, 5000, 60)
+      await process.clock.pass(60_000)
+      const calls = process.engine.calls.length
+      await process.clock.pass(24 * 3_600_000)
+      assert.equal(process.engine.calls.length, calls)
+      assert.equal(process.clock.timers, 0)
+    })
+  })
+
+describe('a reservoir under load', () => {
   test('fails no caller when its engine stops for 5 s, 0.3 s after the first of 1,000 ids a second', async () => {
     const process = await startCounter(defaults)
     await load(process, 1000, 0.3)
@@ -75,23 +114,6 @@ describe('a reservoir under load', () => {
     assert.ok(process.reservoir.stats().inHand > 600 * 700)
   })
 
-  for (const [usual, surge] of [
-    [10, 1000],
-    [1000, 100_000],
-    [0.01, 100_000],
-  ] as const) {
-    test(`makes callers wait milliseconds in a surge from ${usual} to ${surge} ids a second, and has adapted within seconds`, async () => {
-      const process = await startCounter(defaults)
-      process.engine.slow('any', 5, process.clock)
-      await load(process, usual, 300)
-      const first = await load(process, surge, 3)
-      assert.equal(first.failed, 0)
-      assert.ok(first.waitMsMax <= 50, `${first.waitMsMax} ms`)
-      const { waited, failed } = await load(process, surge, 10)
-      assert.deepEqual({ waited, failed }, { waited: 0, failed: 0 })
-    })
-  }
-
   test('hides an engine that takes half a second for each call, while ids are buffered', async () => {
     const process = await startCounter({ ...defaults, horizonSeconds: 30 })
     await load(process, 5000, 30)
@@ -102,21 +124,18 @@ describe('a reservoir under load', () => {
     assert.ok(process.reservoir.stats().refills > refills)
   })
 
-  test('makes no engine calls while idle, and sets no endless timers', async () => {
-    const process = await startCounter(defaults)
-    await load(process, 5000, 60)
-    await process.clock.pass(60_000)
-    const calls = process.engine.calls.length
-    await process.clock.pass(24 * 3_600_000)
-    assert.equal(process.engine.calls.length, calls)
-    assert.equal(process.clock.timers, 0)
-  })
-
   test('reserves at most once per step of ids', async () => {
     const process = await startCounter({ ...defaults, horizonSeconds: 0 })
     await load(process, 5000, 60)
     const { issued } = process.reservoir.stats()
     assert.ok(process.engine.count('reserve') <= issued / 1000 + 1)
+  })
+
+  test('is filled by a few refills in a surge, with an adaptive step', async () => {
+    const process = await startCounter({ ...defaults, step: 0 })
+    process.engine.slow('any', 5, process.clock)
+    await load(process, 100_000, 30)
+    assert.ok(process.engine.count('reserve') <= 40, `${process.engine.count('reserve')} refills`)
   })
 
   test('refills by itself once the engine is back, with or without waiting callers', async () => {
@@ -130,54 +149,6 @@ describe('a reservoir under load', () => {
     assert.ok(back.atOnce + back.waited >= 9_900)
     const late = await load(process, 1000, 5)
     assert.deepEqual({ waited: late.waited, failed: late.failed }, { waited: 0, failed: 0 })
-  })
-})
-
-describe('a reservoir under load, with an adaptive step', () => {
-  const adaptive = { ...defaults, step: 0 }
-
-  for (const rate of [8, 300, 5000, 1_000_000]) {
-    test(`issues for 60 s without its engine after half a minute at ${rate} ids a second`, async () => {
-      const process = await startCounter(adaptive)
-      await load(process, rate, 30)
-      process.engine.always('any', 'unavailable')
-      const { waited, failed } = await load(process, rate, 55)
-      assert.deepEqual({ waited, failed }, { waited: 0, failed: 0 })
-    })
-  }
-
-  for (const [usual, surge] of [
-    [0.01, 100_000],
-    [10, 1000],
-    [1000, 1_000_000],
-  ] as const) {
-    test(`makes callers wait milliseconds in a surge from ${usual} to ${surge} ids a second, and has adapted within seconds`, async () => {
-      const process = await startCounter(adaptive)
-      process.engine.slow('any', 5, process.clock)
-      await load(process, usual, 300)
-      const first = await load(process, surge, 3)
-      assert.equal(first.failed, 0)
-      assert.ok(first.waitMsMax <= 100, `${first.waitMsMax} ms`)
-      const { waited, failed } = await load(process, surge, 10)
-      assert.deepEqual({ waited, failed }, { waited: 0, failed: 0 })
-    })
-  }
-
-  test('is filled by a few refills in a surge', async () => {
-    const process = await startCounter(adaptive)
-    process.engine.slow('any', 5, process.clock)
-    await load(process, 100_000, 30)
-    assert.ok(process.engine.count('reserve') <= 40, `${process.engine.count('reserve')} refills`)
-  })
-
-  test('makes no engine calls while idle, and sets no endless timers', async () => {
-    const process = await startCounter(adaptive)
-    await load(process, 5000, 60)
-    await process.clock.pass(60_000)
-    const calls = process.engine.calls.length
-    await process.clock.pass(24 * 3_600_000)
-    assert.equal(process.engine.calls.length, calls)
-    assert.equal(process.clock.timers, 0)
   })
 })
 
