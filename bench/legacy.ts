@@ -6,6 +6,7 @@ import { startMariaDb } from '../test/launch/mariadb.ts'
 import { RawClient } from '../test/launch/raw-client.ts'
 import { oldDatabase } from '../test/legacy/database.ts'
 import { createTables } from '../test/legacy/tables.ts'
+import { legacyImport } from './legacy-import.ts'
 import { openLoop } from './open-loop.ts'
 import type { Figure, Section } from './report.ts'
 import type { Effort } from './rounds.ts'
@@ -14,7 +15,10 @@ const rowsLarge = 100_000
 const perSecond = 1000
 
 /** Fahao on `leaf_alloc` with 100,000 rows beside the same with 10. */
-export async function legacy(lifetime: Lifetime, { seconds, quick }: Effort): Promise<Section[]> {
+export async function legacy(lifetime: Lifetime, effort: Effort): Promise<Section[]> {
+  const { seconds, quick, only } = effort
+  const imported = await legacyImport(lifetime, effort)
+  if (only === 'import') return [imported]
   const server = await startMariaDb(lifetime)
   const figures: Figure[] = []
   for (const rows of [10, rowsLarge]) {
@@ -52,7 +56,7 @@ export async function legacy(lifetime: Lifetime, { seconds, quick }: Effort): Pr
     )
   }
   const how = `\`leaf_alloc\` on MariaDB; INCR of ten tags in an open loop of ${perSecond} a second, timed from when each was due; one run each.`
-  return [{ name: 'Tables of old services', how, figures }]
+  return [{ name: 'Tables of old services', how, figures }, imported]
 }
 
 function single(what: string, unit: string, value: number): Figure {

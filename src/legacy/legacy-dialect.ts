@@ -65,6 +65,7 @@ function postgresBytesOf(column: string): string {
   return `${column}::text COLLATE "C"`
 }
 
+/** A literal whose meaning no setting of the server changes. A function in its place would be called for each comparison. */
 function postgresText(value: string): string {
-  return `convert_from(decode('${hex(value)}', 'hex'), 'UTF8')`
+  return `E'${value.replaceAll('\\', '\\\\').replaceAll("'", "''").replaceAll('\0', '\\u0000')}'`
 }

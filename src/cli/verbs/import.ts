@@ -26,7 +26,7 @@ type Outcome = Awaited<ReturnType<typeof outcomeOf>>
 export function addImport(command: Command): void {
   command
     .description(
-      "Moves rows of the table of Leaf, an IdBuilder or tinyid into a store of Fahao's own, and takes each out of service there: it gets another name, under which no old node finds it. Within one database that is one transaction for each row, and old nodes may run meanwhile. Run it again after a failure: it goes on where it was. From a Redis it moves counters to a running server, each at its number, and closes each on Redis: INCR is an error there from then on. The names are then patterns of keys.",
+      "Moves rows of the table of Leaf, an IdBuilder or tinyid into a store of Fahao's own, and takes each out of service there: it gets another name, under which no old node finds it. Within one database both are one transaction, and old nodes may run meanwhile. Run it again after a failure: it goes on where it was. From a Redis it moves counters to a running server, each at its number, and closes each on Redis: INCR is an error there from then on. The names are then patterns of keys.",
     )
     .requiredOption(
       '--from <URL>',
