@@ -92,6 +92,7 @@ export class GeneratorsInUse {
     this.#opening = new NameOpening({ ...own, records, limits, families, plans, led: this.#led })
     this.#openDeps = { ...deps, reopen: (stale, use) => this.#reopen(stale, use) }
     const shared = { names: this.#open, waiting: this.#waiting, plans, gates: this.#gates, led: this.#led }
+    this.#open.enter = (name) => (this.#waiting.has(name) ? 0 : this.#families.enter(name))
     this.#families = new FamiliesInUse({ ...this.#openDeps, ...shared, records, families })
   }
 
@@ -147,7 +148,7 @@ export class GeneratorsInUse {
     use: (generator: OpenGenerator) => Result | Promise<Result>,
   ): Promise<Result> {
     const isFirst = !this.#waiting.has(name)
-    const open = this.find(name) ?? (isFirst ? this.#families.enter(name) : undefined)
+    const open = this.find(name) ?? (isFirst ? this.#families.opened(name) : undefined)
     if (open !== undefined) return new Promise((resolve) => resolve(use(open)))
     const used = this.#waiting.join(name, use)
     if (isFirst) void this.#openWaiting(name)
@@ -172,9 +173,8 @@ export class GeneratorsInUse {
   /** Opens a generator that is not open. `mayCreate`: whether a client asks for it, so that rules may create it. */
   #openOne(name: string, mayCreate: boolean): Promise<OpenGenerator> {
     const open = () => this.#lookUp(name, mayCreate)
-    // Families have a limit of their own, of sections.
-    if (this.#families.has(name)) return this.exclusively(name, open)
-    return this.exclusively(name, () => openInTurn(this.#openings, this.#deps.clock, open))
+    const inTurn = () => openInTurn(this.#openings, this.#deps.clock, open)
+    return this.exclusively(name, this.#families.has(name) ? open : inTurn)
   }
 
   /** Runs one task of a name at a time: openings, closings and creations. */
@@ -252,7 +252,7 @@ export class GeneratorsInUse {
   async #lookUp(name: string, mayCreate: boolean): Promise<OpenGenerator> {
     if (this.#closed) throw stopping()
     const ofFamily = this.#families.has(name) ? await this.#families.open(name) : undefined
-    if (ofFamily !== undefined) return ofFamily
+    if (ofFamily) return ofFamily
     this.#absent.refuse(name)
     checkName(name)
     const opened = await this.#opening.open(name, mayCreate, () => this.#waiting.count(name))

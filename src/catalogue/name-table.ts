@@ -68,6 +68,8 @@ export class NameTable<Named extends NamedGenerator> {
   blocks = new Int32Array(64 * entryWords)
   /** Makes a generator for an entry that has none. */
   wake: ((entry: number) => Named) | undefined
+  /** Adds a name that needs no opening, without asking the engine, and returns its entry; 0: it cannot. */
+  enter: (name: string) => number = () => 0
   readonly #key0: number
   readonly #key1: number
   #slots = new Int32Array(2 * slotsMin)

@@ -160,7 +160,12 @@ export class InPlace {
           if (wanted === 0 || wanted > countMax) break
           frameEnd += 6 + bytes[frameEnd + 1]! - 48
         }
-        const entry = names.entryOf(view, name, length)
+        let entry = names.entryOf(view, name, length)
+        if (entry === 0 && command !== get) {
+          entry = this.#enter(bytes, name, length, access)
+          ;({ values, words } = table)
+          ;({ blocks } = names)
+        }
         if (entry === 0) break
         const entryAt = entry * entryWords
         if (reach !== 0 && blocks[entryAt + entryReached] !== reach && !this.#noteReach(entry, access, reach))
@@ -256,6 +261,13 @@ export class InPlace {
     if (newest === undefined) encode(this.#output, null, { protocol, wideIds: 'integer' })
     else this.#output.text('$', String(newest))
     return true
+  }
+
+  /** Has a name enter memory that needs no opening, if the permissions reach it. Returns its entry, or 0. */
+  #enter(bytes: Buffer, start: number, length: number, access: Access): number {
+    const name = bytes.toString('latin1', start, start + length)
+    if (access.work > longCheck || !access.reaches(name)) return 0
+    return this.#source.names.enter(name)
   }
 
   #reachOf(access: Access): number {

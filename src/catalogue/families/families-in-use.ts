@@ -36,6 +36,8 @@ import { FamilyIssuer } from './family-issuer.ts'
 import { FamilyNames, type OpenSection } from './family-names.ts'
 import { type FamilyRecords, sectionCounter } from './family-records.ts'
 
+/** Names that can be seen to be names at once. */
+const plainName = /^[!-~]{1,256}$/
 /** How many sections are opened at once. */
 const openingsMax = 1024
 
@@ -90,10 +92,19 @@ export class FamiliesInUse {
     return this.#deps.families.has(name)
   }
 
-  /** What issues for a name that is not in memory, in this step. Undefined: no family has it, or something has to be opened. */
-  enter(name: string): OpenGenerator | undefined {
-    const entry = this.#deps.families.index.claiming(name)
-    const family = entry?.state === 'active' ? this.#open.get(entry.prefix) : undefined
+  /**
+   * Brings a name into memory in this step. Returns its entry; 0: no family has the name, its section is not open here, or the name
+   * needs a closer look than one of plain characters.
+   */
+  enter(name: string): number {
+    const family = this.#familyOf(name)
+    const open = family?.sections.get(slotOf(name))
+    return open !== undefined && open.section.over === undefined ? this.#names.enter(open, name) : 0
+  }
+
+  /** As `enter`, and returns what issues for the name here, also where nothing is kept in memory of it. */
+  opened(name: string): OpenGenerator | undefined {
+    const family = this.#familyOf(name)
     return family && this.#enter(family, name)
   }
 
@@ -186,6 +197,14 @@ export class FamiliesInUse {
     await Promise.all(closing)
   }
 
+  /** The family of a plain name, if it is open here. */
+  #familyOf(name: string): OpenFamily | undefined {
+    if (this.#open.size === 0 || !plainName.test(name)) return undefined
+    const entry = this.#deps.families.index.claiming(name)
+    const family = entry?.state === 'active' ? this.#open.get(entry.prefix) : undefined
+    return name === family?.pattern ? undefined : family
+  }
+
   /** The generator of a name in memory. */
   #find(name: string): OpenGenerator | undefined {
     const known = this.#deps.names.get(name)
@@ -251,7 +270,7 @@ export class FamiliesInUse {
     if (batch !== undefined) return this.#stand(family, name, { issuer: batch.issuerOf(name), mode })
     const open = sections.get(slot)
     if (open?.section.over === undefined) {
-      if (open !== undefined) return this.#names.enter(open, name)
+      if (open !== undefined) return this.#deps.names.at(this.#names.enter(open, name))
     } else {
       sections.delete(slot)
       this.#replaced.push(open)
@@ -319,7 +338,8 @@ export class FamiliesInUse {
       hasFormat: found.stored.definition.format !== undefined,
       generatorOf: (name, row) => {
         const issuer = new SectionMember(name, row, section, rows)
-        return this.#stand(family, name, { issuer, mode, ...(term && { under: term }) })
+        const opened = term === undefined ? { issuer, mode } : { issuer, mode, under: term }
+        return new OpenGenerator({ ...own, name }, family.generator.version, plan, opened, this.#deps)
       },
     }
     this.#names.add(open)

@@ -67,14 +67,15 @@ export class FamilyNames {
     this.#sections[open.number] = open
   }
 
-  /** Brings a name of a section into memory that is in none. Undefined: the section issues nothing any more. */
-  enter(open: OpenSection, name: string): OpenGenerator | undefined {
+  /** Brings a name of a section into memory that is not. Returns its entry; 0: the section issues nothing any more. */
+  enter({ section, hasFormat }: OpenSection, name: string): number {
     this.#evict()
-    const row = open.section.join()
-    if (row === emptyRow) return undefined
-    this.rows.setEntry(row, this.#names.addRow(name, row, contiguousBit | (open.hasFormat ? formatBit : 0)))
+    const row = section.join()
+    if (row === emptyRow) return 0
+    const entry = this.#names.addRow(name, row, contiguousBit | (hasFormat ? formatBit : 0))
+    this.rows.setEntry(row, entry)
     this.#count++
-    return open.generatorOf(name, row)
+    return entry
   }
 
   /** A name leaves memory, if this generator stands for it. */
@@ -144,8 +145,7 @@ export class FamilyNames {
   #leave(row: number): void {
     const entry = this.rows.entryOf(row)
     const { section } = this.#sections[this.rows.sectionOf(row)]!
-    const name = this.#names.nameOf(entry)
-    section.leave(row, () => altered(name))
+    section.leave(row, () => altered(this.#names.nameOf(entry)))
     this.#names.remove(entry)
     this.#count--
   }

@@ -72,6 +72,31 @@ test('a GET of ids that were drawn together is answered without its handler, and
   assert.deepEqual(ran, ['incrby a 10'])
 })
 
+test('names of a family are answered without their handlers from their first id on, once one of their section is open', async (t) => {
+  const { node, serve } = await startScene(t, { 'room:*': { kind: 'sequence', family: true } })
+  const ran: string[] = []
+  const table = noting(ran)
+  const access = new Access('ann', undefined, ['room:{a}*'])
+  const peer = await Peer.to(await serve({ table, initialAccess: () => access }))
+  await peer.ask(frame('INCR', 'room:{a}0'), ':1\r\n')
+  assert.equal(ran.length, 1)
+  await peer.ask(
+    frame('INCR', 'room:{a}1').repeat(4) + frame('GET', 'room:{a}1'),
+    `${integers(1, 4)}$1\r\n4\r\n`,
+  )
+  // The fifth id wants a reserve, and its row goes on to the bound.
+  await peer.ask(
+    frame('ID.NEXT', 'room:{a}2') + frame('INCR', 'room:{a}1') + frame('incrby', 'room:{a}1', '2'),
+    '$1\r\n1\r\n:5\r\n:7\r\n',
+  )
+  assert.equal(ran.length, 1)
+  await peer.ask(frame('GET', 'room:{a}3'), '$-1\r\n')
+  assert.equal(node.catalogue.find('room:{a}3'), undefined)
+  await peer.ask(frame('INCR', 'room:a'), '-NOPERM No permissions to access a key\r\n')
+  assert.equal(node.catalogue.find('room:a'), undefined)
+  node.catalogue.assertInvariants()
+})
+
 test('a generator of which no id was issued has no newest id, whatever is buffered', async (t) => {
   const { connect } = await startScene(t, { a: { kind: 'sequence', start: '100' } })
   const peer = await connect()
