@@ -13,7 +13,8 @@ const budgets: Readonly<Record<string, Budget>> = {
   'openFahao: sequence, tryNextNumber': { most: 5 },
   'openFahao: segment, tryNextNumber': { most: 5 },
   'openFahao: sequence, decimal string': { most: 30 },
-  'openFahao: sequence, text of 19 digits': { most: 80 },
+  'openFahao: sequence, text of 19 digits': { most: 60 },
+  'openFahao: sequence, text of 19 digits, and its last digit': { most: 80 },
   'openFahao: segment, while a refill is due': { most: 25 },
   'openFahao: segment, default step, tight loop': { most: 25 },
 }

@@ -8,14 +8,17 @@
  * ```
  */
 import { calls, inWordsOf } from './base/advice.ts'
+import { atEndOfCallback } from './base/clock.ts'
 import { FahaoError, hasCode } from './base/errors.ts'
 import type { LogEvent } from './base/events.ts'
 import { globMatcher } from './base/glob.ts'
+import { emptyRow, type FastRuns } from './buffers/fast-runs.ts'
 import type { Catalogue, Generator, GeneratorChanges } from './catalogue/catalogue.ts'
 import { definitionText } from './catalogue/definition.ts'
 import type { GeneratorInput } from './catalogue/generator-options.ts'
 import { hyphenated } from './config/config-schema.ts'
 import { loadConfig } from './config/load-config.ts'
+import { DecimalTexts } from './ids/decimal-texts.ts'
 import type { GeneratorDescription, ListedGenerator, ListOptions } from './ids/generator-description.ts'
 import { type Range as IdRange, Run, rangesOf } from './ids/run.ts'
 import type { DrawOptions, IssuerStats, Kind } from './issuing/issuer.ts'
@@ -140,7 +143,7 @@ export class Fahao {
 }
 
 /** A loop that never yields checks again after this many ids, which take less than a microsecond. */
-const coveredCalls = 64
+const coveredCalls = 128
 
 /** A generator for callers in this process. The type that a method returns never depends on the size of ids. */
 export class FahaoGenerator {
@@ -150,14 +153,22 @@ export class FahaoGenerator {
   /** Calls in this callback that the last check still covers. */
   #covered = 0
   readonly #run = new Run()
+  readonly #runs: FastRuns
+  readonly #texts = new DecimalTexts()
   #generator: Generator
+  /** The generator's row, and its generation: of a row that was freed it is another one. */
+  #row = emptyRow
+  #generation = 0
+  #isDecimal = true
 
   /** @internal Use `Fahao.open`. */
   constructor({ catalogue, mayIssue }: FahaoNode, generator: Generator) {
     this.name = generator.name
     this.#catalogue = catalogue
     this.#mayIssue = mayIssue
+    this.#runs = catalogue.runs
     this.#generator = generator
+    this.#use(generator)
   }
 
   /** sequence, segment, timestamp or snowflake. */
@@ -168,18 +179,25 @@ export class FahaoGenerator {
   /** The next id if one is buffered; never waits. Undefined: call `next`. */
   tryNext(): bigint | undefined {
     this.#check()
-    if (this.#generator.take(1, this.#run) > 0 || this.#takeFromSuccessor()) return this.#run.first
-    return undefined
+    return this.#take() ? this.#run.first : undefined
   }
 
   /** The next id as a number if one is buffered and at most 2^53−1; never waits. Otherwise it uses no id. */
   tryNextNumber(): number | undefined {
     this.#check()
-    let number = this.#generator.takeNumber()
-    if (number >= 0) return number
-    this.#follow()
-    number = this.#generator.takeNumber()
-    return number >= 0 ? number : undefined
+    if (this.#hasRow) {
+      const number = this.#runs.takeNumber(this.#row)
+      if (number >= 0) return number
+    }
+    return this.#takeNumber()
+  }
+
+  /** The next id as text, as of `nextText`, if one is buffered; never waits. Undefined: call `nextText`. */
+  tryNextText(): string | undefined {
+    this.#check()
+    if (!this.#take()) return undefined
+    const { hi, lo } = this.#run
+    return this.#isDecimal ? this.#texts.of(hi, lo) : this.#generator.text(this.#run.first)
   }
 
   /** The next id. Rejects with DRY, EXHAUSTED, NOGENERATOR, … after waiting for at most `issueTimeout`. */
@@ -196,8 +214,8 @@ export class FahaoGenerator {
 
   /** The next id as text in the generator's format; decimal if it has none. */
   async nextText(options?: WaitOptions): Promise<string> {
-    const id = await this.next(options)
-    return this.#generator.text(id)
+    const text = options?.signal?.aborted ? undefined : this.tryNextText()
+    return text ?? this.#generator.text(await this.next(options))
   }
 
   /** The next `count` ids, at most 1,000,000, all or none. */
@@ -241,7 +259,7 @@ export class FahaoGenerator {
     } catch (error) {
       if (!hasCode(error, 'NOGENERATOR')) throw error
       // The generator was dropped; another one of this name may exist by now.
-      this.#generator = await this.#catalogue.open(this.name)
+      this.#use(await this.#catalogue.open(this.name))
       return this.#generator.draw(count, options)
     } finally {
       this.#follow()
@@ -255,17 +273,45 @@ export class FahaoGenerator {
   #check(): void {
     if (this.#covered-- > 0) return
     this.#covered = coveredCalls
-    queueMicrotask(this.#endOfCallback)
+    this.#endCoverSoon()
     this.#mayIssue()
   }
 
-  readonly #endOfCallback = () => {
+  readonly #endCoverSoon = atEndOfCallback(() => {
     this.#covered = 0
+  })
+
+  /** Whether the row is still the generator's. */
+  get #hasRow(): boolean {
+    return this.#runs.generation(this.#row) === this.#generation
+  }
+
+  /** Takes one id into `#run`, if one is buffered. */
+  #take(): boolean {
+    if (this.#hasRow && this.#runs.take(this.#row, 1, this.#run) > 0) return true
+    return this.#generator.take(1, this.#run) > 0 || this.#takeFromSuccessor()
+  }
+
+  /** The path of `tryNextNumber` when the row has no id for it. */
+  #takeNumber(): number | undefined {
+    let number = this.#generator.takeNumber()
+    if (number >= 0) return number
+    this.#follow()
+    number = this.#generator.takeNumber()
+    return number >= 0 ? number : undefined
   }
 
   /** Uses the generator that is open under the name, which another caller may have altered. */
   #follow(): void {
-    this.#generator = this.#catalogue.find(this.name) ?? this.#generator
+    const generator = this.#catalogue.find(this.name)
+    if (generator !== undefined) this.#use(generator)
+  }
+
+  #use(generator: Generator): void {
+    this.#generator = generator
+    this.#row = generator.row
+    this.#generation = this.#runs.generation(this.#row)
+    this.#isDecimal = generator.definition.format === undefined
   }
 
   #takeFromSuccessor(): boolean {

@@ -48,6 +48,9 @@ const loAt = rowLo
 const endAt = rowEndLo
 const hiAt = rowHi
 const strideAt = rowStride
+const wordsWidth = rowWords
+const generationAt = rowGeneration
+const gateAt = rowGate
 const upper = two32
 const unsafeHi = safeHi
 
@@ -112,12 +115,40 @@ export class FastRuns {
 
   /** The generation of a row. */
   generation(row: number): number {
-    return this.words[row * rowWords + rowGeneration]!
+    return this.words[row * wordsWidth + generationAt]!
   }
 
   /** Whether the gate of a row is open. */
   isOpen(row: number): boolean {
-    return this.gates[this.words[row * rowWords + rowGate]!] === 1
+    return this.gates[this.words[row * wordsWidth + gateAt]!] === 1
+  }
+
+  /** Takes exactly `count` ids of a row into `run`, or none: 0. */
+  take(row: number, count: number, run: Run): number {
+    const { values } = this
+    const at = row * width
+    const lo = values[at + loAt]!
+    const stride = values[at + strideAt]!
+    const next = lo + count * stride
+    if (next > values[at + endAt]! || (this.closedGates > 0 && !this.isOpen(row))) return 0
+    values[at + loAt] = next
+    run.hi = values[at + hiAt]!
+    run.lo = lo
+    run.count = count
+    run.stride = stride
+    return count
+  }
+
+  /** Takes one id of a row as a number; −1, and takes none, when there is none or the id is past 2^53−1. */
+  takeNumber(row: number): number {
+    const { values } = this
+    const at = row * width
+    const lo = values[at + loAt]!
+    const hi = values[at + hiAt]!
+    if (lo >= values[at + endAt]! || hi >= unsafeHi) return -1
+    if (this.closedGates > 0 && !this.isOpen(row)) return -1
+    values[at + loAt] = lo + values[at + strideAt]!
+    return hi * upper + lo
   }
 
   /** A gate that is open. */
@@ -220,32 +251,12 @@ export class FastRun {
 
   /** Takes exactly `count` ids into `run`, or none: 0. */
   take(count: number, run: Run): number {
-    const table = this.#table
-    const { values } = table
-    const at = this.#row * width
-    const lo = values[at + loAt]!
-    const stride = values[at + strideAt]!
-    const next = lo + count * stride
-    if (next > values[at + endAt]! || (table.closedGates > 0 && !table.isOpen(this.#row))) return 0
-    values[at + loAt] = next
-    run.hi = values[at + hiAt]!
-    run.lo = lo
-    run.count = count
-    run.stride = stride
-    return count
+    return this.#table.take(this.#row, count, run)
   }
 
   /** Takes one id as a number; −1, and takes none, when there is none or the id is past 2^53−1. */
   takeNumber(): number {
-    const table = this.#table
-    const { values } = table
-    const at = this.#row * width
-    const lo = values[at + loAt]!
-    const hi = values[at + hiAt]!
-    if (lo >= values[at + endAt]! || hi >= unsafeHi) return -1
-    if (table.closedGates > 0 && !table.isOpen(this.#row)) return -1
-    values[at + loAt] = lo + values[at + strideAt]!
-    return hi * upper + lo
+    return this.#table.takeNumber(this.#row)
   }
 
   /** Empties it; returns how many of its ids had been taken. */

@@ -135,7 +135,7 @@ export const mutations: readonly Mutation[] = [
     fault: 'an id leaves a row whose gate is closed',
     foundBy: 'test/unit/issuing/gate.test.ts',
     file: 'src/buffers/fast-runs.ts',
-    from: 'return this.gates[this.words[row * rowWords + rowGate]!] === 1',
+    from: 'return this.gates[this.words[row * wordsWidth + gateAt]!] === 1',
     to: 'return this.gates.length > row * 0',
   },
   {
@@ -165,6 +165,13 @@ export const mutations: readonly Mutation[] = [
     file: 'src/buffers/fast-runs.ts',
     from: '    this.#table.free(this.#row)\n    this.#row = emptyRow\n',
     to: '    this.#table.free(this.#row)\n',
+  },
+  {
+    fault: 'a generator of the library that was dropped gives the ids of the next owner of its row',
+    foundBy: 'test/unit/library/fahao.test.ts',
+    file: 'src/index.ts',
+    from: 'return this.#runs.generation(this.#row) === this.#generation',
+    to: 'return this.#runs.generation(this.#row) >= 0',
   },
   {
     fault: 'an advance undoes a record that was written while its repair was computed',

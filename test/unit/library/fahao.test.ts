@@ -38,8 +38,35 @@ describe('the library', () => {
     assert.equal(await order.nextText(), '5')
     assert.deepEqual(await order.nextBatch(3), [6n, 7n, 8n])
     assert.deepEqual(await order.range(1000), [{ start: 9n, end: 1009n }])
-    assert.equal(order.lastIssued(), 1008n)
-    assert.equal(order.stats().issued, 1008)
+    assert.equal(order.tryNextText(), '1009')
+    assert.equal(order.lastIssued(), 1009n)
+    assert.equal(order.stats().issued, 1009)
+  })
+
+  open('issues in one order whichever method, and whichever handle, is asked', async (fahao) => {
+    const one = await fahao.open('order', { kind: 'sequence', step: 10_000 })
+    const other = await fahao.open('order')
+    await one.next()
+    for (let id = 2n; id < 3000n; id += 4n) {
+      assert.equal(one.tryNextText(), String(id))
+      assert.equal(other.tryNext(), id + 1n)
+      assert.equal(one.tryNextNumber(), Number(id + 2n))
+      assert.equal(other.tryNextText(), String(id + 3n))
+    }
+  })
+
+  open('gives no id of another generator after a drop, also where that has its row', async (fahao) => {
+    const dropped = await fahao.open('dropped', { kind: 'segment', step: 100 })
+    await dropped.next()
+    await fahao.drop('dropped')
+    const next = await fahao.open('next', { kind: 'segment', step: 100, start: 5000 })
+    assert.equal(await next.next(), 5000n)
+    assert.deepEqual(
+      [dropped.tryNext(), dropped.tryNextNumber(), dropped.tryNextText()],
+      [undefined, undefined, undefined],
+    )
+    await assert.rejects(dropped.next(), { code: 'NOGENERATOR' })
+    assert.equal(next.tryNext(), 5001n)
   })
 
   open('gives numbers from the very first', async (fahao) => {
@@ -72,6 +99,7 @@ describe('the library', () => {
     const sms = await fahao.open('sms', { kind: 'segment', format: 'sms_{id:4}' })
     assert.equal(await sms.nextText(), 'sms_0001')
     assert.equal(await sms.next(), 2n)
+    assert.equal(sms.tryNextText(), 'sms_0003')
   })
 
   open('opens what is there, checks what is asked for, and creates nothing unasked', async (fahao) => {
