@@ -12,7 +12,7 @@ export type Effort = {
   readonly before?: string
   /** Parts of the section `keys`, with commas: `20000@128,get:1000@16,new`. Default: all. */
   readonly only?: string
-  /** How many names the section `keys` has in use, and nothing else of it. */
+  /** How many names the section `keys` has in use, and nothing else of it; how many `families` touches. */
   readonly names?: number
 }
 

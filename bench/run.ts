@@ -1,6 +1,6 @@
 /**
  * `npm run bench [-- SECTION …] [-- --quick] [-- --before FOLDER]`: measures, prints, and leaves bench/latest.json and
- * bench/latest.md behind. Sections: resp, keys, http, process, client, memory, engine, freeze, database, cluster, legacy,
+ * bench/latest.md behind. Sections: resp, keys, families, http, process, client, memory, engine, freeze, database, cluster, legacy,
  * restart, skipped, login, quota, tls, users, runs, mysql-proxy, postgres. It starts and ends the systems that it compares. FOLDER
  * is a built checkout of an earlier commit, which resp, keys, http, process, freeze and runs measure beside this one.
  * `-- keys --only 20000@128` measures one part of that section. Exits with 1 when a budget is not met, for use in a release.
@@ -13,6 +13,7 @@ import { client } from './client.ts'
 import { cluster } from './cluster.ts'
 import { database } from './database.ts'
 import { engine } from './engine.ts'
+import { families } from './families.ts'
 import { freeze } from './freeze.ts'
 import { http } from './http.ts'
 import { inProcess } from './in-process.ts'
@@ -36,6 +37,7 @@ import { users } from './users.ts'
 const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => Promise<Section[]>>> = {
   resp,
   keys,
+  families,
   http,
   process: inProcess,
   client,
