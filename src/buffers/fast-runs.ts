@@ -113,6 +113,18 @@ export class FastRuns {
     this.#freeRows.push(row)
   }
 
+  /** How many ids are left in a row. */
+  count(row: number): number {
+    const at = row * rowValues
+    return (this.values[at + rowEndLo]! - this.values[at + rowLo]!) / this.values[at + rowStride]!
+  }
+
+  /** The next id of a row, also of one that has none left. */
+  next(row: number): number {
+    const at = row * rowValues
+    return this.values[at + rowHi]! * two32 + this.values[at + rowLo]!
+  }
+
   /** The generation of a row. */
   generation(row: number): number {
     return this.words[row * wordsWidth + generationAt]!
@@ -227,14 +239,20 @@ export class FastRun {
 
   /** How many ids are left. */
   get count(): number {
-    const { values } = this.#table
-    const at = this.#row * rowValues
-    return (values[at + rowEndLo]! - values[at + rowLo]!) / values[at + rowStride]!
+    return this.#table.count(this.#row)
   }
 
   /** How many of its ids have been taken. */
   get taken(): number {
     return this.#filled - this.count
+  }
+
+  /** Gives its row away with what is in it: it has none from now on. Returns the row. */
+  leave(): number {
+    const row = this.#row
+    this.#row = emptyRow
+    this.#filled = 0
+    return row
   }
 
   /** Fills it with `count` ids. */

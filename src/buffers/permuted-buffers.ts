@@ -25,6 +25,11 @@ abstract class PermutedBuffer extends RangeBuffer {
 
   protected override fill(): void {}
 
+  /** It has no row. */
+  override rest(): number {
+    return emptyRow
+  }
+
   override assertInvariants(): void {
     super.assertInvariants()
     assert(this.fastRun.count === 0, 'the fast run holds no ids')

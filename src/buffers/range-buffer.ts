@@ -7,9 +7,13 @@
  */
 import { assert } from '../base/assert.ts'
 import { max53 } from '../ids/limits.ts'
-import { countBelow, firstFrom, type Range, type Run } from '../ids/run.ts'
+import { countBelow, firstFrom, type Range, Run } from '../ids/run.ts'
+import { emptyRow } from './fast-runs.ts'
 import type { IdBuffer } from './id-buffer.ts'
 import { RangeChain } from './range-chain.ts'
+
+/** Filled and read within one call. */
+const one = new Run()
 
 /** Issues ranges as they are counted. The base of the buffers that permute ids. */
 export class RangeBuffer extends RangeChain implements IdBuffer {
@@ -104,6 +108,38 @@ export class RangeBuffer extends RangeChain implements IdBuffer {
   untouchedUpTo(end: bigint): bigint | undefined {
     this.recall()
     return this.#end === end ? this.ranges.at(-1)?.next : undefined
+  }
+
+  /**
+   * Leaves all that it holds in its row, and issues nothing more: the next id tells the rest, because all ids up to `bound`
+   * follow it. Returns the row; `emptyRow`, and keeps everything: it holds something else.
+   */
+  rest(bound: bigint): number {
+    this.recall()
+    const [first] = this.ranges
+    const next = first?.next ?? firstFrom(bound, this.increment, this.offset)
+    const isAll = first === undefined || (this.ranges.length === 1 && this.#end === bound)
+    if (this.low || !isAll || bound > max53 || next > max53) {
+      if (this.taken > 0) this.ready()
+      return emptyRow
+    }
+    one.setOne(next)
+    this.fastRun.fill(one.hi, one.lo, 0, this.increment)
+    // Before the first id is taken, the id before the next one is none that was issued.
+    if (this.taken > 0) this.fill(this.lowMark)
+    this.ranges.length = 0
+    this.left = 0
+    return this.fastRun.leave()
+  }
+
+  /** Goes on, in a row of its own, with what another buffer has left in the row: the ids from `next` up to `bound`. */
+  wake(next: bigint, bound: bigint, issued: number, lowMark: number): void {
+    this.#end = bound
+    this.left = countBelow(next, bound, this.increment)
+    if (this.left > 0) this.ranges.push({ next, left: this.left })
+    this.taken = issued
+    this.lowMark = lowMark
+    if (issued > 0) this.ready()
   }
 
   /** Drops all ids, and the low mark. */

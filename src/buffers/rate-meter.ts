@@ -5,6 +5,9 @@ const fallSeconds = 60
 /** A shorter span shows a burst and not a rate. */
 const spanMinUs = 100_000
 
+/** What a meter knows. */
+export type RateAtRest = { rate: number; peakRate: number; rateCount: number; rateUs: number }
+
 /** An exponentially smoothed rate. */
 export class RateMeter {
   /** The rate as of the last observation. */
@@ -29,6 +32,23 @@ export class RateMeter {
     this.#lastCount = count
     this.#lastUs = monoUs
     return this.perSecond
+  }
+
+  /** Writes down what it knows. */
+  rest(into: RateAtRest): void {
+    into.rate = this.perSecond
+    into.peakRate = this.#peakPerSecond
+    into.rateCount = this.#lastCount
+    into.rateUs = this.#lastUs
+  }
+
+  /** Goes on from what another one knew. */
+  wake({ rate, peakRate, rateCount, rateUs }: RateAtRest): this {
+    this.perSecond = rate
+    this.#peakPerSecond = peakRate
+    this.#lastCount = rateCount
+    this.#lastUs = rateUs
+    return this
   }
 
   /** The highest rate that was observed. */

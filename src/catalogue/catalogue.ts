@@ -72,6 +72,12 @@ export interface Generator
   moveTo(newest: bigint, options?: MoveOptions): Promise<void>
 }
 
+/** What is shown of a generator that is open here, also while it is at rest. */
+export type GeneratorInUse = Pick<
+  Generator,
+  'name' | 'kind' | 'mode' | 'definition' | 'stats' | 'lastIssued' | 'leasedUpTo'
+>
+
 /** What ID.INFO and HTTP show of a generator, open here or not. */
 export type GeneratorInfo = {
   readonly name: string
@@ -175,7 +181,7 @@ export interface Catalogue {
   page(part: PartOfList): Promise<ListPart>
 
   /** The generators that are open here, families without their names. */
-  inUse(): Iterable<Generator>
+  inUse(): Iterable<GeneratorInUse>
 
   /** What was counted of generators that were closed here. */
   readonly ended: EndedFigures

@@ -37,14 +37,15 @@ export function gapText(left: readonly { readonly buffered: number }[]): string 
   return `${generators} generators had no time to give back what they had buffered: gaps of ${ids} ids in all`
 }
 
-/** Closes generators, or those that `close` is meant for, and lets others run between parts. */
+/** Closes all generators of a table, or those that `close` is meant for, and lets others run between parts. */
 export async function closeInParts<Item>(
-  items: Iterable<Item>,
+  names: { entries(): Iterable<number>; ownAt(entry: number): Item | undefined },
   close: (item: Item) => Promise<void> | false,
 ): Promise<void> {
   let part: Promise<void>[] = []
-  for (const item of [...items]) {
-    const closing = close(item)
+  for (const entry of [...names.entries()]) {
+    const item = names.ownAt(entry)
+    const closing = item !== undefined && close(item)
     if (closing === false) continue
     part.push(closing)
     if (part.length < closedTogether) continue

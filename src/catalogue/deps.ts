@@ -43,6 +43,8 @@ export type CatalogueDeps = {
   readonly generatorsMax?: number | undefined
   /** A generator leaves memory when nothing was asked of it for this time; undefined: none does. */
   readonly idleAfterMs?: number | undefined
+  /** A generator is put to rest when nothing was asked of it for this time, or somewhat longer; undefined: none is. */
+  readonly restAfterMs?: number | undefined
   /** Limit how many generators clients create. */
   readonly namespaces: Pick<Namespaces, 'all'>
   /** The turns of the event loop that long lists share with all requests; undefined: there are no others. */

@@ -12,6 +12,7 @@ import type {
   Generator,
   GeneratorChanges,
   GeneratorInfo,
+  GeneratorInUse,
   ListPart,
   PartOfList,
 } from './catalogue.ts'
@@ -185,8 +186,12 @@ export class EngineCatalogue implements Catalogue {
     return this.#records.page(part)
   }
 
-  *inUse(): Iterable<Generator> {
-    yield* this.#inUse.names.values()
+  *inUse(): Iterable<GeneratorInUse> {
+    const { names, resting } = this.#inUse
+    for (const entry of names.entries()) {
+      const generator = names.awakeAt(entry) ?? resting.shown(entry)
+      if (generator !== undefined) yield generator
+    }
   }
 
   get ended(): EndedFigures {

@@ -41,6 +41,7 @@ import { NameTable } from './name-table.ts'
 import { NegativeCache } from './negative-cache.ts'
 import { OpenGenerator, type OpenGeneratorDeps, rowVersion } from './open-generator.ts'
 import { openInTurn } from './open-issuer.ts'
+import { RestingGenerators } from './resting-generators.ts'
 import { generatorPrefix, holdsGenerator } from './stored-generator.ts'
 import { WaitingCallers } from './waiting-callers.ts'
 
@@ -56,7 +57,8 @@ export class GeneratorsInUse {
   readonly #opening: NameOpening
   readonly #openings = new Limiter(openingsMax)
   readonly #openDeps: OpenGeneratorDeps
-  readonly #open: NameTable<OpenGenerator>
+  /** All open generators, names of families among them, and those whose right has ended until they are replaced. */
+  readonly names: NameTable<OpenGenerator>
   /** Names being opened or closed. */
   readonly #pending = new Map<string, Promise<unknown>>()
   readonly #waiting = new WaitingCallers()
@@ -67,6 +69,7 @@ export class GeneratorsInUse {
   readonly #led: LedGenerators | undefined
   readonly #families: FamiliesInUse
   readonly ended = new EndedGenerators()
+  readonly resting: RestingGenerators
   #closed = false
 
   private constructor(
@@ -76,24 +79,26 @@ export class GeneratorsInUse {
     families: FamilyRecords,
     { state }: StoreOwnership,
   ) {
-    const { clock, cluster } = deps
-    this.#open = new NameTable(deps.runs)
+    const { cluster } = deps
+    this.names = new NameTable(deps.runs)
     this.#deps = deps
     this.#mayIssueStrict = issuingRight(deps)
-    this.#absent = new NegativeCache(clock, state === 'shared', deps.rows)
+    this.#absent = new NegativeCache(deps.clock, state === 'shared', deps.rows)
     this.#gates = new IssuingGates(deps.runs)
     const own = { ...deps, gates: this.#gates, ownsStore: ownsForSure(deps.engine, state) }
-    const plans = new IssuingPlans({ ...own, onStale: (name) => this.#sealedOut(name) })
-    this.#plans = plans
+    this.#plans = new IssuingPlans({ ...own, onStale: (name) => this.#sealedOut(name) })
     const open = (name: string, term: LeaderTerm) => this.#openLeftover(name, term)
-    const demote = ({ name }: { name: string }) => void this.find(name)
+    const find = (name: string) => this.find(name)
+    const demote = ({ name }: { name: string }) => void find(name)
     const closeSections = (gate: Gate) => this.#families.closeSections(gate)
     this.#led = cluster && new LedGenerators({ ...own, cluster, open, demote, closeSections })
-    this.#opening = new NameOpening({ ...own, records, limits, families, plans, led: this.#led })
-    this.#openDeps = { ...deps, reopen: (stale, use) => this.#reopen(stale, use) }
-    const shared = { names: this.#open, waiting: this.#waiting, plans, gates: this.#gates, led: this.#led }
-    this.#open.enter = (name) => (this.#waiting.has(name) ? 0 : this.#families.enter(name))
-    this.#families = new FamiliesInUse({ ...this.#openDeps, ...shared, records, families })
+    const issuing = { plans: this.#plans, led: this.#led, gates: this.#gates }
+    this.#opening = new NameOpening({ ...own, ...issuing, records, limits, families })
+    this.#openDeps = { ...own, find, reopen: (stale, use) => this.#reopen(stale, use) }
+    this.resting = new RestingGenerators(this.names, this.#openDeps)
+    const shared = { ...this.#openDeps, ...issuing, names: this.names, waiting: this.#waiting }
+    this.names.enter = (name) => (this.#waiting.has(name) ? 0 : this.#families.enter(name))
+    this.#families = new FamiliesInUse({ ...shared, records, families })
   }
 
   /** Starts to watch records and rows. */
@@ -118,23 +123,16 @@ export class GeneratorsInUse {
 
   /** The generator, if it is open. */
   find(name: string): OpenGenerator | undefined {
-    const open = this.#open.get(name)
+    const open = this.names.get(name)
     return open?.isOver ? this.#replace(open) : open
   }
 
-  /** All open generators, names of families among them, and those whose right has ended until they are replaced. */
-  get names(): NameTable<OpenGenerator> {
-    return this.#open
-  }
-
-  /** Throws where an invariant is broken. For tests: it reads all that the open generators hold. */
+  /** Throws where an invariant is broken. For tests. */
   assertInvariants(): void {
-    this.#open.assertInvariants()
-    for (const open of this.#open.values()) open.assertInvariants()
-    this.#waiting.assertInvariants((name) => this.#open.get(name)?.isOver === false)
+    for (const part of [this.names, ...this.names.awake(), this.#families]) part.assertInvariants()
+    this.#waiting.assertInvariants((name) => this.names.get(name)?.isOver === false)
     for (const name of this.#reported.keys())
       assert(this.#pending.has(name), 'versions are kept of names in transition')
-    this.#families.assertInvariants()
   }
 
   /** Opens a generator. */
@@ -199,9 +197,10 @@ export class GeneratorsInUse {
   async close(name: string, reason: Error, only?: OpenGenerator): Promise<void> {
     await this.#families.close(name, reason)
     await this.exclusively(name, async () => {
-      const open = this.#open.get(name)
-      if (open === undefined || (only !== undefined && open !== only)) return
-      this.#open.delete(name)
+      const open = this.names.get(name)
+      // What one has that was put to rest meanwhile, the other one has.
+      if (open === undefined || (only !== undefined && open !== only && !only.isAtRest)) return
+      this.names.delete(name)
       if (open.under !== undefined) this.#led!.remove(open.under, open)
       await this.ended.add(open, () => open.close(reason))
     })
@@ -214,7 +213,7 @@ export class GeneratorsInUse {
   async reopenAll(): Promise<void> {
     this.#gates.endWorker(rightEnded())
     await this.#families.closeAll()
-    await closeInParts(this.#open.values(), ({ name }) => this.close(name, altered(name)))
+    await closeInParts(this.names, ({ name }) => this.close(name, altered(name)))
   }
 
   /** Stops, before it returns, every generator, and drops what it holds: a copy of this memory may hold it too. */
@@ -229,21 +228,22 @@ export class GeneratorsInUse {
   disown(): void {
     this.#gates.endOwner(rightEnded())
     void this.#families.closeAll()
-    void closeInParts(this.#open.values(), (open) => open.isOver && this.close(open.name, rightEnded(), open))
+    void closeInParts(this.names, (open) => open.isOver && this.close(open.name, rightEnded(), open))
   }
 
   /** Stops every generator, permanently, before anything else; then they give back what they hold while there is time. */
   async closeAll(): Promise<void> {
     this.#closed = true
+    this.resting.stop()
     for (const watch of this.#watches) watch.close()
     this.#led?.endAll(stopping())
     this.#gates.endAll(stopping())
     await Promise.allSettled(this.#pending.values())
     await this.#families.closeAll(stopping())
-    const late = await closeInTime(this.#open.values(), this.#deps.clock, (open) =>
-      this.close(open.name, stopping(), open),
-    )
-    const gaps = gapText(late)
+    const atRest = this.resting.giveBackAll()
+    const close = (open: OpenGenerator) => this.close(open.name, stopping(), open)
+    const late = await closeInTime(this.names.awake(), this.#deps.clock, close)
+    const gaps = gapText([...late, ...(await atRest)])
     if (gaps !== undefined) this.#deps.onEvent({ level: 'warn', message: `this node stops: ${gaps}` })
     await Promise.all(late.map((open) => open.abandon(stopping())))
     await this.#led?.close()
@@ -288,7 +288,7 @@ export class GeneratorsInUse {
       return openAgain()
     }
     if (!this.#mayStillIssue(generator)) return openAgain()
-    this.#open.set(name, generator)
+    this.names.set(name, generator)
     this.#waiting.serve(generator)
     return generator
   }
@@ -319,7 +319,7 @@ export class GeneratorsInUse {
       return undefined
     }
     const standby = over.demoted()
-    this.#open.set(name, standby)
+    this.names.set(name, standby)
     return standby
   }
 
@@ -333,7 +333,7 @@ export class GeneratorsInUse {
     if (standby !== undefined && gate !== undefined && this.#led!.hasLeftover(name, standby.version, term)) {
       const leftover = this.#led!.takeLeftover(name, standby.version, term)!
       const generator = standby.promoted({ term, gate }, leftover)
-      if (this.#mayStillIssue(generator)) this.#open.set(name, generator)
+      if (this.#mayStillIssue(generator)) this.names.set(name, generator)
     } else void this.#openUnasked(name)
   }
 
@@ -345,7 +345,7 @@ export class GeneratorsInUse {
 
   /** A newer incarnation or leader has sealed the counter: what is buffered here must not be issued. */
   #sealedOut(name: string): void {
-    const open = this.#open.get(name)
+    const open = this.names.get(name)
     if (open?.under !== undefined) void this.close(name, altered(name), open)
     void this.#families.close(name, altered(name))
   }
@@ -360,7 +360,7 @@ export class GeneratorsInUse {
     if (this.find(name) === stale) {
       const closed = this.close(name, altered(name), stale)
       // Without an await where it cannot be found any more, so that callers that follow keep their order.
-      if (this.#open.get(name) === stale) await closed
+      if (this.names.get(name) === stale) await closed
     }
     return this.whenOpen(name, use)
   }
@@ -371,7 +371,7 @@ export class GeneratorsInUse {
     const version = record?.version ?? boundMax
     this.#families.changed(name, version)
     if (this.#pending.has(name)) this.#reported.set(name, version)
-    const open = this.#open.get(name)
+    const open = this.names.get(name)
     if (open === undefined || version <= open.version) return
     const reason = holdsGenerator(record) ? altered(name) : noGenerator(name, this.#deps.rows)
     // At once, even while a task of this name runs: another node may acknowledge strict order in a moment.
@@ -382,19 +382,19 @@ export class GeneratorsInUse {
   /** Closes a generator, and each that replaces it meanwhile without having been looked up again. */
   async #closeVersion(name: string, reason: Error, open: OpenGenerator): Promise<void> {
     let next: OpenGenerator | undefined = open
-    for (; next?.version === open.version; next = this.#open.get(name)) await this.close(name, reason, next)
+    for (; next?.version === open.version; next = this.names.get(name)) await this.close(name, reason, next)
   }
 
   /** Versions of rows and of records cannot be compared: a name that is being opened is looked up once more. */
   #rowChanged({ name, exists, definition }: RowChange): void {
     this.#absent.remove(name)
     if (this.#pending.has(name)) this.#reported.set(name, boundMax)
-    const open = this.#open.get(name)
+    const open = this.names.get(name)
     if (open?.version !== rowVersion) return
     // Ranges of rows cannot be released, so the buffer is kept wherever possible.
     const next = definition()
     const resized = next && open.resized(next, this.#plans)
-    if (resized !== undefined) this.#open.set(name, resized)
+    if (resized !== undefined) this.names.set(name, resized)
     else void this.close(name, exists ? altered(name) : noGenerator(name, this.#deps.rows), open)
   }
 }

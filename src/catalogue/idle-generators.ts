@@ -3,8 +3,7 @@
  * hold much more than is used now, because they were used more before. Each gives back what it holds, as at a stop, and the
  * next request opens it again.
  *
- * All open generators are looked at twice in `idleAfterMs`. One leaves when three looks in a row have seen no use: after one to
- * one and a half times as long.
+ * All open generators are looked at twice in `idleAfterMs`, so one leaves after one to one and a half times as long.
  *
  * Invariants
  *  1. A generator is closed when nothing was asked of it. A caller that comes while it is being closed gets its ids from the
@@ -19,10 +18,10 @@ import type { Timer } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import { nextTurn } from '../engine/next-turn.ts'
 import type { CatalogueDeps } from './deps.ts'
+import type { NameTable } from './name-table.ts'
 import { type OpenGenerator, rowVersion } from './open-generator.ts'
+import type { RestingGenerators } from './resting-generators.ts'
 
-/** How often in a row a look sees what the one before has seen. */
-const unusedLooks = 2
 const keptMax = 10_000
 const closingsMax = 64
 /** How many generators are looked at before others run: about a millisecond. */
@@ -32,7 +31,8 @@ type IdleDeps = Pick<CatalogueDeps, 'clock' | 'engine' | 'idleAfterMs'>
 
 /** What has the open generators. */
 export type HasOpen = {
-  readonly names: { values(): Iterable<OpenGenerator> }
+  readonly names: Pick<NameTable<OpenGenerator>, 'awakeAt' | 'ownAt'> & { entries(): Iterable<number> }
+  readonly resting: Pick<RestingGenerators, 'isIdle'>
   /** Closes a generator if it is this one that is open under the name. */
   close(name: string, reason: Error, only: OpenGenerator): Promise<void>
 }
@@ -40,7 +40,7 @@ export type HasOpen = {
 /** Closes idle generators. */
 export class IdleGenerators {
   readonly #deps: Pick<IdleDeps, 'clock' | 'engine'>
-  readonly #pauseMs: number
+  readonly #idleAfterMs: number
   readonly #inUse: HasOpen
   #timer: Timer | undefined
   #stopped = false
@@ -49,7 +49,7 @@ export class IdleGenerators {
 
   private constructor(deps: IdleDeps, idleAfterMs: number, inUse: HasOpen) {
     this.#deps = deps
-    this.#pauseMs = Math.ceil(idleAfterMs / 2)
+    this.#idleAfterMs = idleAfterMs
     this.#inUse = inUse
     this.#lookLater()
   }
@@ -67,31 +67,43 @@ export class IdleGenerators {
   }
 
   #lookLater(): void {
-    this.#timer = this.#deps.clock.timer(this.#pauseMs, () => void this.#look())
+    this.#timer = this.#deps.clock.timer(Math.ceil(this.#idleAfterMs / 2), () => void this.#look())
   }
 
   async #look(): Promise<void> {
-    const idle: OpenGenerator[] = []
+    const idle: number[] = []
     let [looked, count] = [0, 0]
-    for (const generator of this.#inUse.names.values()) {
+    for (const entry of this.#inUse.names.entries()) {
       if (++looked % lookedAtTogether === 0) await nextTurn()
       // Names of families leave as their sections say.
-      if (generator.definition.family) continue
+      if (this.#inUse.names.awakeAt(entry)?.definition.family) continue
       count++
-      const isIdle = generator.look(this.#pauseMs) >= unusedLooks && this.#mayLeave(generator)
-      if (isIdle || generator.holdsSpare) idle.push(generator)
+      if (this.#isIdle(entry)) idle.push(entry)
     }
     this.#count = count
     await Promise.all(Array.from({ length: closingsMax }, () => this.#closeAll(idle)))
     if (!this.#stopped) this.#lookLater()
   }
 
-  async #closeAll(idle: OpenGenerator[]): Promise<void> {
-    for (let next = idle.pop(); next !== undefined; next = idle.pop()) {
+  async #closeAll(idle: number[]): Promise<void> {
+    for (let entry = idle.pop(); entry !== undefined; entry = idle.pop()) {
       if (this.#stopped || this.#deps.engine.status().state !== 'up') return
       // It may have been used since it was looked at.
-      if (next.isUnused() || next.holdsSpare) await this.#inUse.close(next.name, hasLeft(next.name), next)
+      const next = this.#isIdle(entry) ? this.#inUse.names.ownAt(entry) : undefined
+      if (next !== undefined && (next.holdsSpare || this.#mayLeave(next)))
+        await this.#inUse.close(next.name, hasLeft(next.name), next)
     }
+  }
+
+  /** Whether a generator was not used for long, or holds much more than is used. */
+  #isIdle(entry: number): boolean {
+    const { names, resting } = this.#inUse
+    const nowUs = this.#deps.clock.monoUs()
+    const idleAfterUs = this.#idleAfterMs * 1000
+    const awake = names.awakeAt(entry)
+    if (awake === undefined) return resting.isIdle(entry, idleAfterUs)
+    awake.noteUse(nowUs)
+    return awake.holdsSpare || nowUs - awake.usedUs >= idleAfterUs
   }
 
   #mayLeave(generator: OpenGenerator): boolean {

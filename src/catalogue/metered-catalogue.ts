@@ -6,6 +6,7 @@ import type {
   Generator,
   GeneratorChanges,
   GeneratorInfo,
+  GeneratorInUse,
   ListPart,
   PartOfList,
 } from './catalogue.ts'
@@ -70,7 +71,7 @@ export class MeteredCatalogue implements Catalogue {
   }
 
   /** To be counted and shown: none of them is metered, since to find the namespaces of each would take long. */
-  inUse(): Iterable<Generator> {
+  inUse(): Iterable<GeneratorInUse> {
     return this.#catalogue.inUse()
   }
 

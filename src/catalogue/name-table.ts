@@ -1,7 +1,8 @@
 /**
  * The generators that are open in this process, found by the bytes of their names where these arrived, or by a string. Of
  * each it also holds where its ids are that can be issued at once (buffers/fast-runs.ts), and what a transport has found out
- * about its name: so a request is answered without an object, a string or a look at the generator.
+ * about its name: so a request is answered without an object, a string or a look at the generator. An entry may have no object
+ * at all: one is made when more is asked of it than its row can answer.
  *
  * A look-up reads three lines of a processor's cache: a slot, the entry, and the row of ids. Slots are found by open addressing;
  * where an entry belongs follows from the highest bits of its hash, so the entries of a table of twice the size stand in the same
@@ -14,7 +15,8 @@
  *  3. What was noted in an entry ends with its name: the entry of another name begins with zeros.
  *  4. An entry tells the row of its generator with the generation of the row. A row with another generation is not its own.
  *  5. The key of the hash is secret: clients cannot choose names that share slots.
- *  6. An entry may have a row and no generator: `wake` makes one for each look-up, which keeps nothing that the row does not tell.
+ *  6. An entry may have a row and no generator. If the generator is at rest, one is made at the next look-up, and the entry has
+ *     it from then on. Otherwise `wake` makes one for each look-up, which keeps nothing that the row does not tell.
  */
 import { assert } from '../base/assert.ts'
 import { secretBytes } from '../base/clock.ts'
@@ -25,6 +27,12 @@ import { nameBytesMax } from './name-rules.ts'
 
 /** What the table holds of a generator. */
 export type NamedGenerator = Pick<Generator, 'name' | 'row' | 'contiguous' | 'definition'>
+
+/** Makes generators of those at rest. */
+export type Waker<Named> = {
+  /** The generator of this row, which is not at rest any more when this returns. */
+  wake(name: string, row: number): Named
+}
 
 /** How many words of 32 bits a block has: a line of a processor's cache. */
 export const entryWords = 16
@@ -66,7 +74,9 @@ export class NameTable<Named extends NamedGenerator> {
   readonly runs: FastRuns
   /** The entries, `entryWords` each; replaced by a larger one as the table grows. Entry 0 is none. */
   blocks = new Int32Array(64 * entryWords)
-  /** Makes a generator for an entry that has none. */
+  /** Makes generators of those at rest. */
+  waker: Waker<Named> | undefined
+  /** Makes a generator for an entry that has none and is not at rest. */
   wake: ((entry: number) => Named) | undefined
   /** Adds a name that needs no opening, without asking the engine, and returns its entry; 0: it cannot. */
   enter: (name: string) => number = () => 0
@@ -76,6 +86,8 @@ export class NameTable<Named extends NamedGenerator> {
   /** The highest bits of a hash that tell its slot are those above. */
   #shift = 32 - Math.log2(slotsMin)
   readonly #generators: (Named | undefined)[] = [undefined]
+  /** Of each entry whether its generator is at rest. */
+  #resting = new Uint8Array(64)
   #size = 0
   #blockCount = 1
   #freeBlock = 0
@@ -115,9 +127,33 @@ export class NameTable<Named extends NamedGenerator> {
     }
   }
 
-  /** The generator of an entry. */
+  /** The generator of an entry. Wakes one at rest. */
   at(entry: number): Named | undefined {
-    return this.#generators[entry] ?? (entry === 0 ? undefined : this.wake!(entry))
+    return this.ownAt(entry) ?? (entry === 0 ? undefined : this.wake!(entry))
+  }
+
+  /** As `at`, also for an entry that may have left; undefined: it has left, or keeps no generator. */
+  ownAt(entry: number): Named | undefined {
+    if (this.#resting[entry] !== 1) return this.#generators[entry]
+    this.#resting[entry] = 0
+    const woken = this.waker!.wake(this.nameOf(entry), this.rowOf(entry))
+    this.#generators[entry] = woken
+    return woken
+  }
+
+  /** The generator of an entry, unless it has none. */
+  awakeAt(entry: number): Named | undefined {
+    return this.#generators[entry]
+  }
+
+  /** Whether the generator of an entry is at rest. */
+  isAtRest(entry: number): boolean {
+    return this.#resting[entry] === 1
+  }
+
+  /** The row of an entry, which is its own as long as it has the generation of the entry. */
+  rowOf(entry: number): number {
+    return this.blocks[entry * entryWords + entryRow]!
   }
 
   /** The name of an entry. */
@@ -125,8 +161,22 @@ export class NameTable<Named extends NamedGenerator> {
     return decoder.decode(scratch.subarray(0, this.#read(entry)))
   }
 
-  /** All generators but those that `wake` makes. One that is added or leaves meanwhile is met at most once more. */
-  *values(): IterableIterator<Named> {
+  /** Entries are below this one. */
+  get end(): number {
+    return this.#blockCount
+  }
+
+  /**
+   * The entries of all generators, at rest or not, but not those for which `wake` makes them. One that is added or leaves meanwhile
+   * is met at most once more.
+   */
+  *entries(): IterableIterator<number> {
+    for (let entry = 1; entry < this.#blockCount; entry++)
+      if (this.#resting[entry] === 1 || this.#generators[entry] !== undefined) yield entry
+  }
+
+  /** All generators that there are: as `entries`, without those at rest. */
+  *awake(): IterableIterator<Named> {
     for (let entry = 1; entry < this.#generators.length; entry++) {
       const generator = this.#generators[entry]
       if (generator !== undefined) yield generator
@@ -137,7 +187,8 @@ export class NameTable<Named extends NamedGenerator> {
   set(name: string, generator: Named): void {
     const { contiguous, definition, row } = generator
     const bits = (contiguous ? contiguousBit : 0) | (definition.format === undefined ? 0 : formatBit)
-    this.#generators[this.#set(name, row, bits)] = generator
+    const entry = this.#set(name, row, bits)
+    this.#generators[entry] = generator
   }
 
   /** Adds a name that has a row and no generator. `bits`: those beside the length. Returns its entry. */
@@ -145,6 +196,12 @@ export class NameTable<Named extends NamedGenerator> {
     const entry = this.#set(name, row, bits)
     this.#generators[entry] = undefined
     return entry
+  }
+
+  /** Puts the generator of an entry to rest: the entry keeps the row alone. */
+  rest(entry: number): void {
+    this.#generators[entry] = undefined
+    this.#resting[entry] = 1
   }
 
   /** Removes the generator of this name. Returns whether there was one. */
@@ -159,6 +216,7 @@ export class NameTable<Named extends NamedGenerator> {
     const hash = keyedHash(scratchView, 0, this.#read(entry), this.#key0, this.#key1)
     this.#emptySlot(this.#slotOf(entry, hash))
     this.#generators[entry] = undefined
+    this.#resting[entry] = 0
     this.#size--
     for (let block = entry; block !== 0; ) {
       const next = this.blocks[block * entryWords + link]!
@@ -180,8 +238,12 @@ export class NameTable<Named extends NamedGenerator> {
 
   /** Throws where an invariant is broken. For tests: it reads all that it holds. */
   assertInvariants(): void {
-    for (const generator of this.values())
-      assert(this.get(generator.name) === generator, 'every generator is found by its name')
+    for (const entry of this.entries()) {
+      const generator = this.awakeAt(entry)
+      const name = this.nameOf(entry)
+      assert(generator === undefined || generator.name === name, 'an entry has the name of its generator')
+      assert((generator === undefined) === this.isAtRest(entry), 'what is at rest has no object')
+    }
     let used = 0
     for (let slot = 0; slot < this.#slots.length; slot += 2) {
       const entry = this.#slots[slot + 1]!
@@ -200,6 +262,7 @@ export class NameTable<Named extends NamedGenerator> {
     this.blocks[at + entryRow] = row
     this.blocks[at + entryGeneration] = this.runs.generation(row)
     this.blocks[at + entryLength] = length | bits
+    this.#resting[entry] = 0
     return entry
   }
 
@@ -270,6 +333,9 @@ export class NameTable<Named extends NamedGenerator> {
       const larger = new Int32Array(this.blocks.length * 2)
       larger.set(this.blocks)
       this.blocks = larger
+      const resting = new Uint8Array(this.#resting.length * 2)
+      resting.set(this.#resting)
+      this.#resting = resting
     }
     return this.#blockCount++
   }

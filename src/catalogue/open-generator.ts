@@ -1,21 +1,25 @@
 /** A generator that is open here: its issuer, and the format of its ids. */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
+import { emptyRow } from '../buffers/fast-runs.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Reservation } from '../engine/engine.ts'
 import type { Format, FormatValues } from '../ids/format.ts'
 import { IdText } from '../ids/id-text.ts'
+import { max53 } from '../ids/limits.ts'
 import type { Run } from '../ids/run.ts'
+import type { CounterAtRest } from '../issuing/counter-rows.ts'
+import type { Gate } from '../issuing/gate.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import type { DrawOptions, Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
-import type { Reservoir } from '../issuing/reservoir.ts'
+import { atRest, type Reservoir } from '../issuing/reservoir.ts'
 import type { Generator, GeneratorRange, IssuingMode } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import { type MoveOptions, refuseJump } from './floor.ts'
 import type { IssuingPlan, IssuingPlans } from './issuing-plans.ts'
 import { moved } from './leadership/redirection.ts'
-import { type OpenedIssuer, openWithLeftover, standby } from './open-issuer.ts'
+import { type OpenedIssuer, openWithLeftover, openWoken, standby } from './open-issuer.ts'
 import { writeDefinition } from './stored-generator.ts'
 
 /** What the generators of one catalogue share. */
@@ -25,14 +29,19 @@ export type OpenGeneratorDeps = CatalogueDeps & {
     stale: OpenGenerator,
     use: (generator: OpenGenerator) => Promise<Result>,
   ) => Promise<Result>
+  /** The generator that is open under a name. */
+  readonly find: (name: string) => OpenGenerator | undefined
+}
+
+/** What generators at rest share with others, mostly with many. */
+export type SharedAtRest = Pick<Incarnation, 'incarnation' | 'floor' | 'advances'> & {
+  readonly plan: IssuingPlan
+  readonly mode: IssuingMode
+  readonly gate: Gate
 }
 
 /** The version of a generator that is a row: below the version of every record that may replace it. */
 export const rowVersion = 0n
-
-/** More than this many times what one horizon needs, and this many ids, are worth the calls that give them back. */
-const spareTimes = 2
-const spareMin = 10
 
 /** The most alterations in a row that a waiting call follows. */
 const reopensMax = 10
@@ -49,12 +58,10 @@ export class OpenGenerator implements Generator {
   readonly #issuer: Issuer
   readonly #opened: OpenedIssuer
   readonly #deps: OpenGeneratorDeps
-  /** Whether it held much more than is used, at the last look: its step is adaptive, and it was used more before. */
-  holdsSpare = false
-  /** What had been asked of it at the last look, and how many looks before that have seen the same. */
+  /** When a look has last seen that something was asked of it. */
+  usedUs = 0
+  /** What had been asked of it at the last look. */
   #seen = -1
-  #unusedLooks = 0
-  #issued = 0
 
   constructor(
     incarnation: Incarnation,
@@ -73,6 +80,23 @@ export class OpenGenerator implements Generator {
     this.#deps = deps
   }
 
+  /** A generator that was at rest. */
+  static woken(
+    incarnation: Incarnation,
+    state: CounterAtRest,
+    row: number,
+    shared: SharedAtRest,
+    deps: OpenGeneratorDeps,
+  ): OpenGenerator {
+    const { plan, mode, gate } = shared
+    const opened = openWoken(plan, incarnation, mode, state, gate, row)
+    const version = BigInt(state.recordVersion)
+    const generator = new OpenGenerator(incarnation, version, plan, opened, deps)
+    generator.usedUs = state.usedSeconds * 1_000_000
+    generator.#seen = generator.#activity() ?? -1
+    return generator
+  }
+
   /** See `Issuer`. */
   get row(): number {
     return this.#issuer.row
@@ -86,6 +110,25 @@ export class OpenGenerator implements Generator {
   /** Its issuer, if it issues from memory. */
   get reservoir(): Reservoir | undefined {
     return this.#opened.reservoir
+  }
+
+  /** What it shares with others at rest; undefined: it does not rest. */
+  get sharedAtRest(): SharedAtRest | undefined {
+    const { reservoir, callerRanges, callers } = this.#opened
+    const isPlain = this.under === undefined && this.version !== rowVersion && this.version <= max53
+    if (reservoir === undefined || !isPlain) return undefined
+    if (callerRanges?.leasedUpTo !== undefined || callers?.isUsed) return undefined
+    const { incarnation, floor, advances } = this.#incarnation
+    return { plan: this.#plan, mode: this.mode, gate: reservoir.gate, incarnation, floor, advances }
+  }
+
+  /** See `IdSource`. Calls of those who have it go on with the generator that is woken. */
+  rest(into: CounterAtRest): number {
+    into.recordVersion = Number(this.version)
+    into.usedSeconds = Math.floor(this.usedUs / 1_000_000)
+    const row = this.#opened.reservoir!.rest(into)
+    if (row !== emptyRow) this.#opened.callerRanges?.close(atRest)
+    return row
   }
 
   /** How many buffered ids it could give back. */
@@ -233,15 +276,26 @@ export class OpenGenerator implements Generator {
   }
 
   nextIsSafe(): boolean {
-    return this.#issuer.nextIsSafe()
+    return this.#present.#issuer.nextIsSafe()
   }
 
   lastIssued(): bigint | undefined {
-    return this.#issuer.lastIssued()
+    return this.#present.#issuer.lastIssued()
   }
 
   stats(): IssuerStats {
-    return { ...this.#issuer.stats(), ...this.#opened.callers?.stats() }
+    const { issuer, callers } = this.#present.#opened
+    return { ...issuer.stats(), ...callers?.stats() }
+  }
+
+  /** This, or the one that has what it had before it was put to rest. */
+  get #present(): OpenGenerator {
+    return (this.isAtRest && this.#deps.find(this.name)) || this
+  }
+
+  /** Whether it was put to rest: what it had belongs to the generator that is found under its name. */
+  get isAtRest(): boolean {
+    return this.#opened.reservoir?.isAtRest === true
   }
 
   text(id: bigint): string {
@@ -304,28 +358,24 @@ export class OpenGenerator implements Generator {
     return this.issuesHere && this.mode !== 'group commit' && this.definition.step !== 0
   }
 
-  /**
-   * Looks at it, every `pauseMs`: returns how many looks in a row before this one have seen what this one sees, so that it was
-   * not used.
-   */
-  look(pauseMs: number): number {
-    const { issued, inHand } = this.#issuer.stats()
-    const { step, horizon = 0 } = this.definition
-    const usedPerHorizon = ((issued - this.#issued) * horizon) / pauseMs
-    this.holdsSpare = step === 0 && inHand > spareTimes * usedPerHorizon + spareMin
-    this.#issued = issued
-    this.#unusedLooks = this.isUnused() ? this.#unusedLooks + 1 : 0
-    this.#seen = this.#activity() ?? -1
-    return this.#unusedLooks
+  /** Whether it holds much more than is used: its step is adaptive, and it was used more before. */
+  get holdsSpare(): boolean {
+    return this.#opened.reservoir?.holdsSpare === true
   }
 
-  /** Whether nothing was asked of it since the last look, also by callers that issue themselves. */
-  isUnused(): boolean {
-    return this.#seen === this.#activity()
+  /** Looks at it: whether something was asked of it since the last look, also by callers that issue themselves. */
+  noteUse(nowUs: number): boolean {
+    const activity = this.#activity()
+    if (activity === this.#seen) return false
+    this.#seen = activity ?? -1
+    this.usedUs = nowUs
+    return true
   }
 
   /** Undefined while a caller waits. */
   #activity(): number | undefined {
+    const { reservoir, callers } = this.#opened
+    if (reservoir !== undefined && callers === undefined) return reservoir.activity
     const { issued, waits, waiting, leased, drawn, returned } = this.stats()
     return waiting > 0 ? undefined : issued + waits + leased + drawn + returned
   }

@@ -8,6 +8,7 @@ import { slotOf } from '../cluster/slots.ts'
 import type { Counter, Reservation } from '../engine/engine.ts'
 import { CallerIds } from '../issuing/caller-ids.ts'
 import type { CallerRanges } from '../issuing/caller-ranges.ts'
+import type { CounterAtRest } from '../issuing/counter-rows.ts'
 import type { Limiter } from '../issuing/engine-permits.ts'
 import type { Gate } from '../issuing/gate.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
@@ -199,7 +200,30 @@ function fromBuffer(
 ): OpenedIssuer {
   // A counter that was strict under leaders has a fence, and every node that shares it now sends that fence.
   const shared = mode === 'node' && fence > 0n ? { ...incarnation, fence } : incarnation
-  const reservoir = plan.issuers.reservoir(shared, bound, key)
+  return withCallers(plan, shared, key, mode, bound, plan.issuers.reservoir(shared, bound, key))
+}
+
+/** The issuer that goes on in a row which one before it has left at rest. */
+export function openWoken(
+  plan: IssuingPlan,
+  incarnation: Incarnation,
+  mode: IssuingMode,
+  from: CounterAtRest,
+  gate: Gate,
+  row: number,
+): OpenedIssuer {
+  const reservoir = plan.issuers.woken(incarnation, from, gate, row)
+  return withCallers(plan, incarnation, undefined, mode, BigInt(from.bound), reservoir)
+}
+
+function withCallers(
+  plan: IssuingPlan,
+  shared: Incarnation,
+  key: string | undefined,
+  mode: IssuingMode,
+  bound: bigint,
+  reservoir: Reservoir,
+): OpenedIssuer {
   const opened = { issuer: reservoir, mode, reservoir }
   if (plan.definition.kind !== 'segment') return opened
   const callerRanges = plan.issuers.callerRanges(shared, bound)

@@ -32,7 +32,8 @@ function commonSections({ server, catalogue, session }: CommandContext): Readonl
   const { heapUsed, external, rss } = process.memoryUsage()
   const traffic = server.traffic()
   const cpu = process.cpuUsage()
-  const inUse = [...catalogue.inUse()].length
+  let inUse = 0
+  for (const _ of catalogue.inUse()) inUse++
   return {
     Server: [
       ['redis_version', redisVersion],

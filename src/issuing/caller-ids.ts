@@ -54,6 +54,11 @@ export class CallerIds {
     this.#marks = [{ us: clock.monoUs(), used: 0 }]
   }
 
+  /** Whether callers had anything. */
+  get isUsed(): boolean {
+    return this.#leased + this.#drawn + this.#returned > 0
+  }
+
   /** A caller got a range of `ids` ids. */
   leased(ids: number): void {
     this.#leased += ids

@@ -8,12 +8,14 @@
  */
 import type { Clock } from '../base/clock.ts'
 import type { FahaoError } from '../base/errors.ts'
+import { emptyRow } from '../buffers/fast-runs.ts'
 import type { RangeBuffer } from '../buffers/range-buffer.ts'
 import type { Reservation } from '../engine/engine.ts'
+import { type CounterAtRest, restingStepMax } from './counter-rows.ts'
 import type { IdSource } from './id-source.ts'
 import type { Incarnation } from './incarnation.ts'
 import { dry } from './issuer.ts'
-import { RecentUse } from './recent-use.ts'
+import { isSpare, RecentUse } from './recent-use.ts'
 import {
   lowMark,
   type RefillNeed,
@@ -151,6 +153,33 @@ export class CounterSource implements IdSource {
     const untouched = this.buffer.untouchedUpTo(this.counter.bound)
     this.buffer.clear()
     return untouched
+  }
+
+  get holdsSpare(): boolean {
+    if (this.#use === undefined) return false
+    const used = this.#use.perHorizon(this.buffer.issued, false, this.#options.clock.monoUs())
+    return isSpare(this.buffer.available(), used)
+  }
+
+  rest(into: CounterAtRest): number {
+    const isPlain = this.#sizes === this.#options && !this.#grown && this.#step <= restingStepMax
+    if (!isPlain || !this.counter.rest(into)) return emptyRow
+    this.#use?.rest(into)
+    into.step = this.#step
+    into.stepMaxBinds = this.#stepMaxBinds
+    into.lowMark = this.buffer.lowMark
+    const row = this.buffer.rest(this.counter.bound)
+    into.issued = this.buffer.issued
+    return row
+  }
+
+  /** Goes on, in a row of its own, with what another source has left in it. */
+  wake(from: CounterAtRest): void {
+    this.counter.wake(from)
+    this.#use?.wake(from)
+    this.#step = from.step
+    this.#stepMaxBinds = from.stepMaxBinds
+    this.buffer.wake(BigInt(from.next), this.counter.bound, from.issued, from.lowMark)
   }
 
   #need(demand: number, contiguous: number, rate: number): RefillNeed {

@@ -69,6 +69,11 @@ export class Gate {
     return this.#ended === undefined ? this.#runs.addRow(this.#number) : emptyRow
   }
 
+  /** A row that another issuer under this gate has left. */
+  take(row: number): FastRun {
+    return new FastRun(this.#runs, row)
+  }
+
   /** Callers wait for this issuer, or it wants or runs a refill. */
   noteBusy(issuer: Gated): void {
     if (this.#ended === undefined) this.#busy.add(issuer)

@@ -5,6 +5,7 @@
 import type { FahaoError } from '../base/errors.ts'
 import type { IdBuffer } from '../buffers/id-buffer.ts'
 import type { Reservation } from '../engine/engine.ts'
+import type { CounterAtRest } from './counter-rows.ts'
 import type { RefillSizes } from './refill-size.ts'
 import type { ReservedCounter } from './reserved-counter.ts'
 
@@ -65,6 +66,15 @@ export interface IdSource {
 
   /** For how long the buffer would last at this rate, in seconds. */
   seconds(ratePerSecond: number): number
+
+  /** Whether much more is buffered than is used. Undefined: that is not known. */
+  readonly holdsSpare?: boolean
+
+  /**
+   * Writes down what it knows, leaves its ids in its row and issues nothing more, so that another source can go on. Returns the
+   * row; `emptyRow`, and goes on: its state does not fit into numbers.
+   */
+  rest?(into: CounterAtRest): number
 
   /** Adds what another process has reserved and transferred. `low` is set: how long it will last is not known. */
   acquire?(leftover: Reservation): void

@@ -8,6 +8,7 @@ import type { Engine, Reservation } from '../engine/engine.ts'
 import { parseLayout } from '../ids/layout-text.ts'
 import { blockPermutation, permutation } from '../ids/permutation.ts'
 import { CallerRanges, type CallerRangesOptions } from './caller-ranges.ts'
+import type { CounterAtRest } from './counter-rows.ts'
 import { CounterSource, type CounterSourceOptions } from './counter-source.ts'
 import type { Gate } from './gate.ts'
 import { GroupCommit, type GroupCommitOptions } from './group-commit.ts'
@@ -78,6 +79,8 @@ export class IssuerFactory {
   readonly #definition: IssuingOptions
   readonly #gates: IssuingGates
   readonly #source: MakeSource
+  /** Undefined: ids are made of the clock. */
+  readonly #counter: CounterSourceOptions | undefined
 
   constructor(deps: IssuerFactoryDeps, definition: IssuingOptions) {
     const { kind, issueTimeout, max, increment, offset } = definition
@@ -91,7 +94,8 @@ export class IssuerFactory {
     this.#definition = definition
     this.#gates = deps.gates
     const fromClock = kind === 'snowflake' || kind === 'timestamp'
-    this.#source = fromClock ? clockSource(deps, definition) : counterSource(deps, definition)
+    this.#counter = fromClock ? undefined : counterOptions(deps, definition)
+    this.#source = fromClock ? clockSource(deps, definition) : counterSource(definition, this.#counter!)
   }
 
   /** Issues from memory. `bound`: of its counter; `key`: of its permutation, if it has one. */
@@ -109,6 +113,15 @@ export class IssuerFactory {
     const source = this.#source(incarnation, leftover.start, gate, undefined)
     source.acquire?.(leftover)
     return new Reservoir(source, this.#options, gate)
+  }
+
+  /** Goes on in a row of its gate that another issuer has left. Only where `Reservoir.rest` has left it. */
+  woken(incarnation: Incarnation, from: CounterAtRest, gate: Gate, row: number): Reservoir {
+    const { increment, offset } = this.#definition
+    const buffer = new RangeBuffer(increment!, offset!, gate.take(row))
+    const source = new CounterSource(buffer, 0n, incarnation, this.#counter!)
+    source.wake(from)
+    return new Reservoir(source, this.#options, gate, from)
   }
 
   /** Reserves ranges for callers, beside the reservoir of the same incarnation. Only for a `segment`. */
@@ -139,8 +152,13 @@ export class IssuerFactory {
   }
 }
 
-function counterSource(deps: IssuerFactoryDeps, definition: IssuingOptions): MakeSource {
-  const options: CounterSourceOptions = {
+function counterSource(definition: IssuingOptions, options: CounterSourceOptions): MakeSource {
+  return (incarnation, bound, gate, key) =>
+    new CounterSource(rangeBuffer(gate, definition, key), bound, incarnation, options)
+}
+
+function counterOptions(deps: IssuerFactoryDeps, definition: IssuingOptions): CounterSourceOptions {
+  return {
     engine: deps.engine,
     clock: deps.clock,
     max: definition.max!,
@@ -157,8 +175,6 @@ function counterSource(deps: IssuerFactoryDeps, definition: IssuingOptions): Mak
         message: `generator '${name}' wants more than stepMax ${definition.stepMax} per refill; ids will not last the horizon`,
       }),
   }
-  return (incarnation, bound, gate, key) =>
-    new CounterSource(rangeBuffer(gate, definition, key), bound, incarnation, options)
 }
 
 function rangeBuffer(gate: Gate, definition: IssuingOptions, key: string | undefined): RangeBuffer {

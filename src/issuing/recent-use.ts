@@ -15,10 +15,29 @@
 /** A burst of a new generator costs its counter no more than this many times what it used. */
 const youngShare = 4
 
+/** More than this many times what one horizon needs, and this many ids, are worth the calls that give them back. */
+const spareTimes = 2
+const spareMin = 10
+
+/** Whether ids are worth giving back, with this use. */
+export function isSpare(ids: number, usedPerHorizon: number): boolean {
+  return ids > spareTimes * usedPerHorizon + spareMin
+}
+
+/** What is known of the use of one generator. `isYoung`: it has used ids in its first window alone. */
+export type UseAtRest = {
+  isYoung: boolean
+  windowUs: number
+  present: number
+  previous: number
+  askedUs: number
+  askedCount: number
+}
+
 /** The use of one generator. */
 export class RecentUse {
   readonly #horizonUs: number
-  readonly #sinceUs: number
+  #sinceUs: number
   /** When the present window began; the ids that were issued in it, and in the one before. */
   #windowUs: number
   #present = 0
@@ -47,6 +66,26 @@ export class RecentUse {
     const isYoung = this.#windowUs === this.#sinceUs
     const last = this.#previous * (1 - passed) + this.#present - (waited ? 0 : 1)
     return Math.max(0, Math.floor(isYoung ? last * Math.min(youngShare, 1 / passed) : last))
+  }
+
+  /** Writes down what it knows. */
+  rest(into: UseAtRest): void {
+    into.isYoung = this.#windowUs === this.#sinceUs
+    into.windowUs = this.#windowUs
+    into.present = this.#present
+    into.previous = this.#previous
+    into.askedUs = this.#askedUs
+    into.askedCount = this.#issued
+  }
+
+  /** Goes on from what another one knew. */
+  wake({ isYoung, windowUs, present, previous, askedUs, askedCount }: UseAtRest): void {
+    this.#sinceUs = isYoung ? windowUs : Number.NEGATIVE_INFINITY
+    this.#windowUs = windowUs
+    this.#present = present
+    this.#previous = previous
+    this.#askedUs = askedUs
+    this.#issued = askedCount
   }
 
   /** Counts what was issued since it was last asked, as spread evenly over that time. */

@@ -10,7 +10,6 @@
 import type { Clock, Random, Timer } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { type Limiter, Ticket } from './engine-permits.ts'
-import type { IssuerStats } from './issuer.ts'
 
 const pauseMinMs = 20
 const pauseMaxMs = 1000
@@ -38,12 +37,17 @@ export type RefillJob = {
   paused(): void
 }
 
+/** What was counted of the refills of a generator. */
+export type RefillsAtRest = { refills: number; refillFailures: number; refillSeconds: number; waits: number }
+
 /** The refills of one generator. */
 export class Refills {
   /** How long the newest successful refill took. */
   newestMs = 0
   /** The error of the newest refill; undefined when it succeeded. */
   failure: Error | undefined
+  /** How many callers have begun to wait. */
+  waits = 0
   #succeeded = 0
   #seconds = 0
   #failed = 0
@@ -64,8 +68,23 @@ export class Refills {
     this.#job = job
   }
 
-  stats(): Pick<IssuerStats, 'refills' | 'refillFailures' | 'refillSeconds'> {
-    return { refills: this.#succeeded, refillFailures: this.#failed, refillSeconds: this.#seconds }
+  stats(): RefillsAtRest {
+    const [refills, refillFailures, refillSeconds] = [this.#succeeded, this.#failed, this.#seconds]
+    return { refills, refillFailures, refillSeconds, waits: this.waits }
+  }
+
+  /** Writes down what was counted. False: one is under way or has failed, or none can start. */
+  rest(into: RefillsAtRest): boolean {
+    Object.assign(into, this.stats())
+    return !this.busy && this.failure === undefined
+  }
+
+  /** Goes on from what was counted before. */
+  wake({ refills, refillFailures, refillSeconds, waits }: RefillsAtRest): void {
+    this.waits = waits
+    this.#succeeded = refills
+    this.#failed = refillFailures
+    this.#seconds = refillSeconds
   }
 
   /** Whether no refill can start now. */
@@ -100,6 +119,7 @@ export class Refills {
 
   /** A caller has begun to wait: the refill under way becomes urgent, or a pause without waiting callers ends. */
   callerWaits(): void {
+    this.waits++
     this.#options.limiter.prioritize(this.#ticket)
     if (this.#pause !== undefined && !this.#urgent && waitingHelps(this.failure)) {
       this.#pause.cancel()

@@ -16,6 +16,7 @@
 import type { CopyDetector } from '../base/copy-detector.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Engine, Reservation, WriterIdentity } from '../engine/engine.ts'
+import { max53 } from '../ids/limits.ts'
 import type { Incarnation } from './incarnation.ts'
 import { exhausted } from './issuer.ts'
 
@@ -27,6 +28,9 @@ export type ReservedCounterOptions = {
   /** Looks for copies of this memory. Undefined: no copy is looked for. */
   readonly copies?: Pick<CopyDetector, 'check' | 'count'> | undefined
 }
+
+/** What is known of a counter. `version`: −1: no range here is on top of the bound. */
+export type BoundAtRest = { bound: number; version: number; aloneFrom: number; reserved: number }
 
 /** The counter of one incarnation. */
 export class ReservedCounter {
@@ -99,6 +103,39 @@ export class ReservedCounter {
   acquire(leftover: Reservation): void {
     this.#options.engine.acquire(this.#name, leftover.end)
     this.#follow(leftover)
+  }
+
+  /** Writes down what it knows. False: numbers cannot say it, or another counter could not go on with it. */
+  rest(into: BoundAtRest): boolean {
+    const { fence, advances } = this.#incarnation
+    const { engine, copies } = this.#options
+    const isPlain = fence === undefined && this.released === 0 && engine.advances === advances
+    if (!isPlain || this.#copies !== (copies?.count ?? 0) || (this.#version ?? 0n) > max53) return false
+    into.bound = Number(this.bound)
+    into.version = Number(this.#version ?? -1n)
+    into.aloneFrom = Number(this.aloneFrom)
+    into.reserved = this.reserved
+    return this.bound <= max53
+  }
+
+  /** Releases `[start, end)` of a counter whose reservoir is at rest, with all that it holds from `next` on. Never rejects. */
+  static async releaseAtRest(
+    { engine }: Pick<ReservedCounterOptions, 'engine'>,
+    { counter, incarnation }: Pick<Incarnation, 'counter' | 'incarnation'>,
+    { bound, version, aloneFrom, next }: BoundAtRest & { readonly next: number },
+  ): Promise<void> {
+    const start = BigInt(Math.max(next, aloneFrom))
+    const leftover = { start, end: BigInt(bound), version: BigInt(version) }
+    if (version >= 0 && start < leftover.end)
+      await engine.release(counter, leftover, start, { incarnation }).catch(() => {})
+  }
+
+  /** Goes on from what another one knew. */
+  wake({ bound, version, aloneFrom, reserved }: BoundAtRest): void {
+    this.bound = BigInt(bound)
+    this.#version = version < 0 ? undefined : BigInt(version)
+    this.aloneFrom = BigInt(aloneFrom)
+    this.reserved = reserved
   }
 
   /** Transfers the range from `untouched` on to the bound. Undefined: none is left. */

@@ -13,40 +13,38 @@
  *  5. No id is issued after `stop`, or while its gate (gate.ts) is closed: callers wait then.
  *  6. A caller is refused only if the buffered ids do not satisfy it.
  *  7. Many waiting callers, or callers that get many runs, are served over several turns of the event loop.
- *  8. While no ids are issued, those that expire are replaced before they have expired, if any were issued before.
- *  9. Before waiting callers are served, it is checked whether this process may issue, and whether a copy of its memory exists.
- *  10. It is busy for its gate while callers wait, and while a refill is wanted, runs, or pauses.
+ *  8. Before waiting callers are served, it is checked whether this process may issue, and whether a copy of its memory exists.
+ *  9. It is busy for its gate while callers wait, and while a refill is wanted, runs, or pauses.
  */
 import { assert } from '../base/assert.ts'
 import type { Timer } from '../base/clock.ts'
-import { hasCode } from '../base/errors.ts'
+import { FahaoError, hasCode } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
-import type { FastRun } from '../buffers/fast-runs.ts'
+import { emptyRow, type FastRun } from '../buffers/fast-runs.ts'
 import type { IdBuffer } from '../buffers/id-buffer.ts'
 import { RateMeter } from '../buffers/rate-meter.ts'
 import { type DrawRequest, type Waiter, WaitQueue } from '../buffers/wait-queue.ts'
 import type { Reservation } from '../engine/engine.ts'
 import { Run, safeHi } from '../ids/run.ts'
 import { noCallers } from './caller-ids.ts'
+import type { CounterAtRest } from './counter-rows.ts'
 import { Gate, type Gated } from './gate.ts'
 import type { IdSource } from './id-source.ts'
 import { type DrawOptions, type Issuer, type IssuerStats, unsafe } from './issuer.ts'
-import type { Observed } from './observer.ts'
+import { Observation, type ObservedJob } from './observation.ts'
 import type { RefillSizes } from './refill-size.ts'
 import { type RefillJob, Refills } from './refills.ts'
 import type { ReservoirOptions } from './reservoir-options.ts'
 
 /** Filled and read within one call. */
 const one = new Run()
-/** The pause after a refill that served no caller, in ms. */
-const uselessMs = 20
-/** How many runs the waiting callers get in one turn of the event loop. */
-const servedMax = 4096
-/** Intervals at which the rate is read while ids are issued: short after the first ids, then growing, in ms. */
-const [observeMinMs, observeMaxMs] = [100, 10_000] as const
+/** The pause after a refill that served no caller, in ms, and how many runs the waiting callers get in one turn. */
+const [uselessMs, servedMax] = [20, 4096] as const
+/** Calls of one that is at rest go on with the one that has what it had. */
+export const atRest = new FahaoError('STALE', 'this generator is at rest; retry')
 
 /** Issues from a source. */
-export class Reservoir implements Issuer, Gated, Observed, RefillJob {
+export class Reservoir implements Issuer, Gated, ObservedJob, RefillJob {
   readonly #source: IdSource
   readonly #buffer: IdBuffer
   readonly #fastRun: FastRun
@@ -59,28 +57,30 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
   readonly #refills: Refills
   /** The caller that was first in the queue when the refill under way began. */
   #refilledFor: Waiter | undefined
-  #waits = 0
   #wake: Timer | undefined
-  #isObserved = false
-  /** Whether it is observed only to replace ids that expire. */
-  #looks = false
-  #observeMs: number = observeMinMs
-  /** How many ids had been issued at the last observation. */
-  #observed = 0
-  readonly #gate: Gate
+  readonly #observation: Observation
+  /** Of the right under which it issues. */
+  readonly gate: Gate
   #closed: Error | undefined
   #ended: Promise<void> | undefined
 
-  /** @param gate of the right under which it issues. */
-  constructor(source: IdSource, options: ReservoirOptions, gate: Gate = new Gate()) {
-    this.#gate = gate
+  /** @param gate of the right under which it issues. `from`: what another one knew, whose ids the source has by now. */
+  constructor(source: IdSource, options: ReservoirOptions, gate: Gate = new Gate(), from?: CounterAtRest) {
+    this.gate = gate
     this.#source = source
     this.#buffer = source.buffer
     this.#fastRun = source.buffer.fastRun
     this.#options = options
     this.#meter = new RateMeter(options.clock.monoUs())
     this.#refills = new Refills(source.name, options, this)
-    if (this.#buffer.low) this.#refill()
+    this.#observation = new Observation(options.observer, source, this)
+    if (from !== undefined) {
+      this.#meter.wake(from)
+      this.#refills.wake(from)
+      this.#drySeconds = from.drySeconds
+      this.#observation.start()
+    }
+    this.refillIfLow()
   }
 
   get row(): number {
@@ -88,7 +88,7 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
   }
 
   get isOver(): boolean {
-    return this.#gate.ended !== undefined
+    return this.gate.ended !== undefined
   }
 
   /** How many ids could be given back. */
@@ -126,7 +126,6 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
     }
     const { refusal } = this.#refills
     if (refusal !== undefined) return Promise.reject(refusal)
-    this.#waits++
     this.#queue ??= this.#newQueue()
     const drawn = this.#queue.join(request, options.signal, options.onWait)
     this.#dropEmptyQueue()
@@ -144,7 +143,7 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
   }
 
   stats(): IssuerStats {
-    const ratePerSecond = this.#rate()
+    const ratePerSecond = this.rate()
     return {
       ...noCallers,
       ...this.#refills.stats(),
@@ -155,7 +154,6 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
       inHandSeconds: this.#source.seconds(ratePerSecond),
       reserved: this.#source.counter?.reserved ?? 0,
       released: this.#source.counter?.released ?? 0,
-      waits: this.#waits,
       drySeconds: this.#drySeconds + (this.#queue?.drySeconds ?? 0),
       waiting: this.#queue?.length ?? 0,
     }
@@ -168,8 +166,8 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
     assert(this.#queue === undefined || this.#queue.length > 0, 'there is a queue only while a caller waits')
     assert(count === 0 || this.#queue === undefined, 'no call takes ids while a caller waits')
     assert(count === 0 || this.#closed === undefined, 'no id is issued after the end')
-    assert(this.#queue === undefined || this.#gate.isBusy(this), 'an issuer for which callers wait is busy')
-    this.#gate.assertInvariants()
+    assert(this.#queue === undefined || this.gate.isBusy(this), 'an issuer for which callers wait is busy')
+    this.gate.assertInvariants()
     assert(this.#closed === undefined || this.#queue === undefined, 'no caller waits after the end')
   }
 
@@ -180,8 +178,8 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
 
   /** Of a new reservoir: reserves for callers that will ask for `ids` ids. The reserve has been sent when it returns. */
   fill(ids: number): void {
-    if (!this.#gate.isOpen) return
-    this.#gate.noteBusy(this)
+    if (!this.gate.isOpen) return
+    this.gate.noteBusy(this)
     this.#refills.startFirst(() => this.#source.refill(ids, 0, 0))
   }
 
@@ -192,7 +190,7 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
   resume(): void {
     if (this.#over !== undefined) return
     this.#serveThenRefill()
-    if (this.#buffer.low) this.#refill()
+    this.refillIfLow()
   }
 
   /** Stops issuing and rejects waiting callers with `reason`, before it returns. */
@@ -201,12 +199,41 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
     this.#closed = reason
     this.#buffer.available()
     this.#fastRun.free()
-    this.#gate.noteIdle(this)
+    this.gate.noteIdle(this)
     this.#refills.stop(reason)
     this.#wake?.cancel()
-    if (this.#isObserved) this.#options.observer.forget(this)
+    this.#observation.stop()
     this.#queue?.refuse(() => reason)
     this.#dropEmptyQueue()
+  }
+
+  /** See `IdSource`. It does not rest while it has something to do. */
+  rest(into: CounterAtRest): number {
+    const isBusy = this.#queue !== undefined || this.#over !== undefined || !this.gate.isOpen
+    if (isBusy || !this.#refills.rest(into)) return emptyRow
+    const row = this.#source.rest?.(into)
+    if (row === undefined || row === emptyRow) return emptyRow
+    this.#meter.rest(into)
+    into.drySeconds = this.#drySeconds
+    // Its row is the other one's, and so is all that could be released.
+    this.#ended = Promise.resolve()
+    this.stop(atRest)
+    return row
+  }
+
+  /** Whether another one has gone on with what it had. */
+  get isAtRest(): boolean {
+    return this.#closed === atRest
+  }
+
+  /** Grows with each request; undefined while a caller waits. */
+  get activity(): number | undefined {
+    return this.#queue === undefined ? this.#buffer.issued + this.#refills.waits : undefined
+  }
+
+  /** Whether it holds much more than is used. */
+  get holdsSpare(): boolean {
+    return this.#source.holdsSpare === true
   }
 
   /** Resolves when no task that reserves is under way. */
@@ -215,7 +242,7 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
   }
 
   close(reason: Error): Promise<void> {
-    if (this.#gate.isDropped) return this.abandon(reason)
+    if (this.gate.isDropped) return this.abandon(reason)
     this.stop(reason)
     // A reserve under way may still open a range: it has to be buffered before the buffer is released.
     this.#ended ??= this.idle().then(async () => {
@@ -230,8 +257,7 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
     this.stop(reason)
     if (this.#ended !== undefined) return undefined
     this.#ended = Promise.resolve()
-    const untouched = this.#source.empty()
-    const leftover = this.#source.counter?.transfer(untouched)
+    const leftover = this.#source.counter?.transfer(this.#source.empty())
     // After STALE, a newer incarnation or leader has used the counter, so the range is a gap.
     return hasCode(this.#refills.failure, 'STALE') ? undefined : leftover
   }
@@ -245,7 +271,7 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
 
   /** The path of `take` when the fast run is empty: used up, or taken back because a caller waits or this is closed. */
   #takeBuffered(count: number, run: Run): number {
-    if (this.#queue !== undefined || this.#closed !== undefined || !this.#gate.isOpen) return 0
+    if (this.#queue !== undefined || this.#closed !== undefined || !this.gate.isOpen) return 0
     const taken = this.#buffer.take(count, run)
     // The caller that gets no id calls `draw`.
     if (taken > 0 && this.#buffer.low) this.#refill()
@@ -259,11 +285,11 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
   }
 
   get #over(): Error | undefined {
-    return this.#closed ?? this.#gate.ended
+    return this.#closed ?? this.gate.ended
   }
 
   #newQueue(): WaitQueue {
-    this.#gate.noteBusy(this)
+    this.gate.noteBusy(this)
     // No call takes ids from here on.
     this.#buffer.available()
     const { clock, waitersMax, issueTimeoutMs } = this.#options
@@ -271,7 +297,7 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
       clock,
       timeoutMs: issueTimeoutMs,
       lengthMax: waitersMax,
-      onTimeout: () => (this.#gate.isOpen ? this.#source.whyDry(this.#refills.failure) : slotNotServed()),
+      onTimeout: () => (this.gate.isOpen ? this.#source.whyDry(this.#refills.failure) : slotNotServed()),
       onLeave: () => {
         this.#dropEmptyQueue()
         this.#serve()
@@ -307,22 +333,25 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
   }
 
   #noteIfIdle(): void {
-    if (this.#queue === undefined && !this.#refills.busy && this.#gate.isOpen) this.#gate.noteIdle(this)
+    if (this.#queue === undefined && !this.#refills.busy && this.gate.isOpen) this.gate.noteIdle(this)
   }
 
   #mayIssue(): boolean {
-    return (this.#options.mayIssue?.() ?? true) && this.#gate.isOpen
+    return (this.#options.mayIssue?.() ?? true) && this.gate.isOpen
   }
 
-  /** Ids per second now: sources size their refills by it. */
-  #rate(): number {
+  rate(): number {
     return this.#meter.observe(this.#buffer.issued, this.#options.clock.monoUs())
+  }
+
+  refillIfLow(): void {
+    if (this.#buffer.low) this.#refill()
   }
 
   /** Starts a refill, unless one is under way or pauses after a failure. The source decides its size. */
   #refill(): void {
-    this.#gate.noteBusy(this)
-    if (this.#refills.busy || !this.#gate.isOpen) return
+    this.gate.noteBusy(this)
+    if (this.#refills.busy || !this.gate.isOpen) return
     this.#refills.start(this.#queue !== undefined)
   }
 
@@ -330,7 +359,7 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
     const first = this.#queue?.first
     this.#refilledFor = first
     const contiguous = first?.contiguous ? first.count : 0
-    return this.#source.refill(this.#queue?.demand ?? 0, contiguous, this.#rate())
+    return this.#source.refill(this.#queue?.demand ?? 0, contiguous, this.rate())
   }
 
   ended(): void {
@@ -343,36 +372,6 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
     if (this.#queue !== undefined || this.#buffer.low) this.#refill()
   }
 
-  /** Traffic may have grown since the buffer was sized: the rate is read now and then while ids are issued. */
-  #observeLater(): void {
-    if (this.#isObserved) return
-    const delayMs = this.#nextLookMs()
-    if (delayMs !== undefined) this.#options.observer.observe(this, delayMs)
-  }
-
-  observe(): number | undefined {
-    const { expiry } = this.#source
-    if (this.#looks && expiry !== undefined) {
-      if (this.#buffer.issued > 0) expiry.look()
-    } else {
-      this.#observeMs = Math.min(observeMaxMs, this.#observeMs * 2)
-      this.#source.observe?.(this.#rate())
-    }
-    if (this.#buffer.low) this.#refill()
-    return this.#nextLookMs()
-  }
-
-  /** While no ids are issued, those that expire are replaced, if this generator has issued any. */
-  #nextLookMs(): number | undefined {
-    const { issued } = this.#buffer
-    this.#looks = issued === this.#observed && (this.#looks || this.#observeMs === observeMaxMs)
-    if (this.#looks) this.#observeMs = observeMinMs
-    this.#observed = issued
-    const delayMs = this.#looks ? this.#source.expiry?.lookMs : this.#observeMs
-    this.#isObserved = delayMs !== undefined
-    return delayMs
-  }
-
   /**
    * Serves the queue, then starts a refill if callers still wait. Runs after each refill, and whenever ids may be issued
    * again.
@@ -381,10 +380,10 @@ export class Reservoir implements Issuer, Gated, Observed, RefillJob {
   #serveThenRefill(refilledFor?: Waiter): void {
     if (this.#over !== undefined) return
     const served = this.#serve(this.#refills.refusal)
-    this.#observeLater()
+    this.#observation.start()
     this.#noteIfIdle()
     if (!served) return
-    if (this.#queue === undefined && this.#gate.isOpen && this.#buffer.issued > 0) this.#buffer.ready()
+    if (this.#queue === undefined && this.gate.isOpen && this.#buffer.issued > 0) this.#buffer.ready()
     const first = this.#queue?.first
     if (first === undefined || this.#refills.pausing) return
     // A refill that did not serve its first caller is not repeated at once: it might never.

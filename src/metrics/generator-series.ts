@@ -4,7 +4,7 @@
  */
 import type { Access } from '../auth/access.ts'
 import type { Turns } from '../base/turns.ts'
-import type { Generator } from '../catalogue/catalogue.ts'
+import type { GeneratorInUse } from '../catalogue/catalogue.ts'
 import type { EndedFigures } from '../catalogue/ended-figures.ts'
 import { exhaustionUs, leftIds } from '../catalogue/info.ts'
 import type { IssuerStats } from '../issuing/issuer.ts'
@@ -14,7 +14,7 @@ export const otherGenerators = '(all others)'
 
 /** One generator at the moment of a scrape. */
 export type Sample = {
-  readonly generator: Generator
+  readonly generator: GeneratorInUse
   readonly stats: IssuerStats
   /** The ids that are left of its space, as far as this node knows; undefined for clock kinds. */
   readonly leftIds: number | undefined
@@ -125,7 +125,7 @@ const sampleWork = 512
  * it reaches. `nowUs`: Unix µs.
  */
 export async function sampleGenerators(
-  generators: Iterable<Generator>,
+  generators: Iterable<GeneratorInUse>,
   access: Access,
   seriesMax: number,
   { nowUs, turns, ended }: { readonly nowUs: number; readonly turns: Turns; readonly ended: EndedFigures },
@@ -183,7 +183,7 @@ function usedIds({ stats }: Sample): number {
   return stats.issued + Math.max(stats.leased - stats.returned + stats.gap, stats.drawn)
 }
 
-function sample(generator: Generator, nowUs: number): Sample {
+function sample(generator: GeneratorInUse, nowUs: number): Sample {
   const stats = generator.stats()
   const issued = generator.lastIssued() ?? generator.definition.start ?? 0n
   const { leasedUpTo = 0n } = generator

@@ -8,7 +8,7 @@
  */
 import { Histogram } from 'prom-client'
 import type { Access } from '../auth/access.ts'
-import type { Generator } from '../catalogue/catalogue.ts'
+import type { GeneratorInUse } from '../catalogue/catalogue.ts'
 import type { FahaoNode } from '../node/node.ts'
 import type { Quota } from '../quotas/quotas.ts'
 import { generatorMetrics, type Selection, sampleGenerators, seriesOf } from './generator-series.ts'
@@ -35,7 +35,9 @@ export class Metrics {
   /** Scrapes that have not begun, by the permissions of those who wait for them. */
   readonly #waiting = new Map<Access, Promise<string>>()
   #selection: Selection = { shown: [], others: new Map() }
-  #generators: readonly Generator[] = []
+  /** How many generators are in use, and those of the clock. */
+  #count = 0
+  #ofClock: GeneratorInUse[] = []
   #quotas: readonly Quota[] = []
 
   constructor(node: FahaoNode, transports: TransportSources) {
@@ -75,8 +77,12 @@ export class Metrics {
     const { catalogue, config, timeline, server } = this.#node
     const { registry } = this.set
     const at = { nowUs: timeline.nowUs(), turns: server.turns, ended: catalogue.ended }
-    this.#generators = [...catalogue.inUse()]
-    this.#selection = await sampleGenerators(this.#generators, access, config.metricsSeriesMax, at)
+    this.#selection = await sampleGenerators(
+      this.#counted(catalogue.inUse()),
+      access,
+      config.metricsSeriesMax,
+      at,
+    )
     this.#quotas = await server.meters.quotas.shownTo(access, server.turns)
     const texts: string[] = []
     for (const metric of registry.getMetricsAsArray()) {
@@ -84,6 +90,19 @@ export class Metrics {
       texts.push(await registry.getSingleMetricAsString(metric.name))
     }
     return `${texts.join('\n\n')}\n`
+  }
+
+  /** Keeps what the metrics of the node need of generators that are sampled: there may be millions. */
+  *#counted(inUse: Iterable<GeneratorInUse>): Iterable<GeneratorInUse> {
+    const ofClock: GeneratorInUse[] = []
+    let count = 0
+    for (const generator of inUse) {
+      count++
+      if (generator.definition.layout !== undefined) ofClock.push(generator)
+      yield generator
+    }
+    this.#count = count
+    this.#ofClock = ofClock
   }
 
   /** Stops watching the event loop. */
@@ -96,7 +115,7 @@ export class Metrics {
     const build = { version: node.server.version, engine: node.engine.name, node: process.version }
     this.set.gauge('fahao_build_info', 'What is running: always 1.', Object.keys(build), () => [[build, 1]])
     const inUse = 'Generators in use on this node.'
-    this.set.gauge('fahao_generators_in_use', inUse, [], () => this.#generators.length)
+    this.set.gauge('fahao_generators_in_use', inUse, [], () => this.#count)
     const workerId = 'The worker id of this node’s snowflakes; none before the first.'
     this.set.gauge('fahao_worker_id', workerId, [], () => node.workerId)
     const taken =
@@ -106,17 +125,17 @@ export class Metrics {
     )
     this.#addLeases()
     const room = 'How many worker ids a layout of snowflakes in use has room for.'
-    this.set.gauge('fahao_layout_worker_ids', room, ['layout'], () => layoutWorkers(this.#generators))
+    this.set.gauge('fahao_layout_worker_ids', room, ['layout'], () => layoutWorkers(this.#ofClock))
     const end = 'How long until the time field of a layout in use is full.'
     this.set.gauge('fahao_layout_exhaustion_seconds', end, ['layout'], () =>
-      layoutEnds(this.#generators, node.timeline.nowUs()),
+      layoutEnds(this.#ofClock, node.timeline.nowUs()),
     )
   }
 
   #addLeases(): void {
     const { server } = this.#node
     const count = () =>
-      this.#generators.some(({ kind }) => kind === 'snowflake') ? server.workerIds.newest() : undefined
+      this.#ofClock.some(({ kind }) => kind === 'snowflake') ? server.workerIds.newest() : undefined
     const ids =
       'Worker ids of the store at the last read, by state: held by a node, held by a caller, resting; on nodes that use snowflakes.'
     this.set.gauge('fahao_worker_ids', ids, ['state'], () => {
@@ -126,7 +145,7 @@ export class Metrics {
     })
     const free = 'How many worker ids callers can lease now of a layout of snowflakes in use.'
     this.set.gauge('fahao_layout_worker_ids_free', free, ['layout'], () =>
-      freeWorkers(this.#generators, count()),
+      freeWorkers(this.#ofClock, count()),
     )
     const ranges = () => server.rangeLeases.figures()
     const leased = 'Ranges of segments that callers have leased.'

@@ -58,6 +58,8 @@ export type NodeDeps = {
   readonly passwords?: Passwords
   /** Receives events for the log. */
   readonly onEvent?: (event: LogEvent) => void
+  /** After how long generators that are not used have no object any more. Default: a second. */
+  readonly restAfterMs?: number
 }
 
 /** Opens the engine and creates the configured generators. Rejects with CONFIG or ENGINE. */
@@ -93,6 +95,7 @@ async function openParts(
     open = openAnyEngine,
     newId = () => randomHex(20),
     machine = thisMachine(),
+    restAfterMs = 1000,
     passwords = new Passwords(),
     onEvent = () => {},
   }: NodeDeps,
@@ -168,6 +171,7 @@ async function openParts(
       autoCreate: config.autoCreate,
       generatorsMax: config.generatorsMax,
       idleAfterMs: config.idleAfterMs,
+      restAfterMs,
       namespaces,
       rows: legacyRows(config.engine, engine, timeline),
       nodeIndex: config.nodeIndex,

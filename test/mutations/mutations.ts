@@ -142,7 +142,7 @@ export const mutations: readonly Mutation[] = [
     fault: 'an id leaves a buffer whose gate is closed',
     foundBy: 'test/unit/issuing/gate.test.ts',
     file: 'src/issuing/reservoir.ts',
-    from: 'if (this.#queue !== undefined || this.#closed !== undefined || !this.#gate.isOpen) return 0',
+    from: 'if (this.#queue !== undefined || this.#closed !== undefined || !this.gate.isOpen) return 0',
     to: 'if (this.#queue !== undefined || this.#closed !== undefined) return 0',
   },
   {
@@ -156,7 +156,7 @@ export const mutations: readonly Mutation[] = [
     fault: 'a range that another process may have is given back after a leadership was lost',
     foundBy: 'test/unit/issuing/gate.test.ts',
     file: 'src/issuing/reservoir.ts',
-    from: '    if (this.#gate.isDropped) return this.abandon(reason)\n',
+    from: '    if (this.gate.isDropped) return this.abandon(reason)\n',
     to: '',
   },
   {
@@ -172,6 +172,20 @@ export const mutations: readonly Mutation[] = [
     file: 'src/index.ts',
     from: 'return this.#runs.generation(this.#row) === this.#generation',
     to: 'return this.#runs.generation(this.#row) >= 0',
+  },
+  {
+    fault: 'a generator that was put to rest issues the ids of the row that it has left',
+    foundBy: 'test/unit/catalogue/resting.test.ts',
+    file: 'src/buffers/range-buffer.ts',
+    from: '    return this.fastRun.leave()\n',
+    to: '    return this.fastRun.row\n',
+  },
+  {
+    fault: 'ids that a row has issued at rest are given back at a stop',
+    foundBy: 'test/unit/catalogue/resting.test.ts',
+    file: 'src/issuing/reserved-counter.ts',
+    from: 'BigInt(Math.max(next, aloneFrom))',
+    to: 'BigInt(Math.min(next, aloneFrom))',
   },
   {
     fault: 'an advance undoes a record that was written while its repair was computed',

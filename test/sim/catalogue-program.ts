@@ -70,6 +70,7 @@ export class CatalogueProgram {
       waitersMax: 1000,
       // Generators leave memory and come back all the time.
       idleAfterMs: world.pick([300, 2000, 600_000]),
+      restAfterMs: world.pick([20, 200, 1000]),
       cluster,
       namespaces: { all: [] },
       autoCreate: [

@@ -73,6 +73,8 @@ export class NodeProgram implements Program {
     }
     const deps = {
       clock: machine,
+      // Generators rest and wake all the time.
+      restAfterMs: world.pick([20, 200, 1000]),
       random: world.random,
       newId,
       open: async (_url: string, engineOptions: EngineOptions) => open(engineOptions),

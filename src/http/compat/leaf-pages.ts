@@ -5,7 +5,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Access } from '../../auth/access.ts'
 import { hasCode } from '../../base/errors.ts'
-import type { Generator, GeneratorInfo, ListedGenerator } from '../../catalogue/catalogue.ts'
+import type { GeneratorInfo, GeneratorInUse, ListedGenerator } from '../../catalogue/catalogue.ts'
 import type { Definition } from '../../catalogue/definition.ts'
 import { listedParts } from '../../catalogue/generator-lists.ts'
 import { type Html, html, page, pageHeaders } from '../console/html.ts'
@@ -26,7 +26,7 @@ export function cacheRoute({ catalogue, server }: IssuingNode): CompatRoute {
   return pageRoute('/cache', async (request) => {
     const from = offsetOf(request)
     const { access } = request
-    const shown: Generator[] = []
+    const shown: GeneratorInUse[] = []
     for (const each of catalogue.inUse()) {
       await server.turns.take(rowWork + access.work)
       if (isCounter(each) && access.reaches(each.name)) shown.push(each)
@@ -98,7 +98,7 @@ function isCounter({ definition }: { readonly definition: Definition }): boolean
 }
 
 /** Ids in no order have no next and no last one: those cells stay empty, and the volume stays hidden. */
-function cacheRow(generator: Generator): Html {
+function cacheRow(generator: GeneratorInUse): Html {
   const { increment = 1, step = 0 } = generator.definition
   const { inHand, issued, ratePerSecond } = generator.stats()
   const init = inHand > 0 || issued > 0

@@ -83,13 +83,15 @@ describe('a generator that is not used', () => {
   ] as const) {
     test(`leaves whatever its step is where more than ten thousand are in use: ${left} of ${count}, of version ${version}`, async () => {
       const clock = new FakeClock()
-      const one = { name: 'g', version, definition: {}, keepsIds: true, look: () => 2, isUnused: () => true }
-      const all = Array.from({ length: count }, () => ({ ...one, holdsSpare: false }))
+      const one = { name: 'g', version, definition: {}, keepsIds: true, usedUs: -1e9, noteUse: () => false }
+      const open = { ...one, holdsSpare: false } as unknown as OpenGenerator
       let closed = 0
       const close = async () => void closed++
       const engine = { status: () => ({ state: 'up' }) } as Engine
-      const names = all as unknown as OpenGenerator[]
-      const idle = IdleGenerators.start({ clock, engine, idleAfterMs }, { names, close })!
+      const ownAt = () => open
+      const names = { entries: () => Array.from({ length: count }).keys(), ownAt, awakeAt: ownAt }
+      const resting = { isIdle: () => false }
+      const idle = IdleGenerators.start({ clock, engine, idleAfterMs }, { names, resting, close })!
       for (let look = 0; look < 100 && closed < left; look++) await clock.pass(idleAfterMs / 2)
       assert.equal(closed > 0, left > 0)
       idle.stop()

@@ -56,7 +56,7 @@ describe('a table of names', () => {
     }
     table.set('o', named('o'))
     assert.deepEqual(
-      [...table.values()].map(({ name }) => name),
+      [...table.awake()].map(({ name }) => name),
       ['o'],
     )
     table.assertInvariants()
@@ -70,6 +70,7 @@ describe('a table of names', () => {
       const dice = new Dice(seed)
       const table = new NameTable<NamedGenerator>(new FastRuns())
       const model = new Map<string, NamedGenerator>()
+      table.waker = { wake: (name) => model.get(name)! }
       for (let step = 0; step < 6000; step++) {
         const name = nameOf(dice)
         // More leave than come, for a while: the table shrinks.
@@ -82,13 +83,17 @@ describe('a table of names', () => {
           const generator = named(name)
           table.set(name, generator)
           model.set(name, generator)
+          if (dice.below(2) === 0) table.rest(table.entryNamed(name))
         }
         assert.equal(table.get(name), model.get(name))
         assert.equal(table.at(entryAt(table, name)), model.get(name))
         assert.equal(table.size, model.size)
       }
       table.assertInvariants()
-      assert.deepEqual(new Set(table.values()), new Set(model.values()))
+      const names = [...table.entries()].map((entry) => table.nameOf(entry))
+      assert.deepEqual(names.sort(), [...model.keys()].sort())
+      for (const entry of [...table.entries()]) assert.equal(table.at(entry), model.get(table.nameOf(entry)))
+      assert.deepEqual(new Set(table.awake()), new Set(model.values()))
       for (const [name, generator] of model) assert.equal(table.at(entryAt(table, name)), generator)
     })
 
@@ -155,7 +160,7 @@ describe('a table of names', () => {
       }
     }
     const empty = () => {
-      for (const { name } of table.values()) table.delete(name)
+      for (const { name } of table.awake()) table.delete(name)
     }
     fill(0)
     empty()

@@ -29,6 +29,8 @@ export type NodeOptions = {
   readonly leadUs?: number
   /** After how long generators leave memory. */
   readonly idleAfterMs?: number
+  /** After how long generators are put to rest. */
+  readonly restAfterMs?: number
   /** A worker id that is not of the pool. */
   readonly fixedId?: number | undefined
   /** The cluster that it has joined. */
@@ -131,6 +133,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     generatorsMax: options.generatorsMax,
     familyNamesMax: options.familyNamesMax,
     idleAfterMs: options.idleAfterMs,
+    restAfterMs: options.restAfterMs,
     nodeIndex,
     namespaces: options.namespaces ?? { all: [] },
     rows: options.rows?.(engine, timeline),

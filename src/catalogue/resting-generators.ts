@@ -1,0 +1,219 @@
+/**
+ * Generators at rest: counters that have nothing to do but to issue the ids of their rows. Such a one is an entry of the table of
+ * names, a row of ids, and a row of numbers (issuing/counter-rows.ts), and has no object. One is put to rest when nothing was asked
+ * of it between two looks, and made again of its rows when anything is asked of it that its row of ids cannot answer.
+ *
+ * Why this is safe: rest and waking are one step each, between which no other code runs. What has rested issues nothing any more:
+ * it has left its row, its `take` finds nothing, and its `draw` rejects with STALE, which callers follow to the generator that the
+ * table has (`OpenGenerator`). So a row has one issuer at a time, and what the row issues meanwhile is under its gate (P5).
+ *
+ * Invariants
+ *  1. A row belongs to one object or to none. Of one that belongs to none the entry of its name is at rest.
+ *  2. Nothing is at rest that waits for anything: no caller, no refill, no pause after a failure.
+ *  3. What was issued, reserved and counted before is known when it is woken, and so is what may be released.
+ */
+import type { Clock, Timer } from '../base/clock.ts'
+import { emptyRow } from '../buffers/fast-runs.ts'
+import { nextTurn } from '../engine/next-turn.ts'
+import {
+  CounterRows,
+  holdsSpareAtRest,
+  leftAtRest,
+  nothingAtRest,
+  statsAtRest,
+} from '../issuing/counter-rows.ts'
+import { type IssuerStats, idleStats } from '../issuing/issuer.ts'
+import { ReservedCounter } from '../issuing/reserved-counter.ts'
+import type { GeneratorInUse } from './catalogue.ts'
+import { closeInTime } from './closings.ts'
+import type { NameTable, Waker } from './name-table.ts'
+import { OpenGenerator, type OpenGeneratorDeps, type SharedAtRest } from './open-generator.ts'
+import { generatorKey } from './stored-generator.ts'
+
+/** How many generators and empty places are looked at before others run: about a millisecond. */
+const [lookedAtTogether, placesTogether] = [500, 50_000] as const
+/** More than so many different ones stay awake: each is an object. */
+const sharedMax = 10_000
+
+/** A generator at rest that could give ids back. */
+type HeldAtRest = { readonly entry: number; readonly buffered: number }
+
+type Counted = SharedAtRest & { uses: number }
+
+/** Puts generators to rest, and wakes them. */
+export class RestingGenerators implements Waker<OpenGenerator> {
+  readonly #names: NameTable<OpenGenerator>
+  readonly #rows: CounterRows
+  readonly #deps: OpenGeneratorDeps
+  readonly #state = nothingAtRest()
+  /** What those at rest share, and its numbers. */
+  readonly #shared: (Counted | undefined)[] = []
+  readonly #freeShared: number[] = []
+  readonly #byPlan = new Map<SharedAtRest['plan'], number[]>()
+  #timer: Timer | undefined
+  #stopped = false
+
+  constructor(names: NameTable<OpenGenerator>, deps: OpenGeneratorDeps) {
+    this.#names = names
+    this.#rows = new CounterRows(names.runs)
+    names.waker = this
+    this.#deps = deps
+    this.#lookLater()
+  }
+
+  /** Puts no generator to rest any more. */
+  stop(): void {
+    this.#stopped = true
+    this.#timer?.cancel()
+  }
+
+  /** See `Waker`. */
+  wake(name: string, row: number): OpenGenerator {
+    this.#rows.look(row, this.#nowSeconds())
+    const state = this.#rows.read(row, this.#state)
+    const shared = this.#shared[state.shared]!
+    this.#release(state.shared)
+    const { incarnation: number, floor, advances } = shared
+    const incarnation = { name, counter: generatorKey(name), incarnation: number, floor, advances }
+    return OpenGenerator.woken(incarnation, state, row, shared, this.#deps)
+  }
+
+  /** Puts the generator of an entry to rest, if it can. */
+  rest(entry: number, generator: OpenGenerator): void {
+    const { name } = generator
+    const shared = generator.sharedAtRest
+    if (shared === undefined || generator.counter !== generatorKey(name)) return
+    const number = this.#share(shared)
+    if (number === undefined) return
+    const row = generator.rest(this.#state)
+    if (row === emptyRow) return this.#release(number)
+    this.#state.shared = number
+    this.#rows.write(row, this.#state)
+    this.#names.rest(entry)
+  }
+
+  /** What is shown of the generator of an entry, which is not woken. Undefined: it is not at rest here. */
+  shown(entry: number): GeneratorInUse | undefined {
+    if (!this.#names.isAtRest(entry)) return undefined
+    const { mode, plan } = this.#sharedOf(this.#names.rowOf(entry))
+    const { definition } = plan
+    const name = this.#names.nameOf(entry)
+    const newest = () => this.#newestOf(name)
+    return {
+      name,
+      mode,
+      definition,
+      kind: definition.kind,
+      stats: () => this.#statsOf(name),
+      lastIssued: newest,
+    }
+  }
+
+  /** Whether the generator of an entry is at rest, and was not used for a time, or holds much more than is used. */
+  isIdle(entry: number, idleAfterUs: number): boolean {
+    if (!this.#names.isAtRest(entry)) return false
+    const row = this.#names.rowOf(entry)
+    const nowUs = this.#deps.clock.monoUs()
+    this.#rows.look(row, this.#nowSeconds())
+    const state = this.#rows.read(row, this.#state)
+    const { step, increment, horizon } = this.#sharedOf(row).plan.definition
+    const isSpare = step === 0 && holdsSpareAtRest(state, increment!, horizon! * 1000, nowUs)
+    return isSpare || nowUs - state.usedSeconds * 1_000_000 >= idleAfterUs
+  }
+
+  /** For a stop: gives back what those at rest hold, the most valuable first. Resolves to those for which there was no time. */
+  giveBackAll(): Promise<HeldAtRest[]> {
+    return closeInTime(this.#held(), this.#deps.clock, (held) => this.#giveBack(held))
+  }
+
+  *#held(): IterableIterator<HeldAtRest> {
+    for (const entry of this.#names.entries()) {
+      if (!this.#names.isAtRest(entry)) continue
+      const row = this.#names.rowOf(entry)
+      const { gate, plan } = this.#sharedOf(row)
+      const buffered = leftAtRest(this.#rows.read(row, this.#state), plan.definition.increment!)
+      if (buffered > 0 && !gate.isDropped) yield { entry, buffered }
+    }
+  }
+
+  /** Gives back what the generator of an entry holds, whose gate has ended; it remains at rest. */
+  #giveBack({ entry }: HeldAtRest): Promise<void> {
+    const row = this.#names.rowOf(entry)
+    const { incarnation } = this.#sharedOf(row)
+    const of = { counter: generatorKey(this.#names.nameOf(entry)), incarnation }
+    return ReservedCounter.releaseAtRest(this.#deps, of, this.#rows.read(row, this.#state))
+  }
+
+  #statsOf(name: string): IssuerStats {
+    const entry = this.#names.entryNamed(name)
+    if (!this.#names.isAtRest(entry)) return this.#names.awakeAt(entry)?.stats() ?? idleStats
+    const row = this.#names.rowOf(entry)
+    const { increment } = this.#sharedOf(row).plan.definition
+    return statsAtRest(this.#rows.read(row, this.#state), increment!, this.#deps.clock.monoUs())
+  }
+
+  #newestOf(name: string): bigint | undefined {
+    const entry = this.#names.entryNamed(name)
+    if (!this.#names.isAtRest(entry)) return this.#names.awakeAt(entry)?.lastIssued()
+    const row = this.#names.rowOf(entry)
+    const { plan, floor } = this.#sharedOf(row)
+    const newest = BigInt(this.#names.runs.next(row) - plan.definition.increment!)
+    return newest < floor ? undefined : newest
+  }
+
+  #sharedOf(row: number): SharedAtRest {
+    return this.#shared[this.#rows.sharedOf(row)]!
+  }
+
+  #nowSeconds(): number {
+    return Math.floor(this.#deps.clock.monoUs() / 1_000_000)
+  }
+
+  #lookLater(): void {
+    const { clock, restAfterMs } = this.#deps
+    if (this.#stopped || restAfterMs === undefined) return
+    this.#timer = clock.timer(restAfterMs, () => void this.#look(clock))
+  }
+
+  async #look(clock: Clock): Promise<void> {
+    let looked = 0
+    for (let entry = 1; entry < this.#names.end && !this.#stopped; entry++) {
+      const generator = this.#names.awakeAt(entry)
+      if (generator !== undefined && !generator.noteUse(clock.monoUs())) this.rest(entry, generator)
+      looked += generator === undefined ? lookedAtTogether / placesTogether : 1
+      if (looked < lookedAtTogether) continue
+      looked = 0
+      await nextTurn()
+    }
+    this.#lookLater()
+  }
+
+  /** The number of what a generator shares; undefined: there are too many. */
+  #share(wanted: SharedAtRest): number | undefined {
+    const known = this.#byPlan.get(wanted.plan) ?? []
+    const number = known.find((each) => isSame(this.#shared[each]!, wanted))
+    if (number !== undefined) {
+      this.#shared[number]!.uses++
+      return number
+    }
+    const free = this.#freeShared.pop() ?? this.#shared.length
+    if (free === sharedMax) return undefined
+    this.#shared[free] = { ...wanted, uses: 1 }
+    this.#byPlan.set(wanted.plan, [...known, free])
+    return free
+  }
+
+  #release(number: number): void {
+    const shared = this.#shared[number]!
+    if (--shared.uses > 0) return
+    this.#shared[number] = undefined
+    this.#freeShared.push(number)
+    const others = this.#byPlan.get(shared.plan)!.filter((each) => each !== number)
+    if (others.length > 0) this.#byPlan.set(shared.plan, others)
+    else this.#byPlan.delete(shared.plan)
+  }
+}
+
+function isSame(a: SharedAtRest, b: SharedAtRest): boolean {
+  return (Object.keys(b) as (keyof SharedAtRest)[]).every((key) => a[key] === b[key])
+}
