@@ -8,6 +8,7 @@ import { oldDatabase } from '../test/legacy/database.ts'
 import { createTables } from '../test/legacy/tables.ts'
 import { legacyImport } from './legacy-import.ts'
 import { openLoop } from './open-loop.ts'
+import { redisImport } from './redis-import.ts'
 import type { Figure, Section } from './report.ts'
 import type { Effort } from './rounds.ts'
 
@@ -17,6 +18,7 @@ const perSecond = 1000
 /** Fahao on `leaf_alloc` with 100,000 rows beside the same with 10. */
 export async function legacy(lifetime: Lifetime, effort: Effort): Promise<Section[]> {
   const { seconds, quick, only } = effort
+  if (only === 'redis') return [await redisImport(lifetime, effort)]
   const imported = await legacyImport(lifetime, effort)
   if (only === 'import') return [imported]
   const server = await startMariaDb(lifetime)
@@ -56,7 +58,7 @@ export async function legacy(lifetime: Lifetime, effort: Effort): Promise<Sectio
     )
   }
   const how = `\`leaf_alloc\` on MariaDB; INCR of ten tags in an open loop of ${perSecond} a second, timed from when each was due; one run each.`
-  return [{ name: 'Tables of old services', how, figures }, imported]
+  return [{ name: 'Tables of old services', how, figures }, imported, await redisImport(lifetime, effort)]
 }
 
 function single(what: string, unit: string, value: number): Figure {
