@@ -1,4 +1,4 @@
-/** Many keys in use: their memory beside Redis's, and how long a stop takes with them. */
+/** Many keys in use: their memory beside Redis's, how long a stop takes with them, and what a crash skips. */
 import { type FahaoServer, startFahao } from '../test/launch/fahao.ts'
 import type { Lifetime } from '../test/launch/lifetime.ts'
 import { freePort } from '../test/launch/places.ts'
@@ -14,19 +14,26 @@ const bytesMost = 400
 const stopMostMs = 3000
 /** Keys in use before the first measurement: their code and tables are no cost of the others. */
 const warmNames = 2000
-/** Names that are asked for the next id after the stop, spread over all. */
-const samples = 500
+/** Names that are asked for the next id after the stop, and after the crash, spread over all. */
+const samples = 10_000
+/** What a sequence that is used less than once a minute may skip in a crash. */
+const skippedMost = 10
+/** The most ids that are skipped, in each part of the histogram. */
+const histogram = [0, 1, 3, 10, 100, Number.POSITIVE_INFINITY]
 
 type Measured = {
   readonly usedBytes: number
   readonly residentBytes: number
   readonly stopMs: number
   readonly startMs: number
-  /** Of the sampled names, those that continued with the next id. */
-  readonly continued: number
-  /** The most ids that one of the sampled names skipped. */
-  readonly skippedMost: number
+  readonly afterStop: Skips
+  /** From the start after the crash until the first id. */
+  readonly firstIdMs: number
+  readonly afterCrash: Skips
 }
+
+/** The ids that each sampled name skipped. */
+type Skips = readonly number[]
 
 /** 200,000 keys in use, or as many as are wanted. */
 export async function keysInUse(lifetime: Lifetime, effort: Effort): Promise<Section> {
@@ -41,7 +48,7 @@ export async function keysInUse(lifetime: Lifetime, effort: Effort): Promise<Sec
   const before = effort.before === undefined ? [] : figuresOf(await measure(lifetime, count, effort.before))
   return {
     name: `Keys: ${count.toLocaleString('en-US')} in use`,
-    how: `Each name is asked once on an empty SQLite store. Memory: growth after a full collection of garbage, and growth of what is resident, divided by their number. Then SIGTERM until the process has ended, a start until PING is answered, and INCR of ${samples} of them.`,
+    how: `Each name is asked once on an empty SQLite store. Memory: growth after a full collection of garbage, and growth of what is resident, divided by their number. Then SIGTERM until the process has ended, a start until PING is answered, and INCR of ${samples.toLocaleString('en-US')} of them; then INCR of all again, \`kill -9\`, a start until the first id, and INCR of the same ones.`,
     figures: [
       ...figures,
       { what: 'Redis: resident, per key', unit: 'B', ...spreadOf([redisBytes]) },
@@ -76,23 +83,35 @@ async function measure(lifetime: Lifetime, count: number, checkout?: string): Pr
   const empty = await serverMemory(port)
   await askEach(server.resp, { count, nameOf })
   const full = await serverMemory(port)
-  const before = await sampled(server, count)
+  const used = await sampled(server, count)
   const stoppedMs = performance.now()
   await server.kill('SIGTERM')
   const startedMs = performance.now()
   await server.start()
   const startMs = performance.now() - startedMs
-  const after = await sampled(server, count)
+  const stopped = await sampled(server, count)
+  await askEach(server.resp, { count, nameOf })
+  const usedAgain = await sampled(server, count)
   await server.kill()
-  const skipped = after.map((id, index) => Number(id - before[index]!) - 1)
+  const crashedMs = performance.now()
+  await server.start()
+  await askEach(server.resp, { count: 1, nameOf: () => warmName(0) })
+  const firstIdMs = performance.now() - crashedMs
+  const crashed = await sampled(server, count)
+  await server.kill()
   return {
     usedBytes: (full.usedBytes - empty.usedBytes) / count,
     residentBytes: (full.residentBytes - empty.residentBytes) / count,
     stopMs: startedMs - stoppedMs,
     startMs,
-    continued: skipped.filter((ids) => ids === 0).length,
-    skippedMost: Math.max(...skipped),
+    afterStop: skips(used, stopped),
+    firstIdMs,
+    afterCrash: skips(usedAgain, crashed),
   }
+}
+
+function skips(before: readonly bigint[], after: readonly bigint[]): Skips {
+  return after.map((id, index) => Number(id - before[index]!) - 1)
 }
 
 async function sampled(server: FahaoServer, count: number): Promise<bigint[]> {
@@ -119,7 +138,19 @@ function figuresOf(measured: Measured): Figure[] {
     figure('resident, per key, the store’s thread and its cache included', 'B', measured.residentBytes),
     figure('stop', 'ms', measured.stopMs, stopMostMs),
     figure('start after it', 'ms', measured.startMs),
-    figure(`of ${samples} names, continued with the next id`, '', measured.continued),
-    figure('ids that one of these skipped, at most', '', measured.skippedMost),
+    figure('first id after a crash, from the start on', 'ms', measured.firstIdMs),
+    figure('the most that one skipped in the crash', 'ids', Math.max(...measured.afterCrash), skippedMost),
+    ...histogramOf('the stop', measured.afterStop),
+    ...histogramOf('the crash', measured.afterCrash),
   ]
+}
+
+function histogramOf(event: string, all: Skips): Figure[] {
+  return histogram.map((upTo, at) => {
+    const above = at === 0 ? -1 : histogram[at - 1]!
+    const count = all.filter((skipped) => skipped > above && skipped <= upTo).length
+    const span =
+      upTo === 0 ? 'none' : Number.isFinite(upTo) ? `${above + 1} to ${upTo}` : `${above + 1} or more`
+    return { what: `of ${samples} names, skipped in ${event}: ${span}`, unit: '', ...spreadOf([count]) }
+  })
 }

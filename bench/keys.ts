@@ -3,11 +3,12 @@ import { startFahao } from '../test/launch/fahao.ts'
 import type { Lifetime } from '../test/launch/lifetime.ts'
 import { startRedis } from '../test/launch/redis.ts'
 import { startBareKeys } from './bare-keys-server.ts'
+import { hostileNames } from './hostile-names.ts'
 import { keysDefined } from './keys-defined.ts'
 import { keysInUse } from './keys-in-use.ts'
 import { mixedKeys } from './mixed-keys.ts'
 import { askEach, benchmarkKey } from './name-links.ts'
-import { newKeys } from './new-keys.ts'
+import { newKeys, newKeysElsewhere } from './new-keys.ts'
 import { processCpuUs } from './process-cpu.ts'
 import { type RedisFigures, type RedisLoad, redisBenchmarkFigures } from './redis-benchmark.ts'
 import type { Budget, Figure, Section } from './report.ts'
@@ -97,7 +98,7 @@ const scenarios: readonly Scenario[] = [
 ]
 
 /**
- * Each number of keys with its budgets, new keys, keys in use, and mixed ones. `--only 20000@128`, `--only
+ * Each number of keys with its budgets, new keys, keys in use and defined, hostile and mixed ones. `--only 20000@128`, `--only
  * get:1000@16,in-use`: parts of it. `--names 10000000`: only keys in use and defined ones, so many of them.
  */
 export async function keys(lifetime: Lifetime, effort: Effort): Promise<Section[]> {
@@ -109,8 +110,10 @@ export async function keys(lifetime: Lifetime, effort: Effort): Promise<Section[
   )
     sections.push(...(await warmKeys(lifetime, effort)))
   if (isWanted('new', effort)) sections.push(await newKeys(lifetime, effort))
+  if (isWanted('new-elsewhere', effort)) sections.push(await newKeysElsewhere(lifetime, effort))
   if (isWanted('in-use', effort)) sections.push(await keysInUse(lifetime, effort))
   if (isWanted('defined', effort)) sections.push(await keysDefined(lifetime, effort))
+  if (isWanted('hostile', effort)) sections.push(await hostileNames(lifetime, effort))
   if (isWanted('mixed', effort)) sections.push(await mixedKeys(lifetime, effort))
   return sections
 }

@@ -17,15 +17,27 @@ export type Asking = {
   readonly connections?: number
   readonly pipeline?: number
   readonly login?: Login
+  /** Default: INCR. */
+  readonly request?: NameRequest
+}
+
+/** What is asked about a name: its bytes as text, and the lines of its reply. */
+export type NameRequest = { readonly of: (name: string) => string; readonly replyLines: number }
+
+const incrOf: NameRequest = { of: incr, replyLines: 1 }
+/** GET of a name that has issued an id. */
+export const getOf: NameRequest = {
+  of: (name) => `*2\r\n$3\r\nGET\r\n$${name.length}\r\n${name}\r\n`,
+  replyLines: 2,
 }
 
 /** A user of the server. */
 export type Login = { readonly user: string; readonly password: string }
 
-/** INCR of each name once; resolves to the seconds that it took. Rejects when a reply is an error. */
+/** Asks each name once; resolves to the seconds that it took. Rejects when a reply is an error. */
 export async function askEach(
   port: number,
-  { count, nameOf, connections = 64, pipeline = 16, login }: Asking,
+  { count, nameOf, connections = 64, pipeline = 16, login, request = incrOf }: Asking,
 ): Promise<number> {
   const sockets = await Promise.all(Array.from({ length: connections }, () => open(port, login)))
   const fromMs = performance.now()
@@ -35,8 +47,8 @@ export async function askEach(
       const from = next
       next = Math.min(count, from + pipeline)
       let requests = ''
-      for (let index = from; index < next; index++) requests += incr(nameOf(index))
-      await ask(socket, Buffer.from(requests, 'latin1'), next - from)
+      for (let index = from; index < next; index++) requests += request.of(nameOf(index))
+      await ask(socket, Buffer.from(requests, 'latin1'), (next - from) * request.replyLines)
     }
   }
   await Promise.all(sockets.map(askOn))
@@ -58,9 +70,9 @@ export async function open(port: number, login?: Login): Promise<Socket> {
   return socket
 }
 
-/** Sends requests whose replies are one line each, and waits for all of these. Rejects when one is an error. */
-export function ask(socket: Socket, requests: Buffer, replies: number): Promise<void> {
-  let left = replies
+/** Sends requests, and waits for as many lines of replies. Rejects when one is an error. */
+export function ask(socket: Socket, requests: Buffer, lines: number): Promise<void> {
+  let left = lines
   let lineStart = true
   return new Promise((resolve, reject) => {
     const settle = (error?: Error) => {

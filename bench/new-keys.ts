@@ -1,6 +1,9 @@
 /** Names that are not known yet: how many are created and answered a second, beside Redis with AOF always. */
+import { startEtcd } from '../test/launch/etcd.ts'
 import { startFahao } from '../test/launch/fahao.ts'
 import type { Lifetime } from '../test/launch/lifetime.ts'
+import { startMariaDb } from '../test/launch/mariadb.ts'
+import { startPostgres } from '../test/launch/postgres.ts'
 import { startRedis } from '../test/launch/redis.ts'
 import { askEach } from './name-links.ts'
 import { processCpuUs } from './process-cpu.ts'
@@ -18,6 +21,7 @@ const names: Record<Contender, string> = {
 }
 const perSecondLeast = 30_000
 const perSecondAim = 100_000
+const elsewhereLeast = 10_000
 const forms = [
   { what: '50 connections, one request each', connections: 50, pipeline: 1 },
   { what: 'one connection, pipeline 128', connections: 1, pipeline: 128 },
@@ -87,12 +91,55 @@ async function startAof(lifetime: Lifetime): Promise<Server> {
   return startRedis(lifetime, { appendfsync: 'always' })
 }
 
-async function startOurs(lifetime: Lifetime, checkout?: string): Promise<Server> {
+async function startOurs(
+  lifetime: Lifetime,
+  checkout?: string,
+  { engine, kind = 'sequence' }: { engine?: string; kind?: string } = {},
+): Promise<Server> {
   const { resp, pid } = await startFahao(lifetime, {
     ...(checkout && { checkout }),
-    args: ['--auto-create', '*=sequence', '--log-level', 'warn'],
+    ...(engine && { engine }),
+    args: ['--auto-create', `*=${kind}`, '--log-level', 'warn'],
   })
   return { port: resp, pid }
+}
+
+/** The same on stores that several nodes share, where a node by itself serves segments. */
+export async function newKeysElsewhere(lifetime: Lifetime, effort: Effort): Promise<Section> {
+  const stores = [
+    ['PostgreSQL', await (await startPostgres(lifetime)).newDatabase()],
+    ['MariaDB', await (await startMariaDb(lifetime)).newDatabase()],
+    ['etcd', (await startEtcd(lifetime)).url('new')],
+  ] as const
+  const figures: Figure[] = []
+  for (const [store, engine] of stores) {
+    const server = await startOurs(lifetime, undefined, { engine, kind: 'segment' })
+    for (const form of forms) {
+      await measure(server, firstNames, form)
+      const { perSecond } = await measure(server, firstNames, form)
+      const count = Math.ceil(perSecond * effort.seconds)
+      const rounds: Measured[] = []
+      for (let round = 0; round < effort.rounds; round++) rounds.push(await measure(server, count, form))
+      figures.push(
+        {
+          what: `${store}, ${form.what}: new keys a second`,
+          unit: '',
+          budget: { least: elsewhereLeast },
+          ...spreadOf(rounds.map((each) => each.perSecond)),
+        },
+        {
+          what: `${store}, ${form.what}: CPU of the node per key`,
+          unit: 'µs',
+          ...spreadOf(rounds.map((each) => each.cpuUs)),
+        },
+      )
+    }
+  }
+  return {
+    name: 'Keys: new ones on other stores',
+    how: `INCR of names that are not known yet, of kind segment, each durable before it is answered; about ${effort.seconds} s each, median of ${effort.rounds}. The store runs on the same machine.`,
+    figures,
+  }
 }
 
 /** How many names each server has been asked for. */

@@ -10,9 +10,9 @@ export type Effort = {
   readonly quick: boolean
   /** Folder of another built checkout, an earlier one, for the sections that compare with it. */
   readonly before?: string
-  /** Parts of the section `keys`, with commas: `20000@128,get:1000@16,new`. Default: all. */
+  /** Parts of the sections `keys` and `legacy`, with commas: `20000@128,get:1000@16,new`. Default: all. */
   readonly only?: string
-  /** How many names the section `keys` has in use, and nothing else of it; how many `families` touches. */
+  /** How many names `keys` has in use, and nothing else of it; how many `families` touches, and `legacy` imports from a Redis. */
   readonly names?: number
 }
 

@@ -3,7 +3,7 @@
  * bench/latest.md behind. Sections: resp, keys, families, http, process, client, memory, engine, freeze, database, cluster, legacy,
  * restart, skipped, login, quota, tls, users, runs, mysql-proxy, postgres. It starts and ends the systems that it compares. FOLDER
  * is a built checkout of an earlier commit, which resp, keys, http, process, freeze and runs measure beside this one.
- * `-- keys --only 20000@128` measures one part of that section. Exits with 1 when a budget is not met, for use in a release.
+ * `-- keys --only 20000@128` and `-- legacy --only import` measure one part of a section. Exits with 1 when a budget is not met, for use in a release.
  */
 import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
