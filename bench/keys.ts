@@ -4,7 +4,7 @@ import type { Lifetime } from '../test/launch/lifetime.ts'
 import { startRedis } from '../test/launch/redis.ts'
 import { startBareKeys } from './bare-keys-server.ts'
 import { hostileNames } from './hostile-names.ts'
-import { keysDefined } from './keys-defined.ts'
+import { keysDefined, keysDefinedElsewhere } from './keys-defined.ts'
 import { keysInUse } from './keys-in-use.ts'
 import { mixedKeys } from './mixed-keys.ts'
 import { askEach, benchmarkKey } from './name-links.ts'
@@ -114,6 +114,7 @@ export async function keys(lifetime: Lifetime, effort: Effort): Promise<Section[
   if (isWanted('in-use', effort)) sections.push(await keysInUse(lifetime, effort))
   if (isWanted('defined', effort)) sections.push(await keysDefined(lifetime, effort))
   if (isWanted('hostile', effort)) sections.push(await hostileNames(lifetime, effort))
+  if (isWanted('defined-elsewhere', effort)) sections.push(...(await keysDefinedElsewhere(lifetime, effort)))
   if (isWanted('mixed', effort)) sections.push(await mixedKeys(lifetime, effort))
   return sections
 }

@@ -42,7 +42,7 @@ import { NegativeCache } from './negative-cache.ts'
 import { OpenGenerator, type OpenGeneratorDeps, rowVersion } from './open-generator.ts'
 import { openInTurn } from './open-issuer.ts'
 import { RestingGenerators } from './resting-generators.ts'
-import { generatorPrefix, holdsGenerator } from './stored-generator.ts'
+import { generatorPrefix, holdsGenerator, watchGenerators } from './stored-generator.ts'
 import { WaitingCallers } from './waiting-callers.ts'
 
 /** How many generators are opened at once: as many as one pipeline may ask for together. */
@@ -111,7 +111,7 @@ export class GeneratorsInUse {
     const { engine, rows } = deps
     const inUse = new GeneratorsInUse(deps, records, limits, families, await engine.ownership())
     try {
-      inUse.#watches.push(await engine.watch(generatorPrefix, (change) => inUse.#recordChanged(change)))
+      inUse.#watches.push(await watchGenerators(engine, (change) => inUse.#recordChanged(change)))
       if (rows !== undefined) inUse.#watches.push(await rows.watch((change) => inUse.#rowChanged(change)))
       return inUse
     } catch (error) {

@@ -3,7 +3,7 @@
  * number continues and a name that is created again starts above all ids that it ever issued.
  */
 import { FahaoError } from '../base/errors.ts'
-import type { StoredRecord } from '../engine/engine.ts'
+import type { Engine, RecordChange, StoredRecord, Watch } from '../engine/engine.ts'
 import { firstFrom } from '../ids/run.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import { kinds } from '../issuing/issuer.ts'
@@ -59,6 +59,11 @@ const bigOptions: ReadonlySet<string> = new Set(['start', 'offset', 'max'])
 /** The record's key, and the name of the first incarnation's counter. */
 export function generatorKey(name: string): string {
   return generatorPrefix + name
+}
+
+/** Watches the records of generators, which are never removed. */
+export function watchGenerators(engine: Engine, onChange: (change: RecordChange) => void): Promise<Watch> {
+  return engine.watch(generatorPrefix, onChange, { neverRemoved: true })
 }
 
 /** The name of an incarnation's counter; a snowflake leaves it as it is. */

@@ -114,6 +114,12 @@ export type RecordChange = {
   readonly record: StoredRecord | undefined
 }
 
+/** What is known of the records that are watched. */
+export type WatchOptions = {
+  /** They are never removed, so an engine need not keep their keys to notice that. There may be millions. */
+  readonly neverRemoved?: boolean
+}
+
 /** A running watch. */
 export interface Watch {
   /** Stops the watch; no call of the listener starts afterwards. */
@@ -209,11 +215,11 @@ export interface RecordStore {
 
   /**
    * Reports every change of records under `prefix` that is made after the promise has resolved: pushed if the engine can,
-   * polled otherwise, and backed by a full list every minute if events can be lost. Changes of one key are reported in
+   * polled otherwise, and backed by lists if events can be lost, one a minute, or slower where records are many. Changes of one key are reported in
    * order; several may be reported as the last of them; one may be reported twice. The listener never misses the final
    * state, runs in a turn of its own, and must not throw. Fails with UNAVAILABLE.
    */
-  watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch>
+  watch(prefix: string, listener: (change: RecordChange) => void, options?: WatchOptions): Promise<Watch>
 }
 
 /**

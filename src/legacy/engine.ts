@@ -24,6 +24,7 @@ import {
   type StoredRecord,
   type StoreOwnership,
   type Watch,
+  type WatchOptions,
 } from '../engine/engine.ts'
 import { max63 } from '../ids/limits.ts'
 import { RowRecords } from './row-records.ts'
@@ -131,8 +132,12 @@ export class LegacyEngine implements Engine {
     return this.#inner.remove(key, expected)
   }
 
-  async watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
-    const own = await this.#inner.watch(prefix, listener)
+  async watch(
+    prefix: string,
+    listener: (change: RecordChange) => void,
+    options?: WatchOptions,
+  ): Promise<Watch> {
+    const own = await this.#inner.watch(prefix, listener, options)
     if (!this.#records.concerns(prefix)) return own
     try {
       const rows = await this.#records.watch(prefix, listener)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
-import type { Engine } from '../../src/engine/engine.ts'
+import type { Engine, RecordChange } from '../../src/engine/engine.ts'
 import type { Range } from '../../src/ids/run.ts'
 import { assertDisjoint } from '../conformance/counters.ts'
 import { untilItWorks } from '../conformance/life.ts'
@@ -160,14 +160,24 @@ describe('events that never arrive', { timeout }, () => {
     const engine = await openStore(t, cluster.url('ids'), { clock, callTimeoutMs: 1500 })
     const other = await openStore(t, cluster.url('ids', { members: others }))
     const told: string[] = []
-    await engine.watch('', ({ key, record }) => told.push(`${key} ${record?.value}`))
-    const gone = await other.write('gone', 'x', undefined)
-    await until(() => told.includes('gone x'))
+    const tell = ({ key, record }: RecordChange) => told.push(`${key} ${record?.value}`)
+    const [ordinary, pages] = ['ordinary/', 'many/']
+    // The last of them is on the second page of a list.
+    const many = Array.from({ length: 2500 }, (_, index) => `${pages}${1000 + index}`)
+    for (let from = 0; from < many.length; from += 500)
+      await Promise.all(many.slice(from, from + 500).map((key) => other.write(key, 'x', undefined)))
+    await engine.watch(ordinary, tell)
+    await engine.watch(pages, tell, { neverRemoved: true })
+    const gone = await other.write(`${ordinary}gone`, 'x', undefined)
+    const last = await other.read(many.at(-1)!)
+    await until(() => told.includes('ordinary/gone x'))
     first!.freeze()
     const frozenMs = performance.now()
-    await untilItWorks(() => other.write('new', 'x', undefined))
-    assert.ok(await untilItWorks(() => other.remove('gone', gone!.version)))
-    await until(() => told.includes('new x') && told.includes('gone undefined'))
+    await untilItWorks(() => other.write(`${ordinary}new`, 'x', undefined))
+    assert.ok(await untilItWorks(() => other.remove(`${ordinary}gone`, gone!.version)))
+    assert.ok(await untilItWorks(() => other.write(last!.key, 'y', last!.version)))
+    const missed = ['ordinary/new x', 'ordinary/gone undefined', `${last!.key} y`]
+    await until(() => missed.every((change) => told.includes(change)))
     // Before the connection itself is found dead, and the watch begun anew.
     assert.ok(performance.now() - frozenMs < 12_000)
   })
@@ -244,6 +254,38 @@ describe('replies that are lost', { timeout }, () => {
   })
 })
 
+describe('records that are never removed', { timeout }, () => {
+  test('are not read when a watch of them begins', async (t) => {
+    const proxy = await startTcpProxy(t, single.members[0]!.clientPort)
+    const engine = await openStore(t, `etcd://127.0.0.1:${proxy.port}/stays`)
+    await engine.write('stays/a', 'x', undefined)
+    let reads = 0
+    proxy.dropReplyOf((request) => {
+      if (request.includes('stays/records/stays/')) reads++
+      return false
+    })
+    await engine.watch('stays/', () => {}, { neverRemoved: true })
+    assert.equal(reads, 0)
+    await engine.watch('stays/a', () => {})
+    assert.ok(reads > 0, 'those that can be removed are')
+  })
+
+  for (const neverRemoved of [true, false]) {
+    test(`are reported${neverRemoved ? '' : ', as others are,'} when etcd goes back to a snapshot`, async (t) => {
+      const cluster = await startEtcd(t)
+      const engine = await openStore(t, cluster.url('ids'))
+      const told: string[] = []
+      const before = await engine.write('a', 'one', undefined)
+      const snapshot = await cluster.save()
+      await engine.watch('a', ({ key, record }) => told.push(`${key} ${record?.value}`), { neverRemoved })
+      await engine.write('a', 'two', before!.version)
+      await until(() => told.includes('a two'))
+      await cluster.restore(snapshot)
+      await until(() => told.includes('a one'))
+    })
+  }
+})
+
 describe('a history that etcd has compacted', { timeout }, () => {
   test('loses no change for a watch that was cut off meanwhile', async (t) => {
     const cluster = await startEtcd(t)
@@ -251,21 +293,28 @@ describe('a history that etcd has compacted', { timeout }, () => {
     const engine = await openStore(t, `etcd://127.0.0.1:${proxy.port}/ids`)
     const other = await openStore(t, cluster.url('ids'))
     const told: [key: string, value: string | undefined][] = []
-    await engine.watch('k/', ({ key, record }) => told.push([key, record?.value]))
+    const tell = ({ key, record }: RecordChange) => told.push([key, record?.value])
+    await engine.watch('k/', tell)
+    await engine.watch('stays/', tell, { neverRemoved: true })
     const gone = await other.write('k/gone', 'x', undefined)
     const changed = await other.write('k/changed', 'one', undefined)
-    await until(() => told.length === 2)
+    const stays = await other.write('stays/a', 'one', undefined)
+    await until(() => told.length === 3)
     await proxy.cut()
+    await other.write('stays/a', 'two', stays!.version)
+    await other.write('stays/b', 'x', undefined)
     await other.remove('k/gone', gone!.version)
     await other.write('k/changed', 'two', changed!.version)
     const last = await other.write('k/new', 'x', undefined)
     await other.write('else', 'x', undefined)
     await cluster.ctl('compact', String(BigInt.asUintN(40, last!.version)))
     await proxy.restore()
-    await until(() => told.length >= 5)
+    await until(() => told.length >= 8)
     assert.deepEqual(
-      new Map(told.slice(2)),
+      new Map(told.slice(3)),
       new Map([
+        ['stays/a', 'two'],
+        ['stays/b', 'x'],
         ['k/gone', undefined],
         ['k/changed', 'two'],
         ['k/new', 'x'],

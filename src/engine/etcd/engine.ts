@@ -17,6 +17,7 @@ import type {
   StoredRecord,
   StoreOwnership,
   Watch,
+  WatchOptions,
   WriterIdentity,
 } from '../engine.ts'
 import { newStore } from '../store-creation.ts'
@@ -221,8 +222,8 @@ export class EtcdEngine implements Engine {
     return this.#calls.run(() => this.#records.remove(key, expected))
   }
 
-  watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
-    return this.#calls.run(() => this.#watches.add(prefix, listener))
+  watch(prefix: string, listener: (change: RecordChange) => void, options?: WatchOptions): Promise<Watch> {
+    return this.#calls.run(() => this.#watches.add(prefix, listener, options))
   }
 
   ownership(): Promise<StoreOwnership> {

@@ -6,8 +6,8 @@ import { revisionOf, type State, versionAt } from './state.ts'
 import type { Change, Store } from './store.ts'
 import type { Transactions } from './transactions.ts'
 
-/** With values of up to 32 KiB, a page takes up to 8 MiB. */
-const pageMax = 256
+/** Values are mostly of some hundred bytes. etcd counts the whole range for each page of it, so larger pages cost it less. */
+const pageMax = 1024
 
 /** The records of one store. */
 export class Records {

@@ -1,16 +1,22 @@
 /**
- * Watches: one stream of all records' events per engine, and a list every minute.
+ * Watches: one stream of all records' events per engine, and for each watched prefix a list every minute, because etcd before
+ * 3.4.31 and 3.5.13 can lose events.
+ *
+ * A list of a million records takes seconds, and their keys much memory. So where records are never removed, no keys are stored: a
+ * list reads a page in a second, and looks only for records that are newer than the list before.
  *
  * Invariants
  *  1. Changes of a key are reported in the order of their revisions: a change that is not newer than the last reported
  *     one, or than the last list, is not reported.
- *  2. After a list, every change up to its revision has been reported, removals included. To find removals, the keys of
- *     all records are stored while there are watches.
- *  3. Each stream begins after the revision of a list, so a compaction of older revisions loses no change.
+ *  2. After a list of a prefix, every change up to the revision at which it began has been reported, removals included. To find
+ *     removals, the keys of existing records are stored for each watched prefix whose records can be removed.
+ *  3. Each stream begins after the last revision that the stream before has reported, or after that of a list where etcd has
+ *     compacted it or has gone back: a compaction of older revisions loses no change.
+ *  4. The time until a watch is ready does not grow with records that are never removed.
  */
 import { type Clock, repeat, sleep, systemRandom, type Timer } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
-import type { RecordChange, Watch } from '../engine.ts'
+import type { RecordChange, Watch, WatchOptions } from '../engine.ts'
 import { Watchers } from '../watchers.ts'
 import { endOf, type KeyValue, methods, type WatchResponse } from './api.ts'
 import type { Members } from './members.ts'
@@ -22,10 +28,34 @@ type RevisedChange = RecordChange & { readonly revision: bigint }
 /** The streams from the first watch to the last. `created` resolves once the first stream has begun. */
 type WatchSession = { readonly abort: AbortController; readonly created: Promise<void> }
 
-/** etcd before 3.4.31 and 3.5.13 can lose events. */
+/** A watch: it is told of changes after this revision; undefined: of none yet. */
+type Told = { after: bigint | undefined }
+
+/** What is watched under one prefix. */
+type Followed = {
+  readonly prefix: string
+  readonly neverRemoved: boolean
+  readonly watches: Set<Told>
+  /** Every change up to this revision has been reported. */
+  checked: bigint
+  /**
+   * The revision of the last reported write of each existing record; where records are never removed, only of those newer than
+   * `checked`.
+   */
+  readonly told: Map<string, bigint>
+}
+
 const listEveryMs = 60_000
+/**
+ * The pause between two pages of a list of records that are never removed, and the same in terms of the time that the page took:
+ * etcd counts the whole range for each page.
+ */
+const pageEveryMs = 1000
+const pagePauseTimes = 20
 const retryMs = 100
 const pageMax = 2000
+/** Pages with values of up to 32 KiB take up to 8 MiB. */
+const valuesPageMax = 256
 /** Short compared with a hand-over that waits for the stream; a message per second costs little. */
 const askEveryMs = 1000
 /** A member that has not answered for this long counts as frozen. */
@@ -39,10 +69,11 @@ export class Watches {
   readonly #records: Records
   readonly #clock: Clock
   readonly #watchers = new Watchers<RevisedChange>(() => this.#end())
-  /** The revision of each existing record's last reported write. */
-  readonly #existing = new Map<string, bigint>()
-  /** Every change up to this revision has been reported. */
-  #reportedRevision = 0n
+  readonly #followed = new Map<string, Followed>()
+  /** The revision behind which the next stream begins: every event up to it has come. */
+  #streamed = 0n
+  /** Whether etcd may have compacted what comes next. */
+  #isCompacted = false
   #session: WatchSession | undefined
 
   constructor(members: Members, store: Store, records: Records, clock: Clock) {
@@ -53,16 +84,21 @@ export class Watches {
   }
 
   /** See `Engine.watch`. */
-  async add(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
-    let after: bigint | undefined
-    const watch = this.#watchers.add(prefix, ({ key, record, revision }) => {
-      if (after !== undefined && revision > after) listener({ key, record })
+  async add(
+    prefix: string,
+    listener: (change: RecordChange) => void,
+    { neverRemoved = false }: WatchOptions = {},
+  ): Promise<Watch> {
+    const told: Told = { after: undefined }
+    const watch = this.#follow(prefix, neverRemoved, told, ({ key, record, revision }) => {
+      if (told.after !== undefined && revision > told.after) listener({ key, record })
     })
     try {
       this.#session ??= this.#begin()
       await this.#session.created
       const { revision } = await this.#store.read()
-      after = revision
+      await this.#checkFirst(this.#followed.get(prefix)!, revision)
+      told.after = revision
       return watch
     } catch (error) {
       watch.close()
@@ -75,6 +111,33 @@ export class Watches {
     this.#watchers.close()
   }
 
+  /** Adds a watcher; what is stored for the prefix goes with the last one of it. */
+  #follow(
+    prefix: string,
+    neverRemoved: boolean,
+    told: Told,
+    listener: (change: RevisedChange) => void,
+  ): Watch {
+    const watch = this.#watchers.add(prefix, listener)
+    const followed = this.#followed.get(prefix) ?? {
+      prefix,
+      neverRemoved,
+      watches: new Set(),
+      checked: 0n,
+      told: new Map(),
+    }
+    this.#followed.set(prefix, followed)
+    followed.watches.add(told)
+    return {
+      close: () => {
+        watch.close()
+        followed.watches.delete(told)
+        if (followed.watches.size === 0 && this.#followed.get(prefix) === followed)
+          this.#followed.delete(prefix)
+      },
+    }
+  }
+
   #end(): void {
     this.#session?.abort.abort()
     this.#session = undefined
@@ -83,8 +146,8 @@ export class Watches {
   #begin(): WatchSession {
     const abort = new AbortController()
     const created = Promise.withResolvers<void>()
-    this.#existing.clear()
-    this.#reportedRevision = 0n
+    this.#streamed = 0n
+    this.#isCompacted = false
     const { deadlineUs } = this.#store.newCall(false)
     const timer = this.#clock.timer((deadlineUs - this.#clock.monoUs()) / 1000, () =>
       created.reject(new FahaoError('UNAVAILABLE', `no watch could be set up in time: ${reason}`)),
@@ -122,8 +185,8 @@ export class Watches {
    * revision whose events are still to come.
    */
   async #stream(signal: AbortSignal, onCreated: () => void): Promise<string> {
-    await this.#list(signal)
-    const startRevision = String(this.#reportedRevision + 1n)
+    await this.#listBefore(signal)
+    const startRevision = String(this.#streamed + 1n)
     const ended = Promise.withResolvers<string>()
     let over = false
     let answeredUs = this.#clock.monoUs()
@@ -134,7 +197,10 @@ export class Watches {
     const message = (response: WatchResponse) => {
       if (over) return
       answeredUs = this.#clock.monoUs()
-      if (response.canceled) return end(response.cancelReason || 'it has compacted what comes next')
+      if (response.canceled) {
+        this.#isCompacted = true
+        return end(response.cancelReason || 'it has compacted what comes next')
+      }
       if (response.created) onCreated()
       this.#acceptEvents(response)
     }
@@ -161,77 +227,155 @@ export class Watches {
 
   #acceptEvents({ events }: WatchResponse): void {
     for (const { type, kv } of events) {
-      const record = type === removed ? undefined : kv
-      this.#accept(this.#store.keys.recordOf(kv.key), BigInt(kv.modRevision), record)
+      const revision = BigInt(kv.modRevision)
+      this.#accept(this.#store.keys.recordOf(kv.key), revision, type === removed ? undefined : kv)
+      if (revision > this.#streamed) this.#streamed = revision
     }
+  }
+
+  /** Finds where the next stream begins, and lists what no stream can report any more. */
+  async #listBefore(signal: AbortSignal): Promise<void> {
+    const { revision } = await this.#store.read()
+    const isFirst = this.#streamed === 0n
+    if (!isFirst && !this.#isCompacted && revision >= this.#streamed) return
+    if (!isFirst) for (const followed of this.#followed.values()) await this.#list(followed, signal, 0)
+    this.#streamed = revision
+    this.#isCompacted = false
   }
 
   #listPeriodically(signal: AbortSignal): void {
     // A failure shows in the engine's status; the next list finds what this one has missed.
-    const timer = repeat(this.#clock, listEveryMs, () => this.#list(signal))
+    const timer = repeat(this.#clock, listEveryMs, async () => {
+      for (const followed of this.#followed.values()) await this.#list(followed, signal, pageEveryMs)
+    })
     signal.addEventListener('abort', () => timer.cancel(), { once: true })
   }
 
+  /** Notes which records exist at a revision. The stream reports what changes from then on, and may have begun to. */
+  async #checkFirst(followed: Followed, revision: bigint): Promise<void> {
+    if (followed.checked > 0n) return
+    if (!followed.neverRemoved) {
+      for (const [key, written] of await this.#keysAt(followed.prefix, revision))
+        if (!followed.told.has(key)) followed.told.set(key, written)
+    }
+    if (followed.checked < revision) followed.checked = revision
+  }
+
   /** Reports missed changes. */
-  async #list(signal: AbortSignal): Promise<void> {
-    const key = this.#store.keys.records
-    const isFirst = this.#reportedRevision === 0n
+  async #list(followed: Followed, signal: AbortSignal, pauseMs: number): Promise<void> {
+    if (followed.checked === 0n) return
+    const { neverRemoved, prefix, told } = followed
+    const range = { ...this.#rangeOf(prefix), minModRevision: String(followed.checked + 1n) }
     // Only newer records, and the number of all: most often both show that no change was missed.
-    const range = { key, rangeEnd: endOf(key), minModRevision: String(this.#reportedRevision + 1n) }
-    const asked = isFirst ? [] : [range]
-    const { revision, found } = await this.#store.read(asked)
+    const { revision, found } = await this.#store.read(neverRemoved ? [] : [range])
     if (signal.aborted) return
-    const wentBack = revision < this.#reportedRevision
-    for (const kv of found[0]?.kvs ?? [])
-      this.#accept(this.#store.keys.recordOf(kv.key), BigInt(kv.modRevision), kv)
-    if (isFirst || wentBack || Number(found[0]!.count) !== this.#existing.size)
-      await this.#listAll(revision, isFirst, wentBack, signal)
-    else this.#reportedRevision = revision
+    const wentBack = revision < followed.checked || revision < this.#streamed
+    // Revisions are counted anew from there.
+    if (wentBack) for (const each of followed.watches) if (each.after !== undefined) each.after = 0n
+    for (const kv of found[0]?.kvs ?? []) this.#acceptRecord(kv)
+    if (neverRemoved) await this.#listNewer(followed, wentBack, signal, pauseMs)
+    else if (wentBack || Number(found[0]!.count) !== told.size)
+      await this.#listAll(followed, revision, wentBack, signal)
+    if (signal.aborted) return
+    followed.checked = revision
+    if (neverRemoved) for (const [key, written] of told) if (written <= revision) told.delete(key)
+  }
+
+  /** Looks for records that are newer than the list before, a page at a time. All are new to etcd when it has gone back. */
+  async #listNewer(
+    followed: Followed,
+    wentBack: boolean,
+    signal: AbortSignal,
+    pauseMs: number,
+  ): Promise<void> {
+    if (wentBack) {
+      followed.checked = 0n
+      followed.told.clear()
+    }
+    const keysOnly = !wentBack
+    const limit = String(keysOnly ? pageMax : valuesPageMax)
+    let isFirst = true
+    let askedUs = this.#clock.monoUs()
+    for await (const { kvs } of this.#store.pages({ ...this.#rangeOf(followed.prefix), limit, keysOnly })) {
+      for (const kv of kvs) {
+        if (signal.aborted) return
+        if (BigInt(kv.modRevision) <= followed.checked) continue
+        if (!keysOnly) this.#acceptRecord(kv)
+        else if (this.#isNews(followed, this.#store.keys.recordOf(kv.key), BigInt(kv.modRevision)))
+          await this.#readAndReport(this.#store.keys.recordOf(kv.key))
+      }
+      const tookMs = (this.#clock.monoUs() - askedUs) / 1000
+      if (!isFirst && pauseMs > 0) await sleep(this.#clock, Math.max(pauseMs, pagePauseTimes * tookMs))
+      isFirst = false
+      askedUs = this.#clock.monoUs()
+    }
   }
 
   /** Compares all keys that existed at a revision with the reported ones. */
-  async #listAll(revision: bigint, isFirst: boolean, wentBack: boolean, signal: AbortSignal): Promise<void> {
-    const there = await this.#keysAt(revision)
+  async #listAll(
+    followed: Followed,
+    revision: bigint,
+    wentBack: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const there = await this.#keysAt(followed.prefix, revision)
     if (signal.aborted) return
-    if (wentBack) this.#reportedRevision = 0n
-    for (const [key, told] of this.#existing) {
+    if (wentBack) followed.checked = 0n
+    for (const [key, told] of followed.told) {
       if (there.has(key) || (told > revision && !wentBack)) continue
-      this.#existing.delete(key)
+      followed.told.delete(key)
       this.#report(key, undefined, revision)
     }
     for (const [key, written] of there) {
-      const told = this.#existing.get(key)
-      if (isFirst) this.#existing.set(key, written)
-      else if (told === undefined || (wentBack ? told !== written : told < written))
-        await this.#readAndReport(key)
+      const told = followed.told.get(key)
+      if (told !== undefined && (wentBack ? told === written : told >= written)) continue
+      if (wentBack) followed.told.delete(key)
+      await this.#readAndReport(key)
     }
-    this.#reportedRevision = revision
   }
 
   async #readAndReport(key: string): Promise<void> {
     const range = { key: this.#store.keys.record(key) }
     const { found } = await this.#store.read([range])
     const [kv] = found[0]!.kvs
-    if (kv === undefined) return
-    this.#existing.delete(key)
-    this.#accept(key, BigInt(kv.modRevision), kv)
+    if (kv !== undefined) this.#acceptRecord(kv)
   }
 
-  async #keysAt(revision: bigint): Promise<Map<string, bigint>> {
-    const key = this.#store.keys.records
-    const limit = String(pageMax)
-    const range = { key, rangeEnd: endOf(key), limit, revision: String(revision), keysOnly: true }
+  async #keysAt(prefix: string, revision: bigint): Promise<Map<string, bigint>> {
+    const range = {
+      ...this.#rangeOf(prefix),
+      limit: String(pageMax),
+      revision: String(revision),
+      keysOnly: true,
+    }
     const keys = new Map<string, bigint>()
     for await (const { kvs } of this.#store.pages(range))
       for (const kv of kvs) keys.set(this.#store.keys.recordOf(kv.key), BigInt(kv.modRevision))
     return keys
   }
 
+  #rangeOf(prefix: string): { readonly key: Buffer; readonly rangeEnd: Buffer } {
+    const key = this.#store.keys.record(prefix)
+    return { key, rangeEnd: endOf(key) }
+  }
+
+  #acceptRecord(kv: KeyValue): void {
+    this.#accept(this.#store.keys.recordOf(kv.key), BigInt(kv.modRevision), kv)
+  }
+
   #accept(key: string, revision: bigint, kv: KeyValue | undefined): void {
-    if (revision <= this.#reportedRevision || revision <= (this.#existing.get(key) ?? 0n)) return
-    if (kv === undefined) this.#existing.delete(key)
-    else this.#existing.set(key, revision)
-    this.#report(key, kv, revision)
+    let isNews = false
+    for (const followed of this.#followed.values()) {
+      if (!key.startsWith(followed.prefix) || !this.#isNews(followed, key, revision)) continue
+      isNews = true
+      if (kv === undefined) followed.told.delete(key)
+      else followed.told.set(key, revision)
+    }
+    if (isNews) this.#report(key, kv, revision)
+  }
+
+  #isNews({ checked, told }: Followed, key: string, revision: bigint): boolean {
+    return revision > checked && revision > (told.get(key) ?? 0n)
   }
 
   #report(key: string, kv: KeyValue | undefined, revision: bigint): void {
