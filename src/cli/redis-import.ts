@@ -6,14 +6,16 @@
  *     on `INCR` of it on Redis is an error, so no number comes from both sides, and none of Fahao precedes one of Redis.
  *  2. A closed key keeps its number in its text, so the import can be repeated after any failure, and goes on.
  *  3. Nothing is changed by a dry run. A key that is no counter is left as it is.
+ *  4. Into a family: it begins above the largest number before the first key is closed, and only keys below where it begins are
+ *     closed. So none of its names gives a number that its key has given, whenever a client goes over.
  */
 import { connect as connectTls } from 'node:tls'
 import { addressText } from '../base/address.ts'
 import { systemClock } from '../base/clock.ts'
-import { describe, FahaoError } from '../base/errors.ts'
+import { describe, FahaoError, hasCode } from '../base/errors.ts'
 import { globMatches } from '../base/glob.ts'
 import { NoReply } from '../forwarding/forwarder.ts'
-import { max63 } from '../ids/limits.ts'
+import { max53, max63 } from '../ids/limits.ts'
 import { dialPlain } from '../listening/dial.ts'
 import { encodedRequest, ForwardConnection } from '../resp/forward-connection.ts'
 import { type PlainReply, readReply } from '../resp/reply-reader.ts'
@@ -30,11 +32,15 @@ const largestNumber = max63 - 1n
 /** Connections to the server: it carries out the requests of one connection one after the other. */
 const connections = 32
 
-/** Closes a key that holds a number which a sequence can have, and returns what it holds then. Texts of one length are compared. */
+/** How far above the largest number a new family begins at least, and as a part of it: keys count on meanwhile. */
+const [roomLeast, roomPart] = [1_000_000n, 10n]
+
+/** Closes a key that holds a number up to that of ARGV, and returns what it holds then. Texts of one length are compared. */
 const closing = `
 local value = redis.call('GET', KEYS[1])
+local most = ARGV[1]
 local counts = value and (value == '0' or string.match(value, '^[1-9]%d*$'))
-if counts and (#value < 19 or (#value == 19 and value <= '${largestNumber}')) and redis.call('PTTL', KEYS[1]) < 0 then
+if counts and (#value < #most or (#value == #most and value <= most)) and redis.call('PTTL', KEYS[1]) < 0 then
   value = '${closedMark}' .. value
   redis.call('SET', KEYS[1], value)
 end
@@ -50,8 +56,22 @@ export type RedisImport = {
   readonly patterns: readonly string[]
   /** Only counts. */
   readonly dryRun: boolean
+  /** The family that they are moved into, whose names they have; it is the one pattern then. Undefined: each to a sequence. */
+  readonly family?: string | undefined
+  /** Called before anything is changed, if there is a family. */
+  readonly onPlan?: (plan: FamilyPlan) => void
   /** Called after each page of keys with the numbers so far. */
   readonly onProgress?: (counts: RedisImportCounts) => void
+}
+
+/** Where a family begins that counters are moved into, and how far above their numbers that is. */
+export type FamilyPlan = {
+  readonly counters: number
+  readonly largest: bigint
+  readonly begin: bigint
+  /** On average, and for the counter with the smallest number. */
+  readonly jumpMean: bigint
+  readonly jumpMost: bigint
 }
 
 /** What was found, and what was done. */
@@ -90,6 +110,8 @@ class Mover {
   #counts = { moved: 0, movedBefore: 0, largest: 0n, left: 0, failed: 0 }
   readonly #remarks: string[] = []
   #rules: readonly string[] = []
+  /** The largest number of a key that is closed. */
+  #closeMost = largestNumber
 
   constructor(from: RespClient, into: readonly RespClient[], options: RedisImport) {
     this.#from = from
@@ -98,19 +120,75 @@ class Mover {
   }
 
   async run(): Promise<RedisImportCounts> {
-    this.#rules = await this.#autoCreated()
-    const { patterns, onProgress } = this.#options
-    for (const pattern of patterns.length === 0 ? ['*'] : patterns) {
-      let cursor = '0'
-      do {
-        const scan = ['SCAN', cursor, 'MATCH', pattern, 'COUNT', `${pageKeys}`, 'TYPE', 'string']
-        const [next, keys] = (await this.#from.ask(scan)) as [string, string[]]
+    const { patterns, family, onProgress } = this.#options
+    if (family !== undefined) await this.#prepare(family)
+    else this.#rules = await this.#autoCreated()
+    const wanted = family === undefined ? patterns : [family]
+    for (const pattern of wanted.length === 0 ? ['*'] : wanted)
+      await this.#eachPage(pattern, async (keys) => {
         await this.#move(keys)
         onProgress?.(this.#result)
-        cursor = next
-      } while (cursor !== '0')
-    }
+      })
     return this.#result
+  }
+
+  async #eachPage(pattern: string, use: (keys: readonly string[]) => Promise<void>): Promise<void> {
+    let cursor = '0'
+    do {
+      const scan = ['SCAN', cursor, 'MATCH', pattern, 'COUNT', `${pageKeys}`, 'TYPE', 'string']
+      const [next, keys] = (await this.#from.ask(scan)) as [string, string[]]
+      await use(keys)
+      cursor = next
+    } while (cursor !== '0')
+  }
+
+  /** Finds out where the family has to begin, and has it begin there. */
+  async #prepare(family: string): Promise<void> {
+    if (!/^[^*?[\]\\]+\*$/.test(family))
+      throw new UsageError(
+        `'${family}' is no name of a family: what all its names begin with, and a * at the end`,
+      )
+    let [counters, sum, largest, least] = [0, 0n, 0n, max53]
+    await this.#eachPage(family, async (keys) => {
+      for (const text of await Promise.all(keys.map((key) => this.#look(key)))) {
+        if (!text?.startsWith(closedMark)) continue
+        const number = BigInt(text.slice(closedMark.length))
+        counters++
+        sum += number
+        if (number > largest) largest = number
+        if (number < least) least = number
+      }
+    })
+    const start = await this.#startOf(family)
+    const room = largest / roomPart
+    const begin =
+      start !== undefined && start > largest ? start : largest + (room > roomLeast ? room : roomLeast) + 1n
+    if (begin > max53)
+      throw new UsageError(
+        `a counter of ${family} is at ${largest}, and names of families end at ${max53}; leave --family out`,
+      )
+    const jumpMean = counters === 0 ? 0n : begin - 1n - sum / BigInt(counters)
+    const jumpMost = counters === 0 ? 0n : begin - 1n - least
+    const { onPlan, dryRun } = this.#options
+    onPlan?.({ counters, largest, begin, jumpMean, jumpMost })
+    this.#closeMost = begin - 1n
+    if (dryRun || begin === start) return
+    const [into] = this.#into
+    if (start === undefined) await into!.ask(['ID.CREATE', family, 'FAMILY', 'START', `${begin}`])
+    else await into!.ask(['ID.ALTER', family, 'FLOOR', `${begin}`])
+  }
+
+  /** Where a family begins; undefined: there is none of this name. */
+  async #startOf(family: string): Promise<bigint | undefined> {
+    try {
+      const pairs = (await this.#into[0]!.ask(['ID.INFO', family])) as readonly string[]
+      if (!pairs.includes('family'))
+        throw new UsageError(`'${family}' is a generator of its own on the server, and no family`)
+      return BigInt(pairs[pairs.indexOf('start') + 1]!)
+    } catch (error) {
+      if (hasCode(error, 'NOGENERATOR')) return undefined
+      throw error
+    }
   }
 
   get #result(): RedisImportCounts {
@@ -131,7 +209,7 @@ class Mover {
     const wanted = keys.filter((key) => !this.#isAutoCreated(key))
     const read = dryRun
       ? (key: string) => this.#look(key)
-      : (key: string) => this.#from.ask(['EVAL', closing, '1', key])
+      : (key: string) => this.#from.ask(['EVAL', closing, '1', key, `${this.#closeMost}`])
     const texts = await Promise.all(wanted.map(read))
     await Promise.all(
       wanted.map((key, index) => {
@@ -150,11 +228,12 @@ class Mover {
   async #moveOne(into: RespClient, key: string, text: string | null): Promise<void> {
     // The key has gone since it was listed.
     if (text === null) return
-    if (!text.startsWith(closedMark)) return this.#leave(key, whyLeft(text))
+    if (!text.startsWith(closedMark)) return this.#leave(key, this.#whyLeft(text))
     const number = text.slice(closedMark.length)
     const counts = this.#counts
     try {
-      const isMoved = this.#options.dryRun || (await this.#moveTo(into, key, number))
+      const { dryRun, family } = this.#options
+      const isMoved = dryRun || family !== undefined || (await this.#moveTo(into, key, number))
       if (isMoved) counts.moved++
       else counts.movedBefore++
       if (BigInt(number) > counts.largest) counts.largest = BigInt(number)
@@ -193,6 +272,14 @@ class Mover {
     this.#remark(`${key}: ${why}`)
   }
 
+  #whyLeft(text: string): string {
+    if (!isNumber(text))
+      return `its value '${text.slice(0, 40)}' is no whole number from 0 to ${largestNumber}`
+    if (BigInt(text) > this.#closeMost)
+      return `it has come to ${text} meanwhile, where the family begins; run the import again, which has it begin above`
+    return 'it expires; see generators with a date in their format'
+  }
+
   #remark(text: string): void {
     if (this.#remarks.length < remarksMax) this.#remarks.push(text)
   }
@@ -201,11 +288,6 @@ class Mover {
 /** As `closing` tells it. */
 function isNumber(text: string): boolean {
   return /^(?:0|[1-9]\d{0,18})$/.test(text) && BigInt(text) <= largestNumber
-}
-
-function whyLeft(text: string): string {
-  if (isNumber(text)) return 'it expires; see generators with a date in their format'
-  return `its value '${text.slice(0, 40)}' is no whole number from 0 to ${largestNumber}`
 }
 
 /** At least this is the next id of a generator; 0 if there is none, or that is not known. */

@@ -142,3 +142,51 @@ test('a name that the server would create by itself is left, and a server that d
     /^fahao: 'sqlite:.\/x.db' is no URL of a server that speaks Redis's protocol: redis:\/\/HOST:PORT/,
   )
 })
+
+test('into a family counters go on above the largest of them, which is said beforehand, while clients count on both', async (t) => {
+  const both = await sides(t)
+  const { old, client } = both
+  const keys = Array.from({ length: 400 }, (_, index) => `room:${index}`)
+  await old.mset({ ...Object.fromEntries(keys.map((key, index) => [key, `${index}`])), 'room:text': 'seven' })
+  const into = ['--family', 'room:*']
+
+  const dry = await fahao(t, words(both, ...into, '--dry-run'))
+  assert.equal(dry.code, 0, dry.stderr)
+  const plan =
+    '400 counters up to 399: each goes on at 1,000,400 in the family, a jump of 1,000,200 on average and of 1,000,399 at most'
+  assert.equal(dry.stdout.split('\n', 1)[0], plan)
+  assert.equal(await client.dbsize(), 0)
+
+  let running = true
+  const seen = new Map<string, number>()
+  const writers = Array.from({ length: 8 }, async (_, writer) => {
+    for (let turn = 0; running; turn++) {
+      const key = keys[(turn * 8 + writer) % keys.length]!
+      // Each key has one writer, on Redis until the key is closed there.
+      const number = await old.incr(key).catch(() => client.incr(key))
+      assert.ok(number > (seen.get(key) ?? Number(key.slice(5))), `${key} gives ${number}`)
+      seen.set(key, number)
+    }
+  })
+  const moved = await fahao(t, words(both, ...into))
+  assert.equal(moved.code, 0, moved.stderr)
+  assert.match(moved.stdout, /^400 counters moved: the names of the family go on at 1,000,\d{3} or above$/m)
+  assert.match(moved.stdout, /^room:text: its value 'seven' is no whole number/m)
+  const again = await fahao(t, words(both, ...into, '--json'))
+  assert.equal(again.code, 0, again.stderr)
+  running = false
+  await Promise.all(writers)
+  for (const key of keys) assert.ok((await client.incr(key)) > Math.max(1_000_000, seen.get(key) ?? 0))
+  assert.equal(await client.dbsize(), 1)
+
+  await client.call('ID.CREATE', 'plain*', 'KIND', 'sequence')
+  for (const [words_, why] of [
+    [['--family', 'room'], /no name of a family/],
+    [['--family', 'plain*'], /no family/],
+    [['user:*', '--family', 'room:*'], /leave the patterns out/],
+  ] as const) {
+    const refused = await fahao(t, words(both, ...words_))
+    assert.equal(refused.code, 2)
+    assert.match(refused.stderr, why)
+  }
+})

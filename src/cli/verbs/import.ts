@@ -5,7 +5,7 @@ import { moveRow } from '../../legacy/import/move.ts'
 import { forEachRow, type PlannedRow, planImport } from '../../legacy/import/plan.ts'
 import { type ImportStores, openStores } from '../../legacy/import/stores.ts'
 import { UsageError } from '../exit-codes.ts'
-import { importFromRedis, isRedisUrl, type RedisImportCounts } from '../redis-import.ts'
+import { type FamilyPlan, importFromRedis, isRedisUrl, type RedisImportCounts } from '../redis-import.ts'
 import { repeated } from '../repeatable-options.ts'
 import { recordInStore } from '../store-audit.ts'
 import { grouped, print, printAnswer, printJson, table } from '../terminal.ts'
@@ -16,6 +16,7 @@ type ImportOptions = {
   readonly dryRun?: true
   readonly oldNodesStopped?: true
   readonly maxId?: ReadonlyMap<string, bigint>
+  readonly family?: string
   readonly json?: true
 }
 
@@ -44,6 +45,10 @@ export function addImport(command: Command): void {
         readMaxId,
       ),
     )
+    .option(
+      '--family <PATTERN>',
+      'from a Redis: move the keys of this pattern into the family of this name, which begins above all of their numbers',
+    )
     .option('--json', 'print JSON, for scripts')
     .addHelpText(
       'after',
@@ -52,10 +57,15 @@ Examples:
   fahao import --from 'mysql://id@db/ids?schema=leaf' --into mysql://id@db/ids --dry-run
   fahao import order user --from 'mysql://id@db/ids?schema=leaf' --into mysql://id@db/ids --max-id order=123456
   fahao import --from 'mysql://id@db/ids?schema=tinyid' --into sqlite:./data/fahao.db --old-nodes-stopped
-  fahao import 'order:*' --from redis://redis:6379 --into redis://fahao-1:7379 --dry-run`,
+  fahao import 'order:*' --from redis://redis:6379 --into redis://fahao-1:7379 --dry-run
+  fahao import --family 'room:*' --from redis://redis:6379 --into redis://fahao-1:7379 --dry-run`,
     )
     .action(async (names: string[], options: ImportOptions) => {
       if (isRedisUrl(options.from)) return importCounters(names, options)
+      if (options.family !== undefined)
+        throw new UsageError(
+          '--family is for keys of a Redis; rows of a table become generators of their own',
+        )
       const stores = await openStores(options.from, options.into, options.dryRun === true)
       try {
         await importRows(stores, names, options)
@@ -66,13 +76,22 @@ Examples:
 }
 
 async function importCounters(patterns: readonly string[], options: ImportOptions): Promise<void> {
-  const { from, into, dryRun = false } = options
+  const { from, into, family, dryRun = false } = options
+  if (family !== undefined && patterns.length > 0)
+    throw new UsageError('--family names the keys; leave the patterns out')
   if (options.maxId !== undefined || options.oldNodesStopped)
     throw new UsageError('--max-id and --old-nodes-stopped are for tables; from a Redis leave them out')
   const onProgress = process.stderr.isTTY ? showProgress : undefined
-  const counts = await importFromRedis({ from, into, patterns, dryRun, onProgress })
+  let plan: FamilyPlan | undefined
+  const onPlan = (planned: FamilyPlan) => {
+    plan = planned
+    // Before anything is changed.
+    if (!options.json) print(planText(planned))
+  }
+  const counts = await importFromRedis({ from, into, patterns, family, dryRun, onProgress, onPlan })
   const { failed, largest } = counts
-  printAnswer(options, { ...counts, largest: `${largest}` }, countLines(counts, dryRun))
+  const shown = { ...counts, largest: `${largest}`, ...(plan && { begin: `${plan.begin}` }) }
+  printAnswer(options, shown, countLines(counts, dryRun, plan))
   if (failed > 0)
     throw new FahaoError(
       'ERR',
@@ -84,9 +103,17 @@ function showProgress({ moved, movedBefore, left }: RedisImportCounts): void {
   process.stderr.write(`\r${grouped(moved + movedBefore + left)} keys `)
 }
 
-function countLines(counts: RedisImportCounts, dryRun: boolean): string[] {
+function planText({ counters, largest, begin, jumpMean, jumpMost }: FamilyPlan): string {
+  const jumps = `a jump of ${grouped(jumpMean)} on average and of ${grouped(jumpMost)} at most`
+  return `${grouped(counters)} counters up to ${grouped(largest)}: each goes on at ${grouped(begin)} in the family, ${jumps}`
+}
+
+function countLines(counts: RedisImportCounts, dryRun: boolean, plan: FamilyPlan | undefined): string[] {
   const { moved, movedBefore, left, failed, largest, remarks } = counts
-  const goesOn = `each goes on above its number, without a jump; the largest is ${grouped(largest)}`
+  const goesOn =
+    plan === undefined
+      ? `each goes on above its number, without a jump; the largest is ${grouped(largest)}`
+      : `the names of the family go on at ${grouped(plan.begin)} or above`
   return [
     ...remarks,
     ...(left + failed > remarks.length ? [`… and ${grouped(left + failed - remarks.length)} more`] : []),
