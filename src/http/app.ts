@@ -27,12 +27,13 @@ import { type ApiRoute, nameOf, poolOf, refuseParameters } from './api-route.ts'
 import { awaitIgnoredBodies, readJsonOnly } from './bodies.ts'
 import { makeGuard } from './browser-safety.ts'
 import { checkCallers } from './caller.ts'
+import { segmentDirectly } from './compat/leaf.ts'
 import { answerFailuresAsSpring, mountCompatApis, mountForNodes } from './compat/mount.ts'
 import { Connections, connectionOf, HttpRequest, HttpResponse } from './connection.ts'
 import { docsRoute } from './console/docs-page.ts'
 import { landingRoute } from './console/landing.ts'
 import { allowOrigins } from './cors.ts'
-import { answerDirectly } from './direct.ts'
+import { answerDirectly, type DirectRoute, nextDirectly } from './direct.ts'
 import { answerFailures, type HttpLog, sendProblem } from './failures.ts'
 import { forwardRequests } from './forward.ts'
 import { generatorRoutes } from './native/generators.ts'
@@ -105,13 +106,10 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   }
   const draws = options.leaders && new SharedDraws(options.leaders, node)
   let isClosing = false
+  const routes = directRoutes(options)
+  const headers = headersOf(origins)
   const direct = (handler: RequestListener) =>
-    options.compatOnly
-      ? handler
-      : answerDirectly(
-          { node, guard, draws, headers: headersOf(origins), onUser, isClosing: () => isClosing },
-          handler,
-        )
+    answerDirectly({ routes, node, guard, draws, headers, onUser, isClosing: () => isClosing }, handler)
   const app = fastify({
     bodyLimit: config.httpBodyMaxBytes,
     // Operations check their own arguments. Fastify's compilers of schemas would be a tenth of what a start loads.
@@ -182,6 +180,15 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   if (cluster !== undefined) mountForNodes(app, node, elsewhere, log)
   answerFailures(app, [...mountNative(app, options, traffic), ...compat], log)
   return app
+}
+
+/** A user of its own for an API is a matter of its hooks. */
+function directRoutes({ node, compat = [], compatOnly = false }: HttpOptions): DirectRoute[] {
+  const hasUser = node.config.compatUser.some(({ api }) => api === 'leaf')
+  return [
+    ...(compatOnly ? [] : [nextDirectly]),
+    ...(compat.includes('leaf') && !hasUser ? [segmentDirectly] : []),
+  ]
 }
 
 /** The headers of an answer to no page of another origin. */

@@ -1,5 +1,6 @@
 /**
- * `POST /v1/generators/{name}/next` without the life cycle of Fastify, which costs as much as all else of such a request.
+ * Requests for ids without the life cycle of Fastify, which costs as much as all else of such a request: of the native API, and of
+ * Leaf's.
  *
  * Invariants
  *  1. A request is answered here only if the hooks and the handler of its route would answer it with the same status, headers and
@@ -13,9 +14,10 @@ import type { AccessControl } from '../auth/access-control.ts'
 import type { Generator } from '../catalogue/catalogue.ts'
 import type { SharedDraws } from '../forwarding/shared-draws.ts'
 import { Run } from '../ids/run.ts'
+import type { Kind } from '../issuing/issuer.ts'
 import { certificateName } from '../listening/handshakes.ts'
 import { longCheck, turns } from '../listening/turns.ts'
-import { type Body, batchBody } from './batch.ts'
+import { type Body, batchBody, type Frame } from './batch.ts'
 import { closeEmptyBody } from './bodies.ts'
 import type { Guard } from './browser-safety.ts'
 import { connectionOf } from './connection.ts'
@@ -23,8 +25,26 @@ import { forwardedHeader } from './forwarded.ts'
 import type { IssuingNode } from './issuing-node.ts'
 import { jsonFrame, jsonType, oneInJson, textInJson } from './native/issued-json.ts'
 
+/** A route whose plain requests are answered here. */
+export type DirectRoute = {
+  readonly method: 'GET' | 'POST'
+  /** Its groups: the name of the generator, and how many ids are asked for, where that may be told. */
+  readonly path: RegExp
+  readonly contentType: string
+  /** Whether its answer depends on what the client accepts. */
+  readonly negotiates: boolean
+  /** The kinds of its generators. Default: all. */
+  readonly kinds?: readonly Kind[]
+  readonly one: (generator: Generator, run: Run) => string
+  /** What stands around many ids. Undefined: one at a time. */
+  readonly many?: Frame
+  /** One id by its text, from the leader of its generator. Undefined: requests are forwarded one by one. */
+  readonly shared?: (text: string) => string
+}
+
 /** What the hooks of the app have, too. */
 export type DirectOptions = {
+  readonly routes: readonly DirectRoute[]
   readonly node: IssuingNode & { readonly access: AccessControl; readonly mayIssue: () => unknown }
   readonly guard: Guard
   /** The headers of each answer, as names and values in turn. */
@@ -37,7 +57,16 @@ export type DirectOptions = {
   readonly isClosing: () => boolean
 }
 
-const path = /^\/v1\/generators\/([\w.:~%{}-]+)\/next(?:\?count=([1-9]\d{0,2}))?$/
+/** `POST /v1/generators/{name}/next` */
+export const nextDirectly: DirectRoute = {
+  method: 'POST',
+  path: /^\/v1\/generators\/([\w.:~%{}-]+)\/next(?:\?count=([1-9]\d{0,2}))?$/,
+  contentType: jsonType,
+  negotiates: true,
+  one: oneInJson,
+  many: jsonFrame,
+  shared: textInJson,
+}
 const command = 'id.next'
 
 /** The errors of requests that have gone to Fastify. */
@@ -56,18 +85,34 @@ const run = new Run()
 
 /** Answers requests, or has `otherwise` do it. */
 export function answerDirectly(options: DirectOptions, otherwise: RequestListener): RequestListener {
-  const { node, guard, draws, isClosing, onUser } = options
+  const { routes, node, guard, draws, isClosing, onUser } = options
   const { countMax, meters } = node.server
-  const head = ['content-type', jsonType, ...options.headers, 'content-length', '']
-  const send = (response: ServerResponse, body: string, encoding: BufferEncoding) => {
-    head[head.length - 1] = String(encoding === 'latin1' ? body.length : Buffer.byteLength(body))
-    response.writeHead(200, head)
+  const rest = [...options.headers, 'content-length']
+  const send = (
+    response: ServerResponse,
+    { contentType }: DirectRoute,
+    body: string,
+    encoding: BufferEncoding,
+  ) => {
+    const length = encoding === 'latin1' ? body.length : Buffer.byteLength(body)
+    response.writeHead(200, ['content-type', contentType, ...rest, String(length)])
     response.end(body, encoding)
   }
   const answer = (request: IncomingMessage, response: ServerResponse): boolean => {
-    const [, written, digits = '1'] = path.exec(request.url ?? '') ?? []
-    const name = written?.includes('%') ? decoded(written) : written
-    if (name === undefined || isClosing() || !isPlain(request)) return false
+    for (const route of routes) {
+      const asked = route.path.exec(request.url ?? '')
+      if (asked !== null) return answerRoute(route, asked, request, response)
+    }
+    return false
+  }
+  function answerRoute(
+    route: DirectRoute,
+    [, written = '', digits = '1']: RegExpExecArray,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): boolean {
+    const name = written.includes('%') ? decoded(written) : written
+    if (name === undefined || isClosing() || !isPlain(request, route)) return false
     const count = Number(digits)
     const caller = callerOf(request, node.access)
     if (caller === undefined || count > countMax || !permits(caller, name) || guard(request) !== undefined) {
@@ -75,14 +120,16 @@ export function answerDirectly(options: DirectOptions, otherwise: RequestListene
     }
     node.mayIssue()
     const found = node.catalogue.find(name)
-    if (found === undefined) return false
+    if (found === undefined || route.kinds?.includes(found.kind) === false) return false
     if (caller.user !== '') onUser(request)
     const generator = meters.meter(found, caller.user)
-    if (count > 1) return sendMany(request, response, generator, count)
-    if (generator.take(1, run) === 0)
-      return draws?.areFor(name) === true && sendShared(request, response, name, caller)
+    if (count > 1) return sendMany(request, response, route, generator, count)
+    if (generator.take(1, run) === 0) {
+      return draws?.areFor(name) === true && sendShared(request, response, route, name, caller)
+    }
     closeEmptyBody(request)
-    send(response, oneInJson(generator, run), generator.definition.format === undefined ? 'latin1' : 'utf8')
+    const encoding = generator.definition.format === undefined ? 'latin1' : 'utf8'
+    send(response, route, route.one(generator, run), encoding)
     return true
   }
   const fail = (request: IncomingMessage, response: ServerResponse, error: unknown) => {
@@ -93,17 +140,19 @@ export function answerDirectly(options: DirectOptions, otherwise: RequestListene
   function sendMany(
     request: IncomingMessage,
     response: ServerResponse,
+    route: DirectRoute,
     generator: Generator,
     count: number,
   ): boolean {
+    const { many } = route
     const connection = connectionOf(request)
-    if (connection === undefined || generator.writer() !== undefined) return false
+    if (many === undefined || connection === undefined || generator.writer() !== undefined) return false
     closeEmptyBody(request)
-    const sendBody = (body: Body) => send(response, body as string, 'latin1')
+    const sendBody = (body: Body) => send(response, route, body as string, 'latin1')
     generator
       .draw(count, { signal: connection.gone })
       .then((runs) => {
-        const body = batchBody(runs, jsonFrame)
+        const body = batchBody(runs, many)
         return body instanceof Promise ? body.then(sendBody) : sendBody(body)
       })
       .catch((error) => fail(request, response, error))
@@ -112,14 +161,16 @@ export function answerDirectly(options: DirectOptions, otherwise: RequestListene
   function sendShared(
     request: IncomingMessage,
     response: ServerResponse,
+    route: DirectRoute,
     name: string,
     caller: Access,
   ): boolean {
+    const { shared } = route
     const connection = connectionOf(request)
-    if (connection === undefined) return false
+    if (shared === undefined || connection === undefined) return false
     closeEmptyBody(request)
     draws!.next(name, caller, connection.gone).then(
-      (text) => send(response, textInJson(text), 'utf8'),
+      (text) => send(response, route, shared(text), 'utf8'),
       (error) => fail(request, response, error),
     )
     return true
@@ -143,17 +194,18 @@ function decoded(written: string): string | undefined {
 }
 
 /** Whether it has no body, and nothing that another answer may follow from. */
-function isPlain({ method, headers }: IncomingMessage): boolean {
-  const { accept } = headers
+function isPlain({ method, headers }: IncomingMessage, route: DirectRoute): boolean {
   return (
-    method === 'POST' &&
+    method === route.method &&
     (headers['content-length'] === undefined || headers['content-length'] === '0') &&
     headers['transfer-encoding'] === undefined &&
     headers['content-type'] === undefined &&
     headers.expect === undefined &&
     headers.origin === undefined &&
+    // Only POST is checked by the guard.
+    (method === 'POST' || headers['sec-fetch-site'] === undefined) &&
     headers[forwardedHeader] === undefined &&
-    !accept?.includes('text/')
+    !(route.negotiates && headers.accept?.includes('text/'))
   )
 }
 

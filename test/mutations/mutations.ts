@@ -272,6 +272,20 @@ export const mutations: readonly Mutation[] = [
     to: '',
   },
   {
+    fault: 'a page of another site draws ids of Leaf without Fastify',
+    foundBy: 'test/unit/http/direct.test.ts',
+    file: 'src/http/direct.ts',
+    from: "(method === 'POST' || headers['sec-fetch-site'] === undefined) &&",
+    to: '',
+  },
+  {
+    fault: 'an API of Leaf without Fastify gives ids of any kind',
+    foundBy: 'test/unit/http/direct.test.ts',
+    file: 'src/http/direct.ts',
+    from: 'if (found === undefined || route.kinds?.includes(found.kind) === false) return false',
+    to: 'if (found === undefined) return false',
+  },
+  {
     fault: 'requests of several users share a draw at a leader, which charges one of them',
     foundBy: 'test/unit/forwarding/shared-draws.test.ts',
     file: 'src/forwarding/shared-draws.ts',

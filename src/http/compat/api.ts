@@ -4,6 +4,7 @@ import type { Generator } from '../../catalogue/catalogue.ts'
 import { Run } from '../../ids/run.ts'
 import type { RouteAccess } from '../caller.ts'
 import { disconnectSignal } from '../connection.ts'
+import { throwDirectFailure } from '../direct.ts'
 import type { Route } from '../failures.ts'
 import type { SpringFailure } from './spring.ts'
 
@@ -60,6 +61,7 @@ const run = new Run()
 
 /** Issues an id: a buffered one is sent at once, without a promise; otherwise the promise is the body. */
 export function issueOne(reply: FastifyReply, wanted: SingleIdRequest): Promise<string> | undefined {
+  throwDirectFailure(reply.request.raw)
   const { known, check, show, contentType } = wanted
   if (known === undefined) return waitForOne(reply, wanted)
   check(known)

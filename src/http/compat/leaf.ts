@@ -3,7 +3,9 @@ import type { FastifyRequest } from 'fastify'
 import { demandName } from '../../auth/access.ts'
 import { type ErrorCode, FahaoError } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
+import type { Kind } from '../../issuing/issuer.ts'
 import { recordDenied } from '../caller.ts'
+import type { DirectRoute } from '../direct.ts'
 import { type IssuingNode, metered } from '../issuing-node.ts'
 import { anyMethod, type CompatApi, type CompatRoute, issueOne } from './api.ts'
 import { decodeRoute } from './leaf-decode.ts'
@@ -25,6 +27,19 @@ export function leafApi(node: IssuingNode): CompatApi {
       dbRoute(node),
     ],
   }
+}
+
+/** The kinds of `/api/segment/get`. */
+const segmentKinds: readonly Kind[] = ['segment', 'sequence']
+
+/** `/api/segment/get/{key}`, without Fastify. */
+export const segmentDirectly: DirectRoute = {
+  method: 'GET',
+  path: /^\/api\/segment\/get\/([\w.:~%{}-]+)$/,
+  contentType: contentTypes.text,
+  negotiates: false,
+  kinds: segmentKinds,
+  one: (_, run) => run.toString(),
 }
 
 /** The generators of keys. */
@@ -75,7 +90,7 @@ function keyOf({ params }: FastifyRequest): string {
 }
 
 function refuseClocks({ name, kind }: Generator): void {
-  if (kind === 'segment' || kind === 'sequence') return
+  if (segmentKinds.includes(kind)) return
   throw new FahaoError('WRONGTYPE', `'${name}' is a ${kind}; get its ids from /api/snowflake/get`)
 }
 

@@ -19,6 +19,7 @@ type Started = {
 }
 
 const plain = '/v1/generators/order/next'
+const leaf = '/api/segment/get/order'
 
 /** A server with the sequence `order`, and a connection to it. */
 async function start(
@@ -31,7 +32,7 @@ async function start(
   node.catalogue.add('{shop}:order', { kind: 'sequence' })
   node.catalogue.add('odd', { kind: 'segment', format: 'ä"{id:3}' })
   await change(node)
-  const server = await startHttpServer({ node, host: '127.0.0.1', port: 0 })
+  const server = await startHttpServer({ node, host: '127.0.0.1', port: 0, compat: ['leaf'] })
   const socket = connect(server.port, '127.0.0.1')
   t.after(() => {
     socket.destroy()
@@ -59,6 +60,10 @@ function post(path = plain, headers = ''): string {
   return `POST ${path} HTTP/1.1\nhost: localhost\ncontent-length: 0${headers && `\n${headers}`}`
 }
 
+function get(path = leaf, headers = ''): string {
+  return `GET ${path} HTTP/1.1\nhost: localhost${headers && `\n${headers}`}`
+}
+
 /** A header that means nothing where there is no body, and has Fastify answer. */
 const byFastify = 'content-type: application/json'
 
@@ -84,6 +89,74 @@ describe('an answer without Fastify', () => {
       assert.deepEqual(answers[0], answers[1])
     })
   }
+})
+
+describe('an answer of Leaf without Fastify', () => {
+  for (const [what, path, settings] of [
+    ['one id', leaf, {}],
+    ['an id of a generator with a format', '/api/segment/get/odd', {}],
+    ['one id where pages of an origin are served', leaf, { httpOrigins: ['https://shop.example'] }],
+    ['one id of a user of its own', leaf, { compatUser: [{ api: 'leaf', user: 'default' }] }],
+    ['an encoded name', '/api/segment/get/%7Bshop%7D:order', {}],
+    ['with parameters', `${leaf}?a=b`, {}],
+  ] as const) {
+    test(`is that of Fastify: ${what}`, async (t) => {
+      const answers: Answer[] = []
+      for (const headers of ['', byFastify]) {
+        const { ask } = await start(t, settings as Partial<Config>)
+        answers.push(await ask(get(path, headers)))
+      }
+      assert.equal(answers[0]!.body, '1')
+      assert.deepEqual(answers[0], answers[1])
+    })
+  }
+
+  for (const [what, head, id] of [
+    ['a kind that the path has no ids of', get('/api/segment/get/clock'), -2],
+    ['an unknown key', get('/api/segment/get/nothing'), -2],
+    ['a page of another site', get(leaf, 'sec-fetch-site: cross-site'), undefined],
+    ['a page of another origin', get(leaf, 'origin: https://evil.example'), undefined],
+  ] as const) {
+    test(`is refused in the form of Leaf, and issues nothing: ${what}`, async (t) => {
+      const { node, ask } = await start(t, {}, ({ catalogue }) =>
+        catalogue.add('clock', { kind: 'snowflake' }),
+      )
+      const { status, body } = await ask(head)
+      assert.equal(status, id === undefined ? 403 : 500)
+      assert.equal(
+        JSON.parse(body).message,
+        id === undefined ? JSON.parse(body).message : `Result{id=${id}, status=EXCEPTION}`,
+      )
+      assert.equal(node.catalogue.issued, 0)
+    })
+  }
+
+  test('is in the form of Leaf where a quota refuses, which is counted once', async (t) => {
+    const { node, ask } = await start(t, {}, async ({ server }) => {
+      await server.meters.namespaces.open()
+      await server.meters.namespaces.set('shop', { match: 'order', idsPerDay: 1 })
+    })
+    assert.equal((await ask(get())).status, 200)
+    const { status, body } = await ask(get())
+    assert.deepEqual([status, JSON.parse(body).message], [500, 'Result{id=-3, status=EXCEPTION}'])
+    assert.equal(node.catalogue.issued, 1)
+    const shop = await ask('GET /v1/namespaces/shop HTTP/1.1\nhost: localhost')
+    assert.equal(JSON.parse(shop.body).here.refused, 1)
+  })
+
+  test('needs the permission for the name', async (t) => {
+    const access = await accessOf({
+      admin: ['on', '>root', '~*', '+@all'],
+      alice: ['on', '>pw', '~user*', '+@issue'],
+    })
+    const { node, ask } = await start(t, {}, (fake) => Object.assign(fake, { access }))
+    for (let time = 0; time < 2; time++)
+      assert.equal((await ask(get(leaf, `authorization: ${basic('alice', 'pw')}`))).status, 403)
+    assert.equal((await ask(get())).status, 401)
+    assert.equal(node.catalogue.issued, 0)
+    for (const id of ['1', '2'])
+      assert.equal((await ask(get(leaf, `authorization: ${basic('admin', 'root')}`))).body, id)
+  })
 })
 
 describe('a request that is refused issues nothing', () => {
