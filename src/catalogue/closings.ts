@@ -61,17 +61,18 @@ export async function closeInTime<Item extends { readonly buffered: number }>(
   items: Iterable<Item>,
   clock: Clock,
   close: (item: Item) => Promise<void>,
+  { lanes, together } = { lanes: closingLanes, together: closedTogether },
 ): Promise<Item[]> {
   const untilUs = clock.monoUs() + closingMaxMs * 1000
   const queue = valuableFirst(items)
   let next = 0
   const lane = async () => {
     while (next < queue.length && clock.monoUs() < untilUs) {
-      const part = queue.slice(next, next + closedTogether)
+      const part = queue.slice(next, next + together)
       next += part.length
       await Promise.all(part.map(close))
     }
   }
-  await Promise.all(Array.from({ length: closingLanes }, lane))
+  await Promise.all(Array.from({ length: lanes }, lane))
   return queue.slice(next)
 }

@@ -35,6 +35,9 @@ const [lookedAtTogether, placesTogether] = [500, 50_000] as const
 /** More than so many different ones stay awake: each is an object. */
 const sharedMax = 10_000
 
+/** How many give back what they hold at a time: an engine writes as many together as it can. */
+const givingBack = { lanes: 2, together: 5000 }
+
 /** A generator at rest that could give ids back. */
 type HeldAtRest = { readonly entry: number; readonly buffered: number }
 
@@ -123,7 +126,7 @@ export class RestingGenerators implements Waker<OpenGenerator> {
 
   /** For a stop: gives back what those at rest hold, the most valuable first. Resolves to those for which there was no time. */
   giveBackAll(): Promise<HeldAtRest[]> {
-    return closeInTime(this.#held(), this.#deps.clock, (held) => this.#giveBack(held))
+    return closeInTime(this.#held(), this.#deps.clock, (held) => this.#giveBack(held), givingBack)
   }
 
   *#held(): IterableIterator<HeldAtRest> {

@@ -131,7 +131,7 @@ export function raised(
 }
 
 /** The counters that an advance has to raise whether or not the store has them. */
-export function named(repaired: Repaired['counters'], held: ReadonlyMap<string, bigint>): string[] {
+export function named(repaired: Repaired['counters'], held: Iterable<[string, bigint]>): string[] {
   const holding = [...held].filter(([, end]) => end > 0n).map(([name]) => name)
   return [...new Set([...repaired.keys(), ...holding])]
 }

@@ -7,6 +7,7 @@
  *  2. `raise` leaves no counter below that end, whether or not a record names it: another node may have created the generator
  *     again already. A row of another system's table that is gone has no counter, and none is made.
  */
+import { BoundsByName } from '../base/bounds-by-name.ts'
 import { hasCode } from '../base/errors.ts'
 import { sectionPrefix } from '../catalogue/families/family-records.ts'
 import { generatorPrefix } from '../catalogue/stored-generator.ts'
@@ -21,7 +22,7 @@ const raiseTries = 10
 
 /** The ends of ranges that one process has reserved, by counter. */
 export class HeldBounds {
-  readonly #ends = new Map<string, bigint>()
+  readonly #ends = new BoundsByName()
 
   /** `engine`, whose reserves are remembered; every other member is the engine's own. */
   watching(engine: Engine): Engine {

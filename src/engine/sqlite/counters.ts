@@ -18,13 +18,16 @@ import type { ConfirmRow } from './store-check.ts'
 type CounterRow = { name: string; last: bigint; fence: bigint; incarnation: bigint; version: bigint }
 
 /** The end of what this process holds of each counter: ranges reserved or acquired, and neither released nor transferred. */
-export type HeldEnds = Map<string, bigint>
+export type HeldEnds = Iterable<[name: string, end: bigint]> & {
+  get(name: string): bigint | undefined
+  set(name: string, end: bigint): unknown
+}
 
 /** The counters of one connection. */
 export class Counters {
   readonly #held: HeldEnds
   /** The changes of `held` that take effect with the commit. */
-  readonly #next: HeldEnds = new Map()
+  readonly #next = new Map<string, bigint>()
   readonly #select: StatementSync
   readonly #insert: StatementSync
   readonly #upsert: StatementSync

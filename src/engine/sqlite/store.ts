@@ -12,6 +12,7 @@
  *  6. Histories of a store in a file have no order. A later history is one that the position file confirms: an advance
  *     and a restore write it there.
  */
+import { BoundsByName } from '../../base/bounds-by-name.ts'
 import type { Clock } from '../../base/clock.ts'
 import { describe } from '../../base/errors.ts'
 import {
@@ -49,7 +50,7 @@ export class Store {
   readonly #options: StoreOptions
   readonly #positionFile: PositionFile
   /** Outlives connections. */
-  readonly #held: HeldEnds = new Map()
+  readonly #held: HeldEnds = new BoundsByName()
   #connection: StoreConnection | undefined
   /** The previous connection, closed; kept until the next one works. */
   #former: StoreConnection | undefined
