@@ -5,7 +5,7 @@ import type { Engine } from './engine.ts'
 
 const operations = [
   ...(['reserve', 'release', 'counter', 'advance'] as const),
-  ...(['read', 'list', 'write', 'remove', 'watch'] as const),
+  ...(['read', 'list', 'write', 'remove', 'lookUp', 'watch'] as const),
 ]
 
 /** A call that is over. */

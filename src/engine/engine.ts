@@ -18,6 +18,7 @@
  */
 
 import type { Clock } from '../base/clock.ts'
+import type { FahaoError } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
 import type { Parts } from '../base/turns.ts'
 import { max63 } from '../ids/limits.ts'
@@ -76,6 +77,33 @@ export type StoredRecord = {
    * written at once may have the same one.
    */
   readonly version: bigint
+}
+
+/** What a name gets that was never used: its record, and a range of the counter with the record's name. */
+export type First = {
+  readonly value: string
+  /** Undefined: nothing is reserved. */
+  readonly reserve?: ReserveRequest | undefined
+}
+
+/** One of several look-ups. */
+export type LookUp = {
+  /** Of the record, and the name of its counter. */
+  readonly key: string
+  /** Undefined: the name is looked up only. */
+  readonly first?: First | undefined
+}
+
+/** What a look-up has found, or made. */
+export type LookedUp = {
+  /** The record as it was found, or as it was written. */
+  readonly record: StoredRecord | undefined
+  /** The counter as it was found; of a record that was written, its counter before the reserve: unused. */
+  readonly counter: Counter
+  /** Whether `first` was carried out: the record was written, and the range reserved, if one was asked for. */
+  readonly isNew: boolean
+  /** The range; undefined: none was asked for, or its reserve has failed after the write, and may be a gap. */
+  readonly reservation?: Reservation | undefined
 }
 
 /** Which part of a list to read: records after the key `after`, at most `limit`. */
@@ -222,6 +250,22 @@ export interface RecordStore {
   watch(prefix: string, listener: (change: RecordChange) => void, options?: WatchOptions): Promise<Watch>
 }
 
+/** Both primitives at once. */
+export interface NameStore {
+  /**
+   * Looks up many names: the record of each, and the counter of the same name, as the last acknowledged writes left them.
+   * If a name has no record, its counter was never used, and it comes with `first`, the record is written and the range
+   * reserved: in one step where the store can, otherwise the record first. So no counter is used that has no record.
+   * Names are alone in their fates: another name may have failed. Each is once among those of a call.
+   *
+   * Resolves to the outcomes, in their order: an error is one of `read`, `counter`, `write` and `reserve`. A rejection is the
+   * outcome of all. None of them rejects because another process was faster: that one's record is found then.
+   *
+   * Unknown outcome: of a look-up with `first` only. The record is read before it is used, and the range is a gap.
+   */
+  lookUp(lookUps: readonly LookUp[]): Promise<readonly (LookedUp | FahaoError)[]>
+}
+
 /**
  * The ranges that this process holds below each counter's bound. A bound below the end of a held range means that the
  * store has lost writes (REGRESSED). A reserve adds to what this process holds and a release removes from it; these members
@@ -271,7 +315,7 @@ export interface RangeOwnership {
 }
 
 /** An open engine. Keep one per process and engine URL. */
-export interface Engine extends CounterStore, RecordStore, RangeOwnership {
+export interface Engine extends CounterStore, RecordStore, NameStore, RangeOwnership {
   /** The name of its kind: `sqlite`, `memory`, … */
   readonly name: string
 

@@ -17,6 +17,8 @@ import {
   boundMax,
   type Engine,
   type EngineStatus,
+  type LookedUp,
+  type LookUp,
   type Page,
   type RecordChange,
   type Reservation,
@@ -26,6 +28,7 @@ import {
   type Watch,
   type WatchOptions,
 } from '../engine/engine.ts'
+import { lookUpEach } from '../engine/look-ups.ts'
 import { max63 } from '../ids/limits.ts'
 import { RowRecords } from './row-records.ts'
 import { rowOf } from './statements.ts'
@@ -130,6 +133,10 @@ export class LegacyEngine implements Engine {
   async remove(key: string, expected: bigint): Promise<boolean> {
     if (RowRecords.owns(key)) throw this.#readOnly()
     return this.#inner.remove(key, expected)
+  }
+
+  lookUp(lookUps: readonly LookUp[]): Promise<readonly (LookedUp | FahaoError)[]> {
+    return lookUpEach(this, lookUps)
   }
 
   async watch(

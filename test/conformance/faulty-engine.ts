@@ -13,6 +13,8 @@ import type {
   Counter,
   Engine,
   EngineStatus,
+  LookedUp,
+  LookUp,
   RecordChange,
   Reservation,
   ReserveRequest,
@@ -20,6 +22,7 @@ import type {
   StoreOwnership,
   Watch,
 } from '../../src/engine/engine.ts'
+import { lookUpEach } from '../../src/engine/look-ups.ts'
 
 /** What can go wrong with a call. */
 export type Fault =
@@ -50,13 +53,15 @@ export type Held = {
 
 type Rule = { readonly method: Method | 'any'; readonly befall: () => Promise<Fault | undefined> }
 
-const writes: ReadonlySet<string> = new Set(['reserve', 'release', 'advance', 'write', 'remove'])
+const writes: ReadonlySet<string> = new Set(['reserve', 'release', 'advance', 'write', 'remove', 'lookUp'])
 
 export class FaultyEngine implements Engine {
   readonly name: string
   readonly location: string
   readonly lastWriteUs: number | undefined
   readonly watchDelayMs: number
+  /** Whether a look-up is one call that meets a fault. Otherwise it consists of reads and writes, each of which may meet one. */
+  looksUpAtOnce = false
   /** Every call so far, as it came. */
   readonly calls: { readonly method: Method; readonly args: readonly unknown[] }[] = []
   readonly #engine: Engine
@@ -167,6 +172,11 @@ export class FaultyEngine implements Engine {
 
   remove(key: string, expected: bigint): Promise<boolean> {
     return this.#through('remove', [key, expected], () => this.#engine.remove(key, expected))
+  }
+
+  lookUp(lookUps: readonly LookUp[]): Promise<readonly (LookedUp | FahaoError)[]> {
+    if (!this.looksUpAtOnce) return lookUpEach(this, lookUps)
+    return this.#through('lookUp', [lookUps], () => this.#engine.lookUp(lookUps))
   }
 
   watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {

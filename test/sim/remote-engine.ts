@@ -12,6 +12,8 @@ import type {
   Engine,
   EngineOptions,
   EngineStatus,
+  LookedUp,
+  LookUp,
   RecordChange,
   Reservation,
   ReserveRequest,
@@ -71,7 +73,7 @@ export type Witness = (
   args: readonly unknown[],
 ) => void
 
-type Method = 'reserve' | 'release' | 'write' | 'remove' | 'advance'
+type Method = 'reserve' | 'release' | 'write' | 'remove' | 'lookUp' | 'advance'
 type Held = { readonly end: bigint; readonly lineage: number }
 
 const unused: Counter = { bound: 0n, fence: 0n, incarnation: 0n, version: 1n }
@@ -107,9 +109,7 @@ export class RemoteEngine implements Engine {
       lineage = this.#options.store.lineage
       return engine.reserve(counter, { ...request, floor })
     })
-    const before = this.#held.get(counter)
-    const isLater = before === undefined || lineage > before.lineage || reservation.end > before.end
-    if (request.size > 0n && isLater) this.#held.set(counter, { end: reservation.end, lineage })
+    if (request.size > 0n) this.#hold(counter, reservation.end, lineage)
     this.#options.onReserved?.(counter, request.fence ?? 0n)
     return reservation
   }
@@ -143,6 +143,35 @@ export class RemoteEngine implements Engine {
     )
     this.#options.onWritten?.(key, pauses)
     return stored
+  }
+
+  async lookUp(lookUps: readonly LookUp[]): Promise<readonly (LookedUp | FahaoError)[]> {
+    const { store, machine, witness } = this.#options
+    const { pauses } = machine
+    if (lookUps.every(({ first }) => first === undefined))
+      return this.#call(false, () => store.engine.lookUp(lookUps))
+    let lineage = 0
+    const found = await this.#write('lookUp', [lookUps], async () => {
+      lineage = store.lineage
+      const outcomes = await store.engine.lookUp(lookUps)
+      for (const [at, outcome] of outcomes.entries()) {
+        if (outcome instanceof FahaoError || !outcome.isNew) continue
+        const { key, first } = lookUps[at]!
+        witness(machine, 'write', [key, first!.value, undefined])
+        if (outcome.reservation !== undefined) witness(machine, 'reserve', [key, first!.reserve])
+      }
+      return outcomes
+    })
+    for (const [at, outcome] of found.entries()) {
+      const { key, first } = lookUps[at]!
+      if (first === undefined) continue
+      this.#options.onWritten?.(key, pauses)
+      const reserved = outcome instanceof FahaoError ? undefined : outcome.reservation
+      if (reserved === undefined) continue
+      this.#hold(key, reserved.end, lineage)
+      this.#options.onReserved?.(key, first.reserve!.fence ?? 0n)
+    }
+    return found
   }
 
   remove(key: string, expected: bigint): Promise<boolean> {
@@ -222,6 +251,12 @@ export class RemoteEngine implements Engine {
   close(): Promise<void> {
     this.#closed = true
     return Promise.resolve()
+  }
+
+  #hold(counter: string, end: bigint, lineage: number): void {
+    const before = this.#held.get(counter)
+    if (before === undefined || lineage > before.lineage || end > before.end)
+      this.#held.set(counter, { end, lineage })
   }
 
   async #write<Value>(method: Method, args: readonly unknown[], call: () => Promise<Value>): Promise<Value> {

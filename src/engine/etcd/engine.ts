@@ -10,6 +10,8 @@ import type {
   Engine,
   EngineOptions,
   EngineStatus,
+  LookedUp,
+  LookUp,
   Page,
   RecordChange,
   Reservation,
@@ -20,6 +22,7 @@ import type {
   WatchOptions,
   WriterIdentity,
 } from '../engine.ts'
+import { lookUpEach } from '../look-ups.ts'
 import { newStore } from '../store-creation.ts'
 import { Advance } from './advance.ts'
 import { endOf, methods, unchanged } from './api.ts'
@@ -220,6 +223,10 @@ export class EtcdEngine implements Engine {
 
   remove(key: string, expected: bigint): Promise<boolean> {
     return this.#calls.run(() => this.#records.remove(key, expected))
+  }
+
+  lookUp(lookUps: readonly LookUp[]): Promise<readonly (LookedUp | FahaoError)[]> {
+    return lookUpEach(this, lookUps)
   }
 
   watch(prefix: string, listener: (change: RecordChange) => void, options?: WatchOptions): Promise<Watch> {

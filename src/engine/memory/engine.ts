@@ -16,6 +16,8 @@ import type {
   Engine,
   EngineOptions,
   EngineStatus,
+  LookedUp,
+  LookUp,
   Page,
   RecordChange,
   Repair,
@@ -152,6 +154,10 @@ export class MemoryEngine implements Engine {
     })
   }
 
+  lookUp(lookUps: readonly LookUp[]): Promise<readonly (LookedUp | FahaoError)[]> {
+    return this.#alone(() => lookUps.map((each) => this.#lookUp(each)))
+  }
+
   watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
     return this.#step(() => this.#watchers.add(prefix, listener))
   }
@@ -183,6 +189,18 @@ export class MemoryEngine implements Engine {
     if (answer instanceof FahaoError) throw answer
     if (counter !== before) this.#store.counters.set(name, counter)
     return answer
+  }
+
+  #lookUp({ key, first }: LookUp): LookedUp | FahaoError {
+    const { counters, records } = this.#store
+    const record = records.get(key)
+    const counter = counters.get(key) ?? unused
+    if (first === undefined || record !== undefined || counter.version > 0n)
+      return { record, counter, isNew: false }
+    const range = first.reserve && reserve(key, counter, first.reserve)
+    if (range?.answer instanceof FahaoError) return range.answer
+    if (range !== undefined) counters.set(key, range.counter)
+    return { record: this.#put(key, first.value), counter, isNew: true, reservation: range?.answer }
   }
 
   #put(key: string, value: string): StoredRecord {

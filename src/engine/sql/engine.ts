@@ -12,6 +12,8 @@ import {
   type Engine,
   type EngineOptions,
   type EngineStatus,
+  type LookedUp,
+  type LookUp,
   type Page,
   type RecordChange,
   type Repair,
@@ -21,6 +23,7 @@ import {
   type StoreOwnership,
   type Watch,
 } from '../engine.ts'
+import { lookUpEach } from '../look-ups.ts'
 import { type ChangePage, PolledWatches, watchDelayMs } from '../polled-watch.ts'
 import { BatchedCalls, type CallKind } from './batched-calls.ts'
 import type { CallOptions, ConnectionPool } from './connection-pool.ts'
@@ -187,6 +190,10 @@ export class SqlEngine implements Engine {
 
   async remove(key: string, expected: bigint): Promise<boolean> {
     return (await this.#revise(key, undefined, expected)) !== undefined
+  }
+
+  lookUp(lookUps: readonly LookUp[]): Promise<readonly (LookedUp | FahaoError)[]> {
+    return lookUpEach(this, lookUps)
   }
 
   async watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {

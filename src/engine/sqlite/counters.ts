@@ -78,21 +78,38 @@ export class Counters {
 
   /** See `Engine.reserve`. Throws REGRESSED, with the reason alone, if the bound is below what this process holds. */
   reserve(name: string, request: ReserveRequest): Reservation {
-    const held = this.#next.get(name) ?? this.#held.get(name)
-    if (held === undefined) {
-      const first = reserve(name, unused, request)
-      if (!(first.answer instanceof FahaoError) && this.#add(name, first.counter)) {
-        this.#confirm(name, undefined)
-        return this.#reserved(name, request, first.answer)
-      }
-    }
+    const first = this.reserveFirst(name, request)
+    if (first !== undefined) return first
     const before = this.read(name)
-    if (held !== undefined && before.bound < held)
-      throw new FahaoError('REGRESSED', lossOf(name, before.bound, held))
+    this.refuseLost(name, before.bound)
     const { counter, answer } = reserve(name, before, request)
     if (answer instanceof FahaoError) throw answer
     this.#put(name, counter)
     return this.#reserved(name, request, answer)
+  }
+
+  /** As `reserve`, of a counter that was never used. Undefined, and nothing is changed: it was, or it refuses. */
+  reserveFirst(name: string, request: ReserveRequest): Reservation | undefined {
+    if (this.#endOf(name) !== undefined) return undefined
+    const { counter, answer } = reserve(name, unused, request)
+    if (answer instanceof FahaoError || !this.#add(name, counter)) return undefined
+    this.#confirm(name, undefined)
+    return this.#reserved(name, request, answer)
+  }
+
+  /** Throws REGRESSED if this process holds ids at or above the bound of a counter. */
+  refuseLost(name: string, bound: bigint): void {
+    const held = this.#endOf(name)
+    if (held !== undefined && bound < held) throw new FahaoError('REGRESSED', lossOf(name, bound, held))
+  }
+
+  /** Whether this process holds ids of a counter. */
+  holds(name: string): boolean {
+    return this.#endOf(name) !== undefined
+  }
+
+  #endOf(name: string): bigint | undefined {
+    return this.#next.get(name) ?? this.#held.get(name)
   }
 
   #reserved(name: string, { size }: ReserveRequest, reservation: Reservation): Reservation {

@@ -16,6 +16,8 @@ import type {
   Engine,
   EngineOptions,
   EngineStatus,
+  LookedUp,
+  LookUp,
   Page,
   RecordChange,
   Reservation,
@@ -30,6 +32,7 @@ import { PolledWatches, watchDelayMs } from '../polled-watch.ts'
 import { newStore } from '../store-creation.ts'
 import { Owner } from './owner.ts'
 import { OwnerLock } from './owner-lock.ts'
+import { packLookUps } from './packed-look-ups.ts'
 import { linksOf, refuseNetwork, storeFileOf } from './store-file.ts'
 import { ThreadCalls } from './thread-calls.ts'
 import type { OpenedReply, ThreadInput, ThreadReply, ThreadRequest } from './thread-messages.ts'
@@ -162,11 +165,7 @@ export class SqliteEngine implements Engine {
     const { claim } = this.#owner
     const { size, floor, max, fence, incarnation } = completed(request)
     const reserved = this.#calls.call('reserve', counter, claim, size, floor, max, fence, incarnation)
-    if (claim === undefined) return reserved
-    return reserved.catch(async (error) => {
-      if (hasCode(error, 'STALE')) await this.#owner.confirm(claim)
-      throw error
-    })
+    return claim === undefined ? reserved : this.#asOwner(claim, reserved)
   }
 
   release(counter: string, reservation: Reservation, from: bigint, writer: WriterIdentity): Promise<boolean> {
@@ -222,6 +221,12 @@ export class SqliteEngine implements Engine {
     return (await this.#calls.call('write', key, null, expected)) !== undefined
   }
 
+  lookUp(lookUps: readonly LookUp[]): Promise<readonly (LookedUp | FahaoError)[]> {
+    const { claim } = this.#owner
+    const lookedUp = this.#calls.call('lookUp', packLookUps(lookUps), claim)
+    return claim === undefined ? lookedUp : this.#asOwner(claim, lookedUp)
+  }
+
   async watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
     const revision = await this.#calls.call('revision')
     return this.#watches.add(prefix, listener, revision)
@@ -247,6 +252,16 @@ export class SqliteEngine implements Engine {
       this.#trouble = 'closed'
       this.#lock.release()
     })
+  }
+
+  /** After a refusal under this claim, looks whether this process is still the owner. */
+  async #asOwner<Value>(claim: string, call: Promise<Value>): Promise<Value> {
+    try {
+      return await call
+    } catch (error) {
+      if (hasCode(error, 'STALE')) await this.#owner.confirm(claim)
+      throw error
+    }
   }
 
   async #endThread(): Promise<void> {

@@ -12,9 +12,12 @@ import { closeSync, fstatSync, openSync, rmSync, statSync } from 'node:fs'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { versionJump } from '../advance-rules.ts'
+import { admit, completed } from '../counter-rules.ts'
+import type { First } from '../engine.ts'
 import type { ChangePage, RecordState } from '../polled-watch.ts'
 import { Counters, type HeldEnds } from './counters.ts'
 import { type ConnectionOptions, isDamage, openDatabase } from './open-database.ts'
+import { type LookedUpInThread, packLookedUp } from './packed-look-ups.ts'
 import type { StorePosition } from './position-file.ts'
 import { Records } from './records.ts'
 import { prepare } from './schema.ts'
@@ -195,8 +198,7 @@ export class StoreConnection {
 
   readonly #operations: Operations = {
     reserve: (counter, claim, size, floor, max, fence, incarnation) => {
-      if (claim !== undefined && claim !== this.#owner)
-        throw new FahaoError('STALE', 'another process has become the owner of the store; retry')
+      this.#refuseLater(claim)
       const reservation = this.counters.reserve(counter, { size, floor, max, fence, incarnation })
       this.#changed = true
       return reservation
@@ -224,6 +226,13 @@ export class StoreConnection {
     read: (key) => this.#records.read(key),
     list: (prefix, after, limit) => this.#records.list(prefix, after, limit),
     write: (key, value, expected) => this.#write(key, value, expected),
+    lookUp: ({ firsts, keys, places }, claim) => {
+      // Before anything is changed: what is thrown is the outcome of all names.
+      if (firsts.some(({ reserve }) => reserve !== undefined)) this.#refuseLater(claim)
+      for (const key of keys)
+        if (this.counters.holds(key)) this.counters.refuseLost(key, this.counters.read(key).bound)
+      return packLookedUp(keys.map((key, index) => this.#lookUp(key, firsts[places[index]!])))
+    },
     revision: () => this.#currentRevision(),
     changes: (since) => this.#changes(since),
     own: (claim, over) => {
@@ -234,6 +243,24 @@ export class StoreConnection {
       return true
     },
     claim: () => this.#readState().owner ?? undefined,
+  }
+
+  /** Throws STALE unless this is still the claim of the store's owner, if there is one. */
+  #refuseLater(claim: string | undefined): void {
+    if (claim !== undefined && claim !== this.#owner)
+      throw new FahaoError('STALE', 'another process has become the owner of the store; retry')
+  }
+
+  #lookUp(key: string, first: First | undefined): LookedUpInThread {
+    const record = this.#records.read(key)
+    if (record !== undefined || first === undefined) return { record, counter: this.counters.read(key) }
+    const { value, reserve: request } = first
+    if (request === undefined || this.counters.reserveFirst(key, request) === undefined) {
+      const counter = this.counters.read(key)
+      if (counter.version > 0n) return { record, counter }
+      if (request !== undefined) return admit(key, counter, completed(request)) as FahaoError
+    }
+    return this.#write(key, value, undefined)!
   }
 
   #write(key: string, value: string | null, expected: bigint | undefined): bigint | undefined {

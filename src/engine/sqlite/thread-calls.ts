@@ -15,7 +15,9 @@ import { advanceTimeoutMs } from '../advance-rules.ts'
 import { Batches } from '../batches.ts'
 import type { CallsInFlight } from '../calls-in-flight.ts'
 import { Deadlines } from '../deadlines.ts'
+import type { LookedUp } from '../engine.ts'
 import type { RecordState } from '../polled-watch.ts'
+import { type PackedLookUps, unpackLookedUp } from './packed-look-ups.ts'
 import {
   type FailureCode,
   isWrite,
@@ -27,10 +29,12 @@ import {
   unpackOutcomes,
 } from './thread-messages.ts'
 
-/** What a call resolves to: a write to the record as written. */
+/** What a call resolves to: a write to the record as written, look-ups to what they have found or made. */
 type Answer<Name extends keyof Operations> = Name extends 'write'
   ? RecordState | undefined
-  : ReturnType<Operations[Name]>
+  : Name extends 'lookUp'
+    ? readonly (LookedUp | FahaoError)[]
+    : ReturnType<Operations[Name]>
 
 /** What the calls of one engine need of it. */
 export type ThreadCallsOptions = {
@@ -139,8 +143,14 @@ export class ThreadCalls {
     }
   }
 
-  /** The outcome of a call; of a write that was carried out, the record, which is reported. */
+  /** The outcome of a call; of one that has written records, these, which are reported. */
   #reported({ op, args }: PendingCall, outcome: OperationOutcome): OperationOutcome {
+    if (op === 'lookUp' && !('code' in outcome)) {
+      const lookedUp = unpackLookedUp(args[0] as PackedLookUps, outcome.value as Packed)
+      for (const each of lookedUp)
+        if (!(each instanceof FahaoError) && each.isNew) this.#options.onWrote(each.record!)
+      return { value: lookedUp }
+    }
     if (op !== 'write' || 'code' in outcome || outcome.value === undefined) return outcome
     const [key, value] = args as Parameters<Operations['write']>
     const record: RecordState = { key, value, version: outcome.value as bigint }

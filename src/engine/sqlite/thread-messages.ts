@@ -5,6 +5,7 @@
 import { assert } from '../../base/assert.ts'
 import type { Counter, Repaired, Reservation, StoredRecord } from '../engine.ts'
 import type { ChangePage, RecordState } from '../polled-watch.ts'
+import type { PackedLookUps } from './packed-look-ups.ts'
 
 /** A value for a record, if its version is still `expected`; undefined as the version: if there is no record. */
 export type RecordWrite = {
@@ -40,6 +41,8 @@ export type Operations = {
   list(prefix: string, after: string, limit: number | undefined): StoredRecord[]
   /** Writes or, if `value` is null, removes a record. Returns the new version; undefined if `expected` is not the present one. */
   write(key: string, value: string | null, expected: bigint | undefined): bigint | undefined
+  /** Looks up names, and writes and reserves what new ones get. `claim`: as in `reserve`. */
+  lookUp(lookUps: PackedLookUps, claim: string | undefined): Packed
   /** Reads the store's revision. */
   revision(): bigint
   /** Reads a page of the records that this process or another one wrote after a revision. */
@@ -58,8 +61,14 @@ export type Operation = {
 const writes: ReadonlySet<keyof Operations> = new Set(['reserve', 'release', 'advance', 'write', 'own'])
 
 /** Whether the operation may change the store: then its outcome can be unknown. */
-export function isWrite({ op }: Pick<Operation, 'op'>): boolean {
-  return writes.has(op)
+export function isWrite({
+  op,
+  args,
+}: {
+  readonly op: keyof Operations
+  readonly args: readonly unknown[]
+}): boolean {
+  return op === 'lookUp' ? (args[0] as PackedLookUps).firsts.length > 0 : writes.has(op)
 }
 
 /** The codes of failed operations. */
