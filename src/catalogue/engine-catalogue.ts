@@ -88,7 +88,7 @@ export class EngineCatalogue implements Catalogue {
   }
 
   open(name: string): Promise<Generator> {
-    return this.#inUse.open(name)
+    return this.#inUse.whenOpen(name, (generator) => generator)
   }
 
   whenOpen<Result>(name: string, use: (generator: Generator) => Result | Promise<Result>): Promise<Result> {
@@ -115,7 +115,7 @@ export class EngineCatalogue implements Catalogue {
     const options = parseOptions(input)
     // Not while a look-up of this name runs: it could find nothing before the record is written, and note the name as
     // absent afterwards.
-    const { record, isNew, stored } = await this.#inUse.exclusively(name, () =>
+    const { record, isNew, stored } = await this.#inUse.tasks.run(name, () =>
       this.#records.create(name, options),
     )
     if (isNew) this.#warnOfFormat(name, stored.definition)

@@ -4,7 +4,7 @@
  * When a generator's options have changed, here or on another node, its open generator is closed, and the next request
  * opens it with the new definition: engine-catalogue.ts closes it after a change on this node, and `#recordChanged` after
  * the watch has reported a change. `#rowChanged` does the same for a row of an old service's table. Calls that wait meanwhile
- * follow (`OpenGenerator`). Names without a generator are in the negative cache (negative-cache.ts).
+ * follow (`OpenGenerator`).
  *
  * Invariants
  *  1. At most one issuer of a name can issue in this process: the next opens when the one before has closed or, if a
@@ -17,7 +17,6 @@
  *  5. When `abandonAll` returns, nothing that was reserved before is issued any more, also by generators that were being
  *     opened.
  */
-import { assert } from '../base/assert.ts'
 import type { LeaderTerm } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import { boundMax, type RecordChange, type StoreOwnership, type Watch } from '../engine/engine.ts'
@@ -25,6 +24,7 @@ import { Limiter } from '../issuing/engine-permits.ts'
 import type { Gate } from '../issuing/gate.ts'
 import { IssuingGates } from '../issuing/issuing-gates.ts'
 import { closeInParts, closeInTime, gapText } from './closings.ts'
+import { ColdNames } from './cold-names.ts'
 import type { CatalogueDeps } from './deps.ts'
 import { EndedGenerators } from './ended-figures.ts'
 import { FamiliesInUse } from './families/families-in-use.ts'
@@ -35,18 +35,16 @@ import { altered, type GeneratorRecords, noGenerator, stopping } from './generat
 import { IssuingPlans } from './issuing-plans.ts'
 import { issuingRight, ownsForSure, rightEnded } from './issuing-right.ts'
 import { LedGenerators } from './leadership/led-generators.ts'
-import { NameOpening, type OpenedName } from './name-opening.ts'
+import { NameOpening, type OpenedName, type Opening } from './name-opening.ts'
 import { checkName } from './name-rules.ts'
 import { NameTable } from './name-table.ts'
+import { NameTasks } from './name-tasks.ts'
 import { NegativeCache } from './negative-cache.ts'
 import { OpenGenerator, type OpenGeneratorDeps, rowVersion } from './open-generator.ts'
 import { openInTurn } from './open-issuer.ts'
 import { RestingGenerators } from './resting-generators.ts'
 import { generatorPrefix, holdsGenerator, watchGenerators } from './stored-generator.ts'
 import { WaitingCallers } from './waiting-callers.ts'
-
-/** How many generators are opened at once: as many as one pipeline may ask for together. */
-const openingsMax = 256
 
 /** Opens and closes generators. */
 export class GeneratorsInUse {
@@ -55,15 +53,14 @@ export class GeneratorsInUse {
   readonly #absent: NegativeCache
   readonly #plans: IssuingPlans
   readonly #opening: NameOpening
-  readonly #openings = new Limiter(openingsMax)
+  readonly #openings = new Limiter()
+  readonly #cold: ColdNames
   readonly #openDeps: OpenGeneratorDeps
   /** All open generators, names of families among them, and those whose right has ended until they are replaced. */
   readonly names: NameTable<OpenGenerator>
-  /** Names being opened or closed. */
-  readonly #pending = new Map<string, Promise<unknown>>()
+  /** What runs for names. */
+  readonly tasks = new NameTasks()
   readonly #waiting = new WaitingCallers()
-  /** The newest versions that the watch has reported of names in `#pending`. */
-  readonly #reported = new Map<string, bigint>()
   readonly #watches: Watch[] = []
   readonly #gates: IssuingGates
   readonly #led: LedGenerators | undefined
@@ -94,6 +91,11 @@ export class GeneratorsInUse {
     this.#led = cluster && new LedGenerators({ ...own, cluster, open, demote, closeSections })
     const issuing = { plans: this.#plans, led: this.#led, gates: this.#gates }
     this.#opening = new NameOpening({ ...own, ...issuing, records, limits, families })
+    const joins = (name: string) => this.#joins(name)
+    const opened = (name: string, opening: Opening) => this.#settle(name, opening)
+    const { clock } = deps
+    const inGroups = { clock, waiting: this.#waiting, tasks: this.tasks, opening: this.#opening }
+    this.#cold = new ColdNames(inGroups, { joins, opened })
     this.#openDeps = { ...own, find, reopen: (stale, use) => this.#reopen(stale, use) }
     this.resting = new RestingGenerators(this.names, this.#openDeps)
     const shared = { ...this.#openDeps, ...issuing, names: this.names, waiting: this.#waiting }
@@ -129,15 +131,9 @@ export class GeneratorsInUse {
 
   /** Throws where an invariant is broken. For tests. */
   assertInvariants(): void {
-    for (const part of [this.names, ...this.names.awake(), this.#families]) part.assertInvariants()
+    for (const part of [this.names, ...this.names.awake(), this.#families, this.tasks])
+      part.assertInvariants()
     this.#waiting.assertInvariants((name) => this.names.get(name)?.isOver === false)
-    for (const name of this.#reported.keys())
-      assert(this.#pending.has(name), 'versions are kept of names in transition')
-  }
-
-  /** Opens a generator. */
-  open(name: string): Promise<OpenGenerator> {
-    return this.whenOpen(name, (generator) => generator)
   }
 
   /** See `Catalogue.whenOpen`. */
@@ -149,7 +145,7 @@ export class GeneratorsInUse {
     const open = this.find(name) ?? (isFirst ? this.#families.opened(name) : undefined)
     if (open !== undefined) return new Promise((resolve) => resolve(use(open)))
     const used = this.#waiting.join(name, use)
-    if (isFirst) void this.#openWaiting(name)
+    if (isFirst) this.#cold.add(name)
     return used
   }
 
@@ -159,9 +155,8 @@ export class GeneratorsInUse {
       while (this.#waiting.has(name)) {
         // Closes one whose right has ended.
         this.find(name)
-        const pending = this.#pending.get(name)
-        if (pending === undefined) await this.#openOne(name, true)
-        else await pending.catch(() => {})
+        if (this.tasks.has(name)) await this.tasks.idle(name)
+        else await this.#openOne(name, true)
       }
     } catch (error) {
       this.#waiting.refuse(name, error)
@@ -172,20 +167,7 @@ export class GeneratorsInUse {
   #openOne(name: string, mayCreate: boolean): Promise<OpenGenerator> {
     const open = () => this.#lookUp(name, mayCreate)
     const inTurn = () => openInTurn(this.#openings, this.#deps.clock, open)
-    return this.exclusively(name, this.#families.has(name) ? open : inTurn)
-  }
-
-  /** Runs one task of a name at a time: openings, closings and creations. */
-  async exclusively<Result>(name: string, task: () => Promise<Result>): Promise<Result> {
-    while (this.#pending.has(name)) await this.#pending.get(name)!.catch(() => {})
-    const running = task()
-    this.#pending.set(name, running)
-    try {
-      return await running
-    } finally {
-      this.#pending.delete(name)
-      this.#reported.delete(name)
-    }
+    return this.tasks.run(name, this.#families.has(name) ? open : inTurn)
   }
 
   /** The name may exist now, because it was created or altered here. */
@@ -196,7 +178,7 @@ export class GeneratorsInUse {
   /** Closes the generator that is open under the name; `only`: if it is this one. */
   async close(name: string, reason: Error, only?: OpenGenerator): Promise<void> {
     await this.#families.close(name, reason)
-    await this.exclusively(name, async () => {
+    await this.tasks.run(name, async () => {
       const open = this.names.get(name)
       // What one has that was put to rest meanwhile, the other one has.
       if (open === undefined || (only !== undefined && open !== only && !only.isAtRest)) return
@@ -236,58 +218,85 @@ export class GeneratorsInUse {
     this.#closed = true
     this.resting.stop()
     for (const watch of this.#watches) watch.close()
-    this.#led?.endAll(stopping())
-    this.#gates.endAll(stopping())
-    await Promise.allSettled(this.#pending.values())
-    await this.#families.closeAll(stopping())
+    // One for all: an error takes longer to make than a generator to close.
+    const reason = stopping()
+    this.#led?.endAll(reason)
+    this.#gates.endAll(reason)
+    await this.tasks.allIdle()
+    await this.#families.closeAll(reason)
     const atRest = this.resting.giveBackAll()
-    const close = (open: OpenGenerator) => this.close(open.name, stopping(), open)
+    const close = (open: OpenGenerator) => this.close(open.name, reason, open)
     const late = await closeInTime(this.names.awake(), this.#deps.clock, close)
     const gaps = gapText([...late, ...(await atRest)])
     if (gaps !== undefined) this.#deps.onEvent({ level: 'warn', message: `this node stops: ${gaps}` })
-    await Promise.all(late.map((open) => open.abandon(stopping())))
+    await Promise.all(late.map((open) => open.abandon(reason)))
     await this.#led?.close()
   }
 
   async #lookUp(name: string, mayCreate: boolean): Promise<OpenGenerator> {
-    if (this.#closed) throw stopping()
-    const ofFamily = this.#families.has(name) ? await this.#families.open(name) : undefined
-    if (ofFamily) return ofFamily
-    this.#absent.refuse(name)
-    checkName(name)
-    const opened = await this.#opening.open(name, mayCreate, () => this.#waiting.count(name))
-    if (typeof opened === 'object') return this.#show(name, opened, mayCreate)
-    if (opened === 'other') return this.#lookUp(name, mayCreate)
-    // The time counts from the answer: callers that waited for it must not look the name up again one by one.
-    if (mayCreate) this.#absent.add(name)
-    throw noGenerator(name, this.#deps.rows)
+    for (;;) {
+      if (this.#closed) throw stopping()
+      const ofFamily = this.#families.has(name) ? await this.#families.open(name) : undefined
+      if (ofFamily) return ofFamily
+      this.#absent.refuse(name)
+      checkName(name)
+      const opened = await this.#opening.open(name, mayCreate)
+      if (opened === undefined) throw this.#notFound(name, mayCreate)
+      const shown = opened !== 'other' && (await this.#show(name, opened))
+      if (shown) return shown
+    }
   }
 
-  /** Has a generator that was just opened found from now on, unless what it was opened by is outdated. */
-  async #show(
+  /** The error for a name that was just looked up in vain. */
+  #notFound(name: string, mayCreate: boolean): Error {
+    // The time counts from the answer: callers that waited for it must not look the name up again one by one.
+    if (mayCreate) this.#absent.add(name)
+    return noGenerator(name, this.#deps.rows)
+  }
+
+  /** Whether a name that callers wait for is opened together with others; if not, alone. Throws why it cannot be opened. */
+  #joins(name: string): boolean {
+    if (this.#closed) throw stopping()
+    // Closes one whose right has ended.
+    const isOpen = this.find(name) !== undefined
+    if (isOpen || this.tasks.has(name) || !this.#opening.mayJoin(name)) {
+      void this.#openWaiting(name)
+      return false
+    }
+    this.#absent.refuse(name)
+    return true
+  }
+
+  /** Ends the opening of a name: serves its callers, refuses them, or opens it alone. */
+  #settle(name: string, opening: Opening): void {
+    const shown = typeof opening === 'object' && 'opened' in opening ? this.#show(name, opening) : undefined
+    this.tasks.end(name)
+    if (shown instanceof OpenGenerator) return
+    if (shown !== undefined) void this.tasks.run(name, () => shown)
+    if (opening instanceof Error) this.#waiting.refuse(name, opening)
+    else if (opening === undefined) this.#waiting.refuse(name, this.#notFound(name, true))
+    else void this.#openWaiting(name)
+  }
+
+  /**
+   * Has a generator that was just opened found from now on, and serves its callers. A promise, and it is being closed, if what it
+   * was opened by is outdated.
+   */
+  #show(
     name: string,
     { found, plan, incarnation, opened, copies }: OpenedName,
-    mayCreate: boolean,
-  ): Promise<OpenGenerator> {
+  ): OpenGenerator | Promise<undefined> {
     const version = found.record?.version ?? rowVersion
-    if ((this.#reported.get(name) ?? 0n) > version) {
-      this.#reported.delete(name)
+    const isOutdated = this.tasks.isOutdated(name, version)
+    const { advances } = this.#deps.engine
+    // An advance, or a copy of this memory that has the answers to what this opening has asked, may have come since.
+    if (this.#closed || isOutdated || found.advances !== advances || this.#deps.copies?.count !== copies) {
       if (opened.under !== undefined) this.#led!.discard(opened.reservoir!)
-      else void opened.issuer.close(altered(name))
-      return this.#lookUp(name, mayCreate)
+      else return opened.issuer.close(this.#closed ? stopping() : altered(name)).then(() => undefined)
+      return Promise.resolve(undefined)
     }
     const generator = new OpenGenerator(incarnation, version, plan, opened, this.#openDeps)
-    if (this.#closed) {
-      await generator.close(stopping())
-      throw stopping()
-    }
-    const openAgain = async () => this.#show(name, await this.#opening.openAgain(name, found), mayCreate)
-    if (this.#deps.copies?.count !== copies) {
-      // A copy of this memory may have the answers to what this opening has asked.
-      void generator.close(altered(name))
-      return openAgain()
-    }
-    if (!this.#mayStillIssue(generator)) return openAgain()
+    if (!this.#mayStillIssue(generator)) return Promise.resolve(undefined)
     this.names.set(name, generator)
     this.#waiting.serve(generator)
     return generator
@@ -315,7 +324,7 @@ export class GeneratorsInUse {
     }
     if (under === undefined) {
       // What runs for the name now may close it. If not, the next look-up does.
-      if (!this.#pending.has(name)) void this.close(name, altered(name), over)
+      if (!this.tasks.has(name)) void this.close(name, altered(name), over)
       return undefined
     }
     const standby = over.demoted()
@@ -328,7 +337,7 @@ export class GeneratorsInUse {
    * as current for a standby as for a leader.
    */
   #openLeftover(name: string, term: LeaderTerm): void {
-    const standby = this.#closed || this.#pending.has(name) ? undefined : this.find(name)
+    const standby = this.#closed || this.tasks.has(name) ? undefined : this.find(name)
     const gate = this.#led!.gateOf(slotOf(name), term)
     if (standby !== undefined && gate !== undefined && this.#led!.hasLeftover(name, standby.version, term)) {
       const leftover = this.#led!.takeLeftover(name, standby.version, term)!
@@ -339,7 +348,7 @@ export class GeneratorsInUse {
 
   /** Opens a generator that no client has asked for. */
   async #openUnasked(name: string): Promise<void> {
-    while (this.#pending.has(name)) await this.#pending.get(name)!.catch(() => {})
+    await this.tasks.idle(name)
     if (this.find(name) === undefined) await this.#openOne(name, false).catch(() => {})
   }
 
@@ -370,7 +379,7 @@ export class GeneratorsInUse {
     this.#absent.remove(name)
     const version = record?.version ?? boundMax
     this.#families.changed(name, version)
-    if (this.#pending.has(name)) this.#reported.set(name, version)
+    this.tasks.report(name, version)
     const open = this.names.get(name)
     if (open === undefined || version <= open.version) return
     const reason = holdsGenerator(record) ? altered(name) : noGenerator(name, this.#deps.rows)
@@ -388,7 +397,7 @@ export class GeneratorsInUse {
   /** Versions of rows and of records cannot be compared: a name that is being opened is looked up once more. */
   #rowChanged({ name, exists, definition }: RowChange): void {
     this.#absent.remove(name)
-    if (this.#pending.has(name)) this.#reported.set(name, boundMax)
+    this.tasks.report(name, boundMax)
     const open = this.names.get(name)
     if (open?.version !== rowVersion) return
     // Ranges of rows cannot be released, so the buffer is kept wherever possible.

@@ -1,27 +1,25 @@
 /**
  * What happens when a name is asked for that is not open: it is looked up, created by a rule if it is new, and its issuer is
- * opened. A name that exists takes one trip to the engine; a new one takes two, and can issue after them and after a read that shows
- * that no family has come to have the name. All names that are asked for together share these trips.
+ * opened. All names that are asked for together share one look-up in the engine (`NameStore.lookUp`), which also writes the record
+ * of a new name and reserves its first range, and then one read that shows that no family has come to have any of them.
  *
  * Invariants
  *  1. Nothing is issued by a record that was not read, or whose write was not acknowledged.
- *  2. The first range of a new name is reserved beside the write of its record. It is used only if that write was acknowledged.
- *  3. An issuer that is not returned is closed, and holds nothing when this has returned.
+ *  2. An issuer that begins with a range has the gate and the leadership under which that range was reserved. It is made only if
+ *     neither an advance of the store nor a copy of this memory was noticed since then.
+ *  3. What a look-up has reserved and no issuer begins with is a gap.
  *
- * Why the first reserve may be sent before the write of the record is known to have succeeded: the write succeeds only if the name
- * never had a record, for a record is never removed. Then no id was ever issued under it, other reserves of the counter are first
- * reserves as well, and the counter keeps their ranges apart. If the write fails, because another process was faster, or if its
- * outcome is unknown, the range is given back unused, which the counter refuses if anything came after it; and the record is read
- * before anything is issued. What may remain of the reserve is a bound and an incarnation in the counter, and both are harmless to
- * every record that another process may have written: only a counter that was never used gets such a reserve, so its incarnation
- * is 1, which refuses none; and only one that counts ids, so a step of them is a gap, also where the other process counts time. A
- * count of time would leave a sequence no room. A scrambled generator cannot be created above such a bound, as if ids had been
- * issued. If the reserve fails, the reservoir repeats it as any other. With group commit nothing is reserved here, because a
- * request takes ids of a reserve that was sent after it.
+ * A name that cannot be opened so is opened alone, in more steps: one with a row in another system's table, of a family or of a
+ * family that was dropped, with a tombstone or an alteration under way, whose creation a limit applies to, or whose counter was
+ * used although it has no record, because the store has lost that.
+ *
+ * With group commit nothing is reserved beside a record: a request takes ids of a reserve that was sent after it.
  */
-import { hasCode } from '../base/errors.ts'
+import { FahaoError, hasCode } from '../base/errors.ts'
 import { globMatches } from '../base/glob.ts'
-import type { StoredRecord } from '../engine/engine.ts'
+import type { LeaderTerm } from '../cluster/events.ts'
+import { slotOf } from '../cluster/slots.ts'
+import type { First, LookedUp, LookUp } from '../engine/engine.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import type { Kind } from '../issuing/issuer.ts'
 import { define, isCounter, optionsAtFirstUse } from './definition.ts'
@@ -29,16 +27,25 @@ import type { CatalogueDeps } from './deps.ts'
 import type { FamilyRecords } from './families/family-records.ts'
 import type { GeneratorLimits } from './generator-limits.ts'
 import { parseOptions } from './generator-options.ts'
-import { altered, type GeneratorRecords } from './generator-records.ts'
+import type { GeneratorRecords } from './generator-records.ts'
 import type { IssuingPlan, IssuingPlans } from './issuing-plans.ts'
 import type { LedGenerators } from './leadership/led-generators.ts'
-import { checkNewName } from './name-rules.ts'
+import { looksAlike } from './name-rules.ts'
 import { rowVersion } from './open-generator.ts'
-import { type OpenedIssuer, openAtOnce, openIssuer, type ReadCounter, readCounter } from './open-issuer.ts'
 import {
+  type OpenedIssuer,
+  openAtOnce,
+  openBegun,
+  openIssuer,
+  type RightToBegin,
+  rightToBegin,
+} from './open-issuer.ts'
+import {
+  firstOf,
   generatorKey,
   incarnationOf,
   type ReadGenerator,
+  readKnown,
   type StoredGenerator,
   writeStored,
 } from './stored-generator.ts'
@@ -65,46 +72,72 @@ export type OpenedName = {
   readonly copies: number | undefined
 }
 
+/**
+ * What became of a name that was opened together with others. Undefined: there is no generator, and no rule creates one. `alone`:
+ * nothing was opened, and it has to be opened alone.
+ */
+export type Opening = OpenedName | undefined | 'alone' | Error
+
 /** Opens the names of one catalogue. */
 export class NameOpening {
   readonly #deps: NameOpeningDeps
   /** Of the kinds whose first records are alike at any time. */
-  readonly #first = new Map<Kind, FirstRecord>()
+  readonly #kinds = new Map<Kind, FirstRecord>()
 
   constructor(deps: NameOpeningDeps) {
     this.#deps = deps
   }
 
-  /**
-   * Looks a name up and opens it. Undefined: there is no generator, and no rule creates one. `other`: a family has come to have
-   * the name, or one was dropped; look it up again.
-   * @param mayCreate whether a client asks for it, so that rules may create it.
-   * @param callers how many wait for ids of it by now.
-   */
-  async open(name: string, mayCreate: boolean, callers: () => number): Promise<Opening> {
-    const { engine, copies: detector, records, families } = this.#deps
-    const copies = detector?.count
-    const { advances } = engine
-    const reading = readCounter(this.#deps, name)
-    const looked = await records.look(name)
-    const read = await reading
-    if (typeof looked === 'object') return this.#openItself(name, looked, copies, read)
-    if (families.has(name)) return 'other'
-    const kind = mayCreate ? this.#ruleFor(name) : undefined
-    if (kind === undefined) return undefined
-    // A store may have lost the record and kept the counter, which has the newest incarnation.
-    if (looked === 'dropped' || read?.counter.version !== 0n || families.concern(name))
-      return this.#create(name, kind, copies)
-    const { drops } = families
-    const create = () => this.#createUnused(name, kind, { drops, advances, read, copies, callers })
-    const created = await this.#admit(name, create)
-    // Another process has just created it, perhaps with another definition, which counts.
-    return created ?? this.open(name, mayCreate, callers)
+  /** Whether a name can be opened together with others, as far as is known without asking. */
+  mayJoin(name: string): boolean {
+    const { rows, families, limits } = this.#deps
+    return rows === undefined && !families.has(name) && !limits.apply(name)
   }
 
-  /** Opens the issuer of a generator once more: what it was opened under has ended. */
-  openAgain(name: string, found: ReadGenerator): Promise<OpenedName> {
-    return this.#openRead(name, found, this.#deps.copies?.count)
+  /**
+   * Looks names up that clients ask for, creates those that a rule creates, and opens them. Where opening takes more than the
+   * look-up, the outcome is a promise, which does not reject.
+   * @param callers how many wait for ids of a name.
+   */
+  async openTogether(
+    names: readonly string[],
+    callers: (name: string) => number,
+  ): Promise<readonly (Opening | Promise<Opening>)[]> {
+    const { engine, copies: detector, families } = this.#deps
+    const asked: Asked = { advances: engine.advances, copies: detector?.count, firsts: new Map() }
+    const cold = names.map((name) => this.#ask(name, callers(name), asked))
+    let found: readonly (LookedUp | FahaoError)[]
+    try {
+      found = await engine.lookUp(cold)
+      if (found.some((each) => 'record' in each && each.record !== undefined)) await families.index.fresh()
+    } catch (error) {
+      // This process may have lost the store: opened alone, each name finds out what follows from that.
+      return names.map(() => (hasCode(error, 'STALE') ? 'alone' : asError(error)))
+    }
+    if (engine.advances !== asked.advances || detector?.count !== asked.copies)
+      return names.map(() => 'alone')
+    return cold.map((each, at) => {
+      try {
+        return this.#opened(each, found[at]!, asked)
+      } catch (error) {
+        return asError(error)
+      }
+    })
+  }
+
+  /**
+   * Looks one name up and opens it. Undefined: there is no generator, and no rule creates one. `other`: a family has come to have
+   * the name, or one was dropped; look it up again.
+   * @param mayCreate whether a client asks for it, so that rules may create it.
+   */
+  async open(name: string, mayCreate: boolean): Promise<OpenedName | 'other' | undefined> {
+    const { records, families } = this.#deps
+    const copies = this.#deps.copies?.count
+    const looked = await records.look(name)
+    if (typeof looked === 'object') return this.#openItself(name, looked, copies)
+    if (families.has(name)) return 'other'
+    const kind = mayCreate ? this.#ruleFor(name) : undefined
+    return kind && this.#create(name, kind, copies)
   }
 
   /** The kind of the first rule for a name. */
@@ -112,9 +145,49 @@ export class NameOpening {
     return this.#deps.autoCreate.find(({ pattern }) => globMatches(pattern, name))?.kind
   }
 
-  #admit<Created>(name: string, create: () => Promise<Created>): Promise<Created> {
-    const { limits } = this.#deps
-    return limits.apply(name) ? limits.admit(name, create) : create()
+  #ask(name: string, callers: number, { firsts }: Asked): ColdName {
+    const key = generatorKey(name)
+    const term = this.#deps.cluster?.here(slotOf(name))
+    const kind = this.#ruleFor(name)
+    const isCreated = kind !== undefined
+    // Its creation may take more steps, or be refused.
+    const isPlain = isCreated && !this.#deps.families.concern(name) && !looksAlike(name)
+    const record = isPlain ? this.#firstOf(kind) : undefined
+    if (record === undefined) return { key, name, term, isCreated }
+    const right = rightToBegin(this.#deps, record.plan, name)
+    const fence = right?.term?.fence
+    const alike = `${kind} ${right && callers} ${fence}`
+    let first = firsts.get(alike)
+    if (first === undefined) {
+      const writer = { incarnation: firstIncarnation, floor: record.floor, ...(fence && { fence }) }
+      const reserve = right && record.plan.issuers.firstReserve(callers, writer)
+      first = { value: record.value, reserve }
+      firsts.set(alike, first)
+    }
+    return { key, name, term, isCreated, first, record, right }
+  }
+
+  #opened(
+    cold: ColdName,
+    outcome: LookedUp | FahaoError,
+    { advances, copies }: Asked,
+  ): Opening | Promise<Opening> {
+    if (outcome instanceof FahaoError) return outcome
+    const { record, counter, isNew, reservation } = outcome
+    const { name, key, term, right } = cold
+    if (record === undefined) return cold.isCreated ? 'alone' : undefined
+    const stored = isNew ? cold.record!.stored : readKnown(name, record)
+    if (stored.state !== 'live' || !this.#deps.families.permits(name, stored)) return 'alone'
+    const found = { record, stored, advances }
+    const plan = isNew ? cold.record!.plan : this.#deps.plans.of(stored.definition)
+    const incarnation = incarnationOf(name, found)
+    const openedBy = (opened: OpenedIssuer) => ({ found, plan, incarnation, opened, copies })
+    if (reservation !== undefined) return openedBy(openBegun(plan, incarnation, right!, reservation))
+    const known = { read: { name: key, term, counter }, led: this.#deps.led, version: record.version }
+    const atOnce = openAtOnce(this.#deps, plan, incarnation, stored.key, known)
+    return atOnce
+      ? openedBy(atOnce)
+      : openIssuer(this.#deps, plan, incarnation, stored.key, known).then(openedBy, asError)
   }
 
   /** Opens a generator that was just read or written, unless it must not issue because of a family. */
@@ -122,100 +195,75 @@ export class NameOpening {
     name: string,
     found: ReadGenerator,
     copies: number | undefined,
-    read?: ReadCounter,
   ): Promise<OpenedName | 'other'> {
     if (!(await this.#deps.records.isItself(name, found))) return 'other'
-    return this.#openRead(name, found, copies, read)
-  }
-
-  async #openRead(
-    name: string,
-    found: ReadGenerator,
-    copies: number | undefined,
-    read?: ReadCounter,
-  ): Promise<OpenedName> {
     const { stored, record } = found
     const plan = this.#deps.plans.of(stored.definition)
     const incarnation = incarnationOf(name, found)
-    const known = { read, led: this.#deps.led, version: record?.version ?? rowVersion }
+    const known = { led: this.#deps.led, version: record?.version ?? rowVersion }
     const opened = await openIssuer(this.#deps, plan, incarnation, stored.key, known)
     return { found, plan, incarnation, opened, copies }
   }
 
-  /** Takes more steps than `#createUnused`, for a name that has had a record, or whose counter could not be read. */
-  async #create(name: string, kind: Kind, copies: number | undefined): Promise<Opening> {
-    const { records } = this.#deps
+  async #create(
+    name: string,
+    kind: Kind,
+    copies: number | undefined,
+  ): Promise<OpenedName | 'other' | undefined> {
+    const { records, limits } = this.#deps
+    const create = () => records.create(name, parseOptions(optionsAtFirstUse(kind)))
     let found: ReadGenerator | undefined
     try {
-      found = await this.#admit(name, () => records.create(name, parseOptions(optionsAtFirstUse(kind))))
+      found = await (limits.apply(name) ? limits.admit(name, create) : create())
     } catch (error) {
       if (!hasCode(error, 'EXISTS')) throw error
+      // Another process has just created it, with another definition, which counts.
       found = await records.live(name)
     }
     return found && this.#openItself(name, found, copies)
   }
 
-  /**
-   * Creates a name without a record whose counter was never used, and reserves its first range meanwhile. Undefined: another
-   * process was faster.
-   */
-  async #createUnused(
-    name: string,
-    kind: Kind,
-    { drops, advances, read, copies, callers }: Unused,
-  ): Promise<Opening> {
-    checkNewName(name)
-    const { stored, value, plan } = this.#firstOf(kind, drops)
-    const incarnation = incarnationOf(name, { record: undefined, stored, advances })
-    const known = { read, led: this.#deps.led, version: rowVersion }
-    const opened = openAtOnce(this.#deps, plan, incarnation, undefined, known)
-    let record: StoredRecord | undefined
+  /** The first record of every name that a rule creates with this kind. Undefined: none can be created now. */
+  #firstOf(kind: Kind): FirstRecord | undefined {
     try {
-      const writing = this.#deps.engine.write(generatorKey(name), value, undefined)
-      if (isCounter(kind)) opened?.reservoir?.fill(callers())
-      record = await writing
-    } finally {
-      if (record === undefined) await opened?.issuer.close(altered(name))
+      return this.#newFirstOf(kind)
+    } catch {
+      // Its creation tells why.
+      return undefined
     }
-    if (record === undefined) return undefined
-    const found = { record, stored, advances }
-    if (opened === undefined) return this.#openItself(name, found, copies, read)
-    const [isItself] = await Promise.all([
-      this.#deps.records.isItself(name, found).catch(async (error) => {
-        await opened.issuer.close(altered(name))
-        throw error
-      }),
-      opened.reservoir?.idle(),
-    ])
-    if (!isItself) {
-      await opened.issuer.close(altered(name))
-      return 'other'
-    }
-    return { found, plan, incarnation, opened, copies }
   }
 
-  /** The first record of every name that a rule creates with this kind. */
-  #firstOf(kind: Kind, drops: number | undefined): FirstRecord {
-    const known = this.#first.get(kind)
+  #newFirstOf(kind: Kind): FirstRecord {
+    const known = this.#kinds.get(kind)
+    const { drops } = this.#deps.families
     if (known !== undefined && known.stored.drops === drops) return known
     const definition = define(parseOptions(optionsAtFirstUse(kind)), this.#deps.timeline.nowUs())
     const stored = { ...firstRecord, definition, ...(drops !== undefined && { drops }) }
-    const first = { stored, value: writeStored(stored), plan: this.#deps.plans.of(definition) }
+    const plan = this.#deps.plans.of(definition)
+    const first = { stored, value: writeStored(stored), plan, floor: firstOf(stored.floor, definition) }
     // Whether a layout has time left depends on the time.
-    if (isCounter(kind)) this.#first.set(kind, first)
+    if (isCounter(kind)) this.#kinds.set(kind, first)
     return first
   }
 }
 
-/** See `NameOpening.open`. */
-type Opening = OpenedName | 'other' | undefined
-
-/** What is known of a name without a record. */
-type Unused = Pick<StoredGenerator, 'drops'> & {
+/** What was known when a group of names was asked for, and what its new names get, by what differs in that. */
+type Asked = {
   readonly advances: number
-  readonly read: ReadCounter
   readonly copies: number | undefined
-  readonly callers: () => number
+  readonly firsts: Map<string, First>
+}
+
+/** One name of a group. */
+type ColdName = LookUp & {
+  readonly name: string
+  /** The leadership of this node for it. */
+  readonly term: LeaderTerm | undefined
+  /** Whether a rule creates it. */
+  readonly isCreated: boolean
+  /** With `first`: the record that it writes, and the right under which it reserves. */
+  readonly record?: FirstRecord
+  readonly right?: RightToBegin | undefined
 }
 
 type FirstRecord = {
@@ -223,14 +271,22 @@ type FirstRecord = {
   /** Of the record. */
   readonly value: string
   readonly plan: IssuingPlan
+  /** The least value that it may issue. */
+  readonly floor: bigint
 }
+
+const firstIncarnation = 1n
 
 /** What the first record of every name has that a rule creates. Rules permute no ids. */
 const firstRecord: Omit<StoredGenerator, 'definition'> = {
   state: 'live',
-  incarnation: 1n,
+  incarnation: firstIncarnation,
   counter: undefined,
   floor: 0n,
   key: undefined,
   offsetGiven: false,
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
 }

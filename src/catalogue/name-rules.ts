@@ -18,8 +18,22 @@ export function checkName(name: string, subject = 'a generator’s name'): void 
   if (refusedCharacters.test(name)) {
     throw new FahaoError('ERR', `${subject} cannot contain white space or control characters`)
   }
-  if (name.length > nameBytesMax || encoder.encode(name).length > nameBytesMax) {
+  // A character has at most 3 bytes.
+  if (
+    name.length > nameBytesMax ||
+    (name.length * 3 > nameBytesMax && encoder.encode(name).length > nameBytesMax)
+  ) {
     throw new FahaoError('ERR', `${subject} has at most ${nameBytesMax} bytes`)
+  }
+}
+
+/** Whether a name of which `checkName` approves may look like another one: see `checkNewName`. */
+export function looksAlike(name: string): boolean {
+  try {
+    refuseLookAlike(name, 'generator')
+    return false
+  } catch {
+    return true
   }
 }
 

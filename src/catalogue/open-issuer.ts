@@ -15,18 +15,18 @@ import type { Incarnation } from '../issuing/incarnation.ts'
 import { type Issuer, isStrict } from '../issuing/issuer.ts'
 import type { Reservoir } from '../issuing/reservoir.ts'
 import type { IssuingMode } from './catalogue.ts'
+import { isCounter } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import type { IssuingPlan } from './issuing-plans.ts'
 import { modeOf, refuseUnlessOwner } from './issuing-right.ts'
 import type { LedGenerators } from './leadership/led-generators.ts'
 import { Standby } from './leadership/standby.ts'
-import { generatorKey } from './stored-generator.ts'
 
 /** Leaders count from 1, and an advance of the store adds a million: no leader comes near this. */
 const fenceMax = 2n ** 52n
 
 /** The longest wait of an opening for its turn. */
-const openWaitMaxMs = 10_000
+export const openWaitMaxMs = 10_000
 
 /**
  * Opens generators through a limiter. Ten thousand that are opened together would each take one step in the engine,
@@ -38,9 +38,13 @@ export function openInTurn<Value>(
   clock: Clock,
   open: () => Promise<Value>,
 ): Promise<Value> {
+  return limiter.run(open, { clock, waitMaxMs: openWaitMaxMs, onTimeout: openedTooLate })
+}
+
+/** The error for an opening whose turn did not come in time. */
+export function openedTooLate(): FahaoError {
   const why = 'too many generators are opened for the first time at once, and the engine is slow'
-  const onTimeout = () => new FahaoError('UNAVAILABLE', `${why}; retry`)
-  return limiter.run(open, { clock, waitMaxMs: openWaitMaxMs, onTimeout })
+  return new FahaoError('UNAVAILABLE', `${why}; retry`)
 }
 
 /** A counter, and the leadership of this node under which it was read; undefined: under none. */
@@ -48,25 +52,6 @@ export type ReadCounter = {
   readonly name: string
   readonly term: LeaderTerm | undefined
   readonly counter: Counter
-}
-
-/**
- * Reads the counter of a generator that this node may issue. The read runs at the same time as that of the record, not after it,
- * because callers wait. Undefined if another node leads the generator, if it may be a row of another system's table, or if the
- * read fails: `openIssuer` then reads the counter itself, where the kind has one. If the record names another counter, which
- * is rare, this read is not used.
- */
-export function readCounter(
-  { engine, cluster, rows }: CatalogueDeps,
-  name: string,
-): Promise<ReadCounter | undefined> | undefined {
-  const term = cluster?.here(slotOf(name))
-  if (term === undefined && (cluster !== undefined || rows !== undefined)) return undefined
-  const key = generatorKey(name)
-  return engine.counter(key).then(
-    (counter) => ({ name: key, term, counter }),
-    () => undefined,
-  )
 }
 
 /** What is known of a generator's counter without a read. */
@@ -156,11 +141,42 @@ export function openAtOnce(
   return read && fromBuffer(plan, incarnation, key, mode, read.counter)
 }
 
+/** A right under which the first range of a new name may be reserved: its gate, and the leadership if it is one. */
+export type RightToBegin = { readonly term: LeaderTerm | undefined; readonly gate: Gate }
+
+/** The right to reserve a first range, as it is now. Undefined: there is none, or something has to be asked first. */
+export function rightToBegin(
+  { cluster, led, ownsStore }: OpenIssuerDeps & Pick<KnownCounter, 'led'>,
+  { definition: { kind }, issuers }: IssuingPlan,
+  name: string,
+): RightToBegin | undefined {
+  if (!isCounter(kind)) return undefined
+  if (cluster !== undefined && isStrict(kind)) {
+    const right = ledBy(cluster, name, { led })
+    return right?.gate && { term: right.term, gate: right.gate }
+  }
+  return isStrict(kind) && !ownsStore() ? undefined : { term: undefined, gate: issuers.gate }
+}
+
+/** Opens the issuer of a new name from the range that was reserved for it under this right. */
+export function openBegun(
+  plan: IssuingPlan,
+  incarnation: Incarnation,
+  { term, gate }: RightToBegin,
+  range: Reservation,
+): OpenedIssuer {
+  if (term !== undefined)
+    return led(term, plan.issuers.begun({ ...incarnation, fence: term.fence }, range, gate))
+  const mode = isStrict(plan.definition.kind) ? 'local' : 'node'
+  const reservoir = plan.issuers.begun(incarnation, range, gate)
+  return withCallers(plan, incarnation, undefined, mode, range.end, reservoir)
+}
+
 /** A leadership of this node, and its gate; without one, it has just ended. */
 type Right = { readonly term: LeaderTerm; readonly gate: Gate | undefined }
 
 /** The leadership of this node for a name, if there is one. */
-function ledBy(cluster: Cluster, name: string, { led }: KnownCounter): Right | undefined {
+function ledBy(cluster: Cluster, name: string, { led }: Pick<KnownCounter, 'led'>): Right | undefined {
   const slot = slotOf(name)
   const term = cluster.here(slot)
   return term && { term, gate: led!.gateOf(slot, term) }
@@ -216,9 +232,10 @@ export function openWoken(
   return withCallers(plan, incarnation, undefined, mode, BigInt(from.bound), reservoir)
 }
 
+/** With what callers get that issue ids themselves, where the kind lets them. */
 function withCallers(
   plan: IssuingPlan,
-  shared: Incarnation,
+  incarnation: Incarnation,
   key: string | undefined,
   mode: IssuingMode,
   bound: bigint,
@@ -226,7 +243,7 @@ function withCallers(
 ): OpenedIssuer {
   const opened = { issuer: reservoir, mode, reservoir }
   if (plan.definition.kind !== 'segment') return opened
-  const callerRanges = plan.issuers.callerRanges(shared, bound)
+  const callerRanges = plan.issuers.callerRanges(incarnation, bound)
   const scrambleKey = plan.definition.scramble ? key : undefined
   return { ...opened, callers: callerRanges.ids, callerRanges, scrambleKey }
 }

@@ -10,7 +10,7 @@ import type { Clock } from '../base/clock.ts'
 import type { FahaoError } from '../base/errors.ts'
 import { emptyRow } from '../buffers/fast-runs.ts'
 import type { RangeBuffer } from '../buffers/range-buffer.ts'
-import type { Reservation } from '../engine/engine.ts'
+import type { Reservation, ReserveRequest, WriterIdentity } from '../engine/engine.ts'
 import { type CounterAtRest, restingStepMax } from './counter-rows.ts'
 import type { IdSource } from './id-source.ts'
 import type { Incarnation } from './incarnation.ts'
@@ -53,6 +53,20 @@ export type CounterSourceOptions = RefillSizes &
     /** Called when `stepMax` begins to keep refills of a generator from lasting the horizon. */
     readonly onStepMax?: (name: string) => void
   }
+
+/** What a generator that was never used reserves for callers that wait for `ids` ids, before it has a source. */
+export function firstReserve(
+  ids: number,
+  { floor, ...writer }: Pick<Incarnation, 'floor' | 'incarnation'> & WriterIdentity,
+  { step, stepMax, stepMultiple, increment, max, horizonSeconds }: CounterSourceOptions,
+): ReserveRequest {
+  const left = max + 1n - floor
+  const space = Number(left) / increment
+  const expected = step === 0 ? leastUseIn(horizonSeconds) / 2 : 0
+  const need = { expected, buffered: 0, demand: ids, contiguous: 0, space, step, stepMin: step, stepMax }
+  const size = rawSize(refillSize(need), stepMultiple, increment)
+  return { size: size < left ? size : left, floor, max: max + 1n, ...writer }
+}
 
 /**
  * Reserves by the recent rate, as `refill-size.ts` says: with a step from one up to two horizons of ids, at least a step;
@@ -143,6 +157,13 @@ export class CounterSource implements IdSource {
     this.buffer.dropBelow(floor)
   }
 
+  /** Begins with what was reserved as `firstReserve` says. */
+  begin(range: Reservation): void {
+    this.counter.begin(range)
+    this.buffer.add(range)
+    this.buffer.lowMark = Math.ceil(lowMark(this.#need(0, 0, 0)))
+  }
+
   acquire(leftover: Reservation): void {
     this.counter.acquire(leftover)
     this.buffer.add(leftover)
@@ -202,7 +223,7 @@ export class CounterSource implements IdSource {
     const { issued } = this.buffer
     if (this.#use !== undefined) {
       const used = this.#use.perHorizon(issued, waited, clock.monoUs())
-      return Math.max(used, Math.min(leastUse, Math.floor(horizonSeconds / leastUseSeconds))) / 2
+      return Math.max(used, leastUseIn(horizonSeconds)) / 2
     }
     return Math.min(rate * horizonSeconds, sustainedShare * issued)
   }
@@ -210,9 +231,17 @@ export class CounterSource implements IdSource {
   /** Reserves `ids` ids, or all that are left. */
   async #reserve(ids: number): Promise<void> {
     const { max, increment, stepMultiple } = this.#options
-    const size = BigInt(Math.ceil(ids / stepMultiple) * stepMultiple) * BigInt(increment)
-    const range = await this.counter.reserveUpTo(size, max + 1n)
+    const range = await this.counter.reserveUpTo(rawSize(ids, stepMultiple, increment), max + 1n)
     this.#grown = false
     this.buffer.add(range)
   }
+}
+
+function leastUseIn(horizonSeconds: number): number {
+  return Math.min(leastUse, Math.floor(horizonSeconds / leastUseSeconds))
+}
+
+/** The raw values of so many ids. */
+function rawSize(ids: number, stepMultiple: number, increment: number): bigint {
+  return BigInt(Math.ceil(ids / stepMultiple) * stepMultiple) * BigInt(increment)
 }

@@ -4,12 +4,12 @@ import type { Timeline } from '../base/timeline.ts'
 import { ClockBuffer } from '../buffers/clock-buffer.ts'
 import { ScrambledBuffer, ShuffledBuffer } from '../buffers/permuted-buffers.ts'
 import { RangeBuffer } from '../buffers/range-buffer.ts'
-import type { Engine, Reservation } from '../engine/engine.ts'
+import type { Engine, Reservation, ReserveRequest, WriterIdentity } from '../engine/engine.ts'
 import { parseLayout } from '../ids/layout-text.ts'
 import { blockPermutation, permutation } from '../ids/permutation.ts'
 import { CallerRanges, type CallerRangesOptions } from './caller-ranges.ts'
 import type { CounterAtRest } from './counter-rows.ts'
-import { CounterSource, type CounterSourceOptions } from './counter-source.ts'
+import { CounterSource, type CounterSourceOptions, firstReserve } from './counter-source.ts'
 import type { Gate } from './gate.ts'
 import { GroupCommit, type GroupCommitOptions } from './group-commit.ts'
 import type { IdSource } from './id-source.ts'
@@ -96,6 +96,27 @@ export class IssuerFactory {
     const fromClock = kind === 'snowflake' || kind === 'timestamp'
     this.#counter = fromClock ? undefined : counterOptions(deps, definition)
     this.#source = fromClock ? clockSource(deps, definition) : counterSource(definition, this.#counter!)
+  }
+
+  /** The gate of what is opened now under no leadership. */
+  get gate(): Gate {
+    return this.#gates.of(this.#definition.kind)
+  }
+
+  /** What a generator that was never used reserves for callers that wait for `ids` ids. Not for kinds of the clock. */
+  firstReserve(
+    ids: number,
+    writer: Pick<Incarnation, 'floor' | 'incarnation'> & WriterIdentity,
+  ): ReserveRequest {
+    return firstReserve(ids, writer, this.#counter!)
+  }
+
+  /** Issues from memory, under this gate, what was reserved as `firstReserve` says. */
+  begun(incarnation: Incarnation, range: Reservation, gate: Gate): Reservoir {
+    const buffer = rangeBuffer(gate, this.#definition, undefined)
+    const source = new CounterSource(buffer, range.start, incarnation, this.#counter!)
+    source.begin(range)
+    return new Reservoir(source, this.#options, gate)
   }
 
   /** Issues from memory. `bound`: of its counter; `key`: of its permutation, if it has one. */

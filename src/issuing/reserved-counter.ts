@@ -99,6 +99,12 @@ export class ReservedCounter {
     await this.#reserve({ size: 0n, floor })
   }
 
+  /** Begins with a range that this process has reserved as `firstReserve` says. */
+  begin(range: Reservation): void {
+    this.reserved += Number(range.end - range.start)
+    this.#follow(range)
+  }
+
   /** Goes on with a range that another process has reserved and transferred. */
   acquire(leftover: Reservation): void {
     this.#options.engine.acquire(this.#name, leftover.end)

@@ -78,8 +78,8 @@ export class Reservoir implements Issuer, Gated, ObservedJob, RefillJob {
       this.#meter.wake(from)
       this.#refills.wake(from)
       this.#drySeconds = from.drySeconds
-      this.#observation.start()
     }
+    if (from !== undefined || (source.counter?.reserved ?? 0) > 0) this.#observation.start()
     this.refillIfLow()
   }
 
@@ -174,13 +174,6 @@ export class Reservoir implements Issuer, Gated, ObservedJob, RefillJob {
   moveTo(newest: bigint): Promise<void> {
     if (this.#over !== undefined) return Promise.reject(this.#over)
     return this.#refills.alone(() => this.#source.moveTo(newest))
-  }
-
-  /** Of a new reservoir: reserves for callers that will ask for `ids` ids. The reserve has been sent when it returns. */
-  fill(ids: number): void {
-    if (!this.gate.isOpen) return
-    this.gate.noteBusy(this)
-    this.#refills.startFirst(() => this.#source.refill(ids, 0, 0))
   }
 
   resize(sizes: RefillSizes): void {

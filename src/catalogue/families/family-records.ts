@@ -112,10 +112,16 @@ export class FamilyRecords {
    * Whether ids may be issued by a generator that was read or written before this call. Not if its name belongs to a family,
    * or if its floor does not respect one that was dropped; a family itself has to be announced or active.
    */
-  async permit(name: string, { definition, drops = 0 }: StoredGenerator): Promise<boolean> {
-    if (definition.family) return this.activate(name)
+  async permit(name: string, stored: StoredGenerator): Promise<boolean> {
+    if (stored.definition.family) return this.activate(name)
     await this.index.fresh()
-    return !this.has(name) && this.index.droppedOver(name).every(({ drop }) => drop! <= drops)
+    return this.permits(name, stored)
+  }
+
+  /** As `permit`, by an index that was fresh after the generator was read or written. False of a family. */
+  permits(name: string, { definition, drops = 0 }: StoredGenerator): boolean {
+    if (definition.family || this.has(name)) return false
+    return this.index.droppedOver(name).every(({ drop }) => drop! <= drops)
   }
 
   /** The `drops` of a generator whose floor respects every drop that is known. Undefined: there was none. */

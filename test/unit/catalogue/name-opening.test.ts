@@ -16,25 +16,37 @@ const boundOf = (node: Node, name = 'a') => node.store.counters.get(generatorKey
 
 describe('a new name', () => {
   for (const kind of ['sequence', 'segment'] as const)
-    test(`is looked up in one step, and created and first reserved in another: ${kind}`, async () => {
+    test(`is looked up, created and first reserved in one step: ${kind}`, async () => {
       const node = await startNode({ autoCreate: creating(kind) })
+      node.engine.looksUpAtOnce = true
       const from = node.engine.calls.length
-      const read = node.engine.hold('read')
-      const write = node.engine.hold('write')
+      const lookUp = node.engine.hold('lookUp')
       const drawn = one(node)
-      await read.arrived
-      assert.deepEqual(callsOf(node, from), ['counter', 'read'])
-      read.letGo()
-      await write.arrived
-      assert.deepEqual(callsOf(node, from), ['counter', 'read', 'write', 'reserve'])
-      await settled()
+      await lookUp.arrived
+      assert.deepEqual(callsOf(node, from), ['lookUp'])
       assert.equal(node.catalogue.find('a'), undefined)
-      write.letGo()
+      lookUp.letGo()
       assert.deepEqual(await drawn, [1n])
-      // The last read shows that no family has come to have the name.
-      assert.deepEqual(callsOf(node, from), ['counter', 'read', 'write', 'reserve', 'read'])
+      // The read shows that no family has come to have the name.
+      assert.deepEqual(callsOf(node, from), ['lookUp', 'read'])
       await node.stop()
     })
+
+  test('shares its look-up, and the read of families, with all that are asked for in its turn', async () => {
+    const node = await startNode({ autoCreate: creating('segment') })
+    node.engine.looksUpAtOnce = true
+    const from = node.engine.calls.length
+    const names = Array.from({ length: 700 }, (_, index) => `name${index}`)
+    const drawn = await Promise.all(names.flatMap((name) => [one(node, name), one(node, name)]))
+    assert.deepEqual(
+      drawn.flat(),
+      names.flatMap(() => [1n, 2n]),
+    )
+    assert.deepEqual(callsOf(node, from), ['lookUp', 'read'])
+    for (const name of names) assert.equal(boundOf(node, name), 3n)
+    node.catalogue.assertInvariants()
+    await node.stop()
+  })
 
   test('is first reserved for all that wait for it', async () => {
     const node = await startNode({ autoCreate: creating('segment') })
@@ -54,7 +66,7 @@ describe('a new name', () => {
     const other = await startNode({ store: node.store })
     const from = other.engine.calls.length
     assert.equal((await one(other)).length, 1)
-    assert.deepEqual(callsOf(other, from), ['counter', 'read', 'read', 'reserve'])
+    assert.deepEqual(callsOf(other, from), ['read', 'counter', 'read', 'reserve'])
     await other.stop()
     await node.stop()
   })
@@ -67,7 +79,7 @@ describe('a new name', () => {
     const from = node.engine.calls.length
     assert.deepEqual(await one(node), [1n])
     const calls = callsOf(node, from).filter((method) => method !== 'ownership')
-    assert.deepEqual(calls, ['counter', 'read', 'write', 'read', 'reserve'])
+    assert.deepEqual(calls, ['read', 'counter', 'write', 'read', 'reserve'])
     assert.equal(boundOf(node), 2n)
     await node.stop()
   })
@@ -98,7 +110,7 @@ describe('a new name', () => {
 })
 
 describe('the first reserve of a new name', () => {
-  test('is given back if another process was faster, with another kind', async () => {
+  test('is not made if another process was faster, with another kind', async () => {
     const store = new MemoryStore()
     const node = await startNode({ store, autoCreate: creating('segment') })
     const other = await startNode({ store, reach: (reached) => new SharedEngine(reached) })
@@ -110,7 +122,7 @@ describe('the first reserve of a new name', () => {
     const [id] = await drawn
     assert.equal(node.catalogue.find('a')!.definition.increment, 10)
     assert.equal(id! % 10n, 1n)
-    assert.equal(node.engine.count('release'), 1)
+    assert.equal(node.engine.count('release'), 0)
     node.catalogue.assertInvariants()
     await node.stop()
     await other.stop()
@@ -149,38 +161,57 @@ describe('the first reserve of a new name', () => {
       await node.stop()
     })
 
-  test('is not used if the outcome of the write is unknown, and the record is read before anything is issued', async () => {
-    const node = await startNode({ autoCreate: creating('sequence') })
-    node.engine.next('write', 'lose-reply')
-    await assert.rejects(Promise.all([one(node), one(node)]), { code: 'UNKNOWN' })
-    assert.equal(node.catalogue.find('a'), undefined)
-    const from = node.engine.calls.length
-    assert.equal((await one(node)).length, 1)
-    assert.ok(callsOf(node, from).includes('read'))
-    assert.ok(!callsOf(node, from).includes('write'))
-    await node.stop()
-  })
+  for (const atOnce of [true, false])
+    test(`is a gap if the outcome is unknown, and the record is read before anything is issued: ${atOnce ? 'one step' : 'several'}`, async () => {
+      const node = await startNode({ autoCreate: creating('sequence') })
+      node.engine.looksUpAtOnce = atOnce
+      node.engine.next(atOnce ? 'lookUp' : 'write', 'lose-reply')
+      await assert.rejects(Promise.all([one(node), one(node)]), { code: 'UNKNOWN' })
+      assert.equal(node.catalogue.find('a'), undefined)
+      const from = node.engine.calls.length
+      assert.deepEqual(await one(node), [atOnce ? 3n : 1n])
+      assert.ok(!callsOf(node, from).includes('write'))
+      await node.stop()
+    })
 
-  test('is given back if the write is refused, so that nothing is skipped', async () => {
+  test('is not made if the write is refused, so that nothing is skipped', async () => {
     const node = await startNode({ autoCreate: creating('sequence') })
     node.engine.next('write', 'unavailable')
     await assert.rejects(one(node), { code: 'UNAVAILABLE' })
-    assert.equal(boundOf(node), 1n)
+    assert.equal(boundOf(node), undefined)
     assert.deepEqual(await one(node), [1n])
     await node.stop()
   })
 
-  test('is dropped if the store is advanced meanwhile', async () => {
-    const node = await startNode({ autoCreate: creating('segment') })
-    const reserve = node.engine.hold('reserve')
+  for (const during of ['lookUp', 'read'] as const)
+    test(`is a gap if the store is advanced before it is used: ${during}`, async () => {
+      const node = await startNode({ autoCreate: creating('segment') })
+      node.engine.looksUpAtOnce = true
+      const from = node.engine.calls.length
+      const held = node.engine.hold(during)
+      const drawn = one(node)
+      await held.arrived
+      await node.engine.advance(1_000_000n)
+      held.letGo()
+      const [id] = await drawn
+      // Looked up before the advance, it is looked up again.
+      assert.equal(callsOf(node, from).filter((method) => method === 'reserve').length, 1)
+      assert.ok(id! > 1n, String(id))
+      node.catalogue.assertInvariants()
+      await node.stop()
+    })
+
+  test('is given back if this process has stopped owning the store meanwhile, and is not issued', async () => {
+    const node = await startNode({ autoCreate: creating('sequence') })
+    node.engine.looksUpAtOnce = true
+    const read = node.engine.hold('read')
     const drawn = one(node)
-    await reserve.arrived
-    await settled()
-    await node.engine.advance(1_000_000n)
-    reserve.letGo()
-    const [id] = await drawn
-    assert.equal(node.engine.count('reserve'), 2)
-    assert.ok(id! > 1n, String(id))
+    await read.arrived
+    node.catalogue.disown()
+    read.letGo()
+    assert.equal((await drawn).length, 1)
+    assert.equal(node.engine.count('release'), 1)
+    node.catalogue.assertInvariants()
     await node.stop()
   })
 

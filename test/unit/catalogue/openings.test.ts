@@ -70,13 +70,13 @@ describe('openings', () => {
     const node = await startNode({ autoCreate: [{ pattern: '*', kind: 'segment' }] })
     const before = node.engine.count('read')
     const first = node.engine.hold('read')
-    const names = Array.from({ length: 300 }, (_, index) => `g${index}`)
+    const names = Array.from({ length: 3000 }, (_, index) => `g${index}`)
     const opened = names.map(async (name) => draw(await node.catalogue.open(name)))
     await first.arrived
     const readsAtFirst = node.engine.count('read') - before
-    assert.ok(readsAtFirst <= 256, String(readsAtFirst))
+    assert.ok(readsAtFirst <= 2 * 1024, String(readsAtFirst))
     first.letGo()
-    assert.equal((await Promise.all(opened)).flat().length, 300)
+    assert.equal((await Promise.all(opened)).flat().length, 3000)
     await node.stop()
   })
 })

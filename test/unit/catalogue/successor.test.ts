@@ -110,8 +110,10 @@ describe('a successor', () => {
     const { leader, successor, clock, store } = all
     await leader.catalogue.create('g', { kind: 'sequence' })
     await draw(await leader.catalogue.open('g'), 700)
-    const held = successor.engine.hold('counter')
+    const [first, held] = [successor.engine.hold('read'), successor.engine.hold('read')]
     await handOver(all)
+    await first.arrived
+    first.letGo()
     await held.arrived
     const third = await startNode({ store, clock, reach: () => new SharedEngine(store) })
     await third.catalogue.drop('g')
@@ -131,8 +133,10 @@ describe('a successor', () => {
     const { leader, successor, clock, store } = all
     await draw(await leader.catalogue.open('auto'))
     await draw(await leader.catalogue.open('auto'))
-    const held = successor.engine.hold('counter')
+    const [first, held] = [successor.engine.hold('read'), successor.engine.hold('read')]
     await handOver(all)
+    await first.arrived
+    first.letGo()
     await held.arrived
     const third = await startNode({ store, clock, reach: () => new SharedEngine(store) })
     await third.catalogue.drop('auto')

@@ -1,0 +1,94 @@
+/**
+ * The names that callers have asked for in one turn of the event loop and that are not open: they are opened together.
+ *
+ * Invariants
+ *  1. A name is in one group at a time, and its group ends with one outcome for it.
+ *  2. While a group is being opened, no other task of its names runs.
+ *  3. At most two large groups, or many small ones, are opened at once. A name that has waited too long for its group is refused.
+ */
+import type { Clock } from '../base/clock.ts'
+import { Batches } from '../engine/batches.ts'
+import type { NameOpening, Opening } from './name-opening.ts'
+import { checkName } from './name-rules.ts'
+import type { NameTasks } from './name-tasks.ts'
+import { openedTooLate, openWaitMaxMs } from './open-issuer.ts'
+import type { WaitingCallers } from './waiting-callers.ts'
+
+/** How many groups are opened at once, unless they are large, and how many names a group has at most. */
+const [groupsMax, groupMax] = [64, 1024] as const
+
+/** What a group needs of the generators in use. */
+export type ColdNamesDeps = {
+  readonly clock: Clock
+  readonly waiting: WaitingCallers
+  readonly tasks: NameTasks
+  readonly opening: NameOpening
+}
+
+/** How a name comes to its group, and leaves it. */
+export type ColdNamesEnds = {
+  /** Whether it is opened with its group, asked when that begins. Throws why its callers are refused. */
+  readonly joins: (name: string) => boolean
+  /** The outcome. It ends the task of the name. */
+  readonly opened: (name: string, opening: Opening) => void
+}
+
+/** A name, and since when it waits, in µs. */
+type ColdName = { readonly name: string; readonly sinceUs: number }
+
+/** The names of one catalogue. */
+export class ColdNames {
+  readonly #deps: ColdNamesDeps
+  readonly #ends: ColdNamesEnds
+  readonly #groups = new Batches<ColdName>({
+    widthMax: groupsMax,
+    sizeMax: groupMax,
+    carryOut: (cold) => this.#open(cold),
+  })
+
+  constructor(deps: ColdNamesDeps, ends: ColdNamesEnds) {
+    this.#deps = deps
+    this.#ends = ends
+  }
+
+  /** Opens a name with the others of its turn. */
+  add(name: string): void {
+    this.#groups.add({ name, sinceUs: this.#deps.clock.monoUs() })
+  }
+
+  async #open(cold: readonly ColdName[]): Promise<void> {
+    const { waiting, tasks, opening } = this.#deps
+    const names = cold.filter((each) => this.#joins(each)).map(({ name }) => name)
+    if (names.length === 0) return
+    const opened = opening
+      .openTogether(names, (name) => waiting.count(name))
+      .then((openings) => {
+        for (const [at, each] of openings.entries()) {
+          if (each instanceof Promise) void this.#wait(names[at]!, each)
+          else this.#ends.opened(names[at]!, each)
+        }
+      })
+    for (const name of names) tasks.begin(name, opened)
+    await opened
+  }
+
+  #joins({ name, sinceUs }: ColdName): boolean {
+    const { clock, waiting } = this.#deps
+    if (!waiting.has(name)) return false
+    try {
+      if (clock.monoUs() - sinceUs > openWaitMaxMs * 1000) throw openedTooLate()
+      if (!this.#ends.joins(name)) return false
+      checkName(name)
+      return true
+    } catch (error) {
+      waiting.refuse(name, error)
+      return false
+    }
+  }
+
+  /** A name that takes more than the others of its group. */
+  async #wait(name: string, opening: Promise<Opening>): Promise<void> {
+    this.#deps.tasks.begin(name, opening)
+    this.#ends.opened(name, await opening)
+  }
+}
