@@ -278,10 +278,7 @@ export class GeneratorsInUse {
     else void this.#openWaiting(name)
   }
 
-  /**
-   * Has a generator that was just opened found from now on, and serves its callers. A promise, and it is being closed, if what it
-   * was opened by is outdated.
-   */
+  /** Has a generator that was just opened found from now on, and serves its callers. A promise: it is outdated, and is closed. */
   #show(
     name: string,
     { found, plan, incarnation, opened, copies }: OpenedName,

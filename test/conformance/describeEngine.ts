@@ -8,6 +8,7 @@ import { advanceTests } from './advance.ts'
 import { burstTests } from './bursts.ts'
 import { counterTests } from './counters.ts'
 import { lifeTests } from './life.ts'
+import { lookUpTests } from './look-ups.ts'
 import { modelTests } from './model.ts'
 import { processTests } from './processes.ts'
 import { recordTests } from './records.ts'
@@ -36,6 +37,7 @@ export function describeEngine(engine: EngineUnderTest): void {
     describe('advances', () => advanceTests(declare))
     describe('bursts', () => burstTests(declare))
     describe('records', () => recordTests(declare))
+    describe('look-ups', () => lookUpTests(declare))
     describe('watches', () => watchTests(declare))
     describe('any sequence of calls', () => modelTests(declare))
     describe('opening, failing and closing', () => lifeTests(declare))

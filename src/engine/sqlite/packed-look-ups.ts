@@ -6,7 +6,6 @@ import { assert } from '../../base/assert.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { reserve, unused } from '../counter-rules.ts'
 import type { Counter, First, LookedUp, LookUp, Reservation, StoredRecord } from '../engine.ts'
-import type { FailureCode, Packed } from './thread-messages.ts'
 
 /** Look-ups of many names. */
 export type PackedLookUps = {
@@ -42,7 +41,7 @@ export function packLookUps(lookUps: readonly LookUp[]): PackedLookUps {
 }
 
 /** The outcomes, in the order of the names. */
-export function packLookedUp(outcomes: readonly LookedUpInThread[]): Packed {
+export function packLookedUp(outcomes: readonly LookedUpInThread[]): readonly unknown[] {
   const packed: unknown[] = []
   for (const outcome of outcomes) {
     if (typeof outcome === 'bigint') packed.push(created, outcome)
@@ -59,7 +58,7 @@ export function packLookedUp(outcomes: readonly LookedUpInThread[]): Packed {
 /** The outcomes of these look-ups. */
 export function unpackLookedUp(
   { firsts, keys, places }: PackedLookUps,
-  packed: Packed,
+  packed: readonly unknown[],
 ): (LookedUp | FahaoError)[] {
   let at = 0
   const outcomes = keys.map((key, index): LookedUp | FahaoError => {
@@ -69,7 +68,7 @@ export function unpackLookedUp(
       const record = { key, value: first.value, version: packed[at++] as bigint }
       return { record, counter: unused, isNew: true, reservation: firstRange(key, first) }
     }
-    if (kind === failed) return new FahaoError(packed[at++] as FailureCode, packed[at++] as string)
+    if (kind === failed) return new FahaoError(packed[at++] as FahaoError['code'], packed[at++] as string)
     const [value, version] = [packed[at++], packed[at++]] as [string | undefined, bigint]
     const [bound, fence, incarnation, counterVersion] = packed.slice(at, at + 4) as bigint[]
     at += 4
