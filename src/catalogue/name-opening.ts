@@ -6,7 +6,7 @@
  * Invariants
  *  1. Nothing is issued by a record that was not read, or whose write was not acknowledged.
  *  2. An issuer that begins with a range has the gate and the leadership under which that range was reserved. It is made only if
- *     neither an advance of the store nor a copy of this memory was noticed since then.
+ *     no copy of this memory was noticed since then, and found only if the store was not advanced either.
  *  3. What a look-up has reserved and no issuer begins with is a gap.
  *
  * A name that cannot be opened so is opened alone, in more steps: one with a row in another system's table, of a family or of a
@@ -114,8 +114,8 @@ export class NameOpening {
       // This process may have lost the store: opened alone, each name finds out what follows from that.
       return names.map(() => (hasCode(error, 'STALE') ? 'alone' : asError(error)))
     }
-    if (engine.advances !== asked.advances || detector?.count !== asked.copies)
-      return names.map(() => 'alone')
+    // An issuer that is made now could release what a copy of this memory issues.
+    if (detector?.count !== asked.copies) return names.map(() => 'alone')
     return cold.map((each, at) => {
       try {
         return this.#opened(each, found[at]!, asked)

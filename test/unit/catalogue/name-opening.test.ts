@@ -184,7 +184,7 @@ describe('the first reserve of a new name', () => {
   })
 
   for (const during of ['lookUp', 'read'] as const)
-    test(`is a gap if the store is advanced before it is used: ${during}`, async () => {
+    test(`is not used if the store is advanced before that: ${during}`, async () => {
       const node = await startNode({ autoCreate: creating('segment') })
       node.engine.looksUpAtOnce = true
       const from = node.engine.calls.length
@@ -196,7 +196,8 @@ describe('the first reserve of a new name', () => {
       const [id] = await drawn
       // Looked up before the advance, it is looked up again.
       assert.equal(callsOf(node, from).filter((method) => method === 'reserve').length, 1)
-      assert.ok(id! > 1n, String(id))
+      // The first one was reserved after the advance if the look-up arrived after it, and was given back.
+      assert.ok(during === 'lookUp' || id! > 1n, String(id))
       node.catalogue.assertInvariants()
       await node.stop()
     })
