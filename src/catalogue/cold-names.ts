@@ -17,14 +17,6 @@ import type { WaitingCallers } from './waiting-callers.ts'
 /** How many groups are opened at once, unless they are large, and how many names a group has at most. */
 const [groupsMax, groupMax] = [64, 1024] as const
 
-/** What a group needs of the generators in use. */
-export type ColdNamesDeps = {
-  readonly clock: Clock
-  readonly waiting: WaitingCallers
-  readonly tasks: NameTasks
-  readonly opening: NameOpening
-}
-
 /** How a name comes to its group, and leaves it. */
 export type ColdNamesEnds = {
   /** Whether it is opened with its group, asked when that begins. Throws why its callers are refused. */
@@ -38,7 +30,10 @@ type ColdName = { readonly name: string; readonly sinceUs: number }
 
 /** The names of one catalogue. */
 export class ColdNames {
-  readonly #deps: ColdNamesDeps
+  readonly #clock: Clock
+  readonly #tasks: NameTasks
+  readonly #waiting: WaitingCallers
+  readonly #opening: NameOpening
   readonly #ends: ColdNamesEnds
   readonly #groups = new Batches<ColdName>({
     widthMax: groupsMax,
@@ -46,49 +41,55 @@ export class ColdNames {
     carryOut: (cold) => this.#open(cold),
   })
 
-  constructor(deps: ColdNamesDeps, ends: ColdNamesEnds) {
-    this.#deps = deps
+  constructor(
+    clock: Clock,
+    tasks: NameTasks,
+    waiting: WaitingCallers,
+    opening: NameOpening,
+    ends: ColdNamesEnds,
+  ) {
+    this.#clock = clock
+    this.#tasks = tasks
+    this.#waiting = waiting
+    this.#opening = opening
     this.#ends = ends
   }
 
   /** Opens a name with the others of its turn. */
   add(name: string): void {
-    this.#groups.add({ name, sinceUs: this.#deps.clock.monoUs() })
+    this.#groups.add({ name, sinceUs: this.#clock.monoUs() })
   }
 
   async #open(cold: readonly ColdName[]): Promise<void> {
-    const { waiting, tasks, opening } = this.#deps
     const names = cold.filter((each) => this.#joins(each)).map(({ name }) => name)
     if (names.length === 0) return
-    const opened = opening
-      .openTogether(names, (name) => waiting.count(name))
-      .then((openings) => {
-        for (const [at, each] of openings.entries()) {
-          if (each instanceof Promise) void this.#wait(names[at]!, each)
-          else this.#ends.opened(names[at]!, each)
-        }
-      })
-    for (const name of names) tasks.begin(name, opened)
+    const opening = this.#opening.openTogether(names, (name) => this.#waiting.count(name))
+    const opened = opening.then((openings) => {
+      for (const [at, each] of openings.entries()) {
+        if (each instanceof Promise) void this.#wait(names[at]!, each)
+        else this.#ends.opened(names[at]!, each)
+      }
+    })
+    for (const name of names) this.#tasks.begin(name, opened)
     await opened
   }
 
   #joins({ name, sinceUs }: ColdName): boolean {
-    const { clock, waiting } = this.#deps
-    if (!waiting.has(name)) return false
+    if (!this.#waiting.has(name)) return false
     try {
-      if (clock.monoUs() - sinceUs > openWaitMaxMs * 1000) throw openedTooLate()
+      if (this.#clock.monoUs() - sinceUs > openWaitMaxMs * 1000) throw openedTooLate()
       if (!this.#ends.joins(name)) return false
       checkName(name)
       return true
     } catch (error) {
-      waiting.refuse(name, error)
+      this.#waiting.refuse(name, error)
       return false
     }
   }
 
   /** A name that takes more than the others of its group. */
   async #wait(name: string, opening: Promise<Opening>): Promise<void> {
-    this.#deps.tasks.begin(name, opening)
+    this.#tasks.begin(name, opening)
     this.#ends.opened(name, await opening)
   }
 }

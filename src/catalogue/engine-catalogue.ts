@@ -119,7 +119,7 @@ export class EngineCatalogue implements Catalogue {
       this.#records.create(name, options),
     )
     if (isNew) this.#warnOfFormat(name, stored.definition)
-    this.#inUse.forgetAbsence(name)
+    this.#inUse.absent.remove(name)
     const open = this.#inUse.find(name)
     // An earlier incarnation, or a row, that is open here ends now, and not when the watch reports the record.
     if (open !== undefined && record !== undefined && open.version < record.version)
@@ -132,7 +132,7 @@ export class EngineCatalogue implements Catalogue {
     const wanted = floor === undefined ? undefined : floorOf(floor)
     refuseNow({ floor: wanted, now })
     const { stored, isNext } = await this.#records.alter(name, changed, { floor: wanted, force, now })
-    this.#inUse.forgetAbsence(name)
+    this.#inUse.absent.remove(name)
     if (changed.format !== undefined) this.#warnOfFormat(name, stored.definition)
     if (wanted !== undefined) refuseFloor(name, stored, wanted)
     // Before the bound is raised: a buffered range can be released only while its version is the newest.

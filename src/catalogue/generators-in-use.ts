@@ -50,7 +50,8 @@ import { WaitingCallers } from './waiting-callers.ts'
 export class GeneratorsInUse {
   readonly #deps: CatalogueDeps
   readonly #mayIssueStrict: () => boolean
-  readonly #absent: NegativeCache
+  /** A name that is created or altered here leaves it. */
+  readonly absent: NegativeCache
   readonly #plans: IssuingPlans
   readonly #opening: NameOpening
   readonly #openings = new Limiter()
@@ -80,7 +81,7 @@ export class GeneratorsInUse {
     this.names = new NameTable(deps.runs)
     this.#deps = deps
     this.#mayIssueStrict = issuingRight(deps)
-    this.#absent = new NegativeCache(deps.clock, state === 'shared', deps.rows)
+    this.absent = new NegativeCache(deps.clock, state === 'shared', deps.rows)
     this.#gates = new IssuingGates(deps.runs)
     const own = { ...deps, gates: this.#gates, ownsStore: ownsForSure(deps.engine, state) }
     this.#plans = new IssuingPlans({ ...own, onStale: (name) => this.#sealedOut(name) })
@@ -93,9 +94,7 @@ export class GeneratorsInUse {
     this.#opening = new NameOpening({ ...own, ...issuing, records, limits, families })
     const joins = (name: string) => this.#joins(name)
     const opened = (name: string, opening: Opening) => this.#settle(name, opening)
-    const { clock } = deps
-    const inGroups = { clock, waiting: this.#waiting, tasks: this.tasks, opening: this.#opening }
-    this.#cold = new ColdNames(inGroups, { joins, opened })
+    this.#cold = new ColdNames(deps.clock, this.tasks, this.#waiting, this.#opening, { joins, opened })
     this.#openDeps = { ...own, find, reopen: (stale, use) => this.#reopen(stale, use) }
     this.resting = new RestingGenerators(this.names, this.#openDeps)
     const shared = { ...this.#openDeps, ...issuing, names: this.names, waiting: this.#waiting }
@@ -170,11 +169,6 @@ export class GeneratorsInUse {
     return this.tasks.run(name, this.#families.has(name) ? open : inTurn)
   }
 
-  /** The name may exist now, because it was created or altered here. */
-  forgetAbsence(name: string): void {
-    this.#absent.remove(name)
-  }
-
   /** Closes the generator that is open under the name; `only`: if it is this one. */
   async close(name: string, reason: Error, only?: OpenGenerator): Promise<void> {
     await this.#families.close(name, reason)
@@ -236,9 +230,9 @@ export class GeneratorsInUse {
   async #lookUp(name: string, mayCreate: boolean): Promise<OpenGenerator> {
     for (;;) {
       if (this.#closed) throw stopping()
-      const ofFamily = this.#families.has(name) ? await this.#families.open(name) : undefined
+      const ofFamily = this.#families.has(name) && (await this.#families.open(name))
       if (ofFamily) return ofFamily
-      this.#absent.refuse(name)
+      this.absent.refuse(name)
       checkName(name)
       const opened = await this.#opening.open(name, mayCreate)
       if (opened === undefined) throw this.#notFound(name, mayCreate)
@@ -250,11 +244,11 @@ export class GeneratorsInUse {
   /** The error for a name that was just looked up in vain. */
   #notFound(name: string, mayCreate: boolean): Error {
     // The time counts from the answer: callers that waited for it must not look the name up again one by one.
-    if (mayCreate) this.#absent.add(name)
+    if (mayCreate) this.absent.add(name)
     return noGenerator(name, this.#deps.rows)
   }
 
-  /** Whether a name that callers wait for is opened together with others; if not, alone. Throws why it cannot be opened. */
+  /** See `ColdNamesEnds`. A name that does not join is opened alone. */
   #joins(name: string): boolean {
     if (this.#closed) throw stopping()
     // Closes one whose right has ended.
@@ -263,7 +257,7 @@ export class GeneratorsInUse {
       void this.#openWaiting(name)
       return false
     }
-    this.#absent.refuse(name)
+    this.absent.refuse(name)
     return true
   }
 
@@ -288,9 +282,9 @@ export class GeneratorsInUse {
     const { advances } = this.#deps.engine
     // An advance, or a copy of this memory that has the answers to what this opening has asked, may have come since.
     if (this.#closed || isOutdated || found.advances !== advances || this.#deps.copies?.count !== copies) {
-      if (opened.under !== undefined) this.#led!.discard(opened.reservoir!)
-      else return opened.issuer.close(this.#closed ? stopping() : altered(name)).then(() => undefined)
-      return Promise.resolve(undefined)
+      const reason = this.#closed ? stopping() : altered(name)
+      const closing = opened.under ? this.#led!.discard(opened.reservoir!) : opened.issuer.close(reason)
+      return Promise.resolve(closing).then(() => undefined)
     }
     const generator = new OpenGenerator(incarnation, version, plan, opened, this.#openDeps)
     if (!this.#mayStillIssue(generator)) return Promise.resolve(undefined)
@@ -373,7 +367,7 @@ export class GeneratorsInUse {
 
   #recordChanged({ key, record }: RecordChange): void {
     const name = key.slice(generatorPrefix.length)
-    this.#absent.remove(name)
+    this.absent.remove(name)
     const version = record?.version ?? boundMax
     this.#families.changed(name, version)
     this.tasks.report(name, version)
@@ -393,7 +387,7 @@ export class GeneratorsInUse {
 
   /** Versions of rows and of records cannot be compared: a name that is being opened is looked up once more. */
   #rowChanged({ name, exists, definition }: RowChange): void {
-    this.#absent.remove(name)
+    this.absent.remove(name)
     this.tasks.report(name, boundMax)
     const open = this.names.get(name)
     if (open?.version !== rowVersion) return

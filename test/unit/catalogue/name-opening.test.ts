@@ -43,7 +43,7 @@ describe('a new name', () => {
       names.flatMap(() => [1n, 2n]),
     )
     assert.deepEqual(callsOf(node, from), ['lookUp', 'read'])
-    for (const name of names) assert.equal(boundOf(node, name), 3n)
+    for (const name of names) assert.equal(boundOf(node, name), 11n)
     node.catalogue.assertInvariants()
     await node.stop()
   })
@@ -169,7 +169,7 @@ describe('the first reserve of a new name', () => {
       await assert.rejects(Promise.all([one(node), one(node)]), { code: 'UNKNOWN' })
       assert.equal(node.catalogue.find('a'), undefined)
       const from = node.engine.calls.length
-      assert.deepEqual(await one(node), [atOnce ? 3n : 1n])
+      assert.deepEqual(await one(node), [atOnce ? 11n : 1n])
       assert.ok(!callsOf(node, from).includes('write'))
       await node.stop()
     })
