@@ -6,6 +6,7 @@ import type { Lifetime } from '../test/launch/lifetime.ts'
 import { runProgram } from '../test/launch/program.ts'
 import { RawClient } from '../test/launch/raw-client.ts'
 import { startRedis } from '../test/launch/redis.ts'
+import { processCpuUs } from './process-cpu.ts'
 import type { Figure, Section } from './report.ts'
 import { type Effort, spreadOf } from './rounds.ts'
 
@@ -34,11 +35,13 @@ export async function redisImport(lifetime: Lifetime, { quick, names }: Effort):
       await RawClient.connect(server.resp, lifetime),
     ),
   )
+  const fromUs = processCpuUs(server.pid)
   const fromMs = performance.now()
   const [from, into] = [redis.port, server.resp].map((port) => `redis://127.0.0.1:${port}`)
   const program = join(import.meta.dirname, '../dist/fahao.js')
   await runProgram([process.execPath, program, 'import', 'room:*', '--from', from!, '--into', into!])
   const seconds = (performance.now() - fromMs) / 1000
+  const cpuUs = processCpuUs(server.pid) - fromUs
   traffic.end()
   await Promise.all(clients)
   const figure = (what: string, unit: string, value: number, most?: number): Figure => ({
@@ -53,6 +56,7 @@ export async function redisImport(lifetime: Lifetime, { quick, names }: Effort):
     figures: [
       figure('the import', 's', seconds),
       figure('counters a second', '', count / seconds),
+      figure('server CPU per counter', 'µs', cpuUs / count),
       figure('numbers that clients got meanwhile', '', traffic.numbers),
       figure('numbers not above the one before of their counter', '', traffic.wrong, 0),
       figure('the longest time without the number of a counter', 'ms', traffic.waitMsMax),
@@ -98,6 +102,7 @@ class Traffic {
         const reply = await side.command('INCR', key)
         if (typeof reply === 'bigint') return Number(reply)
       }
+      await pause(pauseMs)
     }
   }
 }

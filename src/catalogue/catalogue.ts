@@ -158,6 +158,9 @@ export interface Catalogue {
   /** Creates a generator. EXISTS if there is one with another definition; one with the same definition is returned. */
   create(name: string, options: GeneratorInput): Promise<Generator>
 
+  /** As `create`, without opening it: nothing of it is in memory until it is used. */
+  createUnopened(name: string, options: GeneratorInput): Promise<void>
+
   /**
    * Changes options. Tunable options take effect at once; a fixed one starts a new incarnation above every raw id of the
    * old one. `floor` (segment and sequence): ranges reserved from now on start at or above it; with `now`, a new incarnation

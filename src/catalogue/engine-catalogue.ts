@@ -101,10 +101,14 @@ export class EngineCatalogue implements Catalogue {
   }
 
   async create(name: string, input: GeneratorInput): Promise<Generator> {
+    await this.createUnopened(name, input)
+    return this.open(name)
+  }
+
+  async createUnopened(name: string, input: GeneratorInput): Promise<void> {
     const define = () => this.define(name, input)
     if (this.#limits.apply(name) && !(await this.exists(name))) await this.#limits.admit(name, define)
     else await define()
-    return this.open(name)
   }
 
   /**

@@ -50,6 +50,10 @@ export class MeteredCatalogue implements Catalogue {
     return this.#metered(await this.#catalogue.create(name, options))
   }
 
+  createUnopened(name: string, options: GeneratorInput): Promise<void> {
+    return this.#catalogue.createUnopened(name, options)
+  }
+
   async alter(name: string, changes: GeneratorChanges): Promise<Generator> {
     return this.#metered(await this.#catalogue.alter(name, changes))
   }

@@ -79,7 +79,7 @@ async function created(catalogue: Catalogue, name: string, newest: bigint, force
   if (newest === max63) throw new FahaoError('ERR', 'increment or decrement would overflow')
   if (!force) refuseJump(name, 0n, newest, max63)
   try {
-    await catalogue.create(name, { ...optionsAtFirstUse('sequence'), start: newest + 1n })
+    await catalogue.createUnopened(name, { ...optionsAtFirstUse('sequence'), start: newest + 1n })
     return true
   } catch (error) {
     if (hasCode(error, 'EXISTS')) return false

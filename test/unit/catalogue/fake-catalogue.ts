@@ -278,6 +278,11 @@ export class FakeCatalogue implements Catalogue {
     return old
   }
 
+  async createUnopened(name: string, options: GeneratorInput): Promise<void> {
+    await this.create(name, options)
+    this.asleep.add(name)
+  }
+
   async alter(name: string, changes: GeneratorChanges): Promise<FakeGenerator> {
     const generator = this.#existing(name)
     const { floor, force = false, ...options } = changes

@@ -40,6 +40,7 @@ describe('generators-max', () => {
     const refusal = { code: 'LIMIT', message: /2 generators already.*generators-max/ }
     await assert.rejects(node.catalogue.open('user:2'), refusal)
     await assert.rejects(node.catalogue.create('another', { kind: 'segment' }), refusal)
+    await assert.rejects(node.catalogue.createUnopened('another', { kind: 'segment' }), refusal)
     assert.equal((await first.draw(1)).length, 1)
     await node.catalogue.create('other', { kind: 'segment' })
     await node.catalogue.drop('other')
