@@ -99,7 +99,7 @@ export class GeneratorsInUse {
     this.resting = new RestingGenerators(this.names, this.#openDeps)
     const shared = { ...this.#openDeps, ...issuing, names: this.names, waiting: this.#waiting }
     this.names.enter = (name) => (this.#waiting.has(name) ? 0 : this.#families.enter(name))
-    this.#families = new FamiliesInUse({ ...shared, records, families })
+    this.#families = new FamiliesInUse({ ...shared, records, families, ended: this.ended })
   }
 
   /** Starts to watch records and rows. */
@@ -217,11 +217,11 @@ export class GeneratorsInUse {
     this.#led?.endAll(reason)
     this.#gates.endAll(reason)
     await this.tasks.allIdle()
-    await this.#families.closeAll(reason)
+    const sections = this.#families.closeAll(reason)
     const atRest = this.resting.giveBackAll()
     const close = (open: OpenGenerator) => this.close(open.name, reason, open)
     const late = await closeInTime(this.names.awake(), this.#deps.clock, close)
-    const gaps = gapText([...late, ...(await atRest)])
+    const gaps = gapText([...late, ...(await atRest), ...(await sections)])
     if (gaps !== undefined) this.#deps.onEvent({ level: 'warn', message: `this node stops: ${gaps}` })
     await Promise.all(late.map((open) => open.abandon(reason)))
     await this.#led?.close()

@@ -158,6 +158,11 @@ export class Section implements Gated {
     return Math.max(0, this.#end - this.#next(row))
   }
 
+  /** How many values could be given back. */
+  get buffered(): number {
+    return this.#end - this.#mark
+  }
+
   /** Takes up to `count` values of a name into `run`; returns how many. */
   take(row: number, count: number, run: Run): number {
     if (!this.#gate.isOpen || this.#closed !== undefined || this.#queues.has(row)) return 0
@@ -172,15 +177,12 @@ export class Section implements Gated {
     const mayIssue = this.#mayIssue()
     if (this.over !== undefined) return Promise.reject(this.over)
     if (options.signal?.aborted) return Promise.reject(options.signal.reason)
-    let queue = this.#queues.get(row)
-    if (mayIssue && queue === undefined && count <= this.leftFor(row))
+    if (mayIssue && !this.#queues.has(row) && count <= this.leftFor(row))
       return Promise.resolve([this.#runOf(row, count)])
     const { refusal } = this.#refills
     if (refusal !== undefined) return Promise.reject(refusal)
-    if (queue === undefined) {
-      queue = this.#newQueue(row, name)
-      this.#queues.set(row, queue)
-    }
+    const queue = this.#queues.get(row) ?? this.#newQueue(row, name)
+    this.#queues.set(row, queue)
     const drawn = queue.join({ count, contiguous: true, safe: true }, options.signal, options.onWait)
     if (this.#dropEmptyQueue(row)) return drawn
     this.#waits++
@@ -212,7 +214,7 @@ export class Section implements Gated {
     return {
       ...this.#refills.stats(),
       issued: this.#issued,
-      inHand: Math.max(0, this.#end - this.#mark),
+      inHand: this.buffered,
       reserved: this.#counter.reserved,
       released: this.#counter.released,
       waits: this.#waits,

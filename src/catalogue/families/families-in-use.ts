@@ -19,8 +19,10 @@ import type { Gate } from '../../issuing/gate.ts'
 import type { GroupCommit } from '../../issuing/group-commit.ts'
 import type { Incarnation } from '../../issuing/incarnation.ts'
 import type { IssuingGates } from '../../issuing/issuing-gates.ts'
+import type { Section } from '../../issuing/section.ts'
 import { SectionMember } from '../../issuing/section-member.ts'
 import type { IssuingMode } from '../catalogue.ts'
+import type { EndedGenerators } from '../ended-figures.ts'
 import { altered, type GeneratorRecords } from '../generator-records.ts'
 import type { IssuingPlan, IssuingPlans } from '../issuing-plans.ts'
 import { issuingRight, modeOf, refuseUnlessOwner } from '../issuing-right.ts'
@@ -38,6 +40,8 @@ import { type FamilyRecords, sectionCounter } from './family-records.ts'
 
 /** Names that can be seen to be names at once. */
 const plainName = /^[!-~]{1,256}$/
+/** A counter that was not read. */
+const unread = { bound: 0n, fence: 0n }
 /** How many sections are opened at once. */
 const openingsMax = 1024
 
@@ -48,6 +52,8 @@ export type FamiliesInUseDeps = OpenGeneratorDeps & {
   readonly plans: IssuingPlans
   readonly gates: IssuingGates
   readonly led: LedGenerators | undefined
+  /** Has the figures of families that were closed. */
+  readonly ended: EndedGenerators
   /** The generators that are open here: families and their names are among them. */
   readonly names: NameTable<OpenGenerator>
   /** They are served in the step in which a name can be found. */
@@ -61,6 +67,7 @@ type OpenFamily = {
   readonly plan: IssuingPlan
   readonly mode: IssuingMode
   readonly generator: OpenGenerator
+  readonly issuer: FamilyIssuer
   /** By slot. */
   readonly sections: Map<number, OpenSection>
   readonly batches: Map<number, GroupCommit>
@@ -84,7 +91,7 @@ export class FamiliesInUse {
   constructor(deps: FamiliesInUseDeps) {
     this.#deps = deps
     this.#mayIssueStrict = issuingRight(deps)
-    this.#names = new FamilyNames(deps.names, deps.runs, deps.familyNamesMax)
+    this.#names = new FamilyNames(deps.names, deps.runs, deps.clock, deps.familyNamesMax)
   }
 
   /** Whether a family, announced or active, has this name, or is of this name. */
@@ -150,13 +157,13 @@ export class FamiliesInUse {
     if (family?.pattern === pattern) await this.#close([family], () => reason)
   }
 
-  /** Closes every family. */
-  closeAll(reason?: Error): Promise<void> {
+  /** Closes every family. Resolves to the sections for whose releases there was no time. */
+  closeAll(reason?: Error): Promise<Section[]> {
     return this.#close([...this.#open.values()], ({ pattern }) => reason ?? altered(pattern))
   }
 
   /** Closes the sections that were open under a gate which has ended. */
-  closeSections(gate: Gate): Promise<void> {
+  async closeSections(gate: Gate): Promise<void> {
     const ended = this.#replaced.filter((open) => open.gate === gate)
     this.#replaced = this.#replaced.filter((open) => open.gate !== gate)
     for (const { sections } of this.#open.values())
@@ -165,7 +172,7 @@ export class FamiliesInUse {
         sections.delete(slot)
         ended.push(open)
       }
-    return this.#names.close(ended, gate.ended!)
+    await this.#names.close(ended, gate.ended!)
   }
 
   /** A record has another version. */
@@ -182,8 +189,8 @@ export class FamiliesInUse {
       for (const batch of batches.values()) batch.assertInvariants()
   }
 
-  async #close(families: readonly OpenFamily[], reason: (family: OpenFamily) => Error): Promise<void> {
-    const closing: Promise<void>[] = []
+  async #close(families: readonly OpenFamily[], reason: (family: OpenFamily) => Error): Promise<Section[]> {
+    const closing: Promise<unknown>[] = []
     const sections: OpenSection[] = []
     for (const family of families) {
       this.#open.delete(family.pattern.slice(0, -1))
@@ -193,8 +200,12 @@ export class FamiliesInUse {
       for (const batch of family.batches.values()) closing.push(batch.close(reason(family)))
     }
     // All in one walk over the names in memory; families that are closed together have one reason.
-    if (sections.length > 0) closing.push(this.#names.close(sections, reason(families[0]!)))
+    const late = sections.length === 0 ? [] : this.#names.close(sections, reason(families[0]!))
+    closing.push(
+      ...families.map(({ generator }) => this.#deps.ended.add(generator, async () => void (await late))),
+    )
     await Promise.all(closing)
+    return late
   }
 
   /** The family of a plain name, if it is open here. */
@@ -233,13 +244,7 @@ export class FamiliesInUse {
     const mode = await modeOf(this.#deps, 'sequence')
     const sections = new Map<number, OpenSection>()
     const batches = new Map<number, GroupCommit>()
-    const issuer = new FamilyIssuer(pattern, this.#deps.clock, {
-      *all() {
-        for (const { section } of sections.values()) yield section
-        yield* batches.values()
-      },
-      issuedInMemory: () => this.#names.issued(sections.values()),
-    })
+    const issuer = new FamilyIssuer(pattern, this.#deps.clock, (parts) => this.#names.issued(parts))
     const { record } = found
     const opened = { issuer, mode }
     const generator = new OpenGenerator(
@@ -256,6 +261,7 @@ export class FamiliesInUse {
       plan,
       mode,
       generator,
+      issuer,
       ...maps,
       isClosed: false,
     })
@@ -315,7 +321,8 @@ export class FamiliesInUse {
     const own = this.#incarnation(family, pattern, slot)
     const [dropped, { bound, fence }] = await Promise.all([
       families.floorOfSection(pattern, slot, plan.definition),
-      engine.counter(own.counter),
+      // Where one process owns the store there is no fence, and the first reserve begins above the bound.
+      mode === 'local' ? unread : engine.counter(own.counter),
     ])
     if (term !== undefined && fence > term.fence && cluster!.held(slot) === term) {
       cluster!.sealedOut(term, fence)
@@ -324,7 +331,9 @@ export class FamiliesInUse {
     if (family.isClosed || copies?.count !== copiesBefore) return
     const incarnation = { ...own, floor: larger(own.floor, dropped), ...(term && { fence: term.fence }) }
     if (mode === 'group commit') {
-      family.batches.set(slot, plan.issuers.groupCommit(incarnation, bound))
+      const batch = plan.issuers.groupCommit(incarnation, bound)
+      family.batches.set(slot, batch)
+      family.issuer.add(batch)
       return
     }
     if (gate.ended !== undefined || (term === undefined && !this.#mayIssueStrict())) return
@@ -335,6 +344,7 @@ export class FamiliesInUse {
       section,
       number,
       gate,
+      issuer: family.issuer,
       hasFormat: found.stored.definition.format !== undefined,
       generatorOf: (name, row) => {
         const issuer = new SectionMember(name, row, section, rows)

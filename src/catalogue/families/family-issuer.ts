@@ -6,26 +6,25 @@ import { emptyRow } from '../../buffers/fast-runs.ts'
 import { RateMeter } from '../../buffers/rate-meter.ts'
 import { type Issuer, type IssuerStats, idleStats } from '../../issuing/issuer.ts'
 
-/** What issues for the names of a family here. */
-export type FamilyParts = {
-  /** Its sections, or what issues for them where nodes share the store. */
-  readonly all: () => Iterable<{ stats(): Partial<IssuerStats>; assertInvariants(): void }>
-  /** What the names in memory have issued since they came into it. */
-  readonly issuedInMemory: () => number
-}
+/** What issues for the names of one slot: a section, or a group commit where nodes share the store. */
+export type FamilyPart = { stats(): Partial<IssuerStats> }
 
 /** Stands for a family where generators are listed. */
 export class FamilyIssuer implements Issuer {
   readonly isOver = false
   readonly #pattern: string
   readonly #clock: Clock
-  readonly #parts: FamilyParts
+  readonly #issuedInMemory: (parts: ReadonlySet<FamilyPart>) => number
+  readonly #parts = new Set<FamilyPart>()
+  /** Of parts that have ended. */
+  readonly #ended: Record<string, number> = { ...idleStats }
   readonly #meter: RateMeter
 
-  constructor(pattern: string, clock: Clock, parts: FamilyParts) {
+  /** @param issuedInMemory what the names in memory of these parts have issued since they came into it. */
+  constructor(pattern: string, clock: Clock, issuedInMemory: (parts: ReadonlySet<FamilyPart>) => number) {
     this.#pattern = pattern
     this.#clock = clock
-    this.#parts = parts
+    this.#issuedInMemory = issuedInMemory
     this.#meter = new RateMeter(clock.monoUs())
   }
 
@@ -57,20 +56,27 @@ export class FamilyIssuer implements Issuer {
     return Promise.reject(this.#refusal())
   }
 
-  /** Sums of all sections. */
-  stats(): IssuerStats {
-    const sum: Record<string, number> = { ...idleStats, issued: this.#parts.issuedInMemory() }
-    for (const part of this.#parts.all())
-      for (const [figure, value] of Object.entries(part.stats()))
-        if (value !== Number.POSITIVE_INFINITY) sum[figure]! += value
-    const { peakPerSecond } = this.#meter
-    const ratePerSecond = this.#meter.observe(sum.issued!, this.#clock.monoUs())
-    return { ...(sum as IssuerStats), ratePerSecond, peakPerSecond }
+  /** A part issues from now on. */
+  add(part: FamilyPart): void {
+    this.#parts.add(part)
   }
 
-  assertInvariants(): void {
-    for (const part of this.#parts.all()) part.assertInvariants()
+  /** A part has ended, and its names have left memory: what it has counted stays. */
+  end(part: FamilyPart): void {
+    const { inHand: _inHand, waiting: _waiting, ...counts } = part.stats()
+    if (this.#parts.delete(part)) addTo(this.#ended, counts)
   }
+
+  /** Sums of all parts, also of those that have ended. */
+  stats(): IssuerStats {
+    const sum = { ...this.#ended }
+    for (const part of this.#parts) addTo(sum, part.stats())
+    const issued = sum.issued! + this.#issuedInMemory(this.#parts)
+    const ratePerSecond = this.#meter.observe(issued, this.#clock.monoUs())
+    return { ...(sum as IssuerStats), issued, ratePerSecond, peakPerSecond: this.#meter.peakPerSecond }
+  }
+
+  assertInvariants(): void {}
 
   /** Its sections are closed by `FamiliesInUse`. */
   close(): Promise<void> {
@@ -84,4 +90,9 @@ export class FamilyIssuer implements Issuer {
       `'${this.#pattern}' is a family; ask for one of its names, such as '${one}'`,
     )
   }
+}
+
+function addTo(sum: Record<string, number>, figures: Partial<IssuerStats>): void {
+  for (const [figure, value] of Object.entries(figures))
+    if (value !== Number.POSITIVE_INFINITY) sum[figure]! += value
 }

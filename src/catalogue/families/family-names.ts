@@ -12,14 +12,17 @@
  *  3. The number of a section goes to another one only when no row has it.
  */
 import { assert } from '../../base/assert.ts'
+import type { Clock } from '../../base/clock.ts'
 import { emptyRow, type FastRuns } from '../../buffers/fast-runs.ts'
 import { SectionRows } from '../../buffers/section-rows.ts'
 import { nextTurn } from '../../engine/next-turn.ts'
 import type { Gate } from '../../issuing/gate.ts'
 import type { Section } from '../../issuing/section.ts'
+import { closeInTime } from '../closings.ts'
 import { altered } from '../generator-records.ts'
 import { contiguousBit, entryRow, entryWords, formatBit, type NameTable } from '../name-table.ts'
 import type { OpenGenerator } from '../open-generator.ts'
+import type { FamilyIssuer, FamilyPart } from './family-issuer.ts'
 
 /** A section that is open here. */
 export type OpenSection = {
@@ -27,6 +30,8 @@ export type OpenSection = {
   readonly number: number
   readonly gate: Gate
   readonly hasFormat: boolean
+  /** Has the figures of the family that it belongs to. */
+  readonly issuer: FamilyIssuer
   /** What stands for one of its names, which has this row. */
   readonly generatorOf: (name: string, row: number) => OpenGenerator
 }
@@ -44,13 +49,15 @@ export class FamilyNames {
   readonly rows: SectionRows
   readonly #names: NameTable<OpenGenerator>
   readonly #namesMax: number
+  readonly #clock: Clock
   readonly #sections: (OpenSection | undefined)[] = [undefined]
   readonly #freeNumbers: number[] = []
   #count = 0
   /** The row that was looked at last. */
   #hand = 0
 
-  constructor(names: NameTable<OpenGenerator>, runs: FastRuns, max: number = namesMax) {
+  constructor(names: NameTable<OpenGenerator>, runs: FastRuns, clock: Clock, max: number = namesMax) {
+    this.#clock = clock
     this.rows = new SectionRows(runs)
     this.#names = names
     this.#namesMax = max
@@ -65,6 +72,7 @@ export class FamilyNames {
   /** A section is open. */
   add(open: OpenSection): void {
     this.#sections[open.number] = open
+    open.issuer.add(open.section)
   }
 
   /** Brings a name of a section into memory that is not. Returns its entry; 0: the section issues nothing any more. */
@@ -86,33 +94,37 @@ export class FamilyNames {
   }
 
   /**
-   * Stops sections, and has their names leave memory. Resolves when the sections have released what they had left, unless their
-   * gate was dropped.
+   * Stops sections, and has their names leave memory. Resolves when the sections have released what they had left, those first
+   * that had most, to those for which there was no time. Nothing is released whose gate was dropped.
    */
-  async close(sections: readonly OpenSection[], reason: Error): Promise<void> {
-    if (sections.length === 0) return
+  async close(sections: readonly OpenSection[], reason: Error): Promise<Section[]> {
+    if (sections.length === 0) return []
     const isClosed = new Uint8Array(this.#sections.length)
     for (const { number } of sections) isClosed[number] = 1
     for (let row = 1; row < this.rows.count; row++) {
       const number = this.rows.sectionOf(row)
       if (isClosed[number] === 1) this.#sections[number]!.section.end(row)
     }
-    const closing = sections.map(({ section }) => section.close(reason))
+    for (const { section } of sections) section.stop(reason)
+    const all = sections.map(({ section }) => section)
+    const closing = closeInTime(all, this.#clock, (section) => section.close(reason))
     for (let row = 1; row < this.rows.count; row++) {
       if (row % walkedTogether === 0) await nextTurn()
       if (isClosed[this.rows.sectionOf(row)] === 1) this.#leave(row)
     }
-    for (const { number } of sections) {
+    const late = await closing
+    for (const { number, section, issuer } of sections) {
+      issuer.end(section)
       this.#sections[number] = undefined
       this.#freeNumbers.push(number)
     }
-    await Promise.all(closing)
+    return late
   }
 
   /** How many values the names in memory of these sections have issued since they came into it. */
-  issued(sections: Iterable<OpenSection>): number {
+  issued(sections: ReadonlySet<FamilyPart>): number {
     const isMeant = new Uint8Array(this.#sections.length)
-    for (const { number } of sections) isMeant[number] = 1
+    for (const open of this.#sections) if (open && sections.has(open.section)) isMeant[open.number] = 1
     let issued = 0
     for (let row = 1; row < this.rows.count; row++)
       if (isMeant[this.rows.sectionOf(row)] === 1) issued += this.rows.issued(row)

@@ -153,18 +153,27 @@ describe('a family', () => {
   test('opens many sections with few calls of a slow engine, whatever is asked of their names', async () => {
     const node = await started()
     const { engine } = node
-    const reads = engine.hold('counter')
+    const counters = engine.count('counter')
+    const reserves = engine.hold('reserve')
     const names = Array.from({ length: 2000 }, (_, at) => `room:${at}`)
     const drawn = names.map((name) => next(node, name))
-    await reads.arrived
-    const reserves = engine.hold('reserve')
-    reads.letGo()
     await reserves.arrived
     await settled()
-    // All sections that were opened together have sent their first reserve; none waits for another.
+    // All sections that are opened together have sent their first reserve; none waits for another, nor for a read.
     assert.ok(engine.count('reserve') > 500, `${engine.count('reserve')} reserves`)
+    assert.equal(engine.count('counter'), counters)
     reserves.letGo()
     assert.deepEqual([...new Set(await Promise.all(drawn))], [1])
+  })
+
+  test('counts what its names have issued, in memory or not, and when it has been closed', async () => {
+    const node = await started({ familyNamesMax: 2 })
+    for (let name = 0; name < 10; name++) await next(node, sibling(String(name)), 2)
+    const issued = async () => (await node.catalogue.info('room:*')).stats?.issued
+    assert.equal(await issued(), 20)
+    await node.catalogue.alter('room:*', { step: 20 })
+    assert.equal(await issued(), 0)
+    assert.equal(node.catalogue.ended.issued, 20)
   })
 
   test('keeps a name that left memory while a request held its generator in order', async () => {
