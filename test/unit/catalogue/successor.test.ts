@@ -2,15 +2,17 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
-import { generatorKey } from '../../../src/catalogue/stored-generator.ts'
+import { generatorKey, generatorPrefix } from '../../../src/catalogue/stored-generator.ts'
+import type { RecordChange, Watch } from '../../../src/engine/engine.ts'
 import { Nodes } from '../cluster/nodes.ts'
 import { settled } from '../fake-clock.ts'
 import { draw, LateEngine, SharedEngine, startNode, tryNext } from './node.ts'
 
-/** A store on which no watch begins. */
+/** A store on which no watch of generators begins: that of families, which is there before them, does. */
 class UnwatchedEngine extends SharedEngine {
-  override watch(): Promise<never> {
-    return Promise.reject(new FahaoError('UNAVAILABLE', 'no answer'))
+  override async watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
+    if (prefix === generatorPrefix) throw new FahaoError('UNAVAILABLE', 'no answer')
+    return super.watch(prefix, listener)
   }
 }
 
