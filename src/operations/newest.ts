@@ -64,6 +64,8 @@ export async function newestId(catalogue: Catalogue, name: string): Promise<bigi
   if (inUse === undefined || inUse.mode === 'group commit') {
     const info = await catalogue.info(name).catch(unlessUnknown)
     if (info?.mode !== 'leader') return info?.lastIssued
+    // A question brings no name of a family into memory where it would be nil.
+    if (info.definition.family && info.leader !== undefined && info.elsewhere === undefined) return undefined
   }
   return (await (inUse ?? (await catalogue.open(name))).ledHere()).lastIssued()
 }

@@ -6,6 +6,7 @@ import type { GeneratorInput } from '../../../src/catalogue/generator-options.ts
 import { generatorKey } from '../../../src/catalogue/stored-generator.ts'
 import { slotOf } from '../../../src/cluster/slots.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { newestId } from '../../../src/operations/newest.ts'
 import { settled } from '../fake-clock.ts'
 import { twoMembers } from './cluster-nodes.ts'
 import {
@@ -433,6 +434,15 @@ describe('a family in a cluster', () => {
     const there = await other.catalogue.open('room:1')
     assert.equal(there.mode, 'leader')
     await assert.rejects(draw(there), { code: 'MOVED' })
+  })
+
+  test('has no newest id of a name that is not in memory on its leader, and the question brings none into it', async () => {
+    const { leader, other } = await clustered()
+    assert.equal(await newestId(leader.catalogue, 'room:1'), undefined)
+    assert.equal(leader.catalogue.find('room:1'), undefined)
+    await next(leader, 'room:1')
+    assert.equal(await newestId(leader.catalogue, 'room:1'), 1n)
+    await assert.rejects(newestId(other.catalogue, 'room:1'), { code: 'MOVED' })
   })
 
   test('goes on above every id on the next leader in a hand-over', async () => {
