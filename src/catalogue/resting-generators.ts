@@ -25,18 +25,22 @@ import {
 import { type IssuerStats, idleStats } from '../issuing/issuer.ts'
 import { ReservedCounter } from '../issuing/reserved-counter.ts'
 import type { GeneratorInUse } from './catalogue.ts'
-import { closeInTime } from './closings.ts'
+import { closeInTime, valuableFirst } from './closings.ts'
 import type { NameTable, Waker } from './name-table.ts'
 import { OpenGenerator, type OpenGeneratorDeps, type SharedAtRest } from './open-generator.ts'
 import { generatorKey } from './stored-generator.ts'
 
 /** How many generators and empty places are looked at before others run: about a millisecond. */
 const [lookedAtTogether, placesTogether] = [500, 50_000] as const
+/** Of those at rest one in so many is looked at each time. */
+const rowLooks = 10
 /** More than so many different ones stay awake: each is an object. */
 const sharedMax = 10_000
 
 /** How many give back what they hold at a time: an engine writes as many together as it can. */
 const givingBack = { lanes: 2, together: 5000 }
+/** There is hardly time for more at a stop. */
+const reachedMax = 200_000
 
 /** A generator at rest that could give ids back. */
 type HeldAtRest = { readonly entry: number; readonly buffered: number }
@@ -53,6 +57,7 @@ export class RestingGenerators implements Waker<OpenGenerator> {
   readonly #shared: (Counted | undefined)[] = []
   readonly #freeShared: number[] = []
   readonly #byPlan = new Map<SharedAtRest['plan'], number[]>()
+  #looks = 0
   #timer: Timer | undefined
   #stopped = false
 
@@ -126,7 +131,13 @@ export class RestingGenerators implements Waker<OpenGenerator> {
 
   /** For a stop: gives back what those at rest hold, the most valuable first. Resolves to those for which there was no time. */
   giveBackAll(): Promise<HeldAtRest[]> {
-    return closeInTime(this.#held(), this.#deps.clock, (held) => this.#giveBack(held), givingBack)
+    const held = valuableFirst(this.#held())
+    // A store keeps counters in the order of their names: those that are neighbours are written together.
+    const named = held
+      .splice(0, reachedMax)
+      .map((each) => ({ ...each, name: this.#names.nameOf(each.entry) }))
+    named.sort((a, b) => (a.name < b.name ? -1 : 1))
+    return closeInTime([...named, ...held], this.#deps.clock, (each) => this.#giveBack(each), givingBack)
   }
 
   *#held(): IterableIterator<HeldAtRest> {
@@ -140,11 +151,13 @@ export class RestingGenerators implements Waker<OpenGenerator> {
   }
 
   /** Gives back what the generator of an entry holds, whose gate has ended; it remains at rest. */
-  #giveBack({ entry }: HeldAtRest): Promise<void> {
+  async #giveBack({ entry }: HeldAtRest): Promise<void> {
     const row = this.#names.rowOf(entry)
-    const { incarnation } = this.#sharedOf(row)
+    const { gate, incarnation } = this.#sharedOf(row)
+    this.#deps.copies?.check()
+    if (gate.isDropped) return
     const of = { counter: generatorKey(this.#names.nameOf(entry)), incarnation }
-    return ReservedCounter.releaseAtRest(this.#deps, of, this.#rows.read(row, this.#state))
+    await ReservedCounter.releaseAtRest(this.#deps, of, this.#rows.read(row, this.#state))
   }
 
   #statsOf(name: string): IssuerStats {
@@ -180,15 +193,29 @@ export class RestingGenerators implements Waker<OpenGenerator> {
 
   async #look(clock: Clock): Promise<void> {
     let looked = 0
+    this.#looks++
     for (let entry = 1; entry < this.#names.end && !this.#stopped; entry++) {
       const generator = this.#names.awakeAt(entry)
-      if (generator !== undefined && !generator.noteUse(clock.monoUs())) this.rest(entry, generator)
+      if (generator === undefined) this.#wakeIfBusy(entry)
+      else if (!generator.noteUse(clock.monoUs())) this.rest(entry, generator)
       looked += generator === undefined ? lookedAtTogether / placesTogether : 1
       if (looked < lookedAtTogether) continue
       looked = 0
       await nextTurn()
     }
     this.#lookLater()
+  }
+
+  /** Wakes a generator whose ids would not last the horizon any more, since more are taken from its row than before (P6). */
+  #wakeIfBusy(entry: number): void {
+    if ((entry + this.#looks) % rowLooks !== 0 || !this.#names.isAtRest(entry)) return
+    const row = this.#names.rowOf(entry)
+    const taken = this.#rows.look(row, this.#nowSeconds())
+    if (taken === 0) return
+    const { step, increment, horizon } = this.#sharedOf(row).plan.definition
+    const lookMs = rowLooks * this.#deps.restAfterMs!
+    const wanted = (taken * horizon!) / lookMs / (step === 0 ? 2 : 1)
+    if (leftAtRest(this.#rows.read(row, this.#state), increment!) < wanted) this.#names.ownAt(entry)
   }
 
   /** The number of what a generator shares; undefined: there are too many. */

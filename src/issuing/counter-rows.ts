@@ -171,14 +171,16 @@ export class CounterRows {
     return this.#page(row).words[(row % pageRows) * rowWords + firstWord + 11]!
   }
 
-  /** Looks at a row: notes the time if ids were taken from it since the last look. */
-  look(row: number, nowSeconds: number): void {
+  /** Looks at a row: how many ids were taken from it since the last look. Notes the time if any were. */
+  look(row: number, nowSeconds: number): number {
     const { words } = this.#page(row)
     const word = (row % pageRows) * rowWords + firstWord
     const left = this.runs.count(row)
-    if (words[word + 13] === (left | 0)) return
+    const taken = (words[word + 13]! - left) >>> 0
+    if (taken === 0) return 0
     words[word + 13] = left
     words[word + 12] = nowSeconds
+    return taken
   }
 
   #page(row: number): Page {

@@ -166,6 +166,21 @@ describe('a generator that nothing is asked of', () => {
       await other.stop()
     })
 
+  test('is woken when more is taken from its row than its ids would last for', async () => {
+    const { catalogue, clock } = await started({ kind: 'sequence', step: 1000 })
+    await draw(catalogue.find('g')!)
+    await clock.pass(3 * restAfterMs)
+    const [shown] = catalogue.inUse()
+    const { inHand } = shown!.stats()
+    // Less than its row holds above the low mark.
+    for (let second = 0; second < 30; second++) {
+      for (let id = 0; id < 3; id++) assert.ok(takeInPlace(catalogue) ?? tryNext(catalogue.find('g')!))
+      await clock.pass(1000)
+    }
+    assert.ok(!isAtRest(catalogue))
+    assert.ok(catalogue.find('g')!.stats().inHand > inHand)
+  })
+
   test('frees its row, and what it shared, when it leaves', async () => {
     const { catalogue, clock } = await started()
     for (let round = 0; round < 20; round++) {
