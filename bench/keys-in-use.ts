@@ -1,4 +1,5 @@
 /** Many keys in use: their memory beside Redis's, how long a stop takes with them, and what a crash skips. */
+import { setTimeout } from 'node:timers/promises'
 import { type FahaoServer, startFahao } from '../test/launch/fahao.ts'
 import type { Lifetime } from '../test/launch/lifetime.ts'
 import { freePort } from '../test/launch/places.ts'
@@ -11,6 +12,8 @@ import type { Figure, Section } from './report.ts'
 import { type Effort, spreadOf } from './rounds.ts'
 
 const bytesMost = 400
+/** After this time those are at rest that were asked once. */
+const restMs = 5000
 const stopMostMs = 3000
 /** Keys in use before the first measurement: their code and tables are no cost of the others. */
 const warmNames = 2000
@@ -48,7 +51,7 @@ export async function keysInUse(lifetime: Lifetime, effort: Effort): Promise<Sec
   const before = effort.before === undefined ? [] : figuresOf(await measure(lifetime, count, effort.before))
   return {
     name: `Keys: ${count.toLocaleString('en-US')} in use`,
-    how: `Each name is asked once on an empty SQLite store. Memory: growth after a full collection of garbage, and growth of what is resident, divided by their number. Then SIGTERM until the process has ended, a start until PING is answered, and INCR of ${samples.toLocaleString('en-US')} of them; then INCR of all again, \`kill -9\`, a start until the first id, and INCR of the same ones.`,
+    how: `Each name is asked once on an empty SQLite store. Memory: growth after a full collection of garbage, five seconds after the last request, and growth of what is resident, divided by their number. Then SIGTERM until the process has ended, a start until PING is answered, and INCR of ${samples.toLocaleString('en-US')} of them; then INCR of all again, \`kill -9\`, a start until the first id, and INCR of the same ones.`,
     figures: [
       ...figures,
       { what: 'Redis: resident, per key', unit: 'B', ...spreadOf([redisBytes]) },
@@ -82,6 +85,7 @@ async function measure(lifetime: Lifetime, count: number, checkout?: string): Pr
   await askEach(server.resp, { count: warmNames, nameOf: warmName })
   const empty = await serverMemory(port)
   await askEach(server.resp, { count, nameOf })
+  await setTimeout(restMs)
   const full = await serverMemory(port)
   const used = await sampled(server, count)
   const stoppedMs = performance.now()
