@@ -14,6 +14,7 @@ import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import { larger } from '../engine/advance-rules.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
+import { SharedLookUps } from '../engine/look-ups.ts'
 import { isStrict } from '../issuing/issuer.ts'
 import type { ListedGenerator, ListPart, PartOfList } from './catalogue.ts'
 import {
@@ -40,9 +41,11 @@ import {
   seal,
   waitForOtherNodes,
 } from './incarnation-change.ts'
-import { checkName, checkNewName, nameBytesMax } from './name-rules.ts'
+import { checkName, checkNewName, looksAlike, nameBytesMax } from './name-rules.ts'
 import {
+  contended,
   familyStays,
+  inFamily,
   isOffsetGiven,
   nextFloor,
   redefine,
@@ -53,11 +56,12 @@ import {
 import {
   counterAfter,
   counterOf,
+  definitionOf,
   firstOf,
+  firstStored,
   generatorKey,
   generatorPrefix,
   holdsGenerator,
-  listedDefinition,
   newKey,
   type ReadGenerator,
   readKnown,
@@ -74,12 +78,14 @@ export class GeneratorRecords {
   readonly #timeline: Timeline
   readonly #rows: ForeignRows | undefined
   readonly #families: FamilyRecords
+  readonly #lookUps: SharedLookUps
 
   constructor(deps: RecordDeps, families: FamilyRecords) {
     const { engine, timeline } = deps
     this.#deps = deps
     this.#families = families
     this.#engine = engine
+    this.#lookUps = new SharedLookUps(engine)
     this.#timeline = timeline
     this.#rows = deps.rows
   }
@@ -106,7 +112,15 @@ export class GeneratorRecords {
     for (let tries = 0; tries < changeTries; tries++) {
       const { advances } = this.#engine
       if (!options.family && this.#families.has(name)) throw inFamily(name)
-      const before = await this.#read(name)
+      checkName(name)
+      const first = this.#firstOf(name, options)
+      const lookUp = { key: generatorKey(name), first: first && { value: writeStored(first) } }
+      const { isNew, record: found, counter } = await this.#lookUps.ask(lookUp)
+      if (isNew) {
+        if (!(await this.isItself(name, { record: found, stored: first! }))) continue
+        return { record: found, stored: first!, advances, isNew }
+      }
+      const before = found && (await this.#found(name, found, advances))
       if (before?.stored.state === 'live') {
         const wanted = define(options, this.#timeline.nowUs())
         refuseDifferent(name, options, wanted, before.stored.definition)
@@ -123,8 +137,7 @@ export class GeneratorRecords {
       if (row !== undefined && differences(definition, row.stored.definition).length === 0)
         return { ...row, isNew: false }
       // A store may have lost the record and kept the counter, which has the newest incarnation. A row has none.
-      const newest =
-        before?.stored ?? (row === undefined ? await keptCounter(this.#engine, name, definition) : undefined)
+      const newest = before?.stored ?? (row === undefined ? keptCounter(counter, definition) : undefined)
       const incarnation = (newest?.incarnation ?? 0n) + 1n
       const { drops } = this.#families
       const least = definition.family
@@ -273,9 +286,20 @@ export class GeneratorRecords {
     checkName(name)
     const { advances } = this.#engine
     const record = await this.#engine.read(generatorKey(name))
-    if (record === undefined) return undefined
+    return record && this.#found(name, record, advances)
+  }
+
+  async #found(name: string, record: StoredRecord, advances: number): Promise<ReadGenerator | undefined> {
     const found = { record, stored: readKnown(name, record), advances }
     return found.stored.state === 'altering' ? this.#complete(name, found) : found
+  }
+
+  /** What is stored for a name that was never used. Undefined: its creation takes more steps, or is refused. */
+  #firstOf(name: string, options: GeneratorOptions): StoredGenerator | undefined {
+    const takesMore = this.#rows !== undefined || options.family || options.format !== undefined
+    if (takesMore || this.#families.concern(name) || looksAlike(name)) return undefined
+    const definition = define(options, this.#timeline.nowUs())
+    return firstStored(definition, options.offset !== undefined, this.#families.drops)
   }
 
   async #readRow(name: string): Promise<ReadGenerator | undefined> {
@@ -351,12 +375,6 @@ export class GeneratorRecords {
   }
 }
 
-function definitionOf(
-  found: { readonly definition: Definition | undefined } | StoredRecord,
-): Definition | undefined {
-  return 'key' in found ? listedDefinition(found) : found.definition
-}
-
 /** The error for a name without a generator, which says how to create one. */
 export function noGenerator(name: string, rows?: Pick<ForeignRows, 'table'>): FahaoError {
   return advising('NOGENERATOR', (say) => {
@@ -364,17 +382,6 @@ export function noGenerator(name: string, rows?: Pick<ForeignRows, 'table'>): Fa
     const row = `insert a row for it into ${rows?.table}, where ids are counted, as before`
     return `no generator '${name}'; ${rows === undefined ? `create it with: ${create}` : row}`
   })
-}
-
-function inFamily(name: string): FahaoError {
-  return new FahaoError('EXISTS', `'${name}' is a name of a family, and so a sequence; it needs no creation`)
-}
-
-function contended(name: string): FahaoError {
-  return new FahaoError(
-    'CONFLICT',
-    `generator '${name}' is being changed by other clients; look at it again and retry`,
-  )
 }
 
 /** The error for calls on a generator that another object has replaced. */

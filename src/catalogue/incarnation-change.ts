@@ -305,8 +305,7 @@ function timeIsTop({ timeShift, timeBits, totalBits }: Layout): boolean {
 }
 
 /** The counter of a name without a record, which a store may have lost. Throws ERR if `next` could repeat ids of it. */
-export async function keptCounter(engine: Engine, name: string, next: Definition): Promise<Counter> {
-  const counter = await engine.counter(generatorKey(name))
+export function keptCounter(counter: Counter, next: Definition): Counter {
   if (next.scramble && counter.bound > 0n) throw scrambledAnew()
   return counter
 }

@@ -42,6 +42,7 @@ import {
 } from './open-issuer.ts'
 import {
   firstOf,
+  firstStored,
   generatorKey,
   incarnationOf,
   type ReadGenerator,
@@ -159,7 +160,8 @@ export class NameOpening {
     const alike = `${kind} ${right && callers} ${fence}`
     let first = firsts.get(alike)
     if (first === undefined) {
-      const writer = { incarnation: firstIncarnation, floor: record.floor, ...(fence && { fence }) }
+      const { incarnation } = record.stored
+      const writer = { incarnation, floor: record.floor, ...(fence && { fence }) }
       const reserve = right && record.plan.issuers.firstReserve(callers, writer)
       first = { value: record.value, reserve }
       firsts.set(alike, first)
@@ -238,7 +240,7 @@ export class NameOpening {
     const { drops } = this.#deps.families
     if (known !== undefined && known.stored.drops === drops) return known
     const definition = define(parseOptions(optionsAtFirstUse(kind)), this.#deps.timeline.nowUs())
-    const stored = { ...firstRecord, definition, ...(drops !== undefined && { drops }) }
+    const stored = firstStored(definition, false, drops)
     const plan = this.#deps.plans.of(definition)
     const first = { stored, value: writeStored(stored), plan, floor: firstOf(stored.floor, definition) }
     // Whether a layout has time left depends on the time.
@@ -273,18 +275,6 @@ type FirstRecord = {
   readonly plan: IssuingPlan
   /** The least value that it may issue. */
   readonly floor: bigint
-}
-
-const firstIncarnation = 1n
-
-/** What the first record of every name has that a rule creates. Rules permute no ids. */
-const firstRecord: Omit<StoredGenerator, 'definition'> = {
-  state: 'live',
-  incarnation: firstIncarnation,
-  counter: undefined,
-  floor: 0n,
-  key: undefined,
-  offsetGiven: false,
 }
 
 function asError(error: unknown): Error {

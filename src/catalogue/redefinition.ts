@@ -90,3 +90,16 @@ function textOf(definition: Definition, option: keyof Definition): string {
   const value = definition[option]
   return value === undefined ? 'not set' : optionText(option, value)
 }
+
+/** The error for the creation of a name that a family has. */
+export function inFamily(name: string): FahaoError {
+  return new FahaoError('EXISTS', `'${name}' is a name of a family, and so a sequence; it needs no creation`)
+}
+
+/** The error for a change that other changes kept coming before. */
+export function contended(name: string): FahaoError {
+  return new FahaoError(
+    'CONFLICT',
+    `generator '${name}' is being changed by other clients; look at it again and retry`,
+  )
+}

@@ -10,6 +10,16 @@ import { kinds } from '../issuing/issuer.ts'
 import type { Definition } from './definition.ts'
 import { optionNames } from './generator-options.ts'
 
+/** What is stored for a name that was never used. `drops`: see `StoredGenerator`. */
+export function firstStored(
+  definition: Definition,
+  offsetGiven: boolean,
+  drops: number | undefined,
+): StoredGenerator {
+  const first = { state: 'live', incarnation: 1n, counter: undefined, floor: 0n, definition } as const
+  return { ...first, key: newKey(definition), offsetGiven, ...(drops !== undefined && { drops }) }
+}
+
 /** The prefix of the records of generators, and of their counters. */
 export const generatorPrefix = 'generators/'
 
@@ -200,9 +210,16 @@ export function readKnown(name: string, record: StoredRecord): StoredGenerator {
 }
 
 /** The definition that a list shows; undefined: the generator was dropped. */
-export function listedDefinition(record: StoredRecord): Definition | undefined {
+function listedDefinition(record: StoredRecord): Definition | undefined {
   const { state, definition, next } = readStored(record)
   return state === 'dropped' ? undefined : (next ?? definition)
+}
+
+/** The definition that a list shows of a row of another system's table, or of a record. */
+export function definitionOf(
+  found: { readonly definition: Definition | undefined } | StoredRecord,
+): Definition | undefined {
+  return 'key' in found ? listedDefinition(found) : found.definition
 }
 
 /** Whether a record holds a generator that was not dropped; true if it cannot be read. */

@@ -1,10 +1,53 @@
 /**
- * Look-ups of names that are composed of the other calls, for stores in which they are not one step. Those of one moment share
- * the store's batches: a name that is known takes one trip, and a new one takes three.
+ * Look-ups of names: those that share a call, and those that are composed of the other calls, for stores in which they are not
+ * one step. Those of one moment share the store's batches: a name that is known takes one trip, and a new one takes three.
  */
 import { FahaoError } from '../base/errors.ts'
+import { Batches } from './batches.ts'
 import { unused } from './counter-rules.ts'
-import type { CounterStore, LookedUp, LookUp, RecordStore } from './engine.ts'
+import type { CounterStore, LookedUp, LookUp, NameStore, RecordStore } from './engine.ts'
+
+/** How many names are looked up in one call at most. */
+const sizeMax = 1024
+
+type Pending = {
+  readonly lookUp: LookUp
+  readonly resolve: (found: LookedUp) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Look-ups of single names: those of one turn of the event loop share one call. */
+export class SharedLookUps {
+  readonly #store: NameStore
+  readonly #batches = new Batches<Pending>({
+    widthMax: 64,
+    sizeMax,
+    keyOf: ({ lookUp }) => lookUp.key,
+    carryOut: (pending) => this.#carryOut(pending),
+  })
+
+  constructor(store: NameStore) {
+    this.#store = store
+  }
+
+  /** See `NameStore.lookUp`. Rejects with the error of this name. */
+  ask(lookUp: LookUp): Promise<LookedUp> {
+    return new Promise((resolve, reject) => this.#batches.add({ lookUp, resolve, reject }))
+  }
+
+  async #carryOut(pending: readonly Pending[]): Promise<void> {
+    try {
+      const found = await this.#store.lookUp(pending.map(({ lookUp }) => lookUp))
+      for (const [at, { resolve, reject }] of pending.entries()) {
+        const each = found[at]!
+        if (each instanceof FahaoError) reject(each)
+        else resolve(each)
+      }
+    } catch (error) {
+      for (const { reject } of pending) reject(error)
+    }
+  }
+}
 
 /** What a look-up is composed of. */
 type Calls = Pick<CounterStore, 'counter' | 'reserve'> & Pick<RecordStore, 'read' | 'write'>

@@ -359,7 +359,7 @@ async function isRegressed(engine: Engine): Promise<boolean> {
 }
 
 /** How many generators of the config file are created together. */
-const definedAtOnce = 256
+const definedAtOnce = 1024
 
 /**
  * Creates the generators of the config file. A store that has to be advanced first does not stop the node, so that an

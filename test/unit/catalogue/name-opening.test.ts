@@ -109,6 +109,42 @@ describe('a new name', () => {
   })
 })
 
+describe('names that are created together', () => {
+  test('share one look-up, which creates them, and one read', async () => {
+    const node = await startNode()
+    node.engine.looksUpAtOnce = true
+    const from = node.engine.calls.length
+    const names = Array.from({ length: 300 }, (_, index) => `name${index}`)
+    const define = (name: string) => node.catalogue.define(name, { kind: 'segment', offset: 3, increment: 5 })
+    await Promise.all(names.map(define))
+    assert.deepEqual(callsOf(node, from), ['lookUp', 'read'])
+    await Promise.all(names.map(define))
+    assert.deepEqual(callsOf(node, from), ['lookUp', 'read', 'lookUp'])
+    assert.deepEqual(await one(node, 'name299'), [3n])
+    const other = node.catalogue.define('name7', { kind: 'segment', increment: 4 })
+    await assert.rejects(other, { code: 'EXISTS' })
+    await node.stop()
+  })
+
+  test('fail alone, and are there if the outcome was unknown', async () => {
+    const node = await startNode()
+    node.engine.looksUpAtOnce = true
+    await node.engine.reserve(generatorKey('used'), { size: 9n, incarnation: 2n })
+    const define = (name: string) => node.catalogue.define(name, { kind: 'sequence' })
+    const outcomes = await Promise.allSettled([define('a'), define('b c'), define('used')])
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    )
+    assert.equal((await node.catalogue.open('used')).incarnation, 3n)
+    node.engine.next('lookUp', 'lose-reply')
+    await assert.rejects(define('d'), { code: 'UNKNOWN' })
+    assert.equal(await node.catalogue.exists('d'), true)
+    await define('d')
+    await node.stop()
+  })
+})
+
 describe('the first reserve of a new name', () => {
   test('is not made if another process was faster, with another kind', async () => {
     const store = new MemoryStore()
