@@ -126,7 +126,7 @@ export async function runServer(config: Config): Promise<void> {
 const kept: object[] = []
 
 /**
- * Keeps one of the objects that Node makes for the calls of `process.nextTick`. While none of them lives, V8 may collect what it knows
+ * Keeps one of the objects that Node makes for the calls of `process.nextTick`. While there is none of them, V8 may collect what it knows
  * of their shape, which its code for `nextTick` relies on. A call then takes up to 1 µs in place of 0.1, until the process
  * ends. A request over RESP has one such call, and a request over HTTP has several.
  */

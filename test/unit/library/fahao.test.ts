@@ -256,8 +256,8 @@ describe('the library', () => {
       code: 'NOGENERATOR',
       message: /create it with: fahao\.open\('none', \{ kind: 'sequence' \}\)$/,
     }
-    for (const call of [fahao.open('none'), fahao.describe('none'), fahao.alter('none', { step: 5 })])
-      await assert.rejects(call, none)
+    const calls = [fahao.open('none'), fahao.describe('none'), fahao.alter('none', { step: 5 })]
+    await Promise.all(calls.map((call) => assert.rejects(call, none)))
     const few = await fahao.open('few', { kind: 'sequence', max: 2 })
     await few.nextBatch(2)
     for (const call of [few.next(), few.nextNumber(), few.nextText(), few.nextBatch(2), few.range(2)])
