@@ -51,6 +51,12 @@ export function batchMax(layout: Layout, borrowMaxUs: number): number {
 /** Filled and read within one call. */
 const one = new Run()
 
+/** Those that were filled in this callback. One list for all: a function of its own would take as much memory as a buffer. */
+const filled: ClockBuffer[] = []
+const recallSoon = atEndOfCallback(() => {
+  for (const buffer of filled.splice(0)) buffer.endCallback()
+})
+
 /** Pairs of time and sequence, for one node at a time. */
 export class ClockBuffer {
   /** Ids of this callback: taken back at its end, and by every other method. */
@@ -85,7 +91,8 @@ export class ClockBuffer {
   #markTime = 0
   #now = 0
   #issued = 0
-  readonly #recallSoon = atEndOfCallback(() => this.recall())
+  /** Whether it is in `filled`. */
+  #isFilled = false
   /** The last unit that time may reach now. */
   #limit = 0
   /** What has been used of the right that it issues from, and the first unit that does not count as used yet. */
@@ -312,7 +319,16 @@ export class ClockBuffer {
     if (count <= 0) return
     this.#compose(this.#sequence, one)
     this.fastRun.fill(one.hi, one.lo, count, this.#stride)
-    this.#recallSoon()
+    if (this.#isFilled) return
+    this.#isFilled = true
+    filled.push(this)
+    recallSoon()
+  }
+
+  /** The end of the callback in which it was filled. */
+  endCallback(): void {
+    this.#isFilled = false
+    this.recall()
   }
 
   #compose(sequence: number, run: Run): void {

@@ -58,6 +58,19 @@ describe('a clock buffer', () => {
     assert.deepEqual(take(buffer, 1), [])
   })
 
+  test('takes back what it has made ready at the end of each callback, and so do all others', async () => {
+    const opened = [open(), open()]
+    for (const { buffer } of opened) buffer.grant(5, 0, forever)
+    for (let time = 0; time < 2; time++) {
+      for (const { buffer } of opened) {
+        assert.equal(take(buffer, 1).length, 1)
+        assert.ok(buffer.fastRun.count > 0)
+      }
+      for (const { clock } of opened) await pass(clock, ms)
+      for (const { buffer } of opened) assert.equal(buffer.fastRun.count, 0)
+    }
+  })
+
   test('makes ids of the time, the node and a sequence', () => {
     const { clock, buffer } = open()
     buffer.grant(5, 0, forever)
