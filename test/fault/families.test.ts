@@ -11,6 +11,7 @@ import { judge, restOf, roundsOf, runsOn } from './campaign.ts'
 import { clusterEngines } from './cluster-engines.ts'
 import { FollowingLoad } from './cluster-load.ts'
 import { connectTo, startCluster } from './cluster-nodes.ts'
+import { databases } from './databases.ts'
 import { Journal } from './journal.ts'
 import { nowUs } from './load.ts'
 import { tracedFromStart } from './trace.ts'
@@ -103,5 +104,38 @@ for (const [name, start] of Object.entries(clusterEngines)) {
     }
     await load.stop()
     judge(t, load, asked, { name: `a family on ${name}`, rounds })
+  })
+}
+
+for (const [name, start] of Object.entries(databases)) {
+  if (!runsOn(name, ['PostgreSQL'])) continue
+  test(`a fleet without leaders on ${name} keeps each name of a family in order across its nodes`, async (t) => {
+    const engine = await (await start(t)).newDatabase()
+    const nodes = await Promise.all([1, 2, 3].map(() => startFahao(t, { engine, args: common })))
+    const client = await nodes[0]!.connect()
+    assert.equal(await client.command('ID.CREATE', 'room:*', 'FAMILY'), 'OK')
+    await client.close()
+    const asked = names.slice(0, 20)
+    const load = new FollowingLoad(
+      t,
+      nodes.map(({ resp }) => resp),
+    )
+    // Each name is asked of all three nodes, some of them with other names of its section.
+    load.start(
+      [...asked, ...asked.slice(1), ...asked.slice(2)].map((generator, at) => ({
+        generator,
+        command: at % 5 === 4 ? ['INCRBY', generator, 3] : ['INCR', generator],
+        restMs: restOf(1),
+      })),
+    )
+    const rounds = roundsOf(2, 0.5)
+    for (let round = 0; round < rounds; round++) {
+      const before = load.count
+      while (load.count < before + 1000) await pause(10)
+      await nodes[1]!.kill('SIGKILL')
+      await nodes[1]!.start()
+    }
+    await load.stop()
+    judge(t, load, asked, { name: `a fleet with a family on ${name}`, rounds })
   })
 }
