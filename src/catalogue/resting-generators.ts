@@ -14,6 +14,7 @@
  */
 import type { Clock, Timer } from '../base/clock.ts'
 import { emptyRow } from '../buffers/fast-runs.ts'
+import type { Engine } from '../engine/engine.ts'
 import { nextTurn } from '../engine/next-turn.ts'
 import {
   CounterRows,
@@ -137,7 +138,10 @@ export class RestingGenerators implements Waker<OpenGenerator> {
       .splice(0, reachedMax)
       .map((each) => ({ ...each, name: this.#names.nameOf(each.entry) }))
     named.sort((a, b) => (a.name < b.name ? -1 : 1))
-    return closeInTime([...named, ...held], this.#deps.clock, (each) => this.#giveBack(each), givingBack)
+    // Looked up once: the engine of a node is a proxy, which makes a new function at each look-up.
+    const engine = { release: this.#deps.engine.release.bind(this.#deps.engine) }
+    const giveBack = (each: HeldAtRest) => this.#giveBack(each, engine)
+    return closeInTime([...named, ...held], this.#deps.clock, giveBack, givingBack)
   }
 
   *#held(): IterableIterator<HeldAtRest> {
@@ -151,13 +155,13 @@ export class RestingGenerators implements Waker<OpenGenerator> {
   }
 
   /** Gives back what the generator of an entry holds, whose gate has ended; it remains at rest. */
-  async #giveBack({ entry }: HeldAtRest): Promise<void> {
+  async #giveBack({ entry }: HeldAtRest, engine: Pick<Engine, 'release'>): Promise<void> {
     const row = this.#names.rowOf(entry)
     const { gate, incarnation } = this.#sharedOf(row)
     this.#deps.copies?.check()
     if (gate.isDropped) return
     const of = { counter: generatorKey(this.#names.nameOf(entry)), incarnation }
-    await ReservedCounter.releaseAtRest(this.#deps, of, this.#rows.read(row, this.#state))
+    await ReservedCounter.releaseAtRest(engine, of, this.#rows.read(row, this.#state))
   }
 
   #statsOf(name: string): IssuerStats {

@@ -126,7 +126,7 @@ export class ReservedCounter {
 
   /** Releases `[start, end)` of a counter whose reservoir is at rest, with all that it holds from `next` on. Never rejects. */
   static async releaseAtRest(
-    { engine }: Pick<ReservedCounterOptions, 'engine'>,
+    engine: Pick<Engine, 'release'>,
     { counter, incarnation }: Pick<Incarnation, 'counter' | 'incarnation'>,
     { bound, version, aloneFrom, next }: BoundAtRest & { readonly next: number },
   ): Promise<void> {
