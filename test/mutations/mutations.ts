@@ -887,6 +887,13 @@ export const mutations: readonly Mutation[] = [
     to: ') return undefined',
   },
   {
+    fault: 'a range that a copy of this memory may hold is released of a generator at rest',
+    foundBy: 'test/unit/node/copies.test.ts',
+    file: 'src/catalogue/resting-generators.ts',
+    from: 'this.#deps.copies?.check()',
+    to: '',
+  },
+  {
     fault: 'ids of a refill from before a copy was noticed reach the callers that wait',
     foundBy: 'test/unit/node/copies.test.ts',
     file: 'src/catalogue/issuing-plans.ts',

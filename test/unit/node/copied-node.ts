@@ -35,7 +35,17 @@ export type TwinOptions = {
 
 type Call = { readonly what: string; readonly answer: Promise<unknown> }
 
-const calls = new Set(['reserve', 'release', 'counter', 'read', 'list', 'write', 'remove', 'ownership'])
+const calls = new Set([
+  'reserve',
+  'release',
+  'counter',
+  'read',
+  'lookUp',
+  'list',
+  'write',
+  'remove',
+  'ownership',
+])
 
 /** The engine, with each call answered by `answer`. */
 function through(

@@ -83,23 +83,25 @@ describe('a node whose memory exists twice', () => {
     assert.equal(original.take('seg', 10).length, 10)
   })
 
-  test('releases nothing that its copy may issue where it is resumed in the middle of its stop', async () => {
-    const store = new MemoryStore()
-    const story = async (twin: Twin) => {
-      await fill(twin)
-      // In use until the snapshot, so that it is not at rest.
-      await twin.draw('seg', 10)
-    }
-    const [original, copy] = await twins(story, { store })
-    const bound = () => store.counters.get('generators/seg')!.bound
-    const before = bound()
-    const stopping = copy.node.close()
-    resume(copy)
-    await copy.clock.pass(5000)
-    await stopping
-    assert.equal(bound(), before)
-    assert.equal(original.take('seg', 10).length, 10)
-  })
+  for (const isAtRest of [false, true])
+    test(`releases nothing of a generator ${isAtRest ? 'at rest' : 'in use'} where its copy is resumed in the middle of its stop`, async () => {
+      const store = new MemoryStore()
+      const story = async (twin: Twin) => {
+        await fill(twin)
+        if (!isAtRest) await twin.draw('seg', 10)
+      }
+      const [original, copy] = await twins(story, { store })
+      const { names } = copy.node
+      assert.equal(names.isAtRest(names.entryNamed('seg')), isAtRest)
+      const bound = () => store.counters.get('generators/seg')!.bound
+      const before = bound()
+      const stopping = copy.node.close()
+      resume(copy)
+      await copy.clock.pass(5000)
+      await stopping
+      assert.equal(bound(), before)
+      assert.equal(original.take('seg', 10).length, 10)
+    })
 
   test('drops the ids of a reserve whose answer both copies receive, and serves the callers that wait from another', async () => {
     const snapshot = Promise.withResolvers<void>()
