@@ -80,8 +80,9 @@ class World {
     } else if (action === 'alter') await catalogue.alter(name, { layout: layouts[layout]! })
     else if (action === 'draw') {
       const drawing = draw(await catalogue.open(name), count).catch(() => {})
-      await clock.pass(100)
-      await Promise.race([drawing, clock.pass(12_000)])
+      // Longer than a draw waits. It is over before the next step, whose calls would miss their deadlines.
+      await clock.pass(12_100)
+      await drawing
     } else if (action === 'lease' || held === undefined)
       this.#held = await leases.lease(name, { ...asker, ttlMs })
     else this.#held = await leases.renew(name, held.lease, { untilUs: held.untilUs, ttlMs })
