@@ -272,7 +272,7 @@ test('connect asks each node of its list, also behind one that accepts connectio
     ['http', Number(new URL(server.http).port)],
   ] as const) {
     const urls = [port, 1, alive].map((each) => `${scheme}://127.0.0.1:${each}`)
-    const client = await connected(t, urls, { connectTimeoutMs: 600 })
+    const client = await connected(t, urls, { connectTimeoutMs: 2000 })
     assert.equal((await (await client.generator('order')).next()) > 0n, true)
   }
 })
