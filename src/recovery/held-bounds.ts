@@ -12,8 +12,9 @@ import { hasCode } from '../base/errors.ts'
 import { sectionPrefix } from '../catalogue/families/family-records.ts'
 import { generatorPrefix } from '../catalogue/stored-generator.ts'
 import { larger } from '../engine/advance-rules.ts'
-import type { Engine, Reservation, ReserveRequest } from '../engine/engine.ts'
+import type { Engine } from '../engine/engine.ts'
 import { nextTurn } from '../engine/next-turn.ts'
+import type { Range } from '../ids/run.ts'
 
 /** How many counters are read together. The engine joins calls of one moment into one request. */
 const atOnce = 256
@@ -24,21 +25,33 @@ const raiseTries = 10
 export class HeldBounds {
   readonly #ends = new BoundsByName()
 
-  /** `engine`, whose reserves are remembered; every other member is the engine's own. */
+  /** `engine`, whose reserves, also those of look-ups, are remembered; every other member is the engine's own. */
   watching(engine: Engine): Engine {
-    const reserve = async (counter: string, request: ReserveRequest): Promise<Reservation> => {
+    const reserve: Engine['reserve'] = async (counter, request) => {
       const reservation = await engine.reserve(counter, request)
-      if (request.size > 0n && (counter.startsWith(generatorPrefix) || counter.startsWith(sectionPrefix)))
-        this.#ends.set(counter, larger(reservation.end, this.#ends.get(counter) ?? 0n))
+      this.#remember(counter, reservation)
       return reservation
+    }
+    const lookUp: Engine['lookUp'] = async (lookUps) => {
+      const outcomes = await engine.lookUp(lookUps)
+      for (const [at, each] of outcomes.entries())
+        if ('reservation' in each && each.reservation) this.#remember(lookUps[at]!.key, each.reservation)
+      return outcomes
     }
     return new Proxy(engine, {
       get(_engine, name) {
         if (name === 'reserve') return reserve
+        if (name === 'lookUp') return lookUp
         const member: unknown = Reflect.get(engine, name)
         return typeof member === 'function' ? member.bind(engine) : member
       },
     })
+  }
+
+  #remember(counter: string, { start, end }: Range): void {
+    // A reserve of size 0 opens no range.
+    if (end > start && (counter.startsWith(generatorPrefix) || counter.startsWith(sectionPrefix)))
+      this.#ends.set(counter, larger(end, this.#ends.get(counter) ?? 0n))
   }
 
   /**

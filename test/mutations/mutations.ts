@@ -602,6 +602,13 @@ export const mutations: readonly Mutation[] = [
     to: 'if (bound >= 0n) return false',
   },
   {
+    fault: 'a node forgets what it has reserved with the record of a generator',
+    foundBy: 'test/unit/node/advance.test.ts',
+    file: 'src/recovery/held-bounds.ts',
+    from: "if (name === 'lookUp') return lookUp",
+    to: '',
+  },
+  {
     fault: 'a program that uses the library ends while its call waits for ids',
     foundBy: 'test/unit/buffers/wait-queue.test.ts',
     file: 'src/buffers/wait-queue.ts',

@@ -42,7 +42,7 @@ test('an advance ends the claims of worker ids on every node, also on the one th
 /** Two nodes on one store; the first one hears of an advance when it is told, and the promise then tells that it has acted. */
 async function twoNodes(t: TestContext) {
   const store = new MemoryStore()
-  const { config } = loadConfig({ flags: { engine: 'memory:' } })
+  const { config } = loadConfig({ flags: { engine: 'memory:', 'auto-create': 'ruled=segment' } })
   let hear = () => {}
   const isReadAgain = Promise.withResolvers<void>()
   const survivor = await startNode(config, {
@@ -75,18 +75,20 @@ for (const when of ['after', 'before'] as const)
     const { survivor, node, forget, hear } = await twoNodes(t)
     const issued = new Map<string, bigint>()
     const kinds = ['sequence', 'segment'] as const
-    for (const kind of kinds) {
-      const [run] = await (await survivor.catalogue.create(kind, { kind })).draw(10)
-      issued.set(kind, run!.at(9))
-      forget(kind)
+    for (const kind of kinds) await survivor.catalogue.create(kind, { kind })
+    // A rule creates the last name; its range came with its record.
+    for (const name of [...kinds, 'ruled']) {
+      const [run] = await (await survivor.catalogue.open(name)).draw(1)
+      issued.set(name, run!.first)
+      forget(name)
     }
     await node.advance(1000n)
     if (when === 'after') await hear()
     for (const kind of kinds) await node.catalogue.create(kind, { kind })
     if (when === 'before') await hear()
-    for (const kind of kinds) {
-      const [run] = await (await node.catalogue.open(kind)).draw(1)
-      assert.ok(run!.first > issued.get(kind)!, `${kind} begins at ${run!.first}, after ${issued.get(kind)}`)
+    for (const [name, last] of issued) {
+      const [run] = await (await node.catalogue.open(name)).draw(1)
+      assert.ok(run!.first > last, `${name} begins at ${run!.first}, after ${last}`)
     }
   })
 
