@@ -2,7 +2,7 @@
  * The names that callers have asked for in one turn of the event loop and that are not open: they are opened together.
  *
  * Invariants
- *  1. A name is in one group at a time, and its group ends with one outcome for it.
+ *  1. A name is queued once and in one group at a time, and its group ends with one outcome for it, also when something throws.
  *  2. While a group is being opened, no other task of its names runs.
  *  3. At most two large groups, or many small ones, are opened at once. A name that has waited too long for its group is refused.
  */
@@ -35,6 +35,8 @@ export class ColdNames {
   readonly #waiting: WaitingCallers
   readonly #opening: NameOpening
   readonly #ends: ColdNamesEnds
+  /** The names that wait for a group. */
+  readonly #queued = new Set<string>()
   readonly #groups = new Batches<ColdName>({
     widthMax: groupsMax,
     sizeMax: groupMax,
@@ -57,24 +59,47 @@ export class ColdNames {
 
   /** Opens a name with the others of its turn. */
   add(name: string): void {
+    // Callers before this one were served in another way while the name was queued.
+    if (this.#queued.has(name)) return
+    this.#queued.add(name)
     this.#groups.add({ name, sinceUs: this.#clock.monoUs() })
   }
 
   async #open(cold: readonly ColdName[]): Promise<void> {
     const names = cold.filter((each) => this.#joins(each)).map(({ name }) => name)
     if (names.length === 0) return
-    const opening = this.#opening.openTogether(names, (name) => this.#waiting.count(name))
-    const opened = opening.then((openings) => {
-      for (const [at, each] of openings.entries()) {
-        if (each instanceof Promise) void this.#wait(names[at]!, each)
-        else this.#ends.opened(names[at]!, each)
-      }
-    })
+    const opened = this.#openTogether(names)
     for (const name of names) this.#tasks.begin(name, opened)
     await opened
   }
 
+  async #openTogether(names: readonly string[]): Promise<void> {
+    try {
+      const openings = await this.#opening.openTogether(names, (name) => this.#waiting.count(name))
+      for (const [at, each] of openings.entries()) {
+        if (each instanceof Promise) void this.#wait(names[at]!, each)
+        else this.#opened(names[at]!, each)
+      }
+    } catch (error) {
+      for (const name of names) this.#fail(name, error)
+    }
+  }
+
+  #opened(name: string, opening: Opening): void {
+    try {
+      this.#ends.opened(name, opening)
+    } catch (error) {
+      this.#fail(name, error)
+    }
+  }
+
+  #fail(name: string, error: unknown): void {
+    this.#tasks.end(name)
+    this.#waiting.refuse(name, error)
+  }
+
   #joins({ name, sinceUs }: ColdName): boolean {
+    this.#queued.delete(name)
     if (!this.#waiting.has(name)) return false
     try {
       if (this.#clock.monoUs() - sinceUs > openWaitMaxMs * 1000) throw openedTooLate()
@@ -90,6 +115,6 @@ export class ColdNames {
   /** A name that takes more than the others of its group. */
   async #wait(name: string, opening: Promise<Opening>): Promise<void> {
     this.#tasks.begin(name, opening)
-    this.#ends.opened(name, await opening)
+    this.#opened(name, await opening)
   }
 }
