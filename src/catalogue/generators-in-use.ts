@@ -241,10 +241,10 @@ export class GeneratorsInUse {
     }
   }
 
-  /** The error for a name that was just looked up in vain. */
+  /** The error for a name that was just looked up in vain, while its task runs. */
   #notFound(name: string, mayCreate: boolean): Error {
     // The time counts from the answer: callers that waited for it must not look the name up again one by one.
-    if (mayCreate) this.absent.add(name)
+    if (mayCreate && !this.tasks.isOutdated(name, 0n)) this.absent.add(name)
     return noGenerator(name, this.#deps.rows)
   }
 
@@ -263,12 +263,12 @@ export class GeneratorsInUse {
 
   /** Ends the opening of a name: serves its callers, refuses them, or opens it alone. */
   #settle(name: string, opening: Opening): void {
-    const shown = typeof opening === 'object' && 'opened' in opening ? this.#show(name, opening) : undefined
+    const outcome = opening ?? this.#notFound(name, true)
+    const shown = typeof outcome === 'object' && 'opened' in outcome ? this.#show(name, outcome) : undefined
     this.tasks.end(name)
     if (shown instanceof OpenGenerator) return
     if (shown !== undefined) void this.tasks.run(name, () => shown)
-    if (opening instanceof Error) this.#waiting.refuse(name, opening)
-    else if (opening === undefined) this.#waiting.refuse(name, this.#notFound(name, true))
+    if (outcome instanceof Error) this.#waiting.refuse(name, outcome)
     else void this.#openWaiting(name)
   }
 

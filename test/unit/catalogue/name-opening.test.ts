@@ -307,6 +307,25 @@ const act: fc.Arbitrary<Act> = fc.record({
   next: fc.constantFrom('deliver', 'crash', 'settle', 'go', 'go'),
 })
 
+test('a name that was created while others of its group were opened is found when it is next asked for', async () => {
+  const reach = (store: MemoryStore) => new SharedEngine(store)
+  const node = await startNode({ reach })
+  const other = await startNode({ reach, store: node.store, generators: { b: { kind: 'segment' } } })
+  node.engine.looksUpAtOnce = true
+  const read = node.engine.hold('read')
+  const refused = assert.rejects(one(node, 'a'), { code: 'NOGENERATOR' })
+  const drawn = one(node, 'b')
+  // The look-up has found no record of a, and one of b.
+  await read.arrived
+  await other.catalogue.create('a', { kind: 'segment' })
+  await settled()
+  read.letGo()
+  await Promise.all([refused, drawn])
+  assert.equal((await one(node, 'a')).length, 1)
+  await other.stop()
+  await node.stop()
+})
+
 test('whatever fails or crashes while processes create the same names with different kinds, no id is repeated', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(act, { maxLength: 30 }), async (acts) => {
