@@ -258,7 +258,11 @@ export class StoreConnection {
     if (request === undefined || this.counters.reserveFirst(key, request) === undefined) {
       const counter = this.counters.read(key)
       if (counter.version > 0n) return { record, counter }
-      if (request !== undefined) return admit(key, counter, completed(request)) as FahaoError
+      if (request !== undefined) {
+        const range = admit(key, counter, completed(request))
+        if (range instanceof FahaoError) return range
+        this.counters.reserve(key, request)
+      }
     }
     return this.#write(key, value, undefined)!
   }

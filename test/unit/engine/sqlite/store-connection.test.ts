@@ -1,4 +1,4 @@
-/** The write-ahead log of a closed connection. */
+/** The write-ahead log of a closed connection, and a look-up on an open one. */
 import assert from 'node:assert/strict'
 import {
   existsSync,
@@ -12,7 +12,9 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
+import type { LookedUp } from '../../../../src/engine/engine.ts'
 import { backupSqlite } from '../../../../src/engine/sqlite/backup.ts'
+import { packLookUps, unpackLookedUp } from '../../../../src/engine/sqlite/packed-look-ups.ts'
 import { StoreConnection } from '../../../../src/engine/sqlite/store-connection.ts'
 import { atEnd } from '../../../launch/lifetime.ts'
 import { temporaryFolder } from '../../../launch/places.ts'
@@ -69,4 +71,17 @@ describe('a closed connection', () => {
     connection.discardLog()
     assert.equal(readFileSync(log, 'utf8'), 'of another process')
   })
+})
+
+test('a look-up reserves from a counter without a row of which this process holds an empty range', (t) => {
+  const file = join(temporaryFolder(t), 'fahao.db')
+  const connection = new StoreConnection(file, new Map([['a', 0n]]), { create: true, busyTimeoutMs: 1000 })
+  atEnd(t, () => connection.close())
+  const lookUps = packLookUps([{ key: 'a', first: { value: 'x', reserve: { size: 10n, incarnation: 1n } } }])
+  connection.begin(true)
+  const outcome = connection.apply({ op: 'lookUp', args: [lookUps, undefined] })
+  connection.commit()
+  const [found] = unpackLookedUp(lookUps, (outcome as { value: readonly unknown[] }).value)
+  assert.deepEqual((found as LookedUp).reservation, { start: 0n, end: 10n, version: 1n })
+  assert.equal(connection.counters.read('a').bound, 10n)
 })
