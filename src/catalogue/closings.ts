@@ -2,7 +2,7 @@
 import type { Clock } from '../base/clock.ts'
 import { nextTurn } from '../engine/next-turn.ts'
 
-/** How many generators are closed before others run: some milliseconds. */
+/** How many generators are looked at, and closed, before others run: some milliseconds. */
 const closedTogether = 100
 /** For how long generators give back what they hold when a node stops, and how many parts of them do at a time. */
 const closingMaxMs = 2000
@@ -37,18 +37,21 @@ export function gapText(left: readonly { readonly buffered: number }[]): string 
   return `${generators} generators had no time to give back what they had buffered: gaps of ${ids} ids in all`
 }
 
-/** Closes all generators of a table, or those that `close` is meant for, and lets others run between parts. */
+/**
+ * Closes all generators of a table, or those alone of which `rights` says that they are over, and lets others run between
+ * parts. No other one is woken.
+ */
 export async function closeInParts<Item>(
   names: { entries(): Iterable<number>; ownAt(entry: number): Item | undefined },
-  close: (item: Item) => Promise<void> | false,
+  close: (item: Item) => Promise<void>,
+  rights?: { isOver(entry: number): boolean },
 ): Promise<void> {
   let part: Promise<void>[] = []
+  let looked = 0
   for (const entry of [...names.entries()]) {
-    const item = names.ownAt(entry)
-    const closing = item !== undefined && close(item)
-    if (closing === false) continue
-    part.push(closing)
-    if (part.length < closedTogether) continue
+    const item = rights?.isOver(entry) === false ? undefined : names.ownAt(entry)
+    if (item !== undefined) part.push(close(item))
+    if (++looked % closedTogether !== 0) continue
     await Promise.all(part)
     part = []
     await nextTurn()

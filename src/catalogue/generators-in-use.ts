@@ -204,7 +204,7 @@ export class GeneratorsInUse {
   disown(): void {
     this.#gates.endOwner(rightEnded())
     void this.#families.closeAll()
-    void closeInParts(this.names, (open) => open.isOver && this.close(open.name, rightEnded(), open))
+    void closeInParts(this.names, (open) => this.close(open.name, rightEnded(), open), this.resting)
   }
 
   /** Stops every generator, permanently, before anything else; then they give back what they hold while there is time. */

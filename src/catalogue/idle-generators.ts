@@ -32,7 +32,7 @@ type IdleDeps = Pick<CatalogueDeps, 'clock' | 'engine' | 'idleAfterMs'>
 /** What has the open generators. */
 export type HasOpen = {
   readonly names: Pick<NameTable<OpenGenerator>, 'awakeAt' | 'ownAt'> & { entries(): Iterable<number> }
-  readonly resting: Pick<RestingGenerators, 'isIdle'>
+  readonly resting: Pick<RestingGenerators, 'isIdle' | 'keepsIds'>
   /** Closes a generator if it is this one that is open under the name. */
   close(name: string, reason: Error, only: OpenGenerator): Promise<void>
 }
@@ -88,6 +88,8 @@ export class IdleGenerators {
   async #closeAll(idle: number[]): Promise<void> {
     for (let entry = idle.pop(); entry !== undefined; entry = idle.pop()) {
       if (this.#stopped || this.#deps.engine.status().state !== 'up') return
+      // One at rest that may not leave is not woken.
+      if (this.#count <= keptMax && this.#inUse.resting.keepsIds(entry)) continue
       // It may have been used since it was looked at.
       const next = this.#isIdle(entry) ? this.#inUse.names.ownAt(entry) : undefined
       if (next !== undefined && (next.holdsSpare || this.#mayLeave(next)))

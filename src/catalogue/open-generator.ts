@@ -117,7 +117,7 @@ export class OpenGenerator implements Generator {
     const { reservoir, callerRanges, callers } = this.#opened
     const isPlain = this.under === undefined && this.version !== rowVersion && this.version <= max53
     if (reservoir === undefined || !isPlain) return undefined
-    if (callerRanges?.leasedUpTo !== undefined || callers?.isUsed) return undefined
+    if (callerRanges?.isUsed || callers?.isUsed) return undefined
     const { incarnation, floor, advances } = this.#incarnation
     return { plan: this.#plan, mode: this.mode, gate: reservoir.gate, incarnation, floor, advances }
   }

@@ -46,7 +46,7 @@ const reachedMax = 200_000
 /** A generator at rest that could give ids back. */
 type HeldAtRest = { readonly entry: number; readonly buffered: number }
 
-type Counted = SharedAtRest & { uses: number }
+type Counted = SharedAtRest & { readonly key: string; uses: number }
 
 /** Puts generators to rest, and wakes them. */
 export class RestingGenerators implements Waker<OpenGenerator> {
@@ -57,7 +57,11 @@ export class RestingGenerators implements Waker<OpenGenerator> {
   /** What those at rest share, and its numbers. */
   readonly #shared: (Counted | undefined)[] = []
   readonly #freeShared: number[] = []
-  readonly #byPlan = new Map<SharedAtRest['plan'], number[]>()
+  /** The numbers of `#shared` by what differs. */
+  readonly #byKey = new Map<string, number>()
+  /** Plans and gates have numbers in keys. */
+  readonly #numbers = new WeakMap<object, number>()
+  #newestNumber = 0
   #looks = 0
   #timer: Timer | undefined
   #stopped = false
@@ -118,6 +122,17 @@ export class RestingGenerators implements Waker<OpenGenerator> {
     }
   }
 
+  /** Whether the right of the generator of an entry has ended. */
+  isOver(entry: number): boolean {
+    if (!this.#names.isAtRest(entry)) return this.#names.awakeAt(entry)?.isOver === true
+    return this.#sharedOf(this.#names.rowOf(entry)).gate.ended !== undefined
+  }
+
+  /** See `OpenGenerator`. False: it does not, or is not at rest. */
+  keepsIds(entry: number): boolean {
+    return this.#names.isAtRest(entry) && this.#sharedOf(this.#names.rowOf(entry)).plan.definition.step !== 0
+  }
+
   /** Whether the generator of an entry is at rest, and was not used for a time, or holds much more than is used. */
   isIdle(entry: number, idleAfterUs: number): boolean {
     if (!this.#names.isAtRest(entry)) return false
@@ -156,6 +171,8 @@ export class RestingGenerators implements Waker<OpenGenerator> {
 
   /** Gives back what the generator of an entry holds, whose gate has ended; it remains at rest. */
   async #giveBack({ entry }: HeldAtRest, engine: Pick<Engine, 'release'>): Promise<void> {
+    // An object that was woken since it was looked at has its row, and gives back what that holds.
+    if (!this.#names.isAtRest(entry)) return
     const row = this.#names.rowOf(entry)
     const { gate, incarnation } = this.#sharedOf(row)
     this.#deps.copies?.check()
@@ -224,17 +241,25 @@ export class RestingGenerators implements Waker<OpenGenerator> {
 
   /** The number of what a generator shares; undefined: there are too many. */
   #share(wanted: SharedAtRest): number | undefined {
-    const known = this.#byPlan.get(wanted.plan) ?? []
-    const number = known.find((each) => isSame(this.#shared[each]!, wanted))
+    const { plan, gate, mode, incarnation, floor, advances } = wanted
+    const key = `${this.#numberOf(plan)} ${this.#numberOf(gate)} ${mode} ${incarnation} ${floor} ${advances}`
+    const number = this.#byKey.get(key)
     if (number !== undefined) {
       this.#shared[number]!.uses++
       return number
     }
     const free = this.#freeShared.pop() ?? this.#shared.length
     if (free === sharedMax) return undefined
-    this.#shared[free] = { ...wanted, uses: 1 }
-    this.#byPlan.set(wanted.plan, [...known, free])
+    this.#shared[free] = { ...wanted, key, uses: 1 }
+    this.#byKey.set(key, free)
     return free
+  }
+
+  #numberOf(part: object): number {
+    const known = this.#numbers.get(part)
+    if (known !== undefined) return known
+    this.#numbers.set(part, ++this.#newestNumber)
+    return this.#newestNumber
   }
 
   #release(number: number): void {
@@ -242,12 +267,6 @@ export class RestingGenerators implements Waker<OpenGenerator> {
     if (--shared.uses > 0) return
     this.#shared[number] = undefined
     this.#freeShared.push(number)
-    const others = this.#byPlan.get(shared.plan)!.filter((each) => each !== number)
-    if (others.length > 0) this.#byPlan.set(shared.plan, others)
-    else this.#byPlan.delete(shared.plan)
+    this.#byKey.delete(shared.key)
   }
-}
-
-function isSame(a: SharedAtRest, b: SharedAtRest): boolean {
-  return (Object.keys(b) as (keyof SharedAtRest)[]).every((key) => a[key] === b[key])
 }

@@ -74,6 +74,7 @@ export class CallerRanges {
   /** The ranges that can go back, the lowest first; the last one is on top of the counter's bound, as far as is known here. */
   #top: Held[] = []
   #hasLeased = false
+  #reserving = 0
   readonly #gate: Gate
   #closed: Error | undefined
 
@@ -97,11 +98,25 @@ export class CallerRanges {
     return this.#hasLeased ? this.#bound : undefined
   }
 
+  /** Whether a range was reserved, or is being reserved. */
+  get isUsed(): boolean {
+    return this.#hasLeased || this.#reserving > 0
+  }
+
   /**
    * Reserves a range of `ids` ids, or all that are left. Rejects with EXHAUSTED, STALE, UNAVAILABLE, UNKNOWN or REGRESSED, and
    * with the reason of `close`.
    */
   async reserve(ids: number): Promise<CallerRange> {
+    this.#reserving++
+    try {
+      return await this.#reserve(ids)
+    } finally {
+      this.#reserving--
+    }
+  }
+
+  async #reserve(ids: number): Promise<CallerRange> {
     assert(ids >= 1, 'a caller asks for ids')
     this.#refuseIfOver()
     const { max, increment } = this.#options

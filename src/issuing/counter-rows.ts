@@ -38,7 +38,7 @@ export type CounterAtRest = RateAtRest &
     shared: number
   }
 
-/** A larger step does not rest: it would be too large for its word. */
+/** With a larger step or low mark an issuer does not rest: it would be too large for its word. */
 export const restingStepMax = 2 ** 31 - 1
 
 /** A state to write into. */

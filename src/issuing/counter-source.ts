@@ -183,7 +183,8 @@ export class CounterSource implements IdSource {
   }
 
   rest(into: CounterAtRest): number {
-    const isPlain = this.#sizes === this.#options && !this.#grown && this.#step <= restingStepMax
+    const fits = this.#step <= restingStepMax && this.buffer.lowMark <= restingStepMax
+    const isPlain = this.#sizes === this.#options && !this.#grown && fits
     if (!isPlain || !this.counter.rest(into)) return emptyRow
     this.#use?.rest(into)
     into.step = this.#step

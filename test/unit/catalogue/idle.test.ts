@@ -76,6 +76,24 @@ describe('a generator that is not used', () => {
     for (const name of Object.keys(generators)) assert.notEqual(catalogue.find(name), undefined, name)
   })
 
+  test('stays at rest if it has a step of its own, and is not woken to find that out', async () => {
+    const generators = { g: { kind: 'sequence' } } as const
+    const { catalogue, clock } = await startNode({ idleAfterMs, restAfterMs: 1000, generators })
+    const { names } = catalogue
+    await draw(catalogue.find('g')!)
+    await clock.pass(idleAfterMs / 4)
+    const woken: string[] = []
+    const waker = names.waker!
+    const wake = waker.wake.bind(waker)
+    waker.wake = (name, row) => {
+      woken.push(name)
+      return wake(name, row)
+    }
+    await clock.pass(3 * idleAfterMs)
+    assert.deepEqual(woken, [])
+    assert.ok(names.isAtRest(names.entryNamed('g')))
+  })
+
   for (const [count, version, left] of [
     [10_000, 1n, 0],
     [10_001, 1n, 1],
@@ -90,7 +108,7 @@ describe('a generator that is not used', () => {
       const engine = { status: () => ({ state: 'up' }) } as Engine
       const ownAt = () => open
       const names = { entries: () => Array.from({ length: count }).keys(), ownAt, awakeAt: ownAt }
-      const resting = { isIdle: () => false }
+      const resting = { isIdle: () => false, keepsIds: () => false }
       const idle = IdleGenerators.start({ clock, engine, idleAfterMs }, { names, resting, close })!
       for (let look = 0; look < 100 && closed < left; look++) await clock.pass(idleAfterMs / 2)
       assert.equal(closed > 0, left > 0)

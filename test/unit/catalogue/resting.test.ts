@@ -115,6 +115,19 @@ describe('a generator that nothing is asked of', () => {
     assert.equal((await waiting).length, 1)
   })
 
+  test('stays awake while its first range for a caller is reserved', async () => {
+    const { catalogue, clock, engine } = await started(kinds.segment)
+    const generator = catalogue.find('g')!
+    const held = engine.hold('reserve')
+    const leasing = generator.leaseRange(10)
+    await held.arrived
+    await clock.pass(5 * restAfterMs)
+    assert.equal(catalogue.find('g'), generator)
+    held.letGo()
+    assert.equal((await leasing).start, 1n)
+    assert.equal(engine.count('reserve'), 1)
+  })
+
   test('gives back what it holds when the node stops', async () => {
     const node = await started()
     const { catalogue, clock, engine } = node
@@ -125,6 +138,25 @@ describe('a generator that nothing is asked of', () => {
     await catalogue.close()
     assert.equal((await engine.counter('generators/g')).bound, 3n)
     assert.equal(takeInPlace(catalogue), undefined)
+  })
+
+  test('gives back what it holds once, also if it is woken meanwhile', async () => {
+    const names = ['a', 'b'] as const
+    const generators = { a: kinds.sequence, b: kinds.sequence }
+    const { catalogue, clock, engine } = await startNode({ restAfterMs, generators })
+    for (const name of names) await draw(catalogue.find(name)!)
+    await clock.pass(3 * restAfterMs)
+    for (const name of names) assert.ok(isAtRest(catalogue, name))
+    const released: string[] = []
+    const release = engine.release.bind(engine)
+    engine.release = (counter, ...rest) => {
+      released.push(counter)
+      for (const name of names) if (!released.includes(`generators/${name}`)) catalogue.find(name)
+      return release(counter, ...rest)
+    }
+    await catalogue.close()
+    assert.deepEqual(released.sort(), ['generators/a', 'generators/b'])
+    for (const name of names) assert.equal((await engine.counter(`generators/${name}`)).bound, 2n)
   })
 
   test('issues nothing after the end of its right, not even what its row holds', async () => {
@@ -190,6 +222,39 @@ describe('a generator that nothing is asked of', () => {
       assert.ok(catalogue.names.rowOf(catalogue.names.entryNamed('g')) <= 2)
       await catalogue.alter('g', { step: 10 + round })
     }
+  })
+})
+
+describe('generators of one definition', () => {
+  test('share at rest no more than what is the same: each wakes with its own incarnation and floor', async () => {
+    const generators = Object.fromEntries(['a', 'b', 'c'].map((name) => [name, kinds.sequence]))
+    const { catalogue, clock } = await startNode({ restAfterMs, generators })
+    await catalogue.drop('b')
+    await catalogue.create('b', kinds.sequence)
+    await catalogue.drop('c')
+    await catalogue.create('c', { ...kinds.sequence, start: 500 })
+    const seen = () =>
+      Object.keys(generators).map((name) => {
+        const { incarnation, floor } = catalogue.find(name) as OpenGenerator
+        return { incarnation, floor }
+      })
+    const before = seen()
+    assert.notEqual(before[0]!.incarnation, before[1]!.incarnation)
+    for (const name of Object.keys(generators)) await draw(catalogue.find(name)!)
+    await clock.pass(3 * restAfterMs)
+    for (const name of Object.keys(generators)) assert.ok(isAtRest(catalogue, name))
+    assert.deepEqual(seen(), before)
+  })
+
+  test('at rest are not woken when the right of others ends', async () => {
+    const generators = { strict: kinds.sequence, free: kinds.segment }
+    const { catalogue, clock } = await startNode({ restAfterMs, generators })
+    for (const name of Object.keys(generators)) await draw(catalogue.find(name)!)
+    await clock.pass(3 * restAfterMs)
+    catalogue.disown()
+    await settled()
+    assert.ok(isAtRest(catalogue, 'free'))
+    assert.equal(catalogue.find('strict'), undefined)
   })
 })
 

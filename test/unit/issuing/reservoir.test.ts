@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
+import { emptyRow } from '../../../src/buffers/fast-runs.ts'
 import { Run } from '../../../src/ids/run.ts'
+import { nothingAtRest, restingStepMax } from '../../../src/issuing/counter-rows.ts'
 import { settled } from '../fake-clock.ts'
 import { count, idsOf, type Process, startCounter } from './counter-process.ts'
 
@@ -495,6 +497,16 @@ describe('a reservoir', () => {
     await draw(process, 10)
     process.store.counters.clear()
     assert.deepEqual(await draw(process, 1), [11n])
+  })
+
+  test('does not rest with a low mark that is too large for its row', async () => {
+    const process = await startCounter()
+    await draw(process, 1)
+    await settled()
+    process.source.buffer.lowMark = restingStepMax + 1
+    assert.equal(process.reservoir.rest(nothingAtRest()), emptyRow)
+    process.source.buffer.lowMark = restingStepMax
+    assert.notEqual(process.reservoir.rest(nothingAtRest()), emptyRow)
   })
 
   test('causes no busy loop when a refill serves no caller', async () => {
