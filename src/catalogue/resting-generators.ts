@@ -33,12 +33,12 @@ import { generatorKey } from './stored-generator.ts'
 
 /** How many generators and empty places are looked at before others run: about a millisecond. */
 const [lookedAtTogether, placesTogether] = [500, 50_000] as const
-/** Of those at rest one in so many is looked at each time. */
+/** Each look reads one in this number of those at rest. */
 const rowLooks = 10
-/** More than so many different ones stay awake: each is an object. */
+/** The most different ones that are kept, each an object. A generator beyond that stays awake. */
 const sharedMax = 10_000
 
-/** How many give back what they hold at a time: an engine writes as many together as it can. */
+/** How many generators give back what they hold at a time. An engine writes what comes together in one transaction. */
 const givingBack = { lanes: 2, together: 5000 }
 /** There is hardly time for more at a stop. */
 const reachedMax = 200_000
