@@ -40,6 +40,7 @@ import {
   refuseUnchanged,
   seal,
   waitForOtherNodes,
+  waitForWatches,
 } from './incarnation-change.ts'
 import { checkName, checkNewName, looksAlike, nameBytesMax } from './name-rules.ts'
 import {
@@ -188,7 +189,11 @@ export class GeneratorRecords {
       )
     }
     const begun = await this.#change(name, (before) => this.#altered(name, before, changes, move))
-    if (begun.stored.state !== 'altering') return { ...begun, isNext: false }
+    if (begun.stored.state !== 'altering') {
+      // Until then sections of other nodes issue below the floor.
+      if (begun.stored.definition.family && move.floor !== undefined) await waitForWatches(this.#deps)
+      return { ...begun, isNext: false }
+    }
     const after = await this.#complete(name, begun)
     if (after?.stored.state !== 'live') throw noGenerator(name, this.#deps.rows)
     refuseUnchanged(name, begun.stored, after.stored)

@@ -90,7 +90,13 @@ export async function waitForOtherNodes(
   next: Definition,
   namesFloor = false,
 ): Promise<void> {
-  if (isStrict(old.kind) || (!isStrict(next.kind) && !namesFloor) || engine.watchDelayMs === 0) return
+  if (isStrict(old.kind) || (!isStrict(next.kind) && !namesFloor)) return
+  await waitForWatches({ engine, clock })
+}
+
+/** Waits until every node that reaches the engine has received the changes of records so far. */
+export async function waitForWatches({ engine, clock }: Pick<RecordDeps, 'engine' | 'clock'>): Promise<void> {
+  if (engine.watchDelayMs === 0) return
   const alive = stayAlive()
   await sleep(clock, engine.watchDelayMs)
   alive.cancel()

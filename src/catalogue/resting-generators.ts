@@ -218,7 +218,8 @@ export class RestingGenerators implements Waker<OpenGenerator> {
     for (let entry = 1; entry < this.#names.end && !this.#stopped; entry++) {
       const generator = this.#names.awakeAt(entry)
       if (generator === undefined) this.#wakeIfBusy(entry)
-      else if (!generator.noteUse(clock.monoUs())) this.rest(entry, generator)
+      // To look at a family reads the rows of all its names, and it never rests.
+      else if (!generator.definition.family && !generator.noteUse(clock.monoUs())) this.rest(entry, generator)
       looked += generator === undefined ? lookedAtTogether / placesTogether : 1
       if (looked < lookedAtTogether) continue
       looked = 0

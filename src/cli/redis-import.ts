@@ -14,6 +14,7 @@ import { addressText } from '../base/address.ts'
 import { systemClock } from '../base/clock.ts'
 import { describe, FahaoError, hasCode } from '../base/errors.ts'
 import { globMatches } from '../base/glob.ts'
+import { checkName } from '../catalogue/name-rules.ts'
 import { NoReply } from '../forwarding/forwarder.ts'
 import { max53, max63 } from '../ids/limits.ts'
 import { dialPlain } from '../listening/dial.ts'
@@ -206,7 +207,7 @@ class Mover {
 
   async #move(keys: readonly string[]): Promise<void> {
     const { dryRun } = this.#options
-    const wanted = keys.filter((key) => !this.#isAutoCreated(key))
+    const wanted = keys.filter((key) => !this.#isAutoCreated(key) && !this.#isNoName(key))
     const read = dryRun
       ? (key: string) => this.#look(key)
       : (key: string) => this.#from.ask(['EVAL', closing, '1', key, `${this.#closeMost}`])
@@ -264,6 +265,21 @@ class Mover {
       key,
       `the server creates it by its rule auto-create '${rule}' when a client asks first, and it would begin at 1; start the server without that rule until the import has ended`,
     )
+    return true
+  }
+
+  /** Whether no name of the family is written like this key. It stays open: nothing would go on with its number. */
+  #isNoName(key: string): boolean {
+    const { family } = this.#options
+    if (family === undefined) return false
+    try {
+      checkName(key)
+    } catch (error) {
+      this.#leave(key, describe(error))
+      return true
+    }
+    if (key.length >= family.length && key !== family) return false
+    this.#leave(key, `it is no name of ${family}`)
     return true
   }
 

@@ -79,7 +79,8 @@ export class Reservoir implements Issuer, Gated, ObservedJob, RefillJob {
       this.#refills.wake(from)
       this.#drySeconds = from.drySeconds
     }
-    if (from !== undefined || (source.counter?.reserved ?? 0) > 0) this.#observation.start()
+    // One that has reserved nothing yet, as where all callers lease, reserves when it is asked for ids.
+    if ((source.counter?.reserved ?? 0) > 0) this.#observation.start()
     this.refillIfLow()
   }
 

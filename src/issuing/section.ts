@@ -8,9 +8,9 @@
  * Invariants
  *  1. A value is issued only if it lies below the end of a range that the engine has acknowledged (P2). What a failed reserve
  *     may have opened is never issued (P8).
- *  2. Every value that was issued for a name which is not in memory lies below the high mark: when a name leaves, the mark
- *     rises to its next value. The first range begins at or above every value that an earlier process or leader issued for
- *     any name, because they were below the bound, and the mark begins there. So each name is unique and increases (P1, P3).
+ *  2. Every value that was issued for a name which is not in memory lies below the high mark: when a name leaves, the mark rises
+ *     to its next value. The first range begins above all that an earlier process or leader issued for any name, which lay below
+ *     the bound, and the mark begins there. So each name is unique and increases (P1, P3).
  *  3. Where a range does not begin at the end of the one before, what lies between them is issued for no name: a name issues
  *     what its row has left, which was reserved here, and goes on at the start of the new range.
  *  4. Nothing is issued after `stop`, and after the end of the gate, nor while it is closed. What rows hold ends with the gate;
@@ -194,10 +194,9 @@ export class Section implements Gated {
   /** Has a name issue nothing below `next` any more, as long as `isIn` says that it is in memory. Durable when it resolves. */
   moveTo(row: number, name: string, next: number, isIn: () => void): Promise<void> {
     return this.#refills.alone(async () => {
-      if (next > this.#end) {
-        const room = this.#options.max + 1 - next
-        await this.#extend(next - this.#end + Math.min(this.#options.step, room))
-      }
+      if (next > this.#end) await this.#extend(next - this.#end)
+      // The row may have been ended meanwhile: what is above its mark is given back.
+      if (this.over !== undefined) throw this.over
       isIn()
       const reached = this.#rows.next(row)
       if (next < reached)
@@ -342,7 +341,7 @@ export class Section implements Gated {
     for (const [row, queue] of this.#queues)
       demand = Math.max(demand, this.#next(row) + queue.demand - this.#end)
     this.#resize()
-    await this.#extend(Math.max(demand, this.#size))
+    await this.#extend(demand)
   }
 
   /** Reserves twice as much where the range before lasted less than half of the horizon, half where it lasted twice as long. */
@@ -357,10 +356,10 @@ export class Section implements Gated {
     this.#reservedUs = nowUs
   }
 
-  async #extend(wanted: number): Promise<void> {
+  async #extend(demand: number): Promise<void> {
     const { max, step } = this.#options
     const space = Math.max(1, Math.floor((max + 1 - Number(this.#counter.bound)) / 100))
-    const size = wanted > this.#size ? wanted : Math.min(wanted, Math.max(step, space))
+    const size = Math.max(demand, Math.min(this.#size, Math.max(step, space)))
     const { start, end } = await this.#counter.reserveUpTo(BigInt(size), BigInt(max) + 1n)
     const first = Number(start)
     if (first !== this.#end) {
@@ -374,6 +373,7 @@ export class Section implements Gated {
 
   /** Serves callers, and starts a reserve if some still wait. */
   #serveThenRefill(): void {
+    if (this.#queues.size === 0 && this.#isWanted && !this.#refills.pausing) return this.#refill()
     if (this.#queues.size === 0 || !this.#mayIssue()) return this.#noteIfIdle()
     const { refusal } = this.#refills
     let served = 0

@@ -8,7 +8,6 @@
  *  2. A family begins above every id of a generator whose name it takes over, and a generator above every id that its name
  *     had in a family. The counter of what was dropped is sealed before it is read.
  */
-import { sleep, stayAlive } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { slotOf } from '../../cluster/slots.ts'
 import { larger } from '../../engine/advance-rules.ts'
@@ -16,7 +15,7 @@ import { nextTurn } from '../../engine/next-turn.ts'
 import { max53 } from '../../ids/limits.ts'
 import type { Definition } from '../definition.ts'
 import type { RecordDeps } from '../deps.ts'
-import { floorAfter, seal } from '../incarnation-change.ts'
+import { floorAfter, seal, waitForWatches } from '../incarnation-change.ts'
 import { checkName } from '../name-rules.ts'
 import { generatorKey, generatorPrefix, readStored, type StoredGenerator } from '../stored-generator.ts'
 import { type FamilyEntry, type FamilyIndex, patternOf } from './family-index.ts'
@@ -62,12 +61,7 @@ export class FamilyRecords {
     // Before the announcement, which keeps such generators from being opened.
     await this.#refuseLive(prefix)
     await this.index.announce(prefix)
-    const { engine, clock } = this.#deps
-    if (engine.watchDelayMs > 0) {
-      const alive = stayAlive()
-      await sleep(clock, engine.watchDelayMs)
-      alive.cancel()
-    }
+    await waitForWatches(this.#deps)
     try {
       return await this.#floorAbove(prefix, definition)
     } catch (error) {
