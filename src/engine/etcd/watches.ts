@@ -36,8 +36,12 @@ type Followed = {
   readonly prefix: string
   readonly neverRemoved: boolean
   readonly watches: Set<Told>
-  /** Every change up to this revision has been reported. */
-  checked: bigint
+  /** Every change up to this revision has been reported; undefined: it was not listed yet. */
+  checked: bigint | undefined
+  /** Whether etcd has gone back, and no list has ended since. */
+  wentBack: boolean
+  /** The list under way. */
+  listing: Promise<void> | undefined
   /**
    * The revision of the last reported write of each existing record; where records are never removed, only of those newer than
    * `checked`.
@@ -50,7 +54,7 @@ const listEveryMs = 60_000
  * The pause between two pages of a list of records that are never removed, and the same in terms of the time that the page took:
  * etcd counts the whole range for each page.
  */
-const pageEveryMs = 1000
+const pageEveryMs = 900
 const pagePauseTimes = 20
 const retryMs = 100
 const pageMax = 2000
@@ -123,7 +127,9 @@ export class Watches {
       prefix,
       neverRemoved,
       watches: new Set(),
-      checked: 0n,
+      checked: undefined,
+      wentBack: false,
+      listing: undefined,
       told: new Map(),
     }
     this.#followed.set(prefix, followed)
@@ -253,74 +259,73 @@ export class Watches {
 
   /** Notes which records exist at a revision. The stream reports what changes from then on, and may have begun to. */
   async #checkFirst(followed: Followed, revision: bigint): Promise<void> {
-    if (followed.checked > 0n) return
+    if (followed.checked !== undefined) return
     if (!followed.neverRemoved) {
       for (const [key, written] of await this.#keysAt(followed.prefix, revision))
         if (!followed.told.has(key)) followed.told.set(key, written)
     }
-    if (followed.checked < revision) followed.checked = revision
+    followed.checked ??= revision
   }
 
-  /** Reports missed changes. */
+  /** Reports missed changes. One list of a prefix at a time: each begins at the revision of the one before. */
   async #list(followed: Followed, signal: AbortSignal, pauseMs: number): Promise<void> {
-    if (followed.checked === 0n) return
-    const { neverRemoved, prefix, told } = followed
-    const range = { ...this.#rangeOf(prefix), minModRevision: String(followed.checked + 1n) }
+    while (followed.listing !== undefined) await followed.listing.catch(() => {})
+    followed.listing = this.#listOnce(followed, signal, pauseMs)
+    try {
+      await followed.listing
+    } finally {
+      followed.listing = undefined
+    }
+  }
+
+  async #listOnce(followed: Followed, signal: AbortSignal, pauseMs: number): Promise<void> {
+    const { neverRemoved, prefix, told, checked } = followed
+    if (checked === undefined || signal.aborted) return
+    const range = { ...this.#rangeOf(prefix), minModRevision: String(checked + 1n) }
     // Only newer records, and the number of all: most often both show that no change was missed.
     const { revision, found } = await this.#store.read(neverRemoved ? [] : [range])
     if (signal.aborted) return
-    const wentBack = revision < followed.checked || revision < this.#streamed
-    // Revisions are counted anew from there.
-    if (wentBack) for (const each of followed.watches) if (each.after !== undefined) each.after = 0n
+    if (revision < checked || revision < this.#streamed) {
+      // Revisions are counted anew from there. A list that fails is repeated as one after this.
+      followed.wentBack = true
+      followed.checked = 0n
+      if (neverRemoved) told.clear()
+      for (const each of followed.watches) if (each.after !== undefined) each.after = 0n
+    }
     for (const kv of found[0]?.kvs ?? []) this.#acceptRecord(kv)
-    if (neverRemoved) await this.#listNewer(followed, wentBack, signal, pauseMs)
-    else if (wentBack || Number(found[0]!.count) !== told.size)
-      await this.#listAll(followed, revision, wentBack, signal)
+    if (neverRemoved) await this.#listNewer(followed, signal, pauseMs)
+    else if (followed.wentBack || Number(found[0]!.count) !== told.size)
+      await this.#listAll(followed, revision, signal)
     if (signal.aborted) return
     followed.checked = revision
+    followed.wentBack = false
     if (neverRemoved) for (const [key, written] of told) if (written <= revision) told.delete(key)
   }
 
   /** Looks for records that are newer than the list before, a page at a time. All are new to etcd when it has gone back. */
-  async #listNewer(
-    followed: Followed,
-    wentBack: boolean,
-    signal: AbortSignal,
-    pauseMs: number,
-  ): Promise<void> {
-    if (wentBack) {
-      followed.checked = 0n
-      followed.told.clear()
-    }
-    const keysOnly = !wentBack
+  async #listNewer(followed: Followed, signal: AbortSignal, pauseMs: number): Promise<void> {
+    const keysOnly = !followed.wentBack
     const limit = String(keysOnly ? pageMax : valuesPageMax)
-    let isFirst = true
     let askedUs = this.#clock.monoUs()
     for await (const { kvs } of this.#store.pages({ ...this.#rangeOf(followed.prefix), limit, keysOnly })) {
       for (const kv of kvs) {
         if (signal.aborted) return
-        if (BigInt(kv.modRevision) <= followed.checked) continue
         if (!keysOnly) this.#acceptRecord(kv)
         else if (this.#isNews(followed, this.#store.keys.recordOf(kv.key), BigInt(kv.modRevision)))
           await this.#readAndReport(this.#store.keys.recordOf(kv.key))
       }
       const tookMs = (this.#clock.monoUs() - askedUs) / 1000
-      if (!isFirst && pauseMs > 0) await sleep(this.#clock, Math.max(pauseMs, pagePauseTimes * tookMs))
-      isFirst = false
+      const isLast = kvs.length < Number(limit)
+      if (!isLast && pauseMs > 0) await sleep(this.#clock, Math.max(pauseMs, pagePauseTimes * tookMs))
       askedUs = this.#clock.monoUs()
     }
   }
 
   /** Compares all keys that existed at a revision with the reported ones. */
-  async #listAll(
-    followed: Followed,
-    revision: bigint,
-    wentBack: boolean,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #listAll(followed: Followed, revision: bigint, signal: AbortSignal): Promise<void> {
+    const { wentBack } = followed
     const there = await this.#keysAt(followed.prefix, revision)
     if (signal.aborted) return
-    if (wentBack) followed.checked = 0n
     for (const [key, told] of followed.told) {
       if (there.has(key) || (told > revision && !wentBack)) continue
       followed.told.delete(key)
@@ -375,7 +380,7 @@ export class Watches {
   }
 
   #isNews({ checked, told }: Followed, key: string, revision: bigint): boolean {
-    return revision > checked && revision > (told.get(key) ?? 0n)
+    return revision > (checked ?? 0n) && revision > (told.get(key) ?? 0n)
   }
 
   #report(key: string, kv: KeyValue | undefined, revision: bigint): void {
