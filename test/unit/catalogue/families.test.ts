@@ -201,6 +201,32 @@ describe('a family', () => {
     assert.ok((await next(after, sibling('2'))) > 501)
   })
 
+  test('has a move that waits for its reserve begin again when the family is altered meanwhile', async () => {
+    const node = await started()
+    // More names than are ended in one turn: the moved one is in memory until after the reserve.
+    for (let at = 0; at < 10_050; at++) await next(node, sibling(`${at}`))
+    const generator = await node.catalogue.open(sibling('10049'))
+    const held = node.engine.hold('reserve')
+    const moved = generator.moveTo(5000n)
+    await held.arrived
+    const altered = node.catalogue.alter('room:*', { step: 20 })
+    await settled()
+    held.letGo()
+    await Promise.all([moved, altered])
+    assert.equal(await next(node, sibling('10049')), 5001)
+  })
+
+  test('has a move reserve all that it promises, however little space is left', async () => {
+    const node = await startNode()
+    await node.catalogue.create('room:*', { ...family, max: 10_000n })
+    const generator = await node.catalogue.open(sibling('1'))
+    for (let bursts = 0; bursts < 8; bursts++) await draw(generator, 100)
+    await generator.moveTo(generator.lastIssued()! + 200n)
+    const moved = Number(generator.lastIssued())
+    await node.crash()
+    assert.ok((await next(await startNode({ store: node.store }), sibling('1'))) > moved)
+  })
+
   test('ends at its largest id, for each name', async () => {
     const node = await startNode()
     await node.catalogue.create('room:*', { ...family, max: 30, issueTimeout: 100 })

@@ -54,6 +54,16 @@ function figures(generator: Pick<OpenGenerator, 'stats' | 'lastIssued'>): unknow
 }
 
 describe('a generator that nothing is asked of', () => {
+  test('reserves nothing when it is woken, if none of its ids was ever wanted here', async () => {
+    const node = await started(kinds.segment)
+    await node.catalogue.open('g')
+    await node.clock.pass(3 * restAfterMs)
+    assert.ok(isAtRest(node.catalogue))
+    node.catalogue.find('g')
+    await node.clock.pass(restAfterMs / 2)
+    assert.equal(node.engine.count('reserve'), 0)
+  })
+
   for (const [what, options] of Object.entries(kinds))
     test(`is put to rest and woken as it was: ${what}`, async () => {
       const { catalogue, clock } = await started(options)
