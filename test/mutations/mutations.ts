@@ -689,8 +689,8 @@ export const mutations: readonly Mutation[] = [
     foundBy: 'test/unit/catalogue/incarnation-change.test.ts',
     scenario: 'fleet',
     file: 'src/catalogue/incarnation-change.ts',
-    from: '|| engine.watchDelayMs === 0) return',
-    to: '|| engine.watchDelayMs >= 0) return',
+    from: 'if (engine.watchDelayMs === 0) return',
+    to: 'if (engine.watchDelayMs >= 0) return',
   },
   {
     fault: 'a catalogue that could not be opened continues to listen',
