@@ -26,7 +26,7 @@ export type ColdNamesEnds = {
 }
 
 /** A name, and since when it waits, in µs. */
-type ColdName = { readonly name: string; readonly sinceUs: number }
+type QueuedName = { readonly name: string; readonly sinceUs: number }
 
 /** The names of one catalogue. */
 export class ColdNames {
@@ -37,7 +37,7 @@ export class ColdNames {
   readonly #ends: ColdNamesEnds
   /** The names that wait for a group. */
   readonly #queued = new Set<string>()
-  readonly #groups = new Batches<ColdName>({
+  readonly #groups = new Batches<QueuedName>({
     widthMax: groupsMax,
     sizeMax: groupMax,
     carryOut: (cold) => this.#open(cold),
@@ -65,7 +65,7 @@ export class ColdNames {
     this.#groups.add({ name, sinceUs: this.#clock.monoUs() })
   }
 
-  async #open(cold: readonly ColdName[]): Promise<void> {
+  async #open(cold: readonly QueuedName[]): Promise<void> {
     const names = cold.filter((each) => this.#joins(each)).map(({ name }) => name)
     if (names.length === 0) return
     const opened = this.#openTogether(names)
@@ -98,7 +98,7 @@ export class ColdNames {
     this.#waiting.refuse(name, error)
   }
 
-  #joins({ name, sinceUs }: ColdName): boolean {
+  #joins({ name, sinceUs }: QueuedName): boolean {
     this.#queued.delete(name)
     if (!this.#waiting.has(name)) return false
     try {

@@ -40,7 +40,7 @@ export class NameTasks {
     }
   }
 
-  /** A task has begun, or goes on until then. `end` follows before `until` has settled. */
+  /** Notes that a task of the name runs, and until when. `end` is called before `until` has settled. */
   begin(name: string, until: Promise<unknown>): void {
     this.#running.set(name, until)
   }
@@ -56,7 +56,7 @@ export class NameTasks {
     if (this.has(name)) this.#reported.set(name, version)
   }
 
-  /** Whether a later version was reported since the task began, or since this was last asked in vain. */
+  /** Whether the watch has reported a later version while the task ran. If so, this forgets the report. */
   isOutdated(name: string, version: bigint): boolean {
     const isOutdated = (this.#reported.get(name) ?? 0n) > version
     if (isOutdated) this.#reported.delete(name)

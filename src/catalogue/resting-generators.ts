@@ -40,7 +40,7 @@ const sharedMax = 10_000
 
 /** How many generators give back what they hold at a time. An engine writes what comes together in one transaction. */
 const givingBack = { lanes: 2, together: 5000 }
-/** There is hardly time for more at a stop. */
+/** The most generators that are sorted by their names at a stop: there is hardly time to give back what more of them hold. */
 const reachedMax = 200_000
 
 /** A generator at rest that could give ids back. */

@@ -243,9 +243,9 @@ export interface RecordStore {
 
   /**
    * Reports every change of records under `prefix` that is made after the promise has resolved: pushed if the engine can,
-   * polled otherwise, and backed by lists if events can be lost, one a minute, or slower where records are many. Changes of one key are reported in
-   * order; several may be reported as the last of them; one may be reported twice. The listener never misses the final
-   * state, runs in a turn of its own, and must not throw. Fails with UNAVAILABLE.
+   * polled otherwise, and backed by lists if events can be lost, one a minute, or slower where records are many. Changes of one
+   * key are reported in order; several may be reported as the last of them; one may be reported twice. The listener never misses
+   * the final state, runs in a turn of its own, and must not throw. Fails with UNAVAILABLE.
    */
   watch(prefix: string, listener: (change: RecordChange) => void, options?: WatchOptions): Promise<Watch>
 }

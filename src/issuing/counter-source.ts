@@ -242,7 +242,7 @@ function leastUseIn(horizonSeconds: number): number {
   return Math.min(leastUse, Math.floor(horizonSeconds / leastUseSeconds))
 }
 
-/** The raw values of so many ids. */
+/** How many raw values a reserve takes for `ids` ids, rounded up to a multiple of `stepMultiple`. */
 function rawSize(ids: number, stepMultiple: number, increment: number): bigint {
   return BigInt(Math.ceil(ids / stepMultiple) * stepMultiple) * BigInt(increment)
 }

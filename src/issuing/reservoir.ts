@@ -38,8 +38,10 @@ import type { ReservoirOptions } from './reservoir-options.ts'
 
 /** Filled and read within one call. */
 const one = new Run()
-/** The pause after a refill that served no caller, in ms, and how many runs the waiting callers get in one turn. */
-const [uselessMs, servedMax] = [20, 4096] as const
+/** The pause after a refill that served no caller, in ms. */
+const uselessMs = 20
+/** How many runs the waiting callers get in one turn of the event loop. */
+const servedMax = 4096
 /** Calls of one that is at rest go on with the one that has what it had. */
 export const atRest = new FahaoError('STALE', 'this generator is at rest; retry')
 

@@ -28,14 +28,14 @@ type RevisedChange = RecordChange & { readonly revision: bigint }
 /** The streams from the first watch to the last. `created` resolves once the first stream has begun. */
 type WatchSession = { readonly abort: AbortController; readonly created: Promise<void> }
 
-/** A watch: it is told of changes after this revision; undefined: of none yet. */
-type Told = { after: bigint | undefined }
+/** Where a watch begins: its listener is told of changes after this revision; undefined: of none yet. */
+type WatchStart = { after: bigint | undefined }
 
 /** What is watched under one prefix. */
 type Followed = {
   readonly prefix: string
   readonly neverRemoved: boolean
-  readonly watches: Set<Told>
+  readonly watches: Set<WatchStart>
   /** Every change up to this revision has been reported; undefined: it was not listed yet. */
   checked: bigint | undefined
   /** Whether etcd has gone back, and no list has ended since. */
@@ -93,16 +93,16 @@ export class Watches {
     listener: (change: RecordChange) => void,
     { neverRemoved = false }: WatchOptions = {},
   ): Promise<Watch> {
-    const told: Told = { after: undefined }
-    const watch = this.#follow(prefix, neverRemoved, told, ({ key, record, revision }) => {
-      if (told.after !== undefined && revision > told.after) listener({ key, record })
+    const start: WatchStart = { after: undefined }
+    const watch = this.#follow(prefix, neverRemoved, start, ({ key, record, revision }) => {
+      if (start.after !== undefined && revision > start.after) listener({ key, record })
     })
     try {
       this.#session ??= this.#begin()
       await this.#session.created
       const { revision } = await this.#store.read()
       await this.#checkFirst(this.#followed.get(prefix)!, revision)
-      told.after = revision
+      start.after = revision
       return watch
     } catch (error) {
       watch.close()
@@ -119,7 +119,7 @@ export class Watches {
   #follow(
     prefix: string,
     neverRemoved: boolean,
-    told: Told,
+    start: WatchStart,
     listener: (change: RevisedChange) => void,
   ): Watch {
     const watch = this.#watchers.add(prefix, listener)
@@ -133,11 +133,11 @@ export class Watches {
       told: new Map(),
     }
     this.#followed.set(prefix, followed)
-    followed.watches.add(told)
+    followed.watches.add(start)
     return {
       close: () => {
         watch.close()
-        followed.watches.delete(told)
+        followed.watches.delete(start)
         if (followed.watches.size === 0 && this.#followed.get(prefix) === followed)
           this.#followed.delete(prefix)
       },
