@@ -12,8 +12,11 @@
  *  2. Without an id for two horizons, use is 0.
  */
 
-/** A burst of a new generator costs its counter no more than this many times what it used. */
-const youngShare = 4
+/**
+ * A burst of a new generator costs its counter no more than this many times what it used. With a smaller number many names that are
+ * young together keep the store busy: the first ids of each need one refill more.
+ */
+const youngShare = 16
 
 /** More than this many times what one horizon needs, and this many ids, are worth the calls that give them back. */
 const spareTimes = 2

@@ -9,7 +9,7 @@ for (const seconds of [20, 900]) {
       // What falls due within a second is drawn together.
       const perHorizon = Math.ceil((horizonMs + 1000) / everyMs)
       assert.ok(
-        skipped <= Math.max(8, Math.min(perHorizon, 4 * issued)),
+        skipped <= Math.max(8, Math.min(perHorizon, 16 * issued)),
         `${skipped}, one every ${everyMs} ms`,
       )
       if (everyMs === everyMaxMs) assert.ok(skipped <= 10)
