@@ -4,7 +4,7 @@
  *
  * Ids are counted in windows as long as the horizon. The last horizon consists of the present window and of a part of the
  * one before it, in which use counts as even. A generator that is younger than a horizon counts as used at the same rate
- * before, but at most `youngShare` times as much as it was.
+ * before, but at most `youngShare` times as much as it was, and at first less: a few ids tell little of a rate.
  *
  * Invariants
  *  1. Use is at most `youngShare` times what was issued since the start, and after the first window at most what was issued
@@ -17,6 +17,8 @@
  * young together keep the store busy: the first ids of each need one refill more.
  */
 const youngShare = 16
+/** And no more than this many times the square of what it used: one or two ids tell little of a rate. */
+const firstShare = 4
 
 /** More than this many times what one horizon needs, and this many ids, are worth the calls that give them back. */
 const spareTimes = 2
@@ -67,8 +69,8 @@ export class RecentUse {
     this.#advance(issued, nowUs)
     const passed = (nowUs - this.#windowUs) / this.#horizonUs
     const isYoung = this.#windowUs === this.#sinceUs
-    const last = this.#previous * (1 - passed) + this.#present - (waited ? 0 : 1)
-    return Math.max(0, Math.floor(isYoung ? last * Math.min(youngShare, 1 / passed) : last))
+    const last = Math.max(0, this.#previous * (1 - passed) + this.#present - (waited ? 0 : 1))
+    return Math.floor(isYoung ? last * Math.min(youngShare, firstShare * last, 1 / passed) : last)
   }
 
   /** Writes down what it knows. */
