@@ -142,8 +142,8 @@ export class Fahao {
   }
 }
 
-/** A loop that never yields checks again after this many ids, which take less than a microsecond. */
-const coveredCalls = 128
+/** A loop that never yields checks again after this many ids, which take a few microseconds. */
+const coveredCalls = 512
 
 /** A generator for callers in this process. The type that a method returns never depends on the size of ids. */
 export class FahaoGenerator {
@@ -159,6 +159,8 @@ export class FahaoGenerator {
   /** The generator's row, and its generation: of a row that was freed it is another one. */
   #row = emptyRow
   #generation = 0
+  /** `FastRuns.freed` when the generation was compared. */
+  #freed = 0
   #isDecimal = true
 
   /** @internal Use `Fahao.open`. */
@@ -283,7 +285,13 @@ export class FahaoGenerator {
 
   /** Whether the row is still the generator's. */
   get #hasRow(): boolean {
-    return this.#runs.generation(this.#row) === this.#generation
+    return this.#runs.freed === this.#freed || this.#stillHasRow()
+  }
+
+  #stillHasRow(): boolean {
+    if (this.#runs.generation(this.#row) !== this.#generation) return false
+    this.#freed = this.#runs.freed
+    return true
   }
 
   /** Takes one id into `#run`, if one is buffered. */
@@ -311,6 +319,7 @@ export class FahaoGenerator {
     this.#generator = generator
     this.#row = generator.row
     this.#generation = this.#runs.generation(this.#row)
+    this.#freed = this.#runs.freed
     this.#isDecimal = generator.definition.format === undefined
   }
 

@@ -37,7 +37,7 @@ type Link = ChainedRange & {
 export type Leftover = { readonly lease: string; readonly from: bigint }
 
 /** How many ids one check of the deadline covers at most. */
-const burstMax = 64
+const burstMax = 256
 
 /** Ranges of the ids of one definition. */
 export class SegmentChain extends RangeChain<Link> {

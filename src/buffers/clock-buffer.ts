@@ -7,7 +7,7 @@
  *  2. A pair is issued only while its time lies in the granted `[start, end)`.
  *  3. Time runs ahead of the timeline by at most `borrowMax`. When a grant starts in the future, this is counted from
  *     its start, which moves on with the timeline: a bound ahead of the clock slows nothing down.
- *  4. An idle buffer never issues with a stale time: the clock is read in every callback, and every 64 ids.
+ *  4. An idle buffer never issues with a stale time: the clock is read in every callback, and every 256 ids.
  *  5. A unit of time counts as used in the `UsedTime` of its right before the first of its ids is taken. What a buffer before has
  *     used of the right is not issued again, and a buffer that another one has followed issues nothing more.
  */
@@ -31,7 +31,7 @@ export type ClockBufferOptions = {
 }
 
 /** How many ids one reading of the clock covers at most. */
-const burstMax = 64
+const burstMax = 256
 
 /** Runs are stepped through in doubles: with a stride above this, the ids of a run would differ by 2^53 or more. */
 const strideMax = 2 ** 20

@@ -68,6 +68,8 @@ export class FastRuns {
   gates = new Int32Array(8)
   /** How many gates are closed: while none is, a row's own gate need not be read. */
   closedGates = 0
+  /** How often a row was freed: while it is the same, every row is still its owner's, and no generation need be read. */
+  freed = 0
   readonly #freeRows: number[] = []
   #rows = 1
   readonly #freeGates: number[] = []
@@ -110,6 +112,7 @@ export class FastRuns {
     this.#gateRows[gate]!--
     this.#freeGate(gate)
     this.words[row * rowWords + rowGeneration]!++
+    this.freed++
     this.#freeRows.push(row)
   }
 

@@ -167,11 +167,18 @@ export const mutations: readonly Mutation[] = [
     to: '    this.#table.free(this.#row)\n',
   },
   {
+    fault: 'a freed row is not noticed by a generator of the library',
+    foundBy: 'test/unit/library/fahao.test.ts',
+    file: 'src/buffers/fast-runs.ts',
+    from: '    this.freed++\n',
+    to: '',
+  },
+  {
     fault: 'a generator of the library that was dropped gives the ids of the next owner of its row',
     foundBy: 'test/unit/library/fahao.test.ts',
     file: 'src/index.ts',
-    from: 'return this.#runs.generation(this.#row) === this.#generation',
-    to: 'return this.#runs.generation(this.#row) >= 0',
+    from: 'if (this.#runs.generation(this.#row) !== this.#generation) return false',
+    to: '',
   },
   {
     fault: 'a generator that was put to rest issues the ids of the row that it has left',

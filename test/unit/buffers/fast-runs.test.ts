@@ -103,17 +103,17 @@ describe('the fast run of a clock buffer', () => {
     return { clock, buffer }
   }
 
-  test('holds 63 ids after one reading of the clock, and 64 are issued by it', () => {
+  test('holds 255 ids after one reading of the clock, and 256 are issued by it', () => {
     const { clock, buffer } = open('time:41,node:10,sequence:12;epoch=2026-01-01T00:00:00Z')
     buffer.take(1, run)
     const { first } = run
-    assert.equal(buffer.fastRun.count, 63)
+    assert.equal(buffer.fastRun.count, 255)
     clock.mono += 5000
-    buffer.fastRun.take(63, run)
-    assert.equal(run.at(62), first + 63n)
+    buffer.fastRun.take(255, run)
+    assert.equal(run.at(254), first + 255n)
     buffer.take(1, run)
     assert.ok(run.first > first + 4096n)
-    assert.equal(buffer.issued, 65)
+    assert.equal(buffer.issued, 257)
   })
 
   test('is empty after the end of the callback, and after the unit of time', async () => {
