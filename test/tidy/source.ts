@@ -15,37 +15,47 @@ export type Source = {
 }
 
 type Part = 'code' | 'comment' | 'string'
+/** Where a part ends; it begins where the one before ends. */
+type Span = { readonly part: Part; readonly end: number }
 
 const regexMayFollow = /(?:^|[([{,;:=!&|?+\-*%~^<>]|\b(?:return|typeof|case|in|of|yield|await|throw))\s*$/
 
+/** What has been read: each rule reads the same files. */
+const sources = new Map<string, Source>()
+
 /** Splits a file into code, comments and strings. */
 export function readSource(text: string): Source {
-  const parts = partsOf(text)
-  return {
+  const known = sources.get(text)
+  if (known !== undefined) return known
+  const spans = spansOf(text)
+  const source = {
     text,
-    uncommented: blank(text, parts, (part) => part === 'comment'),
-    comments: blank(text, parts, (part) => part !== 'comment'),
-    code: blank(text, parts, (part) => part !== 'code'),
+    uncommented: blank(text, spans, (part) => part === 'comment'),
+    comments: blank(text, spans, (part) => part !== 'comment'),
+    code: blank(text, spans, (part) => part !== 'code'),
   }
+  sources.set(text, source)
+  return source
 }
 
-function blank(text: string, parts: readonly Part[], hidden: (part: Part) => boolean): string {
-  let out = ''
-  for (let at = 0; at < text.length; at++) {
-    out += hidden(parts[at]!) && text[at] !== '\n' ? ' ' : text[at]
-  }
-  return out
+function blank(text: string, spans: readonly Span[], hidden: (part: Part) => boolean): string {
+  return spans
+    .map(({ part, end }, index) => {
+      const piece = text.slice(spans[index - 1]?.end ?? 0, end)
+      return hidden(part) ? piece.replace(/[^\n]/g, ' ') : piece
+    })
+    .join('')
 }
 
-function partsOf(text: string): Part[] {
-  const parts = new Array<Part>(text.length).fill('code')
-  const fill = (from: number, to: number, part: Part) => parts.fill(part, from, to)
+function spansOf(text: string): Span[] {
+  const spans: Span[] = []
   // For each template that is open: how many braces of its current ${ are open.
   const templates: number[] = []
+  // The last of the code before `at`, with a digit for each string.
   let code = ''
   let at = 0
   const take = (end: number, part: Part) => {
-    fill(at, end, part)
+    spans.push({ part, end: Math.min(end, text.length) })
     if (part === 'string') code += '0'
     at = end
   }
@@ -55,7 +65,7 @@ function partsOf(text: string): Part[] {
       take(until(text, '\n', at, 0), 'comment')
     else if (text.startsWith('/*', at)) take(until(text, '*/', at + 2, 2), 'comment')
     else if (here === "'" || here === '"') take(endOfQuoted(text, at), 'string')
-    else if (here === '/' && regexMayFollow.test(code.slice(-40))) take(endOfRegex(text, at), 'string')
+    else if (here === '/' && regexMayFollow.test(code)) take(endOfRegex(text, at), 'string')
     else if (here === '`' || (here === '}' && templates.at(-1) === 0)) {
       if (here === '}') templates.pop()
       const end = endOfTemplatePiece(text, at + 1)
@@ -64,12 +74,21 @@ function partsOf(text: string): Part[] {
     } else {
       if (here === '{' && templates.length > 0) templates[templates.length - 1]! += 1
       if (here === '}' && templates.length > 0) templates[templates.length - 1]! -= 1
-      code += here
-      at++
+      const end = here === '/' || here === '{' || here === '}' ? at + 1 : endOfPlain(text, at)
+      code = (code + text.slice(at, end)).slice(-40)
+      take(end, 'code')
     }
   }
-  return parts
+  return spans
 }
+
+/** Where a run of code ends that contains nothing that may begin another part. */
+function endOfPlain(text: string, start: number): number {
+  special.lastIndex = start
+  return special.exec(text)?.index ?? text.length
+}
+
+const special = /['"`/{}]/g
 
 function until(text: string, stop: string, from: number, keep: number): number {
   const found = text.indexOf(stop, from)
