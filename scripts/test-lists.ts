@@ -16,7 +16,8 @@ export const inNpmTest: readonly string[] = [
   'test/conformance/memory.test.ts',
   'test/conformance/sqlite.test.ts',
   'test/conformance/postgres.test.ts',
-  'test/sim',
+  'test/sim/leaders.test.ts',
+  'test/sim/nodes.test.ts', // as many seeds again are in the rest
   'test/fuzz', // some generated requests of HTTP, and conversations of MySQL; `npm run fuzz:http` and `fuzz:mysql` have more
   'test/mutations', // the deliberate faults still fit the source; `npm run mutations` tries them
   // One integration path for each transport. Those of PostgreSQL's protocol and of the MySQL proxy are among the unit tests.

@@ -53,8 +53,11 @@ export class FakeClock implements Clock {
   }
 
   #next(endUs: number): Pending | undefined {
-    const due = [...this.#timers].filter(({ dueUs }) => dueUs <= endUs)
-    return due.sort((a, b) => a.dueUs - b.dueUs)[0]
+    let next: Pending | undefined
+    for (const each of this.#timers) {
+      if (each.dueUs <= endUs && (next === undefined || each.dueUs < next.dueUs)) next = each
+    }
+    return next
   }
 }
 

@@ -24,8 +24,7 @@ function verbOf(root: Command, words: readonly string[]): Command {
 }
 
 /** Parses arguments of a verb and runs nothing. Returns what the parser prints, or '' where it accepts them. */
-async function refusalOf(words: readonly string[], args: readonly string[]): Promise<string> {
-  const root = await all()
+function refusalOf(root: Command, words: readonly string[], args: readonly string[]): string {
   let printed = ''
   const verb = verbOf(root, words)
   verb.configureOutput({ writeErr: (part) => (printed += part) }).action(() => {})
@@ -55,12 +54,13 @@ describe('an option that is given twice', () => {
       if (words[0] === 'proxy') lists.push('--url')
       // One for each generator.
       if (words[0] === 'import') lists.push('--max-id')
-      for (const option of verbOf(root, words).options) {
+      const own = await all()
+      for (const option of verbOf(own, words).options) {
         const flag = option.long!
         const [value, other] = valuesOf(option)
         if (option.isBoolean()) continue
-        assert.equal(await refusalOf(words, [flag, value]), '', flag)
-        const refusal = await refusalOf(words, [flag, value, flag, other])
+        assert.equal(refusalOf(own, words, [flag, value]), '', flag)
+        const refusal = refusalOf(own, words, [flag, value, flag, other])
         if (lists.includes(flag)) assert.equal(refusal, '', flag)
         else
           assert.match(
