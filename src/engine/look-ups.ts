@@ -5,7 +5,7 @@
 import { FahaoError } from '../base/errors.ts'
 import { Batches } from './batches.ts'
 import { unused } from './counter-rules.ts'
-import type { CounterStore, LookedUp, LookUp, NameStore, RecordStore } from './engine.ts'
+import type { CounterStore, First, LookedUp, LookUp, NameStore, RecordStore } from './engine.ts'
 
 /** How many names are looked up in one call at most. */
 const sizeMax = 1024
@@ -52,12 +52,31 @@ export class SharedLookUps {
 /** What a look-up is composed of. */
 type Calls = Pick<CounterStore, 'counter' | 'reserve'> & Pick<RecordStore, 'read' | 'write'>
 
-/** See `NameStore.lookUp`. */
-export function lookUpEach(
+/** A look-up of a name that is created if it was never used. */
+export type Creation = LookUp & { readonly first: First }
+
+/** Looks names up and creates them in few steps; undefined for each that takes more. Never rejects. */
+type AtOnce = (lookUps: readonly Creation[]) => Promise<readonly (LookedUp | FahaoError | undefined)[]>
+
+/** See `NameStore.lookUp`. Names that may have to be created are first looked up by `atOnce`, if the store has that. */
+export async function lookUpEach(
   store: Calls,
   lookUps: readonly LookUp[],
+  atOnce?: AtOnce,
 ): Promise<readonly (LookedUp | FahaoError)[]> {
-  return Promise.all(lookUps.map((each) => lookUpOne(store, each).catch(known)))
+  const creations = atOnce === undefined ? [] : lookUps.filter(mayCreate)
+  const found = creations.length === 0 ? [] : await atOnce!(creations)
+  let at = 0
+  return Promise.all(
+    lookUps.map((lookUp) => {
+      const outcome = mayCreate(lookUp) ? found[at++] : undefined
+      return outcome ?? lookUpOne(store, lookUp).catch(known)
+    }),
+  )
+}
+
+function mayCreate(lookUp: LookUp): lookUp is Creation {
+  return lookUp.first !== undefined
 }
 
 async function lookUpOne(store: Calls, { key, first }: LookUp): Promise<LookedUp> {
@@ -73,7 +92,8 @@ async function lookUpOne(store: Calls, { key, first }: LookUp): Promise<LookedUp
   return { record: written, counter: unused, isNew: true, reservation }
 }
 
-function known(error: unknown): FahaoError {
+/** The error of one look-up; any other is a bug. */
+export function known(error: unknown): FahaoError {
   if (error instanceof FahaoError) return error
   throw error
 }

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
-import type { Engine, EngineOptions } from '../../src/engine/engine.ts'
+import { FahaoError } from '../../src/base/errors.ts'
+import type { Engine, EngineOptions, LookedUp } from '../../src/engine/engine.ts'
 import { openEngine } from '../../src/engine/open.ts'
 import type { DatabaseServer } from '../launch/database.ts'
 import { startEtcd } from '../launch/etcd.ts'
@@ -23,6 +24,16 @@ const messagesMost = 30
 
 function writeEach(engine: Engine, of: readonly string[] = names) {
   return Promise.all(of.map((name) => engine.write(name, `value of ${name}`, undefined)))
+}
+
+function lookUpEach(engine: Engine, of: readonly string[] = names) {
+  const first = { value: 'first', reserve: { size: 10n, ...mine } }
+  return engine.lookUp(of.map((key) => ({ key, first })))
+}
+
+/** The look-ups that have an outcome. */
+function found(outcomes: readonly (LookedUp | FahaoError)[]): LookedUp[] {
+  return outcomes.filter((each) => !(each instanceof FahaoError)) as LookedUp[]
 }
 
 function reserveEach(engine: Engine, of: readonly string[] = names) {
@@ -146,6 +157,69 @@ for (const { name, start } of kinds) {
         assertDisjoint(outcome.status === 'fulfilled' ? [...ranges, outcome.value] : ranges)
         assert.ok(lastOnes[index]!.end <= 70n, 'a reserve was sent twice')
       })
+    })
+
+    test('create many new names in a few messages', async (t) => {
+      const { proxy, engine } = await setUp(t)
+      const messages = counting(proxy, 'fahao_records')
+      const made = found(await lookUpEach(engine))
+      assert.ok(made.length === names.length && made.every(({ isNew, reservation }) => isNew && reservation))
+      assert.ok(messages() <= 5, `${messages()} messages for 500 new names`)
+    })
+
+    test('create no name twice if the answer that many share is lost', async (t) => {
+      const { url, proxy, engine } = await setUp(t)
+      const dropped = proxy.dropReplyOf((chunk) => chunk.includes('fahao_records'))
+      const outcomes = await lookUpEach(engine)
+      await dropped.all
+      const lost = outcomes.filter((each) => each instanceof FahaoError)
+      assert.ok(lost.length > 1, 'no message was lost')
+      assert.ok(lost.every(({ code }) => code === 'UNKNOWN'))
+      const again = found(await untilItWorks(() => lookUpEach(engine)))
+      assert.equal(again.length, names.length)
+      const next = await reserveEach(await openAt(t, url))
+      names.forEach((_, at) => {
+        const ranges = found([outcomes[at]!, again[at]!]).flatMap(({ reservation }) => reservation ?? [])
+        assertDisjoint([next[at]!, ...ranges])
+        assert.equal(next[at]!.start, 10n, 'a range was reserved twice')
+      })
+    })
+
+    test('answer one of two calls that create a name at once with its range', async (t) => {
+      const { engine } = await setUp(t)
+      for (let round = 0; round < 5; round++) {
+        const both = await Promise.all([1, 2, 3].map(() => lookUpEach(engine, [`twice/${round}`])))
+        const ranges = found(both.flat()).flatMap(({ reservation }) => reservation ?? [])
+        assert.equal(ranges.length, 1)
+      }
+    })
+
+    test('create names of two processes at once, while others reserve from the same counters', async (t) => {
+      const { url, engine } = await setUp(t)
+      const others = [await openAt(t, url), await openAt(t, url)]
+      const some = names.slice(0, 200)
+      const [one, two, reserved] = await Promise.all([
+        lookUpEach(engine, some),
+        lookUpEach(others[0]!, some.toReversed()),
+        Promise.allSettled(some.map((each) => others[1]!.reserve(each, { size: 10n, ...mine }))),
+      ])
+      some.forEach((_, at) => {
+        const both = found([one[at]!, two.at(-1 - at)!])
+        const taken = reserved[at]!
+        const ranges = both.flatMap(({ reservation }) => reservation ?? [])
+        assertDisjoint(taken.status === 'fulfilled' ? [...ranges, taken.value] : ranges)
+        assert.ok(both.filter(({ isNew }) => isNew).length <= 1)
+      })
+    })
+
+    test('create no name while the store is known to have lost writes, and find the others', async (t) => {
+      const { url, engine, database } = await setUp(t)
+      await lookUpEach(await openAt(t, url), ['known'])
+      await server.admin("UPDATE fahao_about SET suspect = 'lost'", database)
+      const [known, unknown] = await lookUpEach(engine, ['known', 'unknown'])
+      assert.ok(known && 'record' in known && known.record?.value === 'first')
+      assert.ok(unknown instanceof FahaoError && unknown.code === 'REGRESSED')
+      assert.equal(await engine.read('unknown'), undefined)
     })
 
     test('do not fail because of a row that another session has locked, nor wait for it again and again', async (t) => {

@@ -831,6 +831,13 @@ export const mutations: readonly Mutation[] = [
     to: 'WHERE r.name = f.name AND f.expected IS NOT NULL RETURNING',
   },
   {
+    fault: 'two calls that create one name in a database at once both get its first range',
+    foundBy: 'test/conformance/batched-calls.test.ts',
+    file: 'src/engine/sql/names.ts',
+    from: '      byName.delete(key)\n',
+    to: '',
+  },
+  {
     fault: 'a counter admits a fence lower than one that it has seen',
     foundBy: 'test/conformance/memory.test.ts',
     file: 'src/engine/counter-rules.ts',

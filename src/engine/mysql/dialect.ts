@@ -13,7 +13,7 @@ import {
   assignments,
   counterColumns,
   type Dialect,
-  doneStateColumns,
+  type LookUpArguments,
   lastMaxBelow,
   type MakeStatements,
   type PutValue,
@@ -23,6 +23,7 @@ import {
   schemaVersion,
   versionConverted,
 } from '../sql/statements.ts'
+import { doneState, query, selected, transaction, withState } from './packets.ts'
 
 /** A quarter of the smallest `max_allowed_packet` in use. */
 const packetMax = 256 * 1024
@@ -87,6 +88,7 @@ export function mysqlDialect(
   return {
     name: 'mysql',
     updateAll: make === undefined ? (update) => updating(s, put, update) : undefined,
+    lookUp: make === undefined ? (lookUps) => lookingUp(s, put, lookUps) : undefined,
     conditions: single(`SELECT @@innodb_flush_log_at_trx_commit AS flush_log, @@log_bin AS log_bin,
       @@sync_binlog AS sync_binlog, @@binlog_format AS binlog_format,
       (SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()
@@ -139,28 +141,6 @@ export function mysqlDialect(
   }
 }
 
-const doneState = doneStateColumns((column) => `IF(@done = 1, s.${column}, NULL)`)
-
-/** Rows, the first with the columns of the state; one row where there is none. */
-function withState(
-  state: unknown,
-  [first = { done_version: null }, ...others]: readonly Row[],
-): readonly Row[] {
-  return [{ ...(state as readonly Row[])[0], ...first }, ...others]
-}
-
-/**
- * Statements of one transaction; the last of them returns rows. If the client disconnects in the middle, MariaDB carries
- * out the rest with ROW_COUNT() at −1: so ROW_COUNT() may decide what is returned, and never what is written.
- */
-function transaction(...statements: string[]): SqlCommand {
-  return {
-    text: ['START TRANSACTION', ...statements, 'COMMIT'].join(';\n'),
-    answer: (answers) => answers[statements.length] as readonly Row[],
-    writes: true,
-  }
-}
-
 /**
  * Several reserves or releases in one packet: one transaction, which locks the counters' rows in the order of their names,
  * so that processes which change the same counters do not deadlock. Versions before and after show which were changed.
@@ -208,22 +188,10 @@ function adding(s: Statements, put: PutValue, names: readonly string[], known: K
   return `${s.addCounters(asked, known)} ON DUPLICATE KEY UPDATE name = fahao_counters.name`
 }
 
-/** A query that returns these rows. */
-function query(rows: readonly Readonly<Record<string, bigint | string>>[], put: PutValue): string {
-  return selected(
-    Object.keys(rows[0]!),
-    rows.map((row) => Object.values(row).map(put)),
-  )
-}
-
-/** A query that returns rows of these columns, whose values are expressions. */
-function selected(columns: readonly string[], rows: readonly (readonly string[])[]): string {
-  const selects = rows.map((row, at) => {
-    const values = row.map((value, place) => value + (at === 0 ? ` AS ${columns[place]}` : ''))
-    return `SELECT ${values.join(', ')}`
-  })
-  return selects.join(' UNION ALL ')
-}
+const replaces = 'fahao_records.name = VALUES(name) AND fahao_records.value IS NULL'
+/** A record that is added takes the place of one that was removed. The version first: the second assignment changes the value that both look at. */
+const replacing = `ON DUPLICATE KEY UPDATE version = IF(${replaces}, VALUES(version), fahao_records.version),
+  value = IF(${replaces}, VALUES(value), fahao_records.value)`
 
 /**
  * The lock on the state row comes first: records are committed in the order of their revisions. Each write has a revision of
@@ -239,7 +207,6 @@ function revision(s: Statements, put: PutValue, { writes, known, nowUs }: Record
     expected === undefined ? [] : [[...row, put(expected)]],
   )
   const own = `r.version > @from AND r.version <= @from + ${writes.length}`
-  const replaces = 'fahao_records.name = VALUES(name) AND fahao_records.value IS NULL'
   return [
     // Two statements, since TiDB has no SELECT … INTO @variable. At READ COMMITTED the second reads the row that the first locked.
     'SELECT s.one FROM fahao_about AS s WHERE s.one = 1 FOR UPDATE',
@@ -254,11 +221,9 @@ function revision(s: Statements, put: PutValue, { writes, known, nowUs }: Record
     ...(added.length === 0
       ? []
       : [
-          // The version first: the second assignment changes the value that both look at.
           `INSERT INTO fahao_records (name, value, version) SELECT a.name, a.value, @from + a.place
             FROM (${selected(['name', 'value', 'place'], added)}) AS a WHERE @from IS NOT NULL
-            ON DUPLICATE KEY UPDATE version = IF(${replaces}, VALUES(version), fahao_records.version),
-              value = IF(${replaces}, VALUES(value), fahao_records.value)`,
+            ${replacing}`,
         ]),
     // No other process can have written these versions: the state row is locked.
     `SET @done = EXISTS (SELECT 1 FROM fahao_records AS r WHERE ${own})`,
@@ -267,6 +232,61 @@ function revision(s: Statements, put: PutValue, { writes, known, nowUs }: Record
     `SELECT ${s.stateColumns}, ${doneState} FROM fahao_about AS s WHERE s.one = 1`,
     `SELECT r.name, r.version AS done_version FROM fahao_records AS r WHERE ${own}`,
   ]
+}
+
+/**
+ * Look-ups of names in one packet. It locks the state row if a look without a lock finds nothing of some name. From then on the
+ * records are certain; a counter's row that is added elsewhere meanwhile fails the packet.
+ */
+function lookingUp(
+  s: Statements,
+  put: PutValue,
+  { names, firsts, known, nowUs }: LookUpArguments,
+): SqlCommand {
+  const list = names.map(({ name }) => put(name)).join(', ')
+  const asked = selected(
+    ['name', 'nth', 'place'],
+    names.map(({ name, place }, at) => [put(name), `${at + 1}`, put(place)]),
+  )
+  const first = selected(
+    ['place', 'value', 'last', 'fence', 'incarnation'],
+    firsts.map(({ value, last, fence, incarnation }, at) => {
+      return [`${at + 1}`, put(value), last === undefined ? 'NULL' : put(last), put(fence), put(incarnation)]
+    }),
+  )
+  const each = `(${asked}) AS a STRAIGHT_JOIN (${first}) AS f ON f.place = a.place`
+  const own = `r.version > @from AND r.version <= @from + ${names.length}`
+  const statements = [
+    `SET @lock = ${names.length} > (SELECT COUNT(*) FROM (
+        SELECT r.name FROM fahao_records AS r WHERE r.name IN (${list}) AND r.value IS NOT NULL
+        UNION SELECT c.name FROM fahao_counters AS c WHERE c.name IN (${list})) AS k)`,
+    'SELECT s.one FROM fahao_about AS s WHERE s.one = @lock FOR UPDATE',
+    `SET @from = (SELECT s.revision FROM fahao_about AS s WHERE s.one = @lock AND ${s.sound(known)})`,
+    `INSERT INTO fahao_records (name, value, version) SELECT a.name, f.value, @from + a.nth FROM ${each}
+      WHERE @from IS NOT NULL AND NOT EXISTS (SELECT 1 FROM fahao_counters AS c WHERE c.name = a.name)
+      ${replacing}`,
+    `INSERT INTO fahao_counters (name, last, fence, incarnation, version)
+      SELECT a.name, f.last, f.fence, f.incarnation, 1
+      FROM ${each} STRAIGHT_JOIN fahao_records AS r ON r.name = a.name AND r.version = @from + a.nth
+      WHERE f.last IS NOT NULL ORDER BY a.name`,
+    `SET @done = EXISTS (SELECT 1 FROM fahao_records AS r WHERE ${own})`,
+    `UPDATE fahao_about SET revision = @from + ${names.length}, last_write_us = ${put(BigInt(nowUs))}
+      WHERE one = @done`,
+    `SELECT ${doneState} FROM fahao_about AS s WHERE s.one = 1`,
+    s.counters(names.map(({ name }) => name)),
+    `SELECT r.name, IF(${own}, NULL, r.value) AS value, r.version AS record_version,
+        IF(${own}, r.version, NULL) AS done_version, 1 AS begun
+      FROM fahao_records AS r WHERE r.name IN (${list}) AND r.value IS NOT NULL`,
+  ]
+  return {
+    ...transaction(...statements),
+    answer: (answers) => {
+      const [state, counters, records] = answers.slice(statements.length - 2) as (readonly Row[])[]
+      const byName = new Map(counters!.map((row) => [textOf(row.name), row]))
+      for (const row of records!) byName.set(textOf(row.name), { ...byName.get(textOf(row.name)), ...row })
+      return withState(state, [...byName.values()])
+    },
+  }
 }
 
 /**

@@ -96,8 +96,8 @@ const denied: ReadonlySet<number> = new Set([1044, 1045, 1049, 1130, 1142, 1143,
 const unmatched: ReadonlySet<number> = new Set([1267, 1270, 1271, 3854, 3988])
 /** Errors with which a server has refused a statement; its transaction is rolled back with the connection. */
 const refused: ReadonlySet<number> = new Set([
-  1021, 1040, 1047, 1054, 1064, 1099, 1100, 1114, 1129, 1146, 1153, 1193, 1203, 1223, 1226, 1264, 1290, 1305,
-  1406, 1665, 1690, 1792, 1836, 4025,
+  1021, 1040, 1047, 1054, 1062, 1064, 1099, 1100, 1114, 1129, 1146, 1153, 1193, 1203, 1223, 1226, 1264, 1290,
+  1305, 1406, 1665, 1690, 1792, 1836, 4025,
 ])
 /** Errors caused by another session's lock. */
 const contended: ReadonlySet<number> = new Set([1205, 1213])

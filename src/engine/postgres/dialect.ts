@@ -13,6 +13,8 @@ import {
   counterColumns,
   type Dialect,
   doneStateColumns,
+  type FirstRow,
+  type LookUpArguments,
   lastMaxBelow,
   type MakeStatements,
   type PutValue,
@@ -113,6 +115,8 @@ export function postgresDialect(
     name: 'postgres',
     updateAll:
       make === undefined ? (update) => command((s, put) => updating(s, put, update), true) : undefined,
+    lookUp:
+      make === undefined ? (lookUps) => command((s, put) => lookingUp(s, put, lookUps), true) : undefined,
 
     conditions: {
       text: `SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
@@ -235,6 +239,56 @@ function revision(s: Statements, put: PutValue, { writes, known, nowUs }: Record
     ORDER BY done.nth`
 }
 
+const nameColumns = [
+  ['name', 'text'],
+  ['place', 'bigint'],
+] as const
+
+/**
+ * Look-ups of names in one statement, which creates those of which its snapshot shows nothing. It locks the state row if there
+ * are any, and adds their records as `revision` does: one that another session has added meanwhile stays. Counters are added for
+ * the records that were, in the order of their names, as `updating` adds them. `IS TRUE` has the records that were added kept in
+ * a hash table; a join would compare each with each.
+ */
+function lookingUp(s: Statements, put: PutValue, { names, firsts, known, nowUs }: LookUpArguments): string {
+  const first = (column: keyof FirstRow, type: string) =>
+    `(${arrayOf(
+      put,
+      type,
+      firsts.map((row) => row[column]),
+    )})[f.first]`
+  const many = '(SELECT count(*) FROM fitting)'
+  return `WITH found AS (
+      SELECT a.name, a.place AS first, r.value, r.version AS record_version, ${counterColumns}
+      FROM ${tableOf(put, nameColumns, names)} AS a
+        LEFT JOIN fahao_records AS r ON r.name = a.name AND r.value IS NOT NULL
+        LEFT JOIN fahao_counters AS c ON c.name = a.name
+    ), fitting AS (
+      SELECT f.name, f.first, row_number() OVER () AS place FROM found AS f
+      WHERE f.record_version IS NULL AND f.version IS NULL
+    ), next AS (
+      UPDATE fahao_about AS s SET revision = s.revision + ${many}, last_write_us = ${put(BigInt(nowUs))}
+      WHERE s.one = 1 AND ${s.sound(known)} AND ${many} > 0 RETURNING s.history, s.pulse, s.revision
+    ), added AS (
+      INSERT INTO fahao_records AS r (name, value, version)
+      SELECT f.name, ${first('value', 'text')}, next.revision - ${many} + f.place FROM fitting AS f, next
+      ON CONFLICT (name) DO UPDATE SET value = excluded.value, version = excluded.version WHERE r.value IS NULL
+      RETURNING r.name, r.version
+    ), begun AS (
+      INSERT INTO fahao_counters (name, last, fence, incarnation, version)
+      SELECT f.name, ${first('last', 'bigint')}, ${first('fence', 'bigint')}, ${first('incarnation', 'bigint')}, 1
+      FROM fitting AS f WHERE ${first('last', 'bigint')} IS NOT NULL AND (f.name IN (SELECT a.name FROM added AS a)) IS TRUE
+      ORDER BY f.name COLLATE "C" ON CONFLICT (name) DO NOTHING RETURNING name
+    )
+    SELECT done.*, ${doneStateColumns((column) => `next.${column}`)}
+    FROM ${numbered(`SELECT f.name, f.value, f.record_version, f.last, f.fence, f.incarnation, f.version,
+        NULL::bigint AS done_version, NULL::integer AS begun
+      FROM found AS f WHERE f.record_version IS NOT NULL OR f.version IS NOT NULL
+      UNION ALL SELECT a.name, NULL, NULL, NULL, NULL, NULL, NULL, a.version,
+        CASE WHEN a.name IN (SELECT b.name FROM begun AS b) THEN 1 END FROM added AS a`)} AS done
+      LEFT JOIN next ON done.nth = 1 ORDER BY done.nth`
+}
+
 const recordColumns = [
   ['key', 'text'],
   ['value', 'text'],
@@ -291,10 +345,18 @@ function tableOf(
   columns: readonly (readonly [column: string, type: string])[],
   rows: readonly Readonly<Record<string, bigint | string | undefined>>[],
 ): string {
-  const arrays = columns.map(
-    ([column, type]) => `${put(`{${rows.map((row) => elementOf(row[column])).join(',')}}`)}::${type}[]`,
+  const arrays = columns.map(([column, type]) =>
+    arrayOf(
+      put,
+      type,
+      rows.map((row) => row[column]),
+    ),
   )
   return `(SELECT * FROM unnest(${arrays.join(', ')}) AS u (${columns.map(([column]) => column).join(', ')}))`
+}
+
+function arrayOf(put: PutValue, type: string, values: readonly (bigint | string | undefined)[]): string {
+  return `${put(`{${values.map(elementOf).join(',')}}`)}::${type}[]`
 }
 
 /** An element of an array in PostgreSQL's text form. */

@@ -48,7 +48,7 @@ export type BatchedCallsOptions = {
  * The characters in the values of one message, unless a single value has more: MySQL accepts messages of at least 1 MiB, and
  * takes up to 6 bytes for a character.
  */
-const lengthMax = 100_000
+export const lengthMax = 100_000
 
 type PendingCall<Request, Value> = {
   readonly request: Request

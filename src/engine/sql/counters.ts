@@ -11,6 +11,7 @@
  *     the next range starts above that end.
  */
 import { FahaoError } from '../../base/errors.ts'
+import type { Range } from '../../ids/run.ts'
 import { admit, completed, lossOf, unused } from '../counter-rules.ts'
 import type { Counter, CounterStore, Reservation, ReserveRequest } from '../engine.ts'
 import type { BatchResult } from './batched-calls.ts'
@@ -124,6 +125,17 @@ export class Counters {
     return names.map((name) => usedOf(rows.get(name)))
   }
 
+  /** Whether this process holds a range of a counter, or has held one. */
+  holds(name: string): boolean {
+    return this.#held.has(name)
+  }
+
+  /** A reserve of a counter was carried out in a history. */
+  reserved(name: string, { start, end }: Range, history: string): void {
+    // A reserve of size 0 opens no range.
+    if (end > start) this.#hold(name, { end, history })
+  }
+
   /** The end of what this process holds of each counter: an advance raises every bound at least to it. */
   held(): ReadonlyMap<string, bigint> {
     return new Map([...this.#held].map(([counter, { end }]) => [counter, end]))
@@ -175,9 +187,9 @@ export class Counters {
   /** The reservation of a reserve that was carried out. */
   #reserved(name: string, size: bigint, row: Row, state: State): Reservation {
     const end = integerOf(row.done_last) + 1n
-    // A reserve of size 0 opens no range.
-    if (size > 0n) this.#hold(name, { end, history: state.position.history })
-    return { start: end - size, end, version: integerOf(row.done_version) }
+    const range = { start: end - size, end, version: integerOf(row.done_version) }
+    this.reserved(name, range, state.position.history)
+    return range
   }
 
   /** Stores a held range unless a later one is stored: answers arrive in any order. */
@@ -201,8 +213,8 @@ function counterOf(row: Row): Counter | undefined {
   }
 }
 
-/** A row at version 0 was added for a reserve that was refused: the counter is unused. */
-function usedOf(row: Row | undefined): Counter {
+/** The counter in a row. One at version 0 was added for a reserve that was refused: the counter is unused. */
+export function usedOf(row: Row | undefined): Counter {
   const counter = row && counterOf(row)
   return counter === undefined || counter.version === 0n ? unused : counter
 }

@@ -47,6 +47,11 @@ export function isFailure(error: unknown, kind: Failure['kind']): error is Drive
   return error instanceof DriverError && error.failure.kind === kind
 }
 
+/** Whether the server has refused a command, and carries out others. */
+export function isRefusal(error: unknown): error is DriverError {
+  return error instanceof DriverError && error.failure.kind !== 'lost'
+}
+
 const unfit: Readonly<Record<string, string>> = {
   ENOTFOUND: 'the host name is unknown: is it spelled right?',
   HANDSHAKE_NO_SSL_SUPPORT: 'the server does not speak TLS: use sslmode=disable, or enable TLS on the server',

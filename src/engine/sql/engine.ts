@@ -23,21 +23,25 @@ import {
   type StoreOwnership,
   type Watch,
 } from '../engine.ts'
-import { lookUpEach } from '../look-ups.ts'
+import { type Creation, known, lookUpEach } from '../look-ups.ts'
 import { type ChangePage, PolledWatches, watchDelayMs } from '../polled-watch.ts'
 import { BatchedCalls, type CallKind } from './batched-calls.ts'
 import type { CallOptions, ConnectionPool } from './connection-pool.ts'
 import { Counters, type ReleaseCall, type ReserveCall } from './counters.ts'
-import type { Ask, Row, SqlCommand } from './driver.ts'
+import { type Ask, isRefusal, type Row, type SqlCommand } from './driver.ts'
 import { checkDurability } from './durability.ts'
 import type { EngineHealth } from './health.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { advancesBetween, changedPositionOf, History, historyJump, type State, stateOf } from './history.ts'
+import { lengthOfPart, Names, partsOf } from './names.ts'
 import { Records } from './records.ts'
 import { type Dialect, type RecordWrite, raisesOf } from './statements.ts'
 
 /** Calls in one message: MySQL accepts messages of at least 1 MiB, and a call needs less than 2 KiB beside its value. */
 const batchMax = 250
+
+/** One message of look-ups on its way, and one that the server carries out: those that create names lock the state row. */
+const lookUpWidth = 2
 
 /** A database in which open.ts has found or made a store. */
 export type OpenedStore = {
@@ -68,6 +72,7 @@ export class SqlEngine implements Engine {
   readonly #reserves: BatchedCalls<ReserveCall, Reservation>
   readonly #releases: BatchedCalls<ReleaseCall, boolean>
   readonly #writes: BatchedCalls<RecordWrite, bigint | undefined>
+  readonly #lookUps: BatchedCalls<readonly Creation[], (LookedUp | undefined)[]>
   readonly #counterReads: BatchedCalls<string, Counter>
   readonly #recordReads: BatchedCalls<string, StoredRecord | undefined>
   #closing: Promise<void> | undefined
@@ -130,6 +135,22 @@ export class SqlEngine implements Engine {
       together: async (ask, writes) => (await reviseAll(ask, writes)).map((value) => ({ value })),
     }
     this.#writes = this.#callsOf(write, batchMax)
+    const names = new Names(dialect, this.#history, counters)
+    const lookUpAll = (ask: Ask, lookUps: readonly Creation[]) =>
+      names.lookUp(ask, lookUps, this.#timeline.nowUs())
+    this.#lookUps = this.#callsOf(
+      {
+        writes: true,
+        lengthOf: lengthOfPart,
+        alone: lookUpAll,
+        together: async (ask, parts) => {
+          const outcomes = (await lookUpAll(ask, parts.flat())).values()
+          return parts.map((part) => ({ value: part.map(() => outcomes.next().value) }))
+        },
+      },
+      batchMax,
+      lookUpWidth,
+    )
     this.#counterReads = this.#readsOf((ask, names) => counters.counters(ask, names))
     this.#recordReads = this.#readsOf((ask, keys) => records.read(ask, keys))
     health.begin(() => this.#beat({ probe: true }))
@@ -193,7 +214,7 @@ export class SqlEngine implements Engine {
   }
 
   lookUp(lookUps: readonly LookUp[]): Promise<readonly (LookedUp | FahaoError)[]> {
-    return lookUpEach(this, lookUps)
+    return lookUpEach(this, lookUps, this.#dialect.lookUp && ((each) => this.#lookUpAtOnce(each)))
   }
 
   async watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
@@ -218,7 +239,8 @@ export class SqlEngine implements Engine {
   async #close(): Promise<void> {
     this.#watches.close()
     this.#durability?.cancel()
-    const calls = [this.#reserves, this.#releases, this.#writes, this.#counterReads, this.#recordReads]
+    const reads = [this.#counterReads, this.#recordReads]
+    const calls = [this.#reserves, this.#releases, this.#writes, this.#lookUps, ...reads]
     await Promise.all(calls.map((each) => each.drain()))
     await this.#pool.drain()
     await this.#heartbeat.close()
@@ -239,13 +261,14 @@ export class SqlEngine implements Engine {
   #callsOf<Request, Value>(
     sort: CallKind<Request, Value>,
     sizeMax = this.#dialect.updateAll === undefined ? 1 : batchMax,
+    widthMax = this.#pool.sizeMax,
   ): BatchedCalls<Request, Value> {
     const { clock, callTimeoutMs } = this.#options
     return new BatchedCalls(
       {
         clock,
         timeoutMs: callTimeoutMs,
-        widthMax: this.#pool.sizeMax,
+        widthMax,
         sizeMax,
         run: (work, options) => (sort.writes ? this.#write(work, options) : this.#read(work, options)),
       },
@@ -283,6 +306,21 @@ export class SqlEngine implements Engine {
     const version = await this.#writes.call({ key, value, expected })
     if (version !== undefined) this.#watches.wrote({ key, value: value ?? null, version })
     return version
+  }
+
+  async #lookUpAtOnce(lookUps: readonly Creation[]): Promise<readonly (LookedUp | FahaoError | undefined)[]> {
+    const lookUp = async (part: readonly Creation[]) => {
+      try {
+        const outcomes = await this.#lookUps.call(part)
+        for (const each of outcomes) if (each?.isNew) this.#watches.wrote(each.record!)
+        return outcomes
+      } catch (error) {
+        // What the server refuses for one name, or for all that writes, need not concern the others.
+        const outcome = isRefusal(error) ? undefined : known(error)
+        return part.map(() => outcome)
+      }
+    }
+    return (await Promise.all(partsOf(lookUps).map(lookUp))).flat()
   }
 
   #beat(options: CallOptions = { last: true }): Promise<void> {

@@ -41,6 +41,25 @@ export type RecordArguments = {
   readonly nowUs: number
 }
 
+/** What names get that were never used. */
+export type FirstRow = {
+  /** Of the record. */
+  readonly value: string
+  /** Of the counter, with its fence and incarnation. Undefined: nothing is reserved. */
+  readonly last: bigint | undefined
+  readonly fence: bigint
+  readonly incarnation: bigint
+}
+
+/** Look-ups of several names, each of another one. */
+export type LookUpArguments = {
+  /** `place` is that of what a name gets, from 1. */
+  readonly names: readonly { readonly name: string; readonly place: bigint }[]
+  readonly firsts: readonly FirstRow[]
+  readonly known: Known
+  readonly nowUs: number
+}
+
 /** See `Engine.advance`. */
 export type AdvanceArguments = {
   readonly gap: bigint
@@ -89,6 +108,13 @@ export interface Dialect {
    * first of them also the state. A counter without a row was not changed, for whatever reason. Undefined: every call is sent alone.
    */
   readonly updateAll?: ((update: CounterUpdate) => SqlCommand) | undefined
+  /**
+   * Looks names up, and creates those without a record, and without a row of their counter. Each name of which there was something
+   * has a row: `name`, the record's `value` and `record_version`, and the counter; each that was created has one with
+   * `done_version`, that of its record, and `begun`, which is null if its range was not reserved. The first row has the state's
+   * `done_…`. Undefined: names are looked up in several steps.
+   */
+  readonly lookUp?: ((lookUps: LookUpArguments) => SqlCommand) | undefined
   /** Reads the settings that durability depends on, in one row. */
   readonly conditions: SqlCommand
   /** The settings that may lose acknowledged writes, each with its remedy. */
