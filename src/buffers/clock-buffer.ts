@@ -314,8 +314,7 @@ export class ClockBuffer {
   /** Fills the fast run with ids of this unit of time, until the callback ends. */
   #fill(): void {
     if (this.#stride > strideMax) return
-    const untilCarry = this.#lowSpan - (this.#sequence % this.#lowSpan)
-    const count = Math.min(burstMax - 1, this.capacity - this.#sequence, untilCarry)
+    const count = Math.min(burstMax - 1, this.capacity - this.#sequence)
     if (count <= 0) return
     this.#compose(this.#sequence, one)
     this.fastRun.fill(one.hi, one.lo, count, this.#stride)

@@ -8,7 +8,7 @@
  *  3. The fast run holds ids of the first range only. It is taken back before anything else is taken or changed.
  */
 import { assert } from '../base/assert.ts'
-import { Run, two32 } from '../ids/run.ts'
+import { Run } from '../ids/run.ts'
 import { FastRun } from './fast-runs.ts'
 
 /** A range in a chain: its next id, and how many ids are left. */
@@ -67,10 +67,10 @@ export abstract class RangeChain<Link extends ChainedRange = ChainedRange> {
   protected fillFastRun(most: number): void {
     const first = this.ranges[0]
     if (first === undefined) return
+    const count = Math.floor(Math.min(first.left, most))
+    if (count <= 0) return
     one.setOne(first.next)
-    const untilCarry = Math.floor((two32 - 1 - one.lo) / this.increment) + 1
-    const count = Math.floor(Math.min(first.left, most, untilCarry))
-    if (count > 0) this.fastRun.fill(one.hi, one.lo, count, this.increment)
+    this.fastRun.fill(one.hi, one.lo, count, this.increment)
   }
 
   /** Removes up to `count` ids of the first range and writes them to `run`; 0 when there is none. */

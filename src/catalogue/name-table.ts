@@ -1,29 +1,37 @@
 /**
- * The generators that are open in this process, found by the bytes of their names where these arrived, or by a string. Of
- * each it also holds where its ids are that can be issued at once (buffers/fast-runs.ts), and what a transport has found out
- * about its name: so a request is answered without an object, a string or a look at the generator. An entry may have no object
- * at all: one is made when more is asked of it than its row can answer.
+ * The generators that are open in this process, found by the bytes of their names where these arrived, or by a string. The name
+ * of one is in its row of buffers/fast-runs.ts, beside the ids that can be issued at once, and beside what a transport has found
+ * out about the name: so a request is answered without an object, a string or a look at the generator. An entry is such a
+ * row. It may have no object at all: one is made when more is asked of it than its row can answer.
  *
- * A look-up reads three lines of a processor's cache: a slot, the entry, and the row of ids. Slots are found by open addressing;
- * where an entry belongs follows from the highest bits of its hash, so the entries of a table of twice the size stand in the same
- * order, and growing reads and writes memory from one end to the other. Names are in blocks of one size, so the block of a
- * name that leaves serves any other name.
+ * A look-up reads two lines of a processor's cache: a slot and the row, and one more for a name of more than 28 bytes.
+ * Slots are found by open addressing; where an entry belongs follows from the highest bits of its hash, so the entries of a table
+ * of twice the size stand in the same order, and growing reads and writes memory from one end to the other.
  *
  * Invariants
  *  1. A name has at most one entry, and an entry with a name is in one slot.
  *  2. No free slot lies between the slot where an entry belongs and the one that it is in.
  *  3. What was noted in an entry ends with its name: the entry of another name begins with zeros.
- *  4. An entry tells the row of its generator with the generation of the row. A row with another generation is not its own.
+ *  4. The entry of a generator that has a row is that row; otherwise it is a row without ids, which no generator owns. So who
+ *     finds a name finds no ids of another one.
  *  5. The key of the hash is secret: clients cannot choose names that share slots.
- *  6. An entry may have a row and no generator. If the generator is at rest, one is made at the next look-up, and the entry has
+ *  6. An entry may have ids and no generator. If the generator is at rest, one is made at the next look-up, and the entry has
  *     it from then on. Otherwise `wake` makes one for each look-up, which keeps nothing that the row does not tell.
  */
 import { assert } from '../base/assert.ts'
 import { secretBytes } from '../base/clock.ts'
-import { keyedHash, restAt } from '../base/keyed-hash.ts'
-import type { FastRuns } from '../buffers/fast-runs.ts'
+import { keyedHash } from '../base/keyed-hash.ts'
+import { emptyRow, type FastRuns, rowWords } from '../buffers/fast-runs.ts'
 import type { Generator } from './catalogue.ts'
-import { nameBytesMax } from './name-rules.ts'
+import {
+  contiguousBit,
+  entryLength,
+  formatBit,
+  NameBytes,
+  nameView,
+  putName,
+  restingBit,
+} from './name-bytes.ts'
 
 /** What the table holds of a generator. */
 export type NamedGenerator = Pick<Generator, 'name' | 'row' | 'contiguous' | 'definition'>
@@ -34,46 +42,16 @@ export type Waker<Named> = {
   wake(name: string, row: number): Named
 }
 
-/** How many words of 32 bits a block has: a line of a processor's cache. */
-export const entryWords = 16
-/** Where in an entry the row of its generator lies. */
-export const entryRow = 1
-/** Where the generation of that row lies. */
-export const entryGeneration = 2
-/** Where the number of the bytes of the name lies, and above it the bits of `contiguousBit` and `formatBit`. */
-export const entryLength = 3
-/** Where a transport notes whose permissions reach the name. */
-export const entryReached = 4
-/** Where a transport notes which quotas count the name. */
-export const entryMetered = 5
-
-/** Set if the ids increase by 1 and are issued in counting order. */
-export const contiguousBit = 1 << 16
-/** Set if the ids have a format. */
-export const formatBit = 1 << 17
-
-/** Where the next block of a long name lies, or the next free block. */
-const link = 0
-/** Where the name begins: in the entry, and in each block after it. */
-const nameInEntry = 6
-const nameInBlock = 1
-const lengthMask = 0xffff
-
 /** Slots are pairs of a hash and an entry; entry 0: the slot is free. */
 const slotsMin = 64
 
-const encoder = new TextEncoder()
-// A name may begin with U+FEFF.
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-/** A name of a caller that has a string. */
-const scratch = new Uint8Array(nameBytesMax)
-const scratchView = new DataView(scratch.buffer)
+/** How the number of an entry becomes that of a page and a place in it. */
+const pageShift = 10
+const pageMask = 2 ** pageShift - 1
 
 /** Generators by name. */
 export class NameTable<Named extends NamedGenerator> {
   readonly runs: FastRuns
-  /** The entries, `entryWords` each; replaced by a larger one as the table grows. Entry 0 is none. */
-  blocks = new Int32Array(64 * entryWords)
   /** Makes generators of those at rest. */
   waker: Waker<Named> | undefined
   /** Makes a generator for an entry that has none and is not at rest. */
@@ -85,17 +63,15 @@ export class NameTable<Named extends NamedGenerator> {
   #slots = new Int32Array(2 * slotsMin)
   /** The highest bits of a hash that tell its slot are those above. */
   #shift = 32 - Math.log2(slotsMin)
-  readonly #generators: (Named | undefined)[] = [undefined]
-  /** Of each entry whether its generator is at rest. */
-  #resting = new Uint8Array(64)
+  readonly #generators = new Pages<Named>()
+  readonly #bytes: NameBytes
   #size = 0
-  #blockCount = 1
-  #freeBlock = 0
 
   /** @param key of the hash, 8 bytes; by default random. */
   constructor(runs: FastRuns, key: Uint8Array = secretBytes(8)) {
     const view = new DataView(key.buffer, key.byteOffset, key.byteLength)
     this.runs = runs
+    this.#bytes = new NameBytes(runs)
     this.#key0 = view.getInt32(0, true)
     this.#key1 = view.getInt32(4, true)
   }
@@ -112,8 +88,8 @@ export class NameTable<Named extends NamedGenerator> {
 
   /** The entry of this name; 0: there is none. */
   entryNamed(name: string): number {
-    const length = write(name)
-    return length === 0 ? 0 : this.entryOf(scratchView, 0, length)
+    const length = putName(name)
+    return length === 0 ? 0 : this.entryOf(nameView, 0, length)
   }
 
   /** The entry of the name that has `length` bytes of `view` from `start` on; 0: there is none. */
@@ -123,7 +99,8 @@ export class NameTable<Named extends NamedGenerator> {
     const mask = slots.length - 1
     for (let slot = (hash >>> this.#shift) << 1; ; slot = (slot + 2) & mask) {
       const entry = slots[slot + 1]!
-      if (entry === 0 || (slots[slot] === hash && this.#isNamed(entry, view, start, length))) return entry
+      if (entry === 0 || (slots[slot] === hash && this.#bytes.isNamed(entry, view, start, length)))
+        return entry
     }
   }
 
@@ -134,36 +111,31 @@ export class NameTable<Named extends NamedGenerator> {
 
   /** As `at`, also for an entry that may have left; undefined: it has left, or keeps no generator. */
   ownAt(entry: number): Named | undefined {
-    if (this.#resting[entry] !== 1) return this.#generators[entry]
-    this.#resting[entry] = 0
-    const woken = this.waker!.wake(this.nameOf(entry), this.rowOf(entry))
-    this.#generators[entry] = woken
+    if (!this.isAtRest(entry)) return this.#generators.get(entry)
+    this.runs.words[entry * rowWords + entryLength]! &= ~restingBit
+    const woken = this.waker!.wake(this.nameOf(entry), entry)
+    this.#generators.set(entry, woken)
     return woken
   }
 
   /** The generator of an entry, unless it has none. */
   awakeAt(entry: number): Named | undefined {
-    return this.#generators[entry]
+    return this.#generators.get(entry)
   }
 
   /** Whether the generator of an entry is at rest. */
   isAtRest(entry: number): boolean {
-    return this.#resting[entry] === 1
-  }
-
-  /** The row of an entry, which is its own as long as it has the generation of the entry. */
-  rowOf(entry: number): number {
-    return this.blocks[entry * entryWords + entryRow]!
+    return (this.runs.words[entry * rowWords + entryLength]! & restingBit) !== 0
   }
 
   /** The name of an entry. */
   nameOf(entry: number): string {
-    return decoder.decode(scratch.subarray(0, this.#read(entry)))
+    return this.#bytes.nameOf(entry)
   }
 
   /** Entries are below this one. */
   get end(): number {
-    return this.#blockCount
+    return this.runs.rows
   }
 
   /**
@@ -171,37 +143,31 @@ export class NameTable<Named extends NamedGenerator> {
    * is met at most once more.
    */
   *entries(): IterableIterator<number> {
-    for (let entry = 1; entry < this.#blockCount; entry++)
-      if (this.#resting[entry] === 1 || this.#generators[entry] !== undefined) yield entry
+    for (let entry = 1; entry < this.end; entry++)
+      if (this.#generators.get(entry) !== undefined || this.isAtRest(entry)) yield entry
   }
 
   /** All generators that there are: as `entries`, without those at rest. */
   *awake(): IterableIterator<Named> {
-    for (let entry = 1; entry < this.#generators.length; entry++) {
-      const generator = this.#generators[entry]
-      if (generator !== undefined) yield generator
-    }
+    yield* this.#generators
   }
 
   /** Adds a generator under this name, its own, or puts it in the place of the one that is there. */
   set(name: string, generator: Named): void {
     const { contiguous, definition, row } = generator
     const bits = (contiguous ? contiguousBit : 0) | (definition.format === undefined ? 0 : formatBit)
-    const entry = this.#set(name, row, bits)
-    this.#generators[entry] = generator
+    this.#generators.set(this.#set(name, row, bits), generator)
   }
 
-  /** Adds a name that has a row and no generator. `bits`: those beside the length. Returns its entry. */
-  addRow(name: string, row: number, bits: number): number {
-    const entry = this.#set(name, row, bits)
-    this.#generators[entry] = undefined
-    return entry
+  /** Adds a name that has a row and no generator. `bits`: those beside the length. */
+  addRow(name: string, row: number, bits: number): void {
+    this.#set(name, row, bits)
   }
 
   /** Puts the generator of an entry to rest: the entry keeps the row alone. */
   rest(entry: number): void {
-    this.#generators[entry] = undefined
-    this.#resting[entry] = 1
+    this.#generators.set(entry, undefined)
+    this.runs.words[entry * rowWords + entryLength]! |= restingBit
   }
 
   /** Removes the generator of this name. Returns whether there was one. */
@@ -213,26 +179,19 @@ export class NameTable<Named extends NamedGenerator> {
 
   /** Removes an entry, which has a name. */
   remove(entry: number): void {
-    const hash = keyedHash(scratchView, 0, this.#read(entry), this.#key0, this.#key1)
+    const hash = keyedHash(nameView, 0, this.#bytes.read(entry), this.#key0, this.#key1)
     this.#emptySlot(this.#slotOf(entry, hash))
-    this.#generators[entry] = undefined
-    this.#resting[entry] = 0
     this.#size--
-    for (let block = entry; block !== 0; ) {
-      const next = this.blocks[block * entryWords + link]!
-      this.blocks[block * entryWords + link] = this.#freeBlock
-      this.#freeBlock = block
-      block = next
-    }
+    this.#clear(entry)
     const slots = this.#slots.length / 2
     if (slots > slotsMin && this.#size < slots / 8) this.#resize(slots / 2)
   }
 
   /** How many slots a look-up of this name reads. For tests. */
   probes(name: string): number {
-    const length = write(name)
-    const hash = keyedHash(scratchView, 0, length, this.#key0, this.#key1)
-    const slot = this.#slotOf(this.entryOf(scratchView, 0, length), hash)
+    const length = putName(name)
+    const hash = keyedHash(nameView, 0, length, this.#key0, this.#key1)
+    const slot = this.#slotOf(this.entryOf(nameView, 0, length), hash)
     return (((slot - ((hash >>> this.#shift) << 1)) & (this.#slots.length - 1)) >> 1) + 1
   }
 
@@ -255,89 +214,41 @@ export class NameTable<Named extends NamedGenerator> {
   }
 
   #set(name: string, row: number, bits: number): number {
-    const length = write(name)
+    const length = putName(name)
     assert(length > 0, 'a generator has a name of 1 to 256 bytes')
-    const entry = this.entryOf(scratchView, 0, length) || this.#add(length)
-    const at = entry * entryWords
-    this.blocks[at + entryRow] = row
-    this.blocks[at + entryGeneration] = this.runs.generation(row)
-    this.blocks[at + entryLength] = length | bits
-    this.#resting[entry] = 0
+    const before = this.entryOf(nameView, 0, length)
+    const entry = this.#keeps(before, row) ? before : this.#add(row, length, before)
+    this.#bytes.note(entry, bits)
     return entry
   }
 
-  /** Copies the name of an entry to `scratch`; returns how many bytes it has. */
-  #read(entry: number): number {
-    const { blocks } = this
-    let block = entry * entryWords
-    const length = blocks[block + entryLength]! & lengthMask
-    let at = block + nameInEntry
-    for (let to = 0; to < length; to += 4) {
-      if (at === block + entryWords) {
-        block = blocks[block + link]! * entryWords
-        at = block + nameInBlock
-      }
-      scratchView.setInt32(to, blocks[at++]!, true)
-    }
-    return length
+  /** Whether a name keeps its entry when its generator has this row. */
+  #keeps(entry: number, row: number): boolean {
+    return entry !== 0 && (row === emptyRow ? !this.runs.isOwned(entry) : row === entry)
   }
 
-  #isNamed(entry: number, view: DataView, start: number, length: number): boolean {
-    const { blocks } = this
-    let block = entry * entryWords
-    if ((blocks[block + entryLength]! & lengthMask) !== length) return false
-    let at = block + nameInEntry
-    const end = start + length
-    for (let from = start; from < end; from += 4) {
-      if (at === block + entryWords) {
-        block = blocks[block + link]! * entryWords
-        at = block + nameInBlock
-      }
-      const left = end - from
-      if (blocks[at++] !== (left >= 4 ? view.getInt32(from, true) : restAt(view, from, left))) return false
+  /** Makes a row the entry of the name in `nameView`, instead of that before if it has one. */
+  #add(row: number, length: number, before: number): number {
+    const entry = row === emptyRow ? this.runs.addNamed() : row
+    assert(row === emptyRow || !this.runs.isNamed(row), 'a row has one name')
+    const hash = keyedHash(nameView, 0, length, this.#key0, this.#key1)
+    if (before !== 0) this.#slots[this.#slotOf(before, hash) + 1] = entry
+    else {
+      const slots = this.#slots.length / 2
+      if (3 * ++this.#size > 2 * slots) this.#resize(2 * slots)
+      this.#fillSlot(hash, entry)
     }
-    return true
-  }
-
-  /** A new entry for the name in `scratch`, in a slot. */
-  #add(length: number): number {
-    const slots = this.#slots.length / 2
-    if (3 * (this.#size + 1) > 2 * slots) this.#resize(2 * slots)
-    const entry = this.#newBlock()
-    let block = entry
-    let at = block * entryWords + nameInEntry
-    for (let from = 0; from < length; from += 4) {
-      if (at === (block + 1) * entryWords) {
-        const next = this.#newBlock()
-        this.blocks[block * entryWords + link] = next
-        block = next
-        at = block * entryWords + nameInBlock
-      }
-      const left = length - from
-      this.blocks[at++] = left >= 4 ? scratchView.getInt32(from, true) : restAt(scratchView, from, left)
-    }
-    this.#fillSlot(keyedHash(scratchView, 0, length, this.#key0, this.#key1), entry)
-    this.#size++
+    this.#bytes.write(entry, length)
+    if (before !== 0) this.#clear(before)
+    this.runs.name(entry)
     return entry
   }
 
-  #newBlock(): number {
-    const free = this.#freeBlock
-    if (free !== 0) {
-      const at = free * entryWords
-      this.#freeBlock = this.blocks[at + link]!
-      this.blocks.fill(0, at, at + entryWords)
-      return free
-    }
-    if (this.#blockCount * entryWords === this.blocks.length) {
-      const larger = new Int32Array(this.blocks.length * 2)
-      larger.set(this.blocks)
-      this.blocks = larger
-      const resting = new Uint8Array(this.#resting.length * 2)
-      resting.set(this.#resting)
-      this.#resting = resting
-    }
-    return this.#blockCount++
+  /** An entry has no name any more: no slot leads to it. */
+  #clear(entry: number): void {
+    this.#bytes.clear(entry)
+    this.#generators.set(entry, undefined)
+    this.runs.unname(entry)
   }
 
   #slotOf(entry: number, hash: number): number {
@@ -380,20 +291,29 @@ export class NameTable<Named extends NamedGenerator> {
   }
 }
 
-/** Writes a name into `scratch`; returns how many bytes it has, 0 if no generator can have it. */
-function write(name: string): number {
-  const { length } = name
-  if (length > nameBytesMax) return 0
-  for (let index = 0; index < length; index++) {
-    const unit = name.charCodeAt(index)
-    if (unit >= 0x80) return writeUnicode(name)
-    scratch[index] = unit
-  }
-  return length
-}
+/** Items by the numbers of rows. Takes no memory for the numbers of parts that never had one. */
+class Pages<Item> {
+  readonly #pages: ((Item | undefined)[] | undefined)[] = []
 
-function writeUnicode(name: string): number {
-  const { read, written } = encoder.encodeInto(name, scratch)
-  // A lone surrogate is written as U+FFFD, which another name has.
-  return read === name.length && name.isWellFormed() ? written : 0
+  get(number: number): Item | undefined {
+    const page = this.#pages[number >>> pageShift]
+    return page === undefined ? undefined : page[number & pageMask]
+  }
+
+  set(number: number, item: Item | undefined): void {
+    const at = number >>> pageShift
+    while (at >= this.#pages.length) this.#pages.push(undefined)
+    const page = this.#pages[at]
+    if (page !== undefined) page[number & pageMask] = item
+    else if (item !== undefined) {
+      this.#pages[at] = new Array<Item | undefined>(pageMask + 1).fill(undefined)
+      this.#pages[at]![number & pageMask] = item
+    }
+  }
+
+  /** The items, in the order of their numbers. */
+  *[Symbol.iterator](): IterableIterator<Item> {
+    for (let at = 0; at < this.#pages.length; at++)
+      for (const item of this.#pages[at] ?? []) if (item !== undefined) yield item
+  }
 }

@@ -108,7 +108,7 @@ export class RestingGenerators implements Waker<OpenGenerator> {
   /** What is shown of the generator of an entry, which is not woken. Undefined: it is not at rest here. */
   shown(entry: number): GeneratorInUse | undefined {
     if (!this.#names.isAtRest(entry)) return undefined
-    const { mode, plan } = this.#sharedOf(this.#names.rowOf(entry))
+    const { mode, plan } = this.#sharedOf(entry)
     const { definition } = plan
     const name = this.#names.nameOf(entry)
     const newest = () => this.#newestOf(name)
@@ -125,22 +125,21 @@ export class RestingGenerators implements Waker<OpenGenerator> {
   /** Whether the right of the generator of an entry has ended. */
   isOver(entry: number): boolean {
     if (!this.#names.isAtRest(entry)) return this.#names.awakeAt(entry)?.isOver === true
-    return this.#sharedOf(this.#names.rowOf(entry)).gate.ended !== undefined
+    return this.#sharedOf(entry).gate.ended !== undefined
   }
 
   /** See `OpenGenerator`. False: it does not, or is not at rest. */
   keepsIds(entry: number): boolean {
-    return this.#names.isAtRest(entry) && this.#sharedOf(this.#names.rowOf(entry)).plan.definition.step !== 0
+    return this.#names.isAtRest(entry) && this.#sharedOf(entry).plan.definition.step !== 0
   }
 
   /** Whether the generator of an entry is at rest, and was not used for a time, or holds much more than is used. */
   isIdle(entry: number, idleAfterUs: number): boolean {
     if (!this.#names.isAtRest(entry)) return false
-    const row = this.#names.rowOf(entry)
     const nowUs = this.#deps.clock.monoUs()
-    this.#rows.look(row, this.#nowSeconds())
-    const state = this.#rows.read(row, this.#state)
-    const { step, increment, horizon } = this.#sharedOf(row).plan.definition
+    this.#rows.look(entry, this.#nowSeconds())
+    const state = this.#rows.read(entry, this.#state)
+    const { step, increment, horizon } = this.#sharedOf(entry).plan.definition
     const isSpare = step === 0 && holdsSpareAtRest(state, increment!, horizon! * 1000, nowUs)
     return isSpare || nowUs - state.usedSeconds * 1_000_000 >= idleAfterUs
   }
@@ -162,9 +161,8 @@ export class RestingGenerators implements Waker<OpenGenerator> {
   *#held(): IterableIterator<HeldAtRest> {
     for (const entry of this.#names.entries()) {
       if (!this.#names.isAtRest(entry)) continue
-      const row = this.#names.rowOf(entry)
-      const { gate, plan } = this.#sharedOf(row)
-      const buffered = leftAtRest(this.#rows.read(row, this.#state), plan.definition.increment!)
+      const { gate, plan } = this.#sharedOf(entry)
+      const buffered = leftAtRest(this.#rows.read(entry, this.#state), plan.definition.increment!)
       if (buffered > 0 && !gate.isDropped) yield { entry, buffered }
     }
   }
@@ -173,28 +171,25 @@ export class RestingGenerators implements Waker<OpenGenerator> {
   async #giveBack({ entry }: HeldAtRest, engine: Pick<Engine, 'release'>): Promise<void> {
     // An object that was woken since it was looked at has its row, and gives back what that holds.
     if (!this.#names.isAtRest(entry)) return
-    const row = this.#names.rowOf(entry)
-    const { gate, incarnation } = this.#sharedOf(row)
+    const { gate, incarnation } = this.#sharedOf(entry)
     this.#deps.copies?.check()
     if (gate.isDropped) return
     const of = { counter: generatorKey(this.#names.nameOf(entry)), incarnation }
-    await ReservedCounter.releaseAtRest(engine, of, this.#rows.read(row, this.#state))
+    await ReservedCounter.releaseAtRest(engine, of, this.#rows.read(entry, this.#state))
   }
 
   #statsOf(name: string): IssuerStats {
     const entry = this.#names.entryNamed(name)
     if (!this.#names.isAtRest(entry)) return this.#names.awakeAt(entry)?.stats() ?? idleStats
-    const row = this.#names.rowOf(entry)
-    const { increment } = this.#sharedOf(row).plan.definition
-    return statsAtRest(this.#rows.read(row, this.#state), increment!, this.#deps.clock.monoUs())
+    const { increment } = this.#sharedOf(entry).plan.definition
+    return statsAtRest(this.#rows.read(entry, this.#state), increment!, this.#deps.clock.monoUs())
   }
 
   #newestOf(name: string): bigint | undefined {
     const entry = this.#names.entryNamed(name)
     if (!this.#names.isAtRest(entry)) return this.#names.awakeAt(entry)?.lastIssued()
-    const row = this.#names.rowOf(entry)
-    const { plan, floor } = this.#sharedOf(row)
-    const newest = BigInt(this.#names.runs.next(row) - plan.definition.increment!)
+    const { plan, floor } = this.#sharedOf(entry)
+    const newest = BigInt(this.#names.runs.next(entry) - plan.definition.increment!)
     return newest < floor ? undefined : newest
   }
 
@@ -231,13 +226,12 @@ export class RestingGenerators implements Waker<OpenGenerator> {
   /** Wakes a generator whose ids would not last the horizon any more, since more are taken from its row than before (P6). */
   #wakeIfBusy(entry: number): void {
     if ((entry + this.#looks) % rowLooks !== 0 || !this.#names.isAtRest(entry)) return
-    const row = this.#names.rowOf(entry)
-    const taken = this.#rows.look(row, this.#nowSeconds())
+    const taken = this.#rows.look(entry, this.#nowSeconds())
     if (taken === 0) return
-    const { step, increment, horizon } = this.#sharedOf(row).plan.definition
+    const { step, increment, horizon } = this.#sharedOf(entry).plan.definition
     const lookMs = rowLooks * this.#deps.restAfterMs!
     const wanted = (taken * horizon!) / lookMs / (step === 0 ? 2 : 1)
-    if (leftAtRest(this.#rows.read(row, this.#state), increment!) < wanted) this.#names.ownAt(entry)
+    if (leftAtRest(this.#rows.read(entry, this.#state), increment!) < wanted) this.#names.ownAt(entry)
   }
 
   /** The number of what a generator shares; undefined: there are too many. */

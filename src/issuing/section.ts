@@ -45,7 +45,7 @@ export type SectionOptions = ReservoirOptions &
     readonly horizonSeconds: number
   }
 
-/** The figures of a section, without what its names in memory have issued. */
+/** The figures of a section. */
 export type SectionStats = {
   readonly issued: number
   /** How many ids a name that is not in memory could get at once. */
@@ -92,7 +92,7 @@ export class Section implements Gated {
   #low = 0
   #size: number
   #reservedUs = 0
-  /** Issued by names that have left. */
+  /** Without what was issued since the last `noteIssued`. */
   #issued = 0
   #waits = 0
   #isWanted = false
@@ -135,7 +135,6 @@ export class Section implements Gated {
   /** A name leaves memory. Callers that wait are rejected with `reason`. */
   leave(row: number, reason: () => Error): void {
     this.end(row)
-    this.#issued += this.#rows.issued(row)
     this.#queues.get(row)?.refuse(reason)
     this.#queues.delete(row)
     this.#rows.free(row)
@@ -144,8 +143,14 @@ export class Section implements Gated {
   /** A name in memory issues nothing more. */
   end(row: number): void {
     this.#rows.empty(row)
+    this.noteIssued(row)
     const next = this.#rows.next(row)
     if (next > this.#mark) this.#mark = next
+  }
+
+  /** Has the figures count what a name in memory has issued. */
+  noteIssued(row: number): void {
+    this.#issued += this.#rows.takeCount(row)
   }
 
   /** How many callers of a name wait. */
@@ -178,7 +183,7 @@ export class Section implements Gated {
     if (this.over !== undefined) return Promise.reject(this.over)
     if (options.signal?.aborted) return Promise.reject(options.signal.reason)
     if (mayIssue && !this.#queues.has(row) && count <= this.leftFor(row))
-      return Promise.resolve([this.#runOf(row, count)])
+      return Promise.resolve([this.#issue(row, count)])
     const { refusal } = this.#refills
     if (refusal !== undefined) return Promise.reject(refusal)
     const queue = this.#queues.get(row) ?? this.#newQueue(row, name)
@@ -201,9 +206,9 @@ export class Section implements Gated {
       const reached = this.#rows.next(row)
       if (next < reached)
         throw new FahaoError('ERR', `'${name}' has issued ${reached - 1} already; it moves forward only`)
-      this.#rows.skip(row, Math.max(next, this.#start))
+      this.noteIssued(row)
       this.#rows.noteMove(row)
-      this.#fill(row, this.#rows.next(row))
+      this.#fill(row, Math.max(next, this.#start))
     })
   }
 
@@ -280,20 +285,15 @@ export class Section implements Gated {
     return Math.max(this.#rows.next(row), this.#start)
   }
 
-  #runOf(row: number, count: number): Run {
-    const run = new Run()
-    this.#issue(row, count, run)
-    return run
-  }
-
-  #issue(row: number, count: number, run: Run): void {
+  #issue(row: number, count: number, run = new Run()): Run {
     const next = this.#next(row)
-    if (next > this.#rows.next(row)) this.#rows.skip(row, next)
+    this.#issued += this.#rows.takeCount(row, count)
     run.hi = Math.floor(next / two32)
     run.lo = next - run.hi * two32
     run.count = count
     run.stride = 1
     this.#fill(row, next + count)
+    return run
   }
 
   /** Has the row issue from `next` on: up to where a reserve is wanted, or to the bound once one is. */
@@ -383,7 +383,7 @@ export class Section implements Gated {
         if (served >= servedMax) return undefined
         const fits = count <= this.leftFor(row)
         if (fits || refusal !== undefined) served++
-        return fits ? [this.#runOf(row, count)] : refusal
+        return fits ? [this.#issue(row, count)] : refusal
       })
       this.#dropEmptyQueue(row)
     }

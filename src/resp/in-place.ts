@@ -8,36 +8,18 @@
  *  1. A request is answered here as its handler would answer it, or not at all: then nothing of it has happened. One difference:
  *     an id from 2^53−64 to 2^53−1 for a client that may round it, which comes from the generator and not from a row, is used
  *     up, and the answer is UNSAFE.
- *  2. Ids are taken from a row only while its generation is that of the generator's entry, and its gate is open.
+ *  2. Ids are taken from the row of the name alone, and only while its gate is open.
  *  3. What is noted in an entry holds for its name, and for one `Access` or one state of the namespaces, each of which has a
  *     number that no other ever has.
  *  4. Ids that a namespace counts are charged in the same step in which they are taken, to all quotas that count them.
  *  5. Requests are answered in their order, up to the first that is not answered here.
  */
 import type { Access } from '../auth/access.ts'
-import {
-  rowEndLo,
-  rowGate,
-  rowGeneration,
-  rowHi,
-  rowLo,
-  rowStride,
-  rowValues,
-  rowWords,
-} from '../buffers/fast-runs.ts'
+import { rowEndLo, rowGate, rowHi, rowLo, rowStride, rowWords } from '../buffers/fast-runs.ts'
 import type { Generator } from '../catalogue/catalogue.ts'
 import type { Meters } from '../catalogue/metered-generator.ts'
-import {
-  contiguousBit,
-  entryGeneration,
-  entryLength,
-  entryMetered,
-  entryReached,
-  entryRow,
-  entryWords,
-  formatBit,
-  type NameTable,
-} from '../catalogue/name-table.ts'
+import { contiguousBit, entryLength, entryMetered, entryReached, formatBit } from '../catalogue/name-bytes.ts'
+import type { NameTable } from '../catalogue/name-table.ts'
 import { Run, two32 } from '../ids/run.ts'
 import { longCheck, type TurnQueue } from '../listening/turns.ts'
 import { isIssuedHereAlone } from '../operations/newest.ts'
@@ -139,8 +121,7 @@ export class InPlace {
     const commands = session.trackingModes === undefined ? allowed : allowed & ~(1 << get)
     const output = this.#output
     const { bytes, view, end } = decoder
-    let { values, words } = table
-    let { blocks } = names
+    let { words } = table
     let nowUs = -1
     let at = decoder.at
     let answered = 0
@@ -163,24 +144,18 @@ export class InPlace {
         let entry = names.entryOf(view, name, length)
         if (entry === 0 && command !== get) {
           entry = this.#enter(bytes, name, length, access)
-          ;({ values, words } = table)
-          ;({ blocks } = names)
+          ;({ words } = table)
         }
         if (entry === 0) break
-        const entryAt = entry * entryWords
-        if (reach !== 0 && blocks[entryAt + entryReached] !== reach && !this.#noteReach(entry, access, reach))
+        const rowAt = entry * rowWords
+        if (reach !== 0 && words[rowAt + entryReached] !== reach && !this.#noteReach(entry, access, reach))
           break
 
-        const row = blocks[entryAt + entryRow]!
-        const valueAt = row * rowValues
-        const wordAt = row * rowWords
-        const isOpen =
-          words[wordAt + rowGeneration] === blocks[entryAt + entryGeneration] &&
-          (table.closedGates === 0 || table.gates[words[wordAt + rowGate]!] === 1)
-        const lo = values[valueAt + rowLo]!
-        const endLo = isOpen ? values[valueAt + rowEndLo]! : lo
-        const hi = values[valueAt + rowHi]!
-        const stride = values[valueAt + rowStride]!
+        const isOpen = table.closedGates === 0 || table.gates[words[rowAt + rowGate]!] === 1
+        const lo = words[rowAt + rowLo]! >>> 0
+        const endLo = isOpen ? words[rowAt + rowEndLo]! >>> 0 : lo
+        const hi = words[rowAt + rowHi]!
+        const stride = words[rowAt + rowStride]!
         let requests = 1
 
         if (command === get) {
@@ -191,15 +166,15 @@ export class InPlace {
           let meter: Meter | undefined
           let most = Number.POSITIVE_INFINITY
           if (stamp > 0) {
-            if (blocks[entryAt + entryMetered]! >>> 1 !== stamp) this.#noteMeter(entry, stamp, access.user)
-            if ((blocks[entryAt + entryMetered]! & 1) === 1) {
+            if (words[rowAt + entryMetered]! >>> 1 !== stamp) this.#noteMeter(entry, stamp, access.user)
+            if ((words[rowAt + entryMetered]! & 1) === 1) {
               meter = this.#meterOf[entry]!
               if (nowUs < 0) nowUs = meters.nowUs()
               most = meter.available(nowUs)
               if (most < wanted) break
             }
           }
-          const flags = blocks[entryAt + entryLength]!
+          const flags = words[rowAt + entryLength]!
           if (lo + wanted * stride <= endLo) {
             if (command === incr)
               requests += repeatsOf(view, at, frameEnd, end, Math.min(most, (endLo - lo) / stride) - 1)
@@ -222,7 +197,7 @@ export class InPlace {
               run.stride = stride
               output.run(run)
             }
-            values[valueAt + rowLo] = lo + ids * stride
+            words[rowAt + rowLo] = lo + ids * stride
             meter?.issued(ids)
           } else {
             // The generator fills its row, or starts a refill, or has ids that need more than an addition.
@@ -237,8 +212,7 @@ export class InPlace {
               const unsafe = encodeRun(output, run, wideIds)
               if (unsafe > 0) this.#onUnsafe(unsafe)
             }
-            ;({ values, words } = table)
-            ;({ blocks } = names)
+            ;({ words } = table)
           }
         }
         this.#command = command
@@ -281,7 +255,7 @@ export class InPlace {
     this.#turns.spend(access.work)
     const { names } = this.#source
     if (!access.reaches(names.at(entry)!.name)) return false
-    if (reach > 0) names.blocks[entry * entryWords + entryReached] = reach
+    if (reach > 0) names.runs.words[entry * rowWords + entryReached] = reach
     return true
   }
 
@@ -290,6 +264,6 @@ export class InPlace {
     const { names, meters } = this.#source
     const meter = meters.quotas.meterOf(names.at(entry)!.name, user)
     this.#meterOf[entry] = meter
-    names.blocks[entry * entryWords + entryMetered] = (stamp << 1) | (meter === undefined ? 0 : 1)
+    names.runs.words[entry * rowWords + entryMetered] = (stamp << 1) | (meter === undefined ? 0 : 1)
   }
 }

@@ -244,7 +244,7 @@ export class FamiliesInUse {
     const mode = await modeOf(this.#deps, 'sequence')
     const sections = new Map<number, OpenSection>()
     const batches = new Map<number, GroupCommit>()
-    const issuer = new FamilyIssuer(pattern, this.#deps.clock, (parts) => this.#names.issued(parts))
+    const issuer = new FamilyIssuer(pattern, this.#deps.clock, () => this.#names.count())
     const { record } = found
     const opened = { issuer, mode }
     const generator = new OpenGenerator(

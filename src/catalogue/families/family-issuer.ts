@@ -14,17 +14,17 @@ export class FamilyIssuer implements Issuer {
   readonly isOver = false
   readonly #pattern: string
   readonly #clock: Clock
-  readonly #issuedInMemory: (parts: ReadonlySet<FamilyPart>) => number
+  readonly #count: () => void
   readonly #parts = new Set<FamilyPart>()
   /** Of parts that have ended. */
   readonly #ended: Record<string, number> = { ...idleStats }
   readonly #meter: RateMeter
 
-  /** @param issuedInMemory what the names in memory of these parts have issued since they came into it. */
-  constructor(pattern: string, clock: Clock, issuedInMemory: (parts: ReadonlySet<FamilyPart>) => number) {
+  /** @param count has the parts count what their names in memory have issued. */
+  constructor(pattern: string, clock: Clock, count: () => void) {
     this.#pattern = pattern
     this.#clock = clock
-    this.#issuedInMemory = issuedInMemory
+    this.#count = count
     this.#meter = new RateMeter(clock.monoUs())
   }
 
@@ -70,10 +70,10 @@ export class FamilyIssuer implements Issuer {
   /** Sums of all parts, also of those that have ended. */
   stats(): IssuerStats {
     const sum = { ...this.#ended }
+    this.#count()
     for (const part of this.#parts) addTo(sum, part.stats())
-    const issued = sum.issued! + this.#issuedInMemory(this.#parts)
-    const ratePerSecond = this.#meter.observe(issued, this.#clock.monoUs())
-    return { ...(sum as IssuerStats), issued, ratePerSecond, peakPerSecond: this.#meter.peakPerSecond }
+    const ratePerSecond = this.#meter.observe(sum.issued!, this.#clock.monoUs())
+    return { ...(sum as IssuerStats), ratePerSecond, peakPerSecond: this.#meter.peakPerSecond }
   }
 
   assertInvariants(): void {}

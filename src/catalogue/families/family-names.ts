@@ -1,5 +1,5 @@
 /**
- * The names of families that are in memory: an entry of the table of names and a row (buffers/section-rows.ts), without an
+ * The names of families that are in memory: a slot of the table of names and a row (buffers/section-rows.ts), without an
  * object. An object is made for each look at a name, and forgotten after it.
  *
  * Rows tell the section of their name by a number. What concerns all names of some sections walks over all rows in memory,
@@ -12,7 +12,7 @@
  *  3. The number of a section goes to another one only when no row has it.
  */
 import { assert } from '../../base/assert.ts'
-import type { Clock } from '../../base/clock.ts'
+import { atEndOfCallback, type Clock } from '../../base/clock.ts'
 import { emptyRow, type FastRuns } from '../../buffers/fast-runs.ts'
 import { SectionRows } from '../../buffers/section-rows.ts'
 import { nextTurn } from '../../engine/next-turn.ts'
@@ -20,9 +20,10 @@ import type { Gate } from '../../issuing/gate.ts'
 import type { Section } from '../../issuing/section.ts'
 import { closeInTime } from '../closings.ts'
 import { altered } from '../generator-records.ts'
-import { contiguousBit, entryRow, entryWords, formatBit, type NameTable } from '../name-table.ts'
+import { contiguousBit, formatBit } from '../name-bytes.ts'
+import type { NameTable } from '../name-table.ts'
 import type { OpenGenerator } from '../open-generator.ts'
-import type { FamilyIssuer, FamilyPart } from './family-issuer.ts'
+import type { FamilyIssuer } from './family-issuer.ts'
 
 /** A section that is open here. */
 export type OpenSection = {
@@ -53,6 +54,11 @@ export class FamilyNames {
   readonly #sections: (OpenSection | undefined)[] = [undefined]
   readonly #freeNumbers: number[] = []
   #count = 0
+  /** Whether `count` has just counted. */
+  #isCounted = false
+  readonly #endCount = atEndOfCallback(() => {
+    this.#isCounted = false
+  })
   /** The row that was looked at last. */
   #hand = 0
 
@@ -61,7 +67,7 @@ export class FamilyNames {
     this.rows = new SectionRows(runs)
     this.#names = names
     this.#namesMax = max
-    names.wake = (entry) => this.#wake(entry)
+    names.wake = (row) => this.#wake(row)
   }
 
   /** A number for a new section. */
@@ -80,17 +86,15 @@ export class FamilyNames {
     this.#evict()
     const row = section.join()
     if (row === emptyRow) return 0
-    const entry = this.#names.addRow(name, row, contiguousBit | (hasFormat ? formatBit : 0))
-    this.rows.setEntry(row, entry)
+    this.#names.addRow(name, row, contiguousBit | (hasFormat ? formatBit : 0))
     this.#count++
-    return entry
+    return row
   }
 
   /** A name leaves memory, if this generator stands for it. */
   forget({ name, row }: OpenGenerator): void {
-    const entry = this.#names.entryNamed(name)
-    if (entry !== 0 && row !== emptyRow && this.#rowOf(entry) === row && this.rows.sectionOf(row) !== 0)
-      this.#leave(row)
+    const isIn = row !== emptyRow && this.#names.entryNamed(name) === row
+    if (isIn && this.rows.sectionOf(row) !== 0) this.#leave(row)
   }
 
   /**
@@ -121,14 +125,13 @@ export class FamilyNames {
     return late
   }
 
-  /** How many values the names in memory of these sections have issued since they came into it. */
-  issued(sections: ReadonlySet<FamilyPart>): number {
-    const isMeant = new Uint8Array(this.#sections.length)
-    for (const open of this.#sections) if (open && sections.has(open.section)) isMeant[open.number] = 1
-    let issued = 0
+  /** Has the figures of all sections count what their names in memory have issued: once for all families that are looked at together. */
+  count(): void {
+    if (this.#isCounted) return
+    this.#isCounted = true
+    this.#endCount()
     for (let row = 1; row < this.rows.count; row++)
-      if (isMeant[this.rows.sectionOf(row)] === 1) issued += this.rows.issued(row)
-    return issued
+      this.#sections[this.rows.sectionOf(row)]?.section.noteIssued(row)
   }
 
   /** Throws where an invariant is broken. For tests. */
@@ -139,26 +142,23 @@ export class FamilyNames {
       if (number === 0) continue
       count++
       this.#sections[number]!.section.assertName(row)
-      assert(this.#rowOf(this.rows.entryOf(row)) === row, 'a name in memory has one entry and one row')
+      assert(
+        this.#names.entryNamed(this.#names.nameOf(row)) === row,
+        'a name in memory is found, and has one row',
+      )
     }
     assert(count === this.#count, 'every name in memory is counted')
     for (const open of this.#sections) open?.section.assertInvariants()
   }
 
-  #wake(entry: number): OpenGenerator {
-    const row = this.#rowOf(entry)
-    return this.#sections[this.rows.sectionOf(row)]!.generatorOf(this.#names.nameOf(entry), row)
-  }
-
-  #rowOf(entry: number): number {
-    return this.#names.blocks[entry * entryWords + entryRow]!
+  #wake(row: number): OpenGenerator {
+    return this.#sections[this.rows.sectionOf(row)]!.generatorOf(this.#names.nameOf(row), row)
   }
 
   #leave(row: number): void {
-    const entry = this.rows.entryOf(row)
     const { section } = this.#sections[this.rows.sectionOf(row)]!
-    section.leave(row, () => altered(this.#names.nameOf(entry)))
-    this.#names.remove(entry)
+    section.leave(row, () => altered(this.#names.nameOf(row)))
+    this.#names.remove(row)
     this.#count--
   }
 
@@ -168,7 +168,9 @@ export class FamilyNames {
     for (let walked = 0; this.#count >= this.#namesMax && walked < rowsMax; walked++) {
       this.#hand = this.#hand + 1 < this.rows.count ? this.#hand + 1 : 1
       const number = this.rows.sectionOf(this.#hand)
-      if (number === 0 || this.#sections[number]!.section.waitingFor(this.#hand) > 0) continue
+      const section = this.#sections[number]?.section
+      if (section === undefined || section.waitingFor(this.#hand) > 0) continue
+      section.noteIssued(this.#hand)
       if (this.rows.look(this.#hand) && ++looks < looksMax) continue
       this.#leave(this.#hand)
     }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { FahaoError } from '../../../src/base/errors.ts'
-import { rowEndLo, rowLo, rowValues } from '../../../src/buffers/fast-runs.ts'
+import { rowEndLo, rowLo, rowWords } from '../../../src/buffers/fast-runs.ts'
 import type { GeneratorInput } from '../../../src/catalogue/generator-options.ts'
 import { generatorKey } from '../../../src/catalogue/stored-generator.ts'
 import { slotOf } from '../../../src/cluster/slots.ts'
@@ -140,7 +140,7 @@ describe('a family', () => {
     const { runs } = node.catalogue
     const issuing = () =>
       Array.from({ length: runs.rows }, (_, row) => row).filter(
-        (row) => runs.values[row * rowValues + rowEndLo]! > runs.values[row * rowValues + rowLo]!,
+        (row) => runs.words[row * rowWords + rowEndLo]! > runs.words[row * rowWords + rowLo]!,
       ).length
     assert.equal(issuing(), names.length)
     const closing = node.catalogue.reopenAll()

@@ -1,19 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { keyedHash } from '../../../src/base/keyed-hash.ts'
-import { FastRuns } from '../../../src/buffers/fast-runs.ts'
+import { FastRuns, rowWords } from '../../../src/buffers/fast-runs.ts'
 import {
   contiguousBit,
-  entryGeneration,
   entryLength,
   entryMetered,
   entryReached,
-  entryRow,
-  entryWords,
   formatBit,
-  type NamedGenerator,
-  NameTable,
-} from '../../../src/catalogue/name-table.ts'
+} from '../../../src/catalogue/name-bytes.ts'
+import { type NamedGenerator, NameTable } from '../../../src/catalogue/name-table.ts'
 import { Dice } from '../dice.ts'
 
 function named(name: string, row = 0, options: Partial<NamedGenerator> = {}): NamedGenerator {
@@ -38,7 +34,7 @@ describe('a table of names', () => {
   test('makes a generator for each look-up of a name that has a row alone, and forgets none of its bytes', () => {
     const runs = new FastRuns()
     const table = new NameTable<NamedGenerator>(runs)
-    table.wake = (entry) => named(table.nameOf(entry), table.blocks[entry * entryWords + entryRow])
+    table.wake = (entry) => named(table.nameOf(entry), entry)
     const names = [
       'a',
       '\ufeffb',
@@ -48,11 +44,10 @@ describe('a table of names', () => {
     ]
     for (const [at, name] of names.entries()) {
       const { row } = runs.add()
-      const entry = table.addRow(name, row, contiguousBit)
-      assert.equal(entryAt(table, name), entry)
+      table.addRow(name, row, contiguousBit)
+      assert.equal(entryAt(table, name), row)
       assert.deepEqual(table.get(name), named(name, at + 1))
-      assert.deepEqual(table.at(entry), named(name, at + 1))
-      assert.equal(table.blocks[entry * entryWords + entryGeneration], runs.generation(row))
+      assert.deepEqual(table.at(row), named(name, at + 1))
     }
     table.set('o', named('o'))
     assert.deepEqual(
@@ -118,16 +113,17 @@ describe('a table of names', () => {
     }
   })
 
-  test('drops what was noted about a name when the name leaves, and keeps it while generators replace one another', () => {
-    const table = new NameTable<NamedGenerator>(new FastRuns())
+  test('drops what was noted about a name when the name leaves, and keeps it while generators without rows replace one another', () => {
+    const runs = new FastRuns()
+    const table = new NameTable<NamedGenerator>(runs)
     const noted = (name: string) => {
-      const at = entryAt(table, name) * entryWords
-      return [table.blocks[at + entryReached], table.blocks[at + entryMetered]]
+      const at = entryAt(table, name) * rowWords
+      return [runs.words[at + entryReached], runs.words[at + entryMetered]]
     }
     table.set('one', named('one'))
     const entry = entryAt(table, 'one')
-    table.blocks[entry * entryWords + entryReached] = 7
-    table.blocks[entry * entryWords + entryMetered] = 8
+    runs.words[entry * rowWords + entryReached] = 7
+    runs.words[entry * rowWords + entryMetered] = 8
     table.set('one', named('one'))
     assert.deepEqual(noted('one'), [7, 8])
     table.delete('one')
@@ -136,23 +132,57 @@ describe('a table of names', () => {
     assert.deepEqual(noted('two'), [0, 0])
   })
 
-  test('tells the row of a generator with its generation, whether ids are contiguous, and whether they have a format', () => {
+  test('has a name in the row of its generator, with what is known of the ids', () => {
     const runs = new FastRuns()
     const table = new NameTable<NamedGenerator>(runs)
     runs.add().free()
     const { row } = runs.add()
     table.set('one', named('one', row, { contiguous: true }))
-    const at = entryAt(table, 'one') * entryWords
-    assert.deepEqual(
-      [entryRow, entryGeneration, entryLength].map((word) => table.blocks[at + word]),
-      [row, runs.generation(row), 3 | contiguousBit],
-    )
+    assert.equal(entryAt(table, 'one'), row)
+    assert.equal(runs.words[row * rowWords + entryLength], 3 | contiguousBit)
     table.set('one', named('one', row, { definition: { format: 'A{id}' } as never }))
-    assert.equal(table.blocks[at + entryLength], 3 | formatBit)
+    assert.equal(entryAt(table, 'one'), row)
+    assert.equal(runs.words[row * rowWords + entryLength], 3 | formatBit)
+  })
+
+  test('finds no ids of a generator under its name once another one without a row has it, and none of the next owner', () => {
+    const runs = new FastRuns()
+    const table = new NameTable<NamedGenerator>(runs)
+    const name = 'a name that is longer than its row'
+    const run = runs.add()
+    run.fill(0, 1, 5, 1)
+    table.set(name, named(name, run.row))
+    const { row } = run
+    const standby = named(name)
+    table.set(name, standby)
+    const entry = entryAt(table, name)
+    assert.notEqual(entry, row)
+    assert.deepEqual([runs.count(entry), table.get(name), table.size], [0, standby, 1])
+    assert.equal(run.takeNumber(), 1)
+    run.free()
+    assert.equal(runs.add().row, row)
+    table.assertInvariants()
+  })
+
+  test('keeps the row of a name that was freed from others until the name leaves', () => {
+    const runs = new FastRuns()
+    const table = new NameTable<NamedGenerator>(runs)
+    const run = runs.add()
+    const { row } = run
+    run.fill(0, 1, 5, 1)
+    table.set('one', named('one', row))
+    run.free()
+    const other = runs.add()
+    assert.notEqual(other.row, row)
+    other.fill(0, 1, 5, 1)
+    assert.deepEqual([entryAt(table, 'one'), runs.count(row)], [row, 0])
+    table.delete('one')
+    assert.equal(runs.add().row, row)
   })
 
   test('uses the memory of names that have left', () => {
-    const table = new NameTable<NamedGenerator>(new FastRuns())
+    const runs = new FastRuns()
+    const table = new NameTable<NamedGenerator>(runs)
     const fill = (round: number) => {
       for (let index = 0; index < 2000; index++) {
         const name = `${round}:${index}:${'x'.repeat((index * 7 + round) % 200)}`
@@ -164,12 +194,12 @@ describe('a table of names', () => {
     }
     fill(0)
     empty()
-    const { length } = table.blocks
+    const { rows } = runs
     for (let round = 1; round < 10; round++) {
       fill(round)
       empty()
     }
-    assert.equal(table.blocks.length, length)
+    assert.equal(runs.rows, rows)
     table.assertInvariants()
   })
 })

@@ -1,7 +1,7 @@
 /** Generators at rest: what their rows issue, what wakes them, and that nothing is lost or issued twice on the way. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { rowLo, rowStride, rowValues } from '../../../src/buffers/fast-runs.ts'
+import { rowLo, rowStride, rowWords } from '../../../src/buffers/fast-runs.ts'
 import type { EngineCatalogue } from '../../../src/catalogue/engine-catalogue.ts'
 import type { GeneratorInput } from '../../../src/catalogue/generator-options.ts'
 import type { OpenGenerator } from '../../../src/catalogue/open-generator.ts'
@@ -28,10 +28,10 @@ function isAtRest({ names }: EngineCatalogue, name = 'g'): boolean {
 /** The next id of a row, as transports take it, without a look at the generator. */
 function takeInPlace({ names }: EngineCatalogue, name = 'g'): bigint | undefined {
   const { runs } = names
-  const row = names.rowOf(names.entryNamed(name))
+  const row = names.entryNamed(name)
   if (!runs.isOpen(row) || runs.count(row) < 1) return undefined
   const next = runs.next(row)
-  runs.values[row * rowValues + rowLo]! += runs.values[row * rowValues + rowStride]!
+  runs.words[row * rowWords + rowLo]! += runs.words[row * rowWords + rowStride]!
   return BigInt(next)
 }
 
@@ -229,7 +229,7 @@ describe('a generator that nothing is asked of', () => {
       await draw(await catalogue.open('g'))
       await clock.pass(3 * restAfterMs)
       assert.ok(isAtRest(catalogue))
-      assert.ok(catalogue.names.rowOf(catalogue.names.entryNamed('g')) <= 2)
+      assert.ok(catalogue.names.entryNamed('g') <= 2)
       await catalogue.alter('g', { step: 10 + round })
     }
   })

@@ -46,5 +46,5 @@ test('a row is free again however often its generator is opened', async (t) => {
     await draw(generator)
     await catalogue.alter('g', { step })
   }
-  assert.equal(catalogue.runs.values.length, new FastRuns().values.length)
+  assert.equal(catalogue.runs.words.length, new FastRuns().words.length)
 })
