@@ -21,7 +21,6 @@ import type { LeaderTerm } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import { boundMax, type RecordChange, type StoreOwnership, type Watch } from '../engine/engine.ts'
 import { Limiter } from '../issuing/engine-permits.ts'
-import type { Gate } from '../issuing/gate.ts'
 import { IssuingGates } from '../issuing/issuing-gates.ts'
 import { closeInParts, closeInTime, gapText } from './closings.ts'
 import { ColdNames } from './cold-names.ts'
@@ -88,8 +87,8 @@ export class GeneratorsInUse {
     const open = (name: string, term: LeaderTerm) => this.#openLeftover(name, term)
     const find = (name: string) => this.find(name)
     const demote = ({ name }: { name: string }) => void find(name)
-    const closeSections = (gate: Gate) => this.#families.closeSections(gate)
-    this.#led = cluster && new LedGenerators({ ...own, cluster, open, demote, closeSections })
+    const closeEndedSections = () => this.#families.closeEnded()
+    this.#led = cluster && new LedGenerators({ ...own, cluster, open, demote, closeEndedSections })
     const issuing = { plans: this.#plans, led: this.#led, gates: this.#gates }
     this.#opening = new NameOpening({ ...own, ...issuing, records, limits, families })
     const joins = (name: string) => this.#joins(name)

@@ -15,7 +15,6 @@ import { slotOf } from '../../cluster/slots.ts'
 import { larger } from '../../engine/advance-rules.ts'
 import { nextTurn } from '../../engine/next-turn.ts'
 import { Limiter } from '../../issuing/engine-permits.ts'
-import type { Gate } from '../../issuing/gate.ts'
 import type { GroupCommit } from '../../issuing/group-commit.ts'
 import type { Incarnation } from '../../issuing/incarnation.ts'
 import type { IssuingGates } from '../../issuing/issuing-gates.ts'
@@ -86,7 +85,8 @@ export class FamiliesInUse {
   readonly #opening = new Map<string, Promise<void>>()
   readonly #openings = new Limiter(openingsMax)
   /** Sections that have been replaced after the end of their gate, and are closed when that is told. */
-  #replaced: OpenSection[] = []
+  readonly #replaced: OpenSection[] = []
+  #closingEnded: Promise<void> | undefined
 
   constructor(deps: FamiliesInUseDeps) {
     this.#deps = deps
@@ -162,17 +162,20 @@ export class FamiliesInUse {
     return this.#close([...this.#open.values()], ({ pattern }) => reason ?? altered(pattern))
   }
 
-  /** Closes the sections that were open under a gate which has ended. */
-  async closeSections(gate: Gate): Promise<void> {
-    const ended = this.#replaced.filter((open) => open.gate === gate)
-    this.#replaced = this.#replaced.filter((open) => open.gate !== gate)
-    for (const { sections } of this.#open.values())
-      for (const [slot, open] of sections) {
-        if (open.gate !== gate) continue
-        sections.delete(slot)
-        ended.push(open)
-      }
-    await this.#names.close(ended, gate.ended!)
+  /** Closes the sections whose gates have ended, those of all gates that end together by one walk over the names in memory. */
+  closeEnded(): Promise<void> {
+    this.#closingEnded ??= nextTurn().then(() => {
+      this.#closingEnded = undefined
+      const ended = this.#replaced.splice(0)
+      for (const { sections } of this.#open.values())
+        for (const [slot, open] of sections) {
+          if (open.gate.ended === undefined) continue
+          sections.delete(slot)
+          ended.push(open)
+        }
+      return this.#names.close(ended).then(() => {})
+    })
+    return this.#closingEnded
   }
 
   /** A record has another version. */

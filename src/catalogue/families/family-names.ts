@@ -99,9 +99,10 @@ export class FamilyNames {
 
   /**
    * Stops sections, and has their names leave memory. Resolves when the sections have released what they had left, those first
-   * that had most, to those for which there was no time. Nothing is released whose gate was dropped.
+   * that had most, to those for which there was no time. Nothing is released whose gate was dropped. Without a reason: the gates have
+   * ended, each for its own.
    */
-  async close(sections: readonly OpenSection[], reason: Error): Promise<Section[]> {
+  async close(sections: readonly OpenSection[], reason?: Error): Promise<Section[]> {
     if (sections.length === 0) return []
     const isClosed = new Uint8Array(this.#sections.length)
     for (const { number } of sections) isClosed[number] = 1
@@ -109,9 +110,9 @@ export class FamilyNames {
       const number = this.rows.sectionOf(row)
       if (isClosed[number] === 1) this.#sections[number]!.section.end(row)
     }
-    for (const { section } of sections) section.stop(reason)
+    for (const { section, gate } of sections) section.stop(reason ?? gate.ended!)
     const all = sections.map(({ section }) => section)
-    const closing = closeInTime(all, this.#clock, (section) => section.close(reason))
+    const closing = closeInTime(all, this.#clock, (section) => section.close(section.over!))
     for (let row = 1; row < this.rows.count; row++) {
       if (row % walkedTogether === 0) await nextTurn()
       if (isClosed[this.rows.sectionOf(row)] === 1) this.#leave(row)

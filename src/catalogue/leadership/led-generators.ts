@@ -47,8 +47,8 @@ export type LedGeneratorsDeps = {
   readonly open: (name: string, term: LeaderTerm) => void
   /** Puts a standby in the place of a generator whose leadership has ended, if it has not been replaced yet. */
   readonly demote: (generator: LedGenerator) => void
-  /** Closes the sections of families that were open under this gate, which has ended. */
-  readonly closeSections: (gate: Gate) => Promise<void>
+  /** Closes the sections of families whose gates have ended. */
+  readonly closeEndedSections: () => Promise<void>
 }
 
 /** The most ranges that are left to the successor: they are in the record that names it, which must stay small. */
@@ -173,8 +173,8 @@ export class LedGenerators {
   }
 
   /** Puts standbys in the places of generators whose leadership has ended, and frees what they have. */
-  async #replace({ gate, generators }: Led): Promise<void> {
-    void this.#closed(this.#deps.closeSections(gate))
+  async #replace({ generators }: Led): Promise<void> {
+    void this.#closed(this.#deps.closeEndedSections())
     let replaced = 0
     for (const generator of generators) {
       this.#deps.demote(generator)
