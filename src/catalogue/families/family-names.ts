@@ -37,7 +37,7 @@ export type OpenSection = {
   readonly generatorOf: (name: string, row: number) => OpenGenerator
 }
 
-/** How many names are in memory at most, of all families together, unless a node says otherwise: some 150 MB. */
+/** How many names are in memory at most, of all families together, unless a node says otherwise: some 100 MB. */
 const namesMax = 1_000_000
 /** How many names are looked at when one more comes into memory that is full, and how many rows. */
 const looksMax = 8
