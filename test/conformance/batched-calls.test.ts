@@ -291,6 +291,35 @@ describe('calls in batches on etcd', { timeout }, async () => {
     assert.ok(releasing <= messagesMost, `${releasing} transactions for 500 releases`)
   })
 
+  test('create many new names in a few transactions, of which each is found or created once', async (t) => {
+    const [engine, other] = [await openAt(t, cluster.url('new')), await openAt(t, cluster.url('new'))]
+    const before = await engine.write('before', 'x', undefined)
+    const made = found(await lookUpEach(engine))
+    const revisions = Number((await engine.write('after', 'x', undefined))!.version - before!.version)
+    assert.ok(made.length === names.length && made.every(({ isNew, reservation }) => isNew && reservation))
+    assert.ok(revisions <= 10, `${revisions} transactions for 500 new names`)
+    const seen = found(await lookUpEach(other))
+    assert.ok(seen.every(({ isNew, record, counter }) => !isNew && record && counter.bound === 10n))
+    const next = await reserveEach(other)
+    assert.ok(next.every(({ start }) => start === 10n))
+  })
+
+  test('create a name while this process reserves from its counter, or looks it up, or acquires a range', async (t) => {
+    const engine = await openAt(t, cluster.url('beside'))
+    for (let round = 0; round < 10; round++) {
+      const name = `name/${round}`
+      const asked = [lookUpEach(engine, [name]), lookUpEach(engine, [name])] as const
+      const reserved = engine.reserve(name, { size: 10n, ...mine })
+      const outcomes = found((await Promise.all(asked)).flat())
+      const ranges = outcomes.flatMap(({ reservation }) => reservation ?? [])
+      assertDisjoint([...ranges, await reserved, await engine.reserve(name, { size: 10n, ...mine })])
+    }
+    const made = lookUpEach(engine, ['acquired'])
+    engine.acquire('acquired', 5n)
+    assert.equal(found(await made)[0]?.reservation?.end, 10n)
+    assert.equal((await engine.reserve('acquired', { size: 10n, ...mine })).start, 10n)
+  })
+
   test('do not fail because of a counter from which other processes reserve all the time', async (t) => {
     const [engine, other] = [
       await openAt(t, cluster.url('contended')),
@@ -317,11 +346,18 @@ describe('calls in batches on etcd', { timeout }, async () => {
     const some = names.slice(0, 40)
     await reserveEach(engine, some)
     proxy.stallReplies()
+    const newNames = some.map((each) => `new/${each}`)
+    const creating = lookUpEach(engine, newNames)
     const outcomes = await Promise.allSettled(
       some.map((each) => engine.reserve(each, { size: 10n, ...mine })),
     )
     assert.ok(outcomes.every((outcome) => outcome.status === 'rejected' && outcome.reason.code === 'UNKNOWN'))
+    assert.ok((await creating).every((each) => each instanceof FahaoError && each.code === 'UNKNOWN'))
     proxy.resume()
+    const made = found(await untilItWorks(() => lookUpEach(engine, newNames)))
+    assert.ok(made.length === some.length && made.every(({ record }) => record?.value === 'first'))
+    const after = await reserveEach(await openAt(t, cluster.url('lost')), newNames)
+    assert.ok(after.every(({ start }) => start === 10n))
     const [first, ...others] = await untilItWorks(() => reserveEach(engine, some))
     assert.ok([first!, ...others].every(({ start }) => start === first!.start))
     assert.equal(first!.start % 10n, 0n)

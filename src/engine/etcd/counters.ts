@@ -16,13 +16,14 @@
 import { type Clock, sleep, systemRandom, type Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { max63 } from '../../ids/limits.ts'
+import type { Range } from '../../ids/run.ts'
 import { lossOf, type ReleaseRequest, release, reserve, type Step } from '../counter-rules.ts'
 import { Deadlines } from '../deadlines.ts'
 import type { Counter, Reservation, ReserveRequest } from '../engine.ts'
-import { unchanged } from './api.ts'
+import { type KeyValue, unchanged } from './api.ts'
 import { encodeCounter, isLater, type Seen, seenAs, unseen } from './counter-value.ts'
 import type { CallContext } from './members.ts'
-import { present } from './state.ts'
+import { present, type State } from './state.ts'
 import type { Change, Store } from './store.ts'
 import type { Transactions } from './transactions.ts'
 
@@ -132,6 +133,25 @@ export class Counters {
     return seen.counter
   }
 
+  /** Whether this process has reserved from a counter, or acquired a range of it. */
+  uses(name: string): boolean {
+    return this.#queues.has(name)
+  }
+
+  /** A range was reserved from a counter that was never used, and left it as `seen`. */
+  begun(name: string, seen: Seen, { start, end }: Range): void {
+    // A step that has come meanwhile may have cached an older value.
+    if (this.#queues.has(name)) this.acquire(name, end)
+    else Object.assign(this.#queue(name), { seen, ...(end > start && { held: end, history: seen.history }) })
+  }
+
+  /** A counter as a look-up of its name has read it. */
+  found(name: string, kv: KeyValue | undefined, state: State): Counter {
+    const seen = seenAs(name, kv, state)
+    if (kv !== undefined && !this.#queues.has(name)) this.#cacheRead(name, seen)
+    return seen.counter
+  }
+
   /** The end of what this process holds of each counter: no bound may be below it. */
   held(): Map<string, bigint> {
     return new Map(
@@ -231,7 +251,7 @@ export class Counters {
         outcome = this.#plan(queue, batch)
         return outcome.open.length > 0 ? outcome.change : undefined
       }
-      const committed = await this.#transactions.commit({ key: queue.key, plan }, call)
+      const committed = await this.#transactions.commit({ name: queue.name, plan }, call)
       const nowUs = this.#clock.monoUs()
       const isOld = queue.adoptions !== adoptions
       if (committed?.done) {

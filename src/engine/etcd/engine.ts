@@ -1,6 +1,6 @@
 /** The engine for clusters: etcd, whose acknowledged writes survive the loss of any minority of its members. */
 import { randomUUID } from 'node:crypto'
-import { describe, FahaoError } from '../../base/errors.ts'
+import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import { repairNothing } from '../advance-rules.ts'
 import { CallsInFlight } from '../calls-in-flight.ts'
 import { checkGap, checkReserve, releaseRequest } from '../counter-rules.ts'
@@ -22,7 +22,7 @@ import type {
   WatchOptions,
   WriterIdentity,
 } from '../engine.ts'
-import { lookUpEach } from '../look-ups.ts'
+import { type Creation, known, lookUpEach } from '../look-ups.ts'
 import { newStore } from '../store-creation.ts'
 import { Advance } from './advance.ts'
 import { endOf, methods, unchanged } from './api.ts'
@@ -30,6 +30,7 @@ import { Counters } from './counters.ts'
 import { History, type Known } from './history.ts'
 import { Keys } from './keys.ts'
 import { Members } from './members.ts'
+import { Names } from './names.ts'
 import { Records } from './records.ts'
 import { encodeState, isEarlierState, type State } from './state.ts'
 import { knownOf, rangesOf, Store } from './store.ts'
@@ -143,6 +144,7 @@ export class EtcdEngine implements Engine {
   readonly #calls: CallsInFlight
   readonly #counters: Counters
   readonly #records: Records
+  readonly #names: Names
   readonly #watches: Watches
   readonly #advance: Advance
 
@@ -164,6 +166,7 @@ export class EtcdEngine implements Engine {
     const transactions = new Transactions(store, clock, callTimeoutMs)
     this.#counters = new Counters(store, transactions, clock, callTimeoutMs)
     this.#records = new Records(store, transactions)
+    this.#names = new Names(store, transactions, this.#counters, this.#records)
     this.#watches = new Watches(members, store, this.#records, clock)
     this.#advance = new Advance(store, this.#records, clock, callTimeoutMs * 2)
   }
@@ -226,7 +229,10 @@ export class EtcdEngine implements Engine {
   }
 
   lookUp(lookUps: readonly LookUp[]): Promise<readonly (LookedUp | FahaoError)[]> {
-    return lookUpEach(this, lookUps)
+    return lookUpEach(this, lookUps, (creations) => {
+      const each = (lookUp: Creation) => this.#names.lookUp(lookUp).catch(outcomeOf)
+      return this.#calls.run(() => Promise.all(creations.map(each)))
+    })
   }
 
   watch(prefix: string, listener: (change: RecordChange) => void, options?: WatchOptions): Promise<Watch> {
@@ -246,4 +252,9 @@ export class EtcdEngine implements Engine {
     this.#watches.close()
     return this.#calls.close(() => this.#members.close())
   }
+}
+
+/** The error of a look-up; undefined: nothing is written, and what is there has to be read. */
+function outcomeOf(error: unknown): FahaoError | undefined {
+  return hasCode(error, 'REGRESSED') ? undefined : known(error)
 }

@@ -46,16 +46,15 @@ export class Records {
 
   /** See `Engine.write`. */
   async write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
-    const bytes = this.#store.keys.record(key)
-    const put = { put: { key: bytes, value: Buffer.from(value) } }
-    const version = await this.#change(bytes, put, expected, put.put.value.length)
+    const put = { put: { key: this.#store.keys.record(key), value: Buffer.from(value) } }
+    const version = await this.#change(key, put, expected, put.put.value.length)
     return version === undefined ? undefined : { key, value, version }
   }
 
   /** See `Engine.remove`. */
   async remove(key: string, expected: bigint): Promise<boolean> {
-    const bytes = this.#store.keys.record(key)
-    return (await this.#change(bytes, { deleteRange: { key: bytes } }, expected)) !== undefined
+    const deleteRange = { key: this.#store.keys.record(key) }
+    return (await this.#change(key, { deleteRange }, expected)) !== undefined
   }
 
   /** The record of a key. */
@@ -65,15 +64,16 @@ export class Records {
   }
 
   /** Resolves to the version that the write made; undefined if the record's version is not the expected one. */
-  async #change(key: Buffer, write: Change['writes'][number], expected: bigint | undefined, bytes = 0) {
-    const { history } = this.#store
+  async #change(name: string, write: Change['writes'][number], expected: bigint | undefined, bytes = 0) {
+    const { history, keys } = this.#store
+    const key = keys.record(name)
     const plan = () => {
       const compare = conditionOf(key, expected, history.known.state)
       return compare && { compare: [compare], writes: [write], otherwise: [] }
     }
     // The version may be of a history that this process has not accepted yet.
     if (plan() === undefined) await this.#store.read()
-    const committed = await this.#transactions.change({ key, bytes, plan })
+    const committed = await this.#transactions.change({ name, bytes, plan })
     return committed?.done ? versionAt(history.known.state, committed.revision) : undefined
   }
 }

@@ -3,7 +3,7 @@
  *
  * Invariants
  *  1. Each change in a transaction is carried out if its own comparisons hold, whatever becomes of the others. No two of them
- *     are of one key.
+ *     are of one name: etcd refuses a transaction that writes a key twice.
  *  2. All calls of a transaction have the same `sent`.
  *  3. A read, and a write of a record, settles by its own deadline: a write that was sent as UNKNOWN, all others as UNAVAILABLE.
  */
@@ -26,9 +26,10 @@ const widthMax = 4
 /** A key as read, and the state at that moment. */
 export type KeyRead = { readonly state: State; readonly kv: KeyValue | undefined }
 
-/** A change of one key; `plan` is called when it is sent, and returns undefined if it has become needless. */
+/** A change of the keys of one name; `plan` is called when it is sent, and returns undefined if it has become needless. */
 export type PlannedChange = {
-  readonly key: Buffer
+  /** Of the record and the counter that it concerns. */
+  readonly name: string
   /** The bytes that it writes, if they may be many. */
   readonly bytes?: number
   readonly plan: () => Change | undefined
@@ -60,7 +61,7 @@ export class Transactions {
       ...limits,
       lengthMax: bytesMax,
       lengthOf: ({ bytes = 0 }) => bytes,
-      keyOf: ({ key }) => key.toString('latin1'),
+      keyOf: ({ name }) => name,
       carryOut: (changes) => settled(changes, this.#changeAll(changes)),
     })
   }
@@ -72,7 +73,7 @@ export class Transactions {
     return this.#inTime(call, this.#reads, (settle) => ({ call, key, ...settle }), leftMs)
   }
 
-  /** Changes one key; see `Store.commit`. */
+  /** Carries out a change; see `Store.commit`. */
   change(change: PlannedChange): Promise<ChangeOutcome | undefined> {
     const call = this.#store.newCall(true)
     return this.#inTime(call, this.#changes, (settle) => ({ call, ...change, ...settle }))
