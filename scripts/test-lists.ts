@@ -9,15 +9,14 @@
 export const inNpmTest: readonly string[] = [
   'test/suites.test.ts',
   'test/tidy.test.ts',
-  'test/package.test.ts',
   'test/supply-chain.test.ts',
   'test/unit',
   // The contract of the engine in memory, embedded, and on a database; the others, and what only databases do, are in the rest.
   'test/conformance/memory.test.ts',
   'test/conformance/sqlite.test.ts',
   'test/conformance/postgres.test.ts',
-  'test/sim/leaders.test.ts',
-  'test/sim/nodes.test.ts', // as many seeds again are in the rest
+  'test/sim/leaders.test.ts', // of both, as many seeds again are in the rest
+  'test/sim/nodes.test.ts',
   'test/fuzz', // some generated requests of HTTP, and conversations of MySQL; `npm run fuzz:http` and `fuzz:mysql` have more
   'test/mutations', // the deliberate faults still fit the source; `npm run mutations` tries them
   // One integration path for each transport. Those of PostgreSQL's protocol and of the MySQL proxy are among the unit tests.

@@ -1,4 +1,5 @@
-/** What nodes.test.ts tries, over as many seeds again. */
-import { testNodes } from './suite.ts'
+/** What nodes.test.ts and leaders.test.ts try, over as many seeds again. */
+import { testLeaders, testNodes } from './suite.ts'
 
 testNodes(1)
+testLeaders(1)
