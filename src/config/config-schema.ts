@@ -85,6 +85,11 @@ const groups = {
       optional(count(1, 1_000_000_000)),
       'generators that there may be for a client to create another one, as by auto-create; see also ID.NAMESPACE GENERATORS',
     ),
+    familyNamesMax: setting(
+      count(1000, 50_000_000),
+      'names of families that are in memory at most, at some 100 bytes each; beyond that, those not used lately give way, and go on higher',
+      '1000000',
+    ),
     logLevel: setting(
       oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
       'the lowest level that is logged',

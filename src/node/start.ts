@@ -170,6 +170,7 @@ async function openParts(
       onEvent,
       autoCreate: config.autoCreate,
       generatorsMax: config.generatorsMax,
+      familyNamesMax: config.familyNamesMax,
       idleAfterMs: config.idleAfterMs,
       restAfterMs,
       namespaces,
