@@ -15,6 +15,7 @@ export const inNpmTest: readonly string[] = [
   'test/conformance/memory.test.ts',
   'test/conformance/sqlite.test.ts',
   'test/conformance/postgres.test.ts',
+  'test/conformance/batched-calls.test.ts', // calls that share a message to a server
   'test/sim/leaders.test.ts', // of both, as many seeds again are in the rest
   'test/sim/nodes.test.ts',
   'test/fuzz', // some generated requests of HTTP, and conversations of MySQL; `npm run fuzz:http` and `fuzz:mysql` have more
