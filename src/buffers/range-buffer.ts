@@ -139,6 +139,7 @@ export class RangeBuffer extends RangeChain implements IdBuffer {
     if (this.left > 0) this.ranges.push({ next, left: this.left })
     this.taken = issued
     this.lowMark = lowMark
+    this.checkLow()
     if (issued > 0) this.ready()
   }
 

@@ -141,10 +141,9 @@ export class GeneratorsInUse {
   ): Promise<Result> {
     const isFirst = !this.#waiting.has(name)
     const open = this.find(name) ?? (isFirst ? this.#families.opened(name) : undefined)
-    if (open !== undefined) return new Promise((resolve) => resolve(use(open)))
-    const used = this.#waiting.join(name, use)
+    if (open !== undefined) return this.resting.serve(open, use)
     if (isFirst) this.#cold.add(name)
-    return used
+    return this.#waiting.join(name, use)
   }
 
   /** Opens a generator that callers wait for. */
@@ -289,6 +288,7 @@ export class GeneratorsInUse {
     if (!this.#mayStillIssue(generator)) return Promise.resolve(undefined)
     this.names.set(name, generator)
     this.#waiting.serve(generator)
+    this.resting.served(generator)
     return generator
   }
 
@@ -370,8 +370,8 @@ export class GeneratorsInUse {
     const version = record?.version ?? boundMax
     this.#families.changed(name, version)
     this.tasks.report(name, version)
-    const open = this.names.get(name)
-    if (open === undefined || version <= open.version) return
+    if (version <= (this.resting.versionOf(name) ?? boundMax)) return
+    const open = this.names.get(name)!
     const reason = holdsGenerator(record) ? altered(name) : noGenerator(name, this.#deps.rows)
     // At once, even while a task of this name runs: another node may acknowledge strict order in a moment.
     void open.close(reason)

@@ -40,6 +40,8 @@ export type NamedGenerator = Pick<Generator, 'name' | 'row' | 'contiguous' | 'de
 export type Waker<Named> = {
   /** The generator of this row, which is not at rest any more when this returns. */
   wake(name: string, row: number): Named
+  /** Has the row of an entry at rest hold what can be issued without waking. Returns whether it holds more ids than before. */
+  extend(entry: number): boolean
 }
 
 /** Slots are pairs of a hash and an entry; entry 0: the slot is free. */
@@ -65,6 +67,8 @@ export class NameTable<Named extends NamedGenerator> {
   #shift = 32 - Math.log2(slotsMin)
   readonly #generators = new Pages<Named>()
   readonly #bytes: NameBytes
+  /** How many entries have a generator. */
+  awakeCount = 0
   #size = 0
 
   /** @param key of the hash, 8 bytes; by default random. */
@@ -114,8 +118,13 @@ export class NameTable<Named extends NamedGenerator> {
     if (!this.isAtRest(entry)) return this.#generators.get(entry)
     this.runs.words[entry * rowWords + entryLength]! &= ~restingBit
     const woken = this.waker!.wake(this.nameOf(entry), entry)
-    this.#generators.set(entry, woken)
+    this.#put(entry, woken)
     return woken
+  }
+
+  /** Whether the generator of an entry is at rest and its row holds more ids than before. */
+  extend(entry: number): boolean {
+    return this.isAtRest(entry) && this.waker!.extend(entry)
   }
 
   /** The generator of an entry, unless it has none. */
@@ -156,7 +165,7 @@ export class NameTable<Named extends NamedGenerator> {
   set(name: string, generator: Named): void {
     const { contiguous, definition, row } = generator
     const bits = (contiguous ? contiguousBit : 0) | (definition.format === undefined ? 0 : formatBit)
-    this.#generators.set(this.#set(name, row, bits), generator)
+    this.#put(this.#set(name, row, bits), generator)
   }
 
   /** Adds a name that has a row and no generator. `bits`: those beside the length. */
@@ -166,7 +175,7 @@ export class NameTable<Named extends NamedGenerator> {
 
   /** Puts the generator of an entry to rest: the entry keeps the row alone. */
   rest(entry: number): void {
-    this.#generators.set(entry, undefined)
+    this.#put(entry, undefined)
     this.runs.words[entry * rowWords + entryLength]! |= restingBit
   }
 
@@ -213,6 +222,11 @@ export class NameTable<Named extends NamedGenerator> {
     assert(used === this.#size, 'every entry is counted, and is in one slot')
   }
 
+  #put(entry: number, generator: Named | undefined): void {
+    this.awakeCount += Number(generator !== undefined) - Number(this.#generators.get(entry) !== undefined)
+    this.#generators.set(entry, generator)
+  }
+
   #set(name: string, row: number, bits: number): number {
     const length = putName(name)
     assert(length > 0, 'a generator has a name of 1 to 256 bytes')
@@ -247,7 +261,7 @@ export class NameTable<Named extends NamedGenerator> {
   /** An entry has no name any more: no slot leads to it. */
   #clear(entry: number): void {
     this.#bytes.clear(entry)
-    this.#generators.set(entry, undefined)
+    this.#put(entry, undefined)
     this.runs.unname(entry)
   }
 

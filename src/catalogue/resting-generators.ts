@@ -1,7 +1,8 @@
 /**
  * Generators at rest: counters that have nothing to do but to issue the ids of their rows. Such a one is an entry of the table of
  * names, a row of ids, and a row of numbers (issuing/counter-rows.ts), and has no object. One is put to rest when nothing was asked
- * of it between two looks, and made again of its rows when anything is asked of it that its row of ids cannot answer.
+ * of it between two looks, or at once where many are awake. It is refilled at rest (resting-refills.ts), and made again of its rows
+ * when anything is asked of it that its row of ids cannot answer.
  *
  * Why this is safe: rest and waking are one step each, between which no other code runs. What has rested issues nothing any more:
  * it has left its row, its `take` finds nothing, and its `draw` rejects with STALE, which callers follow to the generator that the
@@ -9,13 +10,14 @@
  *
  * Invariants
  *  1. A row belongs to one object or to none. Of one that belongs to none the entry of its name is at rest.
- *  2. Nothing is at rest that waits for anything: no caller, no refill, no pause after a failure.
+ *  2. Nothing is at rest for which a caller waits, or that pauses after a failure.
  *  3. What was issued, reserved and counted before is known when it is woken, and so is what may be released.
  */
 import type { Clock, Timer } from '../base/clock.ts'
 import { emptyRow } from '../buffers/fast-runs.ts'
-import type { Engine } from '../engine/engine.ts'
+import type { Engine, Reservation } from '../engine/engine.ts'
 import { nextTurn } from '../engine/next-turn.ts'
+import { firstFrom } from '../ids/run.ts'
 import {
   CounterRows,
   holdsSpareAtRest,
@@ -29,6 +31,7 @@ import type { GeneratorInUse } from './catalogue.ts'
 import { closeInTime, valuableFirst } from './closings.ts'
 import type { NameTable, Waker } from './name-table.ts'
 import { OpenGenerator, type OpenGeneratorDeps, type SharedAtRest } from './open-generator.ts'
+import { RestingRefills } from './resting-refills.ts'
 import { generatorKey } from './stored-generator.ts'
 
 /** How many generators and empty places are looked at before others run: about a millisecond. */
@@ -37,6 +40,9 @@ const [lookedAtTogether, placesTogether] = [500, 50_000] as const
 const rowLooks = 10
 /** The most different ones that are kept, each an object. A generator beyond that stays awake. */
 const sharedMax = 10_000
+
+/** So many generators stay awake while they are used. */
+const awakeMax = 1000
 
 /** How many generators give back what they hold at a time. An engine writes what comes together in one transaction. */
 const givingBack = { lanes: 2, together: 5000 }
@@ -62,6 +68,7 @@ export class RestingGenerators implements Waker<OpenGenerator> {
   /** Plans and gates have numbers in keys. */
   readonly #numbers = new WeakMap<object, number>()
   #newestNumber = 0
+  readonly #refills: RestingRefills
   #looks = 0
   #timer: Timer | undefined
   #stopped = false
@@ -71,6 +78,7 @@ export class RestingGenerators implements Waker<OpenGenerator> {
     this.#rows = new CounterRows(names.runs)
     names.waker = this
     this.#deps = deps
+    this.#refills = new RestingRefills(this, deps.clock)
     this.#lookLater()
   }
 
@@ -84,11 +92,28 @@ export class RestingGenerators implements Waker<OpenGenerator> {
   wake(name: string, row: number): OpenGenerator {
     this.#rows.look(row, this.#nowSeconds())
     const state = this.#rows.read(row, this.#state)
+    state.refill = this.#refills.leave(row)
     const shared = this.#shared[state.shared]!
     this.#release(state.shared)
     const { incarnation: number, floor, advances } = shared
     const incarnation = { name, counter: generatorKey(name), incarnation: number, floor, advances }
     return OpenGenerator.woken(incarnation, state, row, shared, this.#deps)
+  }
+
+  /** Passes a generator to who asks for something. */
+  serve<Result>(
+    generator: OpenGenerator,
+    use: (generator: OpenGenerator) => Result | Promise<Result>,
+  ): Promise<Result> {
+    const used = new Promise<Result>((resolve) => resolve(use(generator)))
+    this.served(generator)
+    return used
+  }
+
+  /** What was asked of a generator has begun: it rests if there are many. */
+  served(generator: OpenGenerator): void {
+    if (this.#isCrowded && !this.#stopped && this.#deps.restAfterMs !== undefined)
+      this.rest(this.#names.entryNamed(generator.name), generator)
   }
 
   /** Puts the generator of an entry to rest, if it can. */
@@ -103,6 +128,18 @@ export class RestingGenerators implements Waker<OpenGenerator> {
     this.#state.shared = number
     this.#rows.write(row, this.#state)
     this.#names.rest(entry)
+  }
+
+  /** See `Waker`. Of one that has issued nothing yet the row is empty, because a row that has ids tells the one before them. */
+  extend(entry: number): boolean {
+    this.#rows.look(entry, this.#nowSeconds())
+    const state = this.#rows.read(entry, this.#state)
+    const { gate, plan } = this.#sharedOf(entry)
+    if (state.issued === 0 || !gate.isOpen) return false
+    const before = this.#names.runs.count(entry)
+    this.#rows.fill(entry, state, plan.definition.increment!, 0)
+    this.#refills.add(entry)
+    return this.#names.runs.count(entry) > before
   }
 
   /** What is shown of the generator of an entry, which is not woken. Undefined: it is not at rest here. */
@@ -120,6 +157,13 @@ export class RestingGenerators implements Waker<OpenGenerator> {
       stats: () => this.#statsOf(name),
       lastIssued: newest,
     }
+  }
+
+  /** The version of the record of a generator, at rest or not. Undefined: it is not open. */
+  versionOf(name: string): bigint | undefined {
+    const entry = this.#names.entryNamed(name)
+    if (!this.#names.isAtRest(entry)) return this.#names.awakeAt(entry)?.version
+    return BigInt(this.#rows.read(entry, this.#state).recordVersion)
   }
 
   /** Whether the right of the generator of an entry has ended. */
@@ -167,9 +211,49 @@ export class RestingGenerators implements Waker<OpenGenerator> {
     }
   }
 
+  /** See `RefilledAtRest`. */
+  refill(entry: number): Promise<Reservation> | 'awake' | undefined {
+    const shared = this.#sharedOf(entry)
+    const { plan, gate, advances } = shared
+    if (gate.ended !== undefined) return undefined
+    if (this.#deps.engine.advances !== advances) return 'awake'
+    this.#rows.look(entry, this.#nowSeconds())
+    const state = this.#rows.read(entry, this.#state)
+    const request = plan.issuers.refillAtRest(state, shared)
+    if (request === 'awake') return 'awake'
+    this.#rows.fill(entry, state, plan.definition.increment!, request === undefined ? state.lowMark : 0)
+    if (request === undefined) return undefined
+    const name = this.#names.nameOf(entry)
+    return plan.issuers.reserveAtRest(name, generatorKey(name), request)
+  }
+
+  /** See `RefilledAtRest`. */
+  refilled(entry: number, range: Reservation, seconds: number): boolean {
+    const { plan, gate, advances } = this.#sharedOf(entry)
+    // What was reserved is a gap: a copy of this memory may issue it.
+    if (gate.isDropped) return true
+    const { increment, offset } = plan.definition
+    const state = this.#rows.read(entry, this.#state)
+    const isNext = Number(range.start) === state.bound
+    const isOneRun = isNext || leftAtRest(state, increment!) === 0
+    if (this.#deps.engine.advances !== advances || !isOneRun) return false
+    if (!ReservedCounter.followAtRest(state, range)) return false
+    if (!isNext) state.next = Number(firstFrom(range.start, increment!, offset!))
+    state.refills++
+    state.refillSeconds += seconds
+    this.#rows.fill(entry, state, increment!, state.lowMark)
+    return true
+  }
+
+  /** See `RefilledAtRest`. */
+  wakeUp(entry: number): void {
+    this.#names.ownAt(entry)
+  }
+
   /** Gives back what the generator of an entry holds, whose gate has ended; it remains at rest. */
   async #giveBack({ entry }: HeldAtRest, engine: Pick<Engine, 'release'>): Promise<void> {
     // An object that was woken since it was looked at has its row, and gives back what that holds.
+    await this.#refills.idle(entry)
     if (!this.#names.isAtRest(entry)) return
     const { gate, incarnation } = this.#sharedOf(entry)
     this.#deps.copies?.check()
@@ -207,14 +291,20 @@ export class RestingGenerators implements Waker<OpenGenerator> {
     this.#timer = clock.timer(restAfterMs, () => void this.#look(clock))
   }
 
+  /** To rest costs one that is used little; but the objects of very many cost more. */
+  get #isCrowded(): boolean {
+    return this.#names.awakeCount > awakeMax
+  }
+
   async #look(clock: Clock): Promise<void> {
     let looked = 0
     this.#looks++
     for (let entry = 1; entry < this.#names.end && !this.#stopped; entry++) {
       const generator = this.#names.awakeAt(entry)
-      if (generator === undefined) this.#wakeIfBusy(entry)
+      if (generator === undefined) this.#refillIfBusy(entry)
       // To look at a family reads the rows of all its names, and it never rests.
-      else if (!generator.definition.family && !generator.noteUse(clock.monoUs())) this.rest(entry, generator)
+      else if (!generator.definition.family && (!generator.noteUse(clock.monoUs()) || this.#isCrowded))
+        this.rest(entry, generator)
       looked += generator === undefined ? lookedAtTogether / placesTogether : 1
       if (looked < lookedAtTogether) continue
       looked = 0
@@ -223,15 +313,15 @@ export class RestingGenerators implements Waker<OpenGenerator> {
     this.#lookLater()
   }
 
-  /** Wakes a generator whose ids would not last the horizon any more, since more are taken from its row than before (P6). */
-  #wakeIfBusy(entry: number): void {
+  /** Has a generator refilled whose ids would not last the horizon, since more are taken from its row than before (P6). */
+  #refillIfBusy(entry: number): void {
     if ((entry + this.#looks) % rowLooks !== 0 || !this.#names.isAtRest(entry)) return
     const taken = this.#rows.look(entry, this.#nowSeconds())
     if (taken === 0) return
     const { step, increment, horizon } = this.#sharedOf(entry).plan.definition
     const lookMs = rowLooks * this.#deps.restAfterMs!
     const wanted = (taken * horizon!) / lookMs / (step === 0 ? 2 : 1)
-    if (leftAtRest(this.#rows.read(entry, this.#state), increment!) < wanted) this.#names.ownAt(entry)
+    if (leftAtRest(this.#rows.read(entry, this.#state), increment!) < wanted) this.#refills.add(entry)
   }
 
   /** The number of what a generator shares; undefined: there are too many. */

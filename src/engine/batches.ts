@@ -30,7 +30,13 @@ const crowdWidth = 2
 /** The batches of one kind of call. */
 export class Batches<Call> {
   readonly #options: BatchesOptions<Call>
-  readonly #waiting = new Set<Call>()
+  /** The calls that wait in their order, and holes where one has left. A set would be slow to read once its first ones have left. */
+  #queue: (Call | undefined)[] = []
+  /** Where each of them is, counted from the first call ever. */
+  readonly #places = new Map<Call, number>()
+  /** The place of the first element of the queue, and how many holes the queue begins with. */
+  #first = 0
+  #holes = 0
   /** The keys of the calls in flight. */
   readonly #keys = new Set<string>()
   readonly #idle: (() => void)[] = []
@@ -44,7 +50,8 @@ export class Batches<Call> {
 
   /** Adds a call, which is sent with others. */
   add(call: Call): void {
-    this.#waiting.add(call)
+    this.#places.set(call, this.#first + this.#queue.length)
+    this.#queue.push(call)
     if (this.#due) return
     this.#due = true
     setImmediate(() => {
@@ -55,12 +62,15 @@ export class Batches<Call> {
 
   /** Removes a call that still waits, so that it is not sent. Returns whether it did. */
   remove(call: Call): boolean {
-    return this.#waiting.delete(call)
+    const place = this.#places.get(call)
+    if (place === undefined) return false
+    this.#leave(call, place - this.#first)
+    return true
   }
 
   /** Resolves when no call waits and no batch is in flight. */
   idle(): Promise<void> {
-    if (this.#underWay === 0 && this.#waiting.size === 0) return Promise.resolve()
+    if (this.#isIdle) return Promise.resolve()
     return new Promise((resolve) => this.#idle.push(resolve))
   }
 
@@ -77,8 +87,21 @@ export class Batches<Call> {
         this.#start()
       })
     }
-    if (this.#underWay === 0 && this.#waiting.size === 0)
-      for (const resolve of this.#idle.splice(0)) resolve()
+    if (this.#isIdle) for (const resolve of this.#idle.splice(0)) resolve()
+  }
+
+  get #isIdle(): boolean {
+    return this.#underWay === 0 && this.#places.size === 0
+  }
+
+  #leave(call: Call, at: number): void {
+    this.#places.delete(call)
+    this.#queue[at] = undefined
+    while (this.#holes < this.#queue.length && this.#queue[this.#holes] === undefined) this.#holes++
+    if (2 * this.#holes < this.#queue.length) return
+    this.#queue = this.#queue.slice(this.#holes)
+    this.#first += this.#holes
+    this.#holes = 0
   }
 
   get #hasRoom(): boolean {
@@ -90,13 +113,17 @@ export class Batches<Call> {
     const { sizeMax, isAlone, lengthOf, lengthMax = 0 } = this.#options
     const batch: Call[] = []
     let length = 0
-    for (const call of this.#waiting) {
-      if (batch.length === sizeMax) break
+    const queue = this.#queue
+    const { length: end } = queue
+    const first = this.#first
+    for (let at = this.#holes; at < end && batch.length < sizeMax; at++) {
+      const call = queue[at]
+      if (call === undefined) continue
       length += lengthOf?.(call) ?? 0
       if (length > lengthMax && batch.length > 0) break
       const alone = isAlone?.(call) === true
       if ((alone && batch.length > 0) || !this.#occupy(call)) continue
-      this.#waiting.delete(call)
+      this.#leave(call, first + at - this.#first)
       batch.push(call)
       if (alone) break
     }

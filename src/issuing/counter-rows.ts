@@ -1,6 +1,6 @@
 /**
  * Issuers of counters at rest: all that one knows, as numbers in rows of typed arrays, beside the row of its ids in `FastRuns`,
- * which has the same number. A reservoir is made of them when more is asked of the counter than ids that are ready.
+ * which has the same number. A reservoir is made of them when more is asked of the counter than ids that it holds.
  *
  * Invariants
  *  1. The next id of the row and the bound tell the ids that are left: all from one up to the other. So what is taken from the
@@ -10,6 +10,8 @@
  */
 import type { FastRuns } from '../buffers/fast-runs.ts'
 import { type RateAtRest, RateMeter } from '../buffers/rate-meter.ts'
+import type { Reservation } from '../engine/engine.ts'
+import { two32 } from '../ids/run.ts'
 import { type IssuerStats, idleStats } from './issuer.ts'
 import { isSpare, RecentUse, type UseAtRest } from './recent-use.ts'
 import type { RefillsAtRest } from './refills.ts'
@@ -36,6 +38,8 @@ export type CounterAtRest = RateAtRest &
     usedSeconds: number
     /** A number for what it shares with others. */
     shared: number
+    /** What is being reserved for it, where it is woken meanwhile. It is in no row. */
+    refill: Promise<Reservation> | undefined
   }
 
 /** With a larger step or low mark an issuer does not rest: it would be too large for its word. */
@@ -48,7 +52,17 @@ export function nothingAtRest(): CounterAtRest {
   const counts = { refills: 0, refillFailures: 0, refillSeconds: 0, waits: 0, drySeconds: 0 }
   const bounds = { bound: 0, version: 0, aloneFrom: 0, reserved: 0, next: 0, issued: 0 }
   const sizes = { lowMark: 0, step: 0, stepMaxBinds: false }
-  return { ...rates, ...use, ...counts, ...bounds, ...sizes, recordVersion: 0, usedSeconds: 0, shared: 0 }
+  return {
+    ...rates,
+    ...use,
+    ...counts,
+    ...bounds,
+    ...sizes,
+    recordVersion: 0,
+    usedSeconds: 0,
+    shared: 0,
+    refill: undefined,
+  }
 }
 
 /** How many ids are left of what an issuer at rest holds. */
@@ -128,6 +142,14 @@ export class CounterRows {
     words[word + 11] = state.shared
     words[word + 12] = state.usedSeconds
     words[word + 13] = left
+  }
+
+  /** Writes what is known, and fills the row with the ids up to the bound, but the last `keep`, that do not carry. */
+  fill(row: number, state: CounterAtRest, increment: number, keep: number): void {
+    const { next } = state
+    const count = Math.max(0, leftAtRest(state, increment) - keep)
+    this.runs.fill(row, Math.floor(next / two32), next % two32, count, increment)
+    this.write(row, state)
   }
 
   /** Reads what is known of the issuer of a row. */

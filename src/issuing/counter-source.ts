@@ -7,11 +7,12 @@
  *  3. The buffer is emptied before its range is released or transferred.
  */
 import type { Clock } from '../base/clock.ts'
-import type { FahaoError } from '../base/errors.ts'
+import { type FahaoError, hasCode } from '../base/errors.ts'
 import { emptyRow } from '../buffers/fast-runs.ts'
 import type { RangeBuffer } from '../buffers/range-buffer.ts'
+import { RateMeter } from '../buffers/rate-meter.ts'
 import type { Reservation, ReserveRequest, WriterIdentity } from '../engine/engine.ts'
-import { type CounterAtRest, restingStepMax } from './counter-rows.ts'
+import { type CounterAtRest, leftAtRest, restingStepMax } from './counter-rows.ts'
 import type { IdSource } from './id-source.ts'
 import type { Incarnation } from './incarnation.ts'
 import { dry } from './issuer.ts'
@@ -66,6 +67,63 @@ export function firstReserve(
   const need = { expected, buffered: 0, demand: ids, contiguous: 0, space, step, stepMin: step, stepMax }
   const size = rawSize(refillSize(need), stepMultiple, increment)
   return { size: size < left ? size : left, floor, max: max + 1n, ...writer }
+}
+
+/**
+ * What a counter at rest reserves now; notes in `state` what was found out of its use. Undefined: nothing. `awake`: it takes more
+ * than numbers.
+ */
+export function refillAtRest(
+  state: CounterAtRest,
+  { floor, incarnation }: Pick<Incarnation, 'floor' | 'incarnation'>,
+  options: CounterSourceOptions,
+): ReserveRequest | 'awake' | undefined {
+  const { clock, horizonSeconds, increment, stepMultiple } = options
+  const nowUs = clock.monoUs()
+  const meter = new RateMeter(nowUs).wake(state)
+  const rate = meter.observe(state.issued, nowUs)
+  meter.rest(state)
+  const use = options.step === 0 ? new RecentUse(horizonSeconds * 1_000_000, nowUs) : undefined
+  use?.wake(state)
+  const buffered = leftAtRest(state, increment)
+  const bound = BigInt(state.bound)
+  const left = options.max + 1n - bound
+  const known = { issued: state.issued, buffered, left, step: state.step, use, sizes: options }
+  const need = needOf(known, options, rate)
+  use?.rest(state)
+  const wanted = refillSize(need)
+  state.step = stepAfter(need)
+  state.lowMark = Math.ceil(lowMark({ ...need, step: state.step }))
+  const size = rawSize(wanted, stepMultiple, increment)
+  if (size > left || state.lowMark > restingStepMax || stepMaxBinds(need)) return 'awake'
+  if (size === 0n) return undefined
+  return { size, floor: bound > floor ? bound : floor, max: options.max + 1n, incarnation }
+}
+
+/** What decides the size of a refill, as far as it is known to the counter. */
+type KnownOfCounter = {
+  readonly issued: number
+  readonly buffered: number
+  /** The values from the bound on. */
+  readonly left: bigint
+  readonly step: number
+  readonly use: RecentUse | undefined
+  readonly sizes: RefillSizes
+}
+
+function needOf(
+  { issued, buffered, left, step, use, sizes }: KnownOfCounter,
+  { clock, horizonSeconds, increment }: CounterSourceOptions,
+  ratePerSecond: number,
+  demand = 0,
+  contiguous = 0,
+): RefillNeed {
+  const expected =
+    use === undefined
+      ? Math.min(ratePerSecond * horizonSeconds, sustainedShare * issued)
+      : Math.max(use.perHorizon(issued, demand > 0, clock.monoUs()), leastUseIn(horizonSeconds)) / 2
+  const space = Number(left) / increment
+  return { expected, buffered, demand, contiguous, space, step, stepMin: sizes.step, stepMax: sizes.stepMax }
 }
 
 /**
@@ -164,6 +222,15 @@ export class CounterSource implements IdSource {
     this.buffer.lowMark = Math.ceil(lowMark(this.#need(0, 0, 0)))
   }
 
+  async receive(reserved: Promise<Reservation>): Promise<void> {
+    try {
+      this.buffer.add(await this.counter.receive(reserved))
+    } catch (error) {
+      // Less may be left than was asked for.
+      if (!hasCode(error, 'EXHAUSTED')) throw error
+    }
+  }
+
   acquire(leftover: Reservation): void {
     this.counter.acquire(leftover)
     this.buffer.add(leftover)
@@ -204,29 +271,12 @@ export class CounterSource implements IdSource {
     this.buffer.wake(BigInt(from.next), this.counter.bound, from.issued, from.lowMark)
   }
 
-  #need(demand: number, contiguous: number, rate: number): RefillNeed {
-    const { increment, max } = this.#options
-    const { step, stepMax } = this.#sizes
-    return {
-      expected: this.#expected(rate, demand > 0),
-      buffered: this.buffer.available(),
-      demand,
-      contiguous,
-      space: Number(max + 1n - this.counter.bound) / increment,
-      step: this.#step,
-      stepMin: step,
-      stepMax,
-    }
-  }
-
-  #expected(rate: number, waited: boolean): number {
-    const { clock, horizonSeconds } = this.#options
+  #need(demand: number, contiguous: number, ratePerSecond: number): RefillNeed {
+    const buffered = this.buffer.available()
     const { issued } = this.buffer
-    if (this.#use !== undefined) {
-      const used = this.#use.perHorizon(issued, waited, clock.monoUs())
-      return Math.max(used, leastUseIn(horizonSeconds)) / 2
-    }
-    return Math.min(rate * horizonSeconds, sustainedShare * issued)
+    const left = this.#options.max + 1n - this.counter.bound
+    const known = { issued, buffered, left, step: this.#step, use: this.#use, sizes: this.#sizes }
+    return needOf(known, this.#options, ratePerSecond, demand, contiguous)
   }
 
   /** Reserves `ids` ids, or all that are left. */

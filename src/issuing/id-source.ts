@@ -76,6 +76,9 @@ export interface IdSource {
    */
   rest?(into: CounterAtRest): number
 
+  /** Adds what is being reserved for it. Rejects as that does, unless nothing was reserved and a refill may fare better. */
+  receive?(reserved: Promise<Reservation>): Promise<void>
+
   /** Adds what another process has reserved and transferred. `low` is set: how long it will last is not known. */
   acquire?(leftover: Reservation): void
 

@@ -9,7 +9,7 @@ import { parseLayout } from '../ids/layout-text.ts'
 import { blockPermutation, permutation } from '../ids/permutation.ts'
 import { CallerRanges, type CallerRangesOptions } from './caller-ranges.ts'
 import type { CounterAtRest } from './counter-rows.ts'
-import { CounterSource, type CounterSourceOptions, firstReserve } from './counter-source.ts'
+import { CounterSource, type CounterSourceOptions, firstReserve, refillAtRest } from './counter-source.ts'
 import type { Gate } from './gate.ts'
 import { GroupCommit, type GroupCommitOptions } from './group-commit.ts'
 import type { IdSource } from './id-source.ts'
@@ -143,6 +143,20 @@ export class IssuerFactory {
     const source = new CounterSource(buffer, 0n, incarnation, this.#counter!)
     source.wake(from)
     return new Reservoir(source, this.#options, gate, from)
+  }
+
+  /** See `refillAtRest`. */
+  refillAtRest(state: CounterAtRest, incarnation: Pick<Incarnation, 'floor' | 'incarnation'>) {
+    return refillAtRest(state, incarnation, this.#counter!)
+  }
+
+  /** Reserves for a counter at rest. */
+  reserveAtRest(name: string, counter: string, request: ReserveRequest): Promise<Reservation> {
+    const { engine, mayReserve } = this.#options
+    const asked = mayReserve(name)
+    return asked === undefined
+      ? engine.reserve(counter, request)
+      : asked.then(() => engine.reserve(counter, request))
   }
 
   /** Reserves ranges for callers, beside the reservoir of the same incarnation. Only for a `segment`. */

@@ -136,6 +136,17 @@ export class ReservedCounter {
       await engine.release(counter, leftover, start, { incarnation }).catch(() => {})
   }
 
+  /** Notes that this range was reserved of a counter whose reservoir is at rest. False: numbers cannot say it. */
+  static followAtRest(state: BoundAtRest, { start, end, version }: Reservation): boolean {
+    if (end > max53 || version > max53) return false
+    const [from, to] = [Number(start), Number(end)]
+    if (state.version < 0 || Number(version) !== state.version + 1) state.aloneFrom = from
+    state.version = to < state.bound ? -1 : Number(version)
+    state.bound = Math.max(state.bound, to)
+    state.reserved += to - from
+    return true
+  }
+
   /** Goes on from what another one knew. */
   wake({ bound, version, aloneFrom, reserved }: BoundAtRest): void {
     this.bound = BigInt(bound)
@@ -171,6 +182,15 @@ export class ReservedCounter {
   get #writer(): WriterIdentity {
     const { incarnation, fence } = this.#incarnation
     return fence === undefined ? { incarnation } : { incarnation, fence }
+  }
+
+  /** Goes on with what another one has begun to reserve. Rejects as that does. */
+  async receive(reserved: Promise<Reservation>): Promise<Reservation> {
+    const reservation = await reserved
+    this.#refuseOutdated()
+    this.reserved += Number(reservation.end - reservation.start)
+    this.#follow(reservation)
+    return reservation
   }
 
   async #reserve(request: { size: bigint; floor: bigint; max?: bigint }): Promise<Reservation> {

@@ -80,9 +80,12 @@ export class Reservoir implements Issuer, Gated, ObservedJob, RefillJob {
       this.#meter.wake(from)
       this.#refills.wake(from)
       this.#drySeconds = from.drySeconds
+      const { refill } = from
+      if (refill !== undefined) this.#refills.startFirst(() => source.receive!(refill))
     }
-    // One that has reserved nothing yet, as where all callers lease, reserves when it is asked for ids.
-    if ((source.counter?.reserved ?? 0) > 0) this.#observation.start()
+    // One that has reserved nothing yet, as where all callers lease, reserves when it is asked for ids. One that was at rest is
+    // looked at from its next refill on.
+    else if ((source.counter?.reserved ?? 0) > 0) this.#observation.start()
     this.refillIfLow()
   }
 

@@ -200,6 +200,7 @@ export class InPlace {
             words[rowAt + rowLo] = lo + ids * stride
             meter?.issued(ids)
           } else {
+            if (isOpen && names.extend(entry)) continue
             // The generator fills its row, or starts a refill, or has ids that need more than an addition.
             if (wanted > 1 || (command === next && (flags & formatBit) !== 0)) break
             const generator = names.at(entry)!
@@ -254,7 +255,7 @@ export class InPlace {
     if (access.work > longCheck) return false
     this.#turns.spend(access.work)
     const { names } = this.#source
-    if (!access.reaches(names.at(entry)!.name)) return false
+    if (!access.reaches(names.nameOf(entry))) return false
     if (reach > 0) names.runs.words[entry * rowWords + entryReached] = reach
     return true
   }
@@ -262,7 +263,7 @@ export class InPlace {
   /** Notes whether a namespace counts the user's requests for the name of an entry, and its meter. */
   #noteMeter(entry: number, stamp: number, user: string): void {
     const { names, meters } = this.#source
-    const meter = meters.quotas.meterOf(names.at(entry)!.name, user)
+    const meter = meters.quotas.meterOf(names.nameOf(entry), user)
     this.#meterOf[entry] = meter
     names.runs.words[entry * rowWords + entryMetered] = (stamp << 1) | (meter === undefined ? 0 : 1)
   }

@@ -195,6 +195,20 @@ export const mutations: readonly Mutation[] = [
     to: 'BigInt(Math.min(next, aloneFrom))',
   },
   {
+    fault: 'a row that is refilled at rest issues ids between its own and those that it gets',
+    foundBy: 'test/unit/catalogue/resting.test.ts',
+    file: 'src/catalogue/resting-generators.ts',
+    from: 'const isOneRun = isNext || leftAtRest(state, increment!) === 0',
+    to: 'const isOneRun = true',
+  },
+  {
+    fault: 'a generator that is woken reserves beside the refill that is under way for its row',
+    foundBy: 'test/unit/catalogue/resting.test.ts',
+    file: 'src/catalogue/resting-generators.ts',
+    from: 'state.refill = this.#refills.leave(row)',
+    to: 'this.#refills.leave(row)',
+  },
+  {
     fault: 'an advance undoes a record that was written while its repair was computed',
     foundBy: 'test/unit/engine/memory/advance.test.ts',
     file: 'src/engine/memory/engine.ts',

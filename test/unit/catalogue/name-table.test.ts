@@ -65,7 +65,7 @@ describe('a table of names', () => {
       const dice = new Dice(seed)
       const table = new NameTable<NamedGenerator>(new FastRuns())
       const model = new Map<string, NamedGenerator>()
-      table.waker = { wake: (name) => model.get(name)! }
+      table.waker = { extend: () => false, wake: (name) => model.get(name)! }
       for (let step = 0; step < 6000; step++) {
         const name = nameOf(dice)
         // More leave than come, for a while: the table shrinks.

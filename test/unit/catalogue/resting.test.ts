@@ -7,7 +7,7 @@ import type { GeneratorInput } from '../../../src/catalogue/generator-options.ts
 import type { OpenGenerator } from '../../../src/catalogue/open-generator.ts'
 import { Dice } from '../dice.ts'
 import { settled } from '../fake-clock.ts'
-import { draw, type Node, startNode, tryNext } from './node.ts'
+import { draw, type Node, type NodeOptions, SharedEngine, startNode, tryNext } from './node.ts'
 
 const restAfterMs = 1000
 const kinds = {
@@ -33,6 +33,15 @@ function takeInPlace({ names }: EngineCatalogue, name = 'g'): bigint | undefined
   const next = runs.next(row)
   runs.words[row * rowWords + rowLo]! += runs.words[row * rowWords + rowStride]!
   return BigInt(next)
+}
+
+/** As `takeInPlace`, with what is left below the low mark. */
+function takeAtRest(catalogue: EngineCatalogue, name = 'g'): bigint | undefined {
+  const { names } = catalogue
+  return (
+    takeInPlace(catalogue, name) ??
+    (names.extend(names.entryNamed(name)) ? takeInPlace(catalogue, name) : undefined)
+  )
 }
 
 /** What a call resolves to, for which time has to pass: what has failed is repeated after a pause. */
@@ -208,7 +217,7 @@ describe('a generator that nothing is asked of', () => {
       await other.stop()
     })
 
-  test('is woken when more is taken from its row than its ids would last for', async () => {
+  test('is refilled, and rests on, when more is taken from its row than its ids would last for', async () => {
     const { catalogue, clock } = await started({ kind: 'sequence', step: 1000 })
     await draw(catalogue.find('g')!)
     await clock.pass(3 * restAfterMs)
@@ -219,7 +228,7 @@ describe('a generator that nothing is asked of', () => {
       for (let id = 0; id < 3; id++) assert.ok(takeInPlace(catalogue) ?? tryNext(catalogue.find('g')!))
       await clock.pass(1000)
     }
-    assert.ok(!isAtRest(catalogue))
+    assert.ok(isAtRest(catalogue))
     assert.ok(catalogue.find('g')!.stats().inHand > inHand)
   })
 
@@ -232,6 +241,204 @@ describe('a generator that nothing is asked of', () => {
       assert.ok(catalogue.names.entryNamed('g') <= 2)
       await catalogue.alter('g', { step: 10 + round })
     }
+  })
+})
+
+describe('a generator at rest that is used', () => {
+  const step = 10
+
+  /** One at rest whose row is empty: it has issued `last`, and holds what follows, to `end`. */
+  async function restingAtMark(
+    options: GeneratorInput = { kind: 'segment', step },
+    reach?: NodeOptions['reach'],
+  ) {
+    const node = await startNode({ restAfterMs, generators: { g: options }, ...(reach && { reach }) })
+    await draw(node.catalogue.find('g')!)
+    await node.clock.pass(3 * restAfterMs)
+    assert.ok(isAtRest(node.catalogue))
+    while (takeInPlace(node.catalogue) !== undefined);
+    const [shown] = node.catalogue.inUse()
+    const { bound } = await node.engine.counter('generators/g')
+    const reserves = node.engine.count('reserve')
+    return { ...node, last: shown!.lastIssued()!, end: bound - 1n, reserves }
+  }
+
+  test('is refilled without being woken, and issues meanwhile what it holds', async () => {
+    const { catalogue, engine, last, end, reserves } = await restingAtMark()
+    const held = engine.hold('reserve')
+    const [before] = catalogue.inUse()
+    const known = before!.stats()
+    let next = last
+    assert.equal(takeAtRest(catalogue), ++next)
+    await held.arrived
+    for (let id = takeAtRest(catalogue); id !== undefined; id = takeAtRest(catalogue))
+      assert.equal(id, ++next)
+    assert.equal(next, end)
+    assert.ok(isAtRest(catalogue))
+    held.letGo()
+    await settled()
+    assert.equal(takeInPlace(catalogue), ++next)
+    assert.ok(isAtRest(catalogue))
+    assert.equal(engine.count('reserve'), reserves + 1)
+    const { issued, refills, reserved } = [...catalogue.inUse()][0]!.stats()
+    assert.deepEqual([issued, refills], [known.issued + Number(next - last), known.refills + 1])
+    assert.equal(BigInt(reserved), (await engine.counter('generators/g')).bound - 1n)
+    catalogue.assertInvariants()
+  })
+
+  test('goes on with the refill that is under way when it is woken', async () => {
+    const { catalogue, engine, last, end, reserves } = await restingAtMark()
+    const held = engine.hold('reserve')
+    assert.equal(takeAtRest(catalogue), last + 1n)
+    await held.arrived
+    const count = Number(end - last) + 5
+    const drawn = draw(catalogue.find('g')!, count)
+    await settled()
+    assert.ok(!isAtRest(catalogue))
+    assert.equal(engine.count('reserve'), reserves + 1)
+    held.letGo()
+    assert.deepEqual(
+      await drawn,
+      Array.from({ length: count }, (_, at) => last + 2n + BigInt(at)),
+    )
+    catalogue.assertInvariants()
+  })
+
+  test('goes on with the refill that its waiting turn had not begun when it is woken', async () => {
+    const { catalogue, engine, last, reserves } = await restingAtMark()
+    assert.equal(takeAtRest(catalogue), last + 1n)
+    assert.deepEqual(await draw(catalogue.find('g')!, 3), [last + 2n, last + 3n, last + 4n])
+    await settled()
+    assert.equal(engine.count('reserve'), reserves + 1)
+  })
+
+  for (const fault of ['lose-reply', 'lose-request'] as const)
+    test(`is woken by a refill that fails, and loses at most what was reserved: ${fault}`, async () => {
+      const { catalogue, engine, clock, last, end } = await restingAtMark()
+      engine.next('reserve', fault)
+      assert.equal(takeAtRest(catalogue), last + 1n)
+      await settled()
+      assert.ok(!isAtRest(catalogue))
+      await clock.pass(10_000)
+      const ids = await draw(catalogue.find('g')!, Number(end - last) + 5)
+      assert.ok(ids.every((id, at) => id > (ids[at - 1] ?? last + 1n)))
+      assert.equal(ids[Number(end - last) - 2], end)
+      catalogue.assertInvariants()
+    })
+
+  for (const left of ['some', 'none'] as const)
+    test(`issues each id once where another process has reserved in between, with ${left} of its own ids left`, async () => {
+      const { catalogue, engine, store, last, end } = await restingAtMark(
+        { kind: 'segment', step },
+        (reached) => new SharedEngine(reached),
+      )
+      const other = await startNode({ store, reach: (reached) => new SharedEngine(reached) })
+      assert.deepEqual(await draw(await other.catalogue.open('g')), [end + 1n])
+      const held = engine.hold('reserve')
+      assert.equal(takeAtRest(catalogue), last + 1n)
+      await held.arrived
+      let next = last + 1n
+      if (left === 'none') while (next < end) assert.equal(takeAtRest(catalogue), ++next)
+      held.letGo()
+      await settled()
+      assert.equal(isAtRest(catalogue), left === 'none')
+      const ids = await draw(catalogue.find('g')!, Number(end - next) + 1)
+      const { bound } = await engine.counter('generators/g')
+      assert.deepEqual(
+        ids.slice(0, -1),
+        Array.from({ length: Number(end - next) }, (_, at) => next + 1n + BigInt(at)),
+      )
+      assert.ok(ids.at(-1)! > end + 1n && ids.at(-1)! < bound)
+      catalogue.assertInvariants()
+      await other.stop()
+    })
+
+  test('gives back at a stop what a refill under way has reserved', async () => {
+    const { catalogue, engine, last } = await restingAtMark()
+    const held = engine.hold('reserve')
+    assert.equal(takeAtRest(catalogue), last + 1n)
+    await held.arrived
+    const closed = catalogue.close()
+    await settled()
+    held.letGo()
+    await closed
+    assert.equal((await engine.counter('generators/g')).bound, last + 2n)
+    assert.equal(takeAtRest(catalogue), undefined)
+  })
+
+  test('gets nothing of a refill after a copy of the memory was noticed', async () => {
+    const { catalogue, engine, last } = await restingAtMark()
+    const held = engine.hold('reserve')
+    assert.equal(takeAtRest(catalogue), last + 1n)
+    await held.arrived
+    catalogue.abandonAll()
+    held.letGo()
+    await settled()
+    assert.equal(takeAtRest(catalogue), undefined)
+    const { bound } = await engine.counter('generators/g')
+    assert.deepEqual(await draw(await catalogue.open('g')), [bound])
+  })
+
+  test('gets nothing of a refill that was reserved after the store was advanced', async () => {
+    const { catalogue, engine, store, last, end } = await restingAtMark()
+    const held = engine.hold('reserve')
+    assert.equal(takeAtRest(catalogue), last + 1n)
+    await held.arrived
+    store.advances++
+    held.letGo()
+    await settled()
+    const ids: bigint[] = []
+    for (let id = takeAtRest(catalogue); id !== undefined; id = takeAtRest(catalogue)) ids.push(id)
+    for (let id = tryNext(catalogue.find('g')!); id !== undefined; id = tryNext(catalogue.find('g')!))
+      ids.push(id)
+    assert.ok(ids.every((id) => id <= end))
+    catalogue.assertInvariants()
+  })
+
+  test('issues to the last id of its space', async () => {
+    const { catalogue, clock } = await restingAtMark({ kind: 'segment', step, max: 25 })
+    const ids: bigint[] = []
+    for (let pass = 0; pass < 100; pass++) {
+      for (let id = takeAtRest(catalogue); id !== undefined; id = takeAtRest(catalogue)) ids.push(id)
+      const id = tryNext(catalogue.find('g')!)
+      if (id !== undefined) ids.push(id)
+      await clock.pass(restAfterMs)
+    }
+    assert.equal(ids.at(-1), 25n)
+    assert.ok(ids.every((id, at) => at === 0 || id === ids[at - 1]! + 1n))
+    await assert.rejects(draw(catalogue.find('g')!), { code: 'EXHAUSTED' })
+  })
+
+  test('shows no id as issued that it only holds', async () => {
+    const node = await started({ kind: 'segment', step })
+    await node.catalogue.open('g')
+    await node.clock.pass(3 * restAfterMs)
+    assert.ok(isAtRest(node.catalogue))
+    assert.ok(!node.catalogue.names.extend(node.catalogue.names.entryNamed('g')))
+  })
+})
+
+describe('many generators', () => {
+  test('rest as soon as they have served their callers, and change as others do', async () => {
+    const count = 1100
+    const rule = { pattern: '*', kind: 'segment' } as const
+    const { catalogue, store, clock } = await startNode({ restAfterMs, autoCreate: [rule] })
+    for (let each = 0; each < count; each++)
+      assert.deepEqual(await draw(await catalogue.open(`n${each}`)), [1n])
+    const resting = Array.from({ length: count }, (_, each) => isAtRest(catalogue, `n${each}`))
+    assert.ok(resting.filter((isResting) => isResting).length >= 90)
+    await settled()
+    // What this node has written itself, and is reported, wakes none.
+    assert.ok(isAtRest(catalogue, `n${count - 1}`))
+    assert.equal(takeInPlace(catalogue, `n${count - 1}`), 2n)
+    const other = await startNode({ store, clock })
+    await other.catalogue.alter(`n${count - 1}`, { increment: 7 })
+    await settled()
+    assert.equal(takeInPlace(catalogue, `n${count - 1}`) ?? 'none', 'none')
+    assert.equal((await catalogue.open(`n${count - 1}`)).definition.increment, 7)
+    await clock.pass(3 * restAfterMs)
+    await other.stop()
+    await catalogue.close()
   })
 })
 
@@ -288,7 +495,7 @@ describe('generators that rest and wake all the time', () => {
       for (let step = 0; step < 300; step++) {
         const what = dice.below(12)
         if (what < 3) {
-          const id = takeInPlace(catalogue)
+          const id = dice.below(3) === 0 ? takeInPlace(catalogue) : takeAtRest(catalogue)
           if (id !== undefined) got([id])
         } else if (what === 3 || what === 4) {
           const asked = what === 3 ? held : (catalogue.find('g') ?? held)
