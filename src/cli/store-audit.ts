@@ -5,6 +5,9 @@ import type { ChangeEvent } from '../audit/audit-entry.ts'
 import { secretBytes, systemClock } from '../base/clock.ts'
 import type { Engine } from '../engine/engine.ts'
 
+/** How many objects of one command have an entry of their own: it may change a hundred thousand, and the trail of a new store is short. */
+const namedMax = 31
+
 /** Records changes that were carried out. A failure is printed: the changes stay. */
 export async function recordInStore(
   engine: Engine,
@@ -23,7 +26,10 @@ export async function recordInStore(
     onEvent: ({ level, message }) => level !== 'info' && console.error(`${level}: ${message}`),
   })
   const user = userOfSystem()
-  for (const object of objects) audit.record({ event, user, address: '', door: 'cli', object, detail })
+  const common = { event, user, address: '', door: 'cli' } as const
+  for (const object of objects.slice(0, namedMax)) audit.record({ ...common, object, detail })
+  if (objects.length > namedMax)
+    audit.record({ ...common, object: '', detail: `and ${objects.length - namedMax} others` })
   await audit.close()
 }
 

@@ -15,6 +15,7 @@ import {
   type StoredGenerator,
   writeStored,
 } from '../../catalogue/stored-generator.ts'
+import { larger } from '../../engine/advance-rules.ts'
 import type { Engine, StoredRecord } from '../../engine/engine.ts'
 import type { LegacyToken } from '../table.ts'
 import type { PlannedRow } from './plan.ts'
@@ -82,13 +83,15 @@ async function next(target: Engine, { name, definition }: PlannedRow, bound: big
     throw new FahaoError('EXISTS', `generator '${name}' has been created meanwhile; nothing was changed`)
   const counter = before?.counter
   const counterName = counterOf(name, { counter })
-  const incarnation = (before?.incarnation ?? 0n) + 1n
-  const seen = (await target.counter(counterName)).incarnation
-  const own = incarnation > seen ? incarnation : seen
-  const { end: floor } = await target.reserve(counterName, { size: 0n, floor: bound, incarnation: own })
+  const known = await target.counter(counterName)
+  // Under the newest incarnation so far: if this ends here, the name can still be created in another way.
+  const newest = larger(before?.incarnation ?? 0n, known.incarnation)
+  const fence = known.fence > 0n && { fence: known.fence }
+  const raise = { size: 0n, floor: bound, incarnation: larger(newest, 1n), ...fence }
+  const { end: floor } = await target.reserve(counterName, raise)
   const stored: StoredGenerator = {
     state: 'live',
-    incarnation,
+    incarnation: newest + 1n,
     counter,
     floor,
     definition: definition!,

@@ -93,7 +93,9 @@ async function planRow(
   const record = await target.read(generatorKey(name))
   const stored = record && readStored(record)
   if (!row.inService) {
-    const todo = record === undefined ? 'finish' : 'nothing'
+    // A generator that was imported, and dropped since, has a floor at the row's bound or above.
+    const isLeft = stored === undefined || (stored.state === 'dropped' && stored.floor < row.bound)
+    const todo = isLeft ? 'finish' : 'nothing'
     return {
       ...whole,
       todo,

@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
+import { define } from '../../../src/catalogue/definition.ts'
+import { parseOptions } from '../../../src/catalogue/generator-options.ts'
+import { readStored, writeStored } from '../../../src/catalogue/stored-generator.ts'
 import { main } from '../../../src/cli/main.ts'
 import type { Engine } from '../../../src/engine/engine.ts'
 import { openEngine } from '../../../src/engine/open.ts'
@@ -226,6 +229,48 @@ for (const server of servers) {
       assert.equal(await stores.target.read('generators/a'), undefined)
       assert.equal(await bench.bound('a'), 1020n)
       assert.equal(await moveRow(stores, (await plan())[0]!), 1020n)
+    })
+
+    test('over a generator that was dropped leaves the name usable where it dies, and goes on', async (t) => {
+      const bench = await legacyBench(t, server, 'leaf')
+      await bench.add({ key: 'a', bound: 1000n, step: 20 })
+      const into = `sqlite:${join(temporaryFolder(t), 'fahao.db')}`
+      const stores = await openStores(bench.url, into, false)
+      atEnd(t, () => stores.close())
+      const { target } = stores
+      const definition = define(parseOptions({ kind: 'segment' }), 0)
+      const kept = { counter: undefined, floor: 0n, key: undefined, offsetGiven: false }
+      const dropped = writeStored({ ...kept, state: 'dropped', incarnation: 2n, definition })
+      await target.write('generators/a', dropped, undefined)
+      await target.reserve('generators/a', { size: 0n, floor: 0n, incarnation: 2n, fence: 3n })
+      const [planned] = await planImport(stores, { names: [], maxIds: new Map(), nowUs: 0 })
+      const faulty = new FaultyEngine(target)
+      faulty.next('write', 'lose-request')
+      await assert.rejects(moveRow({ ...stores, target: faulty }, planned!))
+      assert.equal(await bench.bound('a'), undefined)
+      // As a client that creates it again seals its counter.
+      await target.reserve('generators/a', { size: 0n, floor: 0n, incarnation: 2n, fence: 3n })
+      const again = await fahao(t, 'import', '--from', bench.url, '--into', into, '--old-nodes-stopped')
+      assert.equal(again.code, 0, again.output)
+      const { state, incarnation, floor } = JSON.parse((await target.read('generators/a'))!.value)
+      assert.deepEqual([state, incarnation, floor], ['live', '3', '1000'])
+      // One that was dropped after its import stays so.
+      const live = (await target.read('generators/a'))!
+      const gone = writeStored({ ...readStored(live), state: 'dropped', incarnation: 4n })
+      await target.write('generators/a', gone, live.version)
+      assert.equal((await planImport(stores, { names: [], maxIds: new Map(), nowUs: 0 }))[0]!.todo, 'nothing')
+    })
+
+    test('continues the incarnations of a counter whose record was lost', async (t) => {
+      const bench = await legacyBench(t, server, 'leaf')
+      await bench.add({ key: 'a', bound: 1000n, step: 20 })
+      const target = await openTarget(t, bench.plainUrl)
+      await target.reserve('generators/a', { size: 10n, floor: 5000n, incarnation: 5n })
+      const { code, output } = await fahao(t, 'import', '--from', bench.url, '--into', bench.plainUrl)
+      assert.equal(code, 0, output)
+      const stored = readStored((await target.read('generators/a'))!)
+      assert.deepEqual([stored.incarnation, stored.floor], [6n, 5010n])
+      await target.reserve('generators/a', { size: 1n, floor: 0n, incarnation: stored.incarnation })
     })
 
     for (const together of [true, false]) {
