@@ -158,8 +158,11 @@ export interface Catalogue {
   /** Creates a generator. EXISTS if there is one with another definition; one with the same definition is returned. */
   create(name: string, options: GeneratorInput): Promise<Generator>
 
-  /** As `create`, without opening it: nothing of it is in memory until it is used. */
-  createUnopened(name: string, options: GeneratorInput): Promise<void>
+  /**
+   * As `create`, without opening it: nothing of it is in memory until it is used. Resolves to whether it is new. `onlyNew`: one
+   * that is there already may have any definition.
+   */
+  createUnopened(name: string, options: GeneratorInput, onlyNew?: boolean): Promise<boolean>
 
   /**
    * Changes options. Tunable options take effect at once; a fixed one starts a new incarnation above every raw id of the

@@ -105,22 +105,26 @@ export class EngineCatalogue implements Catalogue {
     return this.open(name)
   }
 
-  async createUnopened(name: string, input: GeneratorInput): Promise<void> {
-    const define = () => this.define(name, input)
-    if (this.#limits.apply(name) && !(await this.exists(name))) await this.#limits.admit(name, define)
-    else await define()
+  async createUnopened(name: string, input: GeneratorInput, onlyNew = false): Promise<boolean> {
+    const create = () => this.define(name, input, onlyNew)
+    const mayBeThere = () =>
+      this.#deps.rows !== undefined ||
+      this.#inUse.find(name) !== undefined ||
+      this.#familyOf(name) !== undefined
+    if (!this.#limits.apply(name) && !(onlyNew && mayBeThere())) return create()
+    if (!(await this.exists(name))) return this.#limits.admit(name, create)
+    return onlyNew ? false : create()
   }
 
   /**
-   * Creates a generator without opening it, as a config file does, even if another process serves it. No namespace
-   * limits that.
+   * As `createUnopened`, as a config file creates it, even if another process serves it. No namespace limits that.
    */
-  async define(name: string, input: GeneratorInput): Promise<void> {
+  async define(name: string, input: GeneratorInput, onlyNew = false): Promise<boolean> {
     const options = parseOptions(input)
     // Not while a look-up of this name runs: it could find nothing before the record is written, and note the name as
     // absent afterwards.
     const { record, isNew, stored } = await this.#inUse.tasks.run(name, () =>
-      this.#records.create(name, options),
+      this.#records.create(name, options, onlyNew),
     )
     if (isNew) this.#warnOfFormat(name, stored.definition)
     this.#inUse.absent.remove(name)
@@ -128,6 +132,7 @@ export class EngineCatalogue implements Catalogue {
     // An earlier incarnation, or a row, that is open here ends now, and not when the watch reports the record.
     if (open !== undefined && record !== undefined && open.version < record.version)
       await this.#inUse.close(name, altered(name), open)
+    return isNew
   }
 
   async alter(name: string, changes: GeneratorChanges): Promise<Generator> {

@@ -105,17 +105,19 @@ export class GeneratorRecords {
     return row ?? (found === undefined ? 'unused' : 'dropped')
   }
 
-  /** Creates it. EXISTS if there is one that differs in a given option; one that agrees is returned. */
+  /** Creates it. EXISTS if there is one that differs in a given option, unless `onlyNew`; one that agrees is returned. */
   async create(
     name: string,
     options: GeneratorOptions,
+    onlyNew = false,
   ): Promise<ReadGenerator & { readonly isNew: boolean }> {
+    const key = generatorKey(name)
     for (let tries = 0; tries < changeTries; tries++) {
       const { advances } = this.#engine
       if (!options.family && this.#families.has(name)) throw inFamily(name)
       checkName(name)
       const first = this.#firstOf(name, options)
-      const lookUp = { key: generatorKey(name), first: first && { value: writeStored(first) } }
+      const lookUp = { key, first: first && { value: writeStored(first) } }
       const { isNew, record: found, counter } = await this.#lookUps.ask(lookUp)
       if (isNew) {
         if (!(await this.isItself(name, { record: found, stored: first! }))) continue
@@ -123,6 +125,7 @@ export class GeneratorRecords {
       }
       const before = found && (await this.#found(name, found, advances))
       if (before?.stored.state === 'live') {
+        if (onlyNew) return { ...before, isNew: false }
         const wanted = define(options, this.#timeline.nowUs())
         refuseDifferent(name, options, wanted, before.stored.definition)
         if (wanted.family && !(await this.isItself(name, before))) continue
@@ -159,11 +162,7 @@ export class GeneratorRecords {
         offsetGiven: options.offset !== undefined,
         ...(drops !== undefined && { drops }),
       }
-      const record = await this.#engine.write(
-        generatorKey(name),
-        writeStored(stored),
-        before?.record?.version,
-      )
+      const record = await this.#engine.write(key, writeStored(stored), before?.record?.version)
       if (record === undefined) continue
       if (!(await this.isItself(name, { record, stored }))) continue
       // A row has no seal: other nodes issue by it until they receive the change.

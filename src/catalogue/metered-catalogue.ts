@@ -50,8 +50,8 @@ export class MeteredCatalogue implements Catalogue {
     return this.#metered(await this.#catalogue.create(name, options))
   }
 
-  createUnopened(name: string, options: GeneratorInput): Promise<void> {
-    return this.#catalogue.createUnopened(name, options)
+  createUnopened(name: string, options: GeneratorInput, onlyNew?: boolean): Promise<boolean> {
+    return this.#catalogue.createUnopened(name, options, onlyNew)
   }
 
   async alter(name: string, changes: GeneratorChanges): Promise<Generator> {

@@ -30,8 +30,8 @@ const replyTimeoutMs = 30_000
 
 /** The largest number that a sequence can be moved to. */
 const largestNumber = max63 - 1n
-/** Connections to the server: it carries out the requests of one connection one after the other. */
-const connections = 128
+/** Connections to the server, which carries out 256 requests of each at once. */
+const connections = 4
 
 /** How far above the largest number a new family begins at least, and as a part of it: keys count on meanwhile. */
 const [roomLeast, roomPart] = [1_000_000n, 10n]

@@ -200,8 +200,9 @@ export type Command = {
     args: Arguments,
   ) => number | undefined | Promise<number | undefined>
   /**
-   * Whether these arguments only draw ids and have a short reply, so that the handler may start while other such
-   * requests of the connection wait for theirs: ids are drawn in the order in which handlers start.
+   * Whether the handler may start while other such requests of the connection wait for their replies. Only for what draws ids
+   * of one generator, its first argument, or changes that one alone, and has a short reply: requests for one name keep their
+   * order.
    */
   readonly overlaps?: (context: CommandContext, args: Arguments) => boolean
 }

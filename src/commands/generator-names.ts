@@ -1,4 +1,4 @@
-/** Every generator that the user may name, for commands that read all of them. */
+/** The names in requests of many, and every generator that the user may name, for commands that read all of them. */
 import type { ListedGenerator } from '../catalogue/catalogue.ts'
 import { listedParts } from '../catalogue/generator-lists.ts'
 import type { Arguments } from './arguments.ts'
@@ -23,6 +23,11 @@ export async function* namesInTurns(context: CommandContext, args: Arguments): A
 
 /** What `everyGenerator` yields: the names behind `after` that match the glob `pattern`. */
 type WalkOptions = { readonly after?: string | undefined; readonly pattern?: string | undefined }
+
+/** Whether a request that changes a generator changes no other one. A family, whose name ends with a star, has names of others. */
+export function changesOne(_context: CommandContext, args: Arguments): boolean {
+  return !args.text(0).endsWith('*')
+}
 
 /** The generators that the user may name, in byte order, part by part. ABORTED if the client's connection has ended. */
 export function everyGenerator(

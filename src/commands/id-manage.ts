@@ -11,6 +11,7 @@ import { describedGenerator } from '../operations/generator-info.ts'
 import { alterOperation, createOperation, dropOperation } from '../operations/generators.ts'
 import { type Arguments, givenTwice } from './arguments.ts'
 import { type Command, MapReply, ok, oneOf, type Reply } from './command.ts'
+import { changesOne } from './generator-names.ts'
 import { commandOf, factsOf } from './grammar.ts'
 
 const name = { name: 'name', type: 'key' } as const
@@ -53,9 +54,10 @@ export const managingCommands: readonly Command[] = [
       if (given.kind === undefined) {
         throw new FahaoError('ERR', `KIND is missing; give KIND and one of ${kinds.join(', ')}`)
       }
-      await catalogue.create(args.text(0), given as GeneratorInput)
+      await catalogue.createUnopened(args.text(0), given as GeneratorInput)
       return ok
     },
+    overlaps: changesOne,
   },
   {
     ...managing,

@@ -5,6 +5,7 @@ import { moveOperation } from '../operations/newest.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, ok, oneOf } from './command.ts'
 import { type CommandContext, operationContext } from './context.ts'
+import { changesOne } from './generator-names.ts'
 import { factsOf } from './grammar.ts'
 
 const key = { name: 'key', type: 'key' } as const
@@ -13,6 +14,7 @@ const common = {
   ...factsOf(moveOperation),
   keys: [1, 1, 1],
   group: 'string',
+  overlaps: changesOne,
 } as const
 
 /** Options of Redis's SET that do not apply to a generator, and why. */

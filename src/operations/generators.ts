@@ -46,7 +46,7 @@ export const createOperation = generatorOperation({
   run: (
     { catalogue }: OperationContext,
     { name, options }: { readonly name: string; readonly options: Plain<GeneratorInput> },
-  ): Promise<unknown> => catalogue.create(name, options),
+  ): Promise<unknown> => catalogue.createUnopened(name, options),
 })
 
 /** ID.ALTER. */

@@ -31,10 +31,8 @@ export const moveOperation = generatorOperation({
   permission: 'manage',
   change: 'set',
   async run({ catalogue }: OperationContext, { name, newest, condition, force = false }: Move) {
-    if (!(await catalogue.exists(name))) {
-      if (condition === 'XX') return false
-      if (await created(catalogue, name, newest, force)) return true
-    }
+    if (condition === 'XX' && !(await catalogue.exists(name))) return false
+    if (condition !== 'XX' && (await created(catalogue, name, newest, force))) return true
     if (condition === 'NX') return false
     const generator = await existing(catalogue, name)
     refuseKind(generator, newest)
@@ -76,17 +74,16 @@ function unlessUnknown(error: unknown): undefined {
   throw error
 }
 
-/** Creates the sequence. False if another client has created it first. */
+/** Creates the sequence. False if there is a generator of this name. */
 async function created(catalogue: Catalogue, name: string, newest: bigint, force: boolean): Promise<boolean> {
-  if (newest === max63) throw new FahaoError('ERR', 'increment or decrement would overflow')
-  if (!force) refuseJump(name, 0n, newest, max63)
   try {
-    await catalogue.createUnopened(name, { ...optionsAtFirstUse('sequence'), start: newest + 1n })
-    return true
+    if (newest === max63) throw new FahaoError('ERR', 'increment or decrement would overflow')
+    if (!force) refuseJump(name, 0n, newest, max63)
   } catch (error) {
-    if (hasCode(error, 'EXISTS')) return false
+    if (await catalogue.exists(name)) return false
     throw error
   }
+  return catalogue.createUnopened(name, { ...optionsAtFirstUse('sequence'), start: newest + 1n }, true)
 }
 
 function refuseKind({ kind, name }: Generator, newest: bigint): void {

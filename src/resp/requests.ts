@@ -7,7 +7,7 @@
  *     authentication, only if its command is marked `no_auth`. Permissions are checked before the handler, and no id is drawn.
  *  3. What is answered in place is answered under the present permissions, in the order of the requests.
  *  4. A reply that fails half way leaves no byte behind; one of ids that has left in part ends the connection.
- *  5. Requests start in the order in which they arrived.
+ *  5. Requests start in the order in which they arrived. Those of which one changes a name that both have do not wait together.
  *  6. A reply of many ids is written a part in each step, and no other reply before it is complete.
  *  7. Requests of a transaction run as those of a pipeline, with its checks and bounds; each writes its part of EXEC's reply.
  */
@@ -25,6 +25,7 @@ import { IssuedTexts } from '../operations/issued-texts.ts'
 import { encode, encodeError, TextsWriter } from './encoder.ts'
 import type { Permitted } from './in-place.ts'
 import { isHttp } from './inline.ts'
+import { NamesUnderWay } from './names-under-way.ts'
 import type { Decoded, Decoder, DecoderLimits } from './request-decoder.ts'
 import { type RequestHost, workBytes } from './request-host.ts'
 import { type Request, RequestReader } from './request-reader.ts'
@@ -44,6 +45,7 @@ export class Requests {
   readonly #host: RequestHost
   readonly #context: CommandContext
   readonly #reader: RequestReader
+  readonly #underWay = new NamesUnderWay()
   /** What has been read, and must not start while the requests before it wait. */
   #deferred: (() => Progress) | undefined
   /** A reply that is written in part. */
@@ -95,7 +97,9 @@ export class Requests {
     this.#session.lastCommand = request.resolved.name
     this.#host.totals.commands++
     this.#host.turns.spend(workBytes.awaited)
-    return startOf(() => command.handler!(this.#context, args))
+    const reply = startOf(() => command.handler!(this.#context, args))
+    this.#wait(request.resolved, reply)
+    return reply
   }
 
   /** Writes the reply of a command. */
@@ -231,7 +235,8 @@ export class Requests {
       const reply = isQueued ? this.#queue(request) : this.#start(request.resolved)
       if (reply instanceof Promise) {
         this.isOverlapping = this.#mayOverlap(request.resolved)
-        if (!this.isOverlapping) this.#host.turns.spend(args.length * workBytes.awaited)
+        if (this.isOverlapping) this.#wait(request.resolved, reply)
+        else this.#host.turns.spend(args.length * workBytes.awaited)
         return reply
       }
       this.answer(reply)
@@ -293,13 +298,19 @@ export class Requests {
     if (work > 1n) this.#host.turns.spend(Math.min(Number(work) * workBytes.drawn, turnBytesMax))
   }
 
+  /** Has other requests wait for one that has started, or start while it waits: see `NamesUnderWay`. */
+  #wait({ command, args }: ResolvedRequest, reply: Promise<Reply>): void {
+    this.#underWay.start(args.text(0), command.change !== undefined, reply)
+  }
+
   /** Never throws: errors of permissions and arguments are reported when the request starts. */
   #mayOverlap(request: ResolvedRequest): boolean {
     if (this.#session.transaction.isOpen || accessWork(this.#access, request) > longCheck) return false
     if (!isPermitted(this.#access, request)) return false
     const { command, args } = request
     try {
-      return command.overlaps?.(this.#context, args) ?? false
+      const overlaps = command.overlaps?.(this.#context, args) ?? false
+      return overlaps && this.#underWay.mayStart(args.text(0), command.change !== undefined)
     } catch (error) {
       if (!(error instanceof FahaoError)) this.#host.onError(error, this.#session)
       return false

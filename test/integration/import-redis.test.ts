@@ -74,10 +74,14 @@ test('a dry run counts and changes nothing; the import moves counters and leaves
 test('counters that clients use go on without a repeated number, through a kill of the import', async (t) => {
   const both = await sides(t)
   const { old, client } = both
-  const keys = Array.from({ length: 1500 }, (_, index) => `room:${index}`)
+  const keys = Array.from({ length: 4000 }, (_, index) => `room:${index}`)
   await old.mset(Object.fromEntries(keys.map((key, index) => [key, `${index}`])))
 
   let running = true
+  // Also where an assertion fails.
+  atEnd(t, () => {
+    running = false
+  })
   const seen = new Map<string, number>()
   /** Counts on Redis until the key is closed there, then on the server. */
   const count = async (key: string): Promise<number> => {
@@ -104,9 +108,11 @@ test('counters that clients use go on without a repeated number, through a kill 
   })
 
   const first = spawn(process.execPath, [entry, ...words(both)], { stdio: 'ignore' })
-  while ((await client.dbsize()) < 300) await new Promise((resolve) => setImmediate(resolve))
+  // It may come to its end before it is killed.
+  const exited = once(first, 'exit')
+  while ((await client.dbsize()) === 0) await new Promise((resolve) => setImmediate(resolve))
   first.kill('SIGKILL')
-  await once(first, 'exit')
+  await exited
   const second = await fahao(t, words(both, '--json'))
   assert.equal(second.code, 0, second.stderr)
   running = false
@@ -158,6 +164,10 @@ test('into a family counters go on above the largest of them, which is said befo
   assert.equal(await client.dbsize(), 0)
 
   let running = true
+  // Also where an assertion fails.
+  atEnd(t, () => {
+    running = false
+  })
   const seen = new Map<string, number>()
   const writers = Array.from({ length: 8 }, async (_, writer) => {
     for (let turn = 0; running; turn++) {

@@ -62,6 +62,20 @@ export const mutations: readonly Mutation[] = [
     to: 'this.#freeRows.push(row)',
   },
   {
+    fault: 'a request overtakes a change of its name that the same client sent before',
+    foundBy: 'test/unit/resp/overlap.test.ts',
+    file: 'src/resp/names-under-way.ts',
+    from: 'draws === undefined || (!changes && draws > 0)',
+    to: 'draws === undefined || !changes',
+  },
+  {
+    fault: 'a sequence that another client has just created is taken for the one that SET creates',
+    foundBy: 'test/unit/catalogue/creation.test.ts',
+    file: 'src/catalogue/generator-records.ts',
+    from: 'if (onlyNew) return { ...before, isNew: false }',
+    to: 'if (onlyNew) return { ...before, isNew: true }',
+  },
+  {
     fault: 'a name that no namespace counted is not counted after a change of the namespaces',
     foundBy: 'test/unit/resp/in-place.test.ts',
     file: 'src/resp/in-place.ts',

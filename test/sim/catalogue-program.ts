@@ -114,7 +114,8 @@ const retried = ['UNAVAILABLE', 'UNKNOWN', 'CONFLICT', 'STALE'] as const
 async function createFamily(catalogue: EngineCatalogue): Promise<void> {
   for (;;) {
     try {
-      return await catalogue.define(family, { kind: 'sequence', family: true })
+      await catalogue.define(family, { kind: 'sequence', family: true })
+      return
     } catch (error) {
       if (!retried.some((code) => hasCode(error, code))) throw error
     }

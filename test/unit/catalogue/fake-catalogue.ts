@@ -278,9 +278,12 @@ export class FakeCatalogue implements Catalogue {
     return old
   }
 
-  async createUnopened(name: string, options: GeneratorInput): Promise<void> {
+  async createUnopened(name: string, options: GeneratorInput, onlyNew = false): Promise<boolean> {
+    const isNew = !this.generators.has(name)
+    if (!isNew && onlyNew) return false
     await this.create(name, options)
-    this.asleep.add(name)
+    if (isNew) this.asleep.add(name)
+    return isNew
   }
 
   async alter(name: string, changes: GeneratorChanges): Promise<FakeGenerator> {

@@ -10,13 +10,13 @@ const notInteger = 'ERR value is not an integer or out of range'
 test('ID.CREATE takes options in any case and spelling', async () => {
   const desk = new Desk()
   assert.equal(await desk.ask('ID.CREATE coupon kind SEGMENT step-max 5000 STEP 10 Format c_{id}'), 'OK')
-  const { definition } = desk.catalogue.find('coupon')!
+  const { definition } = desk.catalogue.generators.get('coupon')!
   assert.deepEqual(
     [definition.kind, definition.stepMax, definition.step, definition.format],
     ['segment', 5000, 10, 'c_{id}'],
   )
   assert.equal(await desk.ask('ID.CREATE txn KIND timestamp NODE 3'), 'OK')
-  assert.equal(desk.catalogue.find('txn')!.definition.node, 3)
+  assert.equal(desk.catalogue.generators.get('txn')!.definition.node, 3)
 })
 
 test('ID.CREATE again succeeds with the same options, and is EXISTS with others', async () => {
@@ -30,11 +30,11 @@ test('ID.ALTER changes options, and FLOOR with them', async () => {
   const desk = new Desk()
   await desk.ask('ID.CREATE user KIND segment')
   assert.equal(await desk.ask('ID.ALTER user STEP 70 FLOOR 5000'), 'OK')
-  const user = desk.catalogue.find('user')!
+  const user = desk.catalogue.generators.get('user')!
   assert.deepEqual([user.definition.step, user.floor, user.forced], [70, 5000n, false])
   assert.equal(await desk.ask('ID.ALTER user FLOOR 6000 FORCE'), 'OK')
   assert.equal(await desk.ask('ID.ALTER user force FLOOR 7000'), 'OK')
-  const moved = desk.catalogue.find('user')!
+  const moved = desk.catalogue.generators.get('user')!
   assert.deepEqual([moved.floor, moved.forced], [7000n, true])
 })
 

@@ -53,7 +53,7 @@ function helloOfNode({ session }: { readonly session: { protocol: 2 | 3 } }) {
 test('each operation is asked of the leader in words that it knows, and its answer is read as it was given', async (t) => {
   const { desk, run } = await leaderAndCaller(t)
   await run(createOperation, { name: 'order', options: { kind: 'sequence', start: 5n, stepMax: 2000 } })
-  const { start, stepMax } = desk.catalogue.find('order')!.definition
+  const { start, stepMax } = desk.catalogue.generators.get('order')!.definition
   assert.deepEqual([start, stepMax], [5n, 2000])
   const one = await run(nextOperation, { name: 'order', count: 1n })
   assert.deepEqual([one.count, one.at(0)], [1, '5'])

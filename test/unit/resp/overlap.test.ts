@@ -107,6 +107,92 @@ describe('commands that only draw ids', () => {
   })
 })
 
+describe('commands that change one name', () => {
+  test('wait together with each other, and with draws of other names', async (test) => {
+    const { world, peer } = await connect(test)
+    peer.send(frame('CHANGE', 'a') + frame('CHANGE', 'b') + frame('DRAW', 'c') + frame('CHANGE', 'd'))
+    await waiting(world, 4)
+    assert.deepEqual(world.ran, ['change a', 'change b', 'draw c', 'change d'])
+    for (const value of ['1', '2', '3', '4']) await world.release(value)
+    await peer.expect(text('1') + text('2') + text('3') + text('4'))
+  })
+
+  for (const [first, second] of [
+    ['CHANGE', 'CHANGE'],
+    ['CHANGE', 'DRAW'],
+    ['DRAW', 'CHANGE'],
+  ] as const)
+    test(`keep the order of a name: ${first}, then ${second}`, async (test) => {
+      const { server, world, peer } = await connect(test)
+      const other = await Peer.to(server)
+      const named = `${second.toLowerCase()} a`
+      peer.send(frame('DRAW', 'b') + frame(first, 'a') + frame(second, 'a') + frame('DRAW', 'c'))
+      await waiting(world, 2)
+      await other.ask(frame('PING'), '+OK\r\n')
+      assert.deepEqual(world.ran, ['draw b', `${first.toLowerCase()} a`])
+      await world.release('1')
+      await world.release('2')
+      await waiting(world, 2)
+      assert.deepEqual(world.ran.slice(2), [named, 'draw c'])
+      await world.release('3')
+      await world.release('4')
+      await peer.expect(text('1') + text('2') + text('3') + text('4'))
+    })
+
+  test('wait for every draw of their name, also where they come when the first has ended', async (test) => {
+    const { server, world, peer } = await connect(test)
+    const other = await Peer.to(server)
+    peer.send(frame('DRAW', 'b') + frame('DRAW', 'a') + frame('DRAW', 'a'))
+    await waiting(world, 3)
+    world.waits[1]!('2')
+    await other.ask(frame('PING'), '+OK\r\n')
+    peer.send(frame('CHANGE', 'a'))
+    await other.ask(frame('PING'), '+OK\r\n')
+    assert.equal(world.waits.length, 3)
+    world.waits[0]!('1')
+    world.waits[2]!('3')
+    await waiting(world, 4)
+    world.waits[3]!('4')
+    await peer.expect(text('1') + text('2') + text('3') + text('4'))
+  })
+
+  test('start in their order among any others, and never while another of their name waits', async (test) => {
+    let seed = 7
+    const below = (end: number) => {
+      seed = (seed * 48_271) % 2_147_483_647
+      return seed % end
+    }
+    const sent = Array.from(
+      { length: 400 },
+      () => `${below(2) === 0 ? 'draw' : 'change'} ${'abcdefgh'[below(8)]}`,
+    )
+    const { world, peer } = await connect(test)
+    peer.send(sent.map((each) => frame(...(each.split(' ') as [string, string]))).join(''))
+    const open = new Set<number>()
+    let most = 0
+    for (let seen = 0, answered = 0; answered < sent.length; ) {
+      if (open.size === 0) await waiting(world, seen + 1)
+      else await new Promise((resolve) => setImmediate(resolve))
+      for (; seen < world.ran.length; seen++) {
+        const [command, name] = world.ran[seen]!.split(' ')
+        for (const each of open) {
+          const [earlier, same] = world.ran[each]!.split(' ')
+          assert.ok(name !== same || (command === 'draw' && earlier === 'draw'), `${seen} beside ${each}`)
+        }
+        open.add(seen)
+      }
+      most = Math.max(most, open.size)
+      const one = [...open][below(open.size)]!
+      open.delete(one)
+      world.waits[one]!(`${one}`)
+      answered++
+    }
+    assert.deepEqual(world.ran, sent)
+    assert.ok(most > 2, 'they wait together')
+    await peer.expect(sent.map((_, at) => text(`${at}`)).join(''))
+  })
+})
+
 describe('whether this node may issue', () => {
   test('is looked at in every callback that brings requests, once, before the first of them', async (test) => {
     const looks: number[] = []

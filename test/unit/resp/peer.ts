@@ -106,6 +106,14 @@ export function commandsOf(world: World): readonly Command[] {
         return true
       },
     },
+    {
+      ...sub('change', 2, async (_, args) => {
+        world.ran.push(`change ${args.text(0)}`)
+        return new Promise((resolve) => world.waits.push(resolve))
+      }),
+      change: { event: 'set' },
+      overlaps: () => true,
+    },
     sub('many', -2, async (_, args) => {
       const run = new Run()
       run.set(BigInt(args.text(0)), Number(args.text(1)), 1)
