@@ -216,7 +216,7 @@ export class GeneratorsInUse {
     this.#gates.endAll(reason)
     await this.tasks.allIdle()
     const sections = this.#families.closeAll(reason)
-    const atRest = this.resting.giveBackAll()
+    const atRest = this.resting.giveBackAll(reason)
     const close = (open: OpenGenerator) => this.close(open.name, reason, open)
     const late = await closeInTime(this.names.awake(), this.#deps.clock, close)
     const gaps = gapText([...late, ...(await atRest), ...(await sections)])

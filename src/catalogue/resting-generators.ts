@@ -189,7 +189,7 @@ export class RestingGenerators implements Waker<OpenGenerator> {
   }
 
   /** For a stop: gives back what those at rest hold, the most valuable first. Resolves to those for which there was no time. */
-  giveBackAll(): Promise<HeldAtRest[]> {
+  giveBackAll(reason: Error): Promise<HeldAtRest[]> {
     const held = valuableFirst(this.#held())
     // A store keeps counters in the order of their names: those that are neighbours are written together.
     const named = held
@@ -198,7 +198,7 @@ export class RestingGenerators implements Waker<OpenGenerator> {
     named.sort((a, b) => (a.name < b.name ? -1 : 1))
     // Looked up once: the engine of a node is a proxy, which makes a new function at each look-up.
     const engine = { release: this.#deps.engine.release.bind(this.#deps.engine) }
-    const giveBack = (each: HeldAtRest) => this.#giveBack(each, engine)
+    const giveBack = (each: HeldAtRest) => this.#giveBack(each, engine, reason)
     return closeInTime([...named, ...held], this.#deps.clock, giveBack, givingBack)
   }
 
@@ -207,7 +207,7 @@ export class RestingGenerators implements Waker<OpenGenerator> {
       if (!this.#names.isAtRest(entry)) continue
       const { gate, plan } = this.#sharedOf(entry)
       const buffered = leftAtRest(this.#rows.read(entry, this.#state), plan.definition.increment!)
-      if (buffered > 0 && !gate.isDropped) yield { entry, buffered }
+      if ((buffered > 0 || this.#refills.has(entry)) && !gate.isDropped) yield { entry, buffered }
     }
   }
 
@@ -233,6 +233,7 @@ export class RestingGenerators implements Waker<OpenGenerator> {
     // What was reserved is a gap: a copy of this memory may issue it.
     if (gate.isDropped) return true
     const { increment, offset } = plan.definition
+    this.#rows.look(entry, this.#nowSeconds())
     const state = this.#rows.read(entry, this.#state)
     const isNext = Number(range.start) === state.bound
     const isOneRun = isNext || leftAtRest(state, increment!) === 0
@@ -251,10 +252,10 @@ export class RestingGenerators implements Waker<OpenGenerator> {
   }
 
   /** Gives back what the generator of an entry holds, whose gate has ended; it remains at rest. */
-  async #giveBack({ entry }: HeldAtRest, engine: Pick<Engine, 'release'>): Promise<void> {
-    // An object that was woken since it was looked at has its row, and gives back what that holds.
+  async #giveBack({ entry }: HeldAtRest, engine: Pick<Engine, 'release'>, reason: Error): Promise<void> {
     await this.#refills.idle(entry)
-    if (!this.#names.isAtRest(entry)) return
+    // An object that was woken meanwhile has its row, and gives back what that holds.
+    if (!this.#names.isAtRest(entry)) return this.#names.awakeAt(entry)?.close(reason)
     const { gate, incarnation } = this.#sharedOf(entry)
     this.#deps.copies?.check()
     if (gate.isDropped) return

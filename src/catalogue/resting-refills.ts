@@ -46,10 +46,15 @@ export class RestingRefills {
 
   /** Refills the generator of an entry with the others of its turn, unless it is being refilled. */
   add(entry: number): void {
-    if (this.#byEntry.has(entry)) return
+    if (this.has(entry)) return
     const refill = { entry, reserved: undefined }
     this.#byEntry.set(entry, refill)
     this.#groups.add(refill)
+  }
+
+  /** Whether a refill of the generator of an entry waits or is under way. */
+  has(entry: number): boolean {
+    return this.#byEntry.has(entry)
   }
 
   /** A generator is woken: returns what is being reserved for it, and leaves that to it. */
@@ -83,10 +88,9 @@ export class RestingRefills {
           this.#byEntry.delete(entry)
         else this.#host.wakeUp(entry)
       },
+      // Its object counts the failure, and pauses before it tries again.
       () => {
-        if (this.#byEntry.get(entry) !== refill) return
-        this.#byEntry.delete(entry)
-        this.#host.wakeUp(entry)
+        if (this.#byEntry.get(entry) === refill) this.#host.wakeUp(entry)
       },
     )
   }

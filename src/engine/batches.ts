@@ -26,16 +26,17 @@ export type BatchesOptions<Call> = {
 
 /** The batches under way while many calls wait: one on its way to the server, and one that the server carries out meanwhile. */
 const crowdWidth = 2
+/** So many holes a queue may have beyond as many as calls. */
+const holesMax = 1024
 
 /** The batches of one kind of call. */
 export class Batches<Call> {
   readonly #options: BatchesOptions<Call>
   /** The calls that wait in their order, and holes where one has left. A set would be slow to read once its first ones have left. */
   #queue: (Call | undefined)[] = []
-  /** Where each of them is, counted from the first call ever. */
+  /** Where each of them is, in the same order. */
   readonly #places = new Map<Call, number>()
-  /** The place of the first element of the queue, and how many holes the queue begins with. */
-  #first = 0
+  /** How many holes the queue begins with. */
   #holes = 0
   /** The keys of the calls in flight. */
   readonly #keys = new Set<string>()
@@ -50,7 +51,8 @@ export class Batches<Call> {
 
   /** Adds a call, which is sent with others. */
   add(call: Call): void {
-    this.#places.set(call, this.#first + this.#queue.length)
+    if (this.#queue.length > 2 * this.#places.size + holesMax) this.#close()
+    this.#places.set(call, this.#queue.length)
     this.#queue.push(call)
     if (this.#due) return
     this.#due = true
@@ -64,7 +66,7 @@ export class Batches<Call> {
   remove(call: Call): boolean {
     const place = this.#places.get(call)
     if (place === undefined) return false
-    this.#leave(call, place - this.#first)
+    this.#leave(call, place)
     return true
   }
 
@@ -98,10 +100,13 @@ export class Batches<Call> {
     this.#places.delete(call)
     this.#queue[at] = undefined
     while (this.#holes < this.#queue.length && this.#queue[this.#holes] === undefined) this.#holes++
-    if (2 * this.#holes < this.#queue.length) return
-    this.#queue = this.#queue.slice(this.#holes)
-    this.#first += this.#holes
+  }
+
+  /** Closes the holes of the queue. */
+  #close(): void {
+    this.#queue = [...this.#places.keys()]
     this.#holes = 0
+    for (const [place, call] of this.#queue.entries()) this.#places.set(call!, place)
   }
 
   get #hasRoom(): boolean {
@@ -115,7 +120,6 @@ export class Batches<Call> {
     let length = 0
     const queue = this.#queue
     const { length: end } = queue
-    const first = this.#first
     for (let at = this.#holes; at < end && batch.length < sizeMax; at++) {
       const call = queue[at]
       if (call === undefined) continue
@@ -123,7 +127,7 @@ export class Batches<Call> {
       if (length > lengthMax && batch.length > 0) break
       const alone = isAlone?.(call) === true
       if ((alone && batch.length > 0) || !this.#occupy(call)) continue
-      this.#leave(call, first + at - this.#first)
+      this.#leave(call, at)
       batch.push(call)
       if (alone) break
     }

@@ -229,6 +229,8 @@ export class CounterSource implements IdSource {
       // Less may be left than was asked for.
       if (!hasCode(error, 'EXHAUSTED')) throw error
     }
+    this.buffer.low = false
+    this.buffer.checkLow()
   }
 
   acquire(leftover: Reservation): void {

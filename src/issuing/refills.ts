@@ -19,7 +19,7 @@ const idlePauseMaxMs = 5000
 export type RefillsOptions = {
   readonly clock: Clock
   readonly random: Random
-  /** All refills of this process pass it. */
+  /** All refills of this process pass it, but those of generators at rest, which are reserved in groups. */
   readonly limiter: Limiter
   /** Called when refills of a generator begin to fail, and when one succeeds again after that (`undefined`). */
   readonly onRefillOutcome?: (name: string, error: Error | undefined) => void

@@ -13,12 +13,20 @@
  *     number that no other ever has.
  *  4. Ids that a namespace counts are charged in the same step in which they are taken, to all quotas that count them.
  *  5. Requests are answered in their order, up to the first that is not answered here.
+ *  6. Between the moment at which a row is read and the one at which what was taken is written, nothing else changes the row.
  */
 import type { Access } from '../auth/access.ts'
 import { rowEndLo, rowGate, rowHi, rowLo, rowStride, rowWords } from '../buffers/fast-runs.ts'
 import type { Generator } from '../catalogue/catalogue.ts'
 import type { Meters } from '../catalogue/metered-generator.ts'
-import { contiguousBit, entryLength, entryMetered, entryReached, formatBit } from '../catalogue/name-bytes.ts'
+import {
+  contiguousBit,
+  entryLength,
+  entryMetered,
+  entryReached,
+  formatBit,
+  restingBit,
+} from '../catalogue/name-bytes.ts'
 import type { NameTable } from '../catalogue/name-table.ts'
 import { Run, two32 } from '../ids/run.ts'
 import { longCheck, type TurnQueue } from '../listening/turns.ts'
@@ -65,6 +73,9 @@ export type Permitted = {
 const repliesMax = 65_536
 /** Permissions get numbers up to this one. */
 const reachMax = 2 ** 31 - 1
+
+/** The ids have a format, and the generator is at rest. */
+const textAtRest = formatBit | restingBit
 
 /** Filled and emptied within one call. */
 const run = new Run()
@@ -151,6 +162,8 @@ export class InPlace {
         if (reach !== 0 && words[rowAt + entryReached] !== reach && !this.#noteReach(entry, access, reach))
           break
 
+        // The text of an id is made by its generator. One at rest is woken before its row is read: that may change the row.
+        if (command === next && (words[rowAt + entryLength]! & textAtRest) === textAtRest) names.at(entry)
         const isOpen = table.closedGates === 0 || table.gates[words[rowAt + rowGate]!] === 1
         const lo = words[rowAt + rowLo]! >>> 0
         const endLo = isOpen ? words[rowAt + rowEndLo]! >>> 0 : lo

@@ -216,6 +216,14 @@ export const mutations: readonly Mutation[] = [
     to: 'const isOneRun = true',
   },
   {
+    fault:
+      'an id of a counter at rest, whose text is made by its generator, is taken from the row as it was before',
+    foundBy: 'test/unit/resp/in-place.test.ts',
+    file: 'src/resp/in-place.ts',
+    from: '(words[rowAt + entryLength]! & textAtRest) === textAtRest',
+    to: 'false',
+  },
+  {
     fault: 'a generator that is woken reserves beside the refill that is under way for its row',
     foundBy: 'test/unit/catalogue/resting.test.ts',
     file: 'src/catalogue/resting-generators.ts',

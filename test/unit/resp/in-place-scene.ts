@@ -27,7 +27,11 @@ export async function startScene(
   t: TestContext,
   generators: Readonly<Record<string, GeneratorInput>> = { a: { kind: 'sequence' }, b: { kind: 'sequence' } },
 ): Promise<Scene> {
-  const node = await startNode({ generators, autoCreate: [{ pattern: 'auto*', kind: 'sequence' }] })
+  const node = await startNode({
+    generators,
+    autoCreate: [{ pattern: 'auto*', kind: 'sequence' }],
+    restAfterMs: 1000,
+  })
   const desk = new Desk()
   await desk.namespaces.open()
   const servers: RespServer[] = []

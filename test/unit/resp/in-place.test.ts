@@ -199,7 +199,7 @@ describe('what was noted about a name', () => {
     const server = await serve({ initialAccess: () => users[next++]! })
     const peers = [await Peer.to(server), await Peer.to(server), await Peer.to(server)]
     let id = 0
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < 3; round++) {
       await peers[2]!.ask(frame('INCR', 'a'), `:${++id}\r\n`)
       await peers[1]!.ask(frame('INCR', 'a').repeat(2), denied.repeat(2))
       await peers[0]!.ask(frame('INCR', 'a'), `:${++id}\r\n`)
@@ -285,6 +285,29 @@ test('a bug while an id is taken costs the request its handler answers, and no o
   assert.equal(errors.length, 1)
 })
 
+for (const step of [10, 'adaptive'] as const)
+  test(`texts of a counter at rest, whose row is used up, are of ids in their order (step ${step})`, async (t) => {
+    const { node, serve } = await startScene(t, { f: { kind: 'sequence', step, format: 'F{id}' } })
+    const peer = await Peer.to(await serve())
+    const { names } = node.catalogue
+    let next = 1
+    const incr = async (count: number) => {
+      await peer.ask(frame('INCR', 'f').repeat(count), integers(next, count))
+      next += count
+    }
+    await incr(1)
+    for (let round = 0; round < 3; round++) {
+      await node.clock.pass(3000)
+      const entry = names.entryNamed('f')
+      assert.ok(names.isAtRest(entry))
+      const count = names.runs.count(entry)
+      if (count > 0) await incr(count)
+      const text = `F${next++}`
+      await peer.ask(frame('ID.NEXT', 'f'), `$${text.length}\r\n${text}\r\n`)
+      await incr(1 + (round % 3))
+    }
+  })
+
 /** Generators whose ids are the same on every node: not made of the clock. */
 const kinds: Readonly<Record<string, GeneratorInput>> = {
   s: { kind: 'sequence' },
@@ -292,6 +315,9 @@ const kinds: Readonly<Record<string, GeneratorInput>> = {
   'room:12': { kind: 'segment', increment: 3, offset: '2' },
   odd: { kind: 'sequence', increment: 7 },
   format: { kind: 'sequence', format: 'A-{id:6}' },
+  // They run low within a round, and at rest.
+  few: { kind: 'sequence', step: 10 },
+  text: { kind: 'sequence', step: 'adaptive', format: 'T{id}' },
 }
 
 function requestOf(dice: Dice): string {
@@ -321,7 +347,7 @@ describe('random pipelines', () => {
       const library = frame('CLIENT', 'SETINFO', 'LIB-NAME', ['node-redis', 'jedis', 'iovalkey'][seed % 3]!)
       const replies = await Promise.all(
         (['in place', 'handlers', 'bytes'] as const).map(async (way) => {
-          const { serve, errors } = await startScene(t, kinds)
+          const { node, serve, errors } = await startScene(t, kinds)
           const peer = await Peer.to(await serve({ isPlain: way === 'handlers' }))
           const dice = new Dice(seed)
           await peer.ask(library, '+OK\r\n')
@@ -341,6 +367,8 @@ describe('random pipelines', () => {
               await new Promise((resolve) => peer.socket.once('data', resolve))
             all.push(peer.received)
             peer.received = ''
+            // What is not used is put to rest.
+            if (dice.below(3) === 0) await node.clock.pass(3000)
           }
           assert.deepEqual(errors, [])
           return all
