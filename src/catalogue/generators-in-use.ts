@@ -370,7 +370,8 @@ export class GeneratorsInUse {
     const version = record?.version ?? boundMax
     this.#families.changed(name, version)
     this.tasks.report(name, version)
-    if (version <= (this.resting.versionOf(name) ?? boundMax)) return
+    const known = this.resting.versionOf(name)
+    if (known === undefined || version <= known) return
     const open = this.names.get(name)!
     const reason = holdsGenerator(record) ? altered(name) : noGenerator(name, this.#deps.rows)
     // At once, even while a task of this name runs: another node may acknowledge strict order in a moment.
