@@ -142,8 +142,8 @@ export class Fahao {
   }
 }
 
-/** A loop that never yields checks again after this many ids, which take a few microseconds. */
-const coveredCalls = 512
+/** A loop that never yields checks again after this many ids. What else it does meanwhile may take long, so it is not more. */
+const coveredCalls = 128
 
 /** A generator for callers in this process. The type that a method returns never depends on the size of ids. */
 export class FahaoGenerator {
