@@ -41,7 +41,7 @@ const rowLooks = 10
 /** The most different ones that are kept, each an object. A generator beyond that stays awake. */
 const sharedMax = 10_000
 
-/** So many generators stay awake while they are used. */
+/** The most generators that stay awake while they are used. */
 const awakeMax = 1000
 
 /** How many generators give back what they hold at a time. An engine writes what comes together in one transaction. */
@@ -292,7 +292,7 @@ export class RestingGenerators implements Waker<OpenGenerator> {
     this.#timer = clock.timer(restAfterMs, () => void this.#look(clock))
   }
 
-  /** To rest costs one that is used little; but the objects of very many cost more. */
+  /** Whether more generators are awake than may stay so: their objects cost more than to rest and to wake does. */
   get #isCrowded(): boolean {
     return this.#names.awakeCount > awakeMax
   }

@@ -26,7 +26,7 @@ export type BatchesOptions<Call> = {
 
 /** The batches under way while many calls wait: one on its way to the server, and one that the server carries out meanwhile. */
 const crowdWidth = 2
-/** So many holes a queue may have beyond as many as calls. */
+/** A queue is closed up when its holes are more than its calls by this number. */
 const holesMax = 1024
 
 /** The batches of one kind of call. */
