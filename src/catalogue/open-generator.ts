@@ -6,7 +6,6 @@ import { slotOf } from '../cluster/slots.ts'
 import type { Reservation } from '../engine/engine.ts'
 import type { Format, FormatValues } from '../ids/format.ts'
 import { IdText } from '../ids/id-text.ts'
-import { max53 } from '../ids/limits.ts'
 import type { Run } from '../ids/run.ts'
 import type { CounterAtRest } from '../issuing/counter-rows.ts'
 import type { Gate } from '../issuing/gate.ts'
@@ -90,8 +89,7 @@ export class OpenGenerator implements Generator {
   ): OpenGenerator {
     const { plan, mode, gate } = shared
     const opened = openWoken(plan, incarnation, mode, state, gate, row)
-    const version = BigInt(state.recordVersion)
-    const generator = new OpenGenerator(incarnation, version, plan, opened, deps)
+    const generator = new OpenGenerator(incarnation, state.recordVersion, plan, opened, deps)
     generator.usedUs = state.usedSeconds * 1_000_000
     generator.#seen = generator.#activity() ?? -1
     return generator
@@ -115,7 +113,7 @@ export class OpenGenerator implements Generator {
   /** What it shares with others at rest; undefined: it does not rest. */
   get sharedAtRest(): SharedAtRest | undefined {
     const { reservoir, callerRanges, callers } = this.#opened
-    const isPlain = this.under === undefined && this.version !== rowVersion && this.version <= max53
+    const isPlain = this.under === undefined && this.version !== rowVersion
     if (reservoir === undefined || !isPlain) return undefined
     if (callerRanges?.isUsed || callers?.isUsed) return undefined
     const { incarnation, floor, advances } = this.#incarnation
@@ -124,7 +122,7 @@ export class OpenGenerator implements Generator {
 
   /** See `IdSource`. Calls of those who have it go on with the generator that is woken. */
   rest(into: CounterAtRest): number {
-    into.recordVersion = Number(this.version)
+    into.recordVersion = this.version
     into.usedSeconds = Math.floor(this.usedUs / 1_000_000)
     const row = this.#opened.reservoir!.rest(into)
     if (row !== emptyRow) this.#opened.callerRanges?.close(atRest)

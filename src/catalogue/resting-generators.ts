@@ -163,7 +163,7 @@ export class RestingGenerators implements Waker<OpenGenerator> {
   versionOf(name: string): bigint | undefined {
     const entry = this.#names.entryNamed(name)
     if (!this.#names.isAtRest(entry)) return this.#names.awakeAt(entry)?.version
-    return BigInt(this.#rows.read(entry, this.#state).recordVersion)
+    return this.#rows.read(entry, this.#state).recordVersion
   }
 
   /** Whether the right of the generator of an entry has ended. */

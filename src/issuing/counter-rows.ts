@@ -33,7 +33,7 @@ export type CounterAtRest = RateAtRest &
     stepMaxBinds: boolean
     drySeconds: number
     /** The version of the generator's record. */
-    recordVersion: number
+    recordVersion: bigint
     /** When it was last seen to have been used, in whole seconds. */
     usedSeconds: number
     /** A number for what it shares with others. */
@@ -58,7 +58,7 @@ export function nothingAtRest(): CounterAtRest {
     ...counts,
     ...bounds,
     ...sizes,
-    recordVersion: 0,
+    recordVersion: 0n,
     usedSeconds: 0,
     shared: 0,
     refill: undefined,
@@ -99,7 +99,12 @@ const firstWord = 22
 const rowWords = 2 * rowDoubles
 const pageRows = 1024
 
-type Page = { readonly doubles: Float64Array; readonly floats: Float32Array; readonly words: Int32Array }
+type Page = {
+  readonly doubles: Float64Array
+  readonly floats: Float32Array
+  readonly words: Int32Array
+  readonly bigints: BigInt64Array
+}
 
 /** The issuers at rest of one process. */
 export class CounterRows {
@@ -112,7 +117,7 @@ export class CounterRows {
 
   /** Writes what is known of the issuer that has left this row. */
   write(row: number, state: CounterAtRest): void {
-    const { doubles, floats, words } = this.#page(row)
+    const { doubles, floats, words, bigints } = this.#page(row)
     const at = (row % pageRows) * rowDoubles
     doubles[at] = state.bound
     doubles[at + 1] = state.version
@@ -126,7 +131,7 @@ export class CounterRows {
     doubles[at + 7] = state.windowUs
     doubles[at + 8] = state.askedUs
     doubles[at + 9] = state.askedCount
-    doubles[at + 10] = state.recordVersion
+    bigints[at + 10] = state.recordVersion
     const word = 2 * at + firstWord
     floats[word] = state.rate
     floats[word + 1] = state.peakRate
@@ -154,7 +159,7 @@ export class CounterRows {
 
   /** Reads what is known of the issuer of a row. */
   read(row: number, into: CounterAtRest): CounterAtRest {
-    const { doubles, floats, words } = this.#page(row)
+    const { doubles, floats, words, bigints } = this.#page(row)
     const at = (row % pageRows) * rowDoubles
     into.bound = doubles[at]!
     into.version = doubles[at + 1]!
@@ -166,7 +171,7 @@ export class CounterRows {
     into.windowUs = doubles[at + 7]!
     into.askedUs = doubles[at + 8]!
     into.askedCount = doubles[at + 9]!
-    into.recordVersion = doubles[at + 10]!
+    into.recordVersion = bigints[at + 10]!
     const word = 2 * at + firstWord
     into.rate = floats[word]!
     into.peakRate = floats[word + 1]!
@@ -214,6 +219,7 @@ export class CounterRows {
       doubles: new Float64Array(memory),
       floats: new Float32Array(memory),
       words: new Int32Array(memory),
+      bigints: new BigInt64Array(memory),
     }
     this.#pages[number] = page
     return page

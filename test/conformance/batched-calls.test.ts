@@ -13,7 +13,7 @@ import { startPostgres } from '../launch/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../launch/tcp-proxy.ts'
 import { assertDisjoint } from './counters.ts'
 import { untilItWorks } from './life.ts'
-import { lockRow } from './row-lock.ts'
+import { lockRow, lockState } from './row-lock.ts'
 import { engineOptions } from './store-under-test.ts'
 
 const timeout = 60_000
@@ -235,6 +235,31 @@ for (const { name, start } of kinds) {
         await locked
       }
       await unlock()
+    })
+
+    test('look up names that exist without waiting for who changes their counters', async (t) => {
+      const { url, proxy, engine } = await setUp(t)
+      const some = names.slice(0, 40)
+      await lookUpEach(await openAt(t, url), some)
+      await lockRow(t, url, some[7]!)
+      const messages = counting(proxy, 'fahao_records')
+      const outcomes = await lookUpEach(engine, some)
+      assert.deepEqual(
+        found(outcomes).map(({ record }) => record?.key),
+        some,
+      )
+      assert.equal(messages(), 1, 'no name was looked up again')
+    })
+
+    test('reserve and release while another session writes records', async (t) => {
+      const { url, proxy, engine } = await setUp(t, { callTimeoutMs: 2000 })
+      await reserveEach(engine)
+      await lockState(t, url)
+      const messages = counting(proxy, 'UPDATE')
+      const ranges = await reserveEach(engine)
+      const released = names.map((each, index) => engine.release(each, ranges[index]!, 12n, mine))
+      assert.ok((await Promise.all(released)).every((done) => done))
+      assert.ok(messages() <= 2 * messagesMost, `${messages()} messages: some calls were sent alone`)
     })
 
     test('are no sign that a store with lost writes works again', async (t) => {

@@ -1,14 +1,19 @@
-/** A session beside the engine that keeps the row of a counter locked. */
+/** A session beside the engine that keeps a row locked. */
 import { createConnection } from 'mysql2/promise'
 import { Client } from 'pg'
 import { atEnd, type Lifetime } from '../launch/lifetime.ts'
 
-/** Locks the row in the database of `url`; resolves once it is locked, to the function that unlocks it. */
-export async function lockRow(
-  lifetime: Lifetime,
-  url: string,
-  counter: string,
-): Promise<() => Promise<void>> {
+/** Locks a counter's row in the database of `url`; resolves once it is locked, to the function that unlocks it. */
+export function lockRow(lifetime: Lifetime, url: string, counter: string): Promise<() => Promise<void>> {
+  return lock(lifetime, url, `fahao_counters WHERE name = '${counter}'`)
+}
+
+/** Locks the state row, as each write of records does. */
+export function lockState(lifetime: Lifetime, url: string): Promise<() => Promise<void>> {
+  return lock(lifetime, url, 'fahao_about')
+}
+
+async function lock(lifetime: Lifetime, url: string, rows: string): Promise<() => Promise<void>> {
   const session = await openSession(url)
   let isOpen = true
   const end = async () => {
@@ -19,7 +24,7 @@ export async function lockRow(
   }
   atEnd(lifetime, end)
   await session.query('START TRANSACTION')
-  await session.query(`SELECT * FROM fahao_counters WHERE name = '${counter}' FOR UPDATE`)
+  await session.query(`SELECT * FROM ${rows} FOR UPDATE`)
   return end
 }
 

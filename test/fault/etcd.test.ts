@@ -284,6 +284,26 @@ describe('records that are never removed', { timeout }, () => {
       await until(() => told.includes('a one'))
     })
   }
+
+  test('are reported when etcd goes back, though another process has written to it since', async (t) => {
+    const cluster = await startEtcd(t)
+    const proxy = await startTcpProxy(t, cluster.members[0]!.clientPort)
+    const engine = await openStore(t, `etcd://127.0.0.1:${proxy.port}/ids`)
+    const other = await openStore(t, cluster.url('ids'))
+    const told: string[] = []
+    const before = await engine.write('a', 'one', undefined)
+    const snapshot = await cluster.save()
+    await engine.watch('a', ({ key, record }) => told.push(`${key} ${record?.value}`))
+    await engine.write('a', 'two', before!.version)
+    await until(() => told.includes('a two'))
+    await proxy.cut()
+    await cluster.restore(snapshot)
+    // The other process marks the store, whose revision is then again the last one that the watch has seen.
+    await other.read('a')
+    while (!(await cluster.ctl('get', '--prefix', 'ids')).includes('suspect'));
+    await proxy.restore()
+    await until(() => told.includes('a one'))
+  })
 })
 
 describe('a history that etcd has compacted', { timeout }, () => {

@@ -30,6 +30,7 @@ const never = -1n
 /** The history that this process accepts. */
 export class History {
   #check: Sent
+  #turns = 0
 
   constructor(known: Known, header: Header) {
     // A process that is started during an advance of another does not write either.
@@ -41,6 +42,14 @@ export class History {
   /** Take it before a call is sent, for the check of its reply. */
   get check(): Sent {
     return this.#check
+  }
+
+  /**
+   * How often a regression was suspected, and how often a later history was accepted. After that a revision may stand for another
+   * write than before, and a higher one need not be later: Fahao itself writes to a store that has gone back.
+   */
+  get turns(): number {
+    return this.#turns
   }
 
   /** The state as this process accepts it. */
@@ -68,7 +77,7 @@ export class History {
       const wrong = isLater ? undefined : wrongWith(header, found, sent.accepted)
       const isUnfinished = found.state.status === 'advancing' && wrong === undefined
       const position = positionOf(isUnfinished ? this.known : found, header)
-      this.#check = observe(before, { position, isLater, wrong }, sent)
+      this.#goOn(observe(before, { position, isLater, wrong }, sent))
     }
     return this.#check.advances > before.advances
   }
@@ -80,12 +89,19 @@ export class History {
 
   /** Accepts what an advance of this process has begun. */
   accept(known: Known, header: Header): void {
-    this.#check = accept(this.#check, positionOf(known, header))
+    this.#goOn(accept(this.#check, positionOf(known, header)))
   }
 
   /** Suspects a regression for a reason other than the position. */
   suspect(reason: string): void {
-    this.#check = suspect(this.#check, reason)
+    this.#goOn(suspect(this.#check, reason))
+  }
+
+  #goOn(check: Sent): void {
+    const { advances, suspected } = this.#check
+    const isSuspected = suspected === undefined && check.suspected !== undefined
+    if (isSuspected || check.advances !== advances) this.#turns++
+    this.#check = check
   }
 
   #isLater(header: Header, { state }: Known): boolean {

@@ -38,6 +38,8 @@ type Followed = {
   readonly watches: Set<WatchStart>
   /** Every change up to this revision has been reported; undefined: it was not listed yet. */
   checked: bigint | undefined
+  /** `History.turns` at the last list. */
+  turns: number
   /** Whether etcd has gone back, and no list has ended since. */
   wentBack: boolean
   /** The list under way. */
@@ -76,6 +78,8 @@ export class Watches {
   readonly #followed = new Map<string, Followed>()
   /** The revision behind which the next stream begins: every event up to it has come. */
   #streamed = 0n
+  /** `History.turns` when the last stream began. */
+  #turns = 0
   /** Whether etcd may have compacted what comes next. */
   #isCompacted = false
   #session: WatchSession | undefined
@@ -128,6 +132,7 @@ export class Watches {
       neverRemoved,
       watches: new Set(),
       checked: undefined,
+      turns: this.#store.history.turns,
       wentBack: false,
       listing: undefined,
       told: new Map(),
@@ -243,9 +248,12 @@ export class Watches {
   async #listBefore(signal: AbortSignal): Promise<void> {
     const { revision } = await this.#store.read()
     const isFirst = this.#streamed === 0n
-    if (!isFirst && !this.#isCompacted && revision >= this.#streamed) return
+    const { turns } = this.#store.history
+    const isSame = turns === this.#turns && revision >= this.#streamed
+    if (!isFirst && !this.#isCompacted && isSame) return
     if (!isFirst) for (const followed of this.#followed.values()) await this.#list(followed, signal, 0)
     this.#streamed = revision
+    this.#turns = turns
     this.#isCompacted = false
   }
 
@@ -285,9 +293,11 @@ export class Watches {
     // Only newer records, and the number of all: most often both show that no change was missed.
     const { revision, found } = await this.#store.read(neverRemoved ? [] : [range])
     if (signal.aborted) return
-    if (revision < checked || revision < this.#streamed) {
+    const { turns } = this.#store.history
+    if (turns !== followed.turns || revision < checked || revision < this.#streamed) {
       // Revisions are counted anew from there. A list that fails is repeated as one after this.
       followed.wentBack = true
+      followed.turns = turns
       followed.checked = 0n
       if (neverRemoved) told.clear()
       for (const each of followed.watches) if (each.after !== undefined) each.after = 0n

@@ -144,6 +144,9 @@ export function mysqlDialect(
 /**
  * Several reserves or releases in one packet: one transaction, which locks the counters' rows in the order of their names,
  * so that processes which change the same counters do not deadlock. Versions before and after show which were changed.
+ *
+ * The state row is read after these locks, and not locked: an UPDATE that read it would wait for those that write records. An
+ * advance that is committed before the locks shows in the state; a later one waits for them, and raises what was reserved.
  */
 function updating(s: Statements, put: PutValue, update: CounterUpdate): SqlCommand {
   const { known, rows, addsRows, set, where } = update
@@ -157,14 +160,16 @@ function updating(s: Statements, put: PutValue, update: CounterUpdate): SqlComma
       addsRows ? adding(s, put, inOrder, known) : 'DO 0',
       `SELECT c.name, c.version FROM fahao_counters AS c FORCE INDEX (PRIMARY)
         WHERE c.name IN (${names}) ORDER BY c.name FOR UPDATE`,
-      `UPDATE (${query(rows, put)}) AS a STRAIGHT_JOIN fahao_counters AS c ON c.name = a.name
+      `SELECT @history := MAX(s.history) FROM fahao_about AS s WHERE s.one = 1 AND ${s.sound(known)}`,
+      `UPDATE (SELECT @history AS history) AS s STRAIGHT_JOIN (${query(rows, put)}) AS a
+          STRAIGHT_JOIN fahao_counters AS c ON c.name = a.name
         SET ${assignments(set(a), 'c.')}, c.version = c.version + 1
-        WHERE EXISTS (SELECT 1 FROM fahao_about AS s WHERE s.one = 1 AND ${s.sound(known)} AND ${where(a)})`,
+        WHERE s.history IS NOT NULL AND ${where(a)}`,
       s.state(),
       `SELECT c.name, c.last AS done_last, c.version AS done_version FROM fahao_counters AS c WHERE c.name IN (${names})`,
       'COMMIT',
     ].join(';\n'),
-    answer: ([, , before, , state, after]) => {
+    answer: ([, , before, , , state, after]) => {
       const versions = new Map(
         (before as readonly Row[]).map(({ name, version }) => [textOf(name), integerOf(version)]),
       )
@@ -236,7 +241,8 @@ function revision(s: Statements, put: PutValue, { writes, known, nowUs }: Record
 
 /**
  * Look-ups of names in one packet. It locks the state row if a look without a lock finds nothing of some name. From then on the
- * records are certain; a counter's row that is added elsewhere meanwhile fails the packet.
+ * records are certain; a counter's row that is added elsewhere meanwhile fails the packet. The look is a SELECT: InnoDB locks each
+ * row that a SET reads, at READ COMMITTED too.
  */
 function lookingUp(
   s: Statements,
@@ -257,7 +263,7 @@ function lookingUp(
   const each = `(${asked}) AS a STRAIGHT_JOIN (${first}) AS f ON f.place = a.place`
   const own = `r.version > @from AND r.version <= @from + ${names.length}`
   const statements = [
-    `SET @lock = ${names.length} > (SELECT COUNT(*) FROM (
+    `SELECT @lock := ${names.length} > (SELECT COUNT(*) FROM (
         SELECT r.name FROM fahao_records AS r WHERE r.name IN (${list}) AND r.value IS NOT NULL
         UNION SELECT c.name FROM fahao_counters AS c WHERE c.name IN (${list})) AS k)`,
     'SELECT s.one FROM fahao_about AS s WHERE s.one = @lock FOR UPDATE',

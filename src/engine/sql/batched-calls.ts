@@ -8,7 +8,8 @@
  *     been sent, any other call as UNAVAILABLE.
  *  3. A batch with an unknown outcome leaves each write in it unknown: none of them is sent again.
  *  4. A key whose lock another session held until the timeout joins no batch until a call of that key has succeeded. After
- *     a batch that timed out on a lock, these are the keys whose calls then fail alone, for whatever reason.
+ *     a batch that timed out on a lock, these are the keys whose calls then fail alone, for whatever reason. Calls without keys
+ *     fail with their batch, which they do not send apart.
  */
 import type { Clock, Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
@@ -135,8 +136,10 @@ export class BatchedCalls<Request, Value> {
           )
       })
     } catch (error) {
+      // Without keys, each call alone would wait for the same lock again.
+      const tellsKeys = this.#sort.keyOf !== undefined
       for (const call of calls) {
-        if (isFailure(error, 'contended')) void this.#alone(call, true)
+        if (tellsKeys && isFailure(error, 'contended')) void this.#alone(call, true)
         else this.#settle(call, () => call.reject(error))
       }
     }

@@ -20,8 +20,8 @@ import { type Ask, integerOf, optionalTextOf, type Row, textOf } from './driver.
 import { changedPositionOf, type History } from './history.ts'
 import type { Dialect, FirstRow, LookUpArguments } from './statements.ts'
 
-/** The characters of a message that a name takes, beside the value of its record. */
-const nameLength = 400
+/** The characters of a message that a name takes, beside its own bytes and the value of its record. */
+const nameLength = 50
 
 /** Look-ups in parts, each of which fits into a message. */
 export function partsOf(lookUps: readonly Creation[]): Creation[][] {
@@ -44,9 +44,12 @@ export function lengthOfPart(part: readonly Creation[]): number {
   return part.reduce((length, lookUp, at) => length + lengthOf(lookUp, part[at - 1]), 0)
 }
 
-/** What several names get alike is sent once. */
-function lengthOf({ first }: Creation, before: Creation | undefined): number {
-  return nameLength + (first === before?.first ? 0 : first.value.length)
+/**
+ * In characters of `lengthMax`, each of up to 6 bytes. MySQL's message has a name six times and a value twice, in hexadecimal digits.
+ * What several names get alike is sent once.
+ */
+function lengthOf({ key, first }: Creation, before: Creation | undefined): number {
+  return nameLength + 2 * Buffer.byteLength(key) + (first === before?.first ? 0 : 2 * first.value.length)
 }
 
 /** The names in `fahao_records` and `fahao_counters`. */

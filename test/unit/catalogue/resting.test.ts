@@ -5,6 +5,7 @@ import { rowLo, rowStride, rowWords } from '../../../src/buffers/fast-runs.ts'
 import type { EngineCatalogue } from '../../../src/catalogue/engine-catalogue.ts'
 import type { GeneratorInput } from '../../../src/catalogue/generator-options.ts'
 import type { OpenGenerator } from '../../../src/catalogue/open-generator.ts'
+import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { Dice } from '../dice.ts'
 import { settled } from '../fake-clock.ts'
 import { draw, type Node, type NodeOptions, SharedEngine, startNode, tryNext } from './node.ts'
@@ -102,6 +103,21 @@ describe('a generator that nothing is asked of', () => {
     assert.equal([...catalogue.inUse()][0]!.stats().issued, 40)
     assert.equal(catalogue.find('g')!.stats().issued, 40)
     assert.equal(catalogue.find('g')!.lastIssued(), 40n)
+  })
+
+  test('rests where versions of records are above 2^53, as those of etcd are, and ends when its record changes', async () => {
+    const store = new MemoryStore()
+    store.revision = 1_700_000_000n << 40n
+    const reach = (shared: MemoryStore) => new SharedEngine(shared)
+    const node = await startNode({ restAfterMs, store, reach, generators: { g: kinds.segment } })
+    const other = await startNode({ store, reach })
+    await draw(node.catalogue.find('g')!)
+    await node.clock.pass(3 * restAfterMs)
+    assert.ok(isAtRest(node.catalogue))
+    assert.equal(takeInPlace(node.catalogue), 5n)
+    await other.catalogue.alter('g', { issueTimeout: '9s' })
+    await settled()
+    assert.equal(takeInPlace(node.catalogue), undefined)
   })
 
   test('issues nothing any more by the object that those have who used it before', async () => {
