@@ -1,5 +1,6 @@
 /**
- * npm run build: src/ becomes the program and the library in dist/, client/src/ becomes client/dist/.
+ * npm run build: src/ becomes the program and the library in dist/, console/ becomes the pages in dist/console/, client/src/ becomes
+ * client/dist/.
  *
  *     node scripts/build.ts                 what is published: with types, the bill of materials and the licences
  *     node scripts/build.ts --run           what runs here: the code alone
@@ -16,6 +17,7 @@ import { parseArgs } from 'node:util'
 import { rolldown } from 'rolldown'
 import { dts } from 'rolldown-plugin-dts'
 import { inOneByte, licencesOf, neverLoaded, packagesOf } from './bundles.ts'
+import { buildConsole } from './console.ts'
 import { billOfMaterials } from './sbom.ts'
 
 const { values } = parseArgs({
@@ -68,9 +70,10 @@ const client: Package = {
 }
 
 const [builtIn] = await Promise.all([server, client].map(build))
+const inConsole = await buildConsole(join(server.dist, 'console'))
 chmodSync(join(server.dist, 'fahao.js'), 0o755)
 if (!values.run) {
-  const packages = packagesOf(builtIn!)
+  const packages = packagesOf([...builtIn!, ...inConsole])
   writeFileSync(join(server.dist, 'THIRD-PARTY-LICENSES.txt'), licencesOf('dist/', packages))
   writeFileSync(join(server.dist, 'sbom.cdx.json'), billOfMaterials([...packages.keys()]))
 }

@@ -21,7 +21,7 @@ if outdated node_modules/.package-lock.json package-lock.json; then
 fi
 
 # An installation empties .bin, and the build puts the program there.
-if outdated dist/fahao.js src client/src client/package.json package.json package-lock.json scripts/build.ts tsconfig.json client/tsconfig.build.json || outdated client/dist/index.js client/src || [ ! -e node_modules/.bin/fahao ]; then
+if outdated dist/fahao.js src console scripts/console.ts client/src client/package.json package.json package-lock.json scripts/build.ts tsconfig.json client/tsconfig.build.json || outdated client/dist/index.js client/src || [ ! -e node_modules/.bin/fahao ]; then
   echo 'Building dist/ …' >&2
   node scripts/build.ts --run >&2 || {
     echo 'The build failed; it says why above.' >&2

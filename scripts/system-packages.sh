@@ -41,7 +41,9 @@ LIST
   esac
   case " $* " in
   # 124 MB to download, which every run of `npm test` need not wait for.
-  *' --all '* | *' --rest '* | *test/runtimes*) echo 'chromium chromium a browser, in which fahao-client is tried' ;;
+  *' --all '* | *' --rest '* | *test/runtimes* | *test/console*)
+    echo 'chromium chromium a browser, in which fahao-client and the console are tried'
+    ;;
   esac
   case " $* " in
   *' --all '* | *' --rest '* | *mysql*)

@@ -11,6 +11,8 @@ export const inNpmTest: readonly string[] = [
   'test/tidy.test.ts',
   'test/supply-chain.test.ts',
   'test/unit',
+  'test/console/bytes.test.ts', // what a browser gets of the console; its pages in a browser are in the rest
+  'test/console/live-figures.test.ts',
   // The contract of the engine in memory, embedded, and on a database; the others, and what only databases do, are in the rest.
   'test/conformance/memory.test.ts',
   'test/conformance/sqlite.test.ts',

@@ -47,13 +47,21 @@ describe('the package', () => {
 
   test('holds what users need, and nothing else', () => {
     const documents = ['README.md', 'README.zh-CN.md', 'CHANGELOG.md', 'LICENSE', 'package.json']
-    const entries = ['dist/index.js', 'dist/index.d.ts', 'dist/ids.js', 'dist/ids.d.ts', 'dist/fahao.js']
+    const entries = [
+      'dist/index.js',
+      'dist/index.d.ts',
+      'dist/ids.js',
+      'dist/ids.d.ts',
+      'dist/fahao.js',
+      'dist/console/index.html',
+    ]
     const legal = ['dist/THIRD-PARTY-LICENSES.txt', 'dist/sbom.cdx.json']
     assert.deepEqual(
       [...documents, ...entries, ...legal, 'examples/fahao.yaml'].filter((path) => !contents.includes(path)),
       [],
     )
-    const known = /^(?:dist\/[\w-]+(?:\.d\.ts|\.js|\.js\.map)|examples\/[\w.-]+)$/
+    const known =
+      /^(?:dist\/[\w-]+(?:\.d\.ts|\.js|\.js\.map)|dist\/console\/(?:index\.html|console-\w+\.(?:js|css))|examples\/[\w.-]+)$/
     assert.deepEqual(
       contents.filter((path) => !known.test(path) && !documents.includes(path) && !legal.includes(path)),
       [],
@@ -157,7 +165,9 @@ describe('the package', () => {
       const folders = sources.flatMap(
         (path) => /node_modules\/(?:@[^/]+\/)?[^/]+(?=\/(?!.*node_modules))/.exec(path) ?? [],
       )
-      const named = new Set(folders.map((path) => path.slice('node_modules/'.length)))
+      // The code of the console has no source map.
+      const ofConsole = ['preact', 'uplot']
+      const named = new Set([...folders.map((path) => path.slice('node_modules/'.length)), ...ofConsole])
       const listed = components.map(({ purl }) => decodeURIComponent(purl.replace(/^pkg:npm\/|@[^@]*$/g, '')))
       assert.ok(named.size > 20)
       assert.deepEqual(new Set(listed), named)

@@ -11,6 +11,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
@@ -20,6 +21,7 @@ import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Plugin, rolldown } from 'rolldown'
 import { inOneByte, licencesOf, neverLoaded, packagesOf } from '../bundles.ts'
+import { buildConsole } from '../console.ts'
 import { repository, version } from './facts.ts'
 
 /** A processor, as Node.js calls it. */
@@ -60,6 +62,9 @@ export async function buildBinary(
       await bundle(join(repository, source), inFolder(name))
       assets[name] = inFolder(name)
     }
+    const inConsole = await buildConsole(inFolder('console'))
+    for (const name of readdirSync(inFolder('console')))
+      assets[`console/${name}`] = join(inFolder('console'), name)
     const config = {
       main: inFolder('main.js'),
       output: inFolder('blob'),
@@ -79,7 +84,7 @@ export async function buildBinary(
     run(postject, executable, blobName, config.output, '--sentinel-fuse', sentinelFuse)
     const licences = `${executable}-LICENSES.txt`
     const ownLicence = readFileSync(join(repository, 'LICENSE'), 'utf8')
-    const packages = licencesOf('The executable also', packagesOf(main))
+    const packages = licencesOf('The executable also', packagesOf([...main, ...inConsole]))
     writeFileSync(
       licences,
       [ownLicence, packages, `Node.js\n\n${readFileSync(node.licence, 'utf8')}`].join(

@@ -12,11 +12,13 @@ const isHook = /^client\/src\/orm\/(?!missing-ids)[\w-]+\.ts$/
 const published = /^(?:client\/)?src\//
 const clockFile = 'src/base/clock.ts'
 const isOwnCode = /^(?:src|client\/src|test|bench|scripts)\/.*\.ts$/
+/** A page of the console is no longer than a file of the packages. */
+const isConsole = /^console\/src\/.*\.tsx?$/
 const vagueName = /(?:^|[-_.])(?:utils?|helpers?|common|managers?|misc)(?:[-_.]|$)/i
 
 /** Files of the packages that are too long to have one reason to exist. */
 export function longFiles(tree: Tree): string[] {
-  return sources(tree, published).flatMap(([path, { text }]) => {
+  return [...sources(tree, published), ...sources(tree, isConsole)].flatMap(([path, { text }]) => {
     const lines = text.trimEnd().split('\n').length
     return lines > linesMax ? [`${path} has ${lines} lines; ${linesMax} are allowed`] : []
   })

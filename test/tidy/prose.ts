@@ -14,7 +14,7 @@ const bannedWords =
 /** Uses of banned words. */
 export function bannedWordsUsed(tree: Tree): string[] {
   return [...tree]
-    .filter(([path]) => /\.(?:ts|md|sh|ya?ml|conf)$/.test(path))
+    .filter(([path]) => /\.(?:tsx?|css|md|sh|ya?ml|conf)$/.test(path))
     .flatMap(([path, text]) =>
       [...text.matchAll(bannedWords)].map(
         ({ index, 0: word }) => `${path}:${lineAt(text, index)} uses the banned word '${word}'`,

@@ -1,0 +1,195 @@
+/** What the node does now and did in the last hour, what fails, and what ends soon. */
+import { useState } from 'preact/hooks'
+import type { Health } from '../answers.ts'
+import { useAsked } from '../asking.ts'
+import { Chart } from '../chart.tsx'
+import { useDetails } from '../details.ts'
+import { clockText, durationText, grouped, momentText, rateText, short } from '../formats.ts'
+import { useLive } from '../live.ts'
+import { type Counts, type LiveFigures, sumOf } from '../live-figures.ts'
+import { linkTo } from '../route.ts'
+import { t } from '../texts.ts'
+import { Badge, Card, Figure, PageHead, ProblemNote, Table } from '../ui.tsx'
+
+const shownAtFirst = 12
+
+/** The page. */
+export function OverviewPage() {
+  const { figures, problem } = useLive()
+  const health = useAsked<Health>('/healthz', 5000)
+  const least = figures === undefined ? health.answer?.inHandSeconds : leastOf(figures)
+  const tick = figures?.tick
+  return (
+    <>
+      <PageHead title={t.nav['']} lead={tick === undefined ? t.ofThisNode : t.ofNode(tick.node)} />
+      {problem?.status === 404 ? <p class="problem">{t.noStream}</p> : <ProblemNote problem={problem} />}
+      <dl class="figures">
+        <Figure name={t.idsNow} value={rateText(figures?.rate())} note={t.perSecond} />
+        <Figure name={t.idsLastHour} value={figures === undefined ? '–' : short(sumOf(figures.issued))} />
+        <Figure
+          name={t.leastBuffered}
+          value={durationText(least)}
+          note={least === null ? t.idle : t.withoutStore}
+        />
+        <Figure name={t.errorsLastHour} value={figures === undefined ? '–' : grouped(errorsOf(figures))} />
+      </dl>
+      {figures !== undefined && (
+        <div class="cards">
+          <Card title={t.idsChart} wide>
+            <Chart
+              title={t.idsChart}
+              times={figures.times}
+              lines={[{ name: t.idsPerSecond, values: figures.rates(figures.issued) }]}
+            />
+          </Card>
+          <Errors figures={figures} />
+          <EndsSoon busiest={[...figures.generators.keys()]} />
+          <Busiest figures={figures} />
+        </div>
+      )}
+      {figures === undefined && problem !== undefined && <EndsSoon busiest={[]} />}
+    </>
+  )
+}
+
+/** How long the generator lasts that would run out first, of those that are used now; null: none is. */
+function leastOf(figures: LiveFigures): number | null {
+  const used = Object.entries(figures.tick?.generators ?? {}).filter(
+    ([name]) => (figures.rate(name) ?? 0) > 0,
+  )
+  const seconds = used.flatMap(([, { bufferedSeconds }]) => bufferedSeconds ?? [])
+  return seconds.length === 0 ? null : Math.min(...seconds)
+}
+
+function errorsOf(figures: LiveFigures): number {
+  return [...figures.errors.values()].reduce((sum, row) => sum + sumOf(row), 0)
+}
+
+function Errors({ figures }: { figures: LiveFigures }) {
+  const codes = [...figures.errors].filter(([, row]) => sumOf(row) > 0)
+  const lastAt = (row: Counts) => {
+    const index = row.findLastIndex((each) => each !== null && each > 0)
+    return index < 0 ? '–' : clockText(figures.endsMs[index]!)
+  }
+  return (
+    <Card title={t.errorsByCode} wide>
+      {codes.length > 0 && (
+        <Chart
+          title={t.errorsByCode}
+          times={figures.times}
+          lines={codes.map(([name, row]) => ({ name, values: figures.rates(row) }))}
+        />
+      )}
+      <Table
+        caption={t.errorsByCode}
+        rows={codes}
+        keyOf={([code]) => code}
+        empty={t.noErrors}
+        columns={[
+          { head: t.code, cell: ([code]) => <a href={`/docs#${code}`}>{code}</a> },
+          {
+            head: t.lastMinute,
+            cell: ([, row]) => grouped(sumOf(row, 60_000 / figures.stepMs)),
+            numeric: true,
+          },
+          { head: t.lastHour, cell: ([, row]) => grouped(sumOf(row)), numeric: true },
+          { head: t.lastAt, cell: ([, row]) => lastAt(row), numeric: true },
+        ]}
+      />
+    </Card>
+  )
+}
+
+function EndsSoon({ busiest }: { busiest: readonly string[] }) {
+  const details = useDetails(busiest)
+  const ending = (details.answer?.generators ?? [])
+    .filter(({ exhaustedAt }) => exhaustedAt !== null)
+    .sort((left, right) => Date.parse(left.exhaustedAt!) - Date.parse(right.exhaustedAt!))
+    .slice(0, 10)
+  const left = (at: string) => (Date.parse(at) - Date.now()) / 1000
+  return (
+    <Card
+      title={t.endsSoon}
+      note={details.answer === undefined ? t.loading : t.endsNote(details.answer.generators.length)}
+      wide
+    >
+      <ProblemNote problem={details.problem} />
+      <Table
+        caption={t.endsSoon}
+        rows={ending}
+        keyOf={({ name }) => name}
+        empty={details.answer === undefined ? t.loading : t.nothingEnds}
+        columns={[
+          { head: t.name, cell: ({ name }) => <a href={linkTo('generators', [name])}>{name}</a> },
+          { head: t.kind, cell: ({ kind }) => kind },
+          {
+            head: t.endsIn,
+            cell: ({ exhaustedAt }) => (
+              <Badge
+                tone={
+                  left(exhaustedAt!) < 30 * 86_400
+                    ? 'bad'
+                    : left(exhaustedAt!) < 365 * 86_400
+                      ? 'warn'
+                      : 'plain'
+                }
+              >
+                {left(exhaustedAt!) <= 0 ? t.ended : durationText(left(exhaustedAt!))}
+              </Badge>
+            ),
+            numeric: true,
+          },
+          { head: t.endsAt, cell: ({ exhaustedAt }) => momentText(exhaustedAt), numeric: true },
+        ]}
+      />
+    </Card>
+  )
+}
+
+function Busiest({ figures }: { figures: LiveFigures }) {
+  const [all, setAll] = useState(false)
+  const known = figures.tick?.generators ?? {}
+  const rows = Object.entries(known)
+    .map(([name, now]) => ({
+      name,
+      now,
+      counts: figures.generators.get(name) ?? [],
+      rate: figures.rate(name),
+    }))
+    .sort((left, right) => sumOf(right.counts) - sumOf(left.counts) || (left.name < right.name ? -1 : 1))
+  const shown = all ? rows : rows.slice(0, shownAtFirst)
+  return (
+    <Card title={t.busiest} note={t.busiestNote} wide>
+      <Table
+        caption={t.busiest}
+        rows={shown}
+        keyOf={({ name }) => name}
+        empty={t.noneInUse}
+        columns={[
+          { head: t.name, cell: ({ name }) => <a href={linkTo('generators', [name])}>{name}</a> },
+          {
+            head: t.lastHour,
+            cell: ({ name, counts }) => (
+              <Chart
+                small
+                title={name}
+                times={figures.times}
+                lines={[{ name, values: figures.rates(counts) }]}
+              />
+            ),
+          },
+          { head: t.perSecond, cell: ({ rate }) => rateText(rate), numeric: true },
+          { head: t.buffered, cell: ({ now }) => short(now.buffered), numeric: true },
+          { head: t.lasts, cell: ({ now }) => durationText(now.bufferedSeconds), numeric: true },
+          { head: t.refills, cell: ({ now }) => grouped(now.refills), numeric: true },
+          { head: t.waits, cell: ({ now }) => grouped(now.waits), numeric: true },
+        ]}
+      />
+      {rows.length > shownAtFirst && (
+        <button type="button" onClick={() => setAll(!all)}>
+          {all ? t.fewer : t.showAll(rows.length)}
+        </button>
+      )}
+    </Card>
+  )
+}
