@@ -8,6 +8,15 @@ const spanMinUs = 100_000
 /** What a meter knows. */
 export type RateAtRest = { rate: number; peakRate: number; rateCount: number; rateUs: number }
 
+/** A rate that was `perSecond` before the last `spanUs`, in which there were `ids`. */
+export function smoothed(perSecond: number, ids: number, spanUs: number): number {
+  if (spanUs < spanMinUs) return perSecond
+  const seconds = spanUs / 1_000_000
+  const latest = ids / seconds
+  const smoothing = latest > perSecond ? riseSeconds : fallSeconds
+  return perSecond + (latest - perSecond) * (1 - Math.exp(-seconds / smoothing))
+}
+
 /** An exponentially smoothed rate. */
 export class RateMeter {
   /** The rate as of the last observation. */
@@ -22,16 +31,17 @@ export class RateMeter {
 
   /** Records the running total `count` at `monoUs` and returns the rate in counts per second. */
   observe(count: number, monoUs: number): number {
-    const spanUs = monoUs - this.#lastUs
-    if (spanUs < spanMinUs) return this.perSecond
-    const seconds = spanUs / 1_000_000
-    const latest = (count - this.#lastCount) / seconds
-    const smoothing = latest > this.perSecond ? riseSeconds : fallSeconds
-    this.perSecond += (latest - this.perSecond) * (1 - Math.exp(-seconds / smoothing))
+    if (monoUs - this.#lastUs < spanMinUs) return this.perSecond
+    this.perSecond = this.at(count, monoUs)
     this.#peakPerSecond = Math.max(this.#peakPerSecond, this.perSecond)
     this.#lastCount = count
     this.#lastUs = monoUs
     return this.perSecond
+  }
+
+  /** What `observe` would return. Who only shows the rate changes nothing: more looks at short spans would raise it. */
+  at(count: number, monoUs: number): number {
+    return smoothed(this.perSecond, count - this.#lastCount, monoUs - this.#lastUs)
   }
 
   /** Writes down what it knows. */

@@ -2,6 +2,7 @@
 
 import type { NameRange } from '../auth/name-ranges.ts'
 import type { MovedDetails } from '../base/moved.ts'
+import type { Parts } from '../base/turns.ts'
 import type { FastRuns } from '../buffers/fast-runs.ts'
 import type { IdText } from '../ids/id-text.ts'
 import type { CallerRange } from '../issuing/caller-ranges.ts'
@@ -131,6 +132,14 @@ export type PartOfList = {
 /** A part of the list. `next`: the `after` of the next part, which need not be a name that a caller may know; undefined: it was the last. */
 export type ListPart = { readonly found: readonly ListedGenerator[]; readonly next: string | undefined }
 
+/** What a survey of the open generators has found. */
+export type Survey = {
+  /** The ids that were issued here, also by generators that have left memory. */
+  readonly issued: number
+  /** The names of those that have issued most in about the last minute, the busiest first. Families stand for their names. */
+  readonly busiest: readonly string[]
+}
+
 /** All generators. Names are 1–256 bytes of UTF-8 without white space and control characters. */
 export interface Catalogue {
   /** What can be issued at once: the rows of the generators that are open here. */
@@ -188,6 +197,12 @@ export interface Catalogue {
 
   /** The generators that are open here, families without their names. */
   inUse(): Iterable<GeneratorInUse>
+
+  /** What is shown of a generator that is open here, or of a name of a family that is in memory. None is woken. */
+  shown(name: string): GeneratorInUse | undefined
+
+  /** What the generators that are open here have issued together, and the names of the `most` busiest. */
+  survey(most: number): Parts<Survey>
 
   /** What was counted of generators that were closed here. */
   readonly ended: EndedFigures

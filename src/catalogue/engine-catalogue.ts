@@ -3,6 +3,7 @@
  * closes the open generator, and the next request opens it with the new definition. See generators-in-use.ts.
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
+import type { Parts } from '../base/turns.ts'
 import type { FastRuns } from '../buffers/fast-runs.ts'
 import { slotOf } from '../cluster/slots.ts'
 import { isStrict } from '../issuing/issuer.ts'
@@ -15,6 +16,7 @@ import type {
   GeneratorInUse,
   ListPart,
   PartOfList,
+  Survey,
 } from './catalogue.ts'
 import { type Definition, formatNotes } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
@@ -31,6 +33,7 @@ import { describeGenerator, unlessUnavailable } from './info.ts'
 import type { NameTable } from './name-table.ts'
 import type { OpenGenerator } from './open-generator.ts'
 import { firstOf, type StoredGenerator } from './stored-generator.ts'
+import { surveyOf } from './survey.ts'
 
 /** Generators by name, opened on demand. */
 export class EngineCatalogue implements Catalogue {
@@ -201,6 +204,16 @@ export class EngineCatalogue implements Catalogue {
       const generator = names.awakeAt(entry) ?? resting.shown(entry)
       if (generator !== undefined) yield generator
     }
+  }
+
+  shown(name: string): GeneratorInUse | undefined {
+    const { names, resting } = this.#inUse
+    const entry = names.entryNamed(name)
+    return entry === 0 ? undefined : (resting.shown(entry) ?? names.at(entry))
+  }
+
+  survey(most: number): Parts<Survey> {
+    return surveyOf(this.#inUse, most)
   }
 
   get ended(): EndedFigures {

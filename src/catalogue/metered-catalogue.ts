@@ -1,4 +1,5 @@
 /** The catalogue as the user of one connection or request sees it: its ids are charged to namespaces. */
+import type { Parts } from '../base/turns.ts'
 import type { FastRuns } from '../buffers/fast-runs.ts'
 import type {
   Catalogue,
@@ -9,6 +10,7 @@ import type {
   GeneratorInUse,
   ListPart,
   PartOfList,
+  Survey,
 } from './catalogue.ts'
 import type { EndedFigures } from './ended-figures.ts'
 import type { GeneratorInput } from './generator-options.ts'
@@ -77,6 +79,14 @@ export class MeteredCatalogue implements Catalogue {
   /** To be counted and shown: none of them is metered, since to find the namespaces of each would take long. */
   inUse(): Iterable<GeneratorInUse> {
     return this.#catalogue.inUse()
+  }
+
+  shown(name: string): GeneratorInUse | undefined {
+    return this.#catalogue.shown(name)
+  }
+
+  survey(most: number): Parts<Survey> {
+    return this.#catalogue.survey(most)
   }
 
   get ended(): EndedFigures {

@@ -25,7 +25,7 @@ import {
   nothingAtRest,
   statsAtRest,
 } from '../issuing/counter-rows.ts'
-import { type IssuerStats, idleStats } from '../issuing/issuer.ts'
+import { type Issued, type IssuerStats, idleStats } from '../issuing/issuer.ts'
 import { ReservedCounter } from '../issuing/reserved-counter.ts'
 import type { GeneratorInUse } from './catalogue.ts'
 import { closeInTime, valuableFirst } from './closings.ts'
@@ -157,6 +157,11 @@ export class RestingGenerators implements Waker<OpenGenerator> {
       stats: () => this.#statsOf(name),
       lastIssued: newest,
     }
+  }
+
+  /** What the generator of an entry has issued. Undefined: it is not at rest. */
+  issuedAt(entry: number): Issued | undefined {
+    return this.#names.isAtRest(entry) ? this.#rows.issuedAt(entry, this.#deps.clock.monoUs()) : undefined
   }
 
   /** The version of the record of a generator, at rest or not. Undefined: it is not open. */

@@ -9,10 +9,10 @@
  *     are rounded, and counts of calls end at 2^31 − 1.
  */
 import type { FastRuns } from '../buffers/fast-runs.ts'
-import { type RateAtRest, RateMeter } from '../buffers/rate-meter.ts'
+import { type RateAtRest, RateMeter, smoothed } from '../buffers/rate-meter.ts'
 import type { Reservation } from '../engine/engine.ts'
 import { two32 } from '../ids/run.ts'
-import { type IssuerStats, idleStats } from './issuer.ts'
+import { type Issued, type IssuerStats, idleStats } from './issuer.ts'
 import { isSpare, RecentUse, type UseAtRest } from './recent-use.ts'
 import type { RefillsAtRest } from './refills.ts'
 import type { BoundAtRest } from './reserved-counter.ts'
@@ -191,6 +191,15 @@ export class CounterRows {
     into.usedSeconds = words[word + 12]!
     into.next = this.runs.next(row)
     return into
+  }
+
+  /** What the issuer of a row has issued: a few of the numbers that `read` reads. */
+  issuedAt(row: number, nowUs: number): Issued {
+    const { doubles, floats } = this.#page(row)
+    const at = (row % pageRows) * rowDoubles
+    const issued = doubles[at + 4]! - this.runs.count(row)
+    const rate = floats[2 * at + firstWord]!
+    return { issued, ratePerSecond: smoothed(rate, issued - doubles[at + 5]!, nowUs - doubles[at + 6]!) }
   }
 
   /** See `CounterAtRest`. */

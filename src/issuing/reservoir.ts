@@ -30,7 +30,7 @@ import { noCallers } from './caller-ids.ts'
 import type { CounterAtRest } from './counter-rows.ts'
 import { Gate, type Gated } from './gate.ts'
 import type { IdSource } from './id-source.ts'
-import { type DrawOptions, type Issuer, type IssuerStats, unsafe } from './issuer.ts'
+import { type DrawOptions, type Issued, type Issuer, type IssuerStats, unsafe } from './issuer.ts'
 import { Observation, type ObservedJob } from './observation.ts'
 import type { RefillSizes } from './refill-size.ts'
 import { type RefillJob, Refills } from './refills.ts'
@@ -130,8 +130,7 @@ export class Reservoir implements Issuer, Gated, ObservedJob, RefillJob {
       }
       this.#source.ranEmpty?.()
     }
-    const { refusal } = this.#refills
-    if (refusal !== undefined) return Promise.reject(refusal)
+    if (this.#refills.refusal !== undefined) return Promise.reject(this.#refills.refusal)
     this.#queue ??= this.#newQueue()
     const drawn = this.#queue.join(request, options.signal, options.onWait)
     this.#dropEmptyQueue()
@@ -148,16 +147,20 @@ export class Reservoir implements Issuer, Gated, ObservedJob, RefillJob {
     return this.#source.lastIssued()
   }
 
+  /** A part of `stats`, in a part of the time. */
+  issuedHere(): Issued {
+    const { issued } = this.#buffer
+    return { issued, ratePerSecond: this.#meter.at(issued, this.#options.clock.monoUs()) }
+  }
+
   stats(): IssuerStats {
-    const ratePerSecond = this.rate()
     return {
       ...noCallers,
       ...this.#refills.stats(),
-      issued: this.#buffer.issued,
-      ratePerSecond,
+      ...this.issuedHere(),
       peakPerSecond: this.#meter.peakPerSecond,
       inHand: this.#buffer.available(),
-      inHandSeconds: this.#source.seconds(ratePerSecond),
+      inHandSeconds: this.#source.seconds(this.issuedHere().ratePerSecond),
       reserved: this.#source.counter?.reserved ?? 0,
       released: this.#source.counter?.released ?? 0,
       drySeconds: this.#drySeconds + (this.#queue?.drySeconds ?? 0),
@@ -355,9 +358,8 @@ export class Reservoir implements Issuer, Gated, ObservedJob, RefillJob {
   }
 
   reserve(): Promise<void> {
-    const first = this.#queue?.first
-    this.#refilledFor = first
-    const contiguous = first?.contiguous ? first.count : 0
+    this.#refilledFor = this.#queue?.first
+    const contiguous = this.#refilledFor?.contiguous ? this.#refilledFor.count : 0
     return this.#source.refill(this.#queue?.demand ?? 0, contiguous, this.rate())
   }
 

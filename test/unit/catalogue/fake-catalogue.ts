@@ -1,6 +1,7 @@
 /** A catalogue in memory: real definitions and runs, generators that count up, and whose every step a test can see and bend. */
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
+import type { Parts } from '../../../src/base/turns.ts'
 import { emptyRow, FastRuns } from '../../../src/buffers/fast-runs.ts'
 import type {
   Catalogue,
@@ -10,6 +11,7 @@ import type {
   GeneratorRange,
   ListPart,
   PartOfList,
+  Survey,
 } from '../../../src/catalogue/catalogue.ts'
 import { type Definition, define, differences } from '../../../src/catalogue/definition.ts'
 import { EndedGenerators } from '../../../src/catalogue/ended-figures.ts'
@@ -331,6 +333,18 @@ export class FakeCatalogue implements Catalogue {
 
   *inUse(): Iterable<FakeGenerator> {
     for (const generator of this.generators.values()) if (!this.asleep.has(generator.name)) yield generator
+  }
+
+  shown(name: string): FakeGenerator | undefined {
+    return this.find(name)
+  }
+
+  *survey(most: number): Parts<Survey> {
+    const open = [...this.inUse()].map((each) => ({ name: each.name, ...each.stats() }))
+    const busy = open.filter(({ ratePerSecond }) => ratePerSecond > 0)
+    busy.sort((a, b) => b.ratePerSecond - a.ratePerSecond)
+    const issued = open.reduce((sum, each) => sum + each.issued, this.ended.issued)
+    return { issued, busiest: busy.slice(0, most).map(({ name }) => name) }
   }
 
   #existing(name: string): FakeGenerator {
