@@ -64,19 +64,32 @@ export class BufferedIds {
   }
 }
 
-/** The health of a node. Sends no request: cheap enough for a probe every second. */
-export function healthOf({ engine, catalogue, stopping, trouble, membership, inHand }: HealthSource): Health {
-  const { seconds: inHandSeconds, hasIds } = inHand === undefined ? bufferedOf(catalogue) : inHand.read()
-  if (stopping) return { state: 'stopping', reason: 'this node is stopping', inHandSeconds }
+/** The health of a node. Sends no request: cheap enough for a probe every second. Buffers are read only for what depends on them. */
+export function healthOf(source: HealthSource): Health {
+  const { catalogue, inHand } = source
+  const buffered = () => (inHand === undefined ? bufferedOf(catalogue) : inHand.read())
+  return {
+    ...stateOf(source, () => buffered().hasIds),
+    get inHandSeconds() {
+      return buffered().seconds
+    },
+  }
+}
+
+function stateOf(
+  { engine, stopping, trouble, membership }: HealthSource,
+  hasIds: () => boolean,
+): Pick<Health, 'state' | 'reason'> {
+  if (stopping) return { state: 'stopping', reason: 'this node is stopping' }
   const { state, reason = 'the engine is down' } = engine.status()
   if (state === 'up' && trouble === undefined) {
     const led = membership?.trouble
-    if (led === undefined) return { state: 'ok', reason: undefined, inHandSeconds }
+    if (led === undefined) return { state: 'ok', reason: undefined }
     // Per-node kinds need no leader.
-    return { state: membership!.joined ? 'degraded' : 'down', reason: led, inHandSeconds }
+    return { state: membership!.joined ? 'degraded' : 'down', reason: led }
   }
   // Without the engine the node issues only what is buffered.
-  return { state: hasIds ? 'degraded' : 'down', reason: trouble ?? reason, inHandSeconds }
+  return { state: hasIds() ? 'degraded' : 'down', reason: trouble ?? reason }
 }
 
 function bufferedOf(catalogue: Catalogue): Buffered {
