@@ -9,6 +9,7 @@ import type { Config } from '../config/config-schema.ts'
 import { SharedDraws } from '../forwarding/shared-draws.ts'
 import type { Certificates } from '../listening/certificates.ts'
 import { dialPlain } from '../listening/dial.ts'
+import { History } from '../metrics/history.ts'
 import type { MetricSet } from '../metrics/metric-set.ts'
 import { Metrics } from '../metrics/node-metrics.ts'
 import type { TransportSources } from '../metrics/transport-metrics.ts'
@@ -31,6 +32,7 @@ import { segmentDirectly } from './compat/leaf.ts'
 import { answerFailuresAsSpring, mountCompatApis, mountForNodes } from './compat/mount.ts'
 import { Connections, connectionOf, HttpRequest, HttpResponse } from './connection.ts'
 import { docsRoute } from './console/docs-page.ts'
+import { serveConsole } from './console/files.ts'
 import { landingRoute } from './console/landing.ts'
 import { allowOrigins } from './cors.ts'
 import { answerDirectly, type DirectRoute, nextDirectly } from './direct.ts'
@@ -38,6 +40,7 @@ import { answerFailures, type HttpLog, sendProblem } from './failures.ts'
 import { forwardRequests } from './forward.ts'
 import { generatorRoutes } from './native/generators.ts'
 import { nextRoute, rangeRoute, runsRoute } from './native/issue.ts'
+import { liveRoute } from './native/live.ts'
 import { routesOf } from './native/route.ts'
 import { healthRoutes } from './ops/health.ts'
 import { metricsRoute } from './ops/metrics.ts'
@@ -203,9 +206,23 @@ function noSchemas(): never {
 /** Everything but the compatible APIs: every operation, in the order of the documentation. */
 function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTraffic): ApiRoute[] {
   const { node } = options
-  const metrics = new Metrics(node, { ...options.figures, http: () => traffic })
+  const figures = { ...options.figures, http: () => traffic }
+  const metrics = new Metrics(node, figures)
   options.addMetrics?.(metrics.set)
   app.addHook('onClose', async () => metrics.close())
+  const history = new History({
+    catalogue: node.catalogue,
+    clock: options.clock ?? systemClock,
+    timeline: node.timeline,
+    turns: node.server.turns,
+    errors: () => Object.values(figures).flatMap((read) => read?.().requests.errors ?? []),
+  })
+  const live = liveRoute(history, node)
+  app.addHook('preClose', (done) => {
+    live.end()
+    done()
+  })
+  app.addHook('onClose', async () => history.close())
   const all = () => operations
   const operations: ApiRoute[] = [
     nextRoute(node),
@@ -227,9 +244,11 @@ function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTr
     ),
     ...healthRoutes(node),
     metricsRoute(metrics),
+    live.route,
     openApiRoute(node.server.version, all),
     docsRoute(node, all),
     landingRoute(node),
+    serveConsole(app),
   ]
   for (const operation of operations) mount(app, operation, node)
   return operations

@@ -43,7 +43,6 @@ const [piecesMax, pieceBytes, piecesPerRequest] = [256, 1024, 4]
 /** The time to receive a piece of a body, and each byte of it, as the bytes of a reply that take as long. */
 const [pieceWork, byteWork] = [256, 1 / 16]
 const [sweepMsMax, secondUs] = [1000, 1_000_000]
-
 const neverGone = new AbortController().signal
 
 const tooManyWait = new HttpRefusal(
@@ -228,7 +227,7 @@ export class HttpConnection implements Sender, TurnTaker {
   /** The answer to a request has left. */
   answered(request: HttpRequest, response: HttpResponse): void {
     const { traffic, clock } = this.#server.options
-    traffic.requests.took(clock.monoUs() - response.receivedUs)
+    if (response.receivedUs !== undefined) traffic.requests.took(clock.monoUs() - response.receivedUs)
     if (this.#newest === response) this.#newest = undefined
     this.#bodies -= request.heldBytes
     request.heldBytes = 0
@@ -369,7 +368,8 @@ export class HttpRequest extends IncomingMessage {
 /** A response that its connection counts. Node's declarations overload both methods: no other signature fits them all. */
 export class HttpResponse<Request extends PlainRequest = PlainRequest> extends ServerResponse<Request> {
   servedBy: HttpConnection | undefined
-  receivedUs = 0
+  /** Undefined: it lasts until its client has enough, and its time is not counted. */
+  receivedUs: number | undefined = 0
 
   override write(...args: unknown[]): boolean {
     const hasRoom = super.write(...(args as Parameters<ServerResponse['write']>))

@@ -10,8 +10,11 @@ import { tokenOperations } from './tokens.ts'
 /** To read the metrics, which are no operation. */
 export const metricsPermission = 'http|metrics'
 
+/** To follow what a node does, which is no operation either. */
+export const livePermission = 'http|live'
+
 const declaring: readonly Pick<Operation, 'permissions'>[] = [
-  { permissions: { [metricsPermission]: ['read'] } },
+  { permissions: { [metricsPermission]: ['read'], [livePermission]: ['read'] } },
   ...clusterOperations,
   advanceOperation,
   ...tokenOperations,

@@ -252,7 +252,8 @@ describe('what there is', () => {
     for (const [path, methods] of Object.entries(document.paths)) {
       for (const [method, operation] of Object.entries(methods)) {
         // A generator of its own, so that none of the others is dropped.
-        const url = path.replace('{name}', 'documented') + (path === '/v1/decode' ? '?id=1' : '')
+        const query = { '/v1/decode': '?id=1', '/v1/live': '?ticks=1' }[path] ?? ''
+        const url = path.replace('{name}', 'documented') + query
         const body = operation.requestBody?.content['application/json']?.example
         const answer = await ask(
           method.toUpperCase(),

@@ -24,6 +24,7 @@ const withoutLogin = ['auth', 'hello', 'reset', 'quit']
 /** Operations that only HTTP has. */
 const httpOnly: Readonly<Record<string, (typeof permissions)[number]>> = {
   'http|metrics': 'read',
+  'http|live': 'read',
   'http|cluster': 'read',
   'http|cluster-move': 'admin',
   'http|advance': 'admin',
@@ -269,7 +270,8 @@ describe('permissions', () => {
     }
     const get = async (path: string, user: string | undefined = 'right') =>
       (await send(user, { method: 'GET', path, query: '', command: '', namesGenerator: false })).text()
-    for (const path of ['/v1/generators', '/metrics', '/cache', '/db', '/v1/namespaces']) {
+    const live = '/v1/live?ticks=0&generators=target,hidden'
+    for (const path of ['/v1/generators', '/metrics', live, '/cache', '/db', '/v1/namespaces']) {
       assert.match(await get(path), /target/, path)
       assert.doesNotMatch(await get(path), /hidden|"flake|"segments/, path)
       assert.match(await get(path, 'only-read'), /hidden/, path)

@@ -294,6 +294,27 @@ export const mutations: readonly Mutation[] = [
     to: 'if (given.length !== this.#header.length) return undefined',
   },
   {
+    fault: 'a live stream goes on after a change of its reader’s user or token',
+    foundBy: 'test/unit/http/live.test.ts',
+    file: 'src/http/native/live.ts',
+    from: 'if (this.#node.access.unchanged(this.#reader.access) !== undefined) return false',
+    to: 'return false',
+  },
+  {
+    fault: 'a live stream tells of generators that its reader may not name',
+    foundBy: 'test/unit/http/live.test.ts',
+    file: 'src/http/native/live.ts',
+    from: 'const reaches = access.reaches(name)',
+    to: 'const reaches = true',
+  },
+  {
+    fault: 'a live stream adds up what generators have issued that its reader may not name',
+    foundBy: 'test/unit/http/live.test.ts',
+    file: 'src/http/native/live.ts',
+    from: 'issued: isWhole ? history.issued : this.#sum,',
+    to: 'issued: history.issued,',
+  },
+  {
     fault: 'a request for an id without Fastify needs no permission for the name',
     foundBy: 'test/unit/http/direct.test.ts',
     file: 'src/http/direct.ts',

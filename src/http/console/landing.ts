@@ -73,7 +73,7 @@ function landing(text: LandingText, node: FahaoNode, origin: string, generators:
   return html`<h1>Fahao <span lang="zh">发号</span></h1>
 <p>${text.lead}</p>
 <p>${text.states[state]} ${reason ?? ''} <span class="soft">fahao ${node.server.version} · ${node.engine.name}</span></p>
-<nav><a href="/docs">/docs</a><a href="/?lang=${text.otherLanguage}" lang="${text.otherLanguage}" hreflang="${text.otherLanguage}">${text.other}</a></nav>
+<nav><a href="/console">/console</a><a href="/docs">/docs</a><a href="/?lang=${text.otherLanguage}" lang="${text.otherLanguage}" hreflang="${text.otherLanguage}">${text.other}</a></nav>
 ${user === undefined ? '' : html`<p>${text.login}</p>`}
 ${redisSection(text, node, origin, { name, user })}
 <h2>${text.http}</h2>
@@ -84,6 +84,7 @@ ${redisSection(text, node, origin, { name, user })}
 ${generatorSection(text, origin, generators, user)}
 <h2>${text.further}</h2>
 <ul>
+<li><a href="/console">/console</a> — ${text.console}</li>
 <li><a href="/docs">/docs</a> — ${text.docs}</li>
 <li><a href="/openapi.json">/openapi.json</a> — ${text.openapi}</li>
 <li><a href="/metrics">/metrics</a> — ${text.metrics}</li>

@@ -25,6 +25,7 @@ test('every route of HTTP stands for a command that rules can name, or is one of
       '/openapi.json',
       '/docs',
       '/',
+      '/console',
       '/tinyid/id/nextId',
       '/tinyid/id/nextIdSimple',
       '/tinyid/id/nextSegmentId',

@@ -44,7 +44,11 @@ const otherNames: Readonly<Record<string, string>> = {
   'id.namespace|list': 'replies those whose pattern it reaches',
   'id.namespace|get': 'replies those whose pattern it reaches',
   'http|metrics': 'replies those it reaches',
+  'http|live': 'replies those it reaches',
 }
+
+/** What an operation needs to answer, or to end. */
+const queries: Readonly<Record<string, string>> = { '/v1/decode': '?id=5', '/v1/live': '?ticks=0' }
 
 /** Every command and subcommand that has a handler. */
 export function commandRows(): CommandRow[] {
@@ -76,7 +80,7 @@ export async function operationRows(): Promise<HttpRow[]> {
       command: described['x-fahao-command'],
       namesGenerator: /^\/v1\/(?:generators\/{name}|pools\/{pool})/.test(path),
       body: described.requestBody?.content['application/json'].example,
-      query: path === '/v1/decode' ? '?id=5' : '',
+      query: queries[path] ?? '',
       parameters: (described.parameters ?? []).flatMap((each) => (each.in === 'query' ? [each.name] : [])),
     })),
   )
