@@ -85,6 +85,11 @@ const groups: Readonly<Record<string, readonly Verb[]>> = {
       load: async () => (await import('./verbs/generators.ts')).addInfo,
     },
     {
+      usage: 'top',
+      summary: 'watch rates, buffers, errors and nodes',
+      load: async () => (await import('./verbs/top.ts')).addTop,
+    },
+    {
       usage: 'leases',
       summary: 'worker ids of snowflakes in use, and their holders',
       load: async () => (await import('./verbs/leases.ts')).addLeases,

@@ -52,11 +52,22 @@ export function generatorPath(name: string, operation = ''): string {
  * FahaoError, or with Unreachable.
  */
 export async function ask<Answer>(
+  options: ServerOptions,
+  method: string,
+  path: string,
+  asked: Ask = {},
+): Promise<Answer> {
+  const text = await askText(options, method, path, asked)
+  return (text === '' ? undefined : jsonOf(text, options.url)) as Answer
+}
+
+/** Sends one request; resolves to the text of the answer. Rejects as `ask`. */
+export async function askText(
   { url, user, tokenFile, ...files }: ServerOptions,
   method: string,
   path: string,
   { query = {}, body, timeoutMs = deadlineMs }: Ask = {},
-): Promise<Answer> {
+): Promise<string> {
   const target = targetOf(url, path, query)
   const authorization = await authorizationOf({
     ...(user !== undefined && { user }),
@@ -88,7 +99,7 @@ export async function ask<Answer>(
   }
   const { status, text } = answer
   if (status < 200 || status > 299) throw problemOf(status, text, url, authorization !== undefined)
-  return (text === '' ? undefined : jsonOf(text, url)) as Answer
+  return text
 }
 
 function targetOf(url: string, path: string, query: NonNullable<Ask['query']>): URL {
