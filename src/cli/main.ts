@@ -90,6 +90,11 @@ const groups: Readonly<Record<string, readonly Verb[]>> = {
       load: async () => (await import('./verbs/top.ts')).addTop,
     },
     {
+      usage: 'doctor',
+      summary: 'look for what may go wrong',
+      load: async () => (await import('./verbs/doctor.ts')).addDoctor,
+    },
+    {
       usage: 'leases',
       summary: 'worker ids of snowflakes in use, and their holders',
       load: async () => (await import('./verbs/leases.ts')).addLeases,

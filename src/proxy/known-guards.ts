@@ -14,7 +14,7 @@
 import { type Clock, sleep, systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import { packageOf } from '../installation/packages.ts'
-import { type Guard, type GuardsOfServer, readGuards } from './guard-rules.ts'
+import { type Guard, type GuardsOfServer, type Query, readGuards } from './guard-rules.ts'
 import type { Upstream } from './socket-pair.ts'
 import { type FilledColumn, FilledColumns } from './sql/configured-columns.ts'
 
@@ -170,28 +170,34 @@ function unseen(reason: string): FahaoError {
 }
 
 /** Looks at tables of a server with the user of its URL. */
-export function guardReader({ address, isTls, ca, user, password }: Upstream): ReadGuards {
-  return async (columns) => {
-    const { createConnection } = await packageOf('mysql2', import('mysql2/promise'))
-    const connection = await createConnection({
-      host: address.host,
-      port: address.port,
-      ...(user !== undefined && { user }),
-      ...(password !== undefined && { password }),
-      ...(isTls && { ssl: { ...(ca && { ca }), minVersion: 'TLSv1.2' } }),
-      connectTimeout: lookTimeoutMs,
-      // All values as texts.
-      typeCast: (field) => field.string(),
+export function guardReader(upstream: Upstream): ReadGuards {
+  return (columns) => askServer(upstream, (query) => readGuards(query, columns))
+}
+
+/** Gives `work` a connection of the user of the URL, on which values are texts. Rejects as the driver and `work` do. */
+export async function askServer<Result>(
+  { address, isTls, ca, user, password }: Upstream,
+  work: (query: Query) => Promise<Result>,
+): Promise<Result> {
+  const { createConnection } = await packageOf('mysql2', import('mysql2/promise'))
+  const connection = await createConnection({
+    host: address.host,
+    port: address.port,
+    ...(user !== undefined && { user }),
+    ...(password !== undefined && { password }),
+    ...(isTls && { ssl: { ...(ca && { ca }), minVersion: 'TLSv1.2' } }),
+    connectTimeout: lookTimeoutMs,
+    // All values as texts.
+    typeCast: (field) => field.string(),
+  })
+  // What comes after the end of a look is no fault.
+  connection.on('error', () => {})
+  try {
+    return await work(async (sql, values) => {
+      const [rows] = await connection.query({ sql, values: [...values], timeout: lookTimeoutMs })
+      return rows as Record<string, string | null>[]
     })
-    // What comes after the end of a look is no fault.
-    connection.on('error', () => {})
-    try {
-      return await readGuards(async (sql, values) => {
-        const [rows] = await connection.query({ sql, values: [...values], timeout: lookTimeoutMs })
-        return rows as Record<string, string | null>[]
-      }, columns)
-    } finally {
-      connection.destroy()
-    }
+  } finally {
+    connection.destroy()
   }
 }
