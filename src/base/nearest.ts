@@ -8,6 +8,13 @@ export function nearest(given: string, known: readonly string[]): string | undef
   return ranked && ranked.distance <= Math.min(2, Math.floor(given.length / 3)) ? ranked.word : undefined
 }
 
+/** The sentence about words that are not among the known ones, with the one that may be meant. */
+export function unknownWords(what: string, given: readonly string[], known: readonly string[]): string {
+  const meant = given.map((word) => nearest(word, known)).find((word) => word !== undefined)
+  const hint = meant === undefined ? '' : `did you mean ${meant}? `
+  return `unknown ${what} ${given.map((word) => `'${word.slice(0, 64)}'`).join(', ')}; ${hint}known are ${known.join(', ')}`
+}
+
 /** Spellings that differ only in case, hyphens and underscores become equal: `leadMax`, `lead_max`, `lead-max`. */
 function squeezed(word: string): string {
   return word.toLowerCase().replaceAll(/[-_]/g, '')

@@ -5,7 +5,7 @@
 
 import { z } from 'zod'
 import { FahaoError } from '../base/errors.ts'
-import { nearest } from '../base/nearest.ts'
+import { nearest, unknownWords } from '../base/nearest.ts'
 import { formatDuration, parseDurationMs } from '../base/units.ts'
 import { max53, max63 } from '../ids/limits.ts'
 import { kinds } from '../issuing/issuer.ts'
@@ -210,7 +210,7 @@ function withoutBigints(input: unknown): unknown {
 
 function issueText(issue: z.core.$ZodIssue): string {
   if (issue.code === 'unrecognized_keys') {
-    return `unknown option ${issue.keys.map((key) => `'${key}'`).join(', ')}; known are ${optionNames.join(', ')}`
+    return unknownWords('option', issue.keys, optionNames)
   }
   const where = issue.path.length > 0 ? `option '${issue.path.join('.')}': ` : ''
   return `${where}${issue.message}`

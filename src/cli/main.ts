@@ -142,6 +142,20 @@ const groups: Readonly<Record<string, readonly Verb[]>> = {
       load: async () => (await import('./verbs/advise.ts')).addAdvise,
     },
     {
+      usage: 'help [verb]',
+      summary: 'show the help of a verb',
+      load: async () => (command) => {
+        command.description('Shows the help of a verb, or of the program: the same as VERB --help.')
+      },
+    },
+    {
+      usage: 'version',
+      summary: 'print the version',
+      load: async () => (command) => {
+        command.description('Prints the version of the program: the same as --version.')
+      },
+    },
+    {
       usage: 'completion',
       summary: 'a script that completes verbs and flags in your shell',
       load: async () => (await import('./verbs/completion.ts')).addCompletion,
@@ -156,10 +170,18 @@ export async function main(argv: readonly string[]): Promise<number> {
     if (error.code === 'EPIPE') process.exit(exitCodes.ok.code)
     throw error
   })
+  const words = plainWords(argv.slice(2))
   return exitCodeAfter(async () => {
-    const root = await program((verb) => verb === argv[2] || argv[2] === 'completion')
-    await root.parseAsync(argv)
+    const root = await program((verb) => verb === words[0] || words[0] === 'completion')
+    await root.parseAsync(words, { from: 'user' })
   }, argv.includes('--json'))
+}
+
+/** `help VERB` and `version` in the form that every verb, and the program, have for them. */
+function plainWords([verb, ...rest]: readonly string[]): readonly string[] {
+  if (verb === 'help') return [...rest, '--help']
+  if (verb === 'version') return ['--version', ...rest]
+  return verb === undefined ? [] : [verb, ...rest]
 }
 
 /** The program with all verbs. @param isLoaded which of them get their flags, their help and their action. */

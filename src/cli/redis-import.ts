@@ -61,8 +61,8 @@ export type RedisImport = {
   readonly family?: string | undefined
   /** Called before anything is changed, if there is a family. */
   readonly onPlan?: (plan: FamilyPlan) => void
-  /** Called after each page of keys with the numbers so far. */
-  readonly onProgress?: (counts: RedisImportCounts) => void
+  /** Called after each page of keys with the numbers so far, and with how many keys there are at most, if that is known. */
+  readonly onProgress?: (counts: RedisImportCounts, total: number | undefined) => void
 }
 
 /** Where a family begins that counters are moved into, and how far above their numbers that is. */
@@ -125,10 +125,12 @@ class Mover {
     if (family !== undefined) await this.#prepare(family)
     else this.#rules = await this.#autoCreated()
     const wanted = family === undefined ? patterns : [family]
-    for (const pattern of wanted.length === 0 ? ['*'] : wanted)
+    const isAll = wanted.length === 0
+    const total = isAll ? Number(await this.#from.ask(['DBSIZE'])) : undefined
+    for (const pattern of isAll ? ['*'] : wanted)
       await this.#eachPage(pattern, async (keys) => {
         await this.#move(keys)
-        onProgress?.(this.#result)
+        onProgress?.(this.#result, total)
       })
     return this.#result
   }

@@ -1,5 +1,6 @@
 /** The ID family: ID.CREATE, ID.ALTER, ID.DROP, ID.INFO and ID.LIST manage generators. */
 import { FahaoError } from '../base/errors.ts'
+import { unknownWords } from '../base/nearest.ts'
 import type { GeneratorInfo } from '../catalogue/catalogue.ts'
 import { definitionText } from '../catalogue/definition.ts'
 import { listedParts } from '../catalogue/generator-lists.ts'
@@ -191,5 +192,5 @@ function isFlag(args: Arguments, index: number): boolean {
 
 function unknownOption(word: string, alsoFloor: boolean): FahaoError {
   const known = [...optionNames, ...(alsoFloor ? ['floor'] : [])].map((name) => name.toUpperCase())
-  return new FahaoError('ERR', `unknown option '${word.slice(0, 64)}'; known are ${known.join(', ')}`)
+  return new FahaoError('ERR', unknownWords('option', [word], known))
 }

@@ -40,9 +40,19 @@ const leadDefaultMs = { pooled: 600_000, fixed: 120_000 }
 const known = settings.map(({ name }) => name)
 /** Variables that the command line reads and that are no settings. */
 const otherVariables = [
-  ...['config', 'metrics', 'url', 'ca', 'cert', 'key', 'user', 'password', 'token', 'token-file', 'database'].map(
-    variableOf,
-  ),
+  ...[
+    'config',
+    'metrics',
+    'url',
+    'ca',
+    'cert',
+    'key',
+    'user',
+    'password',
+    'token',
+    'token-file',
+    'database',
+  ].map(variableOf),
   adminPasswordVariable,
 ]
 

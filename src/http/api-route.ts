@@ -6,6 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { ChangeEvent } from '../audit/audit-entry.ts'
 import { type ErrorCode, FahaoError } from '../base/errors.ts'
+import { unknownWords } from '../base/nearest.ts'
 import type { Route } from './failures.ts'
 
 /** One answer that a route can give, errors excepted. */
@@ -142,8 +143,7 @@ function wording(issue: z.core.$ZodRawIssue): string | undefined {
 
 function issueText(issue: z.core.$ZodIssue, schema: z.ZodType, what: string): string {
   if (issue.code === 'unrecognized_keys') {
-    const names = issue.keys.map((key) => `'${key.slice(0, 40)}'`).join(', ')
-    return `unknown ${what} ${names}; known are ${Object.keys((schema as z.ZodObject).shape).join(', ')}`
+    return unknownWords(what, issue.keys, Object.keys((schema as z.ZodObject).shape))
   }
   if (issue.path.length === 0 && issue.code === 'invalid_type') return `the ${whole[what]} ${issue.message}`
   return issue.path.length === 0 ? issue.message : `${what} '${issue.path.join('.')}': ${issue.message}`

@@ -74,10 +74,13 @@ describe('a store that has forgotten', () => {
       await pause(300)
       await fahao('backup', copy, '--engine', server.engine)
       await pause(200)
-      await assert.rejects(fahao('restore', copy, '--skip', plenty, '--engine', server.engine), /is in use/)
+      await assert.rejects(
+        fahao('restore', copy, '--yes', '--skip', plenty, '--engine', server.engine),
+        /is in use/,
+      )
       await server.kill(round % 2 === 0 ? 'SIGKILL' : 'SIGTERM')
       await load.stop()
-      await fahao('restore', copy, '--skip', plenty, '--engine', server.engine)
+      await fahao('restore', copy, '--yes', '--skip', plenty, '--engine', server.engine)
       await server.start()
       await pull(load, server, 300)
       aboveBound += countAboveBound(load, server.file)

@@ -6,7 +6,8 @@ import { describe, test } from 'node:test'
 import { startFahao } from '../launch/fahao.ts'
 import { freePort, temporaryFolder } from '../launch/places.ts'
 import { startProcess } from '../launch/process.ts'
-import { asking, assertSentence, ended, entry } from './cli-program.ts'
+import { onTerminal } from '../launch/terminal.ts'
+import { asking, assertSentence, ended, entry, fahao } from './cli-program.ts'
 
 describe('verbs against a server', () => {
   test('create, use, look at, change and drop a generator', async (t) => {
@@ -32,8 +33,37 @@ describe('verbs against a server', () => {
     assert.equal((await run('alter', 'order', '--floor', '9007199254750000')).code, 0)
     assert.deepEqual(ended(await run('next', 'order')), [0, '9007199254750000'])
     assert.match((await run('list')).stdout, /order +sequence +start=9007199254740993/)
-    assert.equal((await run('drop', 'order')).code, 0)
+    assert.equal((await run('drop', 'order', '--yes')).code, 0)
     assert.match((await run('list')).stdout, /fahao create/)
+  })
+
+  test('what cannot be undone is asked on a terminal, and wants --yes elsewhere', async (t) => {
+    const server = await startFahao(t)
+    const run = asking(t, server)
+    const names = async () =>
+      JSON.parse((await run('list', '--json')).stdout).generators.map(({ name }: { name: string }) => name)
+    await run('create', 'order', '--kind', 'sequence')
+    const refused = await run('drop', 'order')
+    assert.equal(refused.code, 2)
+    assertSentence(refused.stderr, /cannot be undone .*nothing was changed; repeat it with --yes/)
+    for (const [answer, code, left] of [
+      ['no', 2, ['order']],
+      ['yes', 0, []],
+    ] as const) {
+      const terminal = onTerminal(t, ['drop', 'order', '--url', server.http])
+      await terminal.until("the generator 'order' is dropped: requests for it fail. Go on? (yes or no): ")
+      terminal.type(`${answer}\r`)
+      assert.equal(await terminal.exited, code)
+      assert.deepEqual(await names(), left)
+    }
+  })
+
+  test('help and version are verbs too', async (t) => {
+    const run = (...args: string[]) => fahao(t, args)
+    assert.equal((await run('help', 'create')).stdout, (await run('create', '--help')).stdout)
+    assert.equal((await run('help')).stdout, (await run('--help')).stdout)
+    assert.deepEqual(ended(await run('version')), ended(await run('--version')))
+    assert.match((await run('version')).stdout, /^\d+\.\d+/)
   })
 
   test('formats are read back by name, and layouts without a server', async (t) => {
@@ -102,6 +132,8 @@ describe('verbs against a server', () => {
     assert.equal((await run('alter', 'a')).code, 2)
     assert.equal((await run('next')).code, 2)
     assert.equal((await run('nxt')).code, 2)
+    const misspelled = await run('create', 'a', '--kidn', 'sequence')
+    assert.deepEqual([misspelled.code, /Did you mean --kind/.test(misspelled.stderr)], [2, true])
     const away = await run('next', 'a', '--url', `http://127.0.0.1:${await freePort()}`)
     assert.equal(away.code, 3)
     assertSentence(away.stderr, /no server answers at .*fahao serve/)

@@ -55,11 +55,11 @@ type Holder = {
   stopped: boolean
 }
 
-/** Runs a campaign. `say` receives a line of progress now and then. */
+/** Runs a campaign. `say` is told now and then how many ids have been issued. */
 export async function leaseCampaign(
   lifetime: Lifetime,
   size: CampaignSize,
-  say: (line: string) => void,
+  say: (ids: number) => void,
 ): Promise<Outcome> {
   const folder = temporaryFolder(lifetime)
   const server = await startFahao(lifetime, { args: size.args ?? [] })
@@ -73,7 +73,7 @@ export async function leaseCampaign(
   const counts: Record<Fault, number> = { killed: 0, stopped: 0, moved: 0, 'server killed': 0 }
   for (let round = 0; ; round++) {
     const ids = idsIn(holders)
-    say(`${ids.toLocaleString('en')} ids after ${round} faults`)
+    say(ids)
     if (ids >= size.ids && Math.min(...Object.values(counts)) >= size.faultsMin) break
     const fault = faults[round % faults.length]!
     if (fault === 'server killed') {

@@ -3,6 +3,7 @@
  * the crowd of a thousand clients. Exits with 1 on a repeat.
  */
 import { parseArgs } from 'node:util'
+import { Progress } from '../../src/cli/progress.ts'
 import { inScope, type Scope } from '../launch/lifetime.ts'
 import { leaseCampaign } from './campaign.ts'
 import { crowdCampaign } from './crowd.ts'
@@ -15,14 +16,12 @@ const { values } = parseArgs({
     crowd: { type: 'boolean', default: false },
   },
 })
-const progressMs = 5000
-let lastMs = 0
-
 if (!values.crowd) await inScope(holders)
 await inScope(crowd)
 
 async function holders(scope: Scope): Promise<void> {
   const size = { ids: Number(values.ids), processes: Number(values.processes) }
+  const progress = new Progress('ids')
   const { checked, faults } = await leaseCampaign(
     scope,
     {
@@ -34,8 +33,9 @@ async function holders(scope: Scope): Promise<void> {
       restMs: 0,
       faultsMin: 10,
     },
-    progress,
+    (ids) => progress.to(ids, size.ids),
   )
+  progress.end()
   console.log(`faults: ${JSON.stringify(faults)}`)
   for (const [name, each] of checked) report(name, each)
 }
@@ -62,10 +62,4 @@ function report(name: string, { ids, runs, overlaps }: Checked): void {
   console.log(`${name}: ${ids.toLocaleString('en')} ids in ${runs} runs, ${overlaps.length} repeats`)
   for (const overlap of overlaps.slice(0, 5)) console.log(overlap)
   if (overlaps.length > 0) process.exitCode = 1
-}
-
-function progress(line: string): void {
-  if (Date.now() - lastMs < progressMs) return
-  lastMs = Date.now()
-  console.log(line)
 }

@@ -7,6 +7,7 @@
  *     npm run sim -- --mutations --fault advance         of those whose description contains the word
  */
 import { parseArgs } from 'node:util'
+import { Progress } from '../../src/cli/progress.ts'
 import { mutations } from '../mutations/mutations.ts'
 import { violatingSeed } from '../mutations/put-back.ts'
 import { runInParallel } from './parallel.ts'
@@ -30,7 +31,11 @@ async function runScenarios(): Promise<boolean> {
   let wrong = 0
   console.log('scenario        seeds  violations  seeds/CPU s         ids  longest gap')
   for (const name of scenario === undefined ? Object.keys(scenarios) : [scenario]) {
-    const tally = await runInParallel({ scenario: name, first, count })
+    const progress = new Progress(`seeds of ${name}`)
+    const tally = await runInParallel({ scenario: name, first, count }, undefined, () =>
+      progress.add(1, count),
+    )
+    progress.end()
     const { seeds, violations, cpuSeconds, ids, longestGapMs } = tally
     wrong += violations.length
     console.log(

@@ -29,14 +29,11 @@ export type Seeds = {
 /** Stack traces are only useful when a seed is repeated. */
 const stackLines = Error.stackTraceLimit
 
-/** Runs the seeds. Every violation names the command that repeats it, and the events before it. */
-export async function runSeeds({
-  scenario,
-  first,
-  count,
-  stride = 1,
-  untilFound = false,
-}: Seeds): Promise<Tally> {
+/** Runs the seeds. Every violation names the command that repeats it, and the events before it. `onSeed`: called after each. */
+export async function runSeeds(
+  { scenario, first, count, stride = 1, untilFound = false }: Seeds,
+  onSeed?: () => void,
+): Promise<Tally> {
   const before = process.cpuUsage()
   const violations: Violation[] = []
   let [seeds, ids, replies, longestGapMs] = [0, 0, 0, 0]
@@ -44,6 +41,7 @@ export async function runSeeds({
   for (let seed = first; seeds < count; seed += stride) {
     seeds++
     const outcome = await outcomeOf(scenario, seed)
+    onSeed?.()
     if ('message' in outcome) {
       violations.push(outcome)
       if (untilFound) break

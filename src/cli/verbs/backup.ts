@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Command } from 'commander'
 import { type Revived, restoredAccess } from '../../auth/restored-access.ts'
@@ -11,6 +11,7 @@ import type { CopySummary } from '../../engine/sqlite/backup.ts'
 import { momentText } from '../../ids/moment.ts'
 import { repairsOf } from '../../recovery/repairs.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
+import { addYes, type Confirmed, confirm } from '../confirmation.ts'
 import { UsageError, wholeNumber } from '../exit-codes.ts'
 import { recordInStore } from '../store-audit.ts'
 import { fields, grouped, printAnswer } from '../terminal.ts'
@@ -49,7 +50,7 @@ export function addRestore(command: Command): void {
     )
     .option('--revoke-tokens', 'revoke every token of the copy, also those that were not revoked since')
     .option('--json', 'print JSON, for scripts')
-  addConfigOptions(command, ['engine'])
+  addConfigOptions(addYes(command), ['engine'])
     .addHelpText(
       'after',
       `
@@ -59,11 +60,12 @@ permissions that were changed, tokens that were revoked.
 Example:
   fahao restore fahao-2026-11-21.db --skip 100000000   a day at 1,000 ids per second, and some more`,
     )
-    .action(async (file: string, options: { skip: string; revokeTokens?: true; json?: true }) => {
+    .action(async (file: string, options: Confirmed & { skip: string; revokeTokens?: true; json?: true }) => {
       const { config } = configOf(command)
       const store = storeFile(config)
       const { recordsOfStore, restoreSqlite } = await import('../../engine/sqlite/backup.ts')
       const skip = wholeNumber(options.skip, '--skip')
+      if (existsSync(store)) await confirm(options, `the store ${store} is replaced by ${file}`)
       // As `serve` does: the folder of the store is created if it is missing.
       mkdirSync(dirname(store), { recursive: true })
       const nowUs = systemClock.wallUs()

@@ -6,6 +6,7 @@ import { generatorOptions, optionNames } from '../../catalogue/generator-options
 import { hyphenated } from '../../config/config-schema.ts'
 import { kinds } from '../../issuing/issuer.ts'
 import type { GeneratorAnswer, GeneratorPage, ListedGenerator } from '../../operations/shapes.ts'
+import { addYes, type Confirmed, confirm } from '../confirmation.ts'
 import { UsageError } from '../exit-codes.ts'
 import { generatorLines, unusualOptions } from '../generator-text.ts'
 import { addServerOptions, ask, generatorPath, type ServerOptions } from '../server-api.ts'
@@ -122,7 +123,8 @@ export function addDrop(command: Command): void {
   command.description(
     'Drops a generator. The store keeps its bound: a new generator of the same name issues ids above it.',
   )
-  addServerOptions(command).action(async (name: string, options: ServerOptions) => {
+  addYes(addServerOptions(command)).action(async (name: string, options: ServerOptions & Confirmed) => {
+    await confirm(options, `the generator '${name}' is dropped: requests for it fail`)
     await ask<void>(options, 'DELETE', generatorPath(name))
     const line = `dropped ${name}; a new generator of this name issues ids above it`
     printAnswer(options, { dropped: name }, line)

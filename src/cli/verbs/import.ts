@@ -5,6 +5,7 @@ import { moveRow } from '../../legacy/import/move.ts'
 import { forEachRow, type PlannedRow, planImport } from '../../legacy/import/plan.ts'
 import { type ImportStores, openStores } from '../../legacy/import/stores.ts'
 import { UsageError } from '../exit-codes.ts'
+import { Progress } from '../progress.ts'
 import { type FamilyPlan, importFromRedis, isRedisUrl, type RedisImportCounts } from '../redis-import.ts'
 import { repeated } from '../repeatable-options.ts'
 import { recordInStore } from '../store-audit.ts'
@@ -81,14 +82,18 @@ async function importCounters(patterns: readonly string[], options: ImportOption
     throw new UsageError('--family names the keys; leave the patterns out')
   if (options.maxId !== undefined || options.oldNodesStopped)
     throw new UsageError('--max-id and --old-nodes-stopped are for tables; from a Redis leave them out')
-  const onProgress = process.stderr.isTTY ? showProgress : undefined
+  const progress = new Progress('keys')
+  const onProgress = ({ moved, movedBefore, left }: RedisImportCounts, total: number | undefined) =>
+    progress.to(moved + movedBefore + left, total)
   let plan: FamilyPlan | undefined
   const onPlan = (planned: FamilyPlan) => {
     plan = planned
     // Before anything is changed.
     if (!options.json) print(planText(planned))
   }
-  const counts = await importFromRedis({ from, into, patterns, family, dryRun, onProgress, onPlan })
+  const counts = await importFromRedis({ from, into, patterns, family, dryRun, onProgress, onPlan }).finally(
+    () => progress.end(),
+  )
   const { failed, largest } = counts
   const shown = { ...counts, largest: `${largest}`, ...(plan && { begin: `${plan.begin}` }) }
   printAnswer(options, shown, countLines(counts, dryRun, plan))
@@ -97,10 +102,6 @@ async function importCounters(patterns: readonly string[], options: ImportOption
       'ERR',
       `${grouped(failed)} counters are closed on Redis and were not moved; see above, and run the import again`,
     )
-}
-
-function showProgress({ moved, movedBefore, left }: RedisImportCounts): void {
-  process.stderr.write(`\r${grouped(moved + movedBefore + left)} keys `)
 }
 
 function planText({ counters, largest, begin, jumpMean, jumpMost }: FamilyPlan): string {
@@ -148,7 +149,12 @@ async function importRows(
   // All rows or none: operators should not have to sort out half an import.
   const blocked = planned.some(({ problem }) => problem !== undefined)
   const onlyLook = options.dryRun === true || blocked
-  const outcomes = await forEachRow(planned, (row) => outcomeOf(stores, row, onlyLook))
+  const progress = new Progress('rows')
+  const outcomes = await forEachRow(planned, async (row) => {
+    const outcome = await outcomeOf(stores, row, onlyLook)
+    progress.add(1, planned.length)
+    return outcome
+  }).finally(() => progress.end())
   const imported = outcomes.filter(({ changed }) => changed).map(({ name }) => name)
   if (imported.length > 0) await recordInStore(stores.target, 'import', imported)
   if (options.json) printJson(outcomes.map(({ changed: _, ...outcome }) => outcome))

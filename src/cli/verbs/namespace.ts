@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { NamespaceAnswer, NamespacesAnswer } from '../../operations/namespaces.ts'
 import { namespaceOptions, optionWords } from '../../quotas/namespace.ts'
+import { addYes, type Confirmed, confirm } from '../confirmation.ts'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
 import { grouped, printAnswer, table } from '../terminal.ts'
 
@@ -66,7 +67,8 @@ function addDrop(namespace: Command): void {
     .command('drop <name>')
     .summary('drop a namespace')
     .description('Drops a namespace. Its generators stay as they are.')
-  addServerOptions(command).action(async (name: string, options: ServerOptions) => {
+  addYes(addServerOptions(command)).action(async (name: string, options: ServerOptions & Confirmed) => {
+    await confirm(options, `the namespace '${name}' is dropped: its quotas end`)
     await ask<void>(options, 'DELETE', pathOf(name))
     printAnswer(options, { dropped: name }, `dropped namespace ${name}; its generators stay as they are`)
   })

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { CreatedTokenAnswer, TokensAnswer } from '../../operations/tokens.ts'
+import { addYes, type Confirmed, confirm } from '../confirmation.ts'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
 import { printAnswer, table } from '../terminal.ts'
 import { addRules } from './user.ts'
@@ -66,9 +67,10 @@ function addRevoke(token: Command): void {
     .description(
       'Revokes a token, by its id or by its whole text: it is refused on every node within a second.',
     )
-  addServerOptions(command).action(async (given: string, options: ServerOptions) => {
+  addYes(addServerOptions(command)).action(async (given: string, options: ServerOptions & Confirmed) => {
     // The secret of a token belongs into no URL.
     const id = /^fahao_([^_]+)_/.exec(given)?.[1] ?? given
+    await confirm(options, `the token ${id} is revoked: programs that use it are refused`)
     await ask<void>(options, 'DELETE', `/v1/tokens/${encodeURIComponent(id)}`)
     printAnswer(options, { revoked: id }, `revoked token ${id}`)
   })

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { UserAnswer, UsersAnswer } from '../../operations/users.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
+import { addYes, type Confirmed, confirm } from '../confirmation.ts'
 import { askNewPassword, authorizationOf, passwordFromStdin } from '../credentials.ts'
 import { UsageError } from '../exit-codes.ts'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
@@ -80,7 +81,8 @@ function addRemove(user: Command): void {
     .command('remove <name>')
     .summary('remove a user')
     .description('Removes a user. Its connections end, and its tokens are void.')
-  addServerOptions(command).action(async (name: string, options: ServerOptions) => {
+  addYes(addServerOptions(command)).action(async (name: string, options: ServerOptions & Confirmed) => {
+    await confirm(options, `the user '${name}' is removed: its connections end, and its tokens are void`)
     await ask<void>(options, 'DELETE', pathOf(name))
     printAnswer(options, { removed: name }, `removed user ${name}; its tokens are void`)
   })

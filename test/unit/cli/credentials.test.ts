@@ -64,7 +64,7 @@ describe('the command line of a server with users', () => {
     await assert.rejects(run(admin, 'user', 'set', 'alice', '>pw'), /a password is no argument/)
     assert.match(await run(admin, 'user', 'set', 'alice', '-incr', '+incr', '-id.next'), /\+incr -id\.next/)
     await assert.rejects(run(admin, 'user', 'set', 'alice', '--of', 'f'), /unknown option '--of'; --help/)
-    assert.match(await run(admin, 'user', 'remove', 'alice'), /removed user alice/)
+    assert.match(await run(admin, 'user', 'remove', 'alice', '--yes'), /removed user alice/)
     assert.equal(access.users.get('alice'), undefined)
   })
 
@@ -76,10 +76,10 @@ describe('the command line of a server with users', () => {
     await assert.rejects(run(token, 'user', 'list'), /no permissions to run .* both permit it: \+acl\|list$/)
     const [, id] = text.split('_')
     assert.match(await run(admin, 'token', 'list'), new RegExp(`${id} +admin +ci .* yes`))
-    assert.match(await run(admin, 'token', 'revoke', id!), /revoked/)
+    assert.match(await run(admin, 'token', 'revoke', id!, '--yes'), /revoked/)
     await assert.rejects(run(token, 'list'), /expired or revoked.*; give --user NAME with its password/)
     const second = (await run(admin, 'token', 'create', '+@all', '-@admin')).trim()
-    assert.match(await run(admin, 'token', 'revoke', second), /^revoked token [0-9a-f]{16}\n$/)
+    assert.match(await run(admin, 'token', 'revoke', second, '--yes'), /^revoked token [0-9a-f]{16}\n$/)
     await assert.rejects(
       run({}, 'list'),
       /^FahaoError: Authentication required; give --user NAME .* FAHAO_TOKEN/,
@@ -94,6 +94,30 @@ describe('the command line of a server with users', () => {
     assert.equal((await access.login('carol', 'pw', '127.0.0.1')).user, 'carol')
     await assert.rejects(run(admin, 'user', 'set', 'dave', '--password'), /the two passwords differ; nothing/)
     assert.equal(access.users.get('dave'), undefined)
+  })
+
+  test('asks before it removes a user, revokes a token or drops a namespace, and does nothing without a yes', async (t) => {
+    const { access, run } = await start(t)
+    await run(admin, 'user', 'set', 'alice', 'on', '~*', '+@all')
+    const token = (await run(admin, 'token', 'create', '--of-user', 'alice')).trim()
+    await run(admin, 'namespace', 'set', 'shop', '--match', 'shop:*')
+    const verbs = [
+      ['namespace', 'drop', 'shop'],
+      ['token', 'revoke', token],
+      ['user', 'remove', 'alice'],
+    ]
+    for (const verb of verbs)
+      await assert.rejects(
+        run(admin, ...verb),
+        /cannot be undone \(the .*nothing was changed; repeat it with --yes/,
+      )
+    const asked = typing(t, ['no', 'n', '', 'yes', 'y', 'YES'])
+    for (const verb of verbs) await assert.rejects(run(admin, ...verb), /nothing was changed/)
+    assert.ok(access.users.get('alice'))
+    assert.match(await run({ FAHAO_TOKEN: token }, 'namespace', 'list'), /shop/)
+    for (const verb of verbs) assert.match(await run(admin, ...verb), /dropped|revoked|removed/)
+    assert.equal(asked().match(/Go on\? \(yes or no\): /g)?.length, 6)
+    assert.equal(access.users.get('alice'), undefined)
   })
 
   test('names --password-stdin where there is no terminal to ask for a new password', async (t) => {

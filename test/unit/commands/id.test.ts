@@ -280,6 +280,7 @@ test('what is refused gets its exact error and uses up no id', async () => {
       'ID.CREATE new STEP 5',
       'ERR KIND is missing; give KIND and one of sequence, segment, timestamp, snowflake',
     ],
+    ['ID.CREATE new KIND segment STPE 5', `ERR unknown option 'STPE'; did you mean STEP? known are ${known}`],
     ['ID.CREATE new KIND segment FLOOR 5', `ERR unknown option 'FLOOR'; known are ${known}`],
     ['ID.CREATE new KIND segment STEP 5 step 6', 'ERR option STEP is given twice; give it once'],
     ['ID.CREATE new KIND segment STEP', 'ERR option STEP has no value'],
