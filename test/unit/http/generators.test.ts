@@ -136,7 +136,7 @@ describe('a wrong definition', () => {
         'an unknown option',
         'PUT',
         { kind: 'sequence', stpe: 5 },
-        /unknown member 'stpe'; did you mean step? known are kind, family, start/,
+        /unknown member 'stpe'; did you mean step\? known are kind, family, start/,
       ],
       [
         'an option of another kind',

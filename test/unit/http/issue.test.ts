@@ -224,7 +224,7 @@ describe('a bad request', () => {
     ['a count above the limit', { url: `${next}?count=1001` }, 413, 'LIMIT', /limit of 1000/],
     ['a range above the limit', { url: '/v1/generators/order/range?count=1000001' }, 413, 'LIMIT', /1000000/],
     ['runs above the limit', { url: '/v1/generators/order/runs?count=1000001' }, 413, 'LIMIT', /1000000/],
-    ['an unknown parameter', { url: `${next}?cuont=5` }, 400, 'ERR', /'cuont'; known are count/],
+    ['an unknown parameter', { url: `${next}?cuont=5` }, 400, 'ERR', /'cuont'; did you mean count\? known are count/],
     ['a body', { url: next, payload: { count: 5 } }, 400, 'ERR', /takes no body/],
     ['malformed JSON', { url: next, headers: json, payload: '{"a":' }, 400, 'ERR', /not valid JSON/],
     ['a prototype in JSON', { url: next, headers: json, payload: '{"__proto__":{}}' }, 400, 'ERR', /./],
