@@ -8,6 +8,7 @@ import type { FastRuns } from '../buffers/fast-runs.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Kind } from '../issuing/issuer.ts'
+import type { RefillTimes } from '../issuing/refills.ts'
 import type { WorkerId } from '../issuing/worker-id.ts'
 import type { Namespaces } from '../quotas/namespaces.ts'
 import type { ForeignRows } from './foreign-rows.ts'
@@ -47,6 +48,8 @@ export type CatalogueDeps = {
   readonly restAfterMs?: number | undefined
   /** Limit how many generators clients create. */
   readonly namespaces: Pick<Namespaces, 'all'>
+  /** Counts how long refills took. Undefined: nobody asks. */
+  readonly refillTimes?: RefillTimes | undefined
   /** The turns of the event loop that long lists share with all requests; undefined: there are no others. */
   readonly turns?: Turns | undefined
   /** Receives events for the log. */

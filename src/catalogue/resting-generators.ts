@@ -78,7 +78,7 @@ export class RestingGenerators implements Waker<OpenGenerator> {
     this.#rows = new CounterRows(names.runs)
     names.waker = this
     this.#deps = deps
-    this.#refills = new RestingRefills(this, deps.clock)
+    this.#refills = new RestingRefills(this, deps)
     this.#lookLater()
   }
 

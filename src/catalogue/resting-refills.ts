@@ -10,6 +10,7 @@
 import type { Clock } from '../base/clock.ts'
 import { Batches } from '../engine/batches.ts'
 import type { Reservation } from '../engine/engine.ts'
+import type { RefillTimes } from '../issuing/refills.ts'
 
 /** How many groups of refills are under way at once, unless they are large, and how many refills a group has at most. */
 const [groupsMax, groupMax] = [64, 1024] as const
@@ -24,12 +25,16 @@ export type RefilledAtRest = {
   wakeUp(entry: number): void
 }
 
+/** What the refills take from their catalogue. */
+type RefillsOptions = { readonly clock: Clock; readonly refillTimes?: RefillTimes | undefined }
+
 type Refill = { readonly entry: number; reserved: Promise<Reservation> | undefined }
 
 /** The refills of one catalogue. */
 export class RestingRefills {
   readonly #host: RefilledAtRest
   readonly #clock: Clock
+  readonly #times: RefillTimes | undefined
   readonly #byEntry = new Map<number, Refill>()
   readonly #groups = new Batches<Refill>({
     widthMax: groupsMax,
@@ -39,9 +44,10 @@ export class RestingRefills {
     },
   })
 
-  constructor(host: RefilledAtRest, clock: Clock) {
+  constructor(host: RefilledAtRest, { clock, refillTimes }: RefillsOptions) {
     this.#host = host
     this.#clock = clock
+    this.#times = refillTimes
   }
 
   /** Refills the generator of an entry with the others of its turn, unless it is being refilled. */
@@ -84,13 +90,16 @@ export class RestingRefills {
     return reserved.then(
       (range) => {
         if (this.#byEntry.get(entry) !== refill) return
-        if (this.#host.refilled(entry, range, (this.#clock.monoUs() - startedUs) / 1_000_000))
-          this.#byEntry.delete(entry)
+        const us = this.#clock.monoUs() - startedUs
+        this.#times?.ok.add(us)
+        if (this.#host.refilled(entry, range, us / 1_000_000)) this.#byEntry.delete(entry)
         else this.#host.wakeUp(entry)
       },
       // Its object counts the failure, and pauses before it tries again.
       () => {
-        if (this.#byEntry.get(entry) === refill) this.#host.wakeUp(entry)
+        if (this.#byEntry.get(entry) !== refill) return
+        this.#times?.failed.add(this.#clock.monoUs() - startedUs)
+        this.#host.wakeUp(entry)
       },
     )
   }

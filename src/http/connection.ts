@@ -21,6 +21,7 @@ import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
 import { type Clock, systemClock, type Timer } from '../base/clock.ts'
 import type { Refusals } from '../listening/refusals.ts'
+import { outcomeOfStatus } from '../listening/request-figures.ts'
 import { type TurnTaker, turns } from '../listening/turns.ts'
 import { type Sender, UnreadBudget, type UnreadLimits } from '../listening/unread-budget.ts'
 import { callerStopped } from '../operations/caller-session.ts'
@@ -227,7 +228,8 @@ export class HttpConnection implements Sender, TurnTaker {
   /** The answer to a request has left. */
   answered(request: HttpRequest, response: HttpResponse): void {
     const { traffic, clock } = this.#server.options
-    if (response.receivedUs !== undefined) traffic.requests.took(clock.monoUs() - response.receivedUs)
+    const us = clock.monoUs() - (response.receivedUs ?? 0)
+    if (response.receivedUs !== undefined) traffic.requests.ended(outcomeOfStatus(response.statusCode), us)
     if (this.#newest === response) this.#newest = undefined
     this.#bodies -= request.heldBytes
     request.heldBytes = 0

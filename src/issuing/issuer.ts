@@ -103,6 +103,8 @@ export type IssuerStats = CallerStats & {
   readonly refills: number
   /** Reserves that failed. */
   readonly refillFailures: number
+  /** Whether the newest reserve has failed: 1 or 0; of a family, how many of its sections. */
+  readonly refillsFailing: number
   /** Time spent in reserves that succeeded, in seconds. */
   readonly refillSeconds: number
   /** Requests that had to wait. */
@@ -125,6 +127,7 @@ export const idleStats: IssuerStats = Object.freeze({
   released: 0,
   refills: 0,
   refillFailures: 0,
+  refillsFailing: 0,
   refillSeconds: 0,
   waits: 0,
   drySeconds: 0,

@@ -9,11 +9,15 @@
  */
 import type { Clock, Random, Timer } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
+import type { Times } from '../base/times.ts'
 import { type Limiter, Ticket } from './engine-permits.ts'
 
 const pauseMinMs = 20
 const pauseMaxMs = 1000
 const idlePauseMaxMs = 5000
+
+/** How long the reserves of a process took, by whether they succeeded. */
+export type RefillTimes = Readonly<Record<'ok' | 'failed', Times>>
 
 /** What refills take from their process. */
 export type RefillsOptions = {
@@ -21,6 +25,8 @@ export type RefillsOptions = {
   readonly random: Random
   /** All refills of this process pass it, but those of generators at rest, which are reserved in groups. */
   readonly limiter: Limiter
+  /** Counts each refill once it is over; undefined: they are not counted. */
+  readonly refillTimes?: RefillTimes | undefined
   /** Called when refills of a generator begin to fail, and when one succeeds again after that (`undefined`). */
   readonly onRefillOutcome?: (name: string, error: Error | undefined) => void
   /** Called when the engine rejects a reserve because it has seen a newer incarnation or leader. */
@@ -39,6 +45,9 @@ export type RefillJob = {
 
 /** What was counted of the refills of a generator. */
 export type RefillsAtRest = { refills: number; refillFailures: number; refillSeconds: number; waits: number }
+
+/** The same, and whether the newest refill has failed: 1 or 0. */
+export type RefillStats = RefillsAtRest & { refillsFailing: number }
 
 /** The refills of one generator. */
 export class Refills {
@@ -68,14 +77,18 @@ export class Refills {
     this.#job = job
   }
 
-  stats(): RefillsAtRest {
+  stats(): RefillStats {
+    return { ...this.#counts(), refillsFailing: Number(this.failure !== undefined) }
+  }
+
+  #counts(): RefillsAtRest {
     const [refills, refillFailures, refillSeconds] = [this.#succeeded, this.#failed, this.#seconds]
     return { refills, refillFailures, refillSeconds, waits: this.waits }
   }
 
   /** Writes down what was counted. False: one is under way or has failed, or none can start. */
   rest(into: RefillsAtRest): boolean {
-    Object.assign(into, this.stats())
+    Object.assign(into, this.#counts())
     return !this.busy && this.failure === undefined
   }
 
@@ -168,15 +181,18 @@ export class Refills {
   }
 
   async #attempt(reserve: () => Promise<void>): Promise<void> {
-    const { clock, onRefillOutcome } = this.#options
+    const { clock, refillTimes, onRefillOutcome } = this.#options
     const startedUs = clock.monoUs()
     try {
       await reserve()
     } catch (error) {
+      refillTimes?.failed.add(clock.monoUs() - startedUs)
       return this.#fail(error instanceof Error ? error : new Error(String(error)))
     }
     this.#succeeded++
-    this.newestMs = (clock.monoUs() - startedUs) / 1000
+    const us = clock.monoUs() - startedUs
+    refillTimes?.ok.add(us)
+    this.newestMs = us / 1000
     this.#seconds += this.newestMs / 1000
     if (this.failure !== undefined) onRefillOutcome?.(this.#name, undefined)
     this.failure = undefined

@@ -1,34 +1,70 @@
 /**
  * How long the requests of one protocol took, and the errors that its clients got: a few counters, and nothing for each
  * request.
+ *
+ * Invariants
+ *  1. A request is counted once, with one outcome.
+ *  2. An error is the outcome of one request at most: of one of those that are measured together in its callback.
  */
-import type { ErrorCode } from '../base/errors.ts'
+import { type ErrorCode, errorKinds } from '../base/errors.ts'
+import { Times } from '../base/times.ts'
 
-/** The upper bounds of the buckets, in seconds: a buffered id takes some tens of microseconds, a wait for the store seconds. */
-export const requestBuckets: readonly number[] = Object.freeze([
-  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
-])
-const boundsUs = requestBuckets.map((seconds) => seconds * 1_000_000)
+/**
+ * How a request ends. `ok`: it was carried out. `refused`: it asked for what it may not have, or what does not exist. `failed`: it
+ * could have been carried out at another time (the errors of status 500 and above).
+ */
+export type Outcome = 'ok' | 'refused' | 'failed'
+
+/** The outcome of a request with this error. */
+export function outcomeOf(code: ErrorCode): Outcome {
+  return outcomeOfStatus(errorKinds[code].status)
+}
+
+/** The outcome of a request with this status of HTTP. */
+export function outcomeOfStatus(status: number): Outcome {
+  return status >= 500 ? 'failed' : status >= 400 ? 'refused' : 'ok'
+}
 
 /** Counters of one protocol. */
 export class RequestFigures {
-  /** Requests by bucket, each in one; the last are longer than all bounds. */
-  readonly counts: number[] = Array(requestBuckets.length + 1).fill(0)
-  /** The sum of all times, in seconds. */
-  seconds = 0
+  /** The times of requests by their outcomes. */
+  readonly times: Readonly<Record<Outcome, Times>> = {
+    ok: new Times(),
+    refused: new Times(),
+    failed: new Times(),
+  }
   /** Errors by code. */
   readonly errors = new Map<ErrorCode, number>()
+  /** Errors since `begin`, by outcome. */
+  #refused = 0
+  #failed = 0
 
-  /** `count` requests have each taken `us` microseconds. */
+  /** Errors that clients get from now on are those of the requests of the next `took`: both in one callback. */
+  begin(): void {
+    this.#refused = 0
+    this.#failed = 0
+  }
+
+  /** `count` requests have each taken `us` microseconds; those with the errors since `begin` are among them. */
   took(us: number, count = 1): void {
-    let bucket = 0
-    while (bucket < boundsUs.length && us > boundsUs[bucket]!) bucket++
-    this.counts[bucket]! += count
-    this.seconds += (us / 1_000_000) * count
+    if (this.#refused + this.#failed === 0) return this.times.ok.add(us, count)
+    const failed = Math.min(count, this.#failed)
+    const refused = Math.min(count - failed, this.#refused)
+    this.begin()
+    this.ended('failed', us, failed)
+    this.ended('refused', us, refused)
+    this.ended('ok', us, count - failed - refused)
+  }
+
+  /** `count` requests with this outcome have each taken `us` microseconds. */
+  ended(outcome: Outcome, us: number, count = 1): void {
+    if (count > 0) this.times[outcome].add(us, count)
   }
 
   /** Clients got `times` errors with this code. */
   failed(code: ErrorCode, times = 1): void {
     this.errors.set(code, (this.errors.get(code) ?? 0) + times)
+    if (outcomeOf(code) === 'failed') this.#failed += times
+    else this.#refused += times
   }
 }

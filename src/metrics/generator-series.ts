@@ -75,7 +75,11 @@ export const generatorMetrics: readonly GeneratorMetric[] = [
   counter('fahao_released_values_total', 'Raw values given back to the engine.', 'released'),
   counter('fahao_refills_total', 'Reserves that succeeded.', 'refills'),
   counter('fahao_refill_failures_total', 'Reserves that failed.', 'refillFailures'),
-  counter('fahao_refill_seconds_total', 'Time spent in reserves that succeeded.', 'refillSeconds'),
+  gauge(
+    'fahao_refills_failing',
+    'Whether the newest reserve has failed: 1 or 0; of a family, how many of its sections.',
+    'refillsFailing',
+  ),
   counter('fahao_waits_total', 'Requests that had to wait for a refill.', 'waits'),
   counter('fahao_dry_seconds_total', 'Time during which a request was waiting.', 'drySeconds'),
   gauge('fahao_waiting', 'Requests waiting now.', 'waiting'),

@@ -3,6 +3,7 @@
  * cli/metrics-server.ts that of a proxy's without a node.
  */
 import { Counter, Gauge, type Metric, Registry } from 'prom-client'
+import { type Times, timeBuckets } from '../base/times.ts'
 
 /** A labelled value. */
 export type MetricValue = readonly [labels: Record<string, string>, value: number]
@@ -10,8 +11,8 @@ export type MetricValue = readonly [labels: Record<string, string>, value: numbe
 /** Reads a metric: its labelled values, or the value of a metric without labels; undefined: it has none now. */
 export type ReadMetric = () => readonly MetricValue[] | number | undefined
 
-/** A labelled histogram: the counts of its buckets, the last of which has no upper bound, and the sum of all values. */
-export type HistogramValue = readonly [labels: Record<string, string>, counts: readonly number[], sum: number]
+/** Labelled times. */
+export type TimesValue = readonly [labels: Record<string, string>, times: Times]
 
 /** The metrics of one process. */
 export class MetricSet {
@@ -27,28 +28,20 @@ export class MetricSet {
     this.add('counter', name, help, labelNames, read)
   }
 
-  /** Adds a histogram that is counted elsewhere: one of prom-client takes longer than many a request. */
-  histogram(
-    name: string,
-    help: string,
-    bounds: readonly number[],
-    read: () => readonly HistogramValue[],
-  ): void {
+  /** Adds a histogram of times that are counted elsewhere: one of prom-client takes longer than many a request. */
+  times(name: string, help: string, read: () => readonly TimesValue[]): void {
     const get = async () => ({
       ...about,
-      values: read().flatMap(([labels, counts, sum]) => {
+      values: read().flatMap(([labels, { counts, seconds }]) => {
         let count = 0
         const buckets = counts.map((own, index) => {
           count += own
-          return {
-            metricName: `${name}_bucket`,
-            labels: { ...labels, le: bounds[index] ?? '+Inf' },
-            value: count,
-          }
+          const le = timeBuckets[index] ?? '+Inf'
+          return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: count }
         })
         return [
           ...buckets,
-          { metricName: `${name}_sum`, labels, value: sum },
+          { metricName: `${name}_sum`, labels, value: seconds },
           { metricName: `${name}_count`, labels, value: count },
         ]
       }),

@@ -13,7 +13,7 @@ import type { FahaoNode } from '../node/node.ts'
 import type { Quota } from '../quotas/quotas.ts'
 import { generatorMetrics, type Selection, sampleGenerators, seriesOf } from './generator-series.ts'
 import { freeWorkers, layoutEnds, layoutWorkers } from './layout-series.ts'
-import { MetricSet, type MetricValue } from './metric-set.ts'
+import { MetricSet, type MetricValue, type TimesValue } from './metric-set.ts'
 import { namespaceMetrics, namespaceSeries } from './namespace-series.ts'
 import { addProcessMetrics } from './process-metrics.ts'
 import { addTransportMetrics, type TransportSources } from './transport-metrics.ts'
@@ -174,6 +174,10 @@ export class Metrics {
       registers: [this.set.registry],
     })
     node.onEngineCall(({ operation, outcome, seconds }) => calls.observe({ operation, outcome }, seconds))
+    const refills = 'How long reserves of generators took, by outcome: ok or failed.'
+    this.set.times('fahao_refill_seconds', refills, () =>
+      Object.entries(node.refillTimes).map(([outcome, each]): TimesValue => [{ outcome }, each]),
+    )
     const help =
       'How long the buffered ids of the generator last whose buffer empties first; absent if no generator is used.'
     this.set.gauge('fahao_in_hand_seconds_min', help, [], () => node.health().inHandSeconds)

@@ -1,5 +1,5 @@
 /** The metrics of a process: its version of Node, its CPU time, its memory, its files, and how late its event loop is. */
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { Histogram } from 'prom-client'
 import { type Clock, systemClock, type Timer } from '../base/clock.ts'
 import type { MetricSet } from './metric-set.ts'
@@ -27,8 +27,12 @@ export function addProcessMetrics(
     return (user + system) / 1_000_000
   })
   metrics.gauge('process_resident_memory_bytes', 'Memory held.', [], process.memoryUsage.rss)
+  const heap = 'Memory of JavaScript’s objects, garbage included.'
+  metrics.gauge('nodejs_heap_size_used_bytes', heap, [], () => process.memoryUsage().heapUsed)
   const files = 'Open files and sockets; where the system tells (Linux).'
   metrics.gauge('process_open_fds', files, [], openFiles)
+  const filesMax = 'The most files and sockets that may be open; where the system tells (Linux).'
+  metrics.gauge('process_max_fds', filesMax, [], openFilesMax)
   return watchEventLoop(metrics, clock)
 }
 
@@ -36,6 +40,15 @@ function openFiles(): number | undefined {
   try {
     // The folder itself is open while it is read.
     return readdirSync('/proc/self/fd').length - 1
+  } catch {
+    return undefined
+  }
+}
+
+function openFilesMax(): number | undefined {
+  try {
+    const [, most] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? []
+    return most === undefined ? undefined : Number(most)
   } catch {
     return undefined
   }

@@ -1,9 +1,9 @@
 /** The metrics of the listeners of a process: connections and requests, by the name of the protocol. */
 
 import type { ConnectionCounts } from '../listening/admission.ts'
-import { type RequestFigures, requestBuckets } from '../listening/request-figures.ts'
+import type { RequestFigures } from '../listening/request-figures.ts'
 import type { Traffic } from '../operations/session.ts'
-import type { HistogramValue, MetricSet, MetricValue } from './metric-set.ts'
+import type { MetricSet, MetricValue, TimesValue } from './metric-set.ts'
 
 /** What a transport counts. */
 export type TransportFigures = Readonly<ConnectionCounts> &
@@ -32,14 +32,10 @@ export function addTransportMetrics(metrics: MetricSet, sources: TransportSource
     ),
   )
   metrics.counter('fahao_requests_total', 'Commands and requests received.', labels, all('commands'))
-  const times = 'How long requests took in this process; of RESP only those that waited.'
-  metrics.histogram('fahao_request_seconds', times, requestBuckets, () =>
-    transports().map(
-      ({ protocol, figures: { requests } }): HistogramValue => [
-        { protocol },
-        requests.counts,
-        requests.seconds,
-      ],
+  const times = 'How long requests took in this process, by outcome: ok, refused or failed.'
+  metrics.times('fahao_request_seconds', times, () =>
+    transports().flatMap(({ protocol, figures: { requests } }) =>
+      Object.entries(requests.times).map(([outcome, each]): TimesValue => [{ protocol, outcome }, each]),
     ),
   )
   const errors = 'Errors that clients got, by code.'

@@ -145,6 +145,7 @@ export class Connection extends ServedConnection {
     const { spent } = turns
     const counted = totals.commands
     const before = output.length
+    this.#host.figures.begin()
     let more = true
     while (more && turns.spent + output.length - before - spent < shareBytes && this.#mayGoOn) {
       more = this.#advance()
@@ -236,6 +237,7 @@ export class Connection extends ServedConnection {
         if (this.socket.destroyed) return
         // More promises may settle in this turn of the event loop: one write for all their replies.
         this.cork()
+        this.#host.figures.begin()
         this.#follow(write())
         if (isStatement) this.#host.figures.took(this.#host.clock.monoUs() - oldestUs)
         this.serve()

@@ -9,9 +9,9 @@
  */
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
-import { describe } from '../base/errors.ts'
+import { describe, type ErrorCode } from '../base/errors.ts'
 import type { AcceptedConnection, Totals } from '../listening/listener.ts'
-import type { RequestFigures } from '../listening/request-figures.ts'
+import { outcomeOf, type RequestFigures } from '../listening/request-figures.ts'
 import type { Sender, UnreadBudget } from '../listening/unread-budget.ts'
 import { failed, noServer, shuttingDown, unclear, unreachable } from './errors.ts'
 import type { ProxyLimits } from './limits.ts'
@@ -60,6 +60,8 @@ export class Connection implements AcceptedConnection, Sender, PairHost, LoginHo
   #relay: Relay | undefined
   /** Commands that are answered together, and when the first of them arrived. */
   #unmeasured = 0
+  /** The errors among them. */
+  readonly #errors: ErrorCode[] = []
   #sinceUs = 0
   #isFinishing = false
   #hasClientEnded = false
@@ -193,8 +195,9 @@ export class Connection implements AcceptedConnection, Sender, PairHost, LoginHo
     if (isAnswered) this.#unmeasured++
   }
 
-  refused({ registered }: MysqlError): void {
-    this.#host.figures.failed(registered ?? 'ERR')
+  refused({ registered = 'ERR' }: MysqlError): void {
+    this.#host.figures.failed(registered)
+    if (this.#errors.length < this.#unmeasured) this.#errors.push(registered)
   }
 
   holding(heldBytes: number): boolean {
@@ -290,6 +293,7 @@ export class Connection implements AcceptedConnection, Sender, PairHost, LoginHo
     if (this.#isAnswered(relay)) {
       this.#sinceUs = this.#host.clock.monoUs()
       this.#unmeasured = 0
+      this.#errors.length = 0
     }
     relay.fromClient(chunk)
     this.#measure(relay)
@@ -302,8 +306,12 @@ export class Connection implements AcceptedConnection, Sender, PairHost, LoginHo
   /** Counts the commands since the connection was without one, once all of them are answered. */
   #measure(relay: Relay): void {
     if (this.#unmeasured === 0 || !this.#isAnswered(relay)) return
-    this.#host.figures.took(this.#host.clock.monoUs() - this.#sinceUs, this.#unmeasured)
+    const { figures, clock } = this.#host
+    const us = clock.monoUs() - this.#sinceUs
+    for (const code of this.#errors) figures.ended(outcomeOf(code), us)
+    figures.ended('ok', us, this.#unmeasured - this.#errors.length)
     this.#unmeasured = 0
+    this.#errors.length = 0
   }
 
   #finishIfIdle(): void {

@@ -117,10 +117,12 @@ export class Connection extends ServedConnection {
 
   /** Carries out requests until all are done, the share of the connection is used up or a reply is pending. */
   protected override serveNow(): void {
-    const { output, mayIssue, turns } = this.#host
+    const { output, mayIssue, turns, totals, figures } = this.#host
     mayIssue()
     this.activity = 'serving'
     const { spent } = turns
+    const before = totals.commands - this.#pending.length
+    figures.begin()
     let more = true
     while (more && turns.spent - spent < shareBytes && this.#mayGoOn) {
       more = this.#advance()
@@ -128,11 +130,18 @@ export class Connection extends ServedConnection {
     }
     this.flush()
     this.share.use(turns.spent - spent)
+    this.#measure(totals.commands - this.#pending.length - before)
     this.activity = 'idle'
     if (this.session.isRefused || (more && this.#mayGoOn)) return this.queue(false)
     if (this.isWaiting || (this.blocked && this.#requests.isReplying)) return this.adjustReading()
     if (this.phase === 'closing' || (this.phase === 'finishing' && !this.blocked)) return this.close()
     if (this.socket.isPaused()) this.adjustReading()
+  }
+
+  /** Counts the requests that were answered in this callback: all of them at once, with one reading of the clock. */
+  #measure(answered: number): void {
+    const { figures, clock } = this.#host
+    if (answered > 0) figures.took(clock.monoUs() - this.session.lastCommandMonoUs, answered)
   }
 
   /** In `closing` only the current reply is sent to its end. */
@@ -199,6 +208,7 @@ export class Connection extends ServedConnection {
     const { figures, clock } = this.#host
     const nowUs = clock.monoUs()
     for (const { write, sinceUs } of settled) {
+      figures.begin()
       write!()
       figures.took(nowUs - sinceUs)
     }

@@ -63,7 +63,7 @@ export class FamilyIssuer implements Issuer {
 
   /** A part has ended, and its names have left memory: what it has counted stays. */
   end(part: FamilyPart): void {
-    const { inHand: _inHand, waiting: _waiting, ...counts } = part.stats()
+    const { inHand: _inHand, waiting: _waiting, refillsFailing: _failing, ...counts } = part.stats()
     if (this.#parts.delete(part)) addTo(this.#ended, counts)
   }
 

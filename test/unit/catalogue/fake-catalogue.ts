@@ -38,6 +38,7 @@ const noStats: IssuerStats = {
   released: 0,
   refills: 1,
   refillFailures: 0,
+  refillsFailing: 0,
   refillSeconds: 0.25,
   waits: 0,
   drySeconds: 0,

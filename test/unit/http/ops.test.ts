@@ -67,7 +67,7 @@ describe('metrics', () => {
       'fahao_generator_info{generator="order",kind="sequence",mode="local"} 1',
       'fahao_issued_ids_total{generator="order"} 100',
       'fahao_issued_ids_per_second{generator="order"} 10',
-      'fahao_refill_seconds_total{generator="order"} 0.25',
+      'fahao_refills_failing{generator="order"} 0',
       'fahao_waits_total{generator="order"} 4',
       'fahao_dry_seconds_total{generator="order"} 1.5',
       'fahao_in_hand_ids{generator="order"} 1000',
@@ -212,6 +212,7 @@ describe('metrics', () => {
     const call = { operation: 'reserve', seconds: 0.02, error: undefined } as const
     for (const listener of listeners) listener({ ...call, outcome: 'ok' })
     for (const listener of listeners) listener({ ...call, outcome: 'UNAVAILABLE' })
+    node.refillTimes.ok.add(20_000, 2)
     node.regressions = 2
     node.healthNow = { state: 'ok', reason: undefined, inHandSeconds: 612.5 }
     const lines = (await metrics.render(everything)).split('\n')
@@ -220,6 +221,8 @@ describe('metrics', () => {
       'fahao_engine_call_seconds_bucket{le="0.005",operation="reserve",outcome="ok"} 0',
       'fahao_engine_call_seconds_bucket{le="0.025",operation="reserve",outcome="ok"} 1',
       'fahao_engine_call_seconds_count{operation="reserve",outcome="UNAVAILABLE"} 1',
+      'fahao_refill_seconds_bucket{outcome="ok",le="0.025"} 2',
+      'fahao_refill_seconds_count{outcome="failed"} 0',
       'fahao_engine_regressions_total 2',
       'fahao_in_hand_seconds_min 612.5',
     ]) {
@@ -264,19 +267,20 @@ describe('metrics', () => {
   test('show how long requests of a protocol took, and its errors', async () => {
     const requests = new RequestFigures()
     requests.took(300, 2)
-    requests.took(20_000_000)
     requests.failed('DRY', 3)
+    requests.took(20_000_000)
     const metrics = new Metrics(fakeNode(), { resp: () => ({ ...traffic, requests }) })
     const lines = (await metrics.set.registry.metrics()).split('\n')
     metrics.close()
     for (const line of [
       '# TYPE fahao_request_seconds histogram',
-      'fahao_request_seconds_bucket{protocol="resp",le="0.00025"} 0',
-      'fahao_request_seconds_bucket{protocol="resp",le="0.0005"} 2',
-      'fahao_request_seconds_bucket{protocol="resp",le="10"} 2',
-      'fahao_request_seconds_bucket{protocol="resp",le="+Inf"} 3',
-      'fahao_request_seconds_sum{protocol="resp"} 20.0006',
-      'fahao_request_seconds_count{protocol="resp"} 3',
+      'fahao_request_seconds_bucket{protocol="resp",outcome="ok",le="0.00025"} 0',
+      'fahao_request_seconds_bucket{protocol="resp",outcome="ok",le="0.0005"} 2',
+      'fahao_request_seconds_bucket{protocol="resp",outcome="ok",le="+Inf"} 2',
+      'fahao_request_seconds_bucket{protocol="resp",outcome="failed",le="10"} 0',
+      'fahao_request_seconds_bucket{protocol="resp",outcome="failed",le="+Inf"} 1',
+      'fahao_request_seconds_sum{protocol="resp",outcome="failed"} 20',
+      'fahao_request_seconds_count{protocol="resp",outcome="failed"} 1',
       'fahao_errors_total{protocol="resp",code="DRY"} 3',
     ]) {
       assert.ok(lines.includes(line), line)

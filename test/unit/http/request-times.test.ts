@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
+import { timeBuckets } from '../../../src/base/times.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { startHttpServer } from '../../../src/http/server.ts'
 import { noTraffic } from '../../../src/http/traffic.ts'
-import { requestBuckets } from '../../../src/listening/request-figures.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { fakeNode } from './fake-node.ts'
 
@@ -35,10 +35,12 @@ test('requests are measured from their arrival until their answer, and errors ar
     await answer.arrayBuffer()
   }
   const { requests } = traffic
-  const counted = () => requests.counts.reduce((sum, count) => sum + count)
+  const { ok, refused } = requests.times
+  const counted = () => [...ok.counts, ...refused.counts].reduce((sum, count) => sum + count)
   // The client may have the answer before its end is known here.
   while (counted() < 3) await new Promise((resolve) => setImmediate(resolve))
-  assert.equal(requests.counts[requestBuckets.indexOf(0.0025)], 3)
+  const bucket = timeBuckets.indexOf(0.0025)
+  assert.deepEqual([ok.counts[bucket], refused.counts[bucket]], [1, 2])
   assert.deepEqual(Object.fromEntries(requests.errors), { NOGENERATOR: 2 })
   const socket = connect(server.port, '127.0.0.1')
   socket.resume().write('PING\r\n')

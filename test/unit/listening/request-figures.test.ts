@@ -1,18 +1,40 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { RequestFigures, requestBuckets } from '../../../src/listening/request-figures.ts'
+import { Times, timeBuckets } from '../../../src/base/times.ts'
+import { RequestFigures } from '../../../src/listening/request-figures.ts'
 import { Arrivals } from '../../../src/postgres/arrivals.ts'
 
-test('the figures of requests have each request in the first bucket whose bound it does not exceed', () => {
+test('each time is in the first bucket whose bound it does not exceed', () => {
+  const times = new Times()
+  times.add(100, 5)
+  times.add(101)
+  times.add(10_000_000)
+  times.add(10_000_001)
+  assert.deepEqual([times.counts[0], times.counts[1]], [5, 1])
+  assert.deepEqual(times.counts.slice(-2), [1, 1])
+  assert.equal(times.counts.length, timeBuckets.length + 1)
+  assert.ok(Math.abs(times.seconds - 20.000602) < 1e-9, `${times.seconds}`)
+})
+
+test('errors are the outcomes of requests of their callback: by status, each of one, and never more than there are', () => {
   const figures = new RequestFigures()
-  figures.took(100, 5)
-  figures.took(101)
-  figures.took(10_000_000)
-  figures.took(10_000_001)
-  assert.deepEqual([figures.counts[0], figures.counts[1]], [5, 1])
-  assert.deepEqual(figures.counts.slice(-2), [1, 1])
-  assert.equal(figures.counts.length, requestBuckets.length + 1)
-  assert.ok(Math.abs(figures.seconds - 20.000602) < 1e-9, `${figures.seconds}`)
+  const counted = () =>
+    Object.values(figures.times).map(({ counts }) => counts.reduce((sum, count) => sum + count))
+  figures.failed('DRY')
+  figures.failed('NOPERM', 2)
+  figures.took(50, 5)
+  assert.deepEqual(counted(), [2, 2, 1])
+  figures.took(50)
+  assert.deepEqual(counted(), [3, 2, 1])
+  figures.failed('UNAVAILABLE', 3)
+  figures.failed('ERR', 3)
+  figures.took(50, 4)
+  assert.deepEqual(counted(), [3, 3, 4])
+  // What happened in another callback is no outcome of this one.
+  figures.failed('ERR')
+  figures.begin()
+  figures.took(50)
+  assert.deepEqual(counted(), [4, 3, 4])
 })
 
 describe('the arrival of what a connection has not carried out', () => {

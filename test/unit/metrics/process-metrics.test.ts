@@ -46,7 +46,11 @@ describe('the metrics of a process', () => {
     assert.ok((await value('process_cpu_seconds_total'))! > 0)
     assert.ok((await value('process_resident_memory_bytes'))! > 1e6)
     assert.ok((await value('process_start_time_seconds'))! > 1e9)
-    if (process.platform === 'linux') assert.ok((await value('process_open_fds'))! > 2)
+    assert.ok((await value('nodejs_heap_size_used_bytes'))! > 1e6)
+    if (process.platform === 'linux') {
+      const open = (await value('process_open_fds'))!
+      assert.ok(open > 2 && open < (await value('process_max_fds'))!)
+    }
     assert.doesNotMatch(await metrics.registry.metrics(), /quantile/)
   })
 })

@@ -11,18 +11,18 @@ test('statements are measured from their arrival until their result, and a login
   }
   const { server, session } = await serve(t, { clock, mayIssue })
   const client = await session()
-  const { requests } = server.stats
-  assert.deepEqual([requests.counts.some((count) => count > 0), requests.seconds], [false, 0])
+  const { ok } = server.stats.requests.times
+  assert.deepEqual([ok.counts.some((count) => count > 0), ok.seconds], [false, 0])
   for (const sql of ['SELECT 1', 'CREATE SEQUENCE a', "SELECT nextval('a')", "SELECT nextval('a')"]) {
     client.send(query(sql))
     await client.until('Z')
   }
-  const counted = requests.counts.reduce((sum, count) => sum + count)
+  const counted = ok.counts.reduce((sum, count) => sum + count)
   // The last one is answered with a buffered id, in the callback in which it arrives.
   assert.equal(counted, 4)
   assert.equal(counted, server.stats.commands)
-  assert.equal(requests.counts[0], 0)
-  assert.ok(requests.seconds >= 4 * 0.002, `${requests.seconds} s`)
+  assert.equal(ok.counts[0], 0)
+  assert.ok(ok.seconds >= 4 * 0.002, `${ok.seconds} s`)
 })
 
 test('errors are counted by code', async (t) => {
@@ -32,5 +32,11 @@ test('errors are counted by code', async (t) => {
     client.send(query(sql))
     await client.until('Z')
   }
-  assert.deepEqual(Object.fromEntries(server.stats.requests.errors), { ERR: 2 })
+  const { errors, times } = server.stats.requests
+  assert.deepEqual(Object.fromEntries(errors), { ERR: 2 })
+  assert.equal(
+    times.refused.counts.reduce((sum, count) => sum + count),
+    2,
+  )
+  assert.ok(times.ok.counts.every((count) => count === 0))
 })

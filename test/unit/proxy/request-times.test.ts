@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
-import { requestBuckets } from '../../../src/listening/request-figures.ts'
+import { timeBuckets } from '../../../src/base/times.ts'
 import type { IdMaker } from '../../../src/proxy/id-supply.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { idsAtHand, startScene } from './obedient-server.ts'
@@ -31,9 +31,9 @@ test('commands are measured until the end of the reply, with the wait for ids', 
   clock.mono += 2_000_000
   ids.resolve()
   assert.equal((await client.reply())[4], 0)
-  const { counts, seconds } = proxy.stats.requests
+  const { counts, seconds } = proxy.stats.requests.times.ok
   assert.equal(seconds, 2)
-  assert.deepEqual([counts[0], counts[requestBuckets.indexOf(2.5)]], [1, 1])
+  assert.deepEqual([counts[0], counts[timeBuckets.indexOf(2.5)]], [1, 1])
 })
 
 test('errors of the proxy are counted by code', async (t) => {
@@ -47,7 +47,7 @@ test('errors of the proxy are counted by code', async (t) => {
   assert.equal((await client.reply())[4], 0xff)
   assert.deepEqual(Object.fromEntries(proxy.stats.requests.errors), { DRY: 1 })
   assert.equal(
-    proxy.stats.requests.counts.reduce((sum, count) => sum + count),
+    proxy.stats.requests.times.failed.counts.reduce((sum, count) => sum + count),
     1,
   )
 })
