@@ -45,6 +45,11 @@ export class EndedGenerators {
     }
   }
 
+  /** Another one takes the place of a generator whose right has ended. */
+  replaced(generator: { stats(): IssuerStats }): void {
+    this.#add(generator.stats(), idleStats)
+  }
+
   #add(now: IssuerStats, before: IssuerStats): void {
     for (const each of counts) this.#sums[each] += now[each] - before[each]
   }

@@ -308,16 +308,14 @@ export class GeneratorsInUse {
    */
   #replace(over: OpenGenerator): OpenGenerator | undefined {
     const { name, under } = over
-    if (over.definition.family) {
-      this.#families.forget(over)
-      return undefined
-    }
+    if (over.definition.family) return void this.#families.forget(over)
     if (under === undefined) {
       // What runs for the name now may close it. If not, the next look-up does.
       if (!this.tasks.has(name)) void this.close(name, altered(name), over)
       return undefined
     }
     const standby = over.demoted()
+    this.ended.replaced(over)
     this.names.set(name, standby)
     return standby
   }

@@ -223,7 +223,7 @@ const groups = {
     ),
     metricsSeriesMax: setting(
       count(0, 100_000),
-      'generators with series of their own in /metrics; the others are summed',
+      'busy generators with series of their own in /metrics, and as many in need; the others are summed',
       '200',
     ),
   },

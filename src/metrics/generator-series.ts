@@ -1,16 +1,8 @@
-/**
- * Figures per generator, bounded in number: those that have issued most have series of their own, one series has the
- * rest. They are read by a scrape, and cost an id nothing.
- */
-import type { Access } from '../auth/access.ts'
-import type { Turns } from '../base/turns.ts'
+/** Figures per generator. They are read by a scrape, and cost an id nothing. */
 import type { GeneratorInUse } from '../catalogue/catalogue.ts'
 import type { EndedFigures } from '../catalogue/ended-figures.ts'
 import { exhaustionUs, leftIds } from '../catalogue/info.ts'
 import type { IssuerStats } from '../issuing/issuer.ts'
-
-/** The label of all generators without series of their own. No generator has it: names have no white space. */
-export const otherGenerators = '(all others)'
 
 /** One generator at the moment of a scrape. */
 export type Sample = {
@@ -30,7 +22,7 @@ export type GeneratorMetric = {
   readonly value: (sample: Sample) => number | undefined
   /** The count of generators that were closed; undefined: it is of open ones alone. */
   readonly figure?: keyof EndedFigures
-  /** How the generators without series of their own are merged. */
+  /** How the gauges of generators without series of their own are merged. */
   readonly merge: 'sum' | 'min'
 }
 
@@ -112,82 +104,28 @@ export const generatorMetrics: readonly GeneratorMetric[] = [
   },
 ]
 
-/** A value and the generator it is of. */
-type SeriesValue = { readonly generator: string; readonly value: number }
+/** Those that are counts. */
+export const counted = generatorMetrics.filter(
+  (metric): metric is GeneratorMetric & { readonly figure: keyof EndedFigures } =>
+    metric.figure !== undefined,
+)
 
-/** The samples that have series of their own, `seriesMax` at most, and the merged figures of all other generators. */
-export type Selection = {
-  readonly shown: readonly Sample[]
-  readonly others: ReadonlyMap<GeneratorMetric, number>
-}
+/** A generator whose ids end within this time, in seconds, is in need. */
+const endsSoonSeconds = 90 * 86_400
 
-/** The time to sample a generator, as the bytes of a reply that take as long. */
-const sampleWork = 512
-
-/**
- * Samples every generator in parts that let others run; those with the most used ids come first; `access`: shows the names that
- * it reaches. `nowUs`: Unix µs.
- */
-export async function sampleGenerators(
-  generators: Iterable<GeneratorInUse>,
-  access: Access,
-  seriesMax: number,
-  { nowUs, turns, ended }: { readonly nowUs: number; readonly turns: Turns; readonly ended: EndedFigures },
-): Promise<Selection> {
-  const others = countsOf(ended)
-  const shown: Sample[] = []
-  const keepMost = () => {
-    shown.sort((a, b) => usedIds(b) - usedIds(a))
-    for (const each of shown.splice(seriesMax)) merge(others, each)
-  }
-  for (const generator of generators) {
-    await turns.take(sampleWork + access.work)
-    const each = sample(generator, nowUs)
-    if (access.reaches(generator.name)) shown.push(each)
-    else merge(others, each)
-    if (shown.length > 2 * seriesMax + 100) keepMost()
-  }
-  if (shown.length > seriesMax) keepMost()
-  return { shown, others }
-}
-
-/** The counts of generators that have left memory, which those of all others never fall below. */
-function countsOf(ended: EndedFigures): Map<GeneratorMetric, number> {
-  const others = new Map<GeneratorMetric, number>()
-  for (const metric of generatorMetrics) {
-    const value = metric.figure === undefined ? undefined : ended[metric.figure]
-    if (value !== undefined && value > 0) others.set(metric, value)
-  }
-  return others
-}
-
-function merge(others: Map<GeneratorMetric, number>, sample: Sample): void {
-  for (const metric of generatorMetrics) {
-    const value = metric.value(sample)
-    if (value === undefined) continue
-    const before = others.get(metric)
-    if (before === undefined) others.set(metric, value)
-    else others.set(metric, metric.merge === 'sum' ? before + value : Math.min(before, value))
-  }
-}
-
-/** The values of one metric. */
-export function seriesOf(metric: GeneratorMetric, { shown, others }: Selection): SeriesValue[] {
-  const series: SeriesValue[] = []
-  for (const sample of shown) {
-    const own = metric.value(sample)
-    if (own !== undefined) series.push({ generator: sample.generator.name, value: own })
-  }
-  const merged = others.get(metric)
-  return merged === undefined ? series : [...series, { generator: otherGenerators, value: merged }]
+/** How much a generator needs someone to look at it: its ids end soon (3), callers wait (2), reserves fail (1), or not at all (0). */
+export function needOf({ stats, leftIds, exhaustionSeconds }: Sample): number {
+  if (leftIds === 0 || (exhaustionSeconds !== undefined && exhaustionSeconds < endsSoonSeconds)) return 3
+  return stats.waiting > 0 ? 2 : Number(stats.refillsFailing > 0)
 }
 
 /** What was issued here and what callers have used up. */
-function usedIds({ stats }: Sample): number {
+export function usedIds({ stats }: Sample): number {
   return stats.issued + Math.max(stats.leased - stats.returned + stats.gap, stats.drawn)
 }
 
-function sample(generator: GeneratorInUse, nowUs: number): Sample {
+/** A sample of a generator now. `nowUs`: Unix µs. */
+export function sample(generator: GeneratorInUse, nowUs: number): Sample {
   const stats = generator.stats()
   const issued = generator.lastIssued() ?? generator.definition.start ?? 0n
   const { leasedUpTo = 0n } = generator

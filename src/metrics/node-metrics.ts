@@ -8,14 +8,16 @@
  */
 import { Histogram } from 'prom-client'
 import type { Access } from '../auth/access.ts'
+import { LruMap } from '../base/lru-map.ts'
 import type { GeneratorInUse } from '../catalogue/catalogue.ts'
 import type { FahaoNode } from '../node/node.ts'
 import type { Quota } from '../quotas/quotas.ts'
-import { generatorMetrics, type Selection, sampleGenerators, seriesOf } from './generator-series.ts'
+import { generatorMetrics } from './generator-series.ts'
 import { freeWorkers, layoutEnds, layoutWorkers } from './layout-series.ts'
 import { MetricSet, type MetricValue, type TimesValue } from './metric-set.ts'
 import { namespaceMetrics, namespaceSeries } from './namespace-series.ts'
 import { addProcessMetrics } from './process-metrics.ts'
+import { ShownSeries } from './shown-series.ts'
 import { addTransportMetrics, type TransportSources } from './transport-metrics.ts'
 
 /** In seconds: a local commit takes a millisecond; the default deadline of a call is five seconds. */
@@ -23,6 +25,9 @@ const callBuckets = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
 
 /** The time to read and write a metric with its series, as the bytes of a reply that take as long. */
 const metricWork = 16_384
+
+/** For how many readers it is known what they were shown. */
+const readersMax = 16
 
 /** The metrics of one node. */
 export class Metrics {
@@ -34,7 +39,10 @@ export class Metrics {
   #rendered: Promise<unknown> = Promise.resolve()
   /** Scrapes that have not begun, by the permissions of those who wait for them. */
   readonly #waiting = new Map<Access, Promise<string>>()
-  #selection: Selection = { shown: [], others: new Map() }
+  /** By the reader. */
+  readonly #series = new LruMap<ShownSeries>(readersMax)
+  /** Of the reader of this scrape. */
+  #shown = new ShownSeries(0)
   /** How many generators are in use, and those of the clock. */
   #count = 0
   #ofClock: GeneratorInUse[] = []
@@ -77,12 +85,10 @@ export class Metrics {
     const { catalogue, config, timeline, server } = this.#node
     const { registry } = this.set
     const at = { nowUs: timeline.nowUs(), turns: server.turns, ended: catalogue.ended }
-    this.#selection = await sampleGenerators(
-      this.#counted(catalogue.inUse()),
-      access,
-      config.metricsSeriesMax,
-      at,
-    )
+    const reader = `${access.user} ${access.token ?? ''}`
+    this.#shown = this.#series.get(reader) ?? new ShownSeries(config.metricsSeriesMax)
+    this.#series.set(reader, this.#shown)
+    await this.#shown.look(this.#counted(catalogue.inUse()), access, at)
     this.#quotas = await server.meters.quotas.shownTo(access, server.turns)
     const texts: string[] = []
     for (const metric of registry.getMetricsAsArray()) {
@@ -232,14 +238,11 @@ export class Metrics {
   #addGenerators(): void {
     const about = ['generator', 'kind', 'mode']
     this.set.gauge('fahao_generator_info', 'What a generator is: always 1.', about, () =>
-      this.#selection.shown.map(({ generator: { name, kind, mode } }) => [
-        { generator: name, kind, mode },
-        1,
-      ]),
+      this.#shown.samples.map(({ generator: { name, kind, mode } }) => [{ generator: name, kind, mode }, 1]),
     )
     for (const metric of generatorMetrics) {
       this.set.add(metric.type, metric.name, metric.help, ['generator'], () =>
-        seriesOf(metric, this.#selection).map(({ generator, value }): MetricValue => [{ generator }, value]),
+        this.#shown.valuesOf(metric).map(({ generator, value }): MetricValue => [{ generator }, value]),
       )
     }
   }
