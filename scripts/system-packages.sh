@@ -30,6 +30,9 @@ LIST
     ;;
   esac
   case " $* " in
+  *' --all '* | *' --rest '* | *prometheus*) echo 'promtool prometheus checks metrics and alerts, and carries them out' ;;
+  esac
+  case " $* " in
   *' --all '* | *' --rest '* | *artifacts*)
     cat <<'LIST'
 dpkg-deb dpkg makes the package of Debian
@@ -113,6 +116,6 @@ if ! install && ! { apt-get update -q >"$log" 2>&1 && install; }; then
 fi
 rm -f "$log"
 # The services do not start at the next boot either.
-for service in redis-server mariadb postgresql etcd nginx; do
+for service in redis-server mariadb postgresql etcd nginx prometheus; do
   update-rc.d "$service" disable >/dev/null 2>&1 || true
 done

@@ -60,6 +60,8 @@ const packages: Readonly<Record<string, string>> = {
   nginx: 'nginx-light',
   etcd: 'etcd-server',
   etcdctl: 'etcd-client',
+  prometheus: 'prometheus',
+  promtool: 'prometheus',
 }
 /** Where Debian keeps servers that the PATH of a plain user, or any PATH, lacks; the newest PostgreSQL first. */
 const serverFolders = ['/usr/sbin', ...globSync('/usr/lib/postgresql/*/bin').sort().reverse()]

@@ -27,18 +27,3 @@ test('the page about limits names settings that exist', () => {
     [],
   )
 })
-
-test('alerts use metrics that exist', () => {
-  const metrics = page('reference/metrics.md')
-  const histograms = namesIn(metrics, /^\| `(\w+)` \| histogram \|/gm)
-  const published = [
-    ...namesIn(metrics, /^\| `(\w+)` \|/gm),
-    ...histograms.flatMap((name) => [`${name}_bucket`, `${name}_count`, `${name}_sum`]),
-  ]
-  const used = namesIn(page('operating/monitoring.md'), /\b(fahao_\w+)/g)
-  assert.ok(used.length > 5)
-  assert.deepEqual(
-    used.filter((name) => !published.includes(name)),
-    [],
-  )
-})
