@@ -7,6 +7,7 @@ import type { FastRuns } from '../buffers/fast-runs.ts'
 import type { IdText } from '../ids/id-text.ts'
 import type { CallerRange } from '../issuing/caller-ranges.ts'
 import type { Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
+import type { RefillTimes } from '../issuing/refills.ts'
 import type { Definition } from './definition.ts'
 import type { EndedFigures } from './ended-figures.ts'
 import type { FloorMove, MoveOptions } from './floor.ts'
@@ -206,4 +207,7 @@ export interface Catalogue {
 
   /** What was counted of generators that were closed here. */
   readonly ended: EndedFigures
+
+  /** How long refills took here. */
+  readonly refillTimes: RefillTimes
 }

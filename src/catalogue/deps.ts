@@ -48,7 +48,7 @@ export type CatalogueDeps = {
   readonly restAfterMs?: number | undefined
   /** Limit how many generators clients create. */
   readonly namespaces: Pick<Namespaces, 'all'>
-  /** Counts how long refills took. Undefined: nobody asks. */
+  /** Counts how long refills took; undefined: they are not counted. */
   readonly refillTimes?: RefillTimes | undefined
   /** The turns of the event loop that long lists share with all requests; undefined: there are no others. */
   readonly turns?: Turns | undefined

@@ -7,6 +7,7 @@ import type { Parts } from '../base/turns.ts'
 import type { FastRuns } from '../buffers/fast-runs.ts'
 import { slotOf } from '../cluster/slots.ts'
 import { isStrict } from '../issuing/issuer.ts'
+import { RefillTimes } from '../issuing/refills.ts'
 import type {
   Catalogue,
   CurrentGenerator,
@@ -38,6 +39,7 @@ import { surveyOf } from './survey.ts'
 /** Generators by name, opened on demand. */
 export class EngineCatalogue implements Catalogue {
   readonly runs: FastRuns
+  readonly refillTimes: RefillTimes
   readonly #deps: CatalogueDeps
   readonly #records: GeneratorRecords
   readonly #limits: GeneratorLimits
@@ -46,13 +48,14 @@ export class EngineCatalogue implements Catalogue {
   readonly #idle: IdleGenerators | undefined
 
   private constructor(
-    deps: CatalogueDeps,
+    deps: CatalogueDeps & { readonly refillTimes: RefillTimes },
     records: GeneratorRecords,
     limits: GeneratorLimits,
     index: FamilyIndex,
     inUse: GeneratorsInUse,
   ) {
     this.runs = deps.runs
+    this.refillTimes = deps.refillTimes
     this.#deps = deps
     this.#records = records
     this.#limits = limits
@@ -62,7 +65,8 @@ export class EngineCatalogue implements Catalogue {
   }
 
   /** Opens the catalogue, which watches the engine's records from then on. */
-  static async open(deps: CatalogueDeps): Promise<EngineCatalogue> {
+  static async open(given: CatalogueDeps): Promise<EngineCatalogue> {
+    const deps = { ...given, refillTimes: given.refillTimes ?? new RefillTimes() }
     const index = await FamilyIndex.open(deps.engine)
     const families = new FamilyRecords(deps, index)
     const records = new GeneratorRecords(deps, families)

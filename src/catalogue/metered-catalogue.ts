@@ -1,6 +1,7 @@
 /** The catalogue as the user of one connection or request sees it: its ids are charged to namespaces. */
 import type { Parts } from '../base/turns.ts'
 import type { FastRuns } from '../buffers/fast-runs.ts'
+import type { RefillTimes } from '../issuing/refills.ts'
 import type {
   Catalogue,
   CurrentGenerator,
@@ -91,6 +92,10 @@ export class MeteredCatalogue implements Catalogue {
 
   get ended(): EndedFigures {
     return this.#catalogue.ended
+  }
+
+  get refillTimes(): RefillTimes {
+    return this.#catalogue.refillTimes
   }
 
   #metered(generator: Generator): Generator {

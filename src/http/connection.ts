@@ -21,7 +21,6 @@ import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
 import { type Clock, systemClock, type Timer } from '../base/clock.ts'
 import type { Refusals } from '../listening/refusals.ts'
-import { outcomeOfStatus } from '../listening/request-figures.ts'
 import { type TurnTaker, turns } from '../listening/turns.ts'
 import { type Sender, UnreadBudget, type UnreadLimits } from '../listening/unread-budget.ts'
 import { callerStopped } from '../operations/caller-session.ts'
@@ -30,7 +29,7 @@ import { LateRequest } from './late-request.ts'
 import { IncomingMessage, ServerResponse } from './plain-http.ts'
 import { HttpRefusal } from './problem.ts'
 import type { ProvenCaller } from './proven-caller.ts'
-import type { HttpTraffic } from './traffic.ts'
+import { countAnswer, type HttpTraffic } from './traffic.ts'
 import { endGently } from './unreadable.ts'
 
 /** Node's objects for a request that waits, in bytes: measured, and rounded up. */
@@ -228,8 +227,7 @@ export class HttpConnection implements Sender, TurnTaker {
   /** The answer to a request has left. */
   answered(request: HttpRequest, response: HttpResponse): void {
     const { traffic, clock } = this.#server.options
-    const us = clock.monoUs() - (response.receivedUs ?? 0)
-    if (response.receivedUs !== undefined) traffic.requests.ended(outcomeOfStatus(response.statusCode), us)
+    countAnswer(traffic, response, clock.monoUs())
     if (this.#newest === response) this.#newest = undefined
     this.#bodies -= request.heldBytes
     request.heldBytes = 0

@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type ErrorCode, FahaoError } from '../base/errors.ts'
 import { type ConnectionCounts, noConnections } from '../listening/admission.ts'
-import { RequestFigures } from '../listening/request-figures.ts'
+import { outcomeOfStatus, RequestFigures } from '../listening/request-figures.ts'
 
 /** Counters. */
 export type HttpTraffic = ConnectionCounts & { commands: number; readonly requests: RequestFigures }
@@ -17,6 +17,15 @@ declare module 'fastify' {
 /** Counters at 0. */
 export function noTraffic(): HttpTraffic {
   return { ...noConnections(), commands: 0, requests: new RequestFigures() }
+}
+
+/** An answer, and when its request came, in monotonic µs; undefined: its time says nothing. */
+type Answer = { readonly statusCode: number; readonly receivedUs: number | undefined }
+
+/** Counts a request whose answer has left. */
+export function countAnswer({ requests }: HttpTraffic, answer: Answer, nowUs: number): void {
+  if (answer.receivedUs === undefined) return
+  requests.ended(outcomeOfStatus(answer.statusCode), nowUs - answer.receivedUs)
 }
 
 /** Counts a request that is answered with an error: one without a code of its own has ERR. */

@@ -9,7 +9,7 @@
  */
 import type { Clock, Random, Timer } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
-import type { Times } from '../base/times.ts'
+import { Times } from '../base/times.ts'
 import { type Limiter, Ticket } from './engine-permits.ts'
 
 const pauseMinMs = 20
@@ -17,7 +17,10 @@ const pauseMaxMs = 1000
 const idlePauseMaxMs = 5000
 
 /** How long the reserves of a process took, by whether they succeeded. */
-export type RefillTimes = Readonly<Record<'ok' | 'failed', Times>>
+export class RefillTimes {
+  readonly ok = new Times()
+  readonly failed = new Times()
+}
 
 /** What refills take from their process. */
 export type RefillsOptions = {

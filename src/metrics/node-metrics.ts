@@ -182,7 +182,7 @@ export class Metrics {
     node.onEngineCall(({ operation, outcome, seconds }) => calls.observe({ operation, outcome }, seconds))
     const refills = 'How long reserves of generators took, by outcome: ok or failed.'
     this.set.times('fahao_refill_seconds', refills, () =>
-      Object.entries(node.refillTimes).map(([outcome, each]): TimesValue => [{ outcome }, each]),
+      Object.entries(node.catalogue.refillTimes).map(([outcome, each]): TimesValue => [{ outcome }, each]),
     )
     const help =
       'How long the buffered ids of the generator last whose buffer empties first; absent if no generator is used.'

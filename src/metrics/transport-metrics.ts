@@ -1,5 +1,6 @@
 /** The metrics of the listeners of a process: connections and requests, by the name of the protocol. */
 
+import { type ErrorCode, errorKinds } from '../base/errors.ts'
 import type { ConnectionCounts } from '../listening/admission.ts'
 import type { RequestFigures } from '../listening/request-figures.ts'
 import type { Traffic } from '../operations/session.ts'
@@ -11,6 +12,9 @@ export type TransportFigures = Readonly<ConnectionCounts> &
 
 /** Reads the figures of each transport, by the name of its protocol; undefined for one that is not served. */
 export type TransportSources = Readonly<Record<string, (() => TransportFigures) | undefined>>
+
+/** Each has a count from the start: Prometheus sees no increase from nothing to one. */
+const errorCodes = Object.keys(errorKinds) as ErrorCode[]
 
 /** Adds the metrics of the transports. */
 export function addTransportMetrics(metrics: MetricSet, sources: TransportSources): void {
@@ -41,7 +45,7 @@ export function addTransportMetrics(metrics: MetricSet, sources: TransportSource
   const errors = 'Errors that clients got, by code.'
   metrics.counter('fahao_errors_total', errors, [...labels, 'code'], () =>
     transports().flatMap(({ protocol, figures: { requests } }) =>
-      [...requests.errors].map(([code, count]): MetricValue => [{ protocol, code }, count]),
+      errorCodes.map((code): MetricValue => [{ protocol, code }, requests.errors.get(code) ?? 0]),
     ),
   )
 }

@@ -20,6 +20,12 @@ import type { Engine } from '../engine/engine.ts'
 import { version } from '../installation/version.ts'
 import { clusterEventText } from './event-text.ts'
 
+/** Each has a count from the start: Prometheus sees no increase from nothing to one. */
+const eventTypes = [
+  ...(['joined', 'left', 'lapsed', 'resumed', 'died', 'declaredDead'] as const),
+  ...(['won', 'lost', 'handedOver', 'sealedOut', 'versions', 'trouble'] as const),
+] satisfies ClusterEvent['type'][]
+
 /** What a membership takes from its node. */
 export type MembershipOptions = {
   readonly config: Config
@@ -36,7 +42,7 @@ export type MembershipOptions = {
 export class Membership {
   readonly cluster: Cluster
   /** How often each transition has been seen. */
-  readonly transitions = new Map<ClusterEvent['type'], number>()
+  readonly transitions = new Map<ClusterEvent['type'], number>(eventTypes.map((type) => [type, 0]))
   /** Number of hand-overs, and the total time in which no node could issue, in seconds. */
   readonly handovers = { count: 0, seconds: 0 }
   /** Whether this process has ever been a node of the cluster. */

@@ -10,7 +10,6 @@ import type { ServerView } from '../commands/context.ts'
 import type { Config } from '../config/config-schema.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { EngineCall } from '../engine/engine-calls.ts'
-import type { RefillTimes } from '../issuing/refills.ts'
 import type { Session, Traffic } from '../operations/session.ts'
 import type { Health } from './health.ts'
 import type { Membership } from './membership.ts'
@@ -52,8 +51,6 @@ export interface FahaoNode {
   health(): Health
   /** How often the engine was found to have forgotten acknowledged writes. */
   readonly regressions: number
-  /** How long refills took. */
-  readonly refillTimes: RefillTimes
   /** Reports every later call of the engine once it is over. The listener must not throw. */
   onEngineCall(listener: (call: EngineCall) => void): void
   /** See `Engine.advance`. */

@@ -10,7 +10,6 @@ import { type Clock, type Random, secretBytes, systemClock, systemRandom } from 
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
 import { Timeline } from '../base/timeline.ts'
-import { Times } from '../base/times.ts'
 import { FastRuns } from '../buffers/fast-runs.ts'
 import { EngineCatalogue } from '../catalogue/engine-catalogue.ts'
 import { issuingRight } from '../catalogue/issuing-right.ts'
@@ -157,7 +156,6 @@ async function openParts(
     await convertRecords(engine, onEvent)
     const membership = await Membership.of({ config, engine, clock, newNodeId: newId, onEvent, onCopy })
     const namespaces = await new Namespaces(engine, onEvent).open()
-    const refillTimes = { ok: new Times(), failed: new Times() }
     const catalogue = await EngineCatalogue.open({
       engine,
       clock,
@@ -169,7 +167,6 @@ async function openParts(
       cluster: membership?.cluster,
       copies,
       turns,
-      refillTimes,
       onEvent,
       autoCreate: config.autoCreate,
       generatorsMax: config.generatorsMax,
@@ -214,7 +211,6 @@ async function openParts(
       access,
       runId,
       recovery,
-      refillTimes,
       listeners,
       membership,
       audit,
@@ -313,7 +309,6 @@ function wire(config: Config, parts: Parts): FahaoNode {
     get regressions() {
       return recovery.count
     },
-    refillTimes: parts.refillTimes,
     onEngineCall: (listener) => parts.listeners.push(listener),
     advance: server.advance,
     close() {

@@ -23,6 +23,7 @@ import { IdText } from '../../../src/ids/id-text.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { noCallers } from '../../../src/issuing/caller-ids.ts'
 import type { DrawOptions, IssuerStats } from '../../../src/issuing/issuer.ts'
+import { RefillTimes } from '../../../src/issuing/refills.ts'
 import { partOf } from './part-of.ts'
 
 /** The time in which definitions are made, in Unix µs. */
@@ -224,6 +225,7 @@ export class FakeGenerator implements Generator {
 /** The catalogue: a name that matches `auto-*` is created as a sequence when it is opened. */
 export class FakeCatalogue implements Catalogue {
   readonly ended = new EndedGenerators().figures
+  readonly refillTimes = new RefillTimes()
   readonly runs = new FastRuns()
   readonly generators = new Map<string, FakeGenerator>()
   /** Names defined but not in use: `find` does not know them until `open`. */

@@ -2,7 +2,6 @@
 
 import type { AccessControl } from '../../../src/auth/access-control.ts'
 import type { Timeline } from '../../../src/base/timeline.ts'
-import { Times } from '../../../src/base/times.ts'
 import { Meters } from '../../../src/catalogue/metered-generator.ts'
 import type { Config } from '../../../src/config/config-schema.ts'
 import { loadConfig } from '../../../src/config/load-config.ts'
@@ -77,7 +76,6 @@ export function fakeNode(settings: Partial<Config> = {}): FakeNode {
     access,
     workerId: 7,
     regressions: 0,
-    refillTimes: { ok: new Times(), failed: new Times() },
     onEngineCall: (listener: (call: EngineCall) => void) => void engineListeners.push(listener),
     engineListeners,
     mayIssue: () => true,

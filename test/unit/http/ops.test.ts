@@ -213,7 +213,7 @@ describe('metrics', () => {
     const call = { operation: 'reserve', seconds: 0.02, error: undefined } as const
     for (const listener of listeners) listener({ ...call, outcome: 'ok' })
     for (const listener of listeners) listener({ ...call, outcome: 'UNAVAILABLE' })
-    node.refillTimes.ok.add(20_000, 2)
+    node.catalogue.refillTimes.ok.add(20_000, 2)
     node.regressions = 2
     node.healthNow = { state: 'ok', reason: undefined, inHandSeconds: 612.5 }
     const lines = (await metrics.render(everything)).split('\n')
