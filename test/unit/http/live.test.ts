@@ -170,7 +170,10 @@ describe('the live stream', () => {
     assert.equal((await refusal('?generators=a&x=1'))[0], 400)
     await tick(reading)
     assert.deepEqual(reading.newest.errors, { ERR: 1 })
-    const counted = () => traffic.requests.counts.reduce((sum, each) => sum + each)
+    const counted = () =>
+      Object.values(traffic.requests.times)
+        .flatMap(({ counts }) => counts)
+        .reduce((sum, each) => sum + each)
     const before = counted()
     const over = await read('?ticks=0')
     await until(() => over.isOver)
