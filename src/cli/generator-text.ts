@@ -33,7 +33,9 @@ export function generatorLines(generator: GeneratorAnswer): string[] {
     ['buffered', stats ? bufferedText(stats.inHand, stats.inHandSeconds) : ''],
     ['waits', stats ? grouped(stats.waits) : ''],
   ])
-  return [...lines, ...notes.map((note) => `note: ${note}`)]
+  // Nodes of the version before, which forward to this one or answer for it, do not say it.
+  const readers = generator.readers === undefined ? [] : [`readers: ${generator.readers}`]
+  return [...lines, ...readers, ...notes.map((note) => `note: ${note}`)]
 }
 
 const modes: Readonly<Record<string, string>> = {

@@ -5,6 +5,7 @@ import type { GeneratorInfo } from '../catalogue/catalogue.ts'
 import { definitionText } from '../catalogue/definition.ts'
 import { listedParts } from '../catalogue/generator-lists.ts'
 import { type GeneratorInput, optionName, optionNames } from '../catalogue/generator-options.ts'
+import { adviceForReaders } from '../catalogue/readers.ts'
 import { kinds } from '../issuing/issuer.ts'
 import { count, pattern as glob, optional, text, type ValuesOf } from '../operations/argument.ts'
 import type { OperationContext } from '../operations/context.ts'
@@ -90,9 +91,9 @@ export const managingCommands: readonly Command[] = [
     group: 'id',
     summary: 'Describes a generator.',
     reply:
-      'A map: name, each option, incarnation, mode, leader, bound, lastIssued, exhaustedAt, notes; and while it is in use on this node: leased, drawn, returned, gap, callersPerSecond (of ids that callers issue themselves), issued, ratePerSecond, peakPerSecond, inHand, inHandSeconds, reserved, released, refills, refillFailures, refillSeconds, waits, waiting, drySeconds.',
+      'A map: name, each option, incarnation, mode, leader, bound, lastIssued, exhaustedAt, readers, notes; and while it is in use on this node: leased, drawn, returned, gap, callersPerSecond (of ids that callers issue themselves), issued, ratePerSecond, peakPerSecond, inHand, inHandSeconds, reserved, released, refills, refillFailures, refillSeconds, waits, waiting, drySeconds.',
     notes:
-      '`bound` is an id, as `lastIssued` is: nothing at or above it has been issued (of a `snowflake`: on this node). Integers that may pass 2^53 and fractions are strings. Unknown values are nil. A note says how many worker ids of the layout of a `snowflake` callers hold; a node counts them once a second at most, so the numbers can be a second or two old. In a cluster the node that receives the request answers, also with `--forward`: for a strict generator of another leader the reply has `leader`, the address to ask, but neither lastIssued nor figures.',
+      '`bound` is an id, as `lastIssued` is: nothing at or above it has been issued (of a `snowflake`: on this node). Integers that may pass 2^53 and fractions are strings. Unknown values are nil. `readers` says how far behind the newest row those have to stay who read rows in the order of ids. A note says how many worker ids of the layout of a `snowflake` callers hold; a node counts them once a second at most, so the numbers can be a second or two old. In a cluster the node that receives the request answers, also with `--forward`: for a strict generator of another leader the reply has `leader`, the address to ask, but neither lastIssued nor figures.',
     arguments: [name],
     handler: async (context, args) =>
       infoReply(await describedGenerator(context, args.text(0), context.session.access)),
@@ -120,6 +121,7 @@ function infoReply(info: GeneratorInfo): Reply {
     ['bound', shown(info.bound)],
     ['lastIssued', shown(info.lastIssued)],
     ['exhaustedAt', shown(info.exhaustedAt)],
+    ['readers', adviceForReaders(info)],
     ['notes', info.notes],
     ...Object.entries(stats ?? {}).map(([field, value]) => [field, figure(value)] as const),
   ])

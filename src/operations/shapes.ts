@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { GeneratorInfo } from '../catalogue/catalogue.ts'
 import { type DefinitionJson, definitionJson } from '../catalogue/definition.ts'
 import { generatorOptions } from '../catalogue/generator-options.ts'
+import { adviceForReaders } from '../catalogue/readers.ts'
 import { kinds } from '../issuing/issuer.ts'
 
 const digits = z.string().regex(/^\d{1,19}$/)
@@ -112,6 +113,9 @@ export const generatorShape = z
       .meta({ description: 'an id: nothing at or above it has been issued; of a snowflake, on this node' }),
     lastIssued: id.nullable(),
     exhaustedAt: z.string().nullable().meta({ description: 'ISO 8601; null when not in sight' }),
+    readers: z.string().meta({
+      description: 'how far behind the newest row those have to stay who read rows in the order of ids',
+    }),
     notes: z.array(z.string()),
     stats: statsShape.nullable().meta({ description: 'null when not in use on this node' }),
   })
@@ -133,6 +137,7 @@ export function generatorJson(info: GeneratorInfo): GeneratorAnswer {
     bound: textOrNull(info.bound),
     lastIssued: textOrNull(info.lastIssued),
     exhaustedAt: info.exhaustedAt ?? null,
+    readers: adviceForReaders(info),
     notes: [...notes],
     stats: stats === undefined ? null : { ...stats, inHandSeconds: finiteOrNull(stats.inHandSeconds) },
   }

@@ -41,6 +41,7 @@ function advise(
     leader: null,
     lastIssued: null,
     exhaustedAt: null,
+    readers: '',
     notes: [],
     stats: stats && { ...usual, ...stats },
   }
