@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- SECTION …] [-- --quick] [-- --before FOLDER]`: measures, prints, and leaves bench/latest.json and
  * bench/latest.md behind. Sections: resp, keys, families, http, process, client, memory, engine, freeze, database, cluster, legacy,
- * restart, skipped, login, quota, tls, users, runs, mysql-proxy, postgres. It starts and ends the systems that it compares. FOLDER
+ * restart, skipped, login, quota, tls, users, runs, live, mysql-proxy, postgres. It starts and ends the systems that it compares. FOLDER
  * is a built checkout of an earlier commit, which resp, keys, http, process, freeze and runs measure beside this one.
  * `-- keys --only 20000@128` and `-- legacy --only import` measure one part of a section. Exits with 1 when a budget is not met, for use in a release.
  */
@@ -19,6 +19,7 @@ import { http } from './http.ts'
 import { inProcess } from './in-process.ts'
 import { keys } from './keys.ts'
 import { legacy } from './legacy.ts'
+import { live } from './live.ts'
 import { login } from './login.ts'
 import { aboutThisRun } from './machine.ts'
 import { memory } from './memory.ts'
@@ -54,6 +55,7 @@ const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => 
   tls,
   users,
   runs,
+  live,
   'mysql-proxy': mysqlProxy,
   postgres,
 }
