@@ -6,7 +6,7 @@
  *  1. Memory is bounded for any number of generators: some 3 KB for each of `keptMax` of them, and for each code of errors.
  *  2. So is the work of a second: `partsPerSecond` parts of a survey of all generators, and a look at each of those that are kept.
  *  3. No count falls, also where a generator leaves memory and begins at 0 again.
- *  4. What all generators have issued together is late by one survey, which takes a second for each 20,000 of them.
+ *  4. What all generators have issued together is late by one survey, which takes a second for each 10,000 of them.
  *  5. Kept are the busiest and what is asked for; of the others, those that were so last.
  */
 import { type Clock, repeat, type Timer } from '../base/clock.ts'
@@ -21,7 +21,7 @@ import { EvenTotal, RisingCount, SteppedCount, stepSeconds } from './steps.ts'
 export const busiestMax = 200
 /** How many generators are kept: the busiest, and all that readers can ask for at a time. */
 export const keptMax = 1200
-const partsPerSecond = 20
+const partsPerSecond = 10
 /** The time of a part of a survey, as the bytes of a reply that take as long: a thousand generators take 0.2 ms. */
 const partWork = 65_536
 const stepUs = stepSeconds * 1_000_000
