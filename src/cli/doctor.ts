@@ -179,7 +179,7 @@ export function nodeFindings({ nodes, generators }: Figures): Finding[] {
       }),
     ),
     ...(troubled.length === 0
-      ? [{ level: 'ok', what: `${nodes.map(({ node }) => node).join(', ')} answer` } as const]
+      ? [{ level: 'ok', what: `every node answers: ${nodes.map(({ node }) => node).join(', ')}` } as const]
       : []),
     ...(versions.length > 1
       ? [
