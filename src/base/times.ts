@@ -6,18 +6,32 @@ export const timeBuckets: readonly number[] = Object.freeze([
 ])
 const boundsUs = timeBuckets.map((seconds) => seconds * 1_000_000)
 
+/** One of the times, and the trace of what took it. */
+export type Exemplar = { readonly traceId: string; readonly seconds: number; readonly unixSeconds: number }
+
 /** Counts times by bucket. */
 export class Times {
   /** Times by bucket, each in one; the last are longer than all bounds. */
   readonly counts: number[] = Array(timeBuckets.length + 1).fill(0)
   /** The sum of all times, in seconds. */
   seconds = 0
+  /** By bucket: the newest of which the trace is known. */
+  readonly exemplars: (Exemplar | undefined)[] = []
 
   /** `count` times were `us` microseconds each. */
   add(us: number, count = 1): void {
-    let bucket = 0
-    while (bucket < boundsUs.length && us > boundsUs[bucket]!) bucket++
-    this.counts[bucket]! += count
+    this.counts[bucketOf(us)]! += count
     this.seconds += (us / 1_000_000) * count
   }
+
+  /** A time that was added is of this trace. `wallUs`: now, in Unix µs. */
+  example(us: number, traceId: string, wallUs: number): void {
+    this.exemplars[bucketOf(us)] = { traceId, seconds: us / 1_000_000, unixSeconds: wallUs / 1_000_000 }
+  }
+}
+
+function bucketOf(us: number): number {
+  let bucket = 0
+  while (bucket < boundsUs.length && us > boundsUs[bucket]!) bucket++
+  return bucket
 }

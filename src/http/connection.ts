@@ -227,7 +227,7 @@ export class HttpConnection implements Sender, TurnTaker {
   /** The answer to a request has left. */
   answered(request: HttpRequest, response: HttpResponse): void {
     const { traffic, clock } = this.#server.options
-    countAnswer(traffic, response, clock.monoUs())
+    countAnswer(traffic, request, response, clock)
     if (this.#newest === response) this.#newest = undefined
     this.#bodies -= request.heldBytes
     request.heldBytes = 0

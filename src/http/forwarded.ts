@@ -48,9 +48,9 @@ export function passOn(request: FastifyRequest, nodeId: string, proving: Proving
     [forwardedHeader]: ip,
     'content-length': Buffer.byteLength(body),
   }
-  for (const name of ['accept', 'content-type'] as const) {
+  for (const name of ['accept', 'content-type', 'traceparent', 'tracestate']) {
     const value = headers[name]
-    if (value !== undefined) passed[name] = value
+    if (typeof value === 'string') passed[name] = value
   }
   return { path, body, headers: passed }
 }

@@ -2,7 +2,14 @@
  * Prometheus metrics. Each is read when it is scraped. node-metrics.ts makes the text of a node's,
  * cli/metrics-server.ts that of a proxy's without a node.
  */
-import { Counter, Gauge, type Metric, Registry } from 'prom-client'
+import {
+  Counter,
+  Gauge,
+  type Metric,
+  type MetricObject,
+  Registry,
+  type RegistryContentType,
+} from 'prom-client'
 import { type Times, timeBuckets } from '../base/times.ts'
 
 /** A labelled value. */
@@ -14,9 +21,29 @@ export type ReadMetric = () => readonly MetricValue[] | number | undefined
 /** Labelled times. */
 export type TimesValue = readonly [labels: Record<string, string>, times: Times]
 
+/** What a scrape may ask for. */
+export type MetricsFormat = 'text' | 'openmetrics'
+
+/** The content types of the formats. */
+export const metricsTypes = Object.freeze({
+  text: Registry.PROMETHEUS_CONTENT_TYPE,
+  openmetrics: Registry.OPENMETRICS_CONTENT_TYPE,
+})
+
 /** The metrics of one process. */
 export class MetricSet {
-  readonly registry = new Registry()
+  readonly registry: Registry<RegistryContentType> = new Registry()
+
+  /** The text of a metric, at the end of which there is a line feed. OpenMetrics describes a counter by its name without `_total`. */
+  async text({ name, type }: Pick<MetricObject, 'name' | 'type'>, format: MetricsFormat): Promise<string> {
+    const isOpen = format === 'openmetrics'
+    // Only histograms have exemplars. Of a counter the registry would change the name for ever.
+    const hasExemplars = isOpen && String(type) === 'histogram'
+    this.registry.setContentType(metricsTypes[hasExemplars ? 'openmetrics' : 'text'])
+    const text = await this.registry.getSingleMetricAsString(name)
+    this.registry.setContentType(metricsTypes.text)
+    return isOpen ? `${text.replaceAll(/^(# \w+ \w+)_total /gm, '$1 ')}\n` : `${text}\n`
+  }
 
   /** Adds a metric whose value may fall. */
   gauge(name: string, help: string, labelNames: string[], read: ReadMetric): void {
@@ -32,12 +59,18 @@ export class MetricSet {
   times(name: string, help: string, read: () => readonly TimesValue[]): void {
     const get = async () => ({
       ...about,
-      values: read().flatMap(([labels, { counts, seconds }]) => {
+      values: read().flatMap(([labels, { counts, seconds, exemplars }]) => {
         let count = 0
         const buckets = counts.map((own, index) => {
           count += own
           const le = timeBuckets[index] ?? '+Inf'
-          return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: count }
+          const example = exemplars[index]
+          const exemplar = example && {
+            labelSet: { trace_id: example.traceId },
+            value: example.seconds,
+            timestamp: example.unixSeconds,
+          }
+          return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: count, exemplar }
         })
         return [
           ...buckets,

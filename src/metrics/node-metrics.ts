@@ -14,7 +14,7 @@ import type { FahaoNode } from '../node/node.ts'
 import type { Quota } from '../quotas/quotas.ts'
 import { generatorMetrics } from './generator-series.ts'
 import { freeWorkers, layoutEnds, layoutWorkers } from './layout-series.ts'
-import { MetricSet, type MetricValue, type TimesValue } from './metric-set.ts'
+import { MetricSet, type MetricsFormat, type MetricValue, type TimesValue } from './metric-set.ts'
 import { namespaceMetrics, namespaceSeries } from './namespace-series.ts'
 import { addProcessMetrics } from './process-metrics.ts'
 import { ShownSeries } from './shown-series.ts'
@@ -38,7 +38,10 @@ export class Metrics {
   /** The scrapes before. */
   #rendered: Promise<unknown> = Promise.resolve()
   /** Scrapes that have not begun, by the permissions of those who wait for them. */
-  readonly #waiting = new Map<Access, Promise<string>>()
+  readonly #waiting = {
+    text: new Map<Access, Promise<string>>(),
+    openmetrics: new Map<Access, Promise<string>>(),
+  }
   /** By the reader. */
   readonly #series = new LruMap<ShownSeries>(readersMax)
   /** Of the reader of this scrape. */
@@ -60,28 +63,24 @@ export class Metrics {
     this.#unwatch = addProcessMetrics(this.set, node.timeline.nowUs())
   }
 
-  /** The content type of `render`. */
-  get contentType(): string {
-    return this.set.registry.contentType
-  }
-
   /**
-   * All metrics in Prometheus's text format, with the names that a caller may know. One scrape follows the other. Requests of a
+   * All metrics in a format of Prometheus, with the names that a caller may know. One scrape follows the other. Requests of a
    * caller that wait get one text: no number of them keeps the scrapes of others waiting.
    */
-  render(access: Access): Promise<string> {
-    const waiting = this.#waiting.get(access)
+  render(access: Access, format: MetricsFormat = 'text'): Promise<string> {
+    const alike = this.#waiting[format]
+    const waiting = alike.get(access)
     if (waiting !== undefined) return waiting
     const rendered = this.#rendered.then(() => {
-      this.#waiting.delete(access)
-      return this.#render(access)
+      alike.delete(access)
+      return this.#render(access, format)
     })
-    this.#waiting.set(access, rendered)
+    alike.set(access, rendered)
     this.#rendered = rendered.catch(() => {})
     return rendered
   }
 
-  async #render(access: Access): Promise<string> {
+  async #render(access: Access, format: MetricsFormat): Promise<string> {
     const { catalogue, config, timeline, server } = this.#node
     const { registry } = this.set
     const at = { nowUs: timeline.nowUs(), turns: server.turns, ended: catalogue.ended }
@@ -93,9 +92,9 @@ export class Metrics {
     const texts: string[] = []
     for (const metric of registry.getMetricsAsArray()) {
       await server.turns.take(metricWork)
-      texts.push(await registry.getSingleMetricAsString(metric.name))
+      texts.push(await this.set.text(metric, format))
     }
-    return `${texts.join('\n\n')}\n`
+    return format === 'openmetrics' ? `${texts.join('')}# EOF\n` : texts.join('\n')
   }
 
   /** Keeps what the metrics of the node need of generators that are sampled: there may be millions. */

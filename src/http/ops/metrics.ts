@@ -1,5 +1,6 @@
 /** `/metrics`. */
 import { z } from 'zod'
+import { metricsTypes } from '../../metrics/metric-set.ts'
 import type { Metrics } from '../../metrics/node-metrics.ts'
 import { metricsPermission } from '../../operations/permissions.ts'
 import type { ApiRoute } from '../api-route.ts'
@@ -14,13 +15,14 @@ export function metricsRoute(metrics: Metrics): ApiRoute {
     command: metricsPermission,
     summary: 'Metrics in Prometheus’s text format.',
     notes:
-      'Generators that the user may not name are merged with those without series of their own; namespaces of such names are left out.',
+      'With `accept: application/openmetrics-text` they are in the format of OpenMetrics, with the traces of slow requests. Generators that the user may not name are merged with those without series of their own; namespaces of such names are left out.',
     answers: { 200: { description: 'All metrics.', content: { 'text/plain': z.string() } } },
     errors: [],
     example: {},
-    async handler({ access }, reply) {
-      reply.header('content-type', metrics.contentType)
-      return metrics.render(access)
+    async handler({ access, headers }, reply) {
+      const format = headers.accept?.includes('application/openmetrics-text') ? 'openmetrics' : 'text'
+      reply.header('content-type', metricsTypes[format])
+      return metrics.render(access, format)
     },
   }
 }

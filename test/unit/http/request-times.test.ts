@@ -55,3 +55,48 @@ test('errors are counted in the form of every compatible API', async (t) => {
   for (const url of ['/api/segment/get/none', '/none']) await app.inject({ method: 'GET', url })
   assert.deepEqual(Object.fromEntries(traffic.requests.errors), { NOGENERATOR: 1, ERR: 1 })
 })
+
+test('the time of a request is an example of its trace, if its client records that', async (t) => {
+  const node = fakeNode()
+  node.catalogue.add('order', { kind: 'sequence' })
+  const traffic = noTraffic()
+  const server = await startHttpServer({ node, host: '127.0.0.1', port: 0, traffic, clock: new FakeClock() })
+  t.after(() => server.close(0))
+  const url = `http://127.0.0.1:${server.port}`
+  const next = async (traceparent: string) => {
+    const path = `${url}/v1/generators/order/next`
+    const answer = await fetch(path, { method: 'POST', headers: { traceparent } })
+    await answer.arrayBuffer()
+  }
+  const { ok } = traffic.requests.times
+  const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
+  const refused = [
+    `00-${trace}-00f067aa0ba902b7-00`,
+    `ff-${trace}-00f067aa0ba902b7-01`,
+    `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`,
+    'x',
+  ]
+  for (const traceparent of refused) await next(traceparent)
+  while (ok.counts[0]! < refused.length) await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(ok.exemplars.length, 0)
+  await next(`00-${trace}-00f067aa0ba902b7-01`)
+  while (ok.counts[0]! <= refused.length) await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(ok.exemplars[0]?.traceId, trace)
+
+  const accept = 'application/openmetrics-text;version=1.0.0,text/plain;q=0.5'
+  const scrape = await fetch(`${url}/metrics`, { headers: { accept } })
+  assert.match(scrape.headers.get('content-type')!, /^application\/openmetrics-text; version=1\.0\.0/)
+  const lines = (await scrape.text()).split('\n')
+  assert.deepEqual(lines.slice(-2), ['# EOF', ''])
+  assert.ok(!lines.slice(0, -1).includes(''))
+  assert.ok(lines.includes('# TYPE fahao_requests counter'))
+  assert.ok(lines.some((line) => line.startsWith('fahao_requests_total{protocol="http"} ')))
+  const example = lines.find((line) => line.includes(trace))
+  assert.match(
+    example!,
+    /^fahao_request_seconds_bucket\{protocol="http",outcome="ok",le="0\.0001"\} 5 # \{trace_id="\w{32}"\} 0 [\d.]+$/,
+  )
+  const plain = await fetch(`${url}/metrics`)
+  assert.match(plain.headers.get('content-type')!, /^text\/plain/)
+  assert.ok(!(await plain.text()).includes(trace))
+})
