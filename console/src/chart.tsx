@@ -9,6 +9,7 @@ import { useTheme } from './theme.ts'
 /** A line of a chart. */
 export type Line = { readonly name: string; readonly values: Counts }
 
+const hourSeconds = 3600
 const palette = ['--line-1', '--line-2', '--line-3', '--line-4', '--line-5', '--line-6'] as const
 
 /** Draws lines over `times`, in Unix seconds. `small`: without axes. */
@@ -61,7 +62,11 @@ function settings(
     legend: { show: !small, live: true },
     cursor: { show: !small, drag: { x: false, y: false } },
     padding: small ? [4, 0, 4, 0] : [8, 8, 0, 0],
-    scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    scales: {
+      // An hour, however much of it is known.
+      x: { range: (_, __, end) => [(end ?? 0) - hourSeconds, end ?? 0] },
+      y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
+    },
     axes: small
       ? [{ show: false }, { show: false }]
       : [

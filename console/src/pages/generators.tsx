@@ -1,8 +1,8 @@
 /** The generators, in the order of their names, with a search and page by page. */
 import { useEffect, useState } from 'preact/hooks'
 import type { GeneratorPage, Listed } from '../answers.ts'
-import { withQuery } from '../api.ts'
-import { useAsked } from '../asking.ts'
+import { ask, withQuery } from '../api.ts'
+import { useLoaded } from '../asking.ts'
 import { durationText, rateText } from '../formats.ts'
 import { CreateGenerator } from '../forms/generator-forms.tsx'
 import { useLive } from '../live.ts'
@@ -11,6 +11,8 @@ import { t } from '../texts.ts'
 import { Input, PageHead, Shown, Table } from '../ui.tsx'
 
 const limit = 50
+/** After as many answers the reader goes on by hand. */
+const answersMax = 200
 /** How long the reader pauses before what was typed is searched for. */
 const pauseMs = 300
 
@@ -24,8 +26,7 @@ export function GeneratorsPage({ route }: { route: Route }) {
     const timer = setTimeout(() => go(linkTo('generators', [], { match: typed })), pauseMs)
     return () => clearTimeout(timer)
   }, [typed, match])
-  const path = withQuery('/v1/generators', { match: patternOf(match), after, limit })
-  const asked = useAsked<GeneratorPage>(path)
+  const asked = useLoaded(`${match}\n${after}`, (signal) => load(patternOf(match), after, signal))
   return (
     <>
       <PageHead title={t.nav.generators}>
@@ -47,6 +48,19 @@ export function GeneratorsPage({ route }: { route: Route }) {
       </Shown>
     </>
   )
+}
+
+/** As many as a page shows: the node looks at a bounded number of names for each answer, which may have few that match. */
+async function load(match: string, after: string | undefined, signal: AbortSignal): Promise<GeneratorPage> {
+  const generators: Listed[] = []
+  let next: string | null | undefined = after
+  for (let turn = 0; turn < answersMax && next !== null && generators.length < limit; turn++) {
+    const path = withQuery('/v1/generators', { match, after: next, limit: limit - generators.length })
+    const page: GeneratorPage = await ask<GeneratorPage>({ method: 'GET', path }, signal)
+    generators.push(...page.generators)
+    next = page.next
+  }
+  return { generators, next: next ?? null }
 }
 
 /** What is typed without a pattern's characters is looked for anywhere in a name. */
