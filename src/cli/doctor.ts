@@ -89,30 +89,18 @@ export async function storeFindings(config: Config): Promise<Finding[]> {
         ]
   if (kind === undefined)
     return [{ level: 'ok', what: `${scheme} acknowledges what a majority of its members has on disk` }]
-  const { callTimeoutMs } = config
-  const options = {
-    clock: systemClock,
-    callTimeoutMs,
-    unsafe: true,
-    newStore: 'refuse',
-    onEvent() {},
-  } as const
+  const [clock, timeoutMs] = [systemClock, config.callTimeoutMs]
+  const options = { clock, callTimeoutMs: timeoutMs, unsafe: true, newStore: 'refuse', onEvent() {} } as const
   const { driver, dialect, access } = await kind.load(location, options)
-  const pool = new ConnectionPool({
-    clock: systemClock,
-    driver,
-    sizeMax: 1,
-    timeoutMs: callTimeoutMs,
-    onDown() {},
-  })
+  const pool = new ConnectionPool({ clock, driver, sizeMax: 1, timeoutMs, onDown() {} })
   try {
     return await pool.run(
       async (ask) => {
         const own = await dialect(ask)
         const [conditions = {}] = await ask(own.conditions)
-        const [times = {}, beforeUs, afterUs] = [
-          ...(await timed(() => ask({ text: own.name === 'mysql' ? mysqlTime : postgresTime }))),
-        ] as const
+        const beforeUs = systemClock.wallUs()
+        const [times] = await ask({ text: own.name === 'mysql' ? mysqlTime : postgresTime })
+        const afterUs = systemClock.wallUs()
         const settings = [own.whyUnusable(conditions) ?? [], own.unsafeSettings(conditions)].flat()
         return [
           ...settings.map(
@@ -125,7 +113,7 @@ export async function storeFindings(config: Config): Promise<Finding[]> {
           ...(settings.length === 0
             ? [{ level: 'ok', what: `${access.location} keeps what it has acknowledged` } as const]
             : []),
-          offsetFinding(access.location, Number(integerOf(times.us)), beforeUs, afterUs),
+          offsetFinding(access.location, Number(integerOf(times?.us)), beforeUs, afterUs),
         ]
       },
       { probe: true },
@@ -139,12 +127,6 @@ export async function storeFindings(config: Config): Promise<Finding[]> {
 
 const mysqlTime = 'SELECT CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS UNSIGNED) AS us'
 const postgresTime = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS us'
-
-async function timed<Row>(work: () => Promise<readonly Row[]>): Promise<[Row | undefined, number, number]> {
-  const beforeUs = systemClock.wallUs()
-  const [row] = await work()
-  return [row, beforeUs, systemClock.wallUs()]
-}
 
 /** The clock of the store against that of this machine, which read it between two moments. */
 export function offsetFinding(store: string, storeUs: number, beforeUs: number, afterUs: number): Finding {
