@@ -147,14 +147,16 @@ class LiveStream extends Readable {
   takeTurn(): void {
     if (this.destroyed || this.#isHistoryOver) return
     let part = ''
-    while (part.length < partBytes && !this.#isHistoryOver) {
+    do {
       const { done, value } = this.#parts.next()
       if (done) this.#isHistoryOver = true
       else part += value
-    }
+    } while (part.length < partBytes && !this.#isHistoryOver && !turns.over)
     turns.spend(2 * part.length)
-    this.#isWanted = false
-    this.push(part)
+    if (part !== '') {
+      this.#isWanted = false
+      this.push(part)
+    } else if (!this.#isHistoryOver) turns.wait(this, false)
     if (this.#isHistoryOver && this.#reader.ticks === 0) this.finish()
   }
 
@@ -185,10 +187,10 @@ class LiveStream extends Readable {
     if (++this.#ticks >= this.#reader.ticks) this.finish()
   }
 
-  /** The names of the busiest and of those that are asked for, as far as the reader may name them and they are known. */
+  /** The names of the busiest and of those that are asked for, as far as they are kept. The reader may not be told of all of them. */
   get #names(): string[] {
     const names = new Set([...this.#history.busiest, ...this.#reader.asked])
-    return [...names].filter((name) => this.#reaches(name) && this.#history.textOf(name) !== undefined)
+    return [...names].filter((name) => this.#history.textOf(name) !== undefined)
   }
 
   #reaches(name: string): boolean {
@@ -205,7 +207,11 @@ class LiveStream extends Readable {
 
   *#historyParts(step: number): Generator<string, void> {
     const history = this.#history
-    const names = this.#names
+    const names: string[] = []
+    for (const name of this.#names) {
+      if (this.#reaches(name)) names.push(name)
+      yield ''
+    }
     const isWhole = this.#reader.access.reachesAll
     const issued = isWhole ? history.steps(step) : sumOf(names.map((name) => history.steps(step, name)))
     const errors = isWhole ? history.errorSteps(step) : {}
@@ -220,8 +226,10 @@ class LiveStream extends Readable {
     const { timeline, server } = this.#node
     const history = this.#history
     const { state, reason } = this.#node.health()
-    const names = this.#names
     const isWhole = this.#reader.access.reachesAll
+    // Of a name that has become busy in a full turn, a later line tells.
+    const mayTell = (name: string) => (this.#reached.has(name) || !turns.over) && this.#reaches(name)
+    const names = isWhole ? this.#names : this.#names.filter(mayTell)
     if (!isWhole) this.#add(names)
     const head = openObject({
       type: 'tick',

@@ -5,6 +5,7 @@ import { type ClientRequest, type IncomingMessage, request as send } from 'node:
 import { describe, type TestContext, test } from 'node:test'
 import { startHttpServer } from '../../../src/http/server.ts'
 import { noTraffic } from '../../../src/http/traffic.ts'
+import { turnBytesMax, turns } from '../../../src/listening/turns.ts'
 import { basic, openAccess, setUser } from '../auth/open-access.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { fakeNode } from './fake-node.ts'
@@ -258,6 +259,29 @@ describe('the reader of a live stream', () => {
       before = reading.newest.issued as number
     }
     assert.ok(before > 100, `${before}`)
+  })
+
+  test('is told of all that many long patterns reach, which are tried over many turns', async (t) => {
+    const patterns = Array.from({ length: 180 }, (_, index) => `~*${'a*'.repeat(19)}${index}`)
+    const { access, clock, add, read, tick } = await start(t, {
+      root,
+      many: ['on', '>secret', ...patterns, '~shop.*', '+http|live'],
+    })
+    for (let index = 0; index < 100; index++) {
+      add(`shop.${index}`)
+      add(`other.${index}`)
+    }
+    await clock.pass(12_000)
+    const { work } = await access.login('many', 'secret', '127.0.0.1', 'http')
+    const { ended } = turns
+    const reading = await read('', basic('many', 'secret'))
+    assert.ok(turns.ended - ended >= (200 * work) / (2 * turnBytesMax) - 1, `${turns.ended - ended} turns`)
+    assert.ok(work > turnBytesMax / 50, `${work}`)
+    await tick(reading)
+    for (const { generators } of reading.lines) {
+      assert.equal(Object.keys(generators).length, 100)
+      assert.ok(Object.keys(generators).every((name) => name.startsWith('shop.')))
+    }
   })
 
   for (const [what, change] of [
