@@ -126,6 +126,21 @@ describe('the series of generators', () => {
       assert.deepEqual(Object.keys(world.counts()), ['needy', 'n499', 'n498', otherGenerators])
     })
 
+  test('do not fall while a generator is closed, which is neither open nor counted for a moment', async () => {
+    const world = new World(0)
+    for (const name of ['a', 'b']) world.set(name, { issued: 5 })
+    await world.look()
+    const stats = world.open.get('a')!
+    world.open.delete('a')
+    await world.look()
+    assert.deepEqual(world.counts(), { [otherGenerators]: 10 })
+    world.open.set('a', stats)
+    await world.close('a')
+    world.set('b', { issued: 6 })
+    await world.look()
+    assert.deepEqual(world.counts(), { [otherGenerators]: 11 })
+  })
+
   test('end at once when the reader may not name the generator any more', async () => {
     const world = new World(5)
     for (const name of ['a:1', 'b:1']) world.set(name, { issued: 5 })
