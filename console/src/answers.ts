@@ -40,6 +40,8 @@ export type Generator = Listed & {
   readonly lastIssued: string | null
   readonly exhaustedAt: string | null
   readonly notes: string[]
+  /** How far behind the newest row readers by id have to stay. */
+  readonly readers: string
   readonly stats: Stats | null
 }
 /** An id taken apart. */

@@ -118,6 +118,7 @@ function Parts({ generator }: { generator: Generator }) {
         <Card title={t.trust} wide>
           <p>{t.trustRisk[trustOf(generator)]}</p>
           <p>{t.trustRecipe[trustOf(generator)]}</p>
+          <p lang="en">{generator.readers}</p>
         </Card>
         {kind === 'snowflake' && <Leases name={name} />}
         <History name={name} />
