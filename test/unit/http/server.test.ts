@@ -135,6 +135,7 @@ describe('the HTTP server', () => {
       initial: unauthenticated,
       initialOf: () => unauthenticated,
       subjects: node.access.subjects,
+      listen: () => {},
     } as unknown as AccessControl
     const server = await startHttpServer({ node: { ...node, access }, host: '127.0.0.1', port: 0 })
     running.push(server)
