@@ -38,7 +38,7 @@ export function App() {
   const [, redraw] = useState(0)
   const caller = useCaller()
   const route = useRoute()
-  const name = route.page in pages ? (route.page as PageName) : ''
+  const name = Object.hasOwn(pages, route.page) ? (route.page as PageName) : ''
   const change = (act: () => void) => {
     act()
     redraw((last) => last + 1)

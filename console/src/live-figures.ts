@@ -75,7 +75,7 @@ export class LiveFigures {
       for (const [code, total] of Object.entries(tick.errors))
         count(this.#rowOf(this.errors, code), last.errors[code] ?? 0, total)
       for (const [name, { issued }] of Object.entries(tick.generators)) {
-        const before = last.generators[name]
+        const before = Object.hasOwn(last.generators, name) ? last.generators[name] : undefined
         if (before !== undefined) count(this.#rowOf(this.generators, name), before.issued, issued)
       }
     }

@@ -1,7 +1,14 @@
 /** Suggestions for misspelled words. */
 
+/** Longer words are no misspellings: to compare them would take long. */
+const lengthMax = 64
+/** Of the words of one sentence. A request may have thousands. */
+const comparedMax = 3
+const shownMax = 8
+
 /** The known word nearest to `given`, or undefined if none is near enough to be a likely misspelling. */
 export function nearest(given: string, known: readonly string[]): string | undefined {
+  if (given.length > lengthMax) return undefined
   const ranked = known
     .map((word) => ({ word, distance: editDistance(squeezed(given), squeezed(word)) }))
     .sort((a, b) => a.distance - b.distance)[0]
@@ -10,9 +17,12 @@ export function nearest(given: string, known: readonly string[]): string | undef
 
 /** The sentence about words that are not among the known ones, with the one that may be meant. */
 export function unknownWords(what: string, given: readonly string[], known: readonly string[]): string {
-  const meant = given.map((word) => nearest(word, known)).find((word) => word !== undefined)
+  const compared = given.slice(0, comparedMax)
+  const meant = compared.map((word) => nearest(word, known)).find((word) => word !== undefined)
   const hint = meant === undefined ? '' : `did you mean ${meant}? `
-  return `unknown ${what} ${given.map((word) => `'${word.slice(0, 64)}'`).join(', ')}; ${hint}known are ${known.join(', ')}`
+  const shown = given.slice(0, shownMax).map((word) => `'${word.slice(0, lengthMax)}'`)
+  if (given.length > shownMax) shown.push('…')
+  return `unknown ${what} ${shown.join(', ')}; ${hint}known are ${known.join(', ')}`
 }
 
 /** Spellings that differ only in case, hyphens and underscores become equal: `leadMax`, `lead_max`, `lead-max`. */

@@ -87,13 +87,19 @@ export async function lookAtNodes(options: ServerOptions, before?: Look): Promis
   })
   const first = await lookAt(options).catch((error) => {
     if (before === undefined) throw error
-    return away(options.url)(error)
+    return away(nameOf(options.url))(error)
   })
   const known = before?.nodes.slice(1).map(({ node }) => node) ?? []
   // This user may not be permitted to look at the cluster.
   const others =
     first.scrape === undefined ? known : await addressesOf(options, first.scrape).catch(() => known)
-  const looks = others.map((url) => lookAt({ ...options, url }).catch(away(url)))
+  const looks = others.map((url) =>
+    mayBeAsked(options, url)
+      ? lookAt({ ...options, url }).catch(away(url))
+      : away(url)(
+          new Error('credentials are not sent to another machine over http; ask it by --url, or use https'),
+        ),
+  )
   return { nodes: [first, ...(await Promise.all(looks))], atUs: systemClock.monoUs() }
 }
 
@@ -102,10 +108,23 @@ const timeoutMs = 5000
 
 type HealthAnswer = { readonly state: string; readonly reason: string | null }
 
+/** Whether an announced address may be sent the credentials: over http only on the machine that `--url` names, or on this one. */
+function mayBeAsked({ url, user, tokenFile }: ServerOptions, announced: string): boolean {
+  const { protocol, hostname } = new URL(announced)
+  const hasCredentials = user !== undefined || tokenFile !== undefined || !!process.env.FAHAO_TOKEN
+  const isHere = /^(localhost|127\..*|\[::1\])$/.test(hostname) || hostname === new URL(url).hostname
+  return protocol === 'https:' || !hasCredentials || isHere
+}
+
 async function lookAt(options: ServerOptions): Promise<NodeLook> {
   const { state, reason } = await ask<HealthAnswer>(options, 'GET', '/healthz', { timeoutMs })
   const scrape = new Scrape(await askText(options, 'GET', '/metrics', { timeoutMs }))
-  return { node: options.url, state, reason, scrape }
+  return { node: nameOf(options.url), state, reason, scrape }
+}
+
+/** Without what a URL may tell of a login. */
+function nameOf(url: string): string {
+  return new URL(url).origin
 }
 
 /** The URLs of the other nodes of its cluster. */

@@ -190,9 +190,12 @@ export class History {
       this.#kept.delete(name)
       this.#kept.set(name, kept)
     }
+    if (this.#kept.size <= keptMax) return
+    // There is room for all of these: a reader that asks for ever more names loses its own.
+    const wanted = new Set([...this.busiest, ...[...this.#readers.values()].flat()])
     for (const name of this.#kept.keys()) {
       if (this.#kept.size <= keptMax) break
-      this.#kept.delete(name)
+      if (!wanted.has(name)) this.#kept.delete(name)
     }
   }
 

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { sleep, stayAlive, systemClock, type Timer } from '../../base/clock.ts'
 import { UsageError } from '../exit-codes.ts'
 import { approximateDuration } from '../generator-text.ts'
-import { type Figures, figuresOf, type Look, lookAtNodes } from '../node-figures.ts'
+import { type Figures, figuresOf, lookAtNodes } from '../node-figures.ts'
 import { addServerOptions, type ServerOptions } from '../server-api.ts'
 import { bold, grouped, printAnswer, table } from '../terminal.ts'
 
@@ -53,16 +53,20 @@ const pausesPerLook = 4
 
 async function watch(options: TopOptions): Promise<void> {
   if (!process.stdout.isTTY) throw new UsageError('top redraws a terminal, and stdout is none; give --once')
+  // Before the screen: it may ask for a password.
+  let look = await lookAtNodes(options)
   const screen = new Screen()
   try {
-    let before: Look | undefined
-    while (!screen.isLeft) {
-      const beganUs = systemClock.monoUs()
-      const look = await lookAtNodes(options, before)
-      screen.draw(topLines(figuresOf(look, before)))
-      before = look
-      const tookMs = (systemClock.monoUs() - beganUs) / 1000
+    screen.draw(topLines(figuresOf(look)))
+    let tookMs = 0
+    for (;;) {
       await screen.rest(Math.max(pauseMinMs, pausesPerLook * tookMs))
+      if (screen.isLeft) return
+      const beganUs = systemClock.monoUs()
+      const before = look
+      look = await lookAtNodes(options, before)
+      screen.draw(topLines(figuresOf(look, before)))
+      tookMs = (systemClock.monoUs() - beganUs) / 1000
     }
   } finally {
     screen.close()

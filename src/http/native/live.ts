@@ -54,7 +54,9 @@ export function liveRoute(history: History, node: FahaoNode): { readonly route: 
   node.access.listen(() => {
     for (const stream of open.keys()) stream.endIfChanged()
   })
+  let isEnding = false
   const admit = ({ access, headers, raw }: FastifyRequest): readonly [string, string] => {
+    if (isEnding) throw new HttpRefusal(503, 'this node is stopping; ask another one', { 'retry-after': '1' })
     const network = networkOf(raw.socket.remoteAddress ?? '')
     // Where no login is needed, all callers are one user.
     const user = headers.authorization === undefined && access === node.access.initial ? '' : access.user
@@ -99,6 +101,7 @@ export function liveRoute(history: History, node: FahaoNode): { readonly route: 
     },
   }
   const end = () => {
+    isEnding = true
     for (const stream of open.keys()) stream.finish()
   }
   return { route, end }

@@ -75,6 +75,21 @@ describe('the last hour of a node', () => {
     assert.ok([...all, ...history.busiest].every((name) => history.textOf(name) !== undefined))
   })
 
+  test('keeps the busiest and what others ask for, however many names a reader asks for', async () => {
+    const { clock, history, add } = start()
+    for (let index = 0; index < 2 * keptMax; index++) add(`g${index}`, 1)
+    for (let index = 0; index < busiestMax; index++) add(`busy${index}`, 1000)
+    add('idle', 0)
+    history.follow(['idle'], () => {})
+    await clock.pass(second)
+    for (let from = 0; from < 2 * keptMax; from += 10)
+      history.follow(
+        Array.from({ length: 10 }, (_, index) => `g${from + index}`),
+        () => {},
+      )()
+    assert.ok(['idle', ...history.busiest].every((name) => history.textOf(name) !== undefined))
+  })
+
   test('goes on with the count of a generator that leaves memory and comes back', async () => {
     const { clock, catalogue, history, add } = start()
     add('order', 1).next += 500n
