@@ -91,14 +91,13 @@ export class RestingRefills {
       (range) => {
         if (this.#byEntry.get(entry) !== refill) return
         const us = this.#clock.monoUs() - startedUs
+        if (!this.#host.refilled(entry, range, us / 1_000_000)) return this.#host.wakeUp(entry)
+        this.#byEntry.delete(entry)
         this.#times?.ok.add(us)
-        if (this.#host.refilled(entry, range, us / 1_000_000)) this.#byEntry.delete(entry)
-        else this.#host.wakeUp(entry)
       },
-      // Its object counts the failure, and pauses before it tries again.
+      // Its object goes on with the refill, counts it, and pauses before it tries again.
       () => {
         if (this.#byEntry.get(entry) !== refill) return
-        this.#times?.failed.add(this.#clock.monoUs() - startedUs)
         this.#host.wakeUp(entry)
       },
     )

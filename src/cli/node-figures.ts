@@ -224,16 +224,22 @@ function generatorsOf(
 }
 
 function merged(a: GeneratorRow, b: GeneratorRow): GeneratorRow {
+  const perSecond = a.perSecond + b.perSecond
+  const callersPerSecond = a.callersPerSecond + b.callersPerSecond
+  const leftIds = least([a.leftIds, b.leftIds])
+  // Each node knows only its own rate.
+  const rate = perSecond + callersPerSecond
+  const ends = leftIds === null || rate === 0 ? null : leftIds / rate
   return {
     name: a.name,
     kind: a.kind || b.kind,
-    perSecond: a.perSecond + b.perSecond,
-    callersPerSecond: a.callersPerSecond + b.callersPerSecond,
+    perSecond,
+    callersPerSecond,
     buffered: a.buffered + b.buffered,
     bufferedSeconds: least([a.bufferedSeconds, b.bufferedSeconds]),
     waiting: a.waiting + b.waiting,
-    leftIds: least([a.leftIds, b.leftIds]),
-    endsSeconds: least([a.endsSeconds, b.endsSeconds]),
+    leftIds,
+    endsSeconds: least([a.endsSeconds, b.endsSeconds, ends]),
   }
 }
 

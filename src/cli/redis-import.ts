@@ -126,7 +126,7 @@ class Mover {
     else this.#rules = await this.#autoCreated()
     const wanted = family === undefined ? patterns : [family]
     const isAll = wanted.length === 0
-    const total = isAll ? Number(await this.#from.ask(['DBSIZE'])) : undefined
+    const total = isAll ? await this.#from.ask(['DBSIZE']).then(Number, () => undefined) : undefined
     for (const pattern of isAll ? ['*'] : wanted)
       await this.#eachPage(pattern, async (keys) => {
         await this.#move(keys)

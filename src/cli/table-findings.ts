@@ -148,6 +148,8 @@ function overflow(
   const left = Number(max - next) / Number(definition.increment ?? 1)
   if (left < 0)
     return { level: 'problem', what: `${what}, and the next id of '${generator}' is larger`, why, todo }
+  // Time is a part of such an id: how far it is from the end says nothing about their number.
+  if (definition.layout !== undefined) return undefined
   const rate = perSecond(generator) ?? (stats ? stats.ratePerSecond + stats.callersPerSecond : 0)
   if (rate === 0)
     return {

@@ -44,6 +44,9 @@ const looksMax = 8
 const rowsMax = 1000
 /** How many rows are walked over before others run, where names leave: some milliseconds. */
 const walkedTogether = 10_000
+/** A count that takes longer is repeated after this many times as long: each second many figures ask for it. */
+const longCountUs = 1000
+const countPauseTimes = 20
 
 /** Names in memory. */
 export class FamilyNames {
@@ -56,6 +59,8 @@ export class FamilyNames {
   #count = 0
   /** Whether `count` has just counted. */
   #isCounted = false
+  /** A long count is not repeated before. */
+  #countAgainUs = 0
   readonly #endCount = atEndOfCallback(() => {
     this.#isCounted = false
   })
@@ -126,13 +131,16 @@ export class FamilyNames {
     return late
   }
 
-  /** Has the figures of all sections count what their names in memory have issued: once for all families that are looked at together. */
+  /** Has the figures of all sections count what their names in memory have issued: once for all families that are looked at together, and for at most a twentieth of the time. */
   count(): void {
-    if (this.#isCounted) return
+    const beganUs = this.#clock.monoUs()
+    if (this.#isCounted || beganUs < this.#countAgainUs) return
     this.#isCounted = true
     this.#endCount()
     for (let row = 1; row < this.rows.count; row++)
       this.#sections[this.rows.sectionOf(row)]?.section.noteIssued(row)
+    const tookUs = this.#clock.monoUs() - beganUs
+    if (tookUs > longCountUs) this.#countAgainUs = beganUs + countPauseTimes * tookUs
   }
 
   /** Throws where an invariant is broken. For tests. */

@@ -4,6 +4,7 @@ import { metricsTypes } from '../../metrics/metric-set.ts'
 import type { Metrics } from '../../metrics/node-metrics.ts'
 import { metricsPermission } from '../../operations/permissions.ts'
 import type { ApiRoute } from '../api-route.ts'
+import { connectionOf, type HttpResponse } from '../connection.ts'
 
 /** `GET /metrics` */
 export function metricsRoute(metrics: Metrics): ApiRoute {
@@ -19,7 +20,9 @@ export function metricsRoute(metrics: Metrics): ApiRoute {
     answers: { 200: { description: 'All metrics.', content: { 'text/plain': z.string() } } },
     errors: [],
     example: {},
-    async handler({ access, headers }, reply) {
+    async handler({ access, headers, raw }, reply) {
+      // A scrape lets others go first, and would be the slowest of all requests where ids go by another protocol.
+      if (connectionOf(raw) !== undefined) (reply.raw as HttpResponse).receivedUs = undefined
       const format = headers.accept?.includes('application/openmetrics-text') ? 'openmetrics' : 'text'
       reply.header('content-type', metricsTypes[format])
       return metrics.render(access, format)
