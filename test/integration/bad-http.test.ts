@@ -170,7 +170,7 @@ const table: Readonly<Record<string, readonly Row[]>> = {
   'a definition or a change that cannot be': [
     put('{}', "member 'kind': must be sequence, segment, timestamp or snowflake"),
     put('{"kind":"serial"}', "member 'kind': must be sequence, segment, timestamp or snowflake"),
-    put('{"kind":"sequence","nope":1}', `unknown member 'nope'; known are ${options}`),
+    put('{"kind":"sequence","nope":1}', `unknown member 'nope'; did you mean node? known are ${options}`),
     put('{"kind":"sequence","start":"-1"}', "member 'start': must be a whole number, 0 or more"),
     put('{"kind":"sequence","start":"9223372036854775808"}', "member 'start': must be below 2^63"),
     put('{"kind":"sequence","step":0}', "member 'step': must be adaptive, or a whole number from 1 to 10^12"),
