@@ -241,7 +241,9 @@ describe('secrets', () => {
     seen.set('fahao config', await verb('config', ...flags))
     for (const words of [['audit'], ['audit', '--json'], ['token', 'list'], ['user', 'list']])
       seen.set(`fahao ${words.join(' ')}`, await verb(...words, '--user', 'admin'))
-    assert.match(seen.get('fahao audit')!, /token-created .*\n(.*\n)*.*login-failed /)
+    // Entries are written a moment after the requests that they are about.
+    while (!/token-created .*\n(.*\n)*.*login-failed /.test(seen.get('fahao audit')!))
+      seen.set('fahao audit', await verb('audit', '--user', 'admin'))
     const stored = await records()
     const scrambleKeys = [...stored.values()].flatMap((value) => value.match(/"key":"[^"]{16,}"/g) ?? [])
     const nodeSecret = stored.get('auth/node-secret')
