@@ -26,12 +26,12 @@ export class Progress {
     this.#startUs = clock.monoUs()
   }
 
-  /** So many more are done. @param total undefined: it is not known how many there are. */
+  /** Adds to the count of what is done. @param total of the whole work; undefined: it is not known. */
   add(more: number, total?: number): void {
     this.to(this.#done + more, total)
   }
 
-  /** So many are done in all. */
+  /** Sets the count of what is done. @param total of the whole work; undefined: it is not known. */
   to(done: number, total?: number): void {
     this.#done = done
     const nowUs = this.#clock.monoUs()

@@ -104,7 +104,7 @@ export const generatorMetrics: readonly GeneratorMetric[] = [
   },
 ]
 
-/** Those that are counts. */
+/** The metrics of a generator that are counts. */
 export const counted = generatorMetrics.filter(
   (metric): metric is GeneratorMetric & { readonly figure: keyof EndedFigures } =>
     metric.figure !== undefined,

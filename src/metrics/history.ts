@@ -4,7 +4,7 @@
  *
  * Invariants
  *  1. Memory is bounded for any number of generators: some 3 KB for each of `keptMax` of them, and for each code of errors.
- *  2. So is the work of a second: `partsPerSecond` parts of a survey of all generators, and a look at each of those that are kept.
+ *  2. So is the work of a second: `partsPerSecond` parts of a survey of all generators, and a look at each generator that is kept.
  *  3. No count falls, also where a generator leaves memory and begins at 0 again.
  *  4. What all generators have issued together is late by one survey, which takes a second for each 10,000 of them.
  *  5. Kept are the busiest and what is asked for; of the others, those that were so last.

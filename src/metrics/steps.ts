@@ -61,8 +61,8 @@ export class SteppedCount extends RisingCount {
 }
 
 /**
- * A total that is known now and then, as one that rises evenly: it goes to what became known in as much time as had passed since the
- * total before became known.
+ * A total that is only read from time to time, shown as one that rises evenly: it reaches the total read last after as much time as lay
+ * between the two last reads. The total shown never falls.
  */
 export class EvenTotal {
   #from = 0
@@ -74,13 +74,13 @@ export class EvenTotal {
     this.#fromUs = nowUs
   }
 
-  /** What it is at a time. It never falls. */
+  /** The total to show at this time. */
   at(nowUs: number): number {
     const passed = this.#spanUs === 0 ? 1 : Math.min(1, (nowUs - this.#fromUs) / this.#spanUs)
     return Math.floor(this.#from + (this.#to - this.#from) * passed)
   }
 
-  /** It has become known. */
+  /** Takes in the total that was read at this time. */
   know(total: number, nowUs: number): void {
     this.#from = this.at(nowUs)
     this.#to = Math.max(total, this.#from, this.#to)
