@@ -61,7 +61,15 @@ async function start(t: TestContext, users: Readonly<Record<string, readonly str
   const timeline = { nowUs: () => clock.wallUs(), monoUs: () => clock.monoUs() }
   const node = Object.assign(fakeNode(), { access, timeline })
   Object.assign(node.server, { runId: 'run-1' })
+  // A look ends with the errors.
+  let looks = 0
   const traffic = noTraffic()
+  const { errors } = traffic.requests
+  const get = () => {
+    looks++
+    return errors
+  }
+  Object.defineProperty(traffic.requests, 'errors', { get })
   const server = await startHttpServer({ node, host: '127.0.0.1', port: 0, clock, traffic })
   const readings: Reading[] = []
   t.after(() => {
@@ -94,13 +102,24 @@ async function start(t: TestContext, users: Readonly<Record<string, readonly str
     const { detail } = JSON.parse(Buffer.concat(await answer.toArray()).toString())
     return [answer.statusCode, detail] as const
   }
+  /**
+   * Lets seconds pass, each when the node has looked at the one before. A look waits for its turns, which are those of the
+   * process: connections of other tests may go before it.
+   */
+  const pass = async (seconds: number) => {
+    for (let second = 0; second < seconds; second++) {
+      const before = looks
+      await clock.pass(1000)
+      await until(() => looks > before)
+    }
+  }
   /** A second passes, in which each of these gets a line more. */
   const tick = async (...all: Reading[]) => {
     const before = all.map(({ lines }) => lines.length)
-    await clock.pass(1000)
+    await pass(1)
     await until(() => all.every(({ lines }, index) => lines.length > before[index]!))
   }
-  return { node, access, set, clock, add, read, refusal, request, tick, server, traffic }
+  return { node, access, set, clock, add, read, refusal, request, pass, tick, server, traffic }
 }
 
 /** Resolves once it holds: what is waited for comes from a socket. */
@@ -113,11 +132,11 @@ async function until(holds: () => boolean): Promise<void> {
 
 describe('the live stream', () => {
   test('begins with the last hour, and tells totals once a second', async (t) => {
-    const { clock, add, read, tick, node } = await start(t)
+    const { clock, add, read, pass, tick, node } = await start(t)
     const order = add('order')
-    await clock.pass(2000)
+    await pass(2)
     order.next += 50n
-    await clock.pass(10_000)
+    await pass(10)
     const reading = await read()
     assert.equal(reading.answer.headers['content-type'], 'application/x-ndjson')
     assert.equal(reading.answer.headers['cache-control'], 'no-store')
@@ -223,12 +242,12 @@ describe('the reader of a live stream', () => {
   })
 
   test('is told nothing of names that its patterns do not reach, also in sums and errors', async (t) => {
-    const { clock, add, read, tick, refusal } = await start(t, users)
+    const { pass, add, read, tick, refusal } = await start(t, users)
     const [shop, secret] = [add('shop.a'), add('secret')]
-    await clock.pass(2000)
+    await pass(2)
     shop.next += 5n
     secret.next += 1000n
-    await clock.pass(10_000)
+    await pass(10)
     await refusal('?x=1', basic('root', 'secret'))
     const reading = await read('?generators=secret', basic('narrow', 'secret'))
     assert.deepEqual(reading.lines[0]!.issued, [5])
@@ -263,7 +282,7 @@ describe('the reader of a live stream', () => {
 
   test('is told of all that many long patterns reach, which are tried over many turns', async (t) => {
     const patterns = Array.from({ length: 180 }, (_, index) => `~*${'a*'.repeat(19)}${index}`)
-    const { access, clock, add, read, tick } = await start(t, {
+    const { access, pass, add, read, tick } = await start(t, {
       root,
       many: ['on', '>secret', ...patterns, '~shop.*', '+http|live'],
     })
@@ -271,7 +290,7 @@ describe('the reader of a live stream', () => {
       add(`shop.${index}`)
       add(`other.${index}`)
     }
-    await clock.pass(12_000)
+    await pass(12)
     const { work } = await access.login('many', 'secret', '127.0.0.1', 'http')
     const { ended } = turns
     const reading = await read('', basic('many', 'secret'))
@@ -335,7 +354,7 @@ type Setting = (name: string, ...rules: string[]) => Promise<unknown>
 
 describe('a client that does not read its live stream', () => {
   test('has no line made for it once its socket is full, and is told the newest totals when it reads again', async (t) => {
-    const { node, add, request, clock } = await start(t)
+    const { node, add, request, pass } = await start(t)
     const generators = Array.from({ length: 200 }, (_, index) => add(`generator-with-a-long-name-${index}`))
     // Each line tells of the health of the node.
     let lines = 0
@@ -343,23 +362,23 @@ describe('a client that does not read its live stream', () => {
       lines++
       return node.healthNow
     }
-    await clock.pass(2000)
+    await pass(2)
     const { sent, answer } = await request()
     answer.pause()
     sent.socket!.pause()
     for (let before = -1; lines > before; ) {
       before = lines
-      for (let second = 0; second < 20; second++) await clock.pass(1000)
+      await pass(20)
     }
     const made = lines
-    for (let second = 0; second < 200; second++) await clock.pass(1000)
+    await pass(200)
     assert.equal(lines, made)
     for (const each of generators) each.next += 1_000_000n
     const reading = new Reading(sent, answer)
     sent.socket!.resume()
     answer.resume()
     while (reading.newest?.issued !== 200_000_000) {
-      await clock.pass(1000)
+      await pass(1)
       if (lines > made + 10) await until(() => reading.newest?.issued === 200_000_000)
     }
     reading.close()
