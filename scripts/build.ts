@@ -16,7 +16,7 @@ import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { rolldown } from 'rolldown'
 import { dts } from 'rolldown-plugin-dts'
-import { inOneByte, licencesOf, neverLoaded, packagesOf } from './bundles.ts'
+import { inOneByte, licencesOf, neverLoaded, packagesOf, threads } from './bundles.ts'
 import { buildConsole } from './console.ts'
 import { billOfMaterials } from './sbom.ts'
 
@@ -47,8 +47,7 @@ const server: Package = {
     fahao: 'src/cli/fahao.ts',
     index: 'src/index.ts',
     ids: 'src/ids.ts',
-    'store-thread': 'src/engine/sqlite/store-thread.ts',
-    'query-thread': 'src/postgres/query-thread.ts',
+    ...threads,
   },
   typed: ['index', 'ids'],
   project: 'tsconfig.build.json',

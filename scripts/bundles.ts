@@ -15,6 +15,13 @@ export const neverLoaded = [
   'redis',
 ]
 
+/** The code of threads, by the names that `startThread` asks for. */
+export const threads = {
+  'store-thread': 'src/engine/sqlite/store-thread.ts',
+  'copy-progress-thread': 'src/cli/copy-progress-thread.ts',
+  'query-thread': 'src/postgres/query-thread.ts',
+}
+
 /**
  * Code with escapes in place of the characters for which V8 would keep all of a file with two bytes for each character. They
  * occur in strings and in regular expressions only.

@@ -20,7 +20,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Plugin, rolldown } from 'rolldown'
-import { inOneByte, licencesOf, neverLoaded, packagesOf } from '../bundles.ts'
+import { inOneByte, licencesOf, neverLoaded, packagesOf, threads } from '../bundles.ts'
 import { buildConsole } from '../console.ts'
 import { repository, version } from './facts.ts'
 
@@ -34,11 +34,6 @@ export const releaseFolder = join(repository, 'release')
 const blobName = 'NODE_SEA_BLOB'
 const sentinelFuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
 
-/** The code of threads, by the names that `startThread` asks for. */
-const threads = {
-  'store-thread.js': 'src/engine/sqlite/store-thread.ts',
-  'query-thread.js': 'src/postgres/query-thread.ts',
-}
 const parser = 'libpg-query.wasm'
 /** Not built in: what is never loaded, and what pg tries to load for other drivers and places. */
 const outside = [...neverLoaded, 'pg-native', 'cloudflare:sockets']
@@ -59,8 +54,9 @@ export async function buildBinary(
       [parser]: join(repository, 'node_modules/libpg-query/wasm', parser),
     }
     for (const [name, source] of Object.entries(threads)) {
-      await bundle(join(repository, source), inFolder(name))
-      assets[name] = inFolder(name)
+      const file = `${name}.js`
+      await bundle(join(repository, source), inFolder(file))
+      assets[file] = inFolder(file)
     }
     const inConsole = await buildConsole(inFolder('console'))
     for (const name of readdirSync(inFolder('console')))

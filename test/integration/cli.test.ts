@@ -46,16 +46,33 @@ describe('verbs against a server', () => {
     const refused = await run('drop', 'order')
     assert.equal(refused.code, 2)
     assertSentence(refused.stderr, /cannot be undone .*nothing was changed; repeat it with --yes/)
-    for (const [answer, code, left] of [
-      ['no', 2, ['order']],
-      ['yes', 0, []],
+    for (const [keys, code, left] of [
+      ['no\r', 2, ['order']],
+      ['\x04', 2, ['order']],
+      ['yes\r', 0, []],
     ] as const) {
       const terminal = onTerminal(t, ['drop', 'order', '--url', server.http])
       await terminal.until("the generator 'order' is dropped: requests for it fail. Go on? (yes or no): ")
-      terminal.type(`${answer}\r`)
+      terminal.type(keys)
       assert.equal(await terminal.exited, code)
       assert.deepEqual(await names(), left)
     }
+  })
+
+  test('a backup and a restore show their progress on a terminal', async (t) => {
+    const folder = temporaryFolder(t)
+    const [engine, copy] = [`sqlite:${join(folder, 'store.db')}`, join(folder, 'copy.db')]
+    const server = await startFahao(t, { engine })
+    await server.kill()
+    const run = async (...args: string[]) => {
+      const terminal = onTerminal(t, [...args, '--engine', engine])
+      await terminal.until(/\r[\d,]+ of [\d,]+ bytes/)
+      const rest = await terminal.until(/records +\d/)
+      assert.equal(await terminal.exited, 0)
+      return rest
+    }
+    await run('backup', copy)
+    assert.match(await run('restore', copy, '--skip', '1000', '--yes'), /file +\S+store\.db/)
   })
 
   test('help and version are verbs too', async (t) => {

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Command } from 'commander'
@@ -9,9 +10,11 @@ import { repairAll } from '../../engine/advance-rules.ts'
 import { openEngine } from '../../engine/open.ts'
 import type { CopySummary } from '../../engine/sqlite/backup.ts'
 import { momentText } from '../../ids/moment.ts'
+import { startThread } from '../../installation/threads.ts'
 import { repairsOf } from '../../recovery/repairs.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
 import { addYes, type Confirmed, confirm } from '../confirmation.ts'
+import type { CopyShown } from '../copy-progress-thread.ts'
 import { UsageError, wholeNumber } from '../exit-codes.ts'
 import { recordInStore } from '../store-audit.ts'
 import { fields, grouped, printAnswer } from '../terminal.ts'
@@ -32,8 +35,9 @@ Examples:
   fahao backup copy.db --engine sqlite:/var/lib/fahao/fahao.db`,
     )
     .action(async (file: string, options: { json?: true }) => {
-      const { backupSqlite } = await import('../../engine/sqlite/backup.ts')
-      const summary = backupSqlite(storeFile(configOf(command).config), file)
+      const { backupSqlite, draftOf } = await import('../../engine/sqlite/backup.ts')
+      const store = storeFile(configOf(command).config)
+      const summary = await showing(store, draftOf(file), () => backupSqlite(store, file))
       printAnswer(options, summary, copyLines(summary))
     })
 }
@@ -63,7 +67,7 @@ Example:
     .action(async (file: string, options: Confirmed & { skip: string; revokeTokens?: true; json?: true }) => {
       const { config } = configOf(command)
       const store = storeFile(config)
-      const { recordsOfStore, restoreSqlite } = await import('../../engine/sqlite/backup.ts')
+      const { draftOf, recordsOfStore, restoreSqlite } = await import('../../engine/sqlite/backup.ts')
       const skip = wholeNumber(options.skip, '--skip')
       if (existsSync(store)) await confirm(options, `the store ${store} is replaced by ${file}`)
       // As `serve` does: the folder of the store is created if it is missing.
@@ -72,11 +76,13 @@ Example:
       const repair = repairsOf(nowUs, skip, config.leadMs * 1000)
       const areRevoked = options.revokeTokens === true
       const access = restoredAccess(recordsOfStore(store), Math.floor(nowUs / 1000), areRevoked)
-      const summary = restoreSqlite(file, store, {
-        skip,
-        clock: systemClock,
-        repair: repairAll(repair, access.repair),
-      })
+      const summary = await showing(file, draftOf(store), () =>
+        restoreSqlite(file, store, {
+          skip,
+          clock: systemClock,
+          repair: repairAll(repair, access.repair),
+        }),
+      )
       await recordRestore(config, areRevoked ? `skip ${skip}, all tokens revoked` : `skip ${skip}`)
       printAnswer(options, { ...summary, revived: access.revived() }, [
         ...copyLines(summary),
@@ -84,6 +90,22 @@ Example:
         ...revivedLines(access.revived(), areRevoked),
       ])
     })
+}
+
+/**
+ * Copies `from`, which keeps this thread, while another thread shows on a terminal how `draft` grows. Resolves to what `copy` returns.
+ */
+async function showing<Result>(from: string, draft: string, copy: () => Result): Promise<Result> {
+  if (!process.stderr.isTTY || !existsSync(from)) return copy()
+  const workerData: CopyShown = { from, draft }
+  const thread = startThread(new URL('../copy-progress-thread.ts', import.meta.url), { workerData })
+  await once(thread, 'message')
+  try {
+    return copy()
+  } finally {
+    await thread.terminate()
+    process.stderr.write('\r\x1b[K')
+  }
 }
 
 /** Records the restore in the store that it has made. */

@@ -55,6 +55,11 @@ export type RestoreOptions = {
 
 const busyTimeoutMs = 10_000
 
+/** Where a copy grows before it has the name `target`. */
+export function draftOf(target: string): string {
+  return `${resolve(target)}.${process.pid}`
+}
+
 /**
  * Copies the store in `source` to the new file `target` while servers use it. Blocks this thread until it is done.
  * Throws ENGINE if there is no store, or if `target` exists.
@@ -67,7 +72,7 @@ export function backupSqlite(source: string, target: string): CopySummary {
     )
   const [from, to] = [placeOfStore(source), resolve(target)]
   if (existsSync(to)) throw new FahaoError('ENGINE', `${to} exists; name a file that does not`)
-  const draft = `${to}.${process.pid}`
+  const draft = draftOf(to)
   try {
     copy(from, draft)
     const summary = { ...summarize(draft), file: to }
@@ -96,7 +101,7 @@ export function restoreSqlite(
   if (skip < 0n || skip >= boundMax)
     throw new FahaoError('ERR', `a skip of ${skip} cannot be; give one from 0 to ${boundMax - 1n}`)
   const [from, to] = [resolve(backup), placeOfStore(target)]
-  const draft = `${to}.${process.pid}`
+  const draft = draftOf(to)
   const lock = OwnerLock.forRestore(to)
   try {
     copy(from, draft)
