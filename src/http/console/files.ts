@@ -3,12 +3,15 @@
  * API for, with the credentials that its user gives it.
  *
  * Invariants
- *  1. A file is read once, and compressed once. There are as many as the build has made: no request adds to them.
- *  2. The page runs no script and uses no style but those of this server, and sends requests to nowhere else.
+ *  1. A file is sent only by the name that the build has given it, letter by letter: the names are read once, at the start. Some file
+ *     systems know a file by other names too.
+ *  2. A file is read once, and compressed once.
+ *  3. The page runs no script and uses no style but those of this server, and sends requests to nowhere else.
  */
+import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
-import { getAsset } from 'node:sea'
+import { getAsset, getAssetKeys } from 'node:sea'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -38,24 +41,30 @@ const hashed = /-[\w-]{8,}\.\w+$/
 
 type BuiltFile = { readonly plain: Buffer; readonly compressed: Buffer }
 
-/** Serves the files of the console to `app`. Returns the route of its page. `read`: see `readConsoleFile`. */
-export function serveConsole(app: FastifyInstance, read = readConsoleFile): ApiRoute {
-  const files = new Map<string, Promise<BuiltFile | undefined>>()
-  const open = async (name: string): Promise<BuiltFile | undefined> => {
-    const plain = await read(name)
-    return plain && { plain, compressed: await promisify(gzip)(plain, { level: 9 }) }
+/** The files of the console, as the build has made them. */
+export type BuiltFiles = {
+  readonly names: ReadonlySet<string>
+  read(name: string): Promise<Buffer>
+}
+
+/** Serves the files of the console to `app`. Returns the route of its page. */
+export function serveConsole(app: FastifyInstance, built = builtFiles()): ApiRoute {
+  const files = new Map<string, Promise<BuiltFile>>()
+  const open = async (name: string): Promise<BuiltFile> => {
+    const plain = await built.read(name)
+    return { plain, compressed: await promisify(gzip)(plain, { level: 9 }) }
   }
   const send = async (name: string, request: FastifyRequest, reply: FastifyReply): Promise<Buffer> => {
-    const reading = files.get(name) ?? open(name)
-    const file = await reading
-    if (file === undefined)
+    if (!built.names.has(name))
       throw new HttpRefusal(
         404,
         name === pageFile
           ? 'the console is not built here; npm run build makes it, and every package of Fahao has it'
           : 'the console has no such file; load its page again',
       )
+    const reading = files.get(name) ?? open(name)
     files.set(name, reading)
+    const file = await reading
     const isCompressed = /\bgzip\b/i.test(String(request.headers['accept-encoding']))
     reply.headers({
       ...pageHeaders(request),
@@ -84,13 +93,23 @@ export function serveConsole(app: FastifyInstance, read = readConsoleFile): ApiR
   }
 }
 
-/** Reads a file of the console; undefined: there is none of this name, or the console was not built. */
-export async function readConsoleFile(name: string): Promise<Buffer | undefined> {
-  // A name alone, and no path.
-  if (!/^\w[\w.-]*$/.test(name)) return undefined
+/** Those of this installation. No names: the console was not built. */
+export function builtFiles(): BuiltFiles {
+  if (isInExecutable()) {
+    const prefix = 'console/'
+    const names = getAssetKeys().filter((key) => key.startsWith(prefix))
+    return {
+      names: new Set(names.map((key) => key.slice(prefix.length))),
+      read: async (name) => Buffer.from(getAsset(`${prefix}${name}`)),
+    }
+  }
+  return { names: new Set(namesIn(folder)), read: (name) => readFile(new URL(name, folder)) }
+}
+
+function namesIn(folder: URL): string[] {
   try {
-    return isInExecutable() ? Buffer.from(getAsset(`console/${name}`)) : await readFile(new URL(name, folder))
+    return readdirSync(folder)
   } catch {
-    return undefined
+    return []
   }
 }

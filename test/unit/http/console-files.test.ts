@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import fastify from 'fastify'
-import { readConsoleFile, serveConsole } from '../../../src/http/console/files.ts'
+import { builtFiles, serveConsole } from '../../../src/http/console/files.ts'
 
 const built: Readonly<Record<string, string>> = {
   'index.html': '<!doctype html><title>console</title>',
@@ -16,9 +16,10 @@ function start(files = built) {
   const reads: string[] = []
   const read = async (name: string) => {
     reads.push(name)
-    return files[name] === undefined ? undefined : Buffer.from(files[name])
+    // As a file system to which letters are the same in both cases.
+    return Buffer.from(files[name] ?? files[name.toLowerCase()]!)
   }
-  const { path, handler } = serveConsole(app, read)
+  const { path, handler } = serveConsole(app, { names: new Set(Object.keys(files)), read })
   app.get(path, async (request, reply) => handler(request, reply))
   const get = (url: string, encoding = 'identity') =>
     app.inject({ method: 'GET', url, headers: { 'accept-encoding': encoding } })
@@ -89,15 +90,21 @@ describe('the console', () => {
       'C:%5Ca',
     ])
       assert.equal((await get(`/console/${path}`)).statusCode, 404, path)
+  })
+
+  test('is sent by the names that the build has given its files, and by no other that a file system knows', async () => {
+    const { get, reads } = start()
     for (const name of [
-      '../package.json',
-      '..',
-      '.',
-      '',
-      '/etc/passwd',
-      'a/../../package.json',
-      'file:///etc/passwd',
+      'INDEX.HTML',
+      'Style-abcd1234.css',
+      'index.html.',
+      'index.html::$DATA',
+      './index.html',
     ])
-      assert.equal(await readConsoleFile(name), undefined, name)
+      assert.equal((await get(`/console/${encodeURIComponent(name)}`)).statusCode, 404, name)
+    assert.deepEqual(reads, [])
+    const [page] = [...builtFiles().names].filter((name) => name.endsWith('.html'))
+    assert.equal(page, 'index.html')
+    assert.match(String(await builtFiles().read('index.html')), /<!doctype html>/)
   })
 })
