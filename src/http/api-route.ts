@@ -7,6 +7,7 @@ import { z } from 'zod'
 import type { ChangeEvent } from '../audit/audit-entry.ts'
 import { type ErrorCode, FahaoError } from '../base/errors.ts'
 import { unknownWords } from '../base/nearest.ts'
+import type { Example } from '../operations/operation.ts'
 import type { Route } from './failures.ts'
 
 /** One answer that a route can give, errors excepted. */
@@ -22,7 +23,10 @@ export function jsonAnswer(description: string, shape: z.ZodType): AnswerDoc {
 }
 
 /** A page for browsers. */
-export const pageAnswer: AnswerDoc = { description: 'The page.', content: { 'text/html': z.string() } }
+export const pageAnswer: AnswerDoc = {
+  description: 'The page.',
+  content: { 'text/html': z.string().meta({ examples: ['<!doctype html>\n'] }) },
+}
 
 /** One route. */
 export type ApiRoute = Route & {
@@ -44,8 +48,7 @@ export type ApiRoute = Route & {
     readonly event: ChangeEvent
     readonly object?: (request: FastifyRequest, answer: unknown) => string
   }
-  /** An example of a request; the name replaces the parameter of the path, such as `{name}`. */
-  readonly example: { readonly name?: string; readonly query?: string; readonly body?: unknown }
+  readonly example: Example
   /**
    * Answers, or throws what `problemOf` describes. Returns undefined if it has sent the answer itself, which saves the
    * fast path a promise.

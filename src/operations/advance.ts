@@ -42,7 +42,7 @@ export const advanceOperation = httpOperation({
     body,
     answer: ['Done, durably.', answer],
     errors: ['ERR', 'CONFLICT', 'EXHAUSTED', 'NOTOWNER', 'UNAVAILABLE', 'UNKNOWN', 'LIMIT'],
-    example: { body: { by: '1000000' } },
+    example: { body: { by: '1000000' }, answer: { counters: 12 } },
   },
   changed: ({ by }) => `by ${by}`,
   async run({ server }, { by, force = false }) {

@@ -66,7 +66,25 @@ export const auditOperation = httpOperation({
     tag: 'server',
     answer: ['A page.', pageShape],
     errors: ['ERR', 'UNAVAILABLE'],
-    example: { query: 'event=drop&since=24h' },
+    example: {
+      query: 'event=drop&since=24h',
+      answer: {
+        entries: [
+          {
+            time: '2026-11-28T11:10:24.791Z',
+            event: 'drop',
+            object: 'order',
+            user: 'alice',
+            address: '10.0.0.7',
+            door: 'http',
+            node: 'host-1:20414',
+            count: 1,
+            detail: null,
+          },
+        ],
+        next: null,
+      },
+    },
   },
   async run({ server: { engine, timeline } }, { since, limit = 100, ...filters }) {
     const sinceUs = since === undefined ? undefined : sinceOf(since, timeline.nowUs())

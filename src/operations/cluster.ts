@@ -76,6 +76,40 @@ const drainBody = z
 
 const tag = 'cluster'
 
+const shownNode = '4c8daeed57ba193b4d94df49ccbd7191b9b3cb86'
+const shownCluster: ClusterAnswer = {
+  cluster: 'ids',
+  self: shownNode,
+  leaseLeftMs: 1839.6,
+  engine: { state: 'up', reason: null },
+  versions: ['0.1.0'],
+  nodes: [
+    {
+      id: shownNode,
+      resp: '10.0.0.1:7379',
+      http: '10.0.0.1:7380',
+      version: '0.1.0',
+      joined: '2026-11-28T11:10:11.866Z',
+      draining: false,
+      silentMs: 731.5,
+      leads: 1,
+    },
+  ],
+  shards: [
+    {
+      shard: 0,
+      firstSlot: 0,
+      lastSlot: 16_383,
+      epoch: 1,
+      isWish: false,
+      leader: shownNode,
+      nobodyForMs: null,
+      restsForMs: null,
+      wanted: shownNode,
+    },
+  ],
+}
+
 const status = httpOperation({
   name: 'http|cluster',
   permissions: { 'http|cluster': ['read', 'cluster'] },
@@ -87,7 +121,7 @@ const status = httpOperation({
     tag,
     answer: ['The cluster.', statusShape],
     errors: ['ERR'],
-    example: {},
+    example: { answer: shownCluster },
   },
   run: ({ server }) => statusJson(clusterOf(server).status(), server.engine.status()),
 })
@@ -106,7 +140,7 @@ const move = httpOperation({
     body: moveBody,
     answer: ['The pin, as it is recorded.', moveBody],
     errors: ['ERR', 'CONFLICT', 'UNAVAILABLE', 'UNKNOWN'],
-    example: { body: { shard: 3, to: null } },
+    example: { body: { shard: 0, to: null }, answer: { shard: 0, to: null } },
   },
   changed: ({ shard, to }) => `shard ${shard} to ${to ?? 'its assigned node'}`,
   async run({ server }, pin) {
@@ -129,7 +163,7 @@ const drain = httpOperation({
     body: drainBody,
     answer: ['As it is now.', drainBody],
     errors: ['ERR', 'UNAVAILABLE', 'UNKNOWN'],
-    example: { body: { draining: true } },
+    example: { body: { draining: true }, answer: { draining: true } },
   },
   changed: ({ draining }) => (draining ? 'on' : 'off'),
   async run({ server }, { draining }) {

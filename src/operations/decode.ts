@@ -42,7 +42,18 @@ export const decodeOperation = httpOperation({
     tag: 'ids',
     answer: ['Its parts.', answer],
     errors: ['ERR', 'NOGENERATOR', 'UNAVAILABLE'],
-    example: { query: 'id=1888944671579078978&layout=twitter' },
+    example: {
+      query: 'id=1888944671579078978&layout=twitter',
+      answer: {
+        id: '1888944671579078978',
+        layout: 'twitter',
+        date: '2025-02-10T13:34:39.256Z',
+        unixMs: '1739194479256',
+        time: '450359504599',
+        node: '360',
+        sequence: '322',
+      },
+    },
   },
   async run({ caller, catalogue }, { id: text, layout, generator: name }) {
     if (name === undefined) return describeId(parseLayout(layout ?? 'twitter'), wholeId(text))

@@ -99,6 +99,24 @@ export type LeasesAnswer = z.output<typeof listShape>
 
 const issuing = { permission: 'issue', effect: 'write', anyNode: true } as const
 
+const leased = {
+  kind: 'snowflake',
+  incarnation: '1',
+  definition: {
+    kind: 'snowflake',
+    issueTimeout: '2s',
+    layout: 'time:41,node:10,sequence:12;unit=ms;epoch=2010-11-04T01:42:54.657Z',
+    sequenceStart: 'zero',
+    borrowMax: '10s',
+  },
+  nowUs: 1793491160000867,
+  drawnMax: 1_000_000_000_000,
+  lease: '99-1-7290c56fb3e2e2291f0f183bd80fb09e',
+  worker: 99,
+  fromUs: 1793491160000672,
+  untilUs: 1793491220001000,
+}
+
 const lease = operation({
   ...issuing,
   name: 'id.lease',
@@ -130,7 +148,7 @@ const lease = operation({
     tag: 'ids',
     answer: ['The lease.', leaseShape],
     errors: leaseErrors,
-    example: { name: 'event', query: 'ttl=60s&holder=mail' },
+    example: { name: 'event', query: 'ttl=60s&holder=mail', answer: leased },
   },
   async run({ caller, catalogue, server }, { name, count, ttl, holder = caller.address, drawn = 0 }) {
     const generator = catalogue.find(name) ?? (await catalogue.open(name))
@@ -178,7 +196,7 @@ const renew = operation({
     tag: 'ids',
     answer: ['The lease.', leaseShape],
     errors: [...leaseErrors, 'NOLEASE', 'WORKERID'],
-    example: { name: 'event', query: 'until=1793491220000000&ttl=60s' },
+    example: { name: 'event', lease: leased.lease, query: `until=${leased.untilUs}&ttl=60s`, answer: leased },
   },
   async run(context, { name, lease, until, ttl, drawn }) {
     const renewed = await context.server.workerLeases.renew(name, lease, { untilUs: until, ttlMs: ttl })
@@ -212,7 +230,12 @@ const giveBack = operation({
     tag: 'ids',
     answer: ['Whether it was given back.', returnedShape],
     errors: writeErrors,
-    example: { name: 'event', query: 'from=1793491200000000&until=1793491220000000' },
+    example: {
+      name: 'event',
+      lease: leased.lease,
+      query: `from=${leased.fromUs}&until=${leased.untilUs}`,
+      answer: { returned: true },
+    },
   },
   async run(context, { name, lease, from, until, drawn }) {
     const returned = isWorkerLease(lease)
@@ -243,7 +266,24 @@ const list = operation({
     tag: 'ids',
     answer: ['The worker ids in ascending order.', listShape],
     errors: ['ERR', 'UNAVAILABLE', 'SHUTDOWN'],
-    example: { query: 'match=ev*' },
+    example: {
+      query: 'match=ev*',
+      answer: {
+        workers: [
+          {
+            worker: leased.worker,
+            by: 'caller',
+            holder: 'mail',
+            generator: 'event',
+            user: 'alice',
+            fromUs: leased.fromUs,
+            untilUs: leased.untilUs,
+            state: 'held',
+          },
+        ],
+        next: null,
+      },
+    },
   },
   async run({ caller: { access }, server }, { match, after, limit = listedMax }) {
     const matches = match === undefined ? undefined : globMatcher(match)

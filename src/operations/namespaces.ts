@@ -39,7 +39,14 @@ export type NamespacesAnswer = z.output<typeof listShape>
 const name = text('name')
 /** A limit as it is given: `Namespaces.set` reads it. */
 const limit = (word: string) => optional({ ...text(`${word} n`), type: 'integer' } as const)
-const http = { path, tag: 'namespaces', example: { name: 'shop' } } as const
+const shop: NamespaceAnswer = {
+  name: 'shop',
+  match: 'shop:*',
+  owner: 'team-a',
+  idsPerSecond: 1000,
+  here: { issued: 0, refused: 0, waiting: 0, shareOfDay: null },
+}
+const http = { path, tag: 'namespaces', example: { name: 'shop', answer: shop } } as const
 const none = (given: string) =>
   `no namespace '${given.slice(0, 64)}'; fahao namespace list and GET /v1/namespaces show all`
 
@@ -70,7 +77,7 @@ const set = operation({
     body: namespaceOptions,
     answer: ['The namespace.', shape],
     errors: writeErrors,
-    example: { name: 'shop', body: { match: 'shop:*', owner: 'team-a', idsPerSecond: 1000 } },
+    example: { ...http.example, body: { match: 'shop:*', owner: 'team-a', idsPerSecond: 1000 } },
     none,
   },
   async run(context, { name, ...options }) {
@@ -129,7 +136,7 @@ const list = operation({
     tag: 'namespaces',
     answer: ['The namespaces.', listShape],
     errors: [],
-    example: {},
+    example: { answer: { namespaces: [shop] } },
   },
   async run(context) {
     const { caller, server } = context

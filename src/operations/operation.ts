@@ -26,8 +26,18 @@ export type HttpForm = {
   /** What status 404 says where the answer is false or undefined, from the first argument; or the error instead. */
   readonly none?: (name: string) => string | FahaoError
   readonly errors: readonly ErrorCode[]
-  /** An example of a request; the name replaces the first parameter of the path. */
-  readonly example: { readonly name?: string; readonly query?: string; readonly body?: unknown }
+  readonly example: Example
+}
+
+/** An example of a request, and of its answer in JSON. */
+export type Example = {
+  /** The first parameter of the path. */
+  readonly name?: string
+  /** The second one. */
+  readonly lease?: string
+  readonly query?: string
+  readonly body?: unknown
+  readonly answer?: unknown
 }
 
 /** One operation. */

@@ -63,6 +63,17 @@ export type CreatedTokenAnswer = z.output<typeof createdShape>
 /** Tokens without their secrets, as an answer. */
 export type TokensAnswer = z.output<typeof listShape>
 
+const shownToken: TokensAnswer['tokens'][number] = {
+  id: '0123456789abcdef',
+  user: 'alice',
+  label: 'build server',
+  rules: ['~order*', '-@all', '+@connection', '+@issue'],
+  created: '2026-11-28T11:10:23.367Z',
+  createdBy: 'admin',
+  expires: '2026-12-28T11:10:23.367Z',
+  valid: true,
+}
+
 const create = httpOperation({
   name: ownTokens,
   permissions: { [ofAll]: ['admin', 'dangerous'], [ownTokens]: ['connection'] },
@@ -79,7 +90,10 @@ const create = httpOperation({
     answer: ['The token with its secret.', createdShape],
     status: 201,
     errors: ['ERR', 'CONFLICT', 'LIMIT', 'UNAVAILABLE', 'UNKNOWN'],
-    example: { body: { label: 'build server', rules: ['~order*', '+@issue'], expires: '30d' } },
+    example: {
+      body: { label: 'build server', rules: ['~order*', '+@issue'], expires: '30d' },
+      answer: { token: 'fahao_0123456789abcdef_SECRET', ...shownToken },
+    },
   },
   changed: (_, { id, user }) => `${id} of ${user}`,
   async run({ caller, server }, { user = caller.access.user, label = '', rules = [], expires }) {
@@ -108,7 +122,7 @@ const list = httpOperation({
     tag: 'users',
     answer: ['The tokens.', listShape],
     errors: ['ERR'],
-    example: {},
+    example: { answer: { tokens: [shownToken] } },
   },
   async run({ caller: { access }, server }, { user }) {
     const { tokens } = server.access

@@ -31,7 +31,15 @@ export type UserAnswer = z.output<typeof shape>
 /** All users, as an answer. */
 export type UsersAnswer = z.output<typeof listShape>
 
-const http = { path, tag: 'users', example: { name: 'alice' } } as const
+const alice: UserAnswer = {
+  name: 'alice',
+  enabled: true,
+  nopass: false,
+  passwords: 1,
+  patterns: ['order*'],
+  commands: ['-@all', '+@connection', '+@issue'],
+}
+const http = { path, tag: 'users', example: { name: 'alice', answer: alice } } as const
 const none = (name: string) => `no user '${name.slice(0, 64)}'; fahao user list and GET /v1/users show all`
 
 const whoami = httpOperation({
@@ -44,7 +52,7 @@ const whoami = httpOperation({
     tag: 'users',
     answer: ['The user.', z.object({ user: z.string() }).meta({ id: 'Caller' })],
     errors: [],
-    example: {},
+    example: { answer: { user: 'alice' } },
   },
   run: ({ caller }) => ({ user: caller.access.user }),
 })
@@ -59,7 +67,7 @@ const list = httpOperation({
     tag: 'users',
     answer: ['The users.', listShape],
     errors: [],
-    example: {},
+    example: { answer: { users: [alice] } },
   },
   run: ({ server }) => ({ users: server.access.users.all().map(answerOf) }),
 })
@@ -87,7 +95,7 @@ const set = httpOperation({
     body: rulesShape,
     answer: ['The user.', shape],
     errors: writeErrors,
-    example: { name: 'alice', body: { rules: ['on', '>secret', '~order*', '+@issue'] } },
+    example: { ...http.example, body: { rules: ['on', '>secret', '~order*', '+@issue'] } },
   },
   async run({ server }, { name, rules }) {
     const { users, subjects, passwords } = server.access

@@ -62,6 +62,15 @@ const leasing = {
   reply: 'A map: worker, lease, ttlMs, restMs, lastSeenMs (−1: no holder has reported a time), nowUs.',
 } as const
 
+const leased = {
+  worker: 0,
+  lease: '0-1-f2b3312ceeacffad974cf486',
+  ttlMs: 60_000,
+  restMs: 60_000,
+  lastSeenMs: -1,
+  nowUs: 1793491160000000,
+}
+
 const claim = operation({
   ...leasing,
   name: 'id.worker|claim',
@@ -100,7 +109,7 @@ const claim = operation({
     tag: 'workers',
     answer: ['The lease.', leaseShape],
     errors: [...errors, 'EXHAUSTED', 'BUSY', 'LIMIT'],
-    example: { name: 'payments', query: 'owner=host-1&ttl=60s' },
+    example: { name: 'payments', query: 'owner=host-1&ttl=60s', answer: leased },
   },
   run({ caller, server }, { pool, owner, size, ttl, rest, seen, stable }) {
     const options = { owner, size, ttlMs: ttl, restMs: rest, seenMs: seen, stable }
@@ -127,7 +136,7 @@ const renew = operation({
     tag: 'workers',
     answer: ['The lease.', leaseShape],
     errors: [...errors, 'NOLEASE', 'LIMIT'],
-    example: { name: 'payments', query: 'ttl=60s' },
+    example: { name: 'payments', lease: leased.lease, query: 'ttl=60s', answer: leased },
   },
   run: ({ server }, { pool, lease, ttl, seen }) =>
     server.pools.renew(pool, lease, { ttlMs: ttl, seenMs: seen }),
@@ -146,7 +155,7 @@ const giveBack = operation({
     tag: 'workers',
     answer: ['Whether there was such a lease.', returnedShape],
     errors,
-    example: { name: 'payments' },
+    example: { name: 'payments', lease: leased.lease, answer: { returned: true } },
   },
   run: async ({ server }, { pool, lease, seen }) => ({
     returned: await server.pools.giveBack(pool, lease, seen),
@@ -170,7 +179,24 @@ const list = operation({
     tag: 'workers',
     answer: ['The ids in ascending order.', listShape],
     errors: ['ERR', 'UNAVAILABLE', 'SHUTDOWN'],
-    example: { name: 'payments' },
+    example: {
+      name: 'payments',
+      answer: {
+        workers: [
+          {
+            worker: leased.worker,
+            state: 'held',
+            owner: 'host-1',
+            user: 'alice',
+            sinceUs: 1793491160000000,
+            untilUs: 1793491220000000,
+            stable: false,
+            lastSeenMs: -1,
+          },
+        ],
+        next: null,
+      },
+    },
   },
   async run({ server }, { pool, after, limit = listedMax }) {
     const workers = await server.pools.list(pool, { after, limit: limit + 1 })

@@ -57,6 +57,54 @@ export function generatorRoutes(node: Served): ApiRoute[] {
   return [list(node), show(node), create(catalogue), alter(node), ...routesOf([dropOperation], node)]
 }
 
+const order = {
+  name: 'order',
+  kind: 'sequence',
+  definition: {
+    kind: 'sequence',
+    issueTimeout: '2s',
+    start: '1',
+    increment: 1,
+    offset: '0',
+    max: '9223372036854775807',
+    step: 1000,
+    stepMax: 10_000_000_000,
+    horizon: '10m',
+    within: 'ordered',
+    scramble: false,
+  },
+  incarnation: '1',
+  mode: 'leader',
+  leader: '10.0.0.1:7379',
+  bound: '1001',
+  lastIssued: '3',
+  exhaustedAt: null,
+  readers: 'ids are in the order of draws, and rows in that of commits: draw an id as a mark, …',
+  notes: [],
+  stats: {
+    leased: 0,
+    drawn: 0,
+    returned: 0,
+    gap: 0,
+    callersPerSecond: 0,
+    refills: 1,
+    refillFailures: 0,
+    refillSeconds: 0.0064,
+    waits: 1,
+    refillsFailing: 0,
+    issued: 3,
+    ratePerSecond: 0.28,
+    peakPerSecond: 0.29,
+    inHand: 997,
+    inHandSeconds: 3524,
+    reserved: 1000,
+    released: 0,
+    drySeconds: 0.0075,
+    waiting: 0,
+  },
+} as const
+const { name, kind, definition } = order
+
 function list(node: Served): ApiRoute {
   return {
     id: 'listGenerators',
@@ -70,7 +118,7 @@ function list(node: Served): ApiRoute {
     query: listQuery,
     answers: { 200: jsonAnswer('A page.', pageShape) },
     errors: ['ERR', 'UNAVAILABLE', 'SHUTDOWN'],
-    example: { query: 'match=o*&limit=10' },
+    example: { query: 'match=o*&limit=10', answer: { generators: [{ name, kind, definition }], next: null } },
     async handler(request) {
       const { match = '*', after, limit = 100 } = readQuery(listQuery, request)
       const { found, next } = await findPage(node, { access: request.access, pattern: match, after }, limit)
@@ -96,7 +144,7 @@ function show(node: Served): ApiRoute {
       'A note says how many worker ids of the layout of a snowflake callers hold; a node counts them once a second at most, so the numbers can be a second or two old. Never creates one, and never opens one that is not in use. In a cluster the leader of a strict generator answers.',
     answers: { 200: jsonAnswer('The generator.', generatorShape) },
     errors: [...readErrors, 'CLUSTERDOWN', 'UNKNOWN'],
-    example: { name: 'order' },
+    example: { name, answer: order },
     async handler(request) {
       const info = await describedGenerator(node, nameOf(request), request.access)
       if (info.elsewhere !== undefined) throw new Moved(info.elsewhere)
@@ -120,7 +168,7 @@ function create(catalogue: Catalogue): ApiRoute {
       201: jsonAnswer('It was created.', generatorShape),
     },
     errors: [...writeErrors, 'EXISTS', 'LIMIT'],
-    example: { name: 'order', body: { kind: 'sequence' } },
+    example: { name, body: { kind }, answer: order },
     async handler(request, reply) {
       const name = nameOf(request)
       readBody(generatorOptions, request)
@@ -145,7 +193,7 @@ function alter(node: Served): ApiRoute {
     body: changes,
     answers: { 200: jsonAnswer('The generator as it is now.', generatorShape) },
     errors: [...writeErrors, 'WRONGTYPE', 'STALE', 'LIMIT'],
-    example: { name: 'order', body: { step: 5000 } },
+    example: { name, body: { step: 5000 }, answer: { ...order, definition: { ...definition, step: 5000 } } },
     async handler(request) {
       const name = nameOf(request)
       readBody(changes, request)

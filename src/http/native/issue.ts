@@ -30,6 +30,9 @@ const errors = [
   'SHUTDOWN',
 ] as const
 
+const lines = z.string().meta({ examples: ['101\n102\n103\n'] })
+const thousand = { name: 'order', query: 'count=1000' }
+
 /** `POST /v1/generators/{name}/next` */
 export function nextRoute(node: IssuingNode): ApiRoute {
   const { server } = node
@@ -54,10 +57,10 @@ export function nextRoute(node: IssuingNode): ApiRoute {
       'All or nothing. With `accept: text/plain` one id per line. Waits for at most the generator’s issueTimeout when ids are short. A generator that does not exist is created where --auto-create matches.',
     query,
     answers: {
-      200: { description: 'The ids.', content: { 'application/json': idsShape, 'text/plain': z.string() } },
+      200: { description: 'The ids.', content: { 'application/json': idsShape, 'text/plain': lines } },
     },
     errors,
-    example: { name: 'order', query: 'count=3' },
+    example: { name: 'order', query: 'count=3', answer: { ids: ['101', '102', '103'] } },
     handler(request, reply) {
       throwDirectFailure(request.raw)
       refuseBody(request)
@@ -80,6 +83,7 @@ export function rangeRoute(node: IssuingNode): ApiRoute {
     notes:
       'All or nothing; usually there is one range. Raw ids, without the generator’s format. Only for kinds made of a counter whose ids are ordered and one apart; for others, use next with a count.',
     answers: { 200: jsonAnswer('The ranges.', rangesShape) },
+    example: { ...thousand, answer: { ranges: [{ start: '101', end: '1101' }] } },
   }
   return rawRoute(node, form, async (generator, count, signal) => {
     const ranges = await drawRanges(generator, count, instead, signal)
@@ -95,6 +99,7 @@ export function runsRoute(node: IssuingNode): ApiRoute {
     notes:
       'All or nothing. A run is `count` ids from `first` on, `stride` apart; the runs are in the order of issue, usually one. Raw ids, without the generator’s format. For every kind whose ids are ordered, those of the clock too: these give at most as many ids at once as the layout has in borrowMax. For shuffled and scrambled ids, use next with a count.',
     answers: { 200: jsonAnswer('The runs.', runsShape) },
+    example: { ...thousand, answer: { runs: [{ first: '101', stride: '1', count: 1000 }] } },
   }
   return rawRoute(node, form, async (generator, count, signal) => {
     checkRuns(generator, count, instead)
@@ -114,7 +119,7 @@ const instead = 'POST …/next?count=n instead'
 /** A route that issues ids as whole numbers, without the format of their generator. */
 function rawRoute(
   node: IssuingNode,
-  form: Pick<ApiRoute, 'id' | 'summary' | 'notes' | 'answers'>,
+  form: Pick<ApiRoute, 'id' | 'summary' | 'notes' | 'answers' | 'example'>,
   draw: (generator: Generator, count: number, signal: AbortSignal) => Promise<unknown>,
 ): ApiRoute {
   const countMax = Number(node.server.incrByMax)
@@ -127,7 +132,6 @@ function rawRoute(
     command: `id.${form.id}`,
     query,
     errors: [...errors, 'WRONGTYPE'],
-    example: { name: 'order', query: 'count=1000' },
     async handler(request, reply) {
       refuseBody(request)
       const count = countOf(request, query, countMax)

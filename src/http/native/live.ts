@@ -46,6 +46,28 @@ const query = z.strictObject({
   ).optional(),
 })
 
+const shownLines = [
+  {
+    type: 'history',
+    stepSeconds: 10,
+    endMs: 1793491160000,
+    issued: [120],
+    errors: {},
+    generators: { order: [120] },
+  },
+  {
+    type: 'tick',
+    atMs: 1793491161000,
+    node: '4c8daeed57ba193b4d94df49ccbd7191b9b3cb86',
+    state: 'ok',
+    issued: 132,
+    errors: {},
+    generators: { order: { issued: 132, buffered: 868, bufferedSeconds: 72, refills: 1, waits: 1 } },
+  },
+]
+  .map((line) => `${JSON.stringify(line)}\n`)
+  .join('')
+
 type Reader = { readonly access: Access; readonly asked: readonly string[]; readonly ticks: number }
 
 /** `GET /v1/live`, and what ends all streams. */
@@ -84,7 +106,12 @@ export function liveRoute(history: History, node: FahaoNode): { readonly route: 
     notes:
       'Lines of JSON. The first has what was issued in each step of ten seconds, newest last, by all generators together, by the busiest and by those that are asked for, and the errors by code. Each other line has totals since the node’s start. A user that may not name every generator gets the sum of those that it may name, and no errors.',
     query,
-    answers: { 200: { description: 'The stream.', content: { 'application/x-ndjson': z.string() } } },
+    answers: {
+      200: {
+        description: 'The stream.',
+        content: { 'application/x-ndjson': z.string().meta({ examples: [shownLines] }) },
+      },
+    },
     errors: ['ERR'],
     example: { query: 'generators=order&ticks=2' },
     async handler(request, reply) {

@@ -28,7 +28,7 @@ export function healthRoutes(node: FahaoNode): ApiRoute[] {
       summary: 'Whether the process is alive: 200 in every state, because a restart repairs no engine.',
       answers: { 200: jsonAnswer('It is alive; the body has its state.', answer) },
       errors: [],
-      example: {},
+      example: { answer: { state: 'ok', reason: null, inHandSeconds: 3524 } },
       async handler(_, reply) {
         return reply.send(healthJson(node))
       },
@@ -45,7 +45,7 @@ export function healthRoutes(node: FahaoNode): ApiRoute[] {
         503: jsonAnswer('down, or stopping: send requests elsewhere.', answer),
       },
       errors: [],
-      example: {},
+      example: { answer: { state: 'ok', reason: null, inHandSeconds: 3524 } },
       async handler(_, reply) {
         const health = healthJson(node)
         const ready = health.state === 'ok' || health.state === 'degraded'

@@ -6,6 +6,8 @@ import { metricsPermission } from '../../operations/permissions.ts'
 import type { ApiRoute } from '../api-route.ts'
 import { connectionOf, type HttpResponse } from '../connection.ts'
 
+const shownLines = `# HELP fahao_engine_up Whether the engine answers: 1 or 0.\n# TYPE fahao_engine_up gauge\nfahao_engine_up 1\n`
+
 /** `GET /metrics` */
 export function metricsRoute(metrics: Metrics): ApiRoute {
   return {
@@ -17,7 +19,12 @@ export function metricsRoute(metrics: Metrics): ApiRoute {
     summary: 'Metrics in Prometheus’s text format.',
     notes:
       'With `accept: application/openmetrics-text` they are in the format of OpenMetrics, with the traces of slow requests. Generators that the user may not name are merged with those without series of their own; namespaces of such names are left out.',
-    answers: { 200: { description: 'All metrics.', content: { 'text/plain': z.string() } } },
+    answers: {
+      200: {
+        description: 'All metrics.',
+        content: { 'text/plain': z.string().meta({ examples: [shownLines] }) },
+      },
+    },
     errors: [],
     example: {},
     async handler({ access, headers, raw }, reply) {

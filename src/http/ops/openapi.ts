@@ -20,7 +20,7 @@ export function openApiRoute(version: string, operations: () => readonly ApiRout
     summary: 'This interface as an OpenAPI 3.1 document.',
     answers: { 200: jsonAnswer('The document.', z.record(z.string(), z.unknown())) },
     errors: [],
-    example: {},
+    example: { answer: { openapi: '3.1.0', info: {}, paths: {}, components: {} } },
     async handler(_, reply) {
       document ??= JSON.stringify(openApiDocument(version, operations()))
       reply.header('content-type', 'application/json; charset=utf-8')
@@ -94,13 +94,14 @@ function pathParameters({ path, tag, example }: ApiRoute): Json[] {
     const [what, maxLength] = index > 0 ? [name, 128] : name === 'id' ? ['id', 16] : (named[tag] ?? generator)
     const description = `the ${what}: 1–${maxLength} bytes of UTF-8 without white space, percent-encoded`
     const schema = { type: 'string', minLength: 1, maxLength }
-    const shown = index === 0 ? example.name : undefined
-    return { name, in: 'path', required: true, description, schema, ...(shown && { example: shown }) }
+    const shown = index === 0 ? example.name : example.lease
+    return { name, in: 'path', required: true, description, schema, example: shown }
   })
 }
 
-function queryParameters({ query }: ApiRoute, schemas: Json): Json[] {
+function queryParameters({ query, example }: ApiRoute, schemas: Json): Json[] {
   if (query === undefined) return []
+  const shown = new URLSearchParams(example.query)
   const { properties, required = [] } = jsonSchema(query, schemas) as {
     properties: Record<string, Json>
     required?: string[]
@@ -111,6 +112,7 @@ function queryParameters({ query }: ApiRoute, schemas: Json): Json[] {
     required: required.includes(name),
     description,
     schema,
+    example: shown.get(name) ?? undefined,
   }))
 }
 
@@ -119,7 +121,10 @@ function answers(operation: ApiRoute, schemas: Json): Json {
     if (content === undefined) return [status, { description }]
     const types = Object.entries(content).map(([type, shape]) => [
       type,
-      { schema: jsonSchema(shape, schemas) },
+      {
+        schema: jsonSchema(shape, schemas),
+        ...(type === 'application/json' && { example: operation.example.answer }),
+      },
     ])
     return [status, { description, content: Object.fromEntries(types) }]
   })
