@@ -10,6 +10,7 @@
 import type { Clock } from '../base/clock.ts'
 import { Batches } from '../engine/batches.ts'
 import type { Reservation } from '../engine/engine.ts'
+import type { RefillUnderWay } from '../issuing/counter-rows.ts'
 import type { RefillTimes } from '../issuing/refills.ts'
 
 /** How many groups of refills are under way at once, unless they are large, and how many refills a group has at most. */
@@ -28,7 +29,7 @@ export type RefilledAtRest = {
 /** What the refills take from their catalogue. */
 type RefillsOptions = { readonly clock: Clock; readonly refillTimes?: RefillTimes | undefined }
 
-type Refill = { readonly entry: number; reserved: Promise<Reservation> | undefined }
+type Refill = { readonly entry: number; underWay: RefillUnderWay | undefined }
 
 /** The refills of one catalogue. */
 export class RestingRefills {
@@ -53,7 +54,7 @@ export class RestingRefills {
   /** Refills the generator of an entry with the others of its turn, unless it is being refilled. */
   add(entry: number): void {
     if (this.has(entry)) return
-    const refill = { entry, reserved: undefined }
+    const refill = { entry, underWay: undefined }
     this.#byEntry.set(entry, refill)
     this.#groups.add(refill)
   }
@@ -64,17 +65,17 @@ export class RestingRefills {
   }
 
   /** A generator is woken: returns what is being reserved for it, and leaves that to it. */
-  leave(entry: number): Promise<Reservation> | undefined {
+  leave(entry: number): RefillUnderWay | undefined {
     const refill = this.#byEntry.get(entry)
     if (refill === undefined) return undefined
     this.#byEntry.delete(entry)
     this.#groups.remove(refill)
-    return refill.reserved
+    return refill.underWay
   }
 
   /** Resolves when nothing is being reserved for the generator of an entry. Does not reject. */
   async idle(entry: number): Promise<void> {
-    await this.#byEntry.get(entry)?.reserved?.catch(() => {})
+    await this.#byEntry.get(entry)?.underWay?.reserved.catch(() => {})
   }
 
   #start(refill: Refill): Promise<void> | undefined {
@@ -86,7 +87,7 @@ export class RestingRefills {
       if (reserved === 'awake') this.#host.wakeUp(entry)
       return undefined
     }
-    refill.reserved = reserved
+    refill.underWay = { reserved, startedUs }
     return reserved.then(
       (range) => {
         if (this.#byEntry.get(entry) !== refill) return

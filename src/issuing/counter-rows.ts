@@ -39,8 +39,11 @@ export type CounterAtRest = RateAtRest &
     /** A number for what it shares with others. */
     shared: number
     /** What is being reserved for it, where it is woken meanwhile. It is in no row. */
-    refill: Promise<Reservation> | undefined
+    refill: RefillUnderWay | undefined
   }
+
+/** What is being reserved, since a time of the monotonic clock in µs. */
+export type RefillUnderWay = { readonly reserved: Promise<Reservation>; readonly startedUs: number }
 
 /** With a larger step or low mark an issuer does not rest: it would be too large for its word. */
 export const restingStepMax = 2 ** 31 - 1

@@ -126,11 +126,11 @@ export class Refills {
 
   /**
    * Starts the first refill of an issuer without a permit: its opening has one. What `reserve` does before it first waits is
-   * done when this returns.
+   * done when this returns. `startedUs`: since when it is under way, if another one has started it.
    */
-  startFirst(reserve: () => Promise<void>): void {
+  startFirst(reserve: () => Promise<void>, startedUs = this.#options.clock.monoUs()): void {
     this.#urgent = true
-    this.#occupy(this.#attempt(reserve))
+    this.#occupy(this.#attempt(reserve, startedUs))
   }
 
   /** A caller has begun to wait: the refill under way becomes urgent, or a pause without waiting callers ends. */
@@ -179,13 +179,12 @@ export class Refills {
     const turn = limiter.acquire(this.#ticket, this.#urgent)
     if (turn !== true && !(await turn)) return
     const failed = this.#failed
-    await this.#attempt(() => this.#job.reserve())
+    await this.#attempt(() => this.#job.reserve(), this.#options.clock.monoUs())
     limiter.release(this.#failed > failed && isOfEngine(this.failure))
   }
 
-  async #attempt(reserve: () => Promise<void>): Promise<void> {
+  async #attempt(reserve: () => Promise<void>, startedUs: number): Promise<void> {
     const { clock, refillTimes, onRefillOutcome } = this.#options
-    const startedUs = clock.monoUs()
     try {
       await reserve()
     } catch (error) {

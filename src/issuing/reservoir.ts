@@ -81,7 +81,7 @@ export class Reservoir implements Issuer, Gated, ObservedJob, RefillJob {
       this.#refills.wake(from)
       this.#drySeconds = from.drySeconds
       const { refill } = from
-      if (refill !== undefined) this.#refills.startFirst(() => source.receive!(refill))
+      if (refill) this.#refills.startFirst(() => source.receive!(refill.reserved), refill.startedUs)
     }
     // One that has reserved nothing yet, as where all callers lease, reserves when it is asked for ids. One that was at rest is
     // looked at from its next refill on.

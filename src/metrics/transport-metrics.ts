@@ -35,7 +35,12 @@ export function addTransportMetrics(metrics: MetricSet, sources: TransportSource
       Object.entries(figures.rejected).map(([reason, count]): MetricValue => [{ protocol, reason }, count]),
     ),
   )
-  metrics.counter('fahao_requests_total', 'Commands and requests received.', labels, all('commands'))
+  metrics.counter(
+    'fahao_requests_total',
+    'Commands and requests received; of RESP once they are answered, and of a transaction once they run.',
+    labels,
+    all('commands'),
+  )
   const times = 'How long requests took in this process, by outcome: ok, refused or failed.'
   metrics.times('fahao_request_seconds', times, () =>
     transports().flatMap(({ protocol, figures: { requests } }) =>

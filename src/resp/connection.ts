@@ -121,7 +121,7 @@ export class Connection extends ServedConnection {
     mayIssue()
     this.activity = 'serving'
     const { spent } = turns
-    const before = totals.commands - this.#pending.length
+    const before = totals.commands
     figures.begin()
     let more = true
     while (more && turns.spent - spent < shareBytes && this.#mayGoOn) {
@@ -130,7 +130,7 @@ export class Connection extends ServedConnection {
     }
     this.flush()
     this.share.use(turns.spent - spent)
-    this.#measure(totals.commands - this.#pending.length - before)
+    this.#measure(totals.commands - before)
     this.activity = 'idle'
     if (this.session.isRefused || (more && this.#mayGoOn)) return this.queue(false)
     if (this.isWaiting || (this.blocked && this.#requests.isReplying)) return this.adjustReading()
@@ -205,12 +205,13 @@ export class Connection extends ServedConnection {
     this.cork()
     const unsettled = this.#pending.findIndex(({ write }) => write === undefined)
     const settled = this.#pending.splice(0, unsettled < 0 ? this.#pending.length : unsettled)
-    const { figures, clock } = this.#host
+    const { figures, clock, totals } = this.#host
     const nowUs = clock.monoUs()
     for (const { write, sinceUs } of settled) {
+      const before = totals.commands
       figures.begin()
       write!()
-      figures.took(nowUs - sinceUs)
+      figures.took(nowUs - sinceUs, totals.commands - before)
     }
     this.serve()
   }

@@ -10,6 +10,7 @@
  *  5. Requests start in the order in which they arrived. Those of which one changes a name that both have do not wait together.
  *  6. A reply of many ids is written a part in each step, and no other reply before it is complete.
  *  7. Requests of a transaction run as those of a pipeline, with its checks and bounds; each writes its part of EXEC's reply.
+ *  8. A request is counted once, in the step that writes its reply.
  */
 import type { Access } from '../auth/access.ts'
 import { adviceIn, clientMark, sayClientCall } from '../base/advice.ts'
@@ -95,15 +96,19 @@ export class Requests {
       return undefined
     }
     this.#session.lastCommand = request.resolved.name
-    this.#host.totals.commands++
     this.#host.turns.spend(workBytes.awaited)
     const reply = startOf(() => command.handler!(this.#context, args))
     this.#wait(request.resolved, reply)
     return reply
   }
 
-  /** Writes the reply of a command. */
+  /** Writes the reply of a command, which is counted: one that is queued when it runs. */
   answer(reply: Reply): void {
+    if (reply !== queued) this.#host.totals.commands++
+    this.#write(reply)
+  }
+
+  #write(reply: Reply): void {
     this.#complete()
     const { output } = this.#host
     const before = output.length
@@ -119,8 +124,9 @@ export class Requests {
     this.refreshAccess()
   }
 
-  /** Writes the error of a command. */
+  /** Writes the error of a command, which is counted. */
   fail(error: unknown): void {
+    this.#host.totals.commands++
     this.#complete()
     this.#writeError(error)
     this.refreshAccess()
@@ -191,10 +197,7 @@ export class Requests {
       const words = this.#reader.words()
       if (isHttp(words)) return () => 'http'
       const word = Buffer.from(words[0]!).toString('latin1').toLowerCase()
-      return () => {
-        this.#host.totals.commands++
-        return this.#refuse(error, word)
-      }
+      return () => this.#refuse(error, word)
     }
   }
 
@@ -216,7 +219,6 @@ export class Requests {
   #run(request: Request): Progress {
     const { args, name } = request.resolved
     this.#session.lastCommand = name
-    this.#host.totals.commands++
     const checking = this.#checkingWork(request)
     this.#host.turns.spend(workBytes.command + request.bytes.length + (checking > longCheck ? 0 : checking))
     if (checking > longCheck) {
@@ -288,7 +290,7 @@ export class Requests {
 
   #endTransaction(): 'answered' {
     this.#session.transaction.clear()
-    this.answer(this.#reader.leave())
+    this.#write(this.#reader.leave())
     return 'answered'
   }
 

@@ -303,16 +303,23 @@ describe('a generator at rest that is used', () => {
   })
 
   test('goes on with the refill that is under way when it is woken', async () => {
-    const { catalogue, engine, last, end, reserves } = await restingAtMark()
+    const { catalogue, clock, engine, last, end, reserves } = await restingAtMark()
     const held = engine.hold('reserve')
+    const { refillSeconds } = [...catalogue.inUse()][0]!.stats()
     assert.equal(takeAtRest(catalogue), last + 1n)
     await held.arrived
+    clock.mono += 700_000
     const count = Number(end - last) + 5
-    const drawn = draw(catalogue.find('g')!, count)
+    const woken = catalogue.find('g')!
+    const drawn = draw(woken, count)
     await settled()
     assert.ok(!isAtRest(catalogue))
     assert.equal(engine.count('reserve'), reserves + 1)
+    clock.mono += 100_000
     held.letGo()
+    await drawn
+    // It is timed from where it began, not from where the generator was woken.
+    assert.equal(woken.stats().refillSeconds - refillSeconds, 0.8)
     assert.deepEqual(
       await drawn,
       Array.from({ length: count }, (_, at) => last + 2n + BigInt(at)),

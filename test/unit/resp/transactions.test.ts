@@ -57,6 +57,29 @@ test('the error of one request is an element, and the others run', async (t) => 
   assert.equal(world.errors.length, 2)
 })
 
+test('a request of a transaction is counted when it runs, or when it is refused, and its outcome with it', async (t) => {
+  const { peer, server } = await start(t)
+  const counted = () => {
+    const { commands, requests } = server.stats
+    const { ok, refused, failed } = requests.times
+    const sums = [ok, refused, failed].map(({ counts }) => counts.reduce((sum, each) => sum + each))
+    return [commands, ...sums]
+  }
+  const inTurn = async (text: string, replies: string) => {
+    await peer.ask(text, replies)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  await inTurn(
+    'MULTI\r\nINCR order\r\nFAIL\r\nPLACED near\r\nLATER now\r\n',
+    `+OK\r\n${'+QUEUED\r\n'.repeat(4)}`,
+  )
+  assert.deepEqual(counted(), [1, 1, 0, 0])
+  await inTurn('EXEC\r\n', '*4\r\n:1\r\n-DRY the buffer is empty\r\n$4\r\nnear\r\n$3\r\nnow\r\n')
+  assert.deepEqual(counted(), [6, 5, 0, 1])
+  await inTurn(`MULTI\r\nPLACED away\r\nEXEC\r\n`, `+OK\r\n-ERR internal error\r\n${abort}`)
+  assert.equal(counted()[0], 9)
+})
+
 test('after a request whose place cannot be told EXEC runs nothing and uses up no id', async (t) => {
   const { peer, world } = await start(t)
   await peer.ask(
