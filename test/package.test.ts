@@ -55,15 +55,18 @@ describe('the package', () => {
       'dist/fahao.js',
       'dist/console/index.html',
     ]
+    const operating = ['ops/prometheus/alerts.yml', 'ops/grafana/fahao.json']
     const legal = ['dist/THIRD-PARTY-LICENSES.txt', 'dist/sbom.cdx.json']
     assert.deepEqual(
-      [...documents, ...entries, ...legal, 'examples/fahao.yaml'].filter((path) => !contents.includes(path)),
+      [...documents, ...entries, ...legal, ...operating, 'examples/fahao.yaml'].filter(
+        (path) => !contents.includes(path),
+      ),
       [],
     )
     const known =
       /^(?:dist\/[\w-]+(?:\.d\.ts|\.js|\.js\.map)|dist\/console\/(?:index\.html|console-\w+\.(?:js|css))|examples\/[\w.-]+)$/
     assert.deepEqual(
-      contents.filter((path) => !known.test(path) && !documents.includes(path) && !legal.includes(path)),
+      contents.filter((path) => !known.test(path) && ![...documents, ...legal, ...operating].includes(path)),
       [],
     )
   })

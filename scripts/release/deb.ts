@@ -84,6 +84,8 @@ async function contents(
     'usr/share/bash-completion/completions/fahao': completions.bash!(root),
     'usr/share/doc/fahao/changelog.Debian.gz': compressed(changelog(debianVersion, at)),
     'usr/share/doc/fahao/copyright': readFileSync(licences),
+    'usr/share/fahao/grafana/fahao.json': readFileSync(join(repository, 'ops/grafana/fahao.json')),
+    'usr/share/fahao/prometheus/alerts.yml': readFileSync(join(repository, 'ops/prometheus/alerts.yml')),
     'usr/share/fish/vendor_completions.d/fahao.fish': completions.fish!(root),
     'usr/share/lintian/overrides/fahao': readFileSync(join(sources, 'lintian-overrides')),
     'usr/share/man/man1/fahao.1.gz': compressed(await manPage(version, at.toISOString().slice(0, 10))),

@@ -71,6 +71,8 @@ describe('the package of Debian', () => {
       /^root:fahao 750\nfahao:fahao 700$/m,
     )
     assert.ok(existsSync(inRoot('etc/systemd/system/multi-user.target.wants')), 'the service starts at boot')
+    for (const path of ['prometheus/alerts.yml', 'grafana/fahao.json'])
+      assert.ok(existsSync(inRoot(`usr/share/fahao/${path}`)), path)
 
     const server = await startFahao(context, {
       wrapper: ['chroot', '--userspec=fahao:fahao', root.folder],
