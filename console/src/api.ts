@@ -58,7 +58,7 @@ export async function send(
   })
   if (response.ok) return response
   if (response.status === 401 && header !== undefined && header === authorization())
-    keepAuthorization(undefined)
+    keepAuthorization(undefined, true)
   throw await problemOf(response)
 }
 

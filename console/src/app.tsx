@@ -44,6 +44,9 @@ export function App() {
     redraw((last) => last + 1)
   }
   useEffect(() => {
+    document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+  }, [name, caller.user])
+  useEffect(() => {
     document.documentElement.lang = language() === 'zh' ? 'zh-CN' : 'en'
     document.title = `${t.nav[name]} – Fahao`
   })
@@ -57,7 +60,7 @@ export function App() {
         {caller.user !== undefined ? (
           <Boundary key={`${language()} ${route.page}`} route={route} name={name} />
         ) : caller.needsLogin ? (
-          <Login />
+          <Login ended={caller.ended === true} />
         ) : (
           <>
             <ProblemNote problem={caller.problem} />
@@ -94,23 +97,30 @@ function Boundary({ route, name }: { route: Route; name: PageName }) {
   return <Page route={route} />
 }
 
-type CallerState = { readonly user?: string; readonly needsLogin?: boolean; readonly problem?: Problem }
+type CallerState = {
+  readonly user?: string
+  readonly needsLogin?: boolean
+  /** There was a login, and the node refuses it now. */
+  readonly ended?: boolean
+  readonly problem?: Problem
+}
 
 /** Who the node takes the reader for; asked at the start and after each change of the login. */
 function useCaller(): CallerState {
   const [state, setState] = useState<CallerState>({})
   useEffect(() => {
     let turn = 0
-    const look = async () => {
+    const look = async (ended = false) => {
       const mine = ++turn
       const next = await ask<{ user: string }>({ method: 'GET', path: '/v1/whoami' }).then(
         ({ user }): CallerState => ({ user }),
-        (problem: Problem): CallerState => (problem.status === 401 ? { needsLogin: true } : { problem }),
+        (problem: Problem): CallerState =>
+          problem.status === 401 ? { needsLogin: true, ended } : { problem },
       )
       if (mine === turn) setState(next)
     }
     void look()
-    return onAuthorization(() => void look())
+    return onAuthorization((refused) => void look(refused))
   }, [])
   return state
 }

@@ -9,7 +9,7 @@ import { useTheme } from './theme.ts'
 /** A line of a chart. */
 export type Line = { readonly name: string; readonly values: Counts }
 
-const hourSeconds = 3600
+const spanMinSeconds = 300
 const palette = ['--line-1', '--line-2', '--line-3', '--line-4', '--line-5', '--line-6'] as const
 
 /** Draws lines over `times`, in Unix seconds. `small`: without axes. */
@@ -60,17 +60,18 @@ function settings(
   const value = (_: Plot, raw: number | null) => rateText(raw)
   return {
     legend: { show: !small, live: true },
+    ...(small ? {} : { hooks: { draw: [newestInLegend], setLegend: [newestInLegend] } }),
     cursor: { show: !small, drag: { x: false, y: false } },
-    padding: small ? [4, 0, 4, 0] : [8, 8, 0, 0],
+    padding: small ? [4, 0, 4, 0] : [8, 20, 0, 0],
     scales: {
-      // An hour, however much of it is known.
-      x: { range: (_, __, end) => [(end ?? 0) - hourSeconds, end ?? 0] },
+      // What is known, which is an hour at most: of a node that has just started it would be a line at the edge.
+      x: { range: (plot, __, end) => [Math.min(knownFrom(plot), (end ?? 0) - spanMinSeconds), end ?? 0] },
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
     },
     axes: small
       ? [{ show: false }, { show: false }]
       : [
-          { ...axis, values: '{HH}:{mm}' },
+          { ...axis, values: '{HH}:{mm}', incrs: [60, 300, 600, 900, 1800] },
           { ...axis, size: 56, values: (_, splits) => splits.map((each) => rateText(each)) },
         ],
     series: [
@@ -86,6 +87,19 @@ function settings(
       })),
     ],
   }
+}
+
+/** From when on a line has a value, in Unix seconds. */
+function knownFrom({ data: [times, ...lines] }: Plot): number {
+  const first = lines.map((line) => line.findIndex((each) => each !== null)).filter((index) => index >= 0)
+  return times[first.length === 0 ? times.length - 1 : Math.min(...first)] ?? 0
+}
+
+/** Without a pointer the legend tells the newest figures. */
+function newestInLegend(plot: Plot): void {
+  if (plot.cursor.idx != null) return
+  const newest = plot.data.slice(1).map((line) => line.findLastIndex((each) => each !== null))
+  plot.setLegend({ idx: Math.max(...newest, 0) }, false)
 }
 
 /** A canvas takes no variables: the colour that an element gets by one. */

@@ -1,5 +1,5 @@
 /** Numbers, durations and moments as people read them. */
-import { language } from './texts.ts'
+import { t } from './texts.ts'
 
 /** 1234567 as 1,234,567. */
 export function grouped(value: number | string | bigint): string {
@@ -28,16 +28,16 @@ const secondsMax = 1000 * 31_557_600
 /** A duration in its one or two largest units. */
 export function durationText(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined) return '–'
-  if (seconds < 0.001) return '0 s'
+  if (seconds < 0.001) return `0 ${t.units.s}`
   // Longer than any answer matters, and of a rate that is next to nothing.
   if (seconds > secondsMax) return `> ${durationText(secondsMax)}`
-  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ${t.units.ms}`
   const units: readonly (readonly [string, number])[] = [
-    ['y', 31_557_600],
-    ['d', 86_400],
-    ['h', 3600],
-    ['min', 60],
-    ['s', 1],
+    [t.units.y, 31_557_600],
+    [t.units.d, 86_400],
+    [t.units.h, 3600],
+    [t.units.min, 60],
+    [t.units.s, 1],
   ]
   const at = Math.min(
     units.findIndex(([, size]) => seconds >= size),
@@ -53,15 +53,12 @@ export function durationText(seconds: number | null | undefined): string {
     : `${grouped(whole)} ${unit} ${rest} ${next[0]}`
 }
 
-/** A moment in the time of the browser. */
+/** A moment in the time of the browser, as 2026-11-28 12:03:00 in every language. */
 export function momentText(value: string | number | null | undefined): string {
   if (value === null || value === undefined) return '–'
   const date = new Date(value)
   if (Number.isNaN(date.getTime())) return String(value)
-  return date.toLocaleString(language() === 'zh' ? 'zh-CN' : 'en-GB', {
-    dateStyle: 'medium',
-    timeStyle: 'medium',
-  })
+  return date.toLocaleString('sv-SE')
 }
 
 /** The time of day in the time of the browser. */

@@ -5,8 +5,8 @@ import { basicHeader, bearerHeader, keepAuthorization } from './session.ts'
 import { t } from './texts.ts'
 import { Input, ProblemNote } from './ui.tsx'
 
-/** The form. */
-export function Login() {
+/** The form. `ended`: after a login that the node refuses by now. */
+export function Login({ ended }: { ended: boolean }) {
   const [user, setUser] = useState('')
   const [password, setPassword] = useState('')
   const [token, setToken] = useState('')
@@ -25,6 +25,11 @@ export function Login() {
   return (
     <form class="card login" onSubmit={logIn}>
       <h1>{t.logIn}</h1>
+      {ended && problem === undefined && (
+        <p class="problem" role="alert">
+          {t.loginEnded}
+        </p>
+      )}
       <p class="soft">{t.loginLead}</p>
       <Input label={t.user} value={user} onValue={setUser} autocomplete="username" />
       <Input

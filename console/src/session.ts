@@ -7,22 +7,22 @@
  */
 
 const key = 'fahao.authorization'
-const listeners = new Set<() => void>()
+const listeners = new Set<(refused: boolean) => void>()
 
 /** What is sent as Authorization; undefined: nothing. */
 export function authorization(): string | undefined {
   return sessionStorage.getItem(key) ?? undefined
 }
 
-/** Keeps the header of a login, or ends it. */
-export function keepAuthorization(header: string | undefined): void {
+/** Keeps the header of a login, or ends it. `refused`: because the node has refused it. */
+export function keepAuthorization(header: string | undefined, refused = false): void {
   if (header === undefined) sessionStorage.removeItem(key)
   else sessionStorage.setItem(key, header)
-  for (const listener of listeners) listener()
+  for (const listener of listeners) listener(refused)
 }
 
 /** Calls `listener` at each change; returns how to end that. */
-export function onAuthorization(listener: () => void): () => void {
+export function onAuthorization(listener: (refused: boolean) => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)
 }

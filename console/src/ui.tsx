@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Problem } from './api.ts'
 import type { Asked } from './asking.ts'
+import { momentText } from './formats.ts'
 import { t } from './texts.ts'
 
 /** A heading of a page, with what can be done there. */
@@ -64,6 +65,12 @@ export type Tone = 'good' | 'warn' | 'bad' | 'plain'
 /** A word with a colour; the word says it all. */
 export function Badge({ tone = 'plain', children }: { tone?: Tone; children: ComponentChildren }) {
   return <span class={`badge ${tone}`}>{children}</span>
+}
+
+/** A moment, on one line. */
+export function Moment({ at }: { at: string | number | null }) {
+  if (at === null) return '–'
+  return <time>{momentText(at)}</time>
 }
 
 /** What went wrong, as the node says it. */

@@ -1,7 +1,16 @@
-/** The largest ids. */
+/** The largest ids, and how many worker ids there are. */
 
 /** 2^53 − 1: the largest integer that a JavaScript number, and JSON as most read it, holds exactly. */
 export const max53 = 2n ** 53n - 1n
 
 /** 2^63 − 1: the largest positive signed 64-bit integer, and the largest id. */
 export const max63 = 2n ** 63n - 1n
+
+/** As many worker ids has a store, however many bits a layout has for them. */
+export const workerIdsMax = 65_536
+
+/** The worker ids that callers may lease of a layout with `nodeBits` node bits: from `first` on, below `end`. Nodes take the lowest. */
+export function callersShare(nodeBits: number): { readonly first: number; readonly end: number } {
+  const end = Math.min(2 ** nodeBits, workerIdsMax)
+  return { first: Math.max(1, Math.floor(end / 64)), end }
+}

@@ -3,6 +3,7 @@ import { assert } from '../base/assert.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
 import { listAll } from '../engine/pages.ts'
+import { workerIdsMax } from '../ids/limits.ts'
 
 /** Where worker ids are recorded. */
 export const workerPrefix = 'workers/'
@@ -78,9 +79,6 @@ export function freshUs(leadUs: number): number {
 const restPart = 1 / 2
 const restMinUs = 12_500_000
 
-/** Ids of the pool are below this. */
-export const poolMax = 65_536
-
 /** The record of a worker id. */
 export function recordKey(id: number): string {
   return `${workerPrefix}${id}`
@@ -104,7 +102,7 @@ export function candidates(known: Iterable<number>): number[] {
   const ids = new Set(known)
   let lowest = 0
   while (ids.has(lowest)) lowest++
-  return [...ids.add(lowest)].filter((id) => id < poolMax).sort((a, b) => a - b)
+  return [...ids.add(lowest)].filter((id) => id < workerIdsMax).sort((a, b) => a - b)
 }
 
 /**
@@ -119,7 +117,10 @@ export async function boundOfOthers(engine: Engine): Promise<number> {
 /** The error where every id of the pool is held; `leadUs`: for how long a holder reserves. */
 export function noIdFree(leadUs: number): FahaoError {
   const wait = seconds(leadUs)
-  return new FahaoError('EXHAUSTED', `all ${poolMax} worker ids are held; wait for ${wait} or stop nodes`)
+  return new FahaoError(
+    'EXHAUSTED',
+    `all ${workerIdsMax} worker ids are held; wait for ${wait} or stop nodes`,
+  )
 }
 
 /** The error where another process holds a fixed id. `alive`: it was seen to extend its claim; `restUs`: see the function below. */

@@ -14,11 +14,11 @@ import type { Random } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
+import { callersShare } from '../ids/limits.ts'
 import {
   type FreeId,
   idOf,
   othersKey,
-  poolMax,
   readWorker,
   type WorkerRecord,
   workerRecords,
@@ -35,12 +35,6 @@ export type FreeWorkersDeps = {
 const listMaxAgeUs = 1_000_000
 /** How many ids, from the lowest, are offered at a time, in random order: several nodes rarely take one id at once. */
 const windowSize = 256
-
-/** The ids that callers may claim of a layout with `nodeBits` node bits: from `first` on, below `end`. */
-export function callersShare(nodeBits: number): { readonly first: number; readonly end: number } {
-  const end = Math.min(2 ** nodeBits, poolMax)
-  return { first: Math.max(1, Math.floor(end / 64)), end }
-}
 
 /** Whether a worker id was not claimed, and its holder has not renewed it, since the advance that set `othersUs`. */
 export function restsSinceAdvance({ boundUs }: WorkerRecord, othersUs: number, nowUs: number): boolean {

@@ -8,7 +8,7 @@
  */
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
-import { callersShare } from './free-workers.ts'
+import { callersShare } from '../ids/limits.ts'
 import { type ListedWorker, listedWorkers } from './listed-workers.ts'
 
 const countEveryUs = 10_000_000

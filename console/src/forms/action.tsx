@@ -10,6 +10,14 @@ import { authorization } from '../session.ts'
 import { t } from '../texts.ts'
 import { CopyLine, Input, ProblemNote } from '../ui.tsx'
 
+/** The same as a command of `fahao`. */
+export type Command = {
+  readonly verb: readonly string[]
+  readonly options?: readonly string[]
+  /** What it is about: the name of a generator. */
+  readonly about?: readonly string[]
+}
+
 /** What an action is. */
 export type ActionProps = {
   /** On the button that opens it. */
@@ -22,8 +30,7 @@ export type ActionProps = {
   readonly name?: string
   /** What is sent; undefined: an input is missing. */
   readonly request: Request | undefined
-  /** The words of the same command of `fahao`. */
-  readonly command: readonly string[]
+  readonly command: Command
   readonly children?: ComponentChildren
   readonly onDone?: (answer: unknown) => void
 }
@@ -84,10 +91,7 @@ export function Action(props: ActionProps) {
                 </ul>
                 <h3>{t.cannotBeUndone}</h3>
                 <p>{undo}</p>
-                <CopyLine
-                  label={t.asCommand}
-                  text={['fahao', ...command, ...urlWords()].map(shellWord).join(' ')}
-                />
+                <CopyLine label={t.asCommand} text={lineOf(command)} />
                 {request !== undefined && <CopyLine label={t.asCurl} text={curlOf(request)} />}
                 {name !== undefined && (
                   <Input label={t.typeName(name)} value={typed} onValue={setTyped} autocomplete="off" />
@@ -124,27 +128,44 @@ export function Action(props: ActionProps) {
   )
 }
 
-/** Which server a command asks, unless it is where every command asks. */
-function urlWords(): readonly string[] {
-  return location.origin === 'http://127.0.0.1:7380' ? [] : ['--url', location.origin]
+/** A command as a line of a shell. A password is asked for or is FAHAO_PASSWORD, a token is FAHAO_TOKEN: they are not shown. */
+function lineOf({ verb, options = [], about = [] }: Command): string {
+  const user = userOf(authorization())
+  return [
+    'fahao',
+    ...verb,
+    ...options,
+    // Unless it is where every command asks.
+    ...(location.origin === 'http://127.0.0.1:7380' ? [] : ['--url', location.origin]),
+    ...(user === undefined ? [] : ['--user', user]),
+    // A name that begins so would be read as an option.
+    ...(about.some((each) => each.startsWith('-')) ? ['--'] : []),
+    ...about,
+  ]
+    .map(shellWord)
+    .join(' ')
 }
 
-/** The request as a line of curl. Its credentials are asked for, or stand in the environment: they are not shown. */
-export function curlOf({ method, path, body }: Request): string {
+/** The request as a line of curl, which asks for a password; a token is FAHAO_TOKEN. */
+function curlOf({ method, path, body }: Request): string {
   const header = authorization()
-  const login = header === undefined ? [] : header.startsWith('Basic ') ? ['-u', userOf(header)] : undefined
+  const user = userOf(header)
   const words = [
     'curl',
-    ...(method === 'GET' ? [] : ['-X', method]),
-    ...(login ?? []),
+    '-X',
+    method,
+    ...(user === undefined ? [] : ['-u', user]),
     ...(body === undefined ? [] : ['-H', 'content-type: application/json', '-d', JSON.stringify(body)]),
     `${location.origin}${path}`,
   ].map(shellWord)
-  if (login === undefined) words.splice(1, 0, '-H', '"authorization: Bearer $FAHAO_TOKEN"')
+  if (header !== undefined && user === undefined)
+    words.splice(1, 0, '-H', '"authorization: Bearer $FAHAO_TOKEN"')
   return words.join(' ')
 }
 
-function userOf(header: string): string {
+/** Who has logged in with a password; undefined: nobody, or with a token. */
+function userOf(header: string | undefined): string | undefined {
+  if (!header?.startsWith('Basic ')) return undefined
   const bytes = Uint8Array.from(atob(header.slice('Basic '.length)), (each) => each.charCodeAt(0))
   return new TextDecoder().decode(bytes).split(':')[0]!
 }

@@ -15,7 +15,7 @@ export function DrainNode({ cluster, onDone }: { cluster: Cluster; onDone: () =>
       title={draining ? t.endDrainTitle : t.drainTitle}
       does={draining ? [t.endDrainDoes] : [t.drainDoes(own?.leads ?? 0), t.drainStays]}
       undo={t.drainUndo}
-      command={['cluster', 'drain', ...(draining ? ['--end'] : [])]}
+      command={{ verb: ['cluster', 'drain'], options: draining ? ['--end'] : [] }}
       request={{ method: 'POST', path: '/v1/cluster/drain', body: { draining: !draining } }}
       onDone={onDone}
     />
@@ -39,7 +39,7 @@ export function MoveLeader({ cluster, onDone }: { cluster: Cluster; onDone: () =
         t.moveGap,
       ]}
       undo={t.moveUndo}
-      command={['cluster', 'move', shard, to === '' ? 'auto' : (target?.resp ?? to)]}
+      command={{ verb: ['cluster', 'move'], about: [shard, to === '' ? 'auto' : (target?.resp ?? to)] }}
       request={{
         method: 'POST',
         path: '/v1/cluster/move',
@@ -76,7 +76,7 @@ export function AdvanceEngine() {
       does={[t.advanceDoes(ok ? by : '…'), t.advanceAccepts]}
       undo={t.advanceUndo}
       name="advance"
-      command={['advance', '--by', ok ? by : 'N', ...(force ? ['--force'] : [])]}
+      command={{ verb: ['advance'], options: ['--by', ok ? by : 'N', ...(force ? ['--force'] : [])] }}
       request={
         ok
           ? { method: 'POST', path: '/v1/engine/advance', body: { by, ...(force ? { force } : {}) } }

@@ -33,7 +33,7 @@ export function CreateGenerator() {
       title={t.createTitle}
       does={[t.createDoes, t.kindMeaning[kind]]}
       undo={t.createUndo}
-      command={['create', name === '' ? 'NAME' : name, ...flagsOf(options)]}
+      command={{ verb: ['create'], options: flagsOf(options), about: [name === '' ? 'NAME' : name] }}
       request={name === '' ? undefined : { method: 'PUT', path: generatorPath(name), body: options }}
       onDone={() => go(linkTo('generators', [name]))}
     >
@@ -64,7 +64,7 @@ export function AlterGenerator({ generator, onDone }: { generator: Generator; on
       does={[t.alterDoes, ...(begins.length === 0 ? [] : [t.alterIncarnation(begins.join(', '))])]}
       undo={begins.length === 0 ? t.alterUndo : t.alterUndoIncarnation}
       {...(begins.length === 0 ? {} : { name })}
-      command={['alter', name, ...flagsOf(changes)]}
+      command={{ verb: ['alter'], options: flagsOf(changes), about: [name] }}
       request={
         Object.keys(changes).length === 0
           ? undefined
@@ -101,14 +101,11 @@ export function MoveFloor({ generator, onDone }: { generator: Generator; onDone:
       does={[t.floorDoes(ok ? floor : '…'), ...(kind === 'segment' ? [now ? t.floorNow : t.floorLater] : [])]}
       undo={t.floorUndo}
       name={name}
-      command={[
-        'alter',
-        name,
-        '--floor',
-        ok ? floor : 'ID',
-        ...(now ? ['--now'] : []),
-        ...(force ? ['--force'] : []),
-      ]}
+      command={{
+        verb: ['alter'],
+        options: ['--floor', ok ? floor : 'ID', ...(now ? ['--now'] : []), ...(force ? ['--force'] : [])],
+        about: [name],
+      }}
       request={ok ? { method: 'PATCH', path: generatorPath(name), body } : undefined}
       onDone={onDone}
     >
@@ -133,7 +130,7 @@ export function DropGenerator({ name }: { name: string }) {
       does={[t.dropDoes, t.dropKeeps]}
       undo={t.dropUndo}
       name={name}
-      command={['drop', name]}
+      command={{ verb: ['drop'], about: [name] }}
       request={{ method: 'DELETE', path: generatorPath(name) }}
       onDone={() => go(linkTo('generators'))}
     />
@@ -150,7 +147,7 @@ export function DrawSample({ name, onDone }: { name: string; onDone?: () => void
       title={t.drawTitle(name)}
       does={[t.drawDoes(ok ? count : '…')]}
       undo={t.drawUndo}
-      command={['next', name, ...(count === '1' ? [] : ['--count', count])]}
+      command={{ verb: ['next'], options: count === '1' ? [] : ['--count', count], about: [name] }}
       request={
         ok
           ? { method: 'POST', path: `${generatorPath(name)}/next${count === '1' ? '' : `?count=${count}`}` }

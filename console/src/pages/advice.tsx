@@ -1,7 +1,8 @@
 /** What to set: how long the ids of each generator in use last without the store, now and at the highest rate so far. */
 import { useState } from 'preact/hooks'
 import { parseDurationMs } from '../../../src/base/units.ts'
-import { adviseInUse } from '../../../src/cli/advice.ts'
+import { adviseInUse, type InUse } from '../../../src/cli/advice.ts'
+import type { Generator } from '../answers.ts'
 import { useDetails } from '../details.ts'
 import { durationText, momentText, rateText } from '../formats.ts'
 import { useLive } from '../live.ts'
@@ -17,8 +18,10 @@ export function AdvicePage(_: { route: Route }) {
   const { answer, problem: refused } = useDetails(names)
   const goalSeconds = secondsOf(goal)
   const inUse = (answer?.generators ?? [])
-    .map((generator) => adviseInUse(generator, goalSeconds ?? 0))
-    .filter((advice) => advice !== undefined)
+    .flatMap((generator) => {
+      const advice = adviseInUse(generator, goalSeconds ?? 0)
+      return advice === undefined ? [] : [{ ...advice, mode: generator.mode }]
+    })
     .sort((left, right) => (left.secondsAtPeak ?? Infinity) - (right.secondsAtPeak ?? Infinity))
   return (
     <>
@@ -44,22 +47,28 @@ export function AdvicePage(_: { route: Route }) {
             { head: t.kind, cell: ({ kind }) => kind },
             { head: t.perSecond, cell: ({ ratePerSecond }) => rateText(ratePerSecond), numeric: true },
             { head: t.lasts, cell: ({ seconds }) => durationText(seconds), numeric: true },
-            { head: t.peak, cell: ({ peakPerSecond }) => rateText(peakPerSecond), numeric: true },
+            { head: t.peak, cell: ({ peakPerSecond }) => rateText(peakPerSecond || null), numeric: true },
             { head: t.lastsAtPeak, cell: ({ secondsAtPeak }) => durationText(secondsAtPeak), numeric: true },
             {
               head: t.ends,
               cell: ({ exhaustedAt }) => (exhaustedAt === null ? '–' : momentText(exhaustedAt)),
               numeric: true,
             },
-            {
-              head: t.toSet,
-              cell: ({ set }) => (set === '' ? <Badge tone="good">{t.enough}</Badge> : <code>{set}</code>),
-            },
+            { head: t.toSet, cell: (advice) => <ToSet advice={advice} goalSeconds={goalSeconds ?? 0} /> },
           ]}
         />
       </Card>
     </>
   )
+}
+
+function ToSet({ advice, goalSeconds }: { advice: InUse & Pick<Generator, 'mode'>; goalSeconds: number }) {
+  const { set, exhaustedAt, secondsAtPeak, mode } = advice
+  if (exhaustedAt !== null && Date.parse(exhaustedAt) <= Date.now())
+    return <Badge tone="bad">{t.ended}</Badge>
+  if (set !== '') return <code>{set}</code>
+  if (mode === 'leader' && (secondsAtPeak ?? goalSeconds) < goalSeconds) return <Badge>{t.asLongAsLed}</Badge>
+  return secondsAtPeak === null ? <Badge>{t.notInUse}</Badge> : <Badge tone="good">{t.enough}</Badge>
 }
 
 /** A duration such as `10m` in seconds; undefined: it is none. */

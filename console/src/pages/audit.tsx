@@ -3,10 +3,9 @@ import { useState } from 'preact/hooks'
 import type { AuditEntry, AuditPage as Page } from '../answers.ts'
 import { withQuery } from '../api.ts'
 import { useAsked } from '../asking.ts'
-import { momentText } from '../formats.ts'
 import { go, linkTo, type Route } from '../route.ts'
 import { t } from '../texts.ts'
-import { Badge, Input, PageHead, Shown, Table } from '../ui.tsx'
+import { Badge, Input, Moment, PageHead, Shown, Table } from '../ui.tsx'
 
 const limit = 100
 const refusals = ['login-failed', 'denied']
@@ -25,7 +24,7 @@ export function AuditPage({ route: { query } }: { route: Route }) {
   return (
     <>
       <PageHead title={t.nav.audit} lead={t.auditLead} />
-      <form class="search" onSubmit={search}>
+      <form class="search many" onSubmit={search}>
         {filters.map((name) => (
           <Input
             label={t.auditFilters[name]}
@@ -61,7 +60,7 @@ export function AuditTable({ entries }: { entries: readonly AuditEntry[] }) {
       rows={entries}
       keyOf={({ time, event, object, user, address }) => [time, event, object, user, address].join(' ')}
       columns={[
-        { head: t.time, cell: ({ time }) => momentText(time) },
+        { head: t.time, cell: ({ time }) => <Moment at={time} /> },
         {
           head: t.event,
           cell: ({ event }) => <Badge tone={refusals.includes(event) ? 'bad' : 'plain'}>{event}</Badge>,

@@ -17,7 +17,6 @@ import { WorkerTable } from './leases.tsx'
 export function GeneratorPage({ name }: { name: string }) {
   const asked = useAsked<Generator>(generatorPath(name), 5000)
   const { answer: generator } = asked
-  const isCounter = generator?.kind === 'sequence' || generator?.kind === 'segment'
   return (
     <>
       <PageHead title={name} lead={generator === undefined ? '' : t.kindMeaning[generator.kind]}>
@@ -25,7 +24,7 @@ export function GeneratorPage({ name }: { name: string }) {
           <>
             <DrawSample name={name} onDone={asked.again} />
             <AlterGenerator generator={generator} onDone={asked.again} />
-            {isCounter && <MoveFloor generator={generator} onDone={asked.again} />}
+            {isCounterKind(generator.kind) && <MoveFloor generator={generator} onDone={asked.again} />}
             <DropGenerator name={name} />
           </>
         )}
@@ -50,7 +49,9 @@ function Parts({ generator }: { generator: Generator }) {
           value={rateText(figures?.rate(name) ?? stats?.ratePerSecond)}
           note={t.perSecond}
         />
-        <Figure name={t.peak} value={rateText(stats?.peakPerSecond)} note={t.perSecond} />
+        {isCounterKind(kind) && (
+          <Figure name={t.peak} value={rateText(stats?.peakPerSecond)} note={t.perSecond} />
+        )}
         <Figure
           name={t.lasts}
           value={durationText(stats?.inHandSeconds)}
@@ -102,22 +103,23 @@ function Parts({ generator }: { generator: Generator }) {
             ]}
           />
           {notes.length > 0 && (
-            <ul>
+            <ul lang="en">
               {notes.map((note) => (
                 <li>{note}</li>
               ))}
             </ul>
           )}
         </Card>
+        {stats !== null && <FiguresHere generator={generator} />}
         {layout !== undefined && (
           <Card title={t.layout} wide>
             <Bits layout={layout} id={last !== null && /^\d+$/.test(last) ? BigInt(last) : undefined} />
           </Card>
         )}
-        {stats !== null && <FiguresHere generator={generator} />}
         <Card title={t.trust} wide>
           <p>{t.trustRisk[trustOf(generator)]}</p>
           <p>{t.trustRecipe[trustOf(generator)]}</p>
+          <h3>{t.trustHere}</h3>
           <p lang="en">{generator.readers}</p>
         </Card>
         {kind === 'snowflake' && <Leases name={name} />}
@@ -127,17 +129,20 @@ function Parts({ generator }: { generator: Generator }) {
   )
 }
 
+function isCounterKind(kind: Generator['kind']): boolean {
+  return kind === 'sequence' || kind === 'segment'
+}
+
 /** What a poller of `id > last` has to reckon with. */
 function trustOf({ kind, definition }: Generator): 'strict' | 'perNode' | 'none' {
   if (definition.within === 'shuffled' || definition.scramble === true) return 'none'
   return kind === 'sequence' || kind === 'timestamp' ? 'strict' : 'perNode'
 }
 
-function FiguresHere({ generator: { stats, kind } }: { generator: Generator }) {
+function FiguresHere({ generator: { stats, kind, mode } }: { generator: Generator }) {
   const known = stats!
-  const isCounter = kind === 'sequence' || kind === 'segment'
   return (
-    <Card title={t.figuresHere} note={t.sinceStart}>
+    <Card title={mode === 'leader' ? t.figuresOfLeader : t.figuresHere} note={t.sinceStart}>
       <Facts
         facts={[
           [t.issued, grouped(known.issued)],
@@ -151,7 +156,7 @@ function FiguresHere({ generator: { stats, kind } }: { generator: Generator }) {
           [t.waits, grouped(known.waits)],
           [t.waitingNow, grouped(known.waiting)],
           [t.dry, durationText(known.drySeconds)],
-          ...(isCounter
+          ...(isCounterKind(kind)
             ? ([
                 [t.reserved, grouped(known.reserved)],
                 [t.released, grouped(known.released)],

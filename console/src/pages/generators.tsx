@@ -1,5 +1,7 @@
 /** The generators, in the order of their names, with a search and page by page. */
 import { useEffect, useState } from 'preact/hooks'
+import { formatLayout } from '../../../src/ids/layout-text.ts'
+import { layouts } from '../../../src/ids/presets.ts'
 import type { GeneratorPage, Listed } from '../answers.ts'
 import { ask, withQuery } from '../api.ts'
 import { useLoaded } from '../asking.ts'
@@ -91,14 +93,22 @@ function List({ generators }: { generators: readonly Listed[] }) {
   )
 }
 
-/** What tells generators of a kind apart. */
-function whatOf({ format, layout, increment, step }: Listed['definition']): string {
-  if (layout !== undefined) return String(layout)
-  return [
-    format,
-    increment === 1 ? undefined : `+${increment}`,
-    step === undefined ? undefined : `step ${step}`,
-  ]
+/** What a generator has that others of its kind do not: what is the default is left out. */
+function whatOf({ layout, format, ...options }: Listed['definition']): string {
+  const preset = Object.entries(layouts).find(([, each]) => formatLayout(each) === layout)
+  const others = Object.entries(options).filter(
+    ([name, value]) => Object.hasOwn(defaults, name) && String(value) !== defaults[name],
+  )
+  return [format, preset?.[0] ?? layout, ...others.map(([name, value]) => `${name} ${value}`)]
     .filter((each) => each !== undefined)
     .join(' · ')
+}
+
+const defaults: Readonly<Record<string, string>> = {
+  start: '1',
+  increment: '1',
+  max: '9223372036854775807',
+  step: '1000',
+  within: 'ordered',
+  scramble: 'false',
 }

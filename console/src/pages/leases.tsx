@@ -1,6 +1,7 @@
 /** Worker ids of snowflakes, with their holders and how many are left, and those of a pool. */
 import { useState } from 'preact/hooks'
-import type { GeneratorPage, PlainWorker, Worker } from '../answers.ts'
+import { callersShare } from '../../../src/ids/limits.ts'
+import type { GeneratorPage, Listed, PlainWorker, Worker } from '../answers.ts'
 import { ask, withQuery } from '../api.ts'
 import { useAsked, useLoaded } from '../asking.ts'
 import { layoutOf } from '../bits.tsx'
@@ -67,24 +68,18 @@ function Workers({ all: { workers, more, snowflakes } }: { all: All }) {
             empty={t.noSnowflakes}
             columns={[
               { head: t.name, cell: ({ name }) => <a href={linkTo('generators', [name])}>{name}</a> },
+              { head: t.workerBits, cell: (each) => String(bitsOf(each)), numeric: true },
+              { head: t.ofAll, cell: (each) => grouped(callersShare(bitsOf(each)).end), numeric: true },
               {
-                head: t.workerBits,
-                cell: ({ definition }) => String(layoutOf(definition.layout)?.nodeBits ?? '–'),
+                head: t.leftForCallers,
+                cell: (each) => <strong>{grouped(leftOf(workers, callersShare(bitsOf(each))))}</strong>,
                 numeric: true,
               },
               {
-                head: t.ofAll,
-                cell: ({ definition }) => grouped(2 ** (layoutOf(definition.layout)?.nodeBits ?? 0)),
-                numeric: true,
-              },
-              {
-                head: t.leftWord,
-                cell: ({ definition }) => {
-                  const size = 2 ** (layoutOf(definition.layout)?.nodeBits ?? 0)
-                  const used = new Set(
-                    workers.filter(({ worker }) => worker < size).map(({ worker }) => worker),
-                  )
-                  return <strong>{grouped(size - used.size)}</strong>
+                head: t.leftForNodes,
+                cell: (each) => {
+                  const { end } = callersShare(bitsOf(each))
+                  return <strong>{grouped(leftOf(workers, { first: 0, end }))}</strong>
                 },
                 numeric: true,
               },
@@ -97,6 +92,15 @@ function Workers({ all: { workers, more, snowflakes } }: { all: All }) {
       </div>
     </>
   )
+}
+
+function bitsOf({ definition }: Listed): number {
+  return layoutOf(definition.layout)?.nodeBits ?? 0
+}
+
+/** How many worker ids are neither held nor rest. */
+function leftOf(workers: readonly Worker[], { first, end }: ReturnType<typeof callersShare>): number {
+  return end - first - workers.filter(({ worker }) => worker >= first && worker < end).length
 }
 
 /** Worker ids with their holders. */

@@ -47,7 +47,8 @@ function List({ namespaces }: { namespaces: readonly Namespace[] }) {
         },
         {
           head: t.waitingNow,
-          cell: ({ here, waiting }) => `${grouped(here.waiting)} / ${limit(waiting)}`,
+          cell: ({ here, waiting }) =>
+            waiting === undefined ? grouped(here.waiting) : t.of(grouped(here.waiting), limit(waiting)),
           numeric: true,
         },
         { head: t.generatorsMax, cell: ({ generators }) => limit(generators), numeric: true },

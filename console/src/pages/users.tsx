@@ -4,7 +4,7 @@ import { useAsked } from '../asking.ts'
 import { momentText } from '../formats.ts'
 import type { Route } from '../route.ts'
 import { t } from '../texts.ts'
-import { Badge, Card, PageHead, Shown, Table } from '../ui.tsx'
+import { Badge, Card, Moment, PageHead, Shown, Table } from '../ui.tsx'
 
 /** The page. */
 export function UsersPage(_: { route: Route }) {
@@ -65,7 +65,11 @@ export function UsersPage(_: { route: Route }) {
                   },
                   {
                     head: t.created,
-                    cell: ({ created, createdBy }) => `${momentText(created)}, ${createdBy}`,
+                    cell: ({ created, createdBy }) => (
+                      <>
+                        <Moment at={created} />, {createdBy}
+                      </>
+                    ),
                   },
                   {
                     head: t.expires,

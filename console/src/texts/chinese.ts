@@ -6,6 +6,9 @@ import type { Texts } from './english.ts'
 export const chinese: Texts = {
   ...chineseForms,
 
+  units: { y: '年', d: '天', h: '小时', min: '分', s: '秒', ms: '毫秒' },
+  of: (part, all) => `${part}/${all}`,
+
   skip: '跳到正文',
   pages: '页面',
   nav: {
@@ -57,6 +60,7 @@ export const chinese: Texts = {
   logIn: '登录',
   logOut: '退出',
   loginLead: '本节点设有用户。请输入用户名和密码，或输入令牌。',
+  loginEnded: '登录已失效：令牌已过期或被撤销，或用户已被修改。请重新登录。',
   password: '密码',
   orToken: '或令牌',
   tokenHint: '填写令牌后，不再使用用户名和密码。',
@@ -97,7 +101,7 @@ export const chinese: Texts = {
   showAll: (count) => `显示全部 ${count} 个`,
   fewer: '收起',
 
-  what: '内容',
+  what: '选项',
   noGenerators: '没有这样名称的发号器。',
   kindMeaning: {
     sequence: 'sequence：严格有序的计数器。后来的请求在任何节点上都得到更大的号。',
@@ -136,6 +140,7 @@ export const chinese: Texts = {
   epoch: '起始时刻',
   layoutEnds: '布局用尽于',
   figuresHere: '本节点的数字',
+  figuresOfLeader: '主节点的数字',
   sinceStart: '从节点打开该发号器起。',
   issued: '已发出',
   refillFailures: '失败的补充',
@@ -161,6 +166,7 @@ export const chinese: Texts = {
     perNode: '改用时间或数据库日志来读：带提交时间的列、如上的事务号，或逻辑复制。号只用来区分并列的行。',
     none: '改用时间或数据库日志来读：带提交时间的列，或逻辑复制。',
   },
+  trustHere: '这个发号器的读者须落后多少',
   history: '变更历史',
   historyNote: '来自审计，最新的在前。',
 
@@ -202,8 +208,9 @@ export const chinese: Texts = {
   resting: '静置',
   restingNote: '直到其时间过去',
   left: '剩余的工作号',
-  leftNote: '同一存储的 snowflake 共用工作号。命名空间可能允许更少，部分留给节点。',
-  leftWord: '剩余',
+  leftNote: '同一存储的 snowflake 共用工作号。最小的一些留给节点；命名空间可能允许其调用方更少。',
+  leftForCallers: '调用方可用',
+  leftForNodes: '节点可用',
   ofAll: '总数',
   workerBits: '工作号的位数',
   noSnowflakes: '没有 snowflake。',
@@ -271,6 +278,7 @@ export const chinese: Texts = {
   lastsAtPeak: '按最高速率',
   toSet: '应设置',
   enough: '足够',
+  asLongAsLed: '无需设置：主节点的缓冲受租约限制',
 
   decodeLead: '一个号说明什么，一个时刻有哪些号。',
   decodeTitle: '解码一个号',

@@ -5,6 +5,10 @@ import { englishForms } from './english-forms.ts'
 export const english = {
   ...englishForms,
 
+  // Figures
+  units: { y: 'y', d: 'd', h: 'h', min: 'min', s: 's', ms: 'ms' },
+  of: (part: string, all: string) => `${part} of ${all}`,
+
   // The frame
   skip: 'Skip to the content',
   pages: 'Pages',
@@ -58,6 +62,8 @@ export const english = {
   logIn: 'Log in',
   logOut: 'Log out',
   loginLead: 'This node has users. Give a user and its password, or a token.',
+  loginEnded:
+    'Your login has ended: the token has expired or was revoked, or the user was changed. Log in again.',
   password: 'Password',
   orToken: 'Or a token',
   tokenHint: 'Where it is given, user and password are not looked at.',
@@ -103,7 +109,7 @@ export const english = {
   fewer: 'Show fewer',
 
   // Generators
-  what: 'What',
+  what: 'Options',
   noGenerators: 'No generator has such a name.',
   kindMeaning: {
     sequence: 'sequence: a counter in strict order. A later request gets a larger id, on any node.',
@@ -122,7 +128,7 @@ export const english = {
   lastIssued: 'Newest id',
   bound: 'Bound (nothing at or above it has been issued)',
   incarnation: 'Incarnation',
-  mode: 'Issued',
+  mode: 'How ids are issued',
   modes: {
     local: 'strictly, by this node',
     'group commit': 'strictly, with a reserve for each batch of requests',
@@ -142,6 +148,7 @@ export const english = {
   epoch: 'Epoch',
   layoutEnds: 'The layout ends',
   figuresHere: 'Figures of this node',
+  figuresOfLeader: 'Figures of its leader',
   sinceStart: 'Since the node opened the generator.',
   issued: 'Issued',
   refillFailures: 'Refills that failed',
@@ -168,6 +175,7 @@ export const english = {
       'Read by a time or a log of the database instead: a column with the time of the commit, a transaction number as above, or logical replication. Use id only to break ties.',
     none: 'Read by a time or a log of the database instead: a column with the time of the commit, or logical replication.',
   },
+  trustHere: 'How far behind readers of this generator have to stay',
   history: 'What was changed',
   historyNote: 'From the audit trail, the newest first.',
 
@@ -214,8 +222,9 @@ export const english = {
   restingNote: 'until their time has passed',
   left: 'Worker ids that are left',
   leftNote:
-    'Snowflakes of a store share their worker ids. A namespace may allow fewer, and some are kept for nodes.',
-  leftWord: 'Left',
+    'Snowflakes of a store share their worker ids. The lowest are kept for nodes; a namespace may allow its callers fewer.',
+  leftForCallers: 'Left for callers',
+  leftForNodes: 'Left for nodes',
   ofAll: 'Of all',
   workerBits: 'Bits of the worker id',
   noSnowflakes: 'There is no snowflake.',
@@ -288,6 +297,7 @@ export const english = {
   lastsAtPeak: 'At the highest rate',
   toSet: 'Set',
   enough: 'enough',
+  asLongAsLed: 'nothing: a leader buffers no longer than its lease allows',
 
   // Decoding
   decodeLead: 'What an id tells, and which ids a moment has.',
