@@ -19,7 +19,7 @@ strace strace makes fsync slow, or fail
 faketime faketime moves the clock of a real process
 LIST
   case " $* " in
-  *' --all '* | *' --rest '* | *test/docs*) echo 'curl curl what the pages ask over HTTP with' ;;
+  *' --all '* | *' --rest '* | *test/docs* | *test/console*) echo 'curl curl what pages show requests with' ;;
   esac
   case " $* " in
   *' --all '* | *' --rest '* | *completion*)

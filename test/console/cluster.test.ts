@@ -33,7 +33,7 @@ describe('the page of a cluster', { timeout: 120_000 }, () => {
     await reader.act('Move a leader')
     const dialog = page.locator('dialog[open]')
     await dialog.getByLabel('To the node').selectOption({ label: `127.0.0.1:${second.resp}` })
-    await dialog.getByText(`fahao cluster move 0 127.0.0.1:${second.resp}`).waitFor()
+    await dialog.getByText(` 0 127.0.0.1:${second.resp}`).first().waitFor()
     await reader.finish('Move a leader')
     await page.getByText('pinned').first().waitFor()
 

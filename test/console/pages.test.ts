@@ -168,10 +168,13 @@ describe('the console', { timeout: 300_000 }, () => {
     await reader.go('generators')
     await reader.act('Create')
     await page.getByLabel('Name', { exact: true }).fill('made')
-    await page.getByText('Options', { exact: true }).click()
+    await page.locator('dialog[open]').getByText('Options', { exact: true }).click()
     await page.getByLabel('format').fill('made_{id}')
     const dialog = page.locator('dialog[open]')
-    assert.match(await textOf(dialog), /fahao create made --kind sequence --format 'made_\{id\}'/)
+    assert.match(
+      await textOf(dialog),
+      /fahao create --kind sequence --format 'made_\{id\}' .*--user admin made/,
+    )
     assert.match(await textOf(dialog), /curl -X PUT -u admin .*\/v1\/generators\/made/)
     await reader.assertAccessible('create')
     await reader.finish('Create')

@@ -89,6 +89,31 @@ export class Reader {
     await this.page.locator('dialog[open]').waitFor()
   }
 
+  /** The lines of a shell that the open dialog shows. */
+  async shown(): Promise<{ readonly command: string; readonly curl: string }> {
+    const line = (label: string) =>
+      textOf(this.page.locator('dialog[open] .copy-line', { hasText: label }).locator('pre'))
+    return { command: await line('as a command'), curl: await line('with curl') }
+  }
+
+  /** Goes on with the Tab key until what has this name has the focus, which has to be visible. */
+  async tabTo(name: string): Promise<void> {
+    const describe = `(() => {
+      const element = document.activeElement
+      const { outlineStyle, outlineWidth } = getComputedStyle(element)
+      const label = element.labels?.[0]?.querySelector('span')?.textContent
+      return { name: label ?? element.getAttribute('aria-label') ?? element.textContent,
+        isSeen: outlineStyle !== 'none' && outlineWidth !== '0px' || element === document.body }
+    })()`
+    for (let turn = 0; turn < 200; turn++) {
+      await this.page.keyboard.press('Tab')
+      const focus = await this.page.evaluate<{ name: string; isSeen: boolean }>(describe)
+      assert.ok(focus.isSeen, `the focus on ${focus.name} is not visible`)
+      if (focus.name === name) return
+    }
+    throw new Error(`the Tab key does not reach ${name}`)
+  }
+
   /** Sends the form of the open dialog, and closes it when it is done. Resolves to what the dialog says. */
   async finish(label: string): Promise<string> {
     const dialog = this.page.locator('dialog[open]')

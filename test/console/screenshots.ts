@@ -1,6 +1,7 @@
 /**
- * npm run screenshots -- [--out FOLDER] [PAGE …]: pictures of every page of the console, in both languages, narrow and wide, light and
- * dark, of a cluster under load, and then with a node that has been lost. `--docs`: those of docs/images alone.
+ * npm run screenshots -- [--out FOLDER] [--seconds N] [--only LOOK] [PAGE …]: pictures of every page of the console, in both languages,
+ * narrow and wide, light and dark, of a busy cluster of three, and then of one that has lost a node. The callers draw for `--seconds`
+ * before the first picture; a LOOK is a part of a name such as en-1440-dark.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
