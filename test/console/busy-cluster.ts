@@ -28,7 +28,7 @@ const drawn: readonly (readonly [name: string, definition: object, count: number
 /** The nodes, and what trials do to them. */
 export type BusyCluster = {
   readonly nodes: readonly FahaoServer[]
-  /** Ends one of them without a farewell; its callers go on with the others. */
+  /** Kills one of them; its callers go on with the others. */
   readonly loseNode: (node: FahaoServer) => Promise<void>
 }
 

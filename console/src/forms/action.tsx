@@ -163,7 +163,7 @@ function curlOf({ method, path, body }: Request): string {
   return words.join(' ')
 }
 
-/** Who has logged in with a password; undefined: nobody, or with a token. */
+/** Who has logged in with a password; undefined: there is no login, or it is a token. */
 function userOf(header: string | undefined): string | undefined {
   if (!header?.startsWith('Basic ')) return undefined
   const bytes = Uint8Array.from(atob(header.slice('Basic '.length)), (each) => each.charCodeAt(0))
