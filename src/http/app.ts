@@ -41,6 +41,7 @@ import { forwardRequests } from './forward.ts'
 import { generatorRoutes } from './native/generators.ts'
 import { nextRoute, rangeRoute, runsRoute } from './native/issue.ts'
 import { liveRoute } from './native/live.ts'
+import { PeerStreams } from './native/peer-streams.ts'
 import { routesOf } from './native/route.ts'
 import { healthRoutes } from './ops/health.ts'
 import { metricsRoute } from './ops/metrics.ts'
@@ -170,9 +171,8 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   readJsonOnly(app)
   awaitIgnoredBodies(app)
   const { cluster } = node.server
-  if (cluster !== undefined) {
-    forwardRequests(app, cluster, config.callTimeoutMs, tls?.dial ?? dialPlain, node.access)
-  }
+  const dial = tls?.dial ?? dialPlain
+  if (cluster !== undefined) forwardRequests(app, cluster, config.callTimeoutMs, dial, node.access)
   app.decorate('traffic', traffic)
   const compat = mountCompatApis(app, node, options.compat ?? [], log)
   if (options.compatOnly) {
@@ -181,7 +181,8 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   }
   const elsewhere = config.compatHttp.map(({ api }) => api).filter((api) => !options.compat?.includes(api))
   if (cluster !== undefined) mountForNodes(app, node, elsewhere, log)
-  answerFailures(app, [...mountNative(app, options, traffic), ...compat], log)
+  const peers = cluster && new PeerStreams({ cluster, dial, proving: node.access, clock })
+  answerFailures(app, [...mountNative(app, options, traffic, peers), ...compat], log)
   return app
 }
 
@@ -204,7 +205,12 @@ function noSchemas(): never {
 }
 
 /** Everything but the compatible APIs: every operation, in the order of the documentation. */
-function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTraffic): ApiRoute[] {
+function mountNative(
+  app: FastifyInstance,
+  options: HttpOptions,
+  traffic: HttpTraffic,
+  peers: PeerStreams | undefined,
+): ApiRoute[] {
   const { node } = options
   const figures = { ...options.figures, http: () => traffic }
   const metrics = new Metrics(node, figures)
@@ -217,7 +223,7 @@ function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTr
     turns: node.server.turns,
     errors: () => Object.values(figures).flatMap((read) => read?.().requests.errors ?? []),
   })
-  const live = liveRoute(history, node)
+  const live = liveRoute(history, node, peers)
   app.addHook('preClose', (done) => {
     live.end()
     done()

@@ -15,7 +15,7 @@ import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { Access } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
-import { type Proving, type Purpose, purposeOfHttp } from '../auth/node-proof.ts'
+import { type ProvenRequest, type Proving, type Purpose, purposeOfHttp } from '../auth/node-proof.ts'
 import { isTokenText } from '../auth/token.ts'
 import { FahaoError } from '../base/errors.ts'
 
@@ -34,18 +34,19 @@ export type PassedOn = {
   readonly headers: Readonly<Record<string, string | number>>
 }
 
+/** A request for a user, to another node. */
+type SentRequest = Omit<ProvenRequest, 'digest'> & { readonly user: string; readonly body: string }
+
 /** What goes to the node with this id. */
 export function passOn(request: FastifyRequest, nodeId: string, proving: Proving): PassedOn {
   const { method, url, ip, headers, access } = request
   const at = url.indexOf('?')
   const path = at < 0 ? url : url.slice(0, at) + withoutTokens(url.slice(at))
   const body = bodyOf(request)
-  const digest = digestOf(body)
-  const purpose = purposeOfHttp({ method, path, contentType: headers['content-type'], digest, client: ip })
-  const proof = proving.proofFor(access.user, nodeId, purpose)
+  const contentType = headers['content-type']
+  const sent = { method, path, contentType, body, client: ip, user: access.user }
   const passed: Record<string, string | number> = {
-    authorization: `Fahao-Node ${Buffer.from(access.user).toString('base64url')}:${digest}:${proof}`,
-    [forwardedHeader]: ip,
+    ...provenHeaders(sent, nodeId, proving),
     'content-length': Buffer.byteLength(body),
   }
   for (const name of ['accept', 'content-type', 'traceparent', 'tracestate']) {
@@ -53,6 +54,20 @@ export function passOn(request: FastifyRequest, nodeId: string, proving: Proving
     if (typeof value === 'string') passed[name] = value
   }
   return { path, body, headers: passed }
+}
+
+/** The headers that prove to the node with this id who sends a request, and where it comes from. */
+export function provenHeaders(
+  { user, body, ...request }: SentRequest,
+  nodeId: string,
+  proving: Proving,
+): Record<string, string> {
+  const digest = digestOf(body)
+  const proof = proving.proofFor(user, nodeId, purposeOfHttp({ ...request, digest }))
+  return {
+    authorization: `Fahao-Node ${Buffer.from(user).toString('base64url')}:${digest}:${proof}`,
+    [forwardedHeader]: request.client,
+  }
 }
 
 /** The permissions of a request that a node has forwarded; undefined: its Authorization header has another scheme. */

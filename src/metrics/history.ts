@@ -20,7 +20,7 @@ import { EvenTotal, RisingCount, SteppedCount, stepSeconds } from './steps.ts'
 /** How many of the busiest generators are shown. */
 export const busiestMax = 200
 /** How many generators are kept: the busiest, and all that readers can ask for at a time. */
-export const keptMax = 1200
+export const keptMax = 3200
 const partsPerSecond = 10
 /** The time of a part of a survey, as the bytes of a reply that take as long: a thousand generators take 0.2 ms. */
 const partWork = 65_536

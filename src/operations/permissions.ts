@@ -10,7 +10,7 @@ import { tokenOperations } from './tokens.ts'
 /** To read the metrics, which are no operation. */
 export const metricsPermission = 'http|metrics'
 
-/** To follow what a node does, which is no operation either. */
+/** To follow what all nodes do, which is no operation either: nodes ask each other for it as its reader. */
 export const livePermission = 'http|live'
 
 const declaring: readonly Pick<Operation, 'permissions'>[] = [
@@ -24,5 +24,9 @@ const declaring: readonly Pick<Operation, 'permissions'>[] = [
 
 /** As operations declare them. */
 export const permissions: readonly Subject[] = declaring.flatMap((operation) =>
-  Object.entries(operation.permissions ?? {}).map(([name, categories]) => ({ name, categories })),
+  Object.entries(operation.permissions ?? {}).map(([name, categories]) => ({
+    name,
+    categories,
+    isForwarded: name === livePermission,
+  })),
 )

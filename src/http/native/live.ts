@@ -1,33 +1,29 @@
 /**
- * `GET /v1/live`: what a node does now and did in the last hour, as lines of JSON without end.
+ * `GET /v1/live`: what all nodes do now and did in the last hour, as lines of JSON without end.
  *
  * Invariants
- *  1. A line tells nothing of a name that the permissions of its reader do not reach, and no sums in which such names are.
- *  2. A stream ends when anything about its reader's user or token changes, at the latest with the next tick.
- *  3. Of a stream whose client does not read, one tick or one part of the history waits at most. Ticks are totals, so one that is
- *     left out is in the next.
- *  4. Streams are bounded: of a user, of a network and altogether.
+ *  1. Streams are bounded: of a user, of a network and altogether. Those that other nodes ask for have a bound of their own.
+ *  2. A stream that another node asks for has the lines of this node alone, for the user and the token of its reader.
  */
-import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Access } from '../../auth/access.ts'
+import type { AccessControl } from '../../auth/access-control.ts'
 import { networkOf } from '../../base/address.ts'
-import { turns } from '../../listening/turns.ts'
-import { type History, keptMax } from '../../metrics/history.ts'
-import { stepSeconds } from '../../metrics/steps.ts'
+import { FahaoError } from '../../base/errors.ts'
+import type { History } from '../../metrics/history.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { wholeNumberSchema } from '../../operations/argument.ts'
 import { livePermission } from '../../operations/permissions.ts'
 import { type ApiRoute, readQuery } from '../api-route.ts'
 import { connectionOf, type HttpResponse } from '../connection.ts'
 import { HttpRefusal } from '../problem.ts'
+import { LiveStream } from './live-stream.ts'
+import type { PeerReader, PeerStreams } from './peer-streams.ts'
 
-const [ofUserMax, ofNetworkMax, streamsMax] = [8, 16, 100]
+const [ofUserMax, ofNetworkMax, streamsMax, forNodesMax] = [8, 16, 100, 200]
 /** How many names a stream can ask for: all streams together ask for no more than are kept. */
 const askedMax = 10
-/** The history is written in parts of about this many bytes. */
-const partBytes = 32_768
 
 const query = z.strictObject({
   generators: z
@@ -42,13 +38,21 @@ const query = z.strictObject({
   ticks: wholeNumberSchema(
     0,
     86_400,
-    'how many ticks the stream has (default: it does not end); 0: the history alone',
+    'how many ticks of the node that is asked the stream has (default: it does not end); 0: the histories alone',
   ).optional(),
+  nodes: z.enum(['all', 'this']).optional().meta({
+    description: 'which nodes of a cluster are told of: all, which is the default, or the one that is asked',
+  }),
+  'token-id': z.string().optional().meta({
+    description: 'the id of the reader’s token where a node asks another one; of no use to others',
+  }),
 })
 
+const shownNode = '4c8daeed57ba193b4d94df49ccbd7191b9b3cb86'
 const shownLines = [
   {
     type: 'history',
+    node: shownNode,
     stepSeconds: 10,
     endMs: 1793491160000,
     issued: [120],
@@ -58,7 +62,7 @@ const shownLines = [
   {
     type: 'tick',
     atMs: 1793491161000,
-    node: '4c8daeed57ba193b4d94df49ccbd7191b9b3cb86',
+    node: shownNode,
     state: 'ok',
     issued: 132,
     errors: {},
@@ -68,21 +72,30 @@ const shownLines = [
   .map((line) => `${JSON.stringify(line)}\n`)
   .join('')
 
-type Reader = { readonly access: Access; readonly asked: readonly string[]; readonly ticks: number }
+/** Where a stream counts; undefined: another node has asked for it. */
+type Place = readonly [user: string, network: string] | undefined
 
-/** `GET /v1/live`, and what ends all streams. */
-export function liveRoute(history: History, node: FahaoNode): { readonly route: ApiRoute; end(): void } {
-  const open = new Map<LiveStream, readonly [user: string, network: string]>()
+/** `GET /v1/live`, and what ends all streams. `peers`: undefined without a cluster. */
+export function liveRoute(
+  history: History,
+  node: FahaoNode,
+  peers: PeerStreams | undefined,
+): { readonly route: ApiRoute; end(): void } {
+  const open = new Map<LiveStream, Place>()
   node.access.listen(() => {
     for (const stream of open.keys()) stream.endIfChanged()
   })
   let isEnding = false
-  const admit = ({ access, headers, raw }: FastifyRequest): readonly [string, string] => {
+  const admit = ({ access, headers, raw }: FastifyRequest): Place => {
     if (isEnding) throw new HttpRefusal(503, 'this node is stopping; ask another one', { 'retry-after': '1' })
+    if (access.isForwarded) {
+      if ([...open.values()].filter((each) => each === undefined).length < forNodesMax) return undefined
+      throw new HttpRefusal(429, `other nodes have ${forNodesMax} streams open here; close one first`)
+    }
     const network = networkOf(raw.socket.remoteAddress ?? '')
     // Where no login is needed, all callers are one user.
     const user = headers.authorization === undefined && access === node.access.initial ? '' : access.user
-    const of = [...open.values()]
+    const of = [...open.values()].filter((each) => each !== undefined)
     const isFull =
       of.length >= streamsMax ||
       of.filter((each) => each[1] === network).length >= ofNetworkMax ||
@@ -102,9 +115,9 @@ export function liveRoute(history: History, node: FahaoNode): { readonly route: 
     tag: 'server',
     command: livePermission,
     summary:
-      'What this node does, once a second until the client closes, after what it did in the last hour.',
+      'What each node does, once a second until the client closes, after what it did in the last hour.',
     notes:
-      'Lines of JSON. The first has what was issued in each step of ten seconds, newest last, by all generators together, by the busiest and by those that are asked for, and the errors by code. Each other line has totals since the node’s start. A user that may not name every generator gets the sum of those that it may name, and no errors.',
+      'Lines of JSON, each of one node. The first of a node has what was issued in each step of ten seconds, newest last, by all generators together, by the busiest and by those that are asked for, and the errors by code. Each other line has totals since the node’s start, or says that a node is away. A user that may not name every generator gets the sum of those that it may name, and no errors.',
     query,
     answers: {
       200: {
@@ -115,12 +128,18 @@ export function liveRoute(history: History, node: FahaoNode): { readonly route: 
     errors: ['ERR'],
     example: { query: 'generators=order&ticks=2' },
     async handler(request, reply) {
-      const { generators = [], ticks = Number.POSITIVE_INFINITY } = readQuery(query, request)
+      const { generators = [], ticks = Number.POSITIVE_INFINITY, nodes, ...of } = readQuery(query, request)
+      const access = readerOf(request, node.access, of['token-id'])
       // A proxy passes each line on at once.
       reply.headers({ 'content-type': 'application/x-ndjson', 'x-accel-buffering': 'no' })
       if (request.method === 'HEAD') return ''
       const place = admit(request)
-      const stream = new LiveStream(history, node, { access: request.access, asked: generators, ticks })
+      const client = request.ip
+      const isOfAll = peers !== undefined && nodes !== 'this'
+      const follow = isOfAll
+        ? (take: PeerReader['take']) => peers.follow({ access, names: generators, client, take })
+        : undefined
+      const stream = new LiveStream(history, node, { access, asked: generators, ticks, follow })
       open.set(stream, place)
       stream.once('close', () => open.delete(stream))
       if (connectionOf(request.raw) !== undefined) (reply.raw as HttpResponse).receivedUs = undefined
@@ -134,163 +153,13 @@ export function liveRoute(history: History, node: FahaoNode): { readonly route: 
   return { route, end }
 }
 
-/** The lines of one reader. */
-class LiveStream extends Readable {
-  readonly #history: History
-  readonly #node: FahaoNode
-  readonly #reader: Reader
-  readonly #parts: Iterator<string>
-  readonly #unfollow: () => void
-  #isHistoryOver = false
-  /** Whether all that was pushed has gone to the socket, which has room. */
-  #isWanted = false
-  #ticks = 0
-  /** Whether the reader may name a generator, by name. */
-  readonly #reached = new Map<string, boolean>()
-  /** Of a reader that may not name every generator: what those had issued that it was told of, and their sum. */
-  #seen: Map<string, number> | undefined
-  #sum = 0
-
-  constructor(history: History, node: FahaoNode, reader: Reader) {
-    super({ objectMode: true, highWaterMark: 0 })
-    this.#history = history
-    this.#node = node
-    this.#reader = reader
-    const asked = reader.asked.filter((name) => this.#reaches(name))
-    this.#unfollow = history.follow(asked, () => this.#tick())
-    this.#parts = this.#historyParts(history.step)
-  }
-
-  override _read(): void {
-    this.#isWanted = true
-    if (this.#isHistoryOver) return
-    if (turns.over) turns.wait(this, false)
-    else this.takeTurn()
-  }
-
-  override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
-    this.#unfollow()
-    callback(error)
-  }
-
-  /** Pushes the next part of the history. */
-  takeTurn(): void {
-    if (this.destroyed || this.#isHistoryOver) return
-    let part = ''
-    do {
-      const { done, value } = this.#parts.next()
-      if (done) this.#isHistoryOver = true
-      else part += value
-    } while (part.length < partBytes && !this.#isHistoryOver && !turns.over)
-    turns.spend(2 * part.length)
-    if (part !== '') {
-      this.#isWanted = false
-      this.push(part)
-    } else if (!this.#isHistoryOver) turns.wait(this, false)
-    if (this.#isHistoryOver && this.#reader.ticks === 0) this.finish()
-  }
-
-  /** Ends the stream behind what was pushed. */
-  finish(): void {
-    this.#unfollow()
-    this.#isHistoryOver = true
-    this.push(null)
-  }
-
-  /** Ends the stream if its reader's user or token is not what it was. Returns whether it does. */
-  endIfChanged(): boolean {
-    try {
-      if (this.#node.access.unchanged(this.#reader.access) !== undefined) return false
-    } catch {
-      // The users have not been known for too long.
-    }
-    // What a client has not read is not kept for it.
-    if (this.#isWanted) this.finish()
-    else this.destroy()
-    return true
-  }
-
-  #tick(): void {
-    if (this.endIfChanged() || !this.#isHistoryOver || !this.#isWanted) return
-    this.#isWanted = false
-    this.push(this.#tickLine())
-    if (++this.#ticks >= this.#reader.ticks) this.finish()
-  }
-
-  /** The names of the busiest and of those that are asked for, as far as they are kept. The reader may not be told of all of them. */
-  get #names(): string[] {
-    const names = new Set([...this.#history.busiest, ...this.#reader.asked])
-    return [...names].filter((name) => this.#history.textOf(name) !== undefined)
-  }
-
-  #reaches(name: string): boolean {
-    const { access } = this.#reader
-    if (access.reachesAll) return true
-    const known = this.#reached.get(name)
-    if (known !== undefined) return known
-    turns.spend(access.work)
-    if (this.#reached.size >= keptMax) this.#reached.clear()
-    const reaches = access.reaches(name)
-    this.#reached.set(name, reaches)
-    return reaches
-  }
-
-  *#historyParts(step: number): Generator<string, void> {
-    const history = this.#history
-    const names: string[] = []
-    for (const name of this.#names) {
-      if (this.#reaches(name)) names.push(name)
-      yield ''
-    }
-    const isWhole = this.#reader.access.reachesAll
-    const issued = isWhole ? history.steps(step) : sumOf(names.map((name) => history.steps(step, name)))
-    const errors = isWhole ? history.errorSteps(step) : {}
-    const endMs = (step + 1) * stepSeconds * 1000
-    yield openObject({ type: 'history', stepSeconds, endMs, issued, errors })
-    for (const [index, name] of names.entries())
-      yield `${index === 0 ? '' : ','}${JSON.stringify(name)}:${JSON.stringify(history.steps(step, name))}`
-    yield '}}\n'
-  }
-
-  #tickLine(): string {
-    const { timeline, server } = this.#node
-    const history = this.#history
-    const { state, reason } = this.#node.health()
-    const isWhole = this.#reader.access.reachesAll
-    // Of a name that has become busy in a full turn, a later line tells.
-    const mayTell = (name: string) => (this.#reached.has(name) || !turns.over) && this.#reaches(name)
-    const names = isWhole ? this.#names : this.#names.filter(mayTell)
-    if (!isWhole) this.#add(names)
-    const head = openObject({
-      type: 'tick',
-      atMs: Math.floor(timeline.nowUs() / 1000),
-      node: server.cluster?.nodeId ?? server.runId,
-      state,
-      reason,
-      issued: isWhole ? history.issued : this.#sum,
-      errors: isWhole ? history.errors : {},
-    })
-    return `${head}${names.map((name) => history.textOf(name)).join(',')}}}\n`
-  }
-
-  /** Adds up what these have issued. One that is told of later counts from then on, so that the sum never falls. */
-  #add(names: readonly string[]): void {
-    const before = this.#seen
-    this.#seen = new Map(names.map((name) => [name, this.#history.issuedBy(name) ?? 0]))
-    for (const [name, issued] of this.#seen)
-      this.#sum += issued - (before === undefined ? 0 : (before.get(name) ?? issued))
-  }
-}
-
-/** The members of an object in JSON, whose last one is `generators`, up to its first member. */
-function openObject(members: object): string {
-  return `${JSON.stringify(members).slice(0, -1)},"generators":{`
-}
-
-/** The sums of rows that end with the same step. */
-function sumOf(rows: readonly (readonly number[])[]): number[] {
-  const sums: number[] = []
-  for (const row of rows)
-    for (const [index, count] of row.toReversed().entries()) sums[index] = (sums[index] ?? 0) + count
-  return sums.reverse()
+/** Who reads: the sender, or the reader that another node asks for, with the rules of its token. */
+function readerOf({ access }: FastifyRequest, control: AccessControl, tokenId: string | undefined): Access {
+  if (tokenId === undefined) return access
+  if (!access.isForwarded)
+    throw new FahaoError('ERR', "only nodes send 'token-id'; send the token as Authorization: Bearer")
+  const ofToken = control.tokens.access(tokenId)
+  if (ofToken?.user !== access.user || !ofToken.allows(livePermission))
+    throw new FahaoError('WRONGPASS', 'the token of the reader is unknown, expired or revoked')
+  return ofToken
 }

@@ -1,7 +1,7 @@
 /** `GET /v1/live`: what it tells which reader, when it ends, and what a client that does not read costs. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { type ClientRequest, type IncomingMessage, request as send } from 'node:http'
+import { type IncomingMessage, request as send } from 'node:http'
 import { describe, type TestContext, test } from 'node:test'
 import { startHttpServer } from '../../../src/http/server.ts'
 import { noTraffic } from '../../../src/http/traffic.ts'
@@ -9,49 +9,7 @@ import { turnBytesMax, turns } from '../../../src/listening/turns.ts'
 import { basic, openAccess, setUser } from '../auth/open-access.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { fakeNode } from './fake-node.ts'
-
-type Line = {
-  readonly type: 'history' | 'tick'
-  readonly issued: unknown
-  readonly errors: Readonly<Record<string, unknown>>
-  readonly generators: Readonly<
-    Record<string, { readonly issued: number; readonly bufferedSeconds: unknown }>
-  >
-}
-
-/** An open stream: the lines that have come, and whether it has ended. */
-class Reading {
-  readonly lines: Line[] = []
-  readonly sent: ClientRequest
-  readonly answer: IncomingMessage
-  isOver = false
-  #rest = ''
-
-  constructor(sent: ClientRequest, answer: IncomingMessage) {
-    this.sent = sent
-    this.answer = answer
-    answer.setEncoding('utf8')
-    answer.on('data', (text: string) => {
-      const lines = (this.#rest + text).split('\n')
-      this.#rest = lines.pop()!
-      this.lines.push(...lines.map((line) => JSON.parse(line)))
-    })
-    const over = () => {
-      this.isOver = true
-    }
-    answer.on('end', over).on('error', over)
-    sent.on('error', over)
-  }
-
-  /** Undefined before the first. */
-  get newest(): Line {
-    return this.lines.at(-1)!
-  }
-
-  close(): void {
-    this.sent.destroy()
-  }
-}
+import { Reading, until } from './reading.ts'
 
 async function start(t: TestContext, users: Readonly<Record<string, readonly string[]>> = {}) {
   const clock = new FakeClock(Date.UTC(2026, 10, 1) * 1000)
@@ -122,14 +80,6 @@ async function start(t: TestContext, users: Readonly<Record<string, readonly str
   return { node, access, set, clock, add, read, refusal, request, pass, tick, server, traffic }
 }
 
-/** Resolves once it holds: what is waited for comes from a socket. */
-async function until(holds: () => boolean): Promise<void> {
-  for (let turn = 0; !holds(); turn++) {
-    assert.ok(turn < 1_000_000, 'it never comes')
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-}
-
 describe('the live stream', () => {
   test('begins with the last hour, and tells totals once a second', async (t) => {
     const { clock, add, read, pass, tick, node } = await start(t)
@@ -143,6 +93,7 @@ describe('the live stream', () => {
     const [history] = reading.lines
     assert.deepEqual(history, {
       type: 'history',
+      node: 'run-1',
       stepSeconds: 10,
       endMs: Math.floor(clock.wallUs() / 10_000_000) * 10_000,
       issued: [50],
