@@ -242,8 +242,10 @@ describe('secrets', () => {
     for (const words of [['audit'], ['audit', '--json'], ['token', 'list'], ['user', 'list']])
       seen.set(`fahao ${words.join(' ')}`, await verb(...words, '--user', 'admin'))
     // Entries are written a moment after the requests that they are about.
-    while (!/token-created .*\n(.*\n)*.*login-failed /.test(seen.get('fahao audit')!))
+    const whole = /token-created .*\n(.*\n)*.*login-failed /
+    for (let looks = 0; looks < 50 && !whole.test(seen.get('fahao audit')!); looks++)
       seen.set('fahao audit', await verb('audit', '--user', 'admin'))
+    assert.match(seen.get('fahao audit')!, whole)
     const stored = await records()
     const scrambleKeys = [...stored.values()].flatMap((value) => value.match(/"key":"[^"]{16,}"/g) ?? [])
     const nodeSecret = stored.get('auth/node-secret')
