@@ -4,6 +4,8 @@ const riseSeconds = 10
 const fallSeconds = 60
 /** A shorter span shows a burst and not a rate. */
 const spanMinUs = 100_000
+/** The longest span that is only looked at. */
+const lookUs = 10_000_000
 
 /** What a meter knows. */
 export type RateAtRest = { rate: number; peakRate: number; rateCount: number; rateUs: number }
@@ -32,15 +34,22 @@ export class RateMeter {
   /** Records the running total `count` at `monoUs` and returns the rate in counts per second. */
   observe(count: number, monoUs: number): number {
     if (monoUs - this.#lastUs < spanMinUs) return this.perSecond
-    this.perSecond = this.at(count, monoUs)
+    this.perSecond = this.#at(count, monoUs)
     this.#peakPerSecond = Math.max(this.#peakPerSecond, this.perSecond)
     this.#lastCount = count
     this.#lastUs = monoUs
     return this.perSecond
   }
 
-  /** What `observe` would return. Who only shows the rate changes nothing: more looks at short spans would raise it. */
-  at(count: number, monoUs: number): number {
+  /**
+   * The rate for who only shows it. It is observed where the last observation is long ago: a lull in between would hide what was
+   * issued since. Else nothing changes: more looks at short spans would raise it.
+   */
+  look(count: number, monoUs: number): number {
+    return monoUs - this.#lastUs > lookUs ? this.observe(count, monoUs) : this.#at(count, monoUs)
+  }
+
+  #at(count: number, monoUs: number): number {
     return smoothed(this.perSecond, count - this.#lastCount, monoUs - this.#lastUs)
   }
 

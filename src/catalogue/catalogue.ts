@@ -133,12 +133,16 @@ export type PartOfList = {
 /** A part of the list. `next`: the `after` of the next part, which need not be a name that a caller may know; undefined: it was the last. */
 export type ListPart = { readonly found: readonly ListedGenerator[]; readonly next: string | undefined }
 
-/** What a survey of the open generators has found. */
-export type Survey = {
-  /** The ids that were issued here, also by generators that have left memory. */
-  readonly issued: number
-  /** The names of those that have issued most in about the last minute, the busiest first. Families stand for their names. */
-  readonly busiest: readonly string[]
+/** A generator in one moment. */
+export type Sample = {
+  readonly name: string
+  readonly definition: Definition
+  readonly mode: IssuingMode
+  readonly stats: IssuerStats
+  /** The ids that are left of its space, as far as this node knows; undefined for clock kinds. */
+  readonly leftIds: number | undefined
+  /** How long its ids last, in seconds; undefined if no end is in sight. */
+  readonly endsSeconds: number | undefined
 }
 
 /** All generators. Names are 1–256 bytes of UTF-8 without white space and control characters. */
@@ -202,8 +206,8 @@ export interface Catalogue {
   /** What is shown of a generator that is open here, or of a name of a family that is in memory. None is woken. */
   shown(name: string): GeneratorInUse | undefined
 
-  /** What the generators that are open here have issued together, and the names of the `most` busiest. */
-  survey(most: number): Parts<Survey>
+  /** Shows `see` all generators that are open here, families without their names. Its result was counted of those closed before. */
+  survey(see: (sample: Sample) => void): Parts<EndedFigures>
 
   /** What was counted of generators that were closed here. */
   readonly ended: EndedFigures

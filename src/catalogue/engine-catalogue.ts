@@ -17,7 +17,7 @@ import type {
   GeneratorInUse,
   ListPart,
   PartOfList,
-  Survey,
+  Sample,
 } from './catalogue.ts'
 import { type Definition, formatNotes } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
@@ -216,8 +216,8 @@ export class EngineCatalogue implements Catalogue {
     return entry === 0 ? undefined : (resting.shown(entry) ?? names.at(entry))
   }
 
-  survey(most: number): Parts<Survey> {
-    return surveyOf(this.#inUse, most)
+  survey(see: (sample: Sample) => void): Parts<EndedFigures> {
+    return surveyOf(this.#inUse, see, () => this.#deps.timeline.nowUs())
   }
 
   get ended(): EndedFigures {

@@ -11,7 +11,7 @@ import type {
   GeneratorInUse,
   ListPart,
   PartOfList,
-  Survey,
+  Sample,
 } from './catalogue.ts'
 import type { EndedFigures } from './ended-figures.ts'
 import type { GeneratorInput } from './generator-options.ts'
@@ -86,8 +86,8 @@ export class MeteredCatalogue implements Catalogue {
     return this.#catalogue.shown(name)
   }
 
-  survey(most: number): Parts<Survey> {
-    return this.#catalogue.survey(most)
+  survey(see: (sample: Sample) => void): Parts<EndedFigures> {
+    return this.#catalogue.survey(see)
   }
 
   get ended(): EndedFigures {

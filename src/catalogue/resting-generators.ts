@@ -25,7 +25,7 @@ import {
   nothingAtRest,
   statsAtRest,
 } from '../issuing/counter-rows.ts'
-import { type Issued, type IssuerStats, idleStats } from '../issuing/issuer.ts'
+import { idleStats } from '../issuing/issuer.ts'
 import { ReservedCounter } from '../issuing/reserved-counter.ts'
 import type { GeneratorInUse } from './catalogue.ts'
 import { closeInTime, valuableFirst } from './closings.ts'
@@ -33,6 +33,7 @@ import type { NameTable, Waker } from './name-table.ts'
 import { OpenGenerator, type OpenGeneratorDeps, type SharedAtRest } from './open-generator.ts'
 import { RestingRefills } from './resting-refills.ts'
 import { generatorKey } from './stored-generator.ts'
+import type { Seen } from './survey.ts'
 
 /** How many generators and empty places are looked at before others run: about a millisecond. */
 const [lookedAtTogether, placesTogether] = [500, 50_000] as const
@@ -148,20 +149,25 @@ export class RestingGenerators implements Waker<OpenGenerator> {
     const { mode, plan } = this.#sharedOf(entry)
     const { definition } = plan
     const name = this.#names.nameOf(entry)
-    const newest = () => this.#newestOf(name)
-    return {
-      name,
-      mode,
-      definition,
-      kind: definition.kind,
-      stats: () => this.#statsOf(name),
-      lastIssued: newest,
+    const here = () => this.#names.entryNamed(name)
+    const awake = () => this.#names.awakeAt(here())
+    const stats = () => this.seenAt(here())?.stats ?? awake()?.stats() ?? idleStats
+    const lastIssued = () => {
+      const seen = this.seenAt(here())
+      return seen === undefined ? awake()?.lastIssued() : seen.lastIssued
     }
+    return { name, mode, definition, kind: definition.kind, stats, lastIssued }
   }
 
-  /** What the generator of an entry has issued. Undefined: it is not at rest. */
-  issuedAt(entry: number): Issued | undefined {
-    return this.#names.isAtRest(entry) ? this.#rows.issuedAt(entry, this.#deps.clock.monoUs()) : undefined
+  /** The generator of an entry in this moment. Undefined: it is not at rest. */
+  seenAt(entry: number): Seen | undefined {
+    if (!this.#names.isAtRest(entry)) return undefined
+    const { mode, plan, floor } = this.#sharedOf(entry)
+    const { definition } = plan
+    const state = this.#rows.read(entry, this.#state)
+    const stats = statsAtRest(state, definition.increment!, this.#deps.clock.monoUs())
+    const newest = BigInt(state.next - definition.increment!)
+    return { mode, definition, stats, lastIssued: newest < floor ? undefined : newest }
   }
 
   /** The version of the record of a generator, at rest or not. Undefined: it is not open. */
@@ -266,21 +272,6 @@ export class RestingGenerators implements Waker<OpenGenerator> {
     if (gate.isDropped) return
     const of = { counter: generatorKey(this.#names.nameOf(entry)), incarnation }
     await ReservedCounter.releaseAtRest(engine, of, this.#rows.read(entry, this.#state))
-  }
-
-  #statsOf(name: string): IssuerStats {
-    const entry = this.#names.entryNamed(name)
-    if (!this.#names.isAtRest(entry)) return this.#names.awakeAt(entry)?.stats() ?? idleStats
-    const { increment } = this.#sharedOf(entry).plan.definition
-    return statsAtRest(this.#rows.read(entry, this.#state), increment!, this.#deps.clock.monoUs())
-  }
-
-  #newestOf(name: string): bigint | undefined {
-    const entry = this.#names.entryNamed(name)
-    if (!this.#names.isAtRest(entry)) return this.#names.awakeAt(entry)?.lastIssued()
-    const { plan, floor } = this.#sharedOf(entry)
-    const newest = BigInt(this.#names.runs.next(entry) - plan.definition.increment!)
-    return newest < floor ? undefined : newest
   }
 
   #sharedOf(row: number): SharedAtRest {

@@ -1,57 +1,76 @@
 /**
- * A look over all generators that are open here: what they have issued together, and which issue most. It is done in parts, wakes
- * none, and makes no object for one at rest.
+ * A look over all generators that are open here, in parts. It wakes none.
  *
- * Invariants
- *  1. Nothing is counted twice: what has left memory is read before the first look, so one that leaves or comes back meanwhile
- *     is counted once, or not in this survey.
- *  2. At most twice as many as are wanted are remembered.
+ * Nothing is counted twice: what has left memory is read before the first look, so a generator that leaves or comes back meanwhile
+ * is counted once, or not in this survey.
  */
 import type { Parts } from '../base/turns.ts'
-import type { Survey } from './catalogue.ts'
+import type { IssuerStats } from '../issuing/issuer.ts'
+import type { GeneratorInUse, Sample } from './catalogue.ts'
+import type { Definition } from './definition.ts'
 import type { EndedFigures } from './ended-figures.ts'
+import { exhaustionUs, leftIds } from './info.ts'
 import type { NameTable } from './name-table.ts'
 import type { OpenGenerator } from './open-generator.ts'
-import type { RestingGenerators } from './resting-generators.ts'
 
 /** How many generators, and how many rows without one, are looked at in a part. */
-const [lookedAtTogether, rowsTogether] = [1000, 20_000] as const
+const [lookedAtTogether, rowsTogether] = [250, 10_000] as const
 
 /** What has the open generators. */
 type Surveyed = {
   readonly names: Pick<NameTable<OpenGenerator>, 'awakeAt' | 'nameOf' | 'end'>
-  readonly resting: Pick<RestingGenerators, 'issuedAt'>
+  /** Those without objects. */
+  readonly resting: { seenAt(entry: number): Seen | undefined }
   readonly ended: { readonly figures: EndedFigures }
 }
 
-type Busy = { readonly name: string; readonly ratePerSecond: number }
+/** What is seen of a generator in one moment. */
+export type Seen = Pick<GeneratorInUse, 'definition' | 'mode' | 'leasedUpTo'> & {
+  readonly stats: IssuerStats
+  readonly lastIssued: bigint | undefined
+}
 
-/** Looks over all generators. `most`: how many of the busiest are wanted. */
-export function* surveyOf({ names, resting, ended }: Surveyed, most: number): Parts<Survey> {
-  let { issued } = ended.figures
-  const busy: Busy[] = []
-  let least = 0
+/** Shows each generator to `see`. Its result is what was counted of those that have left memory. `nowUs`: Unix µs. */
+export function* surveyOf(
+  { names, resting, ended }: Surveyed,
+  see: (sample: Sample) => void,
+  nowUs: () => number,
+): Parts<EndedFigures> {
+  const left = { ...ended.figures }
+  let us = nowUs()
   let looked = 0
-  const keepBusiest = () => {
-    busy.sort((a, b) => b.ratePerSecond - a.ratePerSecond)
-    busy.splice(most)
-    if (busy.length === most) least = busy.at(-1)?.ratePerSecond ?? 0
-  }
   for (let entry = 1; entry < names.end; entry++) {
     const awake = names.awakeAt(entry)
-    const found =
-      awake === undefined ? resting.issuedAt(entry) : (awake.reservoir?.issuedHere() ?? awake.stats())
-    if (found !== undefined) {
-      issued += found.issued
-      const { ratePerSecond } = found
-      if (ratePerSecond > least) busy.push({ name: awake?.name ?? names.nameOf(entry), ratePerSecond })
-      if (busy.length >= 2 * most) keepBusiest()
-    }
-    looked += found === undefined ? lookedAtTogether / rowsTogether : 1
+    const seen = awake === undefined ? resting.seenAt(entry) : seenOf(awake)
+    if (seen !== undefined) see(sampled(awake?.name ?? names.nameOf(entry), seen, us))
+    looked += seen === undefined ? lookedAtTogether / rowsTogether : 1
     if (looked < lookedAtTogether) continue
     looked = 0
     yield
+    us = nowUs()
   }
-  keepBusiest()
-  return { issued, busiest: busy.map(({ name }) => name) }
+  return left
+}
+
+/** A sample of one generator now. `nowUs`: Unix µs. */
+export function sampleOf(generator: GeneratorInUse, nowUs: number): Sample {
+  return sampled(generator.name, seenOf(generator), nowUs)
+}
+
+function seenOf(generator: Omit<GeneratorInUse, 'name' | 'kind'>): Seen {
+  const { definition, mode, leasedUpTo } = generator
+  return { definition, mode, stats: generator.stats(), lastIssued: generator.lastIssued(), leasedUpTo }
+}
+
+function sampled(name: string, seen: Seen, nowUs: number): Sample {
+  const { definition, mode, stats, lastIssued, leasedUpTo } = seen
+  const next = nextAfter(lastIssued, definition)
+  const bound = leasedUpTo !== undefined && leasedUpTo > next ? leasedUpTo : next
+  const endUs = exhaustionUs(definition, bound, stats.ratePerSecond + stats.callersPerSecond, nowUs)
+  const endsSeconds = endUs === undefined ? undefined : (endUs - nowUs) / 1_000_000
+  return { name, definition, mode, stats, leftIds: leftIds(definition, bound), endsSeconds }
+}
+
+function nextAfter(last: bigint | undefined, { start = 0n, increment = 1 }: Definition): bigint {
+  return last === undefined ? start : last + BigInt(increment)
 }

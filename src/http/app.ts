@@ -11,7 +11,7 @@ import type { Certificates } from '../listening/certificates.ts'
 import { dialPlain } from '../listening/dial.ts'
 import { History } from '../metrics/history.ts'
 import type { MetricSet } from '../metrics/metric-set.ts'
-import { Metrics } from '../metrics/node-metrics.ts'
+import { Metrics, surveyOf } from '../metrics/node-metrics.ts'
 import type { TransportSources } from '../metrics/transport-metrics.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { advanceOperation } from '../operations/advance.ts'
@@ -213,14 +213,15 @@ function mountNative(
 ): ApiRoute[] {
   const { node } = options
   const figures = { ...options.figures, http: () => traffic }
-  const metrics = new Metrics(node, figures)
+  const survey = surveyOf(node)
+  const metrics = new Metrics(node, figures, survey)
   options.addMetrics?.(metrics.set)
   app.addHook('onClose', async () => metrics.close())
   const history = new History({
     catalogue: node.catalogue,
+    survey,
     clock: options.clock ?? systemClock,
     timeline: node.timeline,
-    turns: node.server.turns,
     errors: () => Object.values(figures).flatMap((read) => read?.().requests.errors ?? []),
   })
   const live = liveRoute(history, node, peers)

@@ -9,10 +9,10 @@
  *     are rounded, and counts of calls end at 2^31 − 1.
  */
 import type { FastRuns } from '../buffers/fast-runs.ts'
-import { type RateAtRest, RateMeter, smoothed } from '../buffers/rate-meter.ts'
+import { type RateAtRest, smoothed } from '../buffers/rate-meter.ts'
 import type { Reservation } from '../engine/engine.ts'
 import { two32 } from '../ids/run.ts'
-import { type Issued, type IssuerStats, idleStats } from './issuer.ts'
+import type { IssuerStats } from './issuer.ts'
 import { isSpare, RecentUse, type UseAtRest } from './recent-use.ts'
 import type { RefillsAtRest } from './refills.ts'
 import type { BoundAtRest } from './reserved-counter.ts'
@@ -73,15 +73,32 @@ export function leftAtRest({ next, bound }: CounterAtRest, increment: number): n
   return Math.max(0, Math.ceil((bound - next) / increment))
 }
 
-/** The figures of an issuer at rest. */
+/** The figures of an issuer at rest: one literal, because surveys make one for each. */
 export function statsAtRest(state: CounterAtRest, increment: number, nowUs: number): IssuerStats {
-  const meter = new RateMeter(0).wake(state)
-  const ratePerSecond = meter.observe(state.issued, nowUs)
-  const { issued, reserved, refills, refillFailures, refillSeconds, waits, drySeconds } = state
+  const { issued, rate, rateCount, rateUs } = state
+  const ratePerSecond = smoothed(rate, issued - rateCount, nowUs - rateUs)
   const inHand = leftAtRest(state, increment)
-  const counts = { issued, reserved, refills, refillFailures, refillSeconds, waits, drySeconds }
-  const inHandSeconds = ratePerSecond > 0 ? inHand / ratePerSecond : Number.POSITIVE_INFINITY
-  return { ...idleStats, ...counts, ratePerSecond, peakPerSecond: meter.peakPerSecond, inHand, inHandSeconds }
+  return {
+    leased: 0,
+    drawn: 0,
+    returned: 0,
+    gap: 0,
+    callersPerSecond: 0,
+    issued,
+    ratePerSecond,
+    peakPerSecond: Math.max(state.peakRate, ratePerSecond),
+    inHand,
+    inHandSeconds: ratePerSecond > 0 ? inHand / ratePerSecond : Number.POSITIVE_INFINITY,
+    reserved: state.reserved,
+    released: 0,
+    refills: state.refills,
+    refillFailures: state.refillFailures,
+    refillsFailing: 0,
+    refillSeconds: state.refillSeconds,
+    waits: state.waits,
+    drySeconds: state.drySeconds,
+    waiting: 0,
+  }
 }
 
 /** Whether an issuer at rest, without a least step, holds much more than is used. */
@@ -194,15 +211,6 @@ export class CounterRows {
     into.usedSeconds = words[word + 12]!
     into.next = this.runs.next(row)
     return into
-  }
-
-  /** What the issuer of a row has issued: a few of the numbers that `read` reads. */
-  issuedAt(row: number, nowUs: number): Issued {
-    const { doubles, floats } = this.#page(row)
-    const at = (row % pageRows) * rowDoubles
-    const issued = doubles[at + 4]! - this.runs.count(row)
-    const rate = floats[2 * at + firstWord]!
-    return { issued, ratePerSecond: smoothed(rate, issued - doubles[at + 5]!, nowUs - doubles[at + 6]!) }
   }
 
   /** See `CounterAtRest`. */

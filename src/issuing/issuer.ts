@@ -80,9 +80,6 @@ export interface Issuer {
   close(reason: Error): Promise<void>
 }
 
-/** What one issuer has issued. */
-export type Issued = Pick<IssuerStats, 'issued' | 'ratePerSecond'>
-
 /** Figures of one issuer. Counts are since it was opened here; those of `CallerStats` are of ids that callers issue. */
 export type IssuerStats = CallerStats & {
   /** Ids issued. */

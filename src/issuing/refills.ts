@@ -81,7 +81,9 @@ export class Refills {
   }
 
   stats(): RefillStats {
-    return { ...this.#counts(), refillsFailing: Number(this.failure !== undefined) }
+    const { failure, waits } = this
+    const [refills, refillFailures, refillSeconds] = [this.#succeeded, this.#failed, this.#seconds]
+    return { refills, refillFailures, refillSeconds, waits, refillsFailing: failure === undefined ? 0 : 1 }
   }
 
   #counts(): RefillsAtRest {

@@ -30,7 +30,7 @@ import { noCallers } from './caller-ids.ts'
 import type { CounterAtRest } from './counter-rows.ts'
 import { Gate, type Gated } from './gate.ts'
 import type { IdSource } from './id-source.ts'
-import { type DrawOptions, type Issued, type Issuer, type IssuerStats, unsafe } from './issuer.ts'
+import { type DrawOptions, type Issuer, type IssuerStats, unsafe } from './issuer.ts'
 import { Observation, type ObservedJob } from './observation.ts'
 import type { RefillSizes } from './refill-size.ts'
 import { type RefillJob, Refills } from './refills.ts'
@@ -147,20 +147,17 @@ export class Reservoir implements Issuer, Gated, ObservedJob, RefillJob {
     return this.#source.lastIssued()
   }
 
-  /** A part of `stats`, in a part of the time. */
-  issuedHere(): Issued {
-    const { issued } = this.#buffer
-    return { issued, ratePerSecond: this.#meter.at(issued, this.#options.clock.monoUs()) }
-  }
-
   stats(): IssuerStats {
+    const { issued } = this.#buffer
+    const ratePerSecond = this.#meter.look(issued, this.#options.clock.monoUs())
     return {
       ...noCallers,
       ...this.#refills.stats(),
-      ...this.issuedHere(),
+      issued,
+      ratePerSecond,
       peakPerSecond: this.#meter.peakPerSecond,
       inHand: this.#buffer.available(),
-      inHandSeconds: this.#source.seconds(this.issuedHere().ratePerSecond),
+      inHandSeconds: this.#source.seconds(ratePerSecond),
       reserved: this.#source.counter?.reserved ?? 0,
       released: this.#source.counter?.released ?? 0,
       drySeconds: this.#drySeconds + (this.#queue?.drySeconds ?? 0),

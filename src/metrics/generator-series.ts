@@ -1,18 +1,7 @@
-/** Figures per generator. They are read by a scrape, and cost an id nothing. */
-import type { GeneratorInUse } from '../catalogue/catalogue.ts'
+/** Figures per generator. They are read by a survey or a scrape, and cost an id nothing. */
+import type { Sample } from '../catalogue/catalogue.ts'
 import type { EndedFigures } from '../catalogue/ended-figures.ts'
-import { exhaustionUs, leftIds } from '../catalogue/info.ts'
 import type { IssuerStats } from '../issuing/issuer.ts'
-
-/** One generator at the moment of a scrape. */
-export type Sample = {
-  readonly generator: GeneratorInUse
-  readonly stats: IssuerStats
-  /** The ids that are left of its space, as far as this node knows; undefined for clock kinds. */
-  readonly leftIds: number | undefined
-  /** How long its ids last, in seconds; undefined if no end is in sight. */
-  readonly exhaustionSeconds: number | undefined
-}
 
 /** One metric with a series per generator. */
 export type GeneratorMetric = {
@@ -99,7 +88,7 @@ export const generatorMetrics: readonly GeneratorMetric[] = [
     name: 'fahao_exhaustion_seconds',
     type: 'gauge',
     help: 'How long the ids of the generator last at this rate, that of callers of this node included, or until its time field is full; absent when no end is in sight.',
-    value: ({ exhaustionSeconds }) => exhaustionSeconds,
+    value: ({ endsSeconds }) => endsSeconds,
     merge: 'min',
   },
 ]
@@ -110,33 +99,33 @@ export const counted = generatorMetrics.filter(
     metric.figure !== undefined,
 )
 
+/** The others. */
+export const gauges = generatorMetrics.filter(({ figure }) => figure === undefined)
+
 /** A generator whose ids end within this time, in seconds, is in need. */
 const endsSoonSeconds = 90 * 86_400
 
 /** How much a generator needs someone to look at it: its ids end soon (3), callers wait (2), reserves fail (1), or not at all (0). */
-export function needOf({ stats, leftIds, exhaustionSeconds }: Sample): number {
-  if (leftIds === 0 || (exhaustionSeconds !== undefined && exhaustionSeconds < endsSoonSeconds)) return 3
+export function needOf({ stats, leftIds, endsSeconds }: Sample): number {
+  if (leftIds === 0 || (endsSeconds !== undefined && endsSeconds < endsSoonSeconds)) return 3
   return stats.waiting > 0 ? 2 : Number(stats.refillsFailing > 0)
 }
 
-/** What was issued here and what callers have used up. */
-export function usedIds({ stats }: Sample): number {
-  return stats.issued + Math.max(stats.leased - stats.returned + stats.gap, stats.drawn)
+/** The first one has more ids used now, here and by callers; where both have equally many, it had more in all. */
+export function byUse(a: Sample, b: Sample): number {
+  return useOf(b) - useOf(a) || usedIds(b) - usedIds(a)
 }
 
-/** A sample of a generator now. `nowUs`: Unix µs. */
-export function sample(generator: GeneratorInUse, nowUs: number): Sample {
-  const stats = generator.stats()
-  const issued = generator.lastIssued() ?? generator.definition.start ?? 0n
-  const { leasedUpTo = 0n } = generator
-  const perSecond = stats.ratePerSecond + stats.callersPerSecond
-  const { definition } = generator
-  const bound = leasedUpTo > issued ? leasedUpTo : issued
-  const endUs = exhaustionUs(definition, bound, perSecond, nowUs)
-  return {
-    generator,
-    stats,
-    leftIds: leftIds(definition, bound),
-    exhaustionSeconds: endUs === undefined ? undefined : (endUs - nowUs) / 1_000_000,
-  }
+/** The first one is more in need. */
+export function byNeed(a: Sample, b: Sample): number {
+  return needOf(b) - needOf(a) || byUse(a, b)
+}
+
+function useOf({ stats }: Sample): number {
+  return stats.ratePerSecond + stats.callersPerSecond
+}
+
+/** What was issued here and what callers have used up. */
+function usedIds({ stats }: Sample): number {
+  return stats.issued + Math.max(stats.leased - stats.returned + stats.gap, stats.drawn)
 }

@@ -4,34 +4,30 @@
  *
  * Invariants
  *  1. Memory is bounded for any number of generators: some 3 KB for each of `keptMax` of them, and for each code of errors.
- *  2. So is the work of a second: `partsPerSecond` parts of a survey of all generators, and a look at each generator that is kept.
+ *  2. So is the work of a second: it goes on with the survey of all generators, and looks at each generator that is kept.
  *  3. No count falls, also where a generator leaves memory and begins at 0 again.
- *  4. What all generators have issued together is late by one survey, which takes a second for each 10,000 of them.
+ *  4. What all generators have issued together is late by one survey, which takes a second for each 5,000 of them.
  *  5. Kept are the busiest and what is asked for; of the others, those that were so last.
  */
 import { type Clock, repeat, type Timer } from '../base/clock.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
-import type { Parts, Turns } from '../base/turns.ts'
-import type { Catalogue, Survey } from '../catalogue/catalogue.ts'
-import type { IssuerStats } from '../issuing/issuer.ts'
+import type { Catalogue, GeneratorInUse, Sample } from '../catalogue/catalogue.ts'
+import { sampleOf } from '../catalogue/survey.ts'
+import { idleStats, type Kind } from '../issuing/issuer.ts'
+import type { GeneratorSurvey } from './generator-survey.ts'
 import { EvenTotal, RisingCount, SteppedCount, stepSeconds } from './steps.ts'
 
-/** How many of the busiest generators are shown. */
-export const busiestMax = 200
 /** How many generators are kept: the busiest, and all that readers can ask for at a time. */
 export const keptMax = 3200
-const partsPerSecond = 10
-/** The time of a part of a survey, as the bytes of a reply that take as long: a thousand generators take 0.2 ms. */
-const partWork = 65_536
 const stepUs = stepSeconds * 1_000_000
 
 /** What a history is of. */
 export type HistorySources = {
-  readonly catalogue: Pick<Catalogue, 'survey' | 'shown'>
+  readonly catalogue: Pick<Catalogue, 'shown'>
+  readonly survey: GeneratorSurvey
   readonly clock: Clock
   readonly timeline: Pick<Timeline, 'nowUs'>
-  readonly turns: Turns
   /** The errors by code that each protocol has counted. */
   readonly errors: () => Iterable<ReadonlyMap<ErrorCode, number>>
 }
@@ -39,46 +35,56 @@ export type HistorySources = {
 /** One generator that is kept. */
 class Kept {
   readonly #name: string
+  readonly #kind: Kind
   readonly issued: SteppedCount
   readonly #refills = new RisingCount()
   readonly #waits = new RisingCount()
-  #buffered = 0
-  #bufferedSeconds = 0
+  #read: () => Pick<Sample, 'stats' | 'leftIds' | 'endsSeconds'> | undefined = () => undefined
   #text: string | undefined
 
-  constructor(name: string, stats: IssuerStats) {
-    this.#name = JSON.stringify(name)
-    this.issued = new SteppedCount(stats.issued)
-    this.take(stats)
+  constructor(generator: GeneratorInUse) {
+    this.#name = JSON.stringify(generator.name)
+    this.#kind = generator.kind
+    this.issued = new SteppedCount(generator.stats().issued)
   }
 
-  take({ issued, refills, waits, inHand, inHandSeconds }: IssuerStats): void {
+  /** @param generator undefined: it has left memory. */
+  take(generator: GeneratorInUse | undefined, nowUs: number): void {
+    this.#text = undefined
+    this.#read = () => generator && sampleOf(generator, nowUs)
+    if (generator === undefined) return
+    const { issued, refills, waits } = generator.stats()
     this.issued.take(issued)
     this.#refills.take(refills)
     this.#waits.take(waits)
-    this.#buffered = inHand
-    this.#bufferedSeconds = inHandSeconds
-    this.#text = undefined
   }
 
   /** Its name and figures as a member in JSON: made once for all readers. */
   get text(): string {
-    this.#text ??= `${this.#name}:${JSON.stringify({
+    this.#text ??= this.#write()
+    return this.#text
+  }
+
+  #write(): string {
+    const { stats = idleStats, leftIds = null, endsSeconds = null } = this.#read() ?? {}
+    return `${this.#name}:${JSON.stringify({
       issued: this.issued.total,
-      buffered: this.#buffered,
+      buffered: stats.inHand,
       // Infinity becomes null.
-      bufferedSeconds: this.#bufferedSeconds,
+      bufferedSeconds: stats.inHandSeconds,
       refills: this.#refills.total,
       waits: this.#waits.total,
+      kind: this.#kind,
+      waiting: stats.waiting,
+      left: leftIds,
+      endsSeconds,
+      callersPerSecond: stats.callersPerSecond,
     })}`
-    return this.#text
   }
 }
 
 /** Follows a node until it is closed. */
 export class History {
-  /** The names of the busiest generators. */
-  busiest: readonly string[] = []
   readonly #sources: HistorySources
   readonly #timer: Timer
   readonly #kept = new Map<string, Kept>()
@@ -87,7 +93,6 @@ export class History {
   readonly #issued = new SteppedCount()
   /** What readers ask for. */
   readonly #readers = new Map<() => void, readonly string[]>()
-  #survey: Parts<Survey> | undefined
   /** The newest step that is over. */
   #step: number
 
@@ -104,6 +109,11 @@ export class History {
     this.#readers.set(tell, names)
     this.#keep(names)
     return () => this.#readers.delete(tell)
+  }
+
+  /** The names of the busiest generators, and of those in need. */
+  get busiest(): readonly string[] {
+    return this.#sources.survey.found.busiest
   }
 
   /** What all generators have issued together since the node started. */
@@ -147,14 +157,11 @@ export class History {
   }
 
   async #look(): Promise<void> {
-    await this.#goOnSurvey()
-    for (const names of this.#readers.values()) this.#keep(names)
-    const { catalogue, timeline, errors } = this.#sources
-    for (const [name, kept] of this.#kept) {
-      const stats = catalogue.shown(name)?.stats()
-      if (stats !== undefined) kept.take(stats)
-    }
+    const { catalogue, survey, timeline, errors } = this.#sources
+    if (await survey.goOn()) this.#all.know(survey.issued, timeline.nowUs())
+    for (const names of [this.busiest, ...this.#readers.values()]) this.#keep(names)
     const nowUs = timeline.nowUs()
+    for (const [name, kept] of this.#kept) kept.take(catalogue.shown(name), nowUs)
     this.#issued.take(this.#all.at(nowUs))
     this.#countErrors(errors())
     const step = stepBefore(nowUs)
@@ -167,25 +174,11 @@ export class History {
     for (const tell of this.#readers.keys()) tell()
   }
 
-  async #goOnSurvey(): Promise<void> {
-    const { catalogue, timeline, turns } = this.#sources
-    this.#survey ??= catalogue.survey(busiestMax)
-    for (let part = 0; part < partsPerSecond; part++) {
-      await turns.take(partWork)
-      const { done, value } = this.#survey.next()
-      if (!done) continue
-      this.#survey = undefined
-      this.#all.know(value.issued, timeline.nowUs())
-      this.busiest = value.busiest
-      return this.#keep(value.busiest)
-    }
-  }
-
   /** Keeps these longer than the others. */
   #keep(names: readonly string[]): void {
     for (const name of names) {
-      const stats = this.#kept.has(name) ? undefined : this.#sources.catalogue.shown(name)?.stats()
-      const kept = this.#kept.get(name) ?? (stats && new Kept(name, stats))
+      const generator = this.#kept.has(name) ? undefined : this.#sources.catalogue.shown(name)
+      const kept = this.#kept.get(name) ?? (generator && new Kept(generator))
       if (kept === undefined) continue
       this.#kept.delete(name)
       this.#kept.set(name, kept)

@@ -1,5 +1,4 @@
 /** How long each layout in use lasts, and for how many nodes. */
-import type { GeneratorInUse } from '../catalogue/catalogue.ts'
 import { type Layout, timeEndUs } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import { layouts } from '../ids/presets.ts'
@@ -15,32 +14,24 @@ const presetNames = new Map(
 /** A layout by its preset's name, or by its text. */
 type LayoutValue = readonly [labels: { layout: string }, value: number]
 
-/** How long until the time field of each layout of these generators is full, in seconds. `nowUs`: Unix µs. */
-export function layoutEnds(generators: Iterable<GeneratorInUse>, nowUs: number): LayoutValue[] {
-  const secondsLeft = (layout: Layout) => (Number(timeEndUs(layout)) - nowUs) / 1_000_000
-  return layoutValues(generators, secondsLeft)
+/** How long until the time field of each of these layouts is full, in seconds. `nowUs`: Unix µs. */
+export function layoutEnds(texts: Iterable<string>, nowUs: number): LayoutValue[] {
+  return layoutValues(texts, (layout) => (Number(timeEndUs(layout)) - nowUs) / 1_000_000)
 }
 
-/** How many worker ids fit into each layout of these snowflakes. */
-export function layoutWorkers(generators: Iterable<GeneratorInUse>): LayoutValue[] {
-  const snowflakes = [...generators].filter(({ kind }) => kind === 'snowflake')
-  return layoutValues(snowflakes, ({ nodeBits }) => 2 ** nodeBits)
+/** How many worker ids fit into each of these layouts of snowflakes. */
+export function layoutWorkers(texts: Iterable<string>): LayoutValue[] {
+  return layoutValues(texts, ({ nodeBits }) => 2 ** nodeBits)
 }
 
-/** How many worker ids callers can lease of each layout of these snowflakes; none while it is unknown. */
+/** How many worker ids callers can lease of each of these layouts of snowflakes; none while it is unknown. */
 export function freeWorkers(
-  generators: Iterable<GeneratorInUse>,
+  texts: Iterable<string>,
   count: Pick<WorkerIdCount, 'free'> | undefined,
 ): LayoutValue[] {
-  if (count === undefined) return []
-  const snowflakes = [...generators].filter(({ kind }) => kind === 'snowflake')
-  return layoutValues(snowflakes, ({ nodeBits }) => count.free(nodeBits))
+  return count === undefined ? [] : layoutValues(texts, ({ nodeBits }) => count.free(nodeBits))
 }
 
-function layoutValues(
-  generators: Iterable<GeneratorInUse>,
-  value: (layout: Layout) => number,
-): LayoutValue[] {
-  const texts = new Set([...generators].flatMap(({ definition }) => definition.layout ?? []))
-  return [...texts].map((text) => [{ layout: presetNames.get(text) ?? text }, value(parseLayout(text))])
+function layoutValues(texts: Iterable<string>, value: (layout: Layout) => number): LayoutValue[] {
+  return Array.from(texts, (text) => [{ layout: presetNames.get(text) ?? text }, value(parseLayout(text))])
 }

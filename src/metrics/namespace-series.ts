@@ -1,6 +1,6 @@
 /** Figures per namespace, bounded in number: those that have issued most have series of their own, one series has the rest. */
 import type { Quota, QuotaFigures } from '../quotas/quotas.ts'
-import { otherGenerators } from './shown-series.ts'
+import { otherGenerators } from './generator-survey.ts'
 
 /** One metric with a series per namespace. */
 export type NamespaceMetric = {

@@ -8,16 +8,14 @@
  */
 import { Histogram } from 'prom-client'
 import type { Access } from '../auth/access.ts'
-import { LruMap } from '../base/lru-map.ts'
-import type { GeneratorInUse } from '../catalogue/catalogue.ts'
 import type { FahaoNode } from '../node/node.ts'
 import type { Quota } from '../quotas/quotas.ts'
 import { generatorMetrics } from './generator-series.ts'
+import { GeneratorSurvey, type Series } from './generator-survey.ts'
 import { freeWorkers, layoutEnds, layoutWorkers } from './layout-series.ts'
 import { MetricSet, type MetricsFormat, type MetricValue, type TimesValue } from './metric-set.ts'
 import { namespaceMetrics, namespaceSeries } from './namespace-series.ts'
 import { addProcessMetrics } from './process-metrics.ts'
-import { ShownSeries } from './shown-series.ts'
 import { addTransportMetrics, type TransportSources } from './transport-metrics.ts'
 
 /** In seconds: a local commit takes a millisecond; the default deadline of a call is five seconds. */
@@ -25,9 +23,6 @@ const callBuckets = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
 
 /** The time to read and write a metric with its series, as the bytes of a reply that take as long. */
 const metricWork = 16_384
-
-/** For how many readers it is known what they were shown. */
-const readersMax = 16
 
 /** The metrics of one node. */
 export class Metrics {
@@ -42,17 +37,15 @@ export class Metrics {
     text: new Map<Access, Promise<string>>(),
     openmetrics: new Map<Access, Promise<string>>(),
   }
-  /** By the reader. */
-  readonly #series = new LruMap<ShownSeries>(readersMax)
-  /** Of the reader of this scrape. */
-  #shown = new ShownSeries(0)
-  /** How many generators are in use, and those of the clock. */
-  #count = 0
-  #ofClock: GeneratorInUse[] = []
+  readonly #survey: GeneratorSurvey
+  /** For the reader of this scrape. */
+  #series: readonly Series[] = []
   #quotas: readonly Quota[] = []
 
-  constructor(node: FahaoNode, transports: TransportSources) {
+  /** @param survey of the generators of this node; others may go on with it too. */
+  constructor(node: FahaoNode, transports: TransportSources, survey = surveyOf(node)) {
     this.#node = node
+    this.#survey = survey
     this.#addNode()
     this.#addEngine()
     this.#addAudit()
@@ -81,13 +74,11 @@ export class Metrics {
   }
 
   async #render(access: Access, format: MetricsFormat): Promise<string> {
-    const { catalogue, config, timeline, server } = this.#node
+    const { server } = this.#node
     const { registry } = this.set
-    const at = { nowUs: timeline.nowUs(), turns: server.turns, ended: catalogue.ended }
-    const reader = `${access.user} ${access.token ?? ''}`
-    this.#shown = this.#series.get(reader) ?? new ShownSeries(config.metricsSeriesMax)
-    this.#series.set(reader, this.#shown)
-    await this.#shown.look(this.#counted(catalogue.inUse()), access, at)
+    await this.#survey.goOn()
+    const mayTell = access.reachesAll ? undefined : await this.#reachedBy(access)
+    this.#series = this.#survey.series(mayTell)
     this.#quotas = await server.meters.quotas.shownTo(access, server.turns)
     const texts: string[] = []
     for (const metric of registry.getMetricsAsArray()) {
@@ -97,17 +88,14 @@ export class Metrics {
     return format === 'openmetrics' ? `${texts.join('')}# EOF\n` : texts.join('\n')
   }
 
-  /** Keeps what the metrics of the node need of generators that are sampled: there may be millions. */
-  *#counted(inUse: Iterable<GeneratorInUse>): Iterable<GeneratorInUse> {
-    const ofClock: GeneratorInUse[] = []
-    let count = 0
-    for (const generator of inUse) {
-      count++
-      if (generator.definition.layout !== undefined) ofClock.push(generator)
-      yield generator
+  /** Tells which names with series of their own a reader may be told. */
+  async #reachedBy(access: Access): Promise<(name: string) => boolean> {
+    const reached = new Set<string>()
+    for (const name of this.#survey.names) {
+      await this.#node.server.turns.take(access.work)
+      if (access.reaches(name)) reached.add(name)
     }
-    this.#count = count
-    this.#ofClock = ofClock
+    return (name) => reached.has(name)
   }
 
   /** Stops watching the event loop. */
@@ -120,7 +108,7 @@ export class Metrics {
     const build = { version: node.server.version, engine: node.engine.name, node: process.version }
     this.set.gauge('fahao_build_info', 'What is running: always 1.', Object.keys(build), () => [[build, 1]])
     const inUse = 'Generators in use on this node.'
-    this.set.gauge('fahao_generators_in_use', inUse, [], () => this.#count)
+    this.set.gauge('fahao_generators_in_use', inUse, [], () => this.#survey.found.count)
     const workerId = 'The worker id of this node’s snowflakes; none before the first.'
     this.set.gauge('fahao_worker_id', workerId, [], () => node.workerId)
     const taken =
@@ -130,17 +118,19 @@ export class Metrics {
     )
     this.#addLeases()
     const room = 'How many worker ids a layout of snowflakes in use has room for.'
-    this.set.gauge('fahao_layout_worker_ids', room, ['layout'], () => layoutWorkers(this.#ofClock))
+    this.set.gauge('fahao_layout_worker_ids', room, ['layout'], () =>
+      layoutWorkers(this.#survey.found.workerLayouts),
+    )
     const end = 'How long until the time field of a layout in use is full.'
     this.set.gauge('fahao_layout_exhaustion_seconds', end, ['layout'], () =>
-      layoutEnds(this.#ofClock, node.timeline.nowUs()),
+      layoutEnds(this.#survey.found.layouts, node.timeline.nowUs()),
     )
   }
 
   #addLeases(): void {
     const { server } = this.#node
-    const count = () =>
-      this.#ofClock.some(({ kind }) => kind === 'snowflake') ? server.workerIds.newest() : undefined
+    const layouts = () => this.#survey.found.workerLayouts
+    const count = () => (layouts().size > 0 ? server.workerIds.newest() : undefined)
     const ids =
       'Worker ids of the store at the last read, by state: held by a node, held by a caller, resting; on nodes that use snowflakes.'
     this.set.gauge('fahao_worker_ids', ids, ['state'], () => {
@@ -149,9 +139,7 @@ export class Metrics {
       return states.flatMap(([state, value]) => (value === undefined ? [] : [[{ state }, value] as const]))
     })
     const free = 'How many worker ids callers can lease now of a layout of snowflakes in use.'
-    this.set.gauge('fahao_layout_worker_ids_free', free, ['layout'], () =>
-      freeWorkers(this.#ofClock, count()),
-    )
+    this.set.gauge('fahao_layout_worker_ids_free', free, ['layout'], () => freeWorkers(layouts(), count()))
     const ranges = () => server.rangeLeases.figures()
     const leased = 'Ranges of segments that callers have leased.'
     this.set.counter('fahao_leased_ranges_total', leased, [], () => ranges().ranges)
@@ -237,13 +225,19 @@ export class Metrics {
   #addGenerators(): void {
     const about = ['generator', 'kind', 'mode']
     this.set.gauge('fahao_generator_info', 'What a generator is: always 1.', about, () =>
-      this.#shown.samples.map(({ generator: { name, kind, mode } }) => [{ generator: name, kind, mode }, 1]),
+      this.#series.flatMap(({ name, sample }) =>
+        sample === undefined
+          ? []
+          : [[{ generator: name, kind: sample.definition.kind, mode: sample.mode }, 1] as const],
+      ),
     )
-    for (const metric of generatorMetrics) {
-      this.set.add(metric.type, metric.name, metric.help, ['generator'], () =>
-        this.#shown.valuesOf(metric).map(({ generator, value }): MetricValue => [{ generator }, value]),
+    for (const [at, { type, name, help }] of generatorMetrics.entries())
+      this.set.add(type, name, help, ['generator'], () =>
+        this.#series.flatMap(({ name: generator, values }): MetricValue[] => {
+          const value = values[at]
+          return value === undefined ? [] : [[{ generator }, value]]
+        }),
       )
-    }
   }
 
   #addNamespaces(): void {
@@ -254,4 +248,9 @@ export class Metrics {
       )
     }
   }
+}
+
+/** A survey of the generators of a node. */
+export function surveyOf({ catalogue, config, timeline, server }: FahaoNode): GeneratorSurvey {
+  return new GeneratorSurvey(config.metricsSeriesMax, { catalogue, timeline, turns: server.turns })
 }

@@ -18,7 +18,7 @@ export function metricsRoute(metrics: Metrics): ApiRoute {
     command: metricsPermission,
     summary: 'Metrics in Prometheus’s text format.',
     notes:
-      'With `accept: application/openmetrics-text` they are in the format of OpenMetrics, with the traces of slow requests. Generators that the user may not name are merged with those without series of their own; namespaces of such names are left out.',
+      'With `accept: application/openmetrics-text` they are in the format of OpenMetrics, with the traces of slow requests. A user that may not name every generator is told of those with series of their own that it may name; the others, their sum, and namespaces of their names are left out.',
     answers: {
       200: {
         description: 'All metrics.',

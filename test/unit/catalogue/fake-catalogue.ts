@@ -11,13 +11,14 @@ import type {
   GeneratorRange,
   ListPart,
   PartOfList,
-  Survey,
+  Sample,
 } from '../../../src/catalogue/catalogue.ts'
 import { type Definition, define, differences } from '../../../src/catalogue/definition.ts'
-import { EndedGenerators } from '../../../src/catalogue/ended-figures.ts'
+import { type EndedFigures, EndedGenerators } from '../../../src/catalogue/ended-figures.ts'
 import type { MoveOptions } from '../../../src/catalogue/floor.ts'
 import { type GeneratorInput, parseOptions } from '../../../src/catalogue/generator-options.ts'
 import { checkName } from '../../../src/catalogue/name-rules.ts'
+import { sampleOf } from '../../../src/catalogue/survey.ts'
 import { compileFormat } from '../../../src/ids/format.ts'
 import { IdText } from '../../../src/ids/id-text.ts'
 import { Run } from '../../../src/ids/run.ts'
@@ -342,12 +343,10 @@ export class FakeCatalogue implements Catalogue {
     return this.find(name)
   }
 
-  *survey(most: number): Parts<Survey> {
-    const open = [...this.inUse()].map((each) => ({ name: each.name, ...each.stats() }))
-    const busy = open.filter(({ ratePerSecond }) => ratePerSecond > 0)
-    busy.sort((a, b) => b.ratePerSecond - a.ratePerSecond)
-    const issued = open.reduce((sum, each) => sum + each.issued, this.ended.issued)
-    return { issued, busiest: busy.slice(0, most).map(({ name }) => name) }
+  *survey(see: (sample: Sample) => void): Parts<EndedFigures> {
+    for (const generator of this.inUse()) see(sampleOf(generator, nowUs))
+    yield
+    return this.ended
   }
 
   #existing(name: string): FakeGenerator {

@@ -1,19 +1,20 @@
 /** What a survey of all generators finds, whether they are at rest, in families, or have left memory. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Survey } from '../../../src/catalogue/catalogue.ts'
+import type { Sample } from '../../../src/catalogue/catalogue.ts'
 import { Dice } from '../dice.ts'
 import { draw, type Node, startNode } from './node.ts'
 
 const restAfterMs = 1000
 
-/** Does all parts of a survey; `between` runs after the first. */
-async function survey({ catalogue }: Node, most = 10, between = async () => {}): Promise<Survey> {
-  const parts = catalogue.survey(most)
+/** Does all parts of a survey; `between` runs after the first. Returns what was issued, and what was seen. */
+async function survey({ catalogue }: Node, between = async () => {}) {
+  const samples: Sample[] = []
+  const parts = catalogue.survey((sample) => void samples.push(sample))
   let part = parts.next()
   if (!part.done) await between()
   while (!part.done) part = parts.next()
-  return part.value
+  return { issued: samples.reduce((sum, { stats }) => sum + stats.issued, part.value.issued), samples }
 }
 
 describe('a survey', () => {
@@ -37,27 +38,39 @@ describe('a survey', () => {
     assert.equal((await survey(node)).issued, 21)
   })
 
-  test('names the busiest, the first first, families for their names', async () => {
-    const node = await startNode({ restAfterMs })
+  test('shows the figures of each, families for their names, at rest as awake', async () => {
+    const node = await startNode({ restAfterMs, idleAfterMs: 600_000 })
     const { catalogue, clock } = node
     await catalogue.create('room:*', { kind: 'sequence', family: true })
-    await catalogue.create('event', { kind: 'snowflake' })
-    for (const name of ['a', 'b', 'c', 'idle']) await catalogue.create(name, { kind: 'segment' })
-    for (let round = 0; round < 5; round++) {
-      for (const [name, count] of [
-        ['a', 1],
-        ['b', 30],
-        ['room:7', 20],
-        ['event', 10],
-        ['c', 5],
-      ] as const)
-        await draw(await catalogue.open(name), count)
-      await clock.pass(restAfterMs)
+    for (const name of ['rests', 'fresh'])
+      await catalogue.create(name, { kind: 'segment', step: 20, increment: 10, max: 1000 })
+    await draw(await catalogue.open('rests'), 4)
+    await draw(await catalogue.open('room:7'), 3)
+    const seen = async () => {
+      const { samples } = await survey(node)
+      const shown = samples.map(({ name, mode, stats, leftIds }) => [name, mode, stats.issued, leftIds])
+      return new Map(shown.map((each) => [each[0], each]))
     }
-    assert.deepEqual((await survey(node)).busiest, ['b', 'room:*', 'event', 'c', 'a'])
-    assert.deepEqual((await survey(node, 2)).busiest, ['b', 'room:*'])
-    assert.equal(catalogue.shown('room:7')?.stats().issued, 100)
+    const awake = await seen()
+    assert.deepEqual([...awake.keys()].sort(), ['fresh', 'rests', 'room:*'])
+    assert.deepEqual(awake.get('rests'), ['rests', 'node', 4, 96])
+    assert.deepEqual(awake.get('fresh'), ['fresh', 'node', 0, 100])
+    await clock.pass(3 * restAfterMs)
+    assert.ok(catalogue.names.isAtRest(catalogue.names.entryNamed('rests')))
+    assert.deepEqual((await seen()).get('rests'), awake.get('rests'))
+    assert.equal(catalogue.shown('room:7')?.stats().issued, 3)
     assert.equal(catalogue.shown('room:8'), undefined)
+  })
+
+  test('tells that no ids are left when the newest possible one was issued', async () => {
+    const node = await startNode()
+    const { catalogue } = node
+    await catalogue.create('small', { kind: 'segment', start: 5, increment: 10, max: 30 })
+    await draw(await catalogue.open('small'), 2)
+    const left = async () => (await survey(node)).samples[0]!.leftIds!
+    assert.ok((await left()) > 0 && (await left()) <= 1)
+    await draw(await catalogue.open('small'), 1)
+    assert.equal(await left(), 0)
   })
 
   test('never counts more than was issued, whatever leaves or comes back between its parts', async () => {
@@ -76,7 +89,7 @@ describe('a survey', () => {
       for (const name of names) await ask(name)
       if (dice.below(2) === 0) await clock.pass(3 * restAfterMs)
       const before = issued
-      const found = await survey(node, 10, async () => {
+      const found = await survey(node, async () => {
         for (let change = 0; change < 30; change++) {
           const name = names[dice.below(names.length)]!
           if (dice.below(2) === 0) await catalogue.alter(name, { step: 100 + change })

@@ -6,6 +6,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { startHttpServer } from '../../../src/http/server.ts'
 import { noTraffic } from '../../../src/http/traffic.ts'
 import { turnBytesMax, turns } from '../../../src/listening/turns.ts'
+import { busiestMax } from '../../../src/metrics/generator-survey.ts'
 import { basic, openAccess, setUser } from '../auth/open-access.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { fakeNode } from './fake-node.ts'
@@ -113,17 +114,33 @@ describe('the live stream', () => {
       reason: 'the disk is full',
       issued: 57,
       errors: {},
-      generators: { order: { issued: 57, buffered: 1000, bufferedSeconds: null, refills: 1, waits: 0 } },
+      generators: {
+        order: {
+          issued: 57,
+          buffered: 1000,
+          bufferedSeconds: null,
+          refills: 1,
+          waits: 0,
+          kind: 'segment',
+          waiting: 0,
+          left: Number(order.definition.max! - 56n),
+          endsSeconds: null,
+          callersPerSecond: 0,
+        },
+      },
     })
   })
 
   test('tells of generators that are asked for, busy or not', async (t) => {
-    const { add, read, tick } = await start(t)
+    const { add, read, pass, tick } = await start(t)
+    for (let index = 0; index < busiestMax; index++) add(`busy${index}`)
     add('idle', 0)
+    await pass(1)
     const [asked, other] = [await read('?generators=idle,none'), await read()]
     await tick(asked, other)
-    assert.deepEqual(Object.keys(asked.newest.generators), ['idle'])
-    assert.deepEqual(Object.keys(other.newest.generators), [])
+    const busy = Object.keys(other.newest.generators)
+    assert.ok(busy.length === busiestMax && !busy.includes('idle'))
+    assert.deepEqual(Object.keys(asked.newest.generators), [...busy, 'idle'])
   })
 
   test('ends after as many ticks as are asked for', async (t) => {
