@@ -92,7 +92,11 @@ async function build(each: Package): Promise<string[]> {
 }
 
 async function bundleCode({ dist, entries, platform, outside }: Package): Promise<string[]> {
-  const bundle = await rolldown({ cwd: root, platform, input: entries, external: outside.map(withItsFiles) })
+  const names = outside.map(withItsFiles)
+  // prom-client needs the API of OpenTelemetry in every installation: a copy is built in for it.
+  const external = (id: string, importer?: string) =>
+    names.some((name) => name.test(id)) && importer?.includes('/prom-client/') !== true
+  const bundle = await rolldown({ cwd: root, platform, input: entries, external })
   // All files are in one folder: `startThread` finds a thread beside the file that starts it.
   const { output } = await bundle.write({
     dir: dist,

@@ -258,7 +258,11 @@ describe('the package', () => {
 
     test('has a sentence for each optional package', () => {
       // Without mysql2 the proxy cannot look at tables; without pino-pretty a terminal gets JSON: see cli/log.ts.
-      assert.deepEqual(Object.keys(peerDependencies), ['libpg-query', 'mysql2', 'pg', 'pino-pretty'])
+      // With an SDK of OpenTelemetry and without its API the log has a warning.
+      assert.deepEqual(Object.keys(peerDependencies), [
+        '@opentelemetry/api',
+        ...['libpg-query', 'mysql2', 'pg', 'pino-pretty'],
+      ])
     })
   })
 })

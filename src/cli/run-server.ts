@@ -30,6 +30,7 @@ import type { FahaoNode } from '../node/node.ts'
 import { startNode } from '../node/start.ts'
 import { clusterCommands, type RespForwarder, RespTransport } from '../resp/forward.ts'
 import { type RespServer, startRespServer } from '../resp/server.ts'
+import { tracedCommands } from '../resp/traced.ts'
 import { descriptorAdvice } from './file-descriptors.ts'
 import { firstIdSteps, httpUrl } from './first-id.ts'
 import { openLog } from './log.ts'
@@ -152,13 +153,14 @@ async function openResp(
   tls: Certificates | undefined,
   nextId: () => number,
 ): Promise<RespServer> {
-  const { config, catalogue, server, access } = node
+  const { config, catalogue, server, access, tracing } = node
+  const table = forwarder ? clusterCommands(createCommands(), forwarder) : createCommands()
   const resp = await startRespServer({
     host,
     port,
     backlog: config.listenBacklog,
     nextId,
-    table: forwarder ? clusterCommands(createCommands(), forwarder) : createCommands(),
+    table: tracing ? tracedCommands(table, tracing) : table,
     context: (session) => ({
       session,
       catalogue: new MeteredCatalogue(catalogue, server.meters, () => session.access.user),
@@ -193,11 +195,11 @@ async function openHttp(
 
 /** Undefined on a node without a cluster. */
 function respForwarder(
-  { config, access, server: { cluster } }: FahaoNode,
+  { config, access, tracing, server: { cluster } }: FahaoNode,
   tls: Certificates | undefined,
 ): RespForwarder | undefined {
   const transport = new RespTransport(systemClock, config.callTimeoutMs, tls?.dial ?? dialPlain, access)
-  return cluster && new Forwarder(cluster, transport, config.forward)
+  return cluster && new Forwarder(cluster, transport, config.forward, tracing)
 }
 
 /** The options that all HTTP servers of this process share. */

@@ -8,9 +8,11 @@
  *     the reply to a draw. The ids of a lost reply are a gap. Any other lost reply is the error UNKNOWN.
  *  3. A request is sent at most five times: after one refusal, one failed connection and two lost replies.
  */
+import { addressOf } from '../base/address.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { Moved, type MovedDetails, slotNotServed } from '../base/moved.ts'
 import { detailsOf } from '../catalogue/leadership/redirection.ts'
+import type { Tracing } from '../installation/tracing.ts'
 import type { ClusterView } from '../operations/context.ts'
 
 /**
@@ -75,13 +77,16 @@ export class Forwarder<Request, NodeReply, Reply> {
   readonly #transport: ForwardTransport<Request, NodeReply, Reply>
   /** Whether this node forwards requests; if not, a request for another leader is refused: MOVED. */
   readonly forwards: boolean
+  readonly #tracing: Tracing | undefined
   readonly #unlisten: () => void
 
   constructor(
     cluster: ClusterView,
     transport: ForwardTransport<Request, NodeReply, Reply>,
     forwards: boolean,
+    tracing?: Tracing,
   ) {
+    this.#tracing = tracing
     this.#cluster = cluster
     this.#transport = transport
     this.forwards = forwards
@@ -143,7 +148,7 @@ export class Forwarder<Request, NodeReply, Reply> {
     if (address === undefined) throw notServed(transport.protocol)
     let reply: NodeReply
     try {
-      reply = await transport.send(request, address, leader.node)
+      reply = await this.#sendTraced(request, address, leader.node)
     } catch (error) {
       if (error instanceof NoReply) return this.#sendAgain(request, leader, retries, error)
       throw error
@@ -151,6 +156,19 @@ export class Forwarder<Request, NodeReply, Reply> {
     const deliver = () => transport.deliver(request, reply)
     if (retries.refused || !transport.isNotLed(reply)) return deliver()
     return this.#sendToNext(request, leader.slot, { ...retries, refused: true }, deliver)
+  }
+
+  #sendTraced(request: Request, address: string, node: string): Promise<NodeReply> {
+    const send = () => this.#transport.send(request, address, node)
+    if (this.#tracing === undefined) return send()
+    const { host, port } = addressOf(address)
+    const attributes = {
+      'network.protocol.name': this.#transport.protocol,
+      'server.address': host,
+      'server.port': port,
+      'fahao.node': node,
+    }
+    return this.#tracing.call('forward', attributes, send)
   }
 
   #sendAgain(request: Request, leader: MovedDetails, retries: Retries, error: NoReply): Promise<Reply> {

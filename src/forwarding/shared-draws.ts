@@ -11,6 +11,7 @@
 import type { Access } from '../auth/access.ts'
 import { hasCode } from '../base/errors.ts'
 import { MeteredCatalogue } from '../catalogue/metered-catalogue.ts'
+import type { Tracing } from '../installation/tracing.ts'
 import type { Leaders, OperatingNode } from '../operations/caller.ts'
 import { nextOperation } from '../operations/drawing.ts'
 import type { IssuedIds } from '../operations/issued-texts.ts'
@@ -33,12 +34,14 @@ const neverGone = new AbortController().signal
 export class SharedDraws {
   readonly #leaders: Leaders
   readonly #node: OperatingNode
+  readonly #tracing: Tracing | undefined
   /** By the user and the name of the generator. */
   readonly #groups = new Map<string, Group>()
 
-  constructor(leaders: Leaders, node: OperatingNode) {
+  constructor(leaders: Leaders, node: OperatingNode, tracing?: Tracing) {
     this.#leaders = leaders
     this.#node = node
+    this.#tracing = tracing
   }
 
   /** Whether requests for a generator go to another node. */
@@ -48,17 +51,28 @@ export class SharedDraws {
 
   /** The text of the next id. Rejects with the error of the leader, or with the reason of `signal`. */
   next(name: string, caller: Access, signal: AbortSignal): Promise<string> {
+    const join = () => this.#join(name, caller, signal)
+    return this.#tracing === undefined ? join() : this.#tracing.call('forward', {}, join)
+  }
+
+  #join(name: string, caller: Access, signal: AbortSignal): Promise<string> {
     return new Promise((resolve, reject) => {
       const key = keyOf(caller.user, name)
       let group = this.#groups.get(key)
       if (group === undefined) {
         group = { name, caller, waiting: [] }
         // After the reads of this turn.
-        if (this.#groups.size === 0) setImmediate(() => this.#sendAll())
+        if (this.#groups.size === 0) this.#soon(() => this.#sendAll())
         this.#groups.set(key, group)
       }
       group.waiting.push({ signal, resolve, reject })
     })
+  }
+
+  /** A draw is of many requests, and in the trace of none: each has its own span. */
+  #soon(send: () => void): void {
+    if (this.#tracing === undefined) setImmediate(send)
+    else this.#tracing.apart(() => setImmediate(send))
   }
 
   #sendAll(): void {

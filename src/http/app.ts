@@ -49,6 +49,7 @@ import { openApiRoute } from './ops/openapi.ts'
 import { createServer, METHODS } from './plain-http.ts'
 import { recording } from './recording.ts'
 import { answerRefused, restRefusedCallers } from './refused-callers.ts'
+import { noteRoutes, traceRequests } from './traced.ts'
 import { type HttpTraffic, noTraffic } from './traffic.ts'
 import { isIgnored, isLate, methodRefusal, refusalOf } from './unreadable.ts'
 
@@ -90,7 +91,7 @@ const parameterCharactersMax = 3 * 256
 /** Builds the app. It listens nowhere: `startHttpServer` does, and tests call `inject`. */
 export function buildHttpApp(options: HttpOptions): FastifyInstance {
   const { node, log, tls, clock = systemClock } = options
-  const { config, mayIssue } = node
+  const { config, mayIssue, tracing } = node
   const traffic = options.traffic ?? noTraffic()
   const connections = new Connections({
     unreadTimeoutMs: config.httpUnreadTimeoutMs,
@@ -108,7 +109,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
     if (connection !== undefined) connection.refusals = undefined
     options.onUser?.(request.socket)
   }
-  const draws = options.leaders && new SharedDraws(options.leaders, node)
+  const draws = options.leaders && new SharedDraws(options.leaders, node, tracing)
   let isClosing = false
   const routes = directRoutes(options)
   const headers = headersOf(origins)
@@ -126,7 +127,8 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
       else if (!isIgnored(error)) connections.of(socket).refuse(refusalOf(error))
     },
     serverFactory: (handler) => {
-      const inTurn = connections.inTurn(direct(handler))
+      const answer = direct(handler)
+      const inTurn = connections.inTurn(tracing ? traceRequests(answer, tracing, routes) : answer)
       const ours = serverOptions(config)
       const server = tls
         ? createTlsServer({ ...tls.serverOptions, ...ours }, inTurn)
@@ -144,6 +146,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
     frameworkErrors: (error, request, reply) =>
       answerRefused(request, reply, error, () => sendProblem(error, request, reply, log)),
   })
+  if (tracing) noteRoutes(app)
   restRefusedCallers(app, clock, config.httpUnreadTimeoutMs)
   app.addHook('preClose', (done) => {
     isClosing = true
@@ -172,7 +175,9 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   awaitIgnoredBodies(app)
   const { cluster } = node.server
   const dial = tls?.dial ?? dialPlain
-  if (cluster !== undefined) forwardRequests(app, cluster, config.callTimeoutMs, dial, node.access)
+  if (cluster !== undefined) {
+    forwardRequests(app, cluster, config.callTimeoutMs, dial, node.access, systemClock, tracing)
+  }
   app.decorate('traffic', traffic)
   const compat = mountCompatApis(app, node, options.compat ?? [], log)
   if (options.compatOnly) {

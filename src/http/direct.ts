@@ -28,6 +28,8 @@ import { jsonFrame, jsonType, oneInJson, textInJson } from './native/issued-json
 /** A route whose plain requests are answered here. */
 export type DirectRoute = {
   readonly method: 'GET' | 'POST'
+  /** As Fastify writes it. */
+  readonly route: string
   /** Its groups: the name of the generator, and how many ids are asked for, where that may be told. */
   readonly path: RegExp
   readonly contentType: string
@@ -60,6 +62,7 @@ export type DirectOptions = {
 /** `POST /v1/generators/{name}/next` */
 export const nextDirectly: DirectRoute = {
   method: 'POST',
+  route: '/v1/generators/:name/next',
   path: /^\/v1\/generators\/([\w.:~%{}-]+)\/next(?:\?count=([1-9]\d{0,2}))?$/,
   contentType: jsonType,
   negotiates: true,

@@ -14,6 +14,7 @@ import { addressOf } from '../base/address.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
 import { Forwarder, type ForwardTransport, NoReply, type NoReplyState } from '../forwarding/forwarder.ts'
+import type { Tracing } from '../installation/tracing.ts'
 import { type Dial, readyEvent } from '../listening/dial.ts'
 import type { ClusterView } from '../operations/context.ts'
 import { disconnectSignal } from './connection.ts'
@@ -42,8 +43,10 @@ export function forwardRequests(
   dial: Dial,
   proving: Proving,
   clock: Clock = systemClock,
+  tracing?: Tracing,
 ): void {
-  const forwarder = new Forwarder(cluster, new HttpTransport(timeoutMs, dial, proving, clock), true)
+  const transport = new HttpTransport(timeoutMs, dial, proving, clock, tracing)
+  const forwarder = new Forwarder(cluster, transport, true, tracing)
   app.addHook('onClose', async () => forwarder.close())
   app.addHook('onRoute', (route) => {
     const { handler, config } = route
@@ -73,10 +76,12 @@ class HttpTransport implements ForwardTransport<HttpRequest, NodeAnswer, unknown
   readonly #timeoutMs: number
   readonly #proving: Proving
   readonly #clock: Clock
+  readonly #tracing: Tracing | undefined
   /** The requests without an answer, by address. */
   readonly #pending = new Map<string, Set<Reject>>()
 
-  constructor(timeoutMs: number, dial: Dial, proving: Proving, clock: Clock) {
+  constructor(timeoutMs: number, dial: Dial, proving: Proving, clock: Clock, tracing?: Tracing) {
+    this.#tracing = tracing
     this.#proving = proving
     this.#agent.createConnection = ({ host, port }) => dial({ host: host!, port: Number(port) })
     this.#timeoutMs = timeoutMs
@@ -123,6 +128,7 @@ class HttpTransport implements ForwardTransport<HttpRequest, NodeAnswer, unknown
 
   send({ request, reply }: HttpRequest, address: string, nodeId: string): Promise<NodeAnswer> {
     const { path, headers, body } = passOn(request, nodeId, this.#proving)
+    this.#tracing?.carry(headers)
     const signal = disconnectSignal(reply)
     return new Promise((resolve, reject) => {
       const sent = sendRequest({

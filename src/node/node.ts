@@ -10,6 +10,7 @@ import type { ServerView } from '../commands/context.ts'
 import type { Config } from '../config/config-schema.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { EngineCall } from '../engine/engine-calls.ts'
+import type { Tracing } from '../installation/tracing.ts'
 import type { Session, Traffic } from '../operations/session.ts'
 import type { Health } from './health.ts'
 import type { Membership } from './membership.ts'
@@ -53,6 +54,8 @@ export interface FahaoNode {
   readonly regressions: number
   /** Reports every later call of the engine once it is over. The listener must not throw. */
   onEngineCall(listener: (call: EngineCall) => void): void
+  /** Makes spans; undefined: this process has no SDK of OpenTelemetry. */
+  readonly tracing: Tracing | undefined
   /** See `Engine.advance`. */
   advance(gap: bigint): Promise<number>
   /** Leaves the cluster, stops issuing, releases buffered ids, closes the engine. */

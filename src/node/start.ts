@@ -23,6 +23,7 @@ import { settingsText } from '../config/load-config.ts'
 import { type Machine, proposeWorkerId, sharedProposal, thisMachine } from '../config/worker-strategy.ts'
 import type { Engine, Repair } from '../engine/engine.ts'
 import { type EngineCall, timedEngine } from '../engine/engine-calls.ts'
+import { openTracing } from '../installation/tracing.ts'
 import { version } from '../installation/version.ts'
 import { WorkerId } from '../issuing/worker-id.ts'
 import { Pools } from '../leasing/pools.ts'
@@ -93,7 +94,7 @@ async function openParts(
     clock = systemClock,
     random = systemRandom,
     open = openAnyEngine,
-    newId = () => randomHex(20),
+    newId = () => Buffer.from(crypto.getRandomValues(new Uint8Array(20))).toString('hex'),
     machine = thisMachine(),
     restAfterMs = 1000,
     passwords = new Passwords(),
@@ -104,6 +105,7 @@ async function openParts(
   const shared = sharedProposal(config.workerId, machine)
   if (shared !== undefined) onEvent({ level: 'warn', message: shared })
   const recovery = new Recovery({ clock, random, gap: config.failoverGap, onEvent })
+  const tracing = await openTracing(onEvent)
   const listeners: ((call: EngineCall) => void)[] = []
   let disown = () => {}
   let drop = () => {}
@@ -119,7 +121,7 @@ async function openParts(
     onOwnershipLost: () => disown(),
   })
   const held = new HeldBounds()
-  const engine = timedEngine(held.watching(opened), clock, (call) => {
+  const engine = timedEngine(held.watching(opened), { clock, tracing }, (call) => {
     if (hasCode(call.error, 'REGRESSED')) recovery.reportLoss(call.error.message)
     for (const listener of listeners) listener(call)
   })
@@ -212,6 +214,7 @@ async function openParts(
       runId,
       recovery,
       listeners,
+      tracing,
       membership,
       audit,
       onEvent,
@@ -309,6 +312,7 @@ function wire(config: Config, parts: Parts): FahaoNode {
     get regressions() {
       return recovery.count
     },
+    tracing: parts.tracing,
     onEngineCall: (listener) => parts.listeners.push(listener),
     advance: server.advance,
     close() {
@@ -393,8 +397,4 @@ async function createConfigured(
       onEvent({ level: 'error', message: `generator '${name}' cannot be created yet: ${error.message}` })
     else throw error
   }
-}
-
-function randomHex(bytes: number): string {
-  return Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString('hex')
 }

@@ -26,10 +26,11 @@ export type View = {
 /** The login, where the nodes have users. */
 type Headers = Readonly<Record<string, string>>
 
-/** Starts it; `args` are the further flags of each node. Resolves when every shard has its assigned leader. */
+/** Starts it; `args` are the further flags of each node, `env` the variables of all. Resolves when every shard has its assigned leader. */
 export async function startCluster(
   lifetime: Lifetime,
   args: readonly (readonly string[])[],
+  env: Readonly<Record<string, string>> = {},
 ): Promise<FahaoServer[]> {
   const etcd = await startEtcd(lifetime)
   const nodes = await Promise.all(
@@ -37,6 +38,7 @@ export async function startCluster(
       startFahao(lifetime, {
         engine: etcd.url('ids'),
         args: ['--cluster', 'test', ...own],
+        env,
         readyWithinMs: 60_000,
       }),
     ),

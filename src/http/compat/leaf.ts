@@ -35,6 +35,7 @@ const segmentKinds: readonly Kind[] = ['segment', 'sequence']
 /** `/api/segment/get/{key}`, without Fastify. */
 export const segmentDirectly: DirectRoute = {
   method: 'GET',
+  route: '/api/segment/get/:key',
   path: /^\/api\/segment\/get\/([\w.:~%{}-]+)$/,
   contentType: contentTypes.text,
   negotiates: false,

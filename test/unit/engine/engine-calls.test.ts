@@ -9,7 +9,7 @@ test('a timed engine reports each call once it is over, and changes nothing else
   const clock = new FakeClock()
   const faulty = new FaultyEngine(new MemoryEngine(new MemoryStore()))
   const calls: EngineCall[] = []
-  const engine = timedEngine(faulty, clock, (call) => calls.push(call))
+  const engine = timedEngine(faulty, { clock }, (call) => calls.push(call))
   faulty.slow('reserve', 40, clock)
   const reserving = engine.reserve('c', { size: 10n, incarnation: 1n })
   await clock.pass(39)
