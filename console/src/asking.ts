@@ -10,6 +10,9 @@ export type Asked<Answer> = {
   readonly again: () => void
 }
 
+/** After how long what was not answered is asked again, on pages that ask once. */
+const againMs = 5000
+
 /**
  * The answer of a GET, again each `everyMs` while the page is shown. An answer of another path is not shown. `undefined`: nothing is asked.
  */
@@ -29,19 +32,25 @@ export function useLoaded<Answer>(
     if (key === undefined) return
     const ended = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
+    // Whether nothing is asked now, and there is a next time.
+    let waits = false
     const run = async () => {
+      waits = false
+      let nextMs = everyMs
       try {
         const answer = await load(ended.signal)
         if (!ended.signal.aborted) setState({ key, answer })
       } catch (problem) {
         if (ended.signal.aborted) return
         setState((last) => ({ ...(last.key === key ? last : { key }), problem: problem as Problem }))
+        if (passes(problem as Problem)) nextMs ??= againMs
       }
-      if (everyMs !== undefined && !ended.signal.aborted && !document.hidden) timer = setTimeout(run, everyMs)
+      waits = nextMs !== undefined
+      if (waits && !ended.signal.aborted && !document.hidden) timer = setTimeout(run, nextMs)
     }
     const shown = () => {
       clearTimeout(timer)
-      if (!document.hidden && everyMs !== undefined) void run()
+      if (!document.hidden && waits) void run()
     }
     document.addEventListener('visibilitychange', shown)
     void run()
@@ -54,4 +63,9 @@ export function useLoaded<Answer>(
   const again = useCallback(() => setTurn((last) => last + 1), [])
   const { answer, problem } = state.key === key ? state : {}
   return { answer, problem, again }
+}
+
+/** Whether the same request may be answered later: the node or its store was away. */
+function passes({ status }: Problem): boolean {
+  return status === 0 || status >= 500
 }
