@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- SECTION …] [-- --quick] [-- --before FOLDER]`: measures, prints, and leaves bench/latest.json and
  * bench/latest.md behind. Sections: resp, keys, families, http, process, client, memory, engine, freeze, database, cluster, legacy,
- * restart, skipped, login, quota, tls, users, runs, live, mysql-proxy, postgres. It starts and ends the systems that it compares. FOLDER
+ * restart, skipped, login, quota, tls, users, runs, live, console, mysql-proxy, postgres. It starts and ends the systems that it compares. FOLDER
  * is a built checkout of an earlier commit, which resp, keys, http, process, freeze and runs measure beside this one.
  * `-- keys --only 20000@128` and `-- legacy --only import` measure one part of a section. Exits with 1 when a budget is not met, for use in a release.
  */
@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util'
 import { inScope, type Lifetime } from '../test/launch/lifetime.ts'
 import { client } from './client.ts'
 import { cluster } from './cluster.ts'
+import { consolePages } from './console.ts'
 import { database } from './database.ts'
 import { engine } from './engine.ts'
 import { families } from './families.ts'
@@ -56,6 +57,7 @@ const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => 
   users,
   runs,
   live,
+  console: consolePages,
   'mysql-proxy': mysqlProxy,
   postgres,
 }
