@@ -177,6 +177,32 @@ describe('a family', () => {
     assert.equal(node.catalogue.ended.issued, 20)
   })
 
+  test('is counted again after a count that took long when many times as long has passed', async () => {
+    const { clock, catalogue } = await started()
+    // As transports do, without a look at the generator.
+    const take = () => {
+      const { names } = catalogue
+      names.runs.words[names.entryNamed(sibling('1')) * rowWords + rowLo]! += 1
+    }
+    const issued = async () => (await catalogue.info('room:*')).stats?.issued
+    await next({ catalogue }, sibling('1'))
+    const beganUs = clock.mono
+    // Each reading of the clock takes 2 ms meanwhile.
+    clock.monoUs = () => {
+      clock.mono += 2000
+      return clock.mono
+    }
+    assert.equal(await issued(), 1)
+    clock.monoUs = () => clock.mono
+    clock.mono = beganUs + 10_000
+    take()
+    assert.equal(await issued(), 1)
+    clock.mono += 1_000_000
+    assert.equal(await issued(), 2)
+    take()
+    assert.equal(await issued(), 3)
+  })
+
   test('keeps a name that left memory while a request held its generator in order', async () => {
     const node = await started({ familyNamesMax: 1 })
     const generator = await node.catalogue.open(sibling('1'))

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type IncomingMessage, request as send } from 'node:http'
+import { connect } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { startHttpServer } from '../../../src/http/server.ts'
 import { noTraffic } from '../../../src/http/traffic.ts'
@@ -190,6 +191,21 @@ describe('the live stream', () => {
     const reading = await read()
     const closed = server.close(60_000)
     await until(() => reading.isOver)
+    await closed
+  })
+
+  test('is refused while the server stops', async (t) => {
+    const { read, server } = await start(t)
+    const reading = await read()
+    // A connection with a request that has begun is not closed as an idle one is.
+    const socket = connect(server.port, '127.0.0.1')
+    socket.write('GET /v1/live HTTP/1.1\r\n')
+    await (await fetch(`http://127.0.0.1:${server.port}/healthz`)).text()
+    const closed = server.close(60_000)
+    await until(() => reading.isOver)
+    socket.end('host: localhost\r\n\r\n')
+    const answer = Buffer.concat(await socket.toArray()).toString()
+    assert.match(answer, /^HTTP\/1\.1 503 .*"detail":"this node is stopping; ask another one"/s)
     await closed
   })
 })

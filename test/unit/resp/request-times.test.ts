@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { timeBuckets } from '../../../src/base/times.ts'
 import { FakeClock } from '../fake-clock.ts'
-import { connect, frame } from './peer.ts'
+import { connect, frame, Peer } from './peer.ts'
 
 function bucketOf(seconds: number): number {
   return timeBuckets.indexOf(seconds)
@@ -67,4 +67,17 @@ test('the errors of requests are counted by code, and are the outcomes of their 
     times[outcome].counts.reduce((sum, each) => sum + each)
   assert.deepEqual([count('ok'), count('refused'), count('failed')], [3, 3, 0])
   assert.equal(server.stats.commands, 6)
+})
+
+test('an error of no request is the outcome of none', async (test) => {
+  const { server, peer } = await connect(test)
+  const broken = await Peer.to(server)
+  broken.send('*1\r\nx\r\n')
+  await broken.closed
+  peer.send(frame('PING'))
+  await peer.expect('+OK\r\n')
+  const { errors, times } = server.stats.requests
+  assert.deepEqual(Object.fromEntries(errors), { ERR: 1 })
+  const count = (outcome: 'ok' | 'refused') => times[outcome].counts.reduce((sum, each) => sum + each)
+  assert.deepEqual([count('ok'), count('refused')], [1, 0])
 })

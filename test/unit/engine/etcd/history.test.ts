@@ -75,6 +75,19 @@ describe('the history of an etcd', () => {
     assert.equal(history.known.revision, 10n)
   })
 
+  test('turns when a regression is suspected, and when a later history is accepted', () => {
+    const history = new History(state(1n), at(30))
+    history.observe(at(40), state(1n), history.check)
+    assert.equal(history.turns, 0)
+    history.observe(at(20), state(1n), history.check)
+    history.observe(at(20), state(1n), history.check)
+    assert.equal(history.turns, 1)
+    assert.equal(history.observe(at(21), state(2n), history.check), true)
+    assert.equal(history.turns, 2)
+    history.accept(state(3n), at(30))
+    assert.equal(history.turns, 3)
+  })
+
   test('of another store is accepted only once that has been advanced', () => {
     const history = new History(state(5n), at(10))
     history.observe(at(10), state(1n, { store: 't' }), history.check)
