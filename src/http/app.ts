@@ -11,6 +11,7 @@ import type { Certificates } from '../listening/certificates.ts'
 import { dialPlain } from '../listening/dial.ts'
 import { History } from '../metrics/history.ts'
 import type { MetricSet } from '../metrics/metric-set.ts'
+import { NodeEvents } from '../metrics/node-events.ts'
 import { Metrics, surveyOf } from '../metrics/node-metrics.ts'
 import type { TransportSources } from '../metrics/transport-metrics.ts'
 import type { FahaoNode } from '../node/node.ts'
@@ -41,6 +42,7 @@ import { forwardRequests } from './forward.ts'
 import { generatorRoutes } from './native/generators.ts'
 import { nextRoute, rangeRoute, runsRoute } from './native/issue.ts'
 import { liveRoute } from './native/live.ts'
+import { idOf } from './native/live-stream.ts'
 import { PeerStreams } from './native/peer-streams.ts'
 import { routesOf } from './native/route.ts'
 import { healthRoutes } from './ops/health.ts'
@@ -229,12 +231,22 @@ function mountNative(
     timeline: node.timeline,
     errors: () => Object.values(figures).flatMap((read) => read?.().requests.errors ?? []),
   })
-  const live = liveRoute(history, node, peers)
+  const events = new NodeEvents({
+    clock: options.clock ?? systemClock,
+    timeline: node.timeline,
+    cluster: node.server.cluster,
+    id: () => idOf(node),
+    health: () => node.health(),
+  })
+  const live = liveRoute(history, events, node, peers)
   app.addHook('preClose', (done) => {
     live.end()
     done()
   })
-  app.addHook('onClose', async () => history.close())
+  app.addHook('onClose', async () => {
+    history.close()
+    events.close()
+  })
   const all = () => operations
   const operations: ApiRoute[] = [
     nextRoute(node),

@@ -378,6 +378,13 @@ export const mutations: readonly Mutation[] = [
     to: 'if (tookUs < 0) this',
   },
   {
+    fault: 'a reader that may not name every generator is told what happens to the cluster',
+    foundBy: 'test/unit/http/live.test.ts',
+    file: 'src/http/native/live-stream.ts',
+    from: 'isWhole ? this.#events.since(0) : []',
+    to: 'this.#events.since(0)',
+  },
+  {
     fault: 'a request for an id without Fastify needs no permission for the name',
     foundBy: 'test/unit/http/direct.test.ts',
     file: 'src/http/direct.ts',

@@ -12,12 +12,15 @@ import { Readable } from 'node:stream'
 import type { Access } from '../../auth/access.ts'
 import { turns } from '../../listening/turns.ts'
 import { type History, keptMax } from '../../metrics/history.ts'
+import type { NodeEvents } from '../../metrics/node-events.ts'
 import { stepSeconds } from '../../metrics/steps.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import type { Following, PeerLine, PeerReader } from './peer-streams.ts'
 
 /** Lines are written in parts of about this many bytes. */
 const partBytes = 32_768
+/** A tick tells of events of this time: what is left out of one is in the next. */
+const eventMs = 10_000
 
 /** Who reads, and what it asks for. */
 export type Reader = {
@@ -34,6 +37,7 @@ const own = ''
 /** The lines of one reader. */
 export class LiveStream extends Readable {
   readonly #history: History
+  readonly #events: NodeEvents
   readonly #node: FahaoNode
   readonly #reader: Reader
   readonly #unfollow: () => void
@@ -58,9 +62,10 @@ export class LiveStream extends Readable {
   #seen: Map<string, number> | undefined
   #sum = 0
 
-  constructor(history: History, node: FahaoNode, reader: Reader) {
+  constructor(history: History, events: NodeEvents, node: FahaoNode, reader: Reader) {
     super({ objectMode: true, highWaterMark: 0 })
     this.#history = history
+    this.#events = events
     this.#node = node
     this.#reader = reader
     this.#nodeId = idOf(node)
@@ -218,7 +223,8 @@ export class LiveStream extends Readable {
     const errors = isWhole ? history.errorSteps(step) : {}
     const endMs = (step + 1) * stepSeconds * 1000
     const node = this.#nodeId
-    yield openObject({ type: 'history', node, stepSeconds, endMs, issued, errors })
+    const events = isWhole ? this.#events.since(0) : []
+    yield openObject({ type: 'history', node, stepSeconds, endMs, issued, errors, events })
     for (const [index, name] of names.entries())
       yield `${index === 0 ? '' : ','}${JSON.stringify(name)}:${JSON.stringify(history.steps(step, name))}`
     yield '}}\n'
@@ -233,14 +239,17 @@ export class LiveStream extends Readable {
     const mayTell = (name: string) => (this.#reached.has(name) || !turns.over) && this.#reaches(name)
     const names = isWhole ? this.#names : this.#names.filter(mayTell)
     if (!isWhole) this.#add(names)
+    const atMs = Math.floor(timeline.nowUs() / 1000)
+    const events = isWhole ? this.#events.since(atMs - eventMs) : []
     const head = openObject({
       type: 'tick',
-      atMs: Math.floor(timeline.nowUs() / 1000),
+      atMs,
       node: this.#nodeId,
       state,
       reason,
       issued: isWhole ? history.issued : this.#sum,
       errors: isWhole ? history.errors : {},
+      ...(events.length > 0 && { events }),
     })
     return `${head}${names.map((name) => history.textOf(name)).join(',')}}}\n`
   }
@@ -254,7 +263,8 @@ export class LiveStream extends Readable {
   }
 }
 
-function idOf({ server: { cluster, runId } }: FahaoNode): string {
+/** The id of a node in its cluster, or of its process. */
+export function idOf({ server: { cluster, runId } }: FahaoNode): string {
   return cluster?.nodeId ?? runId
 }
 

@@ -12,6 +12,7 @@ import type { AccessControl } from '../../auth/access-control.ts'
 import { networkOf } from '../../base/address.ts'
 import { FahaoError } from '../../base/errors.ts'
 import type { History } from '../../metrics/history.ts'
+import type { NodeEvents } from '../../metrics/node-events.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { wholeNumberSchema } from '../../operations/argument.ts'
 import { livePermission } from '../../operations/permissions.ts'
@@ -57,6 +58,7 @@ const shownLines = [
     endMs: 1793491160000,
     issued: [120],
     errors: {},
+    events: [{ atMs: 1793491150000, node: shownNode, kind: 'health', state: 'ok' }],
     generators: { order: [120] },
   },
   {
@@ -78,6 +80,7 @@ type Place = readonly [user: string, network: string] | undefined
 /** `GET /v1/live`, and what ends all streams. `peers`: undefined without a cluster. */
 export function liveRoute(
   history: History,
+  events: NodeEvents,
   node: FahaoNode,
   peers: PeerStreams | undefined,
 ): { readonly route: ApiRoute; end(): void } {
@@ -139,7 +142,7 @@ export function liveRoute(
       const follow = isOfAll
         ? (take: PeerReader['take']) => peers.follow({ access, names: generators, client, take })
         : undefined
-      const stream = new LiveStream(history, node, { access, asked: generators, ticks, follow })
+      const stream = new LiveStream(history, events, node, { access, asked: generators, ticks, follow })
       open.set(stream, place)
       stream.once('close', () => open.delete(stream))
       if (connectionOf(request.raw) !== undefined) (reply.raw as HttpResponse).receivedUs = undefined

@@ -101,11 +101,14 @@ describe('the live stream', () => {
       issued: [50],
       errors: {},
       generators: { order: [50] },
+      events: [{ atMs: clock.wallUs() / 1000 - 11_000, node: 'run-1', kind: 'health', state: 'ok' }],
     })
     order.next += 7n
     await tick(reading)
     await tick(reading)
     node.healthNow = { state: 'degraded', reason: 'the disk is full', inHandSeconds: 1 }
+    await tick(reading)
+    // It is noted after this second's tick.
     await tick(reading)
     assert.deepEqual(reading.newest, {
       type: 'tick',
@@ -115,6 +118,15 @@ describe('the live stream', () => {
       reason: 'the disk is full',
       issued: 57,
       errors: {},
+      events: [
+        {
+          atMs: clock.wallUs() / 1000 - 1000,
+          node: 'run-1',
+          kind: 'health',
+          state: 'degraded',
+          reason: 'the disk is full',
+        },
+      ],
       generators: {
         order: {
           issued: 57,
@@ -243,7 +255,7 @@ describe('the reader of a live stream', () => {
       [reading.newest.issued, reading.newest.errors, Object.keys(reading.newest.generators)],
       [7, {}, ['shop.a']],
     )
-    assert.doesNotMatch(JSON.stringify(reading.lines), /secret|ERR|20\d\d,/)
+    assert.doesNotMatch(JSON.stringify(reading.lines), /secret|ERR|20\d\d,|health/)
   })
 
   test('gets a sum that never falls, whichever generators it is told of', async (t) => {
@@ -340,29 +352,33 @@ describe('a client that does not read its live stream', () => {
   test('has no line made for it once its socket is full, and is told the newest totals when it reads again', async (t) => {
     const { node, add, request, pass } = await start(t)
     const generators = Array.from({ length: 200 }, (_, index) => add(`generator-with-a-long-name-${index}`))
-    // Each line tells of the health of the node.
+    // Each line tells of the health of the node, which is noted once a second anyway.
     let lines = 0
+    const passAll = async (seconds: number) => {
+      await pass(seconds)
+      lines -= seconds
+    }
     node.health = () => {
       lines++
       return node.healthNow
     }
-    await pass(2)
+    await passAll(2)
     const { sent, answer } = await request()
     answer.pause()
     sent.socket!.pause()
     for (let before = -1; lines > before; ) {
       before = lines
-      await pass(20)
+      await passAll(20)
     }
     const made = lines
-    await pass(200)
+    await passAll(200)
     assert.equal(lines, made)
     for (const each of generators) each.next += 1_000_000n
     const reading = new Reading(sent, answer)
     sent.socket!.resume()
     answer.resume()
     while (reading.newest?.issued !== 200_000_000) {
-      await pass(1)
+      await passAll(1)
       if (lines > made + 10) await until(() => reading.newest?.issued === 200_000_000)
     }
     reading.close()
