@@ -16,11 +16,11 @@ const bytes = statSync(from).size
 const terminal = { isTTY: true as const, write: (text: string) => writeSync(2, text) > 0 }
 const progress = new Progress('bytes', terminal)
 
-const show = async () => {
+const show = () => {
   // It does not exist while the store is checked for damage.
   const size = statSync(draft, { throwIfNoEntry: false })?.size ?? 0
   progress.to(Math.min(size, bytes), bytes)
 }
-await show()
+show()
 parentPort!.postMessage('shown')
-repeat(systemClock, 250, show)
+repeat(systemClock, 250, async () => show())
