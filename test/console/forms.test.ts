@@ -147,6 +147,7 @@ describe('the forms of the console', { timeout: 300_000 }, () => {
       await reader.tabTo(action)
       await page.keyboard.press('Enter')
       await dialog.waitFor()
+      await reader.assertAccessible(action)
       await page.keyboard.press('Escape')
       await dialog.waitFor({ state: 'hidden' })
     }
@@ -158,6 +159,25 @@ describe('the forms of the console', { timeout: 300_000 }, () => {
     await dialog.getByRole('status').waitFor()
     assert.equal(await textOf(dialog.getByRole('status')), 'Done.')
     assert.ok(!(await exists('typed')))
+  })
+
+  test('raise every bound only after what they do was said and the word was typed', async () => {
+    const reader = await withToken()
+    const { page } = reader
+    await reader.go('cluster')
+    await reader.act('Advance the store')
+    const dialog = page.locator('dialog[open]')
+    await dialog.getByLabel('By how many ids').fill('1000000')
+    await dialog.getByText('Raises every bound of the store by 1000000.').waitFor()
+    await reader.assertAccessible('advance')
+    const advance = await reader.shown()
+    assert.ok(
+      await dialog.getByRole('button', { name: 'Advance the store' }).isDisabled(),
+      'without the word',
+    )
+    await dialog.getByLabel('To confirm, type advance').fill('advance')
+    assert.match(await reader.finish('Advance the store'), /"counters"/)
+    for (const line of [advance.command, advance.curl]) await paste(line, { FAHAO_TOKEN: token })
   })
 
   test('move nothing for readers who want less motion', async () => {

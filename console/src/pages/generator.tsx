@@ -30,14 +30,19 @@ export function GeneratorPage({ name }: { name: string }) {
         )}
       </PageHead>
       <Shown asked={asked}>{(shown) => <Parts generator={shown} />}</Shown>
+      {generator === undefined && asked.problem?.status !== 404 && (
+        // What it is stands in the store, which may be away; what it does does not.
+        <div class="cards">
+          <LiveChart name={name} />
+        </div>
+      )}
     </>
   )
 }
 
 function Parts({ generator }: { generator: Generator }) {
   const { name, kind, definition, stats, exhaustedAt, notes } = generator
-  const { figures, problem } = useLive([name])
-  const counts = figures?.generators.get(name)
+  const { figures } = useLive([name])
   const layout = definition.layout === undefined ? undefined : layoutOf(definition.layout)
   const last = generator.lastIssued
   const end = exhaustedAt === null ? undefined : (Date.parse(exhaustedAt) - Date.now()) / 1000
@@ -64,17 +69,7 @@ function Parts({ generator }: { generator: Generator }) {
         />
       </dl>
       <div class="cards">
-        <Card title={t.idsChart} wide>
-          {counts !== undefined && figures !== undefined ? (
-            <Chart
-              title={name}
-              times={figures.times}
-              lines={[{ name: t.idsPerSecond, values: figures.rates(counts) }]}
-            />
-          ) : (
-            <p class="soft">{problem === undefined ? t.noChart : t.noStream}</p>
-          )}
-        </Card>
+        <LiveChart name={name} />
         <Card title={t.definition}>
           <Facts
             facts={Object.entries(definition).map(([option, value]) => [
@@ -126,6 +121,24 @@ function Parts({ generator }: { generator: Generator }) {
         <History name={name} />
       </div>
     </>
+  )
+}
+
+function LiveChart({ name }: { name: string }) {
+  const { figures, problem } = useLive([name])
+  const counts = figures?.generators.get(name)
+  return (
+    <Card title={t.idsChart} wide>
+      {counts !== undefined && figures !== undefined ? (
+        <Chart
+          title={name}
+          times={figures.times}
+          lines={[{ name: t.idsPerSecond, values: figures.rates(counts) }]}
+        />
+      ) : (
+        <p class="soft">{problem === undefined ? t.noChart : t.noStream}</p>
+      )}
+    </Card>
   )
 }
 
