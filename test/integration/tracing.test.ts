@@ -93,14 +93,8 @@ test('a command of RESP that its handler answers begins a trace, and one that is
 
 test('a request that is forwarded is one trace on both nodes, and one that shares its draw has the wait for it', async (t) => {
   const file = join(temporaryFolder(t), 'spans')
-  const nodes = await startCluster(
-    t,
-    [
-      ['--shards', '1'],
-      ['--shards', '1'],
-    ],
-    writing(file),
-  )
+  const flags = ['--shards', '1', '--forward']
+  const nodes = await startCluster(t, [flags, flags], writing(file))
   const { self, nodes: known, shards } = await viewOf(nodes[0]!)
   const leads = shards[0]!.leader === self
   assert.equal(known.length, 2)
@@ -127,6 +121,15 @@ test('a request that is forwarded is one trace on both nodes, and one that share
   assert.ok((await ask('/next')).ok)
   const both = await traced(file, paths.length + 2)
   assert.equal(both.filter((path) => path === `${route} > CLIENT forward`).length, 2)
+
+  const client = await other!.connect()
+  assert.equal(await client.command('INCR', 'order'), 5n)
+  const spans = spansIn(file)
+  const incr = spans.find((span) => span.name === 'INCR')
+  const [forward, ...more] = spans.filter(({ parent }) => parent === incr!.id)
+  assert.deepEqual(more, [])
+  assert.deepEqual([forward!.name, forward!.attributes['network.protocol.name']], ['forward', 'resp'])
+  assert.equal(forward!.attributes['server.port'], leader!.resp)
 })
 
 test('the library makes spans in the traces of the process that it is in', async (t) => {
