@@ -35,18 +35,23 @@ export function addTlsOptions(command: Command): Command {
     .addOption(file('key', 'the private key of --cert'))
 }
 
-/** Returns what sends requests with these files, and rejects as the connection does. */
-export function senderWith(files: TlsFiles): (target: URL, sent: Sent) => Promise<Answered> {
+/** Returns what sends requests with these files, and rejects as the connection does. `read` reads the body of an answer. */
+export function senderWith(files: TlsFiles, read = bodyOf): (target: URL, sent: Sent) => Promise<Answered> {
   const pem = pemOf(files)
   return (target, { body, ...options }) =>
     new Promise((resolve, reject) => {
       const send = target.protocol === 'https:' ? requestTls : requestPlain
       send(target, { ...options, ...pem }, (head) => {
-        text(head).then((text) => resolve({ head, status: head.statusCode!, text }), reject)
+        read(head).then((text) => resolve({ head, status: head.statusCode!, text }), reject)
       })
         .on('error', reject)
         .end(body)
     })
+}
+
+/** The body of an answer. */
+export function bodyOf(head: IncomingMessage): Promise<string> {
+  return text(head)
 }
 
 /** A `fetch` that uses these files, as far as a client of the service needs one: no body, and the answer as text. */

@@ -1,182 +1,37 @@
-/** Figures of the nodes of an installation, for people: read from their metrics, and compared with those of a moment before. */
-import { systemClock } from '../base/clock.ts'
-import { describe } from '../base/errors.ts'
+/** Figures of the nodes of an installation, for people: from the live stream of the node at `--url`, which tells of all. */
 import type { ClusterAnswer } from '../operations/cluster.ts'
-import { ask, askText, type ServerOptions } from './server-api.ts'
+import { ask, askLines, askText, type ServerOptions } from './server-api.ts'
 
-/** The metrics that are read. */
-export const metricNames = Object.freeze({
-  issued: 'fahao_issued_ids_total',
-  perSecond: 'fahao_issued_ids_per_second',
-  callers: 'fahao_callers_ids_per_second',
-  buffered: 'fahao_in_hand_ids',
-  lasts: 'fahao_in_hand_seconds',
-  lastsLeast: 'fahao_in_hand_seconds_min',
-  waiting: 'fahao_waiting',
-  left: 'fahao_left_ids',
-  ends: 'fahao_exhaustion_seconds',
-  info: 'fahao_generator_info',
-  build: 'fahao_build_info',
-  errors: 'fahao_errors_total',
-  cluster: 'fahao_cluster_nodes',
-  cpu: 'process_cpu_seconds_total',
-  memory: 'process_resident_memory_bytes',
-})
+/** What was told of a generator since its node started, and what is so now. */
+type GeneratorTick = Pick<
+  GeneratorRow,
+  'kind' | 'perSecond' | 'callersPerSecond' | 'buffered' | 'bufferedSeconds' | 'waiting' | 'endsSeconds'
+> & { readonly issued: number; readonly left: number | null }
 
-/** A labelled value. */
-type Series = { readonly labels: Readonly<Record<string, string>>; readonly value: number }
-
-/** The metrics of one node at one moment. */
-export class Scrape {
-  readonly #series: Map<string, Series[]>
-
-  /** @param text in Prometheus's format. */
-  constructor(text: string) {
-    const found = [...text.matchAll(/^([a-z_]+)(?:\{(.*)\})? (\S+)$/gm)]
-    const series = found.map(([, name, labels = '', value]) => ({
-      name: name!,
-      labels: Object.fromEntries(
-        [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, label, given]) => [
-          label!,
-          given!.replaceAll(/\\(.)/g, (_, escaped) => (escaped === 'n' ? '\n' : escaped)),
-        ]),
-      ),
-      value: value === '+Inf' ? Number.POSITIVE_INFINITY : Number(value),
-    }))
-    this.#series = Map.groupBy(series, ({ name }) => name) as Map<string, Series[]>
-  }
-
-  /** All series of a metric. */
-  of(metric: keyof typeof metricNames): readonly Series[] {
-    return this.#series.get(metricNames[metric]) ?? []
-  }
-
-  /** The values of a metric, added up for each value of a label. */
-  by(metric: keyof typeof metricNames, label: string): Map<string, number> {
-    return added(this.of(metric).map(({ labels, value }) => [labels[label] ?? '', value]))
-  }
-
-  /** The sum of all series of a metric; undefined without any. */
-  sum(metric: keyof typeof metricNames): number | undefined {
-    const series = this.of(metric)
-    return series.length === 0 ? undefined : series.reduce((sum, { value }) => sum + value, 0)
-  }
-}
-
-/** One node as it answered, or why it did not. */
-export type NodeLook = {
+/** The lines of the stream, as far as they are read. */
+type HistoryLine = { readonly type: 'history'; readonly node: string }
+type TickLine = {
+  readonly type: 'tick'
   readonly node: string
+  readonly atMs: number
   readonly state: string
-  readonly reason: string | null
-  readonly scrape: Scrape | undefined
+  readonly reason?: string
+  readonly version: string | null
+  readonly cpuSeconds: number | null
+  readonly memoryBytes: number | null
+  readonly issued: number
+  readonly errors: Readonly<Record<string, number>>
+  readonly generators: Readonly<Record<string, GeneratorTick>>
 }
+type AwayLine = { readonly type: 'away'; readonly node: string; readonly reason: string }
+type Line = HistoryLine | TickLine | AwayLine
 
-/** All nodes at one moment. */
-export type Look = { readonly atUs: number; readonly nodes: readonly NodeLook[] }
-
-/**
- * Asks the node at --url and, in a cluster, those that it knows; while it is away, those that it knew `before`. Rejects as
- * `ask` if it does not answer the first time.
- */
-export async function lookAtNodes(options: ServerOptions, before?: Look): Promise<Look> {
-  const away = (node: string) => (error: unknown) => ({
-    node,
-    state: 'away',
-    reason: describe(error),
-    scrape: undefined,
-  })
-  const first = await lookAt(options).catch((error) => {
-    if (before === undefined) throw error
-    return away(nameOf(options.url))(error)
-  })
-  const known = before?.nodes.slice(1).map(({ node }) => node) ?? []
-  // This user may not be permitted to look at the cluster.
-  const others =
-    first.scrape === undefined ? known : await addressesOf(options, first.scrape).catch(() => known)
-  const looks = others.map((url) =>
-    mayBeAsked(options, url)
-      ? lookAt({ ...options, url }).catch(away(url))
-      : away(url)(
-          new Error('credentials are not sent to another machine over http; ask it by --url, or use https'),
-        ),
-  )
-  return { nodes: [first, ...(await Promise.all(looks))], atUs: systemClock.monoUs() }
-}
-
-/** How long a node may take, in ms: it is away then. */
-const timeoutMs = 5000
-
-type HealthAnswer = { readonly state: string; readonly reason: string | null }
-
-/** Whether an announced address may be sent the credentials: over http only on the machine that `--url` names, or on this one. */
-function mayBeAsked({ url, user, tokenFile }: ServerOptions, announced: string): boolean {
-  const { protocol, hostname } = new URL(announced)
-  const hasCredentials = user !== undefined || tokenFile !== undefined || !!process.env.FAHAO_TOKEN
-  const isHere = /^(localhost|127\..*|\[::1\])$/.test(hostname) || hostname === new URL(url).hostname
-  return protocol === 'https:' || !hasCredentials || isHere
-}
-
-async function lookAt(options: ServerOptions): Promise<NodeLook> {
-  const { state, reason } = await ask<HealthAnswer>(options, 'GET', '/healthz', { timeoutMs })
-  const scrape = new Scrape(await askText(options, 'GET', '/metrics', { timeoutMs }))
-  return { node: nameOf(options.url), state, reason, scrape }
-}
-
-/** Without what a URL may tell of a login. */
-function nameOf(url: string): string {
-  return new URL(url).origin
-}
-
-/** The URLs of the other nodes of its cluster. */
-async function addressesOf(options: ServerOptions, scrape: Scrape): Promise<string[]> {
-  if (scrape.of('cluster').length === 0) return []
-  const { nodes, self } = await ask<ClusterAnswer>(options, 'GET', '/v1/cluster', { timeoutMs })
-  const { protocol } = new URL(options.url)
-  return nodes.flatMap(({ id, http }) => (id === self || http === null ? [] : [`${protocol}//${http}`]))
-}
-
-/** What is shown: rates are per second. */
-export type Figures = ReturnType<typeof figuresOf>
-
-/** Figures from a look and, for rates of just now, the look before; without one, rates are those over about a minute. */
-export function figuresOf({ atUs, nodes }: Look, before?: Look) {
-  const seconds = before === undefined ? undefined : (atUs - before.atUs) / 1_000_000
-  const rows = nodes.map(({ node, state, reason, scrape }) => {
-    const earlier = before?.nodes.find((each) => each.node === node)?.scrape
-    const rate = (metric: 'issued' | 'cpu') => {
-      const [now, then] = [scrape?.sum(metric), earlier?.sum(metric)]
-      return now === undefined || then === undefined ? undefined : Math.max(0, now - then) / seconds!
-    }
-    const errors = [...(scrape?.by('errors', 'code') ?? [])].map(([code, count]) => {
-      const then = earlier?.by('errors', 'code').get(code) ?? 0
-      return [code, earlier === undefined ? 0 : Math.max(0, count - then) / seconds!] as const
-    })
-    return {
-      node,
-      state,
-      reason,
-      version: scrape?.of('build')[0]?.labels.version ?? null,
-      perSecond: rate('issued') ?? scrape?.sum('perSecond') ?? 0,
-      errors: Object.fromEntries(errors.filter(([, perSecond]) => perSecond > 0)),
-      bufferedSeconds: finite(scrape?.sum('lastsLeast')),
-      cpu: rate('cpu') ?? null,
-      memoryBytes: scrape?.sum('memory') ?? null,
-      generators: generatorsOf(scrape, earlier, seconds),
-    }
-  })
-  const all = rows.flatMap(({ generators }) => generators)
-  const generators = [...Map.groupBy(all, ({ name }) => name).values()]
-    .map((same) => same.reduce(merged))
-    .sort((a, b) => b.perSecond + b.callersPerSecond - a.perSecond - a.callersPerSecond)
-  const ending = generators.filter(({ endsSeconds }) => endsSeconds !== null)
-  return {
-    perSecond: rows.reduce((sum, { perSecond }) => sum + perSecond, 0),
-    errors: Object.fromEntries(added(rows.flatMap(({ errors }) => Object.entries(errors)))),
-    bufferedSeconds: least(rows.map(({ bufferedSeconds }) => bufferedSeconds)),
-    endsFirst: ending.toSorted((a, b) => a.endsSeconds! - b.endsSeconds!)[0]?.name ?? null,
-    nodes: rows.map(({ generators: _, ...row }) => row),
-    generators,
-  }
+/** The newest lines about a node. */
+type Told = {
+  readonly before?: TickLine | undefined
+  readonly tick?: TickLine | undefined
+  /** Why no more is told of it. */
+  readonly away?: string | undefined
 }
 
 /** A generator, on one node or over all. */
@@ -195,32 +50,131 @@ type GeneratorRow = {
   readonly endsSeconds: number | null
 }
 
-function generatorsOf(
-  scrape: Scrape | undefined,
-  earlier: Scrape | undefined,
-  seconds: number | undefined,
-): GeneratorRow[] {
-  if (scrape === undefined) return []
-  const of = (metric: keyof typeof metricNames) => scrape.by(metric, 'generator')
-  const [issued, then] = [of('issued'), earlier?.by('issued', 'generator')]
-  const [smooth, callers, buffered, lasts] = [of('perSecond'), of('callers'), of('buffered'), of('lasts')]
-  const [waiting, left, ends] = [of('waiting'), of('left'), of('ends')]
-  const kinds = new Map(scrape.of('info').map(({ labels }) => [labels.generator, labels.kind]))
-  return [...issued].map(([name, count]) => {
-    // A generator that has just got a series of its own has none to compare with.
-    const grown = then?.has(name) ? count - then.get(name)! : -1
-    return {
-      name,
-      kind: kinds.get(name) ?? '',
-      perSecond: grown < 0 ? (smooth.get(name) ?? 0) : grown / seconds!,
-      callersPerSecond: callers.get(name) ?? 0,
-      buffered: buffered.get(name) ?? 0,
-      bufferedSeconds: finite(lasts.get(name)),
-      waiting: waiting.get(name) ?? 0,
-      leftIds: left.get(name) ?? null,
-      endsSeconds: ends.get(name) ?? null,
+/** What is shown: rates are per second. */
+export type Figures = ReturnType<NodeFigures['figures']>
+
+/** Asks the node at --url once for what it tells of all nodes. With one tick rates are those over about a minute. */
+export async function lookAtNodes(options: ServerOptions, ticks: number): Promise<Figures> {
+  const nodes = new NodeFigures(options)
+  // Asked at once: a node that is away leaves the cluster.
+  const [lines] = await Promise.all([
+    askText(options, 'GET', '/v1/live', { query: { ticks: String(ticks) } }),
+    nodes.name(),
+  ])
+  for (const line of lines.split('\n')) if (line !== '') nodes.take(line)
+  return nodes.figures()
+}
+
+/** The figures of all nodes, told line by line. A node that goes away stays. */
+export class NodeFigures {
+  readonly #options: ServerOptions
+  /** The address of the node that is asked, without what a URL may tell of a login. */
+  readonly #asked: string
+  /** By the ids of nodes, which are new at each start. */
+  readonly #told = new Map<string, Told>()
+  /** What people call them. */
+  readonly #names = new Map<string, string>()
+  #isFirst = true
+
+  constructor(options: ServerOptions) {
+    this.#options = options
+    this.#asked = new URL(options.url).origin
+  }
+
+  /** Reads the stream until it ends, or `signal` ends it, and calls `show` when there is something new. Rejects as `ask`. */
+  async follow(signal: AbortSignal, show: () => void): Promise<void> {
+    this.#isFirst = true
+    await askLines(this.#options, '/v1/live', signal, (text) => {
+      const { type, node } = this.take(text)
+      if (type !== 'history') show()
+      else if (!this.#names.has(node)) void this.name()
+    })
+  }
+
+  /** Takes a line. */
+  take(text: string): Line {
+    const line: Line = JSON.parse(text)
+    const { type, node } = line
+    const told = this.#told.get(node)
+    // The first line is of the node that was asked.
+    if (this.#isFirst) this.#names.set(node, this.#asked)
+    this.#isFirst = false
+    if (type === 'history') this.#told.set(node, { ...told, away: undefined })
+    else if (type === 'away') this.#told.set(node, { ...told, away: line.reason })
+    else this.#told.set(node, { ...told, before: told?.tick, tick: line, away: undefined })
+    return line
+  }
+
+  /** Names nodes by their addresses, as far as this user may know these. */
+  async name(): Promise<void> {
+    const cluster = await ask<ClusterAnswer>(this.#options, 'GET', '/v1/cluster').catch(() => undefined)
+    const { protocol } = new URL(this.#asked)
+    for (const { id, http } of cluster?.nodes ?? [])
+      if (http !== null && this.#names.get(id) !== this.#asked) this.#names.set(id, `${protocol}//${http}`)
+  }
+
+  /** The stream is over: no more is told of any node, until the next one begins. */
+  lose(reason: string): void {
+    for (const [id, told] of this.#told) {
+      const isAsked = this.#names.get(id) === this.#asked
+      this.#told.set(id, { ...told, away: isAsked ? reason : `no word of it without ${this.#asked}` })
     }
+  }
+
+  /** What is shown. */
+  figures() {
+    const byName = new Map<string, ReturnType<typeof rowOf> & { readonly node: string }>()
+    for (const [id, told] of this.#told) {
+      const node = this.#names.get(id) ?? id
+      // A process that is started again, or that joins its cluster again, has another id.
+      const isOther = told.away !== undefined && byName.has(node)
+      if (!isOther && (told.tick ?? told.away) !== undefined) byName.set(node, { node, ...rowOf(told) })
+    }
+    const rows = [...byName.values()]
+    const all = rows.flatMap(({ generators }) => generators)
+    const generators = [...Map.groupBy(all, ({ name }) => name).values()]
+      .map((same) => same.reduce(merged))
+      .sort((a, b) => b.perSecond + b.callersPerSecond - a.perSecond - a.callersPerSecond)
+    const ending = generators.filter(({ endsSeconds }) => endsSeconds !== null)
+    return {
+      perSecond: rows.reduce((sum, { perSecond }) => sum + perSecond, 0),
+      errors: Object.fromEntries(added(rows.flatMap(({ errors }) => Object.entries(errors)))),
+      bufferedSeconds: least(rows.map(({ bufferedSeconds }) => bufferedSeconds)),
+      endsFirst: ending.toSorted((a, b) => a.endsSeconds! - b.endsSeconds!)[0]?.name ?? null,
+      nodes: rows.map(({ generators: _, ...row }) => row),
+      generators,
+    }
+  }
+}
+
+/** One node as it was told of, or why it was not. */
+function rowOf({ before, tick, away }: Told) {
+  const now = away === undefined ? tick : undefined
+  const seconds = before && now && (now.atMs - before.atMs) / 1000
+  /** Undefined: there is nothing to compare with. */
+  const rate = (count = 0, then: number | undefined) =>
+    seconds === undefined || then === undefined ? undefined : Math.max(0, count - then) / seconds
+  const generators = Object.entries(now?.generators ?? {}).map(([name, told]): GeneratorRow => {
+    const { issued, left, ...figures } = told
+    const then =
+      before && Object.hasOwn(before.generators, name) ? before.generators[name]!.issued : undefined
+    return { name, ...figures, leftIds: left, perSecond: rate(issued, then) ?? figures.perSecond }
   })
+  const errors = Object.entries(now?.errors ?? {}).map(([code, count]): [string, number] => {
+    return [code, rate(count, before?.errors[code] ?? 0) ?? 0]
+  })
+  return {
+    state: away === undefined ? now!.state : 'away',
+    reason: away ?? now!.reason ?? null,
+    version: now?.version ?? null,
+    perSecond:
+      rate(now?.issued, before?.issued) ?? generators.reduce((sum, { perSecond }) => sum + perSecond, 0),
+    errors: Object.fromEntries(errors.filter(([, perSecond]) => perSecond > 0)),
+    bufferedSeconds: least(generators.map(({ bufferedSeconds }) => bufferedSeconds)),
+    cpu: now?.cpuSeconds ? (rate(now.cpuSeconds, before?.cpuSeconds ?? undefined) ?? null) : null,
+    memoryBytes: now?.memoryBytes ?? null,
+    generators,
+  }
 }
 
 function merged(a: GeneratorRow, b: GeneratorRow): GeneratorRow {
@@ -232,7 +186,7 @@ function merged(a: GeneratorRow, b: GeneratorRow): GeneratorRow {
   const ends = leftIds === null || rate === 0 ? null : leftIds / rate
   return {
     name: a.name,
-    kind: a.kind || b.kind,
+    kind: a.kind,
     perSecond,
     callersPerSecond,
     buffered: a.buffered + b.buffered,
@@ -252,8 +206,4 @@ function added(pairs: readonly (readonly [string, number])[]): Map<string, numbe
 function least(values: readonly (number | null)[]): number | null {
   const known = values.filter((value) => value !== null)
   return known.length === 0 ? null : Math.min(...known)
-}
-
-function finite(value: number | undefined): number | null {
-  return value === undefined || !Number.isFinite(value) ? null : value
 }

@@ -1,6 +1,9 @@
 /** Requests to a running server over the native HTTP API. */
+import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
+import { createInterface } from 'node:readline'
 import { type Command, Option } from 'commander'
+import { systemClock, type Timer } from '../base/clock.ts'
 import { type ErrorCode, errorKinds, FahaoError } from '../base/errors.ts'
 import {
   addCredentialOptions,
@@ -12,6 +15,7 @@ import { Unreachable, UsageError } from './exit-codes.ts'
 import {
   type Answered,
   addTlsOptions,
+  bodyOf,
   reasonOf,
   senderWith,
   type TlsFiles,
@@ -27,11 +31,17 @@ export type Ask = {
   readonly body?: unknown
   /** The deadline of the answer, if it is not the default. */
   readonly timeoutMs?: number
+  /** Ends the request, instead of a deadline. */
+  readonly signal?: AbortSignal
+  /** Reads the body of the answer, which is text otherwise. */
+  readonly read?: typeof bodyOf
 }
 
 /** Longer than any sensible issueTimeout: a live server answers within it. */
 const deadlineMs = 60_000
 const probeMs = 1000
+/** A stream of lines has one each second. */
+const silentMs = 5000
 
 /** Where a server is asked unless another place is given. */
 export const defaultUrl = 'http://127.0.0.1:7380'
@@ -66,7 +76,13 @@ export async function askText(
   { url, user, tokenFile, ...files }: ServerOptions,
   method: string,
   path: string,
-  { query = {}, body, timeoutMs = deadlineMs }: Ask = {},
+  {
+    query = {},
+    body,
+    timeoutMs = deadlineMs,
+    signal = AbortSignal.timeout(timeoutMs),
+    read = bodyOf,
+  }: Ask = {},
 ): Promise<string> {
   const target = targetOf(url, path, query)
   const authorization = await authorizationOf({
@@ -75,9 +91,9 @@ export async function askText(
   })
   let answer: Answered
   try {
-    answer = await senderWith(files)(target, {
+    answer = await senderWith(files, read)(target, {
       method,
-      signal: AbortSignal.timeout(timeoutMs),
+      signal,
       headers: {
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...(authorization !== undefined && { authorization }),
@@ -100,6 +116,38 @@ export async function askText(
   const { status, text } = answer
   if (status < 200 || status > 299) throw problemOf(status, text, url, authorization !== undefined)
   return text
+}
+
+/**
+ * Reads an answer of lines until it ends, or `signal` does that, and passes each to `take`. Rejects as `ask`, and when no line
+ * comes for a time.
+ */
+export async function askLines(
+  options: ServerOptions,
+  path: string,
+  signal: AbortSignal,
+  take: (line: string) => void,
+): Promise<void> {
+  const silent = new AbortController()
+  let deadline: Timer | undefined
+  const wait = () => {
+    deadline?.cancel()
+    deadline = systemClock.timer(silentMs, () => silent.abort())
+  }
+  const read = async (head: IncomingMessage) => {
+    if (head.statusCode !== 200) return bodyOf(head)
+    for await (const line of createInterface({ input: head })) {
+      wait()
+      take(line)
+    }
+    return ''
+  }
+  wait()
+  try {
+    await askText(options, 'GET', path, { signal: AbortSignal.any([signal, silent.signal]), read })
+  } finally {
+    deadline?.cancel()
+  }
 }
 
 function targetOf(url: string, path: string, query: NonNullable<Ask['query']>): URL {

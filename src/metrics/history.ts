@@ -16,6 +16,7 @@ import type { Catalogue, GeneratorInUse, Sample } from '../catalogue/catalogue.t
 import { sampleOf } from '../catalogue/survey.ts'
 import { idleStats, type Kind } from '../issuing/issuer.ts'
 import type { GeneratorSurvey } from './generator-survey.ts'
+import { cpuSeconds } from './process-metrics.ts'
 import { EvenTotal, RisingCount, SteppedCount, stepSeconds } from './steps.ts'
 
 /** How many generators are kept: the busiest, and all that readers can ask for at a time. */
@@ -39,7 +40,7 @@ class Kept {
   readonly issued: SteppedCount
   readonly #refills = new RisingCount()
   readonly #waits = new RisingCount()
-  #read: () => Pick<Sample, 'stats' | 'leftIds' | 'endsSeconds'> | undefined = () => undefined
+  #read: () => Sample | undefined = () => undefined
   #text: string | undefined
 
   constructor(generator: GeneratorInUse) {
@@ -66,18 +67,19 @@ class Kept {
   }
 
   #write(): string {
-    const { stats = idleStats, leftIds = null, endsSeconds = null } = this.#read() ?? {}
+    const { mode, stats = idleStats, leftIds = null, endsSeconds = null } = this.#read() ?? {}
     return `${this.#name}:${JSON.stringify({
       issued: this.issued.total,
       buffered: stats.inHand,
-      // Infinity becomes null.
-      bufferedSeconds: stats.inHandSeconds,
+      // Infinity becomes null. Group commit never buffers ids, and would always count as dry.
+      bufferedSeconds: mode === 'group commit' ? null : stats.inHandSeconds,
       refills: this.#refills.total,
       waits: this.#waits.total,
       kind: this.#kind,
       waiting: stats.waiting,
       left: leftIds,
       endsSeconds,
+      perSecond: stats.ratePerSecond,
       callersPerSecond: stats.callersPerSecond,
     })}`
   }
@@ -85,6 +87,8 @@ class Kept {
 
 /** Follows a node until it is closed. */
 export class History {
+  /** What the process has used. */
+  process = { cpuSeconds: 0, memoryBytes: 0 }
   readonly #sources: HistorySources
   readonly #timer: Timer
   readonly #kept = new Map<string, Kept>()
@@ -171,6 +175,7 @@ export class History {
       for (const { issued } of this.#kept.values()) issued.end(step, passed)
       for (const count of [this.#issued, ...this.#errors.values()]) count.end(step, passed)
     }
+    this.process = { cpuSeconds: cpuSeconds(), memoryBytes: process.memoryUsage.rss() }
     for (const tell of this.#readers.keys()) tell()
   }
 

@@ -22,10 +22,7 @@ export function addProcessMetrics(
     [version, 1],
   ])
   metrics.gauge('process_start_time_seconds', 'Start of the process, Unix time.', [], () => started)
-  metrics.counter('process_cpu_seconds_total', 'CPU time used, user and system.', [], () => {
-    const { user, system } = process.cpuUsage()
-    return (user + system) / 1_000_000
-  })
+  metrics.counter('process_cpu_seconds_total', 'CPU time used, user and system.', [], cpuSeconds)
   metrics.gauge('process_resident_memory_bytes', 'Memory held.', [], process.memoryUsage.rss)
   const heap = 'Memory of JavaScript’s objects, garbage included.'
   metrics.gauge('nodejs_heap_size_used_bytes', heap, [], () => process.memoryUsage().heapUsed)
@@ -34,6 +31,12 @@ export function addProcessMetrics(
   const filesMax = 'The most files and sockets that may be open; where the system tells (Linux).'
   metrics.gauge('process_max_fds', filesMax, [], openFilesMax)
   return watchEventLoop(metrics, clock)
+}
+
+/** The CPU time that this process has used, user and system. */
+export function cpuSeconds(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1_000_000
 }
 
 function openFiles(): number | undefined {

@@ -57,10 +57,8 @@ async function findingsOf(config: Config, options: DoctorOptions) {
   // Imported here, so that other verbs start without the drivers of databases.
   const { machineFindings, nodeFindings, storeFindings } = await import('../doctor.ts')
   const { tableFindings, unseen } = await import('../table-findings.ts')
-  const { figuresOf, lookAtNodes } = await import('../node-figures.ts')
-  const figures = await lookAtNodes(server).then(figuresOf, (error) =>
-    unseen(`the server at ${server.url}`, error),
-  )
+  const { lookAtNodes } = await import('../node-figures.ts')
+  const figures = await lookAtNodes(server, 1).catch((error) => unseen(`the server at ${server.url}`, error))
   const found = [
     ...(await machineFindings(config)),
     ...(await storeFindings(config)),

@@ -1,8 +1,9 @@
 import { type Command, Option } from 'commander'
-import { sleep, stayAlive, systemClock, type Timer } from '../../base/clock.ts'
+import { stayAlive, systemClock, type Timer } from '../../base/clock.ts'
+import { describe, hasCode } from '../../base/errors.ts'
 import { UsageError } from '../exit-codes.ts'
 import { approximateDuration } from '../generator-text.ts'
-import { type Figures, figuresOf, lookAtNodes } from '../node-figures.ts'
+import { type Figures, lookAtNodes, NodeFigures } from '../node-figures.ts'
 import { addServerOptions, type ServerOptions } from '../server-api.ts'
 import { bold, grouped, printAnswer, table } from '../terminal.ts'
 
@@ -11,7 +12,7 @@ type TopOptions = ServerOptions & { readonly once?: true }
 /** `fahao top` */
 export function addTop(command: Command): void {
   command.description(
-    'Shows what the nodes of an installation do, and again each second: ids per second, how long buffered ids last without the engine, what ends first, errors, the state of each node. Reads /metrics of the node at --url and, in a cluster, of every node that it knows. q ends it.',
+    'Shows what the nodes of an installation do, and again each second: ids per second, how long buffered ids last without the engine, what ends first, errors, the state of each node. Reads the live stream of the node at --url, which tells of all nodes of its cluster. q ends it.',
   )
   addServerOptions(command)
     .addOption(new Option('--once', 'print it once, with the rates of one second; so does --json'))
@@ -36,58 +37,68 @@ Examples:
 }
 
 async function printOnce(options: TopOptions): Promise<void> {
-  const before = await lookAtNodes(options)
-  await sleep(systemClock, pauseMinMs)
-  const figures = figuresOf(await lookAtNodes(options, before), before)
+  const figures = await lookAtNodes(options, ratesOf)
   printAnswer(options, figures, topLines(figures))
 }
 
+/** How many ticks there are to a rate. */
+const ratesOf = 2
 /** In raw mode it is a character, and no signal. */
 const controlC = 3
 /** Of a terminal that does not tell. */
 const rowsUsual = 24
-/** The shortest time between two looks, in ms. */
-const pauseMinMs = 1000
-/** A node with very many generators takes long for its metrics: most of the time it has to rest. */
-const pausesPerLook = 4
+/** The pause before the node is asked again, in ms. */
+const pauseMs = 1000
 
 async function watch(options: TopOptions): Promise<void> {
   if (!process.stdout.isTTY) throw new UsageError('top redraws a terminal, and stdout is none; give --once')
-  // Before the screen: it may ask for a password.
-  let look = await lookAtNodes(options)
-  const screen = new Screen()
+  const nodes = new NodeFigures(options)
+  const left = new AbortController()
+  // Not before the first answer: it may ask for a password.
+  let screen: Screen | undefined
+  const show = () => {
+    screen ??= new Screen(left)
+    screen.draw(topLines(nodes.figures()))
+  }
   try {
-    screen.draw(topLines(figuresOf(look)))
-    let tookMs = 0
     for (;;) {
-      await screen.rest(Math.max(pauseMinMs, pausesPerLook * tookMs))
-      if (screen.isLeft) return
-      const beganUs = systemClock.monoUs()
-      const before = look
-      look = await lookAtNodes(options, before)
-      screen.draw(topLines(figuresOf(look, before)))
-      tookMs = (systemClock.monoUs() - beganUs) / 1000
+      const failure = await nodes.follow(left.signal, show).then(
+        () => new Error('its stream has ended'),
+        (error) => error,
+      )
+      if (left.signal.aborted) return
+      if (screen === undefined || isRefusal(failure)) throw failure
+      nodes.lose(describe(failure))
+      show()
+      await screen.rest(pauseMs)
     }
   } finally {
-    screen.close()
+    screen?.close()
   }
+}
+
+/** Whether the node refuses this user, and will again. */
+function isRefusal(error: unknown): boolean {
+  return hasCode(error, 'NOAUTH') || hasCode(error, 'WRONGPASS') || hasCode(error, 'NOPERM')
 }
 
 /** The terminal's second page, without a cursor, until a key or a signal leaves it. `close` puts back what it was. */
 class Screen {
-  isLeft = false
+  readonly #left: AbortController
   #timer: Timer | undefined
   #wake: () => void = () => {}
   readonly #signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   readonly #leave = () => {
-    this.isLeft = true
+    this.#left.abort()
     this.#wake()
   }
   readonly #onKey = (keys: Buffer) => {
     if (keys.includes('q') || keys.includes(controlC)) this.#leave()
   }
 
-  constructor() {
+  /** @param left is aborted when it is left. */
+  constructor(left: AbortController) {
+    this.#left = left
     const { stdin, stdout } = process
     if (stdin.isTTY) stdin.setRawMode(true).on('data', this.#onKey)
     for (const signal of this.#signals) process.on(signal, this.#leave)
@@ -103,7 +114,7 @@ class Screen {
 
   /** Resolves after this time, or when the screen is left. */
   rest(ms: number): Promise<void> {
-    if (this.isLeft) return Promise.resolve()
+    if (this.#left.signal.aborted) return Promise.resolve()
     return new Promise((resolve) => {
       this.#wake = resolve
       this.#timer = systemClock.timer(ms, resolve)

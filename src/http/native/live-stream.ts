@@ -231,7 +231,7 @@ export class LiveStream extends Readable {
   }
 
   #tickLine(): string {
-    const { timeline } = this.#node
+    const { timeline, server } = this.#node
     const history = this.#history
     const { state, reason } = this.#node.health()
     const isWhole = this.#reader.access.reachesAll
@@ -249,6 +249,9 @@ export class LiveStream extends Readable {
       reason,
       issued: isWhole ? history.issued : this.#sum,
       errors: isWhole ? history.errors : {},
+      version: isWhole ? server.version : null,
+      cpuSeconds: isWhole ? history.process.cpuSeconds : null,
+      memoryBytes: isWhole ? history.process.memoryBytes : null,
       ...(events.length > 0 && { events }),
     })
     return `${head}${names.map((name) => history.textOf(name)).join(',')}}}\n`

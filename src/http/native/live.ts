@@ -68,7 +68,24 @@ const shownLines = [
     state: 'ok',
     issued: 132,
     errors: {},
-    generators: { order: { issued: 132, buffered: 868, bufferedSeconds: 72, refills: 1, waits: 1 } },
+    version: '0.1.0',
+    cpuSeconds: 4.1,
+    memoryBytes: 91_226_112,
+    generators: {
+      order: {
+        issued: 132,
+        buffered: 868,
+        bufferedSeconds: 72,
+        refills: 1,
+        waits: 1,
+        kind: 'segment',
+        waiting: 0,
+        left: 9867,
+        endsSeconds: 822,
+        perSecond: 12,
+        callersPerSecond: 0,
+      },
+    },
   },
 ]
   .map((line) => `${JSON.stringify(line)}\n`)

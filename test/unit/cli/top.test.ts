@@ -1,135 +1,185 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { figuresOf, type Look, metricNames, Scrape } from '../../../src/cli/node-figures.ts'
+import { NodeFigures } from '../../../src/cli/node-figures.ts'
 import { topLines } from '../../../src/cli/verbs/top.ts'
 
-/** What one node says: its generators with their counts, how long they last, and when they end. */
-function scrapeOf(
-  generators: Readonly<Record<string, { issued: number; lasts?: number | '+Inf'; ends?: number }>>,
-  more = '',
-): Scrape {
-  const lines = Object.entries(generators).flatMap(([name, { issued, lasts = '+Inf', ends }]) => [
-    `fahao_generator_info{generator="${name}",kind="segment",mode="node"} 1`,
-    `fahao_issued_ids_total{generator="${name}"} ${issued}`,
-    `fahao_issued_ids_per_second{generator="${name}"} 7`,
-    `fahao_callers_ids_per_second{generator="${name}"} 1`,
-    `fahao_in_hand_ids{generator="${name}"} 1000`,
-    `fahao_in_hand_seconds{generator="${name}"} ${lasts}`,
-    `fahao_waiting{generator="${name}"} 2`,
-    ...(ends === undefined ? [] : [`fahao_exhaustion_seconds{generator="${name}"} ${ends}`]),
-  ])
-  return new Scrape(`# HELP fahao_issued_ids_total Ids issued.\n\n${lines.join('\n')}\n${more}\n`)
-}
+type Generators = Readonly<Record<string, { issued: number; lasts?: number; left?: number; ends?: number }>>
 
-function lookOf(atUs: number, ...scrapes: readonly (Scrape | undefined)[]): Look {
-  const nodes = scrapes.map((scrape, index) =>
-    scrape === undefined
-      ? { node: `http://n${index}`, state: 'away', reason: 'no server answers', scrape }
-      : { node: `http://n${index}`, state: 'ok', reason: null, scrape },
-  )
-  return { atUs, nodes }
+/** What is told of the nodes that a test has: the first one is asked. */
+class Nodes extends NodeFigures {
+  constructor(url = 'http://n0') {
+    super({ url })
+  }
+
+  history(node: string): this {
+    const line = { type: 'history', node, stepSeconds: 10, issued: [], errors: {}, generators: {} }
+    this.take(JSON.stringify(line))
+    return this
+  }
+
+  tick(node: string, atMs: number, generators: Generators, more: object = {}): this {
+    const figures = Object.entries(generators).map(
+      ([name, { issued, lasts = null, left = null, ends = null }]) => [
+        name,
+        {
+          kind: 'segment',
+          issued,
+          perSecond: 7,
+          callersPerSecond: 1,
+          buffered: 1000,
+          bufferedSeconds: lasts,
+          waiting: 2,
+          left,
+          endsSeconds: ends,
+        },
+      ],
+    )
+    const own = { errors: {}, version: '1', cpuSeconds: atMs / 10_000, memoryBytes: 2 ** 20, state: 'ok' }
+    const issued = Object.values(generators).reduce((sum, each) => sum + each.issued, 0)
+    const line = {
+      type: 'tick',
+      node,
+      atMs,
+      issued,
+      ...own,
+      ...more,
+      generators: Object.fromEntries(figures),
+    }
+    this.take(JSON.stringify(line))
+    return this
+  }
+
+  away(node: string, reason: string): this {
+    this.take(JSON.stringify({ type: 'away', node, atMs: 1, reason }))
+    return this
+  }
 }
 
 describe('the figures of nodes', () => {
-  test('have rates from two looks, added up over nodes, busiest generators first', () => {
-    const before = lookOf(
-      0,
-      scrapeOf({ order: { issued: 100 }, user: { issued: 0 } }),
-      scrapeOf({ order: { issued: 50 } }),
-    )
-    const now = lookOf(
-      2_000_000,
-      scrapeOf({ order: { issued: 120, lasts: 60 }, user: { issued: 200, ends: 500 } }),
-      scrapeOf({ order: { issued: 56, lasts: 30, ends: 900 } }),
-    )
-    const { perSecond, generators, endsFirst } = figuresOf(now, before)
+  test('have rates from two ticks, added up over nodes, busiest generators first', () => {
+    const nodes = new Nodes().history('a').history('b')
+    nodes
+      .tick('a', 0, { order: { issued: 100 }, user: { issued: 0 } })
+      .tick('b', 500, { order: { issued: 50 } })
+    nodes.tick('a', 2000, { order: { issued: 120, lasts: 60 }, user: { issued: 200, ends: 500 } })
+    nodes.tick('b', 2500, { order: { issued: 56, lasts: 30, ends: 900 } })
+    const { perSecond, generators, endsFirst, bufferedSeconds, nodes: rows } = nodes.figures()
     assert.equal(perSecond, 113)
     assert.deepEqual(
-      generators.map(({ name, perSecond, buffered, bufferedSeconds, waiting, endsSeconds }) => ({
-        name,
-        perSecond,
-        buffered,
-        bufferedSeconds,
-        waiting,
-        endsSeconds,
-      })),
+      generators.map((each) => [
+        each.name,
+        each.perSecond,
+        each.buffered,
+        each.bufferedSeconds,
+        each.waiting,
+      ]),
       [
-        {
-          name: 'user',
-          perSecond: 100,
-          buffered: 1000,
-          bufferedSeconds: null,
-          waiting: 2,
-          endsSeconds: 500,
-        },
-        { name: 'order', perSecond: 13, buffered: 2000, bufferedSeconds: 30, waiting: 4, endsSeconds: 900 },
+        ['user', 100, 1000, null, 2],
+        ['order', 13, 2000, 30, 4],
       ],
     )
-    assert.equal(endsFirst, 'user')
+    assert.deepEqual(
+      generators.map(({ endsSeconds }) => endsSeconds),
+      [500, 900],
+    )
+    assert.deepEqual([endsFirst, bufferedSeconds], ['user', 30])
+    assert.deepEqual(
+      rows.map(({ cpu }) => cpu),
+      [0.1, 0.1],
+    )
   })
 
-  test('of a generator without a series before, or of a node that was restarted, have the smoothed rate', () => {
-    const before = lookOf(0, scrapeOf({ order: { issued: 100 } }))
-    const now = lookOf(1_000_000, scrapeOf({ order: { issued: 3 }, fresh: { issued: 90 } }))
-    const { generators, perSecond } = figuresOf(now, before)
+  test('have the end of a generator by the rates of all nodes', () => {
+    const nodes = new Nodes().history('a').history('b')
+    for (const [atMs, issued] of [
+      [0, 0],
+      [1000, 9],
+    ] as const)
+      for (const node of ['a', 'b']) nodes.tick(node, atMs, { order: { issued, left: 2000, ends: 200 } })
+    assert.equal(nodes.figures().generators[0]!.endsSeconds, 100)
+  })
+
+  test('have the rates that nodes tell where there is nothing to compare with', () => {
+    const nodes = new Nodes().history('a')
+    nodes.tick('a', 0, { order: { issued: 9060 } }, { errors: { DRY: 20 } })
+    assert.deepEqual([nodes.figures().perSecond, nodes.figures().errors], [7, {}])
+    nodes.tick('a', 1000, { order: { issued: 9061 }, constructor: { issued: 5 } }, { errors: { DRY: 20 } })
     assert.deepEqual(
-      generators.map(({ name, perSecond }) => [name, perSecond]),
+      nodes.figures().generators.map(({ name, perSecond }) => [name, perSecond]),
       [
-        ['order', 7],
-        ['fresh', 7],
+        ['constructor', 7],
+        ['order', 1],
       ],
     )
-    assert.ok(perSecond >= 0)
-    assert.equal(figuresOf(now).perSecond, 14)
   })
 
-  test('have errors by code, and none from before the first look', () => {
-    const errors = (dry: number) =>
-      `fahao_errors_total{protocol="resp",code="DRY"} ${dry}\nfahao_errors_total{protocol="http",code="DRY"} 2`
-    const [before, now] = [lookOf(0, scrapeOf({}, errors(5))), lookOf(1_000_000, scrapeOf({}, errors(9)))]
-    assert.deepEqual(figuresOf(now, before).errors, { DRY: 4 })
-    assert.deepEqual(figuresOf(now).errors, {})
+  test('have errors by code, and none from before', () => {
+    const nodes = new Nodes().history('a')
+    nodes.tick('a', 0, {}, { errors: { DRY: 5 } }).tick('a', 1000, {}, { errors: { DRY: 9, BUSY: 1 } })
+    assert.deepEqual(nodes.figures().errors, { DRY: 4, BUSY: 1 })
+    nodes.tick('a', 2000, {}, { errors: { DRY: 9, BUSY: 1 } })
+    assert.deepEqual(nodes.figures().errors, {})
   })
 
-  test('name a node that does not answer, with the reason', () => {
-    const figures = figuresOf(lookOf(0, scrapeOf({}), undefined))
+  test('never have rates below 0 when totals begin again', () => {
+    const nodes = new Nodes().history('a')
+    nodes.tick('a', 0, { order: { issued: 100 } }).tick('a', 1000, { order: { issued: 3 } })
+    assert.equal(nodes.figures().perSecond, 0)
+  })
+
+  test('keep a node that is away, with the reason, until it tells something again', () => {
+    const nodes = new Nodes().history('a').history('b')
+    nodes
+      .tick('a', 0, {})
+      .tick('b', 0, { order: { issued: 1 } })
+      .away('b', 'it has not answered')
+    nodes.away('c', 'it cannot be reached')
     assert.deepEqual(
-      figures.nodes.map(({ state }) => state),
-      ['ok', 'away'],
+      nodes.figures().nodes.map(({ node, state, reason }) => [node, state, reason]),
+      [
+        ['http://n0', 'ok', null],
+        ['b', 'away', 'it has not answered'],
+        ['c', 'away', 'it cannot be reached'],
+      ],
     )
-    assert.match(topLines(figures).join('\n'), /http:\/\/n1 +away .*no server answers/)
+    assert.deepEqual(nodes.figures().generators, [])
+    assert.match(topLines(nodes.figures()).join('\n'), /^b +away .*it has not answered$/m)
+    nodes.history('b').tick('b', 9000, {})
+    assert.equal(nodes.figures().nodes[1]!.state, 'ok')
   })
 
-  test('read labels with quotes, backslashes and braces, as names may have them', () => {
-    const scrape = new Scrape('fahao_issued_ids_total{generator="a\\"b\\\\c}{d"} 5')
-    assert.deepEqual([...scrape.by('issued', 'generator')], [['a"b\\c}{d', 5]])
-  })
-
-  test('come from metrics that exist', () => {
-    const page = readFileSync(new URL('../../../docs/reference/metrics.md', import.meta.url), 'utf8')
-    for (const name of Object.values(metricNames)) assert.ok(page.includes(`\`${name}\``), name)
+  test('say of which node nothing is known without the one that is asked, and go on with it after its restart', async () => {
+    const nodes = new Nodes('http://127.0.0.1:1/').history('a').history('b').tick('a', 0, {}).tick('b', 0, {})
+    nodes.lose('no server answers')
+    const reasons = () => nodes.figures().nodes.map(({ node, reason }) => [node, reason])
+    assert.deepEqual(reasons(), [
+      ['http://127.0.0.1:1', 'no server answers'],
+      ['b', 'no word of it without http://127.0.0.1:1'],
+    ])
+    await assert.rejects(nodes.follow(new AbortController().signal, () => {}))
+    nodes.history('a2').tick('a2', 0, {})
+    assert.deepEqual(reasons(), [
+      ['http://127.0.0.1:1', null],
+      ['b', 'no word of it without http://127.0.0.1:1'],
+    ])
   })
 })
 
 test('the table says what ends first, how long ids last, and which errors there are', () => {
-  const text = (before: number, now: number) =>
-    topLines(
-      figuresOf(
-        lookOf(
-          1_000_000,
-          scrapeOf(
-            { order: { issued: 12_345, ends: 40 * 86_400 } },
-            `fahao_in_hand_seconds_min 540\nfahao_errors_total{code="DRY"} ${now}`,
-          ),
-        ),
-        lookOf(0, scrapeOf({ order: { issued: 0 } }, `fahao_errors_total{code="DRY"} ${before}`)),
-      ),
-    ).join('\n')
+  const text = (before: number, now: number) => {
+    const nodes = new Nodes().history('a').tick('a', 0, { order: { issued: 0 } }, { errors: { DRY: before } })
+    nodes.tick(
+      'a',
+      1000,
+      { order: { issued: 12_345, lasts: 540, ends: 40 * 86_400 } },
+      { errors: { DRY: now } },
+    )
+    return topLines(nodes.figures()).join('\n')
+  }
   assert.match(text(0, 3), /12,345 ids per second on one node/)
   assert.match(text(0, 3), /would have no ids in 9m/)
   assert.match(text(0, 3), /order ends first, in 40d/)
   assert.match(text(0, 3), /errors per second: DRY 3\.0/)
   assert.match(text(3, 3), /errors per second: none/)
-  assert.match(text(3, 3), /order +segment +12,345 +1\.0 +1,000 +2 +40d/)
+  assert.match(text(3, 3), /order +segment +12,345 +1\.0 +1,000 +9m +2 +40d/)
 })

@@ -110,7 +110,9 @@ describe('the live stream', () => {
     await tick(reading)
     // It is noted after this second's tick.
     await tick(reading)
-    assert.deepEqual(reading.newest, {
+    const { cpuSeconds, memoryBytes, ...newest } = reading.newest
+    assert.ok(cpuSeconds! > 0 && memoryBytes! > 2 ** 20)
+    assert.deepEqual(newest, {
       type: 'tick',
       atMs: clock.wallUs() / 1000,
       node: 'run-1',
@@ -127,6 +129,7 @@ describe('the live stream', () => {
           reason: 'the disk is full',
         },
       ],
+      version: '1.2.3',
       generators: {
         order: {
           issued: 57,
@@ -138,6 +141,7 @@ describe('the live stream', () => {
           waiting: 0,
           left: Number(order.definition.max! - 56n),
           endsSeconds: null,
+          perSecond: 1,
           callersPerSecond: 0,
         },
       },

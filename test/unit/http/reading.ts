@@ -9,6 +9,8 @@ export type Line = {
   readonly reason?: string
   readonly issued: unknown
   readonly errors: Readonly<Record<string, unknown>>
+  readonly cpuSeconds?: number | null
+  readonly memoryBytes?: number | null
   readonly generators: Readonly<
     Record<string, { readonly issued: number; readonly bufferedSeconds: unknown }>
   >

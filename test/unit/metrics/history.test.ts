@@ -97,6 +97,7 @@ describe('the last hour of a node', () => {
       waiting: 2,
       left: 500,
       endsSeconds: 500,
+      perSecond: 0.5,
       callersPerSecond: 0.5,
     })
   })
