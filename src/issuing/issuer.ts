@@ -100,7 +100,7 @@ export type IssuerStats = CallerStats & {
   readonly refills: number
   /** Reserves that failed. */
   readonly refillFailures: number
-  /** Whether the newest reserve has failed: 1 or 0; of a family, how many of its sections. */
+  /** Whether the newest reserve has failed, in the last five minutes: 1 or 0; of a family, how many of its sections. */
   readonly refillsFailing: number
   /** Time spent in reserves that succeeded, in seconds. */
   readonly refillSeconds: number

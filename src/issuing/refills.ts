@@ -15,6 +15,8 @@ import { type Limiter, Ticket } from './engine-permits.ts'
 const pauseMinMs = 20
 const pauseMaxMs = 1000
 const idlePauseMaxMs = 5000
+/** How long a failure counts that is neither repeated nor followed by a success: less than the alert on it waits. */
+const failingUs = 300_000_000
 
 /** How long the reserves of a process took, by whether they succeeded. */
 export class RefillTimes {
@@ -49,7 +51,7 @@ export type RefillJob = {
 /** What was counted of the refills of a generator. */
 export type RefillsAtRest = { refills: number; refillFailures: number; refillSeconds: number; waits: number }
 
-/** The same, and whether the newest refill has failed: 1 or 0. */
+/** The same, and whether the newest refill has failed, in the last five minutes: 1 or 0. */
 export type RefillStats = RefillsAtRest & { refillsFailing: number }
 
 /** The refills of one generator. */
@@ -63,6 +65,7 @@ export class Refills {
   #succeeded = 0
   #seconds = 0
   #failed = 0
+  #failedUs = 0
   readonly #name: string
   readonly #options: RefillsOptions
   readonly #job: RefillJob
@@ -82,8 +85,9 @@ export class Refills {
 
   stats(): RefillStats {
     const { failure, waits } = this
+    const isFailing = failure !== undefined && this.#options.clock.monoUs() - this.#failedUs < failingUs
     const [refills, refillFailures, refillSeconds] = [this.#succeeded, this.#failed, this.#seconds]
-    return { refills, refillFailures, refillSeconds, waits, refillsFailing: failure === undefined ? 0 : 1 }
+    return { refills, refillFailures, refillSeconds, waits, refillsFailing: isFailing ? 1 : 0 }
   }
 
   #counts(): RefillsAtRest {
@@ -208,6 +212,7 @@ export class Refills {
     const { clock, random, onRefillOutcome, onStale } = this.#options
     const isFirst = this.failure === undefined
     this.#failed++
+    this.#failedUs = clock.monoUs()
     this.failure = error
     // Another issuer may serve the name by now: the failure says nothing about it.
     if (this.#stopped !== undefined) return

@@ -58,7 +58,7 @@ export const generatorMetrics: readonly GeneratorMetric[] = [
   counter('fahao_refill_failures_total', 'Reserves that failed.', 'refillFailures'),
   gauge(
     'fahao_refills_failing',
-    'Whether the newest reserve has failed: 1 or 0; of a family, how many of its sections.',
+    'Whether the newest reserve has failed, in the last five minutes: 1 or 0; of a family, how many of its sections.',
     'refillsFailing',
   ),
   counter('fahao_waits_total', 'Requests that had to wait for a refill.', 'waits'),

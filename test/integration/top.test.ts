@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startCluster } from '../launch/cluster.ts'
 import { startFahao } from '../launch/fahao.ts'
+import { RawClient } from '../launch/raw-client.ts'
 import { onTerminal } from '../launch/terminal.ts'
 import { asking, assertSentence } from './cli-program.ts'
 
@@ -66,4 +67,20 @@ test('top asks every node of a cluster, and names one that is away', async (t) =
   assert.deepEqual(await states(), new Map([one!, two!, three!].map(({ http }) => [http, 'ok'])))
   await three!.kill()
   assert.equal((await states()).get(three!.http), 'away')
+})
+
+test('top ends when its user may not look any more', async (t) => {
+  const server = await startFahao(t)
+  const first = await RawClient.connect(server.resp, t)
+  assert.equal(await first.command('ACL', 'SETUSER', 'admin', 'on', '>secret', '~*', '+@all'), 'OK')
+  const client = await RawClient.connect(server.resp, t)
+  assert.equal(await client.command('AUTH', 'admin', 'secret'), 'OK')
+  const watcher = ['ACL', 'SETUSER', 'watcher', 'on', '>secret', '~*', '+http|live']
+  assert.equal(await client.command(...watcher), 'OK')
+  const env = { FAHAO_USER: 'watcher', FAHAO_PASSWORD: 'secret' }
+  const top = onTerminal(t, ['top', '--url', server.http], { env })
+  await top.until(/ ok /)
+  assert.equal(await client.command('ACL', 'SETUSER', 'watcher', 'off'), 'OK')
+  await top.until(left)
+  assert.equal(await top.exited, 1)
 })

@@ -44,3 +44,27 @@ describe('a refill that fails after it was stopped', () => {
     assert.deepEqual(refused, { admitted: 64, calls: ['ended'] })
   })
 })
+
+test('a failure counts until a success, or until none has followed for five minutes', async () => {
+  const clock = new FakeClock()
+  let failure: Error | undefined = new FahaoError('UNAVAILABLE', 'the engine is away')
+  const reserve = () => (failure === undefined ? Promise.resolve() : Promise.reject(failure))
+  const options = { limiter: new Limiter(), clock, random: () => 0 }
+  const refills = new Refills('order', options, { reserve, ended() {}, paused() {} })
+  const attempt = async () => {
+    refills.start(true)
+    await settled()
+    return refills.stats().refillsFailing
+  }
+  assert.equal(await attempt(), 1)
+  await clock.pass(200_000)
+  assert.equal(await attempt(), 1)
+  await clock.pass(299_000)
+  assert.equal(refills.stats().refillsFailing, 1)
+  await clock.pass(1000)
+  assert.equal(refills.stats().refillsFailing, 0)
+  assert.equal(await attempt(), 1)
+  await clock.pass(1000)
+  failure = undefined
+  assert.equal(await attempt(), 0)
+})
