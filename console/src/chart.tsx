@@ -12,14 +12,17 @@ export type Line = { readonly name: string; readonly values: Counts }
 const spanMinSeconds = 300
 const palette = ['--line-1', '--line-2', '--line-3', '--line-4', '--line-5', '--line-6'] as const
 
-/** Draws lines over `times`, in Unix seconds. `small`: without axes. */
+/** Draws lines over `times`, in Unix seconds. `small`: without axes. `marks`: moments with a line across, in Unix seconds. */
 export function Chart(props: {
   title: string
   times: readonly number[]
   lines: readonly Line[]
   small?: boolean
+  marks?: readonly number[]
 }) {
-  const { title, times, lines, small = false } = props
+  const { title, times, lines, small = false, marks = [] } = props
+  const marked = useRef(marks)
+  marked.current = marks
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<Plot | undefined>(undefined)
   const theme = useTheme()
@@ -29,7 +32,11 @@ export function Chart(props: {
   useEffect(() => {
     const element = place.current!
     const size = () => ({ width: element.clientWidth, height: small ? 56 : 220 })
-    const made = new Plot({ ...size(), ...settings(element, names.split('\n'), small) }, data, element)
+    const made = new Plot(
+      { ...size(), ...settings(element, names.split('\n'), small, marked) },
+      data,
+      element,
+    )
     plot.current = made
     const observer = new ResizeObserver(() => made.setSize(size()))
     observer.observe(element)
@@ -38,7 +45,7 @@ export function Chart(props: {
       made.destroy()
     }
   }, [names, small, theme])
-  useEffect(() => plot.current?.setData(data), [times.at(-1), times.length, names])
+  useEffect(() => plot.current?.setData(data), [times.at(-1), times.length, names, marks.length])
 
   const all = lines.flatMap(({ values }) => values.filter((each) => each !== null))
   const summary = t.chartSummary(title, rateText(all.length === 0 ? null : Math.max(...all)), lines.length)
@@ -49,6 +56,7 @@ function settings(
   element: HTMLElement,
   names: readonly string[],
   small: boolean,
+  marked: { readonly current: readonly number[] },
 ): Omit<Plot.Options, 'width' | 'height'> {
   const colour = (name: string) => colourOf(element, name)
   const axis = {
@@ -57,10 +65,25 @@ function settings(
     ticks: { stroke: colour('--line'), width: 1 },
     font: '12px system-ui, sans-serif',
   }
+  const drawMarks = (plot: Plot) => {
+    const { ctx, bbox } = plot
+    ctx.save()
+    ctx.strokeStyle = colour('--soft')
+    ctx.setLineDash([3, 3])
+    for (const mark of marked.current) {
+      const x = plot.valToPos(mark, 'x', true)
+      if (x < bbox.left || x > bbox.left + bbox.width) continue
+      ctx.beginPath()
+      ctx.moveTo(x, bbox.top)
+      ctx.lineTo(x, bbox.top + bbox.height)
+      ctx.stroke()
+    }
+    ctx.restore()
+  }
   const value = (_: Plot, raw: number | null) => rateText(raw)
   return {
     legend: { show: !small, live: true },
-    ...(small ? {} : { hooks: { draw: [newestInLegend], setLegend: [newestInLegend] } }),
+    ...(small ? {} : { hooks: { draw: [newestInLegend, drawMarks], setLegend: [newestInLegend] } }),
     cursor: { show: !small, drag: { x: false, y: false } },
     padding: small ? [4, 0, 4, 0] : [8, 20, 0, 0],
     scales: {

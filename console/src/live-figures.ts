@@ -1,20 +1,24 @@
 /**
- * What a live stream has told: counts in steps of the last hour, and the figures of now.
+ * What a live stream has told of all nodes: counts in steps of the last hour, and the figures of now.
  *
  * Invariants
- *  1. Every row of counts has one entry for each of `endsMs`; null where nothing is known.
- *  2. A total that is smaller than the one before comes of a restart: it is a new beginning, and nothing is counted.
+ *  1. Every row of counts has one entry for each of `endsMs`; null where nothing is known. It is the sum of the rows of all nodes, also of
+ *     those that are away.
+ *  2. A total of a node that is smaller than the one before comes of a restart: it is a new beginning, and nothing is counted.
  *  3. At most `stepsMax` steps, and of the names only those that the stream tells of.
+ *  4. A change of a leader that several nodes have seen is one event.
  */
 
-/** The first line of the stream. */
+/** The first line of a node. */
 export type History = {
   readonly type: 'history'
+  readonly node: string
   readonly stepSeconds: number
   readonly endMs: number
   readonly issued: readonly (number | null)[]
   readonly errors: Readonly<Record<string, readonly (number | null)[]>>
   readonly generators: Readonly<Record<string, readonly (number | null)[]>>
+  readonly events?: readonly NodeEvent[]
 }
 /** The figures of a generator in a tick: totals since the start of the node, and what is buffered. */
 export type Figures = {
@@ -24,7 +28,7 @@ export type Figures = {
   readonly refills: number
   readonly waits: number
 }
-/** Each other line. */
+/** Each other line of a node. */
 export type Tick = {
   readonly type: 'tick'
   readonly atMs: number
@@ -34,29 +38,177 @@ export type Tick = {
   readonly issued: number
   readonly errors: Readonly<Record<string, number>>
   readonly generators: Readonly<Record<string, Figures>>
+  readonly events?: readonly NodeEvent[]
 }
+/** A node does not answer the one that is asked. */
+export type Away = {
+  readonly type: 'away'
+  readonly node: string
+  readonly atMs: number
+  readonly reason: string
+}
+/** A change that a node has seen: of the leader of a shard, or of its own health. */
+export type NodeEvent = { readonly atMs: number; readonly node: string } & (
+  | {
+      readonly kind: 'lead'
+      readonly shard: number
+      readonly epoch: number
+      readonly from: string
+      readonly to: string
+      readonly how: 'failover' | 'handover' | 'taken'
+    }
+  | { readonly kind: 'health'; readonly state: string; readonly reason?: string }
+)
 /** Counts by step. */
 export type Counts = (number | null)[]
 
 const stepsMax = 360
+const eventsMax = 2000
 /** Over how many ticks a rate of now is taken. */
 const rateTicks = 3
+const stepMs = 10_000
+/** The node that is asked says again each ten seconds that another one is away, for as long as that is part of the cluster. */
+const awayMs = 15_000
 
 /** The figures of one stream. */
 export class LiveFigures {
-  readonly stepMs: number
-  readonly endsMs: number[]
+  readonly stepMs = stepMs
+  readonly #nodes = new Map<string, NodeFigures>()
+  readonly #events = new Map<string, NodeEvent>()
+  #newestMs = 0
+  #sums:
+    | { endsMs: number[]; issued: Counts; errors: Map<string, Counts>; generators: Map<string, Counts> }
+    | undefined
+
+  /** Takes a line in. */
+  take(line: History | Tick | Away): void {
+    this.#sums = undefined
+    const { type, node } = line
+    if (type === 'history') this.#nodes.set(node, new NodeFigures(line))
+    else if (type === 'tick') this.#nodes.get(node)?.add(line)
+    else {
+      const known = this.#nodes.get(node) ?? new NodeFigures({ ...empty, node, endMs: ceiled(line.atMs) })
+      this.#nodes.set(node, known)
+      known.away = line
+      known.ticks.length = 0
+    }
+    if (type !== 'history') this.#newestMs = Math.max(this.#newestMs, line.atMs)
+    for (const event of (type === 'away' ? undefined : line.events) ?? []) {
+      const known = this.#events.get(keyOf(event))
+      if (known === undefined || event.atMs < known.atMs) this.#events.set(keyOf(event), event)
+    }
+    const [oldest] = this.#events.keys()
+    if (this.#events.size > eventsMax) this.#events.delete(oldest!)
+  }
+
+  /** The nodes that are told of now. */
+  get nodes(): NodeFigures[] {
+    return [...this.#nodes.values()].filter(
+      ({ away }) => away === undefined || this.#newestMs - away.atMs < awayMs,
+    )
+  }
+
+  /** The changes of the last hour, the newest first. */
+  get events(): NodeEvent[] {
+    const since = (this.endsMs.at(-1) ?? 0) - stepsMax * stepMs
+    return [...this.#events.values()].filter(({ atMs }) => atMs >= since).sort((a, b) => b.atMs - a.atMs)
+  }
+
+  /** When each step ends, in Unix ms. */
+  get endsMs(): number[] {
+    return this.#summed.endsMs
+  }
+  /** What all nodes have issued. */
+  get issued(): Counts {
+    return this.#summed.issued
+  }
+  /** The errors of all nodes by code. */
+  get errors(): ReadonlyMap<string, Counts> {
+    return this.#summed.errors
+  }
+  /** What all nodes have issued of each generator. */
+  get generators(): ReadonlyMap<string, Counts> {
+    return this.#summed.generators
+  }
+
+  /** The figures of each generator now, over all nodes that answer. Its buffers last as long as the one that is empty first. */
+  get now(): ReadonlyMap<string, Figures> {
+    const sums = new Map<string, Figures>()
+    for (const { tick } of this.#nodes.values())
+      for (const [name, figures] of Object.entries(tick?.generators ?? {})) {
+        const before = sums.get(name)
+        sums.set(name, before === undefined ? figures : added(before, figures))
+      }
+    return sums
+  }
+
+  /** Ids per second now, of a generator or of all, over all nodes that answer; undefined: not known yet. */
+  rate(name?: string): number | undefined {
+    const rates = [...this.#nodes.values()].flatMap((node) => node.rate(name) ?? [])
+    return rates.length === 0 ? undefined : rates.reduce((sum, each) => sum + each)
+  }
+
+  /** Ids per second in each step; the newest step may be incomplete, and is left out. */
+  rates(counts: Counts): Counts {
+    return counts.slice(0, -1).map((each) => (each === null ? null : (each * 1000) / stepMs))
+  }
+
+  /** The moments at which the steps of `rates` end, in Unix seconds. */
+  get times(): number[] {
+    return this.endsMs.slice(0, -1).map((each) => each / 1000)
+  }
+
+  get #summed() {
+    this.#sums ??= this.#sum()
+    return this.#sums
+  }
+
+  #sum() {
+    const nodes = [...this.#nodes.values()]
+    const last = Math.max(0, ...nodes.map(({ endMs }) => endMs))
+    const first = Math.min(last, ...nodes.map((node) => node.endMs - (node.issued.length - 1) * stepMs))
+    const length = Math.min(stepsMax, (last - first) / stepMs + 1)
+    const endsMs = Array.from({ length }, (_, index) => last - (length - 1 - index) * stepMs)
+    const row = () => new Array<number | null>(length).fill(null)
+    const addTo = (sum: Counts, counts: Counts, endMs: number) => {
+      const shift = length - counts.length - (last - endMs) / stepMs
+      for (const [index, count] of counts.entries())
+        if (count !== null && index + shift >= 0) sum[index + shift] = (sum[index + shift] ?? 0) + count
+    }
+    const [issued, errors, generators] = [row(), new Map<string, Counts>(), new Map<string, Counts>()]
+    for (const node of nodes) {
+      addTo(issued, node.issued, node.endMs)
+      for (const [sums, rows] of [
+        [errors, node.errors],
+        [generators, node.generators],
+      ] as const)
+        for (const [name, counts] of rows) {
+          const sum = sums.get(name) ?? row()
+          sums.set(name, sum)
+          addTo(sum, counts, node.endMs)
+        }
+    }
+    return { endsMs, issued, errors, generators }
+  }
+}
+
+/** What one node has told. */
+export class NodeFigures {
+  readonly id: string
+  /** The end of the newest step. */
+  endMs: number
   readonly issued: Counts
   readonly errors = new Map<string, Counts>()
   readonly generators = new Map<string, Counts>()
   /** The newest ticks, the newest last. */
   readonly ticks: Tick[] = []
+  /** The newest line that says that it does not answer; undefined: it does. */
+  away: Away | undefined
 
-  constructor({ stepSeconds, endMs, issued, errors, generators }: History) {
-    this.stepMs = stepSeconds * 1000
-    const length = Math.min(issued.length, stepsMax)
-    this.endsMs = Array.from({ length }, (_, index) => endMs - (length - 1 - index) * this.stepMs)
-    this.issued = this.#row(issued)
+  constructor({ node, endMs, issued, errors, generators }: Omit<History, 'type' | 'stepSeconds' | 'events'>) {
+    this.id = node
+    this.endMs = endMs
+    this.issued = issued.slice(-stepsMax)
     for (const [code, row] of Object.entries(errors)) this.errors.set(code, this.#row(row))
     for (const [name, row] of Object.entries(generators)) this.generators.set(name, this.#row(row))
   }
@@ -69,7 +221,8 @@ export class LiveFigures {
   /** Takes a tick in. */
   add(tick: Tick): void {
     const last = this.tick
-    while (tick.atMs > (this.endsMs.at(-1) ?? 0)) this.#addStep(tick.atMs)
+    this.away = undefined
+    this.#addSteps(ceiled(tick.atMs))
     if (last !== undefined) {
       count(this.issued, last.issued, tick.issued)
       for (const [code, total] of Object.entries(tick.errors))
@@ -93,26 +246,14 @@ export class LiveFigures {
     return more < 0 ? undefined : (more * 1000) / (last.atMs - first.atMs)
   }
 
-  /** Ids per second in each step; the newest step may be incomplete, and is left out. */
-  rates(counts: Counts): Counts {
-    return counts.slice(0, -1).map((each) => (each === null ? null : (each * 1000) / this.stepMs))
-  }
-
-  /** The moments at which the steps of `rates` end, in Unix seconds. */
-  get times(): number[] {
-    return this.endsMs.slice(0, -1).map((each) => each / 1000)
-  }
-
-  #addStep(atMs: number): void {
-    const end = this.endsMs.at(-1)
-    // After a pause of the page the steps between are not known: at most an hour of them is kept.
-    const next = end === undefined || atMs - end > stepsMax * this.stepMs ? atMs : end + this.stepMs
-    this.endsMs.push(next)
-    const rows = [this.issued, ...this.errors.values(), ...this.generators.values()]
-    for (const row of rows) row.push(null)
-    if (this.endsMs.length <= stepsMax) return
-    this.endsMs.shift()
-    for (const row of rows) row.shift()
+  #addSteps(endMs: number): void {
+    // Of the steps of a pause nothing is known.
+    const steps = Math.min(stepsMax, Math.max(0, (endMs - this.endMs) / stepMs))
+    this.endMs = Math.max(this.endMs, endMs)
+    for (const row of [this.issued, ...this.errors.values(), ...this.generators.values()]) {
+      for (let step = 0; step < steps; step++) row.push(null)
+      row.splice(0, row.length - stepsMax)
+    }
   }
 
   #rowOf(rows: Map<string, Counts>, name: string): Counts {
@@ -123,9 +264,31 @@ export class LiveFigures {
 
   /** The newest entries, with nulls in front where there are too few. */
   #row(counts: readonly (number | null)[]): Counts {
-    const { length } = this.endsMs
+    const { length } = this.issued
     const newest = counts.slice(Math.max(0, counts.length - length))
     return [...new Array<null>(length - newest.length).fill(null), ...newest]
+  }
+}
+
+const empty = { issued: [], errors: {}, generators: {} } as const
+
+/** The end of the step in which a moment lies. */
+function ceiled(atMs: number): number {
+  return Math.ceil(atMs / stepMs) * stepMs
+}
+
+function keyOf(event: NodeEvent): string {
+  return event.kind === 'lead' ? `lead ${event.shard} ${event.epoch}` : `health ${event.node} ${event.atMs}`
+}
+
+function added(one: Figures, other: Figures): Figures {
+  const seconds = [one.bufferedSeconds, other.bufferedSeconds].filter((each) => each !== null)
+  return {
+    issued: one.issued + other.issued,
+    buffered: one.buffered + other.buffered,
+    bufferedSeconds: seconds.length === 0 ? null : Math.min(...seconds),
+    refills: one.refills + other.refills,
+    waits: one.waits + other.waits,
   }
 }
 

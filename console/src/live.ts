@@ -1,5 +1,5 @@
 /**
- * The live stream of the page, `GET /v1/live`, read by fetch with an Authorization header.
+ * The live stream of the page, `GET /v1/live`, read by fetch with an Authorization header. It tells of all nodes of a cluster.
  *
  * Invariants
  *  1. At most one stream is open: for the names that the components shown ask for.
@@ -8,7 +8,7 @@
  */
 import { useEffect, useState } from 'preact/hooks'
 import { Problem, send, withQuery } from './api.ts'
-import { type History, LiveFigures, type Tick } from './live-figures.ts'
+import { LiveFigures } from './live-figures.ts'
 import { onAuthorization } from './session.ts'
 
 const pauseMinMs = 1000
@@ -96,6 +96,7 @@ async function read(asked: string, ended: AbortSignal, onTick: () => void): Prom
   const path = withQuery('/v1/live', { generators: asked })
   const response = await send({ method: 'GET', path }, ended)
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+  const figures = new LiveFigures()
   let rest = ''
   for (;;) {
     const { done, value } = await reader.read()
@@ -103,15 +104,9 @@ async function read(asked: string, ended: AbortSignal, onTick: () => void): Prom
     if (done) throw new Problem(0, '', 'the stream has ended')
     const lines = (rest + value).split('\n')
     rest = lines.pop()!
-    for (const line of lines.filter((each) => each !== '')) take(JSON.parse(line))
+    if (lines.length === 0) continue
+    for (const line of lines) figures.take(JSON.parse(line))
+    show({ figures, problem: undefined })
     onTick()
-  }
-}
-
-function take(line: History | Tick): void {
-  if (line.type === 'history') show({ figures: new LiveFigures(line), problem: undefined })
-  else if (live.figures !== undefined) {
-    live.figures.add(line)
-    show({ figures: live.figures, problem: undefined })
   }
 }

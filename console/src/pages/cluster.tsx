@@ -1,24 +1,23 @@
-/** The cluster: its nodes, the leader of each shard as a map, and what has changed while the page was open. */
-import { useEffect, useState } from 'preact/hooks'
+/** The cluster: its nodes, the leader of each shard as a map, and what has changed in the last hour. */
 import type { Cluster, ClusterNode, Shard } from '../answers.ts'
 import { useAsked } from '../asking.ts'
-import { clockText, durationText, momentText } from '../formats.ts'
+import { durationText, momentText } from '../formats.ts'
 import { AdvanceEngine, DrainNode, MoveLeader } from '../forms/cluster-forms.tsx'
+import { useLive } from '../live.ts'
 import { linkTo, type Route } from '../route.ts'
 import { t } from '../texts.ts'
-import { Badge, Card, Figure, PageHead, Shown, Table } from '../ui.tsx'
+import { TimeLine, useNodeNames } from '../time-line.tsx'
+import { Badge, Card, Figure, PageHead, ProblemNote, Shown, Table } from '../ui.tsx'
 
 /** Colours of nodes in the map; each also has its letter. */
 const colours = 6
 /** A node that has not renewed for this long is named: the lease is 3 s by default. */
 const silentMaxMs = 3000
-const changesMax = 100
 
 /** The page. */
 export function ClusterPage(_: { route: Route }) {
   const asked = useAsked<Cluster>('/v1/cluster', 2000)
   const { answer: cluster, problem } = asked
-  const changes = useChanges(cluster)
   const isAlone = problem?.status === 400
   return (
     <>
@@ -27,58 +26,18 @@ export function ClusterPage(_: { route: Route }) {
         {cluster !== undefined && <DrainNode cluster={cluster} onDone={asked.again} />}
         <AdvanceEngine />
       </PageHead>
-      {isAlone ? (
-        <p>{t.noCluster}</p>
-      ) : (
-        <Shown asked={asked}>{(shown) => <Parts cluster={shown} changes={changes} />}</Shown>
-      )}
+      {isAlone ? <p>{t.noCluster}</p> : <Shown asked={asked}>{(shown) => <Parts cluster={shown} />}</Shown>}
     </>
   )
-}
-
-/** Something that was seen to change. */
-type Change = { readonly atMs: number; readonly text: string }
-
-/** What differs between two looks. */
-function useChanges(cluster: Cluster | undefined): readonly Change[] {
-  const [last, setLast] = useState<Cluster>()
-  const [changes, setChanges] = useState<readonly Change[]>([])
-  useEffect(() => {
-    if (cluster === undefined || cluster === last) return
-    if (last !== undefined) {
-      const found = differences(last, cluster).map((text) => ({ atMs: Date.now(), text }))
-      if (found.length > 0) setChanges((before) => [...found, ...before].slice(0, changesMax))
-    }
-    setLast(cluster)
-  }, [cluster, last])
-  return changes
-}
-
-function differences(before: Cluster, after: Cluster): string[] {
-  const nameOf = (id: string | null) => {
-    const node = [...after.nodes, ...before.nodes].find((each) => each.id === id)
-    return id === null ? '–' : node === undefined ? id.slice(0, 8) : addressOf(node)
-  }
-  const shards = after.shards.flatMap((shard) => {
-    const old = before.shards[shard.shard]
-    return old === undefined || old.leader === shard.leader
-      ? []
-      : [t.leaderChanged(shard.shard, nameOf(old.leader), nameOf(shard.leader))]
-  })
-  const left = before.nodes.filter(({ id }) => !after.nodes.some((node) => node.id === id))
-  const came = after.nodes.filter(({ id }) => !before.nodes.some((node) => node.id === id))
-  return [
-    ...left.map((node) => t.nodeLeft(addressOf(node))),
-    ...came.map((node) => t.nodeCame(addressOf(node))),
-    ...shards,
-  ]
 }
 
 function addressOf({ resp, http, id }: ClusterNode): string {
   return resp ?? http ?? id.slice(0, 8)
 }
 
-function Parts({ cluster, changes }: { cluster: Cluster; changes: readonly Change[] }) {
+function Parts({ cluster }: { cluster: Cluster }) {
+  const { figures, problem } = useLive()
+  const nameOf = useNodeNames(cluster)
   const { nodes, shards, engine, leaseLeftMs, versions } = cluster
   const unled = shards.filter(({ leader }) => leader === null).length
   return (
@@ -102,17 +61,8 @@ function Parts({ cluster, changes }: { cluster: Cluster; changes: readonly Chang
           <ShardMap cluster={cluster} />
         </Card>
         <Card title={t.changes} note={t.changesNote} wide>
-          {changes.length === 0 ? (
-            <p class="soft">{t.noChanges}</p>
-          ) : (
-            <ol class="time-line">
-              {changes.map(({ atMs, text }) => (
-                <li>
-                  <time dateTime={new Date(atMs).toISOString()}>{clockText(atMs)}</time> {text}
-                </li>
-              ))}
-            </ol>
-          )}
+          <ProblemNote problem={problem} />
+          <TimeLine events={figures?.events ?? []} nameOf={nameOf} empty={t.noChanges} />
           <p>
             <a href={linkTo('audit', [], { event: 'cluster-move' })}>{t.movesInAudit}</a>
           </p>

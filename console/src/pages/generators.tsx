@@ -85,7 +85,7 @@ function List({ generators }: { generators: readonly Listed[] }) {
         { head: t.perSecond, cell: ({ name }) => rateText(figures?.rate(name)), numeric: true },
         {
           head: t.lasts,
-          cell: ({ name }) => durationText(figures?.tick?.generators[name]?.bufferedSeconds),
+          cell: ({ name }) => durationText(figures?.now.get(name)?.bufferedSeconds),
           numeric: true,
         },
       ]}

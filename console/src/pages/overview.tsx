@@ -9,6 +9,7 @@ import { useLive } from '../live.ts'
 import { type Counts, type LiveFigures, sumOf } from '../live-figures.ts'
 import { linkTo } from '../route.ts'
 import { t } from '../texts.ts'
+import { TimeLine, useNodeNames } from '../time-line.tsx'
 import { Badge, Card, Figure, PageHead, ProblemNote, Table } from '../ui.tsx'
 
 const shownAtFirst = 12
@@ -17,19 +18,41 @@ const shownAtFirst = 12
 export function OverviewPage() {
   const { figures, problem } = useLive()
   const health = useAsked<Health>('/healthz', 5000)
+  const nameOf = useNodeNames()
   const least = figures === undefined ? health.answer?.inHandSeconds : leastOf(figures)
-  const tick = figures?.tick
+  const isUsed = figures === undefined || figures.now.size > 0
   return (
     <>
-      <PageHead title={t.nav['']} lead={tick === undefined ? t.ofThisNode : t.ofNode(tick.node)} />
+      <PageHead
+        title={t.nav['']}
+        lead={
+          figures === undefined
+            ? ''
+            : t.ofNodes(figures.nodes.filter(({ away }) => away === undefined).length)
+        }
+      />
       {problem?.status === 404 ? <p class="problem">{t.noStream}</p> : <ProblemNote problem={problem} />}
+      {figures?.nodes.map(({ id, away, tick }) =>
+        away !== undefined ? (
+          <p class="problem">
+            {t.nodeAway(nameOf(id))} <span lang="en">{away.reason}</span>
+          </p>
+        ) : (
+          tick !== undefined &&
+          tick.state !== 'ok' && (
+            <p class="problem">
+              {t.nodeIs(nameOf(id))} {tick.state} <span lang="en">{tick.reason}</span>
+            </p>
+          )
+        ),
+      )}
       <dl class="figures">
         <Figure name={t.idsNow} value={rateText(figures?.rate())} note={t.perSecond} />
         <Figure name={t.idsLastHour} value={figures === undefined ? '–' : short(sumOf(figures.issued))} />
         <Figure
           name={t.leastBuffered}
           value={durationText(least)}
-          note={least === null ? t.idle : t.withoutStore}
+          note={least !== null ? t.withoutStore : isUsed ? t.noneIssues : t.idle}
         />
         <Figure name={t.errorsLastHour} value={figures === undefined ? '–' : grouped(errorsOf(figures))} />
       </dl>
@@ -42,7 +65,7 @@ export function OverviewPage() {
               lines={[{ name: t.idsPerSecond, values: figures.rates(figures.issued) }]}
             />
           </Card>
-          <Errors figures={figures} />
+          <Errors figures={figures} nameOf={nameOf} />
           <EndsSoon busiest={[...figures.generators.keys()]} />
           <Busiest figures={figures} />
         </div>
@@ -52,12 +75,9 @@ export function OverviewPage() {
   )
 }
 
-/** How long the generator lasts that would run out first, of those that are used now; null: none is. */
+/** How long the generator lasts that would run out first, of those that issue now; null: none does. */
 function leastOf(figures: LiveFigures): number | null {
-  const used = Object.entries(figures.tick?.generators ?? {}).filter(
-    ([name]) => (figures.rate(name) ?? 0) > 0,
-  )
-  const seconds = used.flatMap(([, { bufferedSeconds }]) => bufferedSeconds ?? [])
+  const seconds = [...figures.now.values()].flatMap(({ bufferedSeconds }) => bufferedSeconds ?? [])
   return seconds.length === 0 ? null : Math.min(...seconds)
 }
 
@@ -65,7 +85,8 @@ function errorsOf(figures: LiveFigures): number {
   return [...figures.errors.values()].reduce((sum, row) => sum + sumOf(row), 0)
 }
 
-function Errors({ figures }: { figures: LiveFigures }) {
+function Errors({ figures, nameOf }: { figures: LiveFigures; nameOf: (id: string) => string }) {
+  const { events } = figures
   const codes = [...figures.errors].filter(([, row]) => sumOf(row) > 0)
   const lastAt = (row: Counts) => {
     const index = row.findLastIndex((each) => each !== null && each > 0)
@@ -78,6 +99,7 @@ function Errors({ figures }: { figures: LiveFigures }) {
           title={t.errorsByCode}
           times={figures.times}
           lines={codes.map(([name, row]) => ({ name, values: figures.rates(row) }))}
+          marks={events.map(({ atMs }) => atMs / 1000)}
         />
       )}
       <Table
@@ -96,6 +118,8 @@ function Errors({ figures }: { figures: LiveFigures }) {
           { head: t.lastAt, cell: ([, row]) => lastAt(row), numeric: true },
         ]}
       />
+      <h3>{t.happened}</h3>
+      <TimeLine events={events} nameOf={nameOf} empty={t.nothingHappened} />
     </Card>
   )
 }
@@ -148,8 +172,7 @@ function EndsSoon({ busiest }: { busiest: readonly string[] }) {
 
 function Busiest({ figures }: { figures: LiveFigures }) {
   const [all, setAll] = useState(false)
-  const known = figures.tick?.generators ?? {}
-  const rows = Object.entries(known)
+  const rows = [...figures.now]
     .map(([name, now]) => ({
       name,
       now,

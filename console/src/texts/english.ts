@@ -71,7 +71,12 @@ export const english = {
 
   // The overview
   ofThisNode: 'of this node',
-  ofNode: (node: string) => `Figures of the node ${node}. Other nodes have figures of their own.`,
+  ofNodes: (count: number) =>
+    count === 1 ? 'Figures of this node.' : `Figures of the ${count} nodes that answer, together.`,
+  nodeAway: (node: string) => `The node ${node} does not answer:`,
+  nodeIs: (node: string) => `Node ${node} is`,
+  happened: 'What happened to the nodes in the last hour',
+  nothingHappened: 'Nothing: no node has changed its state, and no shard its leader.',
   noStream: 'This node has no live stream: charts and figures of the last hour are not shown.',
   idsNow: 'Ids now',
   perSecond: 'per second',
@@ -80,6 +85,7 @@ export const english = {
   leastBuffered: 'Buffered ids last at least',
   withoutStore: 'without the store',
   idle: 'no generator is in use',
+  noneIssues: 'nothing is issued at present',
   errorsLastHour: 'Errors in the last hour',
   idsChart: 'Ids per second in the last hour',
   chartSummary: (title: string, most: string, lines: number) =>
@@ -98,9 +104,8 @@ export const english = {
   endsAt: 'Ends at',
   ended: 'ended',
   busiest: 'Busiest generators',
-  busiestNote:
-    'On this node, by the ids of the last hour. Refills and waits are counted since the node started.',
-  noneInUse: 'No generator is in use on this node.',
+  busiestNote: 'By the ids of the last hour. Refills and waits are counted since the nodes started.',
+  noneInUse: 'No generator is in use.',
   buffered: 'Buffered ids',
   lasts: 'They last',
   refills: 'Refills',
@@ -206,12 +211,11 @@ export const english = {
   shardMoves: 'moving',
   shardPinned: 'pinned',
   changes: 'Hand-overs and failovers',
-  changesNote: 'Seen since this page was opened.',
+  changesNote: 'As the nodes have seen them in the last hour, and what became of their health.',
   noChanges: 'None yet.',
-  leaderChanged: (shard: number, from: string, to: string) =>
-    `Shard ${shard}: led by ${to}, before by ${from}`,
-  nodeLeft: (node: string) => `Node ${node} has left`,
-  nodeCame: (node: string) => `Node ${node} has joined`,
+  leaderChanged: (shards: string, count: number, from: string, to: string) =>
+    `${count === 1 ? 'Shard' : 'Shards'} ${shards}: led by ${to}, before by ${from}`,
+  how: { failover: 'failover', handover: 'hand-over', taken: 'taken again' },
   movesInAudit: 'Moves by operators are in the audit trail.',
 
   // Worker ids
