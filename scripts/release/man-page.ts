@@ -140,7 +140,12 @@ function quoted(text: string): string {
   return `"${escaped(text).replaceAll('"', '\\(dq')}"`
 }
 
-/** Text as roff prints it: no backslash is an escape, no hyphen a dash, and no line a request. */
+/** Text as roff prints it, on any terminal: no backslash is an escape, no hyphen a dash, and no line a request. */
 function escaped(text: string): string {
-  return text.replaceAll('\\', '\\e').replaceAll('-', '\\-').replaceAll("'", '\\(aq').replace(/^\./, '\\&.')
+  return text
+    .replaceAll('…', '...')
+    .replaceAll('\\', '\\e')
+    .replaceAll('-', '\\-')
+    .replaceAll("'", '\\(aq')
+    .replace(/^\./, '\\&.')
 }

@@ -118,7 +118,11 @@ describe('the package of Debian', () => {
   test('has a manual page of every verb and every setting, of which man has nothing to complain', async () => {
     const file = join(folder, 'fahao.1')
     writeFileSync(file, await manPage('1.2.3', '2026-11-27'))
-    const text = await runProgram(['sh', '-c', `MANWIDTH=200 man --warnings --local-file ${file} 2>&1`])
+    const text = await runProgram([
+      'sh',
+      '-c',
+      `LC_ALL=C MANWIDTH=200 man --warnings --local-file ${file} 2>&1`,
+    ])
     for (const verb of (await program(() => true)).commands)
       assert.ok(text.includes(`fahao ${verb.name()} `), verb.name())
     for (const { name, variable } of settings)

@@ -70,6 +70,8 @@ before(async () => {
       ...['--tls-cert', files.cert, '--tls-key', files.key, '--tls-on', 'http'],
       ...['--compat', 'leaf', '--compat', 'tinyid', '--compat', 'idbuilder'],
       ...['--tinyid-tokens', `${secrets.tinyid}=order*`],
+      // A client sends all its wrong passwords before the right one.
+      ...['--resp-unauthenticated-timeout', '10m'],
     ],
     readyWithinMs: 60_000,
   })
