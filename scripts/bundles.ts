@@ -1,6 +1,6 @@
 /** What the bundles have in common, of which dist/ and the executable are made: their packages, licences and characters. */
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
 
@@ -42,7 +42,11 @@ export function packagesOf(files: readonly string[]): Map<string, readonly strin
 export function licencesOf(where: string, packages: ReadonlyMap<string, readonly string[]>): string {
   const texts = [...packages].map(([folder, files]) => {
     const { name, version, license, author } = JSON.parse(readText(join(folder, 'package.json')))
-    const own = readdirSync(join(root, folder)).filter((file) => /^(?:licen[sc]e|copying|notice)/i.test(file))
+    // A file that was built of other packages has their licences beside it.
+    const beside = files.map((file) => `${basename(file)}.LICENSE.txt`)
+    const own = readdirSync(join(root, folder)).filter(
+      (file) => /^(?:licen[sc]e|copying|notice)/i.test(file) || beside.includes(file),
+    )
     const parts = own.length > 0 ? own.map((file) => join(folder, file)).map(readText) : headersOf(files)
     if (parts.length === 0)
       parts.push(`No text comes with the package. Its author: ${author?.name ?? author}`)

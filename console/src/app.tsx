@@ -3,6 +3,7 @@ import { useEffect, useErrorBoundary, useState } from 'preact/hooks'
 import type { Health } from './answers.ts'
 import { ask, type Problem } from './api.ts'
 import { useAsked } from './asking.ts'
+import { language, languages } from './language.ts'
 import { Login } from './login.tsx'
 import { AdvicePage } from './pages/advice.tsx'
 import { AuditPage } from './pages/audit.tsx'
@@ -13,11 +14,13 @@ import { GeneratorsPage } from './pages/generators.tsx'
 import { LeasesPage } from './pages/leases.tsx'
 import { NamespacesPage } from './pages/namespaces.tsx'
 import { OverviewPage } from './pages/overview.tsx'
+import { StartPage } from './pages/start.tsx'
 import { UsersPage } from './pages/users.tsx'
 import { linkTo, type Route, useRoute } from './route.ts'
 import { authorization, keepAuthorization, onAuthorization } from './session.ts'
-import { language, languages, setLanguage, t } from './texts.ts'
-import { chooseTheme, chosenTheme, type Theme, themes } from './theme.ts'
+import { setLanguage, t } from './texts.ts'
+import { chooseTheme } from './theme.ts'
+import { chosenTheme, type Theme, themes } from './theme-choice.ts'
 import { Badge, ProblemNote, Select, type Tone } from './ui.tsx'
 
 const pages = {
@@ -30,6 +33,7 @@ const pages = {
   audit: AuditPage,
   advice: AdvicePage,
   decode: DecodePage,
+  start: StartPage,
 } as const
 type PageName = keyof typeof pages
 

@@ -1,6 +1,6 @@
 /**
- * A route with its documentation: one declarative record. Its part of the OpenAPI document, the page at /docs and the check
- * of `docs/reference/http-api.md` come from it.
+ * A route with its documentation: one declarative record. Its part of the OpenAPI document, which /docs shows, and the check of
+ * `docs/reference/http-api.md` come from it.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'

@@ -32,7 +32,6 @@ import { checkCallers } from './caller.ts'
 import { segmentDirectly } from './compat/leaf.ts'
 import { answerFailuresAsSpring, mountCompatApis, mountForNodes } from './compat/mount.ts'
 import { Connections, connectionOf, HttpRequest, HttpResponse } from './connection.ts'
-import { docsRoute } from './console/docs-page.ts'
 import { serveConsole } from './console/files.ts'
 import { landingRoute } from './console/landing.ts'
 import { allowOrigins } from './cors.ts'
@@ -247,6 +246,7 @@ function mountNative(
     history.close()
     events.close()
   })
+  const console = serveConsole(app)
   const all = () => operations
   const operations: ApiRoute[] = [
     nextRoute(node),
@@ -270,9 +270,8 @@ function mountNative(
     metricsRoute(metrics),
     live.route,
     openApiRoute(node.server.version, all),
-    docsRoute(node, all),
-    landingRoute(node),
-    serveConsole(app),
+    ...console.routes,
+    landingRoute(node, console.sendPage),
   ]
   for (const operation of operations) mount(app, operation, node)
   return operations

@@ -147,7 +147,7 @@ function lineOf({ verb, options = [], about = [] }: Command): string {
 }
 
 /** The request as a line of curl, which asks for a password; a token is FAHAO_TOKEN. */
-function curlOf({ method, path, body }: Request): string {
+export function curlOf({ method, path, body }: Request): string {
   const header = authorization()
   const user = userOf(header)
   const words = [

@@ -22,6 +22,7 @@ export const english = {
     audit: 'Audit trail',
     advice: 'Advice',
     decode: 'Decode and encode',
+    start: 'First id',
   },
   apiReference: 'API reference',
   language: 'Language',
@@ -57,6 +58,17 @@ export const english = {
   node: 'Node',
   address: 'Address',
   generator: 'Generator',
+
+  // The first id
+  startLead: 'Fahao hands out unique 64-bit ids. Draw one here, or copy a line into a terminal.',
+  firstIdTitle: 'An id',
+  startNone: 'This node has no generator yet that you may see. The button creates one, of the kind sequence.',
+  drawOne: (name: string) => `Draw an id of ${name}`,
+  createAndDraw: (name: string) => `Create the generator ${name} and draw its first id`,
+  withRedis: 'With any Redis client',
+  startFurther: 'Further',
+  startOverview: 'what this node does now',
+  startDocs: 'every operation of HTTP, with examples to try, and every error',
 
   // The login
   logIn: 'Log in',

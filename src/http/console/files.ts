@@ -6,7 +6,8 @@
  *  1. A file is sent only by the name that the build has given it, letter by letter: the names are read once, at the start. Some file
  *     systems know a file by other names too.
  *  2. A file is read once, and compressed once.
- *  3. The page runs no script and uses no style but those of this server, and sends requests to nowhere else.
+ *  3. The pages run no script but those of this server, and send requests to nowhere else. The console uses no style but this
+ *     server's; that of the API reference, styles in its elements too.
  */
 import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -26,7 +27,12 @@ const folder = new URL(
   import.meta.url,
 )
 const pageFile = 'index.html'
-const policy = `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+const docsFile = 'docs.html'
+const policyOf = (styles: string) =>
+  `default-src 'none'; script-src 'self'; style-src ${styles}; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+const policy = policyOf("'self'")
+/** Swagger UI writes styles into its elements. */
+const docsPolicy = policyOf("'self' 'unsafe-inline'")
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
@@ -47,8 +53,17 @@ export type BuiltFiles = {
   read(name: string): Promise<Buffer>
 }
 
-/** Serves the files of the console to `app`. Returns the route of its page. */
-export function serveConsole(app: FastifyInstance, built = builtFiles()): ApiRoute {
+/** Sends a page of the console; 404 where the console was not built. */
+export type PageSender = {
+  (name: string, request: FastifyRequest, reply: FastifyReply): Promise<Buffer>
+  readonly isBuilt: boolean
+}
+
+/** Serves the files of the console to `app`. Returns the routes of its pages, and what sends the console's. */
+export function serveConsole(
+  app: FastifyInstance,
+  built = builtFiles(),
+): { readonly routes: ApiRoute[]; readonly sendPage: PageSender } {
   const files = new Map<string, Promise<BuiltFile>>()
   const open = async (name: string): Promise<BuiltFile> => {
     const plain = await built.read(name)
@@ -58,7 +73,7 @@ export function serveConsole(app: FastifyInstance, built = builtFiles()): ApiRou
     if (!built.names.has(name))
       throw new HttpRefusal(
         404,
-        name === pageFile
+        name === pageFile || name === docsFile
           ? 'the console is not built here; npm run build makes it, and every package of Fahao has it'
           : 'the console has no such file; load its page again',
       )
@@ -68,9 +83,9 @@ export function serveConsole(app: FastifyInstance, built = builtFiles()): ApiRou
     const isCompressed = /\bgzip\b/i.test(String(request.headers['accept-encoding']))
     reply.headers({
       ...pageHeaders(request),
-      'content-security-policy': policy,
+      'content-security-policy': name === docsFile ? docsPolicy : policy,
       'content-type': types[extname(name)] ?? 'application/octet-stream',
-      vary: 'accept-encoding, origin',
+      vary: 'accept, accept-encoding, origin',
       ...(isCompressed && { 'content-encoding': 'gzip' }),
       ...(hashed.test(name) && { 'cache-control': 'public, max-age=31536000, immutable' }),
     })
@@ -79,17 +94,24 @@ export function serveConsole(app: FastifyInstance, built = builtFiles()): ApiRou
   app.get<{ Params: { file: string } }>('/console/:file', { config: { access: 'open' } }, (request, reply) =>
     send(request.params.file, request, reply),
   )
-  return {
-    id: 'console',
+  const page = (id: string, file: string, summary: string): ApiRoute => ({
+    id,
     method: 'GET',
-    path: '/console',
+    path: `/${id}`,
     tag: 'server',
     command: 'open',
-    summary: 'The console: what this node and its cluster do, as pages.',
+    summary,
     answers: { 200: pageAnswer, 404: { description: 'It is not part of this installation.' } },
     errors: [],
     example: {},
-    handler: (request, reply) => send(pageFile, request, reply),
+    handler: (request, reply) => send(file, request, reply),
+  })
+  return {
+    routes: [
+      page('docs', docsFile, 'This interface as a page, which sends requests too.'),
+      page('console', pageFile, 'The console: what this node and its cluster do, as pages.'),
+    ],
+    sendPage: Object.assign(send, { isBuilt: built.names.has(pageFile) }),
   }
 }
 

@@ -18,12 +18,6 @@ export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): 
   return new Html(strings.map((fixed, index) => fixed + written(parts[index] ?? '')).join(''))
 }
 
-/** Text in which `backticks` mean code. */
-export function prose(text: string): Html {
-  const pieces = text.split('`').map(written)
-  return new Html(pieces.map((piece, index) => (index % 2 === 0 ? piece : `<code>${piece}</code>`)).join(''))
-}
-
 function written(part: Part): string {
   if (part instanceof Html) return part.text
   if (Array.isArray(part)) return part.map(({ text }: Html) => text).join('\n')
@@ -43,29 +37,12 @@ p { margin: .4rem 0 } a { color: var(--link) } .soft { color: var(--soft) }
 pre, code { font: .9rem/1.55 ui-monospace, Menlo, Consolas, monospace }
 pre { background: var(--card); border: 1px solid var(--line); border-radius: 8px;
   padding: .75rem 1rem; margin: .5rem 0; white-space: pre-wrap; overflow-wrap: anywhere }
-pre button { float: right; margin: -.15rem -.4rem 0 .75rem; font: inherit; font-size: .8rem; color: var(--soft);
-  background: var(--paper); border: 1px solid var(--line); border-radius: 6px; cursor: pointer }
-pre button:hover { color: var(--ink) }
 .wide { overflow-x: auto; margin-bottom: 1rem } table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; vertical-align: top; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line) }
 th { color: var(--soft); font-weight: 600; font-size: .9rem }
 nav { margin: 1rem 0 } nav a { margin-right: 1rem; white-space: nowrap } .method { color: var(--mark); font-weight: 700 }
 :target { scroll-margin-top: 1rem; outline: 2px solid var(--mark); outline-offset: 4px; border-radius: 4px }
 :focus-visible { outline: 2px solid var(--link); outline-offset: 2px }`
-
-/** Adds a button to every snippet that copies it. The page works without it. */
-const script = `
-const [copy, copied] = document.documentElement.lang === 'zh' ? ['复制', '已复制'] : ['copy', 'copied']
-if (navigator.clipboard) for (const pre of document.querySelectorAll('pre')) {
-  const text = pre.textContent.trim(), button = document.createElement('button')
-  button.textContent = copy
-  button.onclick = async () => {
-    await navigator.clipboard.writeText(text)
-    button.textContent = copied
-    setTimeout(() => { button.textContent = copy }, 1500)
-  }
-  pre.prepend(button)
-}`
 
 /**
  * Headers of a page: it may load nothing and use no device, and no other page may frame it or hold its window. Where TLS is
@@ -77,7 +54,7 @@ export function pageHeaders({ protocol }: FastifyRequest): Readonly<Record<strin
 
 const headers = Object.freeze({
   'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': `default-src 'none'; style-src '${hash(style)}'; script-src '${hash(script)}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  'content-security-policy': `default-src 'none'; style-src '${hash(style)}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'permissions-policy': 'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()',
@@ -98,7 +75,6 @@ export function page(language: string, title: string, body: Html): string {
 <main>
 ${body}
 </main>
-<script>${new Html(script)}</script>
 </body>
 </html>
 `.text

@@ -1,6 +1,5 @@
 /** Commands that people can copy, with the names and ports of this very server. */
 import type { FastifyRequest } from 'fastify'
-import type { ApiRoute } from '../api-route.ts'
 
 /** A word, quoted for a POSIX shell. */
 export function shellWord(text: string): string {
@@ -15,24 +14,6 @@ export function curlLogin(user: string | undefined): string {
 /** The flags with which redis-cli logs in, and asks for the password; none without a user. */
 export function redisCliLogin(user: string | undefined): string {
   return user === undefined ? '' : ` --user ${shellWord(user)} --askpass`
-}
-
-/** The curl line of an operation's example. `origin`: such as http://127.0.0.1:7380; `user`: the one that logs in. */
-export function curlLine({ method, path, example }: ApiRoute, origin: string, user?: string): string {
-  const { name = '', query, body } = example
-  const named = path.replace(/\{\w+\}/, encodeURIComponent(name)).replaceAll(/\{(\w+)\}/g, placeholder)
-  const url = `${origin}${named}${query === undefined ? '' : `?${query}`}`
-  const words = [`curl${curlLogin(user)}`]
-  if (method !== 'GET') words.push('-X', method)
-  words.push(shellWord(url))
-  if (body !== undefined)
-    words.push('-H', shellWord('content-type: application/json'), '-d', shellWord(JSON.stringify(body)))
-  return words.join(' ')
-}
-
-/** `{lease}` → `LEASE`: the example cannot know it. */
-function placeholder(_match: string, parameter: string): string {
-  return parameter.toUpperCase()
 }
 
 /** The origin under which the client has reached this server, by its Host header. */

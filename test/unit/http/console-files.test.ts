@@ -7,6 +7,7 @@ import { builtFiles, serveConsole } from '../../../src/http/console/files.ts'
 
 const built: Readonly<Record<string, string>> = {
   'index.html': '<!doctype html><title>console</title>',
+  'docs.html': '<!doctype html><title>API</title>',
   'index-B2kd9s_x.js': 'go()'.repeat(100),
   'style-abcd1234.css': 'a { color: red }',
 }
@@ -19,8 +20,8 @@ function start(files = built) {
     // As a file system to which letters are the same in both cases.
     return Buffer.from(files[name] ?? files[name.toLowerCase()]!)
   }
-  const { path, handler } = serveConsole(app, { names: new Set(Object.keys(files)), read })
-  app.get(path, async (request, reply) => handler(request, reply))
+  const { routes } = serveConsole(app, { names: new Set(Object.keys(files)), read })
+  for (const { path, handler } of routes) app.get(path, async (request, reply) => handler(request, reply))
   const get = (url: string, encoding = 'identity') =>
     app.inject({ method: 'GET', url, headers: { 'accept-encoding': encoding } })
   return { get, reads }
@@ -43,6 +44,16 @@ describe('the console', () => {
     assert.doesNotMatch(policy, /unsafe|\*|http/)
     assert.equal(headers['cross-origin-opener-policy'], 'same-origin')
     assert.equal(headers['cache-control'], undefined)
+  })
+
+  test('has a page for the API, to which styles in elements are allowed and nothing else more', async () => {
+    const { get } = start()
+    const { body, headers } = await get('/docs')
+    assert.equal(body, built['docs.html'])
+    const [docs, console] = [headers, (await get('/console')).headers].map((each) =>
+      String(each['content-security-policy']),
+    )
+    assert.equal(docs, console!.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'"))
   })
 
   test('lets a cache keep the files whose names tell their content, and no others', async () => {
@@ -103,8 +114,7 @@ describe('the console', () => {
     ])
       assert.equal((await get(`/console/${encodeURIComponent(name)}`)).statusCode, 404, name)
     assert.deepEqual(reads, [])
-    const [page] = [...builtFiles().names].filter((name) => name.endsWith('.html'))
-    assert.equal(page, 'index.html')
+    assert.ok(builtFiles().names.has('index.html'))
     assert.match(String(await builtFiles().read('index.html')), /<!doctype html>/)
   })
 })
