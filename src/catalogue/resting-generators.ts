@@ -164,8 +164,10 @@ export class RestingGenerators implements Waker<OpenGenerator> {
     if (!this.#names.isAtRest(entry)) return undefined
     const { mode, plan, floor } = this.#sharedOf(entry)
     const { definition } = plan
+    const nowUs = this.#deps.clock.monoUs()
     const state = this.#rows.read(entry, this.#state)
-    const stats = statsAtRest(state, definition.increment!, this.#deps.clock.monoUs())
+    this.#rows.lookAtRate(entry, state, nowUs)
+    const stats = statsAtRest(state, definition.increment!, nowUs)
     const newest = BigInt(state.next - definition.increment!)
     return { mode, definition, stats, lastIssued: newest < floor ? undefined : newest }
   }

@@ -9,7 +9,7 @@
  *     are rounded, and counts of calls end at 2^31 − 1.
  */
 import type { FastRuns } from '../buffers/fast-runs.ts'
-import { type RateAtRest, smoothed } from '../buffers/rate-meter.ts'
+import { type RateAtRest, RateMeter, smoothed } from '../buffers/rate-meter.ts'
 import type { Reservation } from '../engine/engine.ts'
 import { two32 } from '../ids/run.ts'
 import type { IssuerStats } from './issuer.ts'
@@ -211,6 +211,23 @@ export class CounterRows {
     into.usedSeconds = words[word + 12]!
     into.next = this.runs.next(row)
     return into
+  }
+
+  /**
+   * Has the rate of a row and of what was read of it observed, where ids were issued and the last observation is long ago (see
+   * `RateMeter.look`).
+   */
+  lookAtRate(row: number, state: CounterAtRest, nowUs: number): void {
+    if (state.issued === state.rateCount) return
+    const meter = new RateMeter(0).wake(state)
+    meter.look(state.issued, nowUs)
+    meter.rest(state)
+    const { doubles, floats } = this.#page(row)
+    const at = (row % pageRows) * rowDoubles
+    doubles[at + 5] = state.rateCount
+    doubles[at + 6] = state.rateUs
+    floats[2 * at + firstWord] = state.rate
+    floats[2 * at + firstWord + 1] = state.peakRate
   }
 
   /** See `CounterAtRest`. */

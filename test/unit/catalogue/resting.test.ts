@@ -105,6 +105,28 @@ describe('a generator that nothing is asked of', () => {
     assert.equal(catalogue.find('g')!.lastIssued(), 40n)
   })
 
+  for (const [what, restMs] of [
+    ['at rest', restAfterMs],
+    ['awake', undefined],
+  ] as const)
+    test(`shows the rate of now after an hour without a request: ${what}`, async () => {
+      const node = await startNode({ ...(restMs && { restAfterMs: restMs }), idleAfterMs: 86_400_000 })
+      const { catalogue, clock } = node
+      const g = await catalogue.create('g', { kind: 'sequence', step: 100_000 })
+      await draw(g, 3)
+      await clock.pass(3 * restAfterMs)
+      await clock.pass(3_600_000)
+      assert.equal(isAtRest(catalogue), restMs !== undefined)
+      let rate = 0
+      for (let second = 0; second < 40; second++) {
+        if (restMs === undefined) await draw(g, 10)
+        else for (let id = 0; id < 10; id++) takeInPlace(catalogue)
+        await clock.pass(1000)
+        rate = [...catalogue.inUse()][0]!.stats().ratePerSecond
+      }
+      assert.ok(rate > 8 && rate < 11, `${rate}`)
+    })
+
   test('rests where versions of records are above 2^53, as those of etcd are, and ends when its record changes', async () => {
     const store = new MemoryStore()
     store.revision = 1_700_000_000n << 40n
