@@ -102,6 +102,8 @@ class Found {
   readonly totals: Counts = zeros()
   /** How many are open. */
   count = 0
+  /** How long the buffered ids of the one last whose buffer empties first; undefined: none is used. */
+  inHandSeconds: number | undefined
   /** The layouts of the clock kinds, and of snowflakes alone. */
   readonly layouts = new Set<string>()
   readonly workerLayouts = new Set<string>()
@@ -156,7 +158,7 @@ export class GeneratorSurvey {
   }
 
   /** What the newest survey that has come to its end has found. */
-  get found(): Pick<Found, 'count' | 'layouts' | 'workerLayouts' | 'busiest'> {
+  get found(): Pick<Found, 'count' | 'inHandSeconds' | 'layouts' | 'workerLayouts' | 'busiest'> {
     return this.#found
   }
 
@@ -217,8 +219,11 @@ export class GeneratorSurvey {
 
   #see(sample: Sample): void {
     const found = this.#finding
-    const { name, definition, stats } = sample
+    const { name, definition, mode, stats } = sample
     found.count++
+    // Group commit never buffers ids, and would always count as dry.
+    if (mode !== 'group commit' && (stats.ratePerSecond > 0 || stats.waiting > 0))
+      found.inHandSeconds = Math.min(found.inHandSeconds ?? stats.inHandSeconds, stats.inHandSeconds)
     addTo(found.totals, stats)
     if (definition.layout !== undefined) found.layouts.add(definition.layout)
     if (definition.kind === 'snowflake') found.workerLayouts.add(definition.layout!)

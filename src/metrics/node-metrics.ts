@@ -173,7 +173,7 @@ export class Metrics {
     )
     const help =
       'How long the buffered ids of the generator last whose buffer empties first; absent if no generator is used.'
-    this.set.gauge('fahao_in_hand_seconds_min', help, [], () => node.health().inHandSeconds)
+    this.set.gauge('fahao_in_hand_seconds_min', help, [], () => this.#survey.found.inHandSeconds)
   }
 
   #addAudit(): void {

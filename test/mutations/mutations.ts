@@ -357,6 +357,20 @@ export const mutations: readonly Mutation[] = [
     to: 'this.#others[at] = rest',
   },
   {
+    fault: 'what a series has counted since a survey saw it is taken from the count of all others',
+    foundBy: 'test/unit/metrics/generator-survey.test.ts',
+    file: 'src/metrics/generator-survey.ts',
+    from: 'all.reduce((sum, { surveyed }) => sum - surveyed[at]!,',
+    to: 'all.reduce((sum, { own }) => sum - own[at]!,',
+  },
+  {
+    fault: 'what a series has counted since a reader was told of it is lost when it ends',
+    foundBy: 'test/unit/metrics/generator-survey.test.ts',
+    file: 'src/metrics/generator-survey.ts',
+    from: 'for (const { name, untilUs, told } of',
+    to: 'for (const { name, untilUs, own: told } of',
+  },
+  {
     fault: 'an error of no request is the outcome of the next one',
     foundBy: 'test/unit/resp/request-times.test.ts',
     file: 'src/resp/connection.ts',

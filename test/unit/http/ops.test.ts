@@ -215,7 +215,10 @@ describe('metrics', () => {
     for (const listener of listeners) listener({ ...call, outcome: 'UNAVAILABLE' })
     node.catalogue.refillTimes.ok.add(20_000, 2)
     node.regressions = 2
-    node.healthNow = { state: 'ok', reason: undefined, inHandSeconds: 612.5 }
+    const figures = { ratePerSecond: 1, inHandSeconds: 612.5 }
+    node.catalogue.add('order', { kind: 'sequence' }).figures = figures
+    node.catalogue.add('used', { kind: 'sequence' }).figures = { ...figures, inHandSeconds: 700 }
+    node.catalogue.add('idle', { kind: 'sequence' }).figures = { inHandSeconds: 0 }
     const lines = (await metrics.render(everything)).split('\n')
     metrics.close()
     for (const line of [
