@@ -54,6 +54,7 @@ describe('the package', () => {
       'dist/ids.d.ts',
       'dist/fahao.js',
       'dist/console/index.html',
+      'dist/console/docs.html',
     ]
     const operating = ['ops/prometheus/alerts.yml', 'ops/grafana/fahao.json']
     const legal = ['dist/THIRD-PARTY-LICENSES.txt', 'dist/sbom.cdx.json']
@@ -64,7 +65,7 @@ describe('the package', () => {
       [],
     )
     const known =
-      /^(?:dist\/[\w-]+(?:\.d\.ts|\.js|\.js\.map)|dist\/console\/(?:index\.html|console-\w+\.(?:js|css))|examples\/[\w.-]+)$/
+      /^(?:dist\/[\w-]+(?:\.d\.ts|\.js|\.js\.map)|dist\/console\/(?:(?:index|docs)\.html|(?:console|docs|viewer)-\w+\.(?:js|css))|examples\/[\w.-]+)$/
     assert.deepEqual(
       contents.filter((path) => !known.test(path) && ![...documents, ...legal, ...operating].includes(path)),
       [],
@@ -169,7 +170,7 @@ describe('the package', () => {
         (path) => /node_modules\/(?:@[^/]+\/)?[^/]+(?=\/(?!.*node_modules))/.exec(path) ?? [],
       )
       // The code of the console has no source map.
-      const ofConsole = ['preact', 'uplot']
+      const ofConsole = ['preact', 'swagger-ui-dist', 'uplot']
       const named = new Set([...folders.map((path) => path.slice('node_modules/'.length)), ...ofConsole])
       const listed = components.map(({ purl }) => decodeURIComponent(purl.replace(/^pkg:npm\/|@[^@]*$/g, '')))
       assert.ok(named.size > 20)

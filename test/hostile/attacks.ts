@@ -1,4 +1,6 @@
 /** What hostile clients do: those of RESP and HTTP, and all. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { encodeCommand } from '../launch/raw-client.ts'
 import { type Attack, basic, repeated, some, still, usual } from './attack.ts'
 import { mysqlAttacks } from './mysql-attacks.ts'
@@ -211,8 +213,52 @@ export const attacks: Readonly<Record<string, Attack>> = {
     reads: 'nothing',
     bounds: { ...usual, peakMiB: 700 },
   },
+  'http-live': {
+    ...http,
+    clients: 1000,
+    perSecond: 1000,
+    title: 'live streams that are not read, with requests behind them',
+    request: Buffer.concat([stream(basic('attacker')), repeated(head(basic('attacker'), '', ''), 32_768)]),
+    reads: 'nothing',
+    returns: 'when closed',
+  },
+  'http-live-connects': {
+    ...http,
+    clients: 500,
+    perSecond: 2000,
+    title: 'live streams, dropped at once',
+    request: stream(basic('attacker')),
+    returns: 'hastily',
+  },
+  'http-files': {
+    ...httpBeforeAuth,
+    clients: 1000,
+    perSecond: 1000,
+    title: 'the largest file of the console, not compressed and not read',
+    request: repeated(get(largestFile()), 4096),
+    reads: 'nothing',
+    returns: 'when closed',
+    bounds: { ...usual, peakMiB: 700 },
+  },
   ...postgresAttacks,
   ...mysqlAttacks,
+}
+
+/** A request for a live stream, which names as many generators as it may. */
+function stream(...lines: readonly string[]): Buffer {
+  const names = Array.from({ length: 10 }, (_, index) => `${'n'.repeat(250)}${index}`)
+  return get(`/v1/live?generators=${names.join(',')}`, ...lines)
+}
+
+/** A request for what is at a path. */
+function get(path: string, ...lines: readonly string[]): Buffer {
+  return Buffer.from([`GET ${path} HTTP/1.1`, 'host: localhost', ...lines, '', ''].join(crlf))
+}
+
+/** The path of the viewer of the API reference, which is more than 1.7 MB. */
+function largestFile(): string {
+  const names = readdirSync(join(import.meta.dirname, '../../dist/console'))
+  return `/console/${names.find((name) => /^viewer-.*\.js$/.test(name))}`
 }
 
 /** As large as a request before AUTH may be. */

@@ -18,6 +18,8 @@ const names = [
   'pipeline-incr',
   'http-headers',
   'http-chunks',
+  'http-live',
+  'http-files',
   'pg-pipeline',
   'mysql-early',
 ]

@@ -12,7 +12,7 @@
 import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
-import { getAsset, getAssetKeys } from 'node:sea'
+import * as executable from 'node:sea'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -118,11 +118,12 @@ export function serveConsole(
 /** Those of this installation. No names: the console was not built. */
 export function builtFiles(): BuiltFiles {
   if (isInExecutable()) {
+    // Older versions of Node.js, which are in no executable, cannot list them.
     const prefix = 'console/'
-    const names = getAssetKeys().filter((key) => key.startsWith(prefix))
+    const names = executable.getAssetKeys().filter((key) => key.startsWith(prefix))
     return {
       names: new Set(names.map((key) => key.slice(prefix.length))),
-      read: async (name) => Buffer.from(getAsset(`${prefix}${name}`)),
+      read: async (name) => Buffer.from(executable.getAsset(`${prefix}${name}`)),
     }
   }
   return { names: new Set(namesIn(folder)), read: (name) => readFile(new URL(name, folder)) }
