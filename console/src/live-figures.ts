@@ -27,6 +27,11 @@ export type Figures = {
   readonly bufferedSeconds: number | null
   readonly refills: number
   readonly waits: number
+  readonly kind: string
+  /** The ids that are left; null: of kinds of the clock. */
+  readonly left: number | null
+  /** null: no end is in sight. */
+  readonly endsSeconds: number | null
 }
 /** Each other line of a node. */
 export type Tick = {
@@ -282,14 +287,26 @@ function keyOf(event: NodeEvent): string {
 }
 
 function added(one: Figures, other: Figures): Figures {
-  const seconds = [one.bufferedSeconds, other.bufferedSeconds].filter((each) => each !== null)
   return {
+    kind: one.kind,
     issued: one.issued + other.issued,
     buffered: one.buffered + other.buffered,
-    bufferedSeconds: seconds.length === 0 ? null : Math.min(...seconds),
+    bufferedSeconds: least(one.bufferedSeconds, other.bufferedSeconds),
+    left: least(one.left, other.left),
+    endsSeconds: endOf(one, other),
     refills: one.refills + other.refills,
     waits: one.waits + other.waits,
   }
+}
+
+/** Nodes use one counter up together; the bits of a clock end when they end. */
+function endOf({ left, endsSeconds: one }: Figures, { endsSeconds: other }: Figures): number | null {
+  if (one === null || other === null || left === null) return least(one, other)
+  return one + other === 0 ? 0 : (one * other) / (one + other)
+}
+
+function least(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other)
 }
 
 function count(row: Counts, before: number, after: number): void {

@@ -27,7 +27,16 @@ function begun(...histories: History[]): LiveFigures {
 }
 
 function tick(seconds: number, issued: number, ofOrder: number, dry = 0): Tick {
-  const order = { issued: ofOrder, buffered: 1000, bufferedSeconds: 60, refills: 1, waits: 0 }
+  const order = {
+    kind: 'sequence',
+    issued: ofOrder,
+    buffered: 1000,
+    bufferedSeconds: 60,
+    refills: 1,
+    waits: 0,
+    left: 5000,
+    endsSeconds: 600,
+  }
   const atMs = startMs + seconds * 1000
   return {
     type: 'tick',
@@ -116,6 +125,17 @@ describe('figures of a live stream', () => {
     assert.equal(figures.now.get('order')!.buffered, 2000)
     assert.equal(figures.now.get('order')!.bufferedSeconds, 60)
     assert.equal(sumOf(figures.issued), 315 + 40)
+  })
+
+  test('ends a counter as soon as all nodes together use it up, and a clock when its bits end', () => {
+    const figures = begun(history, { ...history, node: 'm' })
+    const { order } = tick(1, 1, 1).generators
+    const told = { ...tick(1, 1, 1), generators: { order: order!, event: { ...order!, left: null } } }
+    for (const node of ['n', 'm']) figures.take({ ...told, node })
+    assert.equal(figures.now.get('order')!.endsSeconds, 300)
+    assert.equal(figures.now.get('event')!.endsSeconds, 600)
+    figures.take({ ...told, node: 'm', generators: { order: { ...order!, endsSeconds: null } } })
+    assert.equal(figures.now.get('order')!.endsSeconds, 600)
   })
 
   test('names a node that is away, keeps what it has issued, and leaves it out of now', () => {

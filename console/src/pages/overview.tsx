@@ -1,9 +1,9 @@
 /** What the node does now and did in the last hour, what fails, and what ends soon. */
 import { useState } from 'preact/hooks'
+import { errorRegistry } from '../../../src/base/error-texts.ts'
 import type { Health } from '../answers.ts'
 import { useAsked } from '../asking.ts'
 import { Chart } from '../chart.tsx'
-import { useDetails } from '../details.ts'
 import { clockText, durationText, grouped, momentText, rateText, short } from '../formats.ts'
 import { useLive } from '../live.ts'
 import { type Counts, type LiveFigures, sumOf } from '../live-figures.ts'
@@ -13,6 +13,10 @@ import { TimeLine, useNodeNames } from '../time-line.tsx'
 import { Badge, Card, Figure, PageHead, ProblemNote, Table } from '../ui.tsx'
 
 const shownAtFirst = 12
+const daySeconds = 86_400
+/** What ends later does not end soon. */
+const soonSeconds = 5 * 365 * daySeconds
+const endingMax = 10
 
 /** The page. */
 export function OverviewPage() {
@@ -66,11 +70,10 @@ export function OverviewPage() {
             />
           </Card>
           <Errors figures={figures} nameOf={nameOf} />
-          <EndsSoon busiest={[...figures.generators.keys()]} />
+          <EndsSoon figures={figures} />
           <Busiest figures={figures} />
         </div>
       )}
-      {figures === undefined && problem !== undefined && <EndsSoon busiest={[]} />}
     </>
   )
 }
@@ -109,6 +112,7 @@ function Errors({ figures, nameOf }: { figures: LiveFigures; nameOf: (id: string
         empty={t.noErrors}
         columns={[
           { head: t.code, cell: ([code]) => <a href={`/docs#${code}`}>{code}</a> },
+          { head: t.meaning, cell: ([code]) => <span lang="en">{meaningOf(code)}</span> },
           {
             head: t.lastMinute,
             cell: ([, row]) => grouped(sumOf(row, 60_000 / figures.stepMs)),
@@ -124,46 +128,41 @@ function Errors({ figures, nameOf }: { figures: LiveFigures; nameOf: (id: string
   )
 }
 
-function EndsSoon({ busiest }: { busiest: readonly string[] }) {
-  const details = useDetails(busiest)
-  const ending = (details.answer?.generators ?? [])
-    .filter(({ exhaustedAt }) => exhaustedAt !== null)
-    .sort((left, right) => Date.parse(left.exhaustedAt!) - Date.parse(right.exhaustedAt!))
-    .slice(0, 10)
-  const left = (at: string) => (Date.parse(at) - Date.now()) / 1000
+function meaningOf(code: string): string {
+  return Object.hasOwn(errorRegistry, code) ? errorRegistry[code as keyof typeof errorRegistry].meaning : ''
+}
+
+function EndsSoon({ figures }: { figures: LiveFigures }) {
+  const ending = [...figures.now]
+    .flatMap(([name, { kind, endsSeconds }]) =>
+      endsSeconds === null || endsSeconds > soonSeconds ? [] : [{ name, kind, seconds: endsSeconds }],
+    )
+    .sort((left, right) => left.seconds - right.seconds)
+    .slice(0, endingMax)
   return (
-    <Card
-      title={t.endsSoon}
-      note={details.answer === undefined ? t.loading : t.endsNote(details.answer.generators.length)}
-      wide
-    >
-      <ProblemNote problem={details.problem} />
+    <Card title={t.endsSoon} note={t.endsNote} wide>
       <Table
         caption={t.endsSoon}
         rows={ending}
         keyOf={({ name }) => name}
-        empty={details.answer === undefined ? t.loading : t.nothingEnds}
+        empty={t.nothingEnds}
         columns={[
           { head: t.name, cell: ({ name }) => <a href={linkTo('generators', [name])}>{name}</a> },
           { head: t.kind, cell: ({ kind }) => kind },
           {
             head: t.endsIn,
-            cell: ({ exhaustedAt }) => (
-              <Badge
-                tone={
-                  left(exhaustedAt!) < 30 * 86_400
-                    ? 'bad'
-                    : left(exhaustedAt!) < 365 * 86_400
-                      ? 'warn'
-                      : 'plain'
-                }
-              >
-                {left(exhaustedAt!) <= 0 ? t.ended : durationText(left(exhaustedAt!))}
+            cell: ({ seconds }) => (
+              <Badge tone={seconds < 30 * daySeconds ? 'bad' : seconds < 365 * daySeconds ? 'warn' : 'plain'}>
+                {seconds <= 0 ? t.ended : durationText(seconds)}
               </Badge>
             ),
             numeric: true,
           },
-          { head: t.endsAt, cell: ({ exhaustedAt }) => momentText(exhaustedAt), numeric: true },
+          {
+            head: t.endsAt,
+            cell: ({ seconds }) => (seconds <= 0 ? '–' : momentText(Date.now() + seconds * 1000)),
+            numeric: true,
+          },
         ]}
       />
     </Card>
@@ -190,6 +189,11 @@ function Busiest({ figures }: { figures: LiveFigures }) {
         empty={t.noneInUse}
         columns={[
           { head: t.name, cell: ({ name }) => <a href={linkTo('generators', [name])}>{name}</a> },
+          { head: t.perSecond, cell: ({ rate }) => rateText(rate), numeric: true },
+          { head: t.buffered, cell: ({ now }) => short(now.buffered), numeric: true },
+          { head: t.lasts, cell: ({ now }) => durationText(now.bufferedSeconds), numeric: true },
+          { head: t.refills, cell: ({ now }) => grouped(now.refills), numeric: true },
+          { head: t.waits, cell: ({ now }) => grouped(now.waits), numeric: true },
           {
             head: t.lastHour,
             cell: ({ name, counts }) => (
@@ -201,11 +205,6 @@ function Busiest({ figures }: { figures: LiveFigures }) {
               />
             ),
           },
-          { head: t.perSecond, cell: ({ rate }) => rateText(rate), numeric: true },
-          { head: t.buffered, cell: ({ now }) => short(now.buffered), numeric: true },
-          { head: t.lasts, cell: ({ now }) => durationText(now.bufferedSeconds), numeric: true },
-          { head: t.refills, cell: ({ now }) => grouped(now.refills), numeric: true },
-          { head: t.waits, cell: ({ now }) => grouped(now.waits), numeric: true },
         ]}
       />
       {rows.length > shownAtFirst && (
