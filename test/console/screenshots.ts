@@ -29,7 +29,6 @@ const inDocs: readonly { file: string; state: State; page: string; look: Look; a
   { file: 'console-worker-ids', state: 'whole', page: 'leases', look: wide },
   { file: 'console-namespaces', state: 'whole', page: 'namespaces', look: { ...wide, locale: 'zh-CN' } },
   { file: 'console-decode', state: 'whole', page: pages.at(-1)!, look: { ...wide, colorScheme: 'dark' } },
-  { file: 'console-audit', state: 'whole', page: 'audit', look: { ...wide, colorScheme: 'dark' } },
   { file: 'console-narrow', state: 'whole', page: '', look: narrow },
   { file: 'console-narrow-generator', state: 'whole', page: 'generators/event', look: narrow },
   { file: 'console-node-away', state: 'one-away', page: 'cluster', look: wide },

@@ -73,7 +73,7 @@ export function AdvanceEngine() {
     <Action
       label={t.advance}
       title={t.advanceTitle}
-      does={[t.advanceDoes(ok ? by : '…'), t.advanceAccepts]}
+      does={[t.advanceDoes(ok ? by : 'N'), t.advanceAccepts]}
       undo={t.advanceUndo}
       name="advance"
       command={{ verb: ['advance'], options: ['--by', ok ? by : 'N', ...(force ? ['--force'] : [])] }}

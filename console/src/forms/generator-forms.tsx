@@ -98,7 +98,10 @@ export function MoveFloor({ generator, onDone }: { generator: Generator; onDone:
     <Action
       label={t.moveFloor}
       title={t.floorTitle(name)}
-      does={[t.floorDoes(ok ? floor : '…'), ...(kind === 'segment' ? [now ? t.floorNow : t.floorLater] : [])]}
+      does={[
+        t.floorDoes(ok ? floor : 'ID'),
+        ...(kind === 'segment' ? [now ? t.floorNow : t.floorLater] : []),
+      ]}
       undo={t.floorUndo}
       name={name}
       command={{
@@ -145,7 +148,7 @@ export function DrawSample({ name, onDone }: { name: string; onDone?: () => void
     <Action
       label={t.draw}
       title={t.drawTitle(name)}
-      does={[t.drawDoes(ok ? count : '…')]}
+      does={[t.drawDoes(ok ? count : 'N')]}
       undo={t.drawUndo}
       command={{ verb: ['next'], options: count === '1' ? [] : ['--count', count], about: [name] }}
       request={

@@ -80,7 +80,10 @@ export function OverviewPage() {
 
 /** How long the generator lasts that would run out first, of those that issue now; null: none does. */
 function leastOf(figures: LiveFigures): number | null {
-  const seconds = [...figures.now.values()].flatMap(({ bufferedSeconds }) => bufferedSeconds ?? [])
+  const seconds = [...figures.now.values()].flatMap(({ bufferedSeconds, endsSeconds }) =>
+    // What has ended asks for no attention here: it is the first of what ends.
+    endsSeconds !== null && endsSeconds <= 0 ? [] : (bufferedSeconds ?? []),
+  )
   return seconds.length === 0 ? null : Math.min(...seconds)
 }
 
