@@ -50,7 +50,7 @@ function HealthText({ event, nameOf }: { event: Health; nameOf: (id: string) => 
   const tone = event.state === 'ok' ? 'good' : event.state === 'down' ? 'bad' : 'warn'
   return (
     <>
-      {t.nodeIs(nameOf(event.node))} <Badge tone={tone}>{event.state}</Badge>{' '}
+      {t.nodeIs(nameOf(event.node))} <Badge tone={tone}>{t.health[event.state] ?? event.state}</Badge>{' '}
       {event.reason !== undefined && <span lang="en">{event.reason}</span>}
     </>
   )

@@ -214,6 +214,7 @@ export const chinese: Texts = {
   changesNote: '各节点最近一小时所见，包括节点状态的变化。',
   noChanges: '还没有。',
   leaderChanged: (shards, _, from, to) => `分片 ${shards}：主节点为 ${to}，之前是 ${from}`,
+  health: { ok: '正常', degraded: '受损', down: '不发号', stopping: '正在停止' },
   how: { failover: '故障转移', handover: '交接', taken: '重新接管' },
   movesInAudit: '操作员的移动记录在审计中。',
 

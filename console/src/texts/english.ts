@@ -227,6 +227,9 @@ export const english = {
   noChanges: 'None yet.',
   leaderChanged: (shards: string, count: number, from: string, to: string) =>
     `${count === 1 ? 'Shard' : 'Shards'} ${shards}: led by ${to}, before by ${from}`,
+  health: { ok: 'well', degraded: 'impaired', down: 'down', stopping: 'stopping' } as Readonly<
+    Record<string, string>
+  >,
   how: { failover: 'failover', handover: 'hand-over', taken: 'taken again' },
   movesInAudit: 'Moves by operators are in the audit trail.',
 

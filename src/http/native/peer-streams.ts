@@ -294,7 +294,9 @@ class PeerRequest {
       this.end(`it cannot be reached (${error.code ?? error.message})`),
     )
     sent.on('response', (head) => {
-      if (head.statusCode !== 200) return this.end(`it answers ${head.statusCode}`)
+      const { statusCode = 0 } = head
+      if (statusCode !== 200)
+        return this.end(`it answers ${statusCode}${statusCode === 401 ? ', as an earlier version does' : ''}`)
       this.#wait(silentMs, 'sent a line')
       head.on('data', (chunk: Buffer) => this.#receive(chunk))
       for (const event of ['end', 'error']) head.on(event, () => this.end('its stream has ended'))
