@@ -218,6 +218,11 @@ describe('a peer', () => {
     ],
     ['refuses', (response: ServerResponse) => response.writeHead(429).end(), 'it answers 429'],
     [
+      'takes no proof for its stream',
+      (response: ServerResponse) => response.writeHead(401).end(),
+      'it answers 401, as an earlier version does',
+    ],
+    [
       'ends its stream',
       (response: ServerResponse) => response.end(historyOf('peer')),
       'its stream has ended',
