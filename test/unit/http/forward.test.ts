@@ -48,7 +48,11 @@ async function start(t: TestContext, { compat = [], timeoutMs = 5000 }: Options 
       return state.foundHere ? { state: 'here' } : { state: 'elsewhere', node: nodeAt(state.leader) }
     },
     listen({ onDead }: ClusterListener) {
-      state.isDead = (http) => onDead?.({ http } as NodeRecord)
+      const earlier = state.isDead
+      state.isDead = (http) => {
+        earlier(http)
+        onDead?.({ http } as NodeRecord)
+      }
       return () => {}
     },
   } as unknown as ClusterView
