@@ -5,7 +5,8 @@
  *  1. Without an SDK nothing is loaded, and all that could make a span finds undefined in place of a `Tracing`.
  *  2. A span ends when what it is of ends, with its error.
  *  3. A call that a request has begun is in the trace of the request while that is under way, and not afterwards.
- *  4. A span has no token, password, query or text of an unexpected error.
+ *  4. An error of the SDK changes no answer and no outcome of a call. The first one is reported.
+ *  5. A span has no token, password, query or text of an unexpected error.
  */
 import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api'
 import { describe, errorKinds, FahaoError } from '../base/errors.ts'
@@ -30,7 +31,7 @@ export async function openTracing(onEvent: (event: LogEvent) => void): Promise<T
     onEvent({ level: 'warn', message: `there is an SDK of OpenTelemetry, and there are no spans: ${reason}` })
   try {
     const api = await packageOf('@opentelemetry/api', import('@opentelemetry/api'))
-    if (api.trace.getTracerProvider() === trace) return new Tracing(api)
+    if (api.trace.getTracerProvider() === trace) return new Tracing(api, onEvent)
     warn(`it has version ${theirs} of @opentelemetry/api, and Fahao another one; install the same`)
   } catch (error) {
     warn(describe(error))
@@ -54,26 +55,35 @@ export type TracedRequest = {
 export class Tracing {
   readonly #api: Api
   readonly #tracer: Tracer
+  readonly #onEvent: (event: LogEvent) => void
+  #hasFailed = false
 
-  constructor(api: Api) {
+  /** @param onEvent receives the first error of the SDK. */
+  constructor(api: Api, onEvent: (event: LogEvent) => void) {
     this.#api = api
+    this.#onEvent = onEvent
     this.#tracer = api.trace.getTracer('fahao', version)
   }
 
   /** Begins the span of a request, in the trace that `headers` name, if they name one. From now on they name the span. */
   begin(name: string, attributes: Attributes, headers: object): TracedRequest {
     const { ROOT_CONTEXT, SpanKind, context, propagation, trace } = this.#api
-    const parent = propagation.extract(ROOT_CONTEXT, headers)
-    const span = this.#tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent)
-    const own = trace.setSpan(parent, span)
-    propagation.inject(own, headers)
+    let own = ROOT_CONTEXT
+    const span = this.#ask(() => {
+      const parent = propagation.extract(ROOT_CONTEXT, headers)
+      const begun = this.#tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent)
+      own = trace.setSpan(parent, begun)
+      propagation.inject(own, headers)
+      return begun
+    })
     return {
       within: (work) => context.with(own, work),
-      end: (error, better, more = {}) => {
-        if (better !== undefined) span.updateName(better)
-        span.setAttributes(more)
-        this.#end(span, error)
-      },
+      end: (error, better, more = {}) =>
+        this.#ask(() => {
+          if (better !== undefined) span?.updateName(better)
+          span?.setAttributes(more)
+          this.#end(span, error)
+        }),
     }
   }
 
@@ -103,13 +113,14 @@ export class Tracing {
     const parent = this.#underWay()
     if (parent === undefined && !always) return work()
     const under = parent ?? this.#api.ROOT_CONTEXT
-    const span = this.#tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, under)
+    const span = this.#ask(() => this.#tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, under))
+    const own = span === undefined ? under : trace.setSpan(under, span)
     try {
-      const result = await context.with(trace.setSpan(under, span), work)
-      this.#end(span)
+      const result = await context.with(own, work)
+      this.#ask(() => this.#end(span))
       return result
     } catch (error) {
-      this.#end(span, { type: typeOf(error), isOurs: true }, error)
+      this.#ask(() => this.#end(span, { type: typeOf(error), isOurs: true }, error))
       throw error
     }
   }
@@ -121,7 +132,19 @@ export class Tracing {
 
   /** Has `headers` name the span under way. */
   carry(headers: object): void {
-    this.#api.propagation.inject(this.#api.context.active(), headers)
+    this.#ask(() => this.#api.propagation.inject(this.#api.context.active(), headers))
+  }
+
+  /** Asks the SDK. Returns undefined if it fails. */
+  #ask<Result>(ask: () => Result): Result | undefined {
+    try {
+      return ask()
+    } catch (error) {
+      if (!this.#hasFailed)
+        this.#onEvent({ level: 'warn', message: `the SDK of OpenTelemetry fails: ${describe(error)}` })
+      this.#hasFailed = true
+      return undefined
+    }
   }
 
   /** Timers and loops keep the context in which they began: a span that has ended is not under way. */
@@ -135,14 +158,18 @@ export class Tracing {
     return isSampled && !isRemote && !span.isRecording() ? undefined : active
   }
 
-  #end(span: Span, error?: { readonly type: string; readonly isOurs: boolean }, cause?: unknown): void {
+  #end(
+    span: Span | undefined,
+    error?: { readonly type: string; readonly isOurs: boolean },
+    cause?: unknown,
+  ): void {
     if (error !== undefined) {
-      span.setAttribute('error.type', error.type)
+      span?.setAttribute('error.type', error.type)
       const message = cause instanceof FahaoError ? cause.message : undefined
       if (error.isOurs)
-        span.setStatus({ code: this.#api.SpanStatusCode.ERROR, ...(message !== undefined && { message }) })
+        span?.setStatus({ code: this.#api.SpanStatusCode.ERROR, ...(message !== undefined && { message }) })
     }
-    span.end()
+    span?.end()
   }
 }
 

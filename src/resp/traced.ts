@@ -2,6 +2,7 @@
  * The spans of commands. Redis's protocol tells no trace, so each begins one, and the sampler of the SDK decides about it. What is
  * answered in place has none, and neither has what only concerns the connection.
  */
+import { nameBytesMax } from '../catalogue/name-rules.ts'
 import type { Command } from '../commands/command.ts'
 import { refusals } from '../commands/refused-commands.ts'
 import { CommandTable } from '../commands/table.ts'
@@ -24,9 +25,10 @@ function traced(command: Command, tracing: Tracing, container: string): Command 
     ...(handler &&
       command.permission !== 'connection' && {
         handler(context, args) {
+          const isName = keys?.[0] === 1 && args.length > 0 && args.parts[0]!.length <= nameBytesMax
           const attributes = {
             'network.protocol.name': 'resp',
-            ...(keys?.[0] === 1 && args.length > 0 && { 'fahao.generator': args.text(0) }),
+            ...(isName && { 'fahao.generator': args.text(0) }),
           }
           return tracing.answer(name, attributes, () => handler(context, args))
         },

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, test } from 'node:test'
 import { context, trace } from '@opentelemetry/api'
+import { TracerProvider } from '@opentelemetry/sdk-trace'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { openTracing, type Tracing } from '../../../src/installation/tracing.ts'
 import { forgetSdk, registerSdk, type Spanned } from '../../launch/spans.ts'
@@ -128,6 +129,35 @@ describe('spans', () => {
       ],
     )
     assert.ok(!JSON.stringify(spans).includes('secret'))
+  })
+
+  test('of an SDK that fails change no answer and no outcome, and its first error is reported', async () => {
+    const fail = () => {
+      throw new Error('the queue is full')
+    }
+    for (const failing of [{ onStart: fail }, { onEnd: fail }]) {
+      const processor = { onStart() {}, onEnd() {}, forceFlush: async () => {}, shutdown: async () => {} }
+      trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [{ ...processor, ...failing }] }))
+      troubles.length = 0
+      const tracing = (await openTracing(({ message }) => troubles.push(message)))!
+      const request = tracing.begin('GET', {}, { traceparent: parentHeader })
+      assert.equal(
+        request.within(() => 1),
+        1,
+      )
+      request.end()
+      assert.equal(
+        tracing.answer('INCR', {}, () => 2),
+        2,
+      )
+      assert.equal(await tracing.call('reserve', {}, async () => 3, true), 3)
+      await assert.rejects(
+        tracing.call('reserve', {}, () => Promise.reject(new FahaoError('DRY', 'no ids')), true),
+        { code: 'DRY' },
+      )
+      assert.deepEqual(troubles.splice(0), ['the SDK of OpenTelemetry fails: the queue is full'])
+      forgetSdk()
+    }
   })
 
   test('are not those of a request for what is begun apart from it', async () => {
