@@ -42,7 +42,9 @@ export async function describeGenerator(
   const stats = isKnown ? open?.stats() : undefined
   const nowUs = deps.timeline.nowUs()
   const perSecond = (stats?.ratePerSecond ?? 0) + (stats?.callersPerSecond ?? 0)
-  const endUs = exhaustionUs(definition, bound ?? stored.floor, perSecond, nowUs)
+  // What is buffered here lies below the bound. Another leader's buffer is not known.
+  const buffered = isKnown ? (stats?.inHand ?? 0) : undefined
+  const endUs = exhaustionUs(definition, bound ?? stored.floor, { perSecond, buffered }, nowUs)
   return {
     name,
     definition,
@@ -92,16 +94,21 @@ export function leftIds({ max, increment }: Definition, bound: bigint): number |
   return Math.max(0, Number(max + 1n - bound) / increment)
 }
 
+/** How fast ids are used, and how many there are below the bound; undefined: that is not known. */
+type Use = { readonly perSecond: number; readonly buffered: number | undefined }
+
 /** When ids run out at this rate, or the time field is full, in Unix µs; undefined for a counter without an end in sight. */
 export function exhaustionUs(
   definition: Definition,
   bound: bigint,
-  perSecond: number,
+  { perSecond, buffered }: Use,
   nowUs: number,
 ): number | undefined {
   if (definition.layout !== undefined) return Number(timeEndUs(layoutOf(definition)))
+  const left = (leftIds(definition, bound) ?? 0) + (buffered ?? 0)
+  if (left === 0 && buffered !== undefined) return nowUs
   if (perSecond <= 0) return undefined
-  const leftSeconds = (leftIds(definition, bound) ?? 0) / perSecond
+  const leftSeconds = left / perSecond
   return leftSeconds > inSightSeconds ? undefined : nowUs + leftSeconds * 1_000_000
 }
 
@@ -199,7 +206,8 @@ function notes(
   const list: string[] = []
   if (definition.kind === 'snowflake' && deps.worker.id >= 0)
     list.push(`worker id ${deps.worker.id} on this node`)
-  if (endUs !== undefined && endUs - nowUs < yearUs)
+  if (endUs === nowUs) list.push('its ids have run out: requests are EXHAUSTED')
+  else if (endUs !== undefined && endUs - nowUs < yearUs)
     list.push('its ids run out within a year: plan for a successor')
   if (definition.within === 'shuffled') list.push('ids are shuffled within blocks: no order')
   if (definition.scramble) list.push('ids are scrambled over [0, max]: no order')

@@ -66,7 +66,8 @@ function sampled(name: string, seen: Seen, nowUs: number): Sample {
   const { definition, mode, stats, lastIssued, leasedUpTo } = seen
   const next = nextAfter(lastIssued, definition)
   const bound = leasedUpTo !== undefined && leasedUpTo > next ? leasedUpTo : next
-  const endUs = exhaustionUs(definition, bound, stats.ratePerSecond + stats.callersPerSecond, nowUs)
+  const perSecond = stats.ratePerSecond + stats.callersPerSecond
+  const endUs = exhaustionUs(definition, bound, { perSecond, buffered: 0 }, nowUs)
   const endsSeconds = endUs === undefined ? undefined : (endUs - nowUs) / 1_000_000
   return { name, definition, mode, stats, leftIds: leftIds(definition, bound), endsSeconds }
 }

@@ -87,7 +87,7 @@ export const generatorMetrics: readonly GeneratorMetric[] = [
   {
     name: 'fahao_exhaustion_seconds',
     type: 'gauge',
-    help: 'How long the ids of the generator last at this rate, that of callers of this node included, or until its time field is full; absent when no end is in sight.',
+    help: 'How long the ids of the generator last at this rate, that of callers of this node included, or until its time field is full; 0 when they have run out, absent when no end is in sight.',
     value: ({ endsSeconds }) => endsSeconds,
     merge: 'min',
   },

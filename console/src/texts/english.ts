@@ -119,7 +119,7 @@ export const english = {
   busiestNote: 'By the ids of the last hour. Refills and waits are counted since the nodes started.',
   noneInUse: 'No generator is in use.',
   buffered: 'Buffered ids',
-  lasts: 'They last',
+  lasts: 'Buffered ids last',
   refills: 'Refills',
   waits: 'Requests that waited',
   showAll: (count: number) => `Show all ${count}`,

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import { exhaustionUs } from '../../../src/catalogue/info.ts'
 import { checkName } from '../../../src/catalogue/name-rules.ts'
+import { sampleOf } from '../../../src/catalogue/survey.ts'
 import { decode } from '../../../src/ids/id-parts.ts'
 import { momentText } from '../../../src/ids/moment.ts'
 import { layouts } from '../../../src/ids/presets.ts'
@@ -341,11 +342,30 @@ describe('a generator', () => {
 
   test('computes when its ids run out', () => {
     const counter = { kind: 'segment', issueTimeout: 1, max: 1000n, increment: 10 } as const
-    assert.equal(exhaustionUs(counter, 501n, 5, 0), 10_000_000)
-    assert.equal(exhaustionUs(counter, 501n, 0, 0), undefined)
+    const at = (perSecond: number, buffered?: number) => ({ perSecond, buffered })
+    assert.equal(exhaustionUs(counter, 501n, at(5, 0), 0), 10_000_000)
+    assert.equal(exhaustionUs(counter, 501n, at(5, 5), 0), 11_000_000)
+    assert.equal(exhaustionUs(counter, 501n, at(0, 0), 0), undefined)
     const wide = { ...counter, max: 2n ** 63n - 1n }
-    assert.equal(exhaustionUs(wide, 1n, 0.01, 0), undefined)
-    assert.equal(exhaustionUs(wide, 1n, 1e6, 0), undefined)
-    assert.ok(exhaustionUs(wide, 1n, 1e8, 0)! > 9e15)
+    assert.equal(exhaustionUs(wide, 1n, at(0.01, 0), 0), undefined)
+    assert.equal(exhaustionUs(wide, 1n, at(1e6, 0), 0), undefined)
+    assert.ok(exhaustionUs(wide, 1n, at(1e8, 0), 0)! > 9e15)
+    assert.equal(exhaustionUs(counter, 1001n, at(0, 0), 7), 7, 'at the end, without a request')
+    assert.equal(exhaustionUs(counter, 1001n, at(0, 5), 7), undefined, 'five are buffered')
+    assert.equal(exhaustionUs(counter, 1001n, at(0), 7), undefined, 'its leader may have some')
+  })
+
+  test('says that its ids have run out once the last one is issued, and not while it is buffered', async (t) => {
+    const node = await startNode()
+    t.after(() => node.stop())
+    const few = await node.catalogue.create('few', { kind: 'segment', max: 2n })
+    await draw(few)
+    assert.equal((await node.catalogue.info('few')).exhaustedAt, undefined)
+    await draw(few)
+    const { exhaustedAt, notes } = await node.catalogue.info('few')
+    assert.equal(exhaustedAt, new Date(node.clock.wall / 1000).toISOString())
+    assert.deepEqual(notes, ['its ids have run out: requests are EXHAUSTED'])
+    const [sample] = [...node.catalogue.inUse()].map((generator) => sampleOf(generator, node.clock.wall))
+    assert.deepEqual([sample!.leftIds, sample!.endsSeconds], [0, 0])
   })
 })
