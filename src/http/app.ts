@@ -237,7 +237,7 @@ function mountNative(
     id: () => idOf(node),
     health: () => node.health(),
   })
-  const live = liveRoute(history, events, node, peers)
+  const live = liveRoute(history, events, node, peers, options.clock ?? systemClock)
   app.addHook('preClose', (done) => {
     live.end()
     done()

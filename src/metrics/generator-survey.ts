@@ -154,7 +154,8 @@ export class GeneratorSurvey {
     this.#seriesMax = seriesMax
     this.#sources = sources
     this.#remembered = new LruMap(rememberedTimes * seriesMax)
-    this.#found = this.#finding = this.#findNothing()
+    this.#finding = this.#findNothing()
+    this.#found = this.#findNothing()
   }
 
   /** What the newest survey that has come to its end has found. */

@@ -36,7 +36,7 @@ export type HistorySources = {
 /** One generator that is kept. */
 class Kept {
   readonly #name: string
-  readonly #kind: Kind
+  #kind: Kind
   readonly issued: SteppedCount
   readonly #refills = new RisingCount()
   readonly #waits = new RisingCount()
@@ -54,6 +54,7 @@ class Kept {
     this.#text = undefined
     this.#read = () => generator && sampleOf(generator, nowUs)
     if (generator === undefined) return
+    this.#kind = generator.kind
     const { issued, refills, waits } = generator.stats()
     this.issued.take(issued)
     this.#refills.take(refills)
@@ -99,10 +100,13 @@ export class History {
   readonly #readers = new Map<() => void, readonly string[]>()
   /** The newest step that is over. */
   #step: number
+  /** What the newest survey had found whose total is known. */
+  #found: GeneratorSurvey['found']
 
   constructor(sources: HistorySources) {
     const nowUs = sources.timeline.nowUs()
     this.#sources = sources
+    this.#found = sources.survey.found
     this.#step = stepBefore(nowUs)
     this.#all = new EvenTotal(nowUs)
     this.#timer = repeat(sources.clock, 1000, () => this.#look())
@@ -162,7 +166,10 @@ export class History {
 
   async #look(): Promise<void> {
     const { catalogue, survey, timeline, errors } = this.#sources
-    if (await survey.goOn()) this.#all.know(survey.issued, timeline.nowUs())
+    await survey.goOn()
+    // A scrape may have brought the survey to its end.
+    if (survey.found !== this.#found) this.#all.know(survey.issued, timeline.nowUs())
+    this.#found = survey.found
     for (const names of [this.busiest, ...this.#readers.values()]) this.#keep(names)
     const nowUs = timeline.nowUs()
     for (const [name, kept] of this.#kept) kept.take(catalogue.shown(name), nowUs)

@@ -2,7 +2,7 @@
  * What a node has lately seen of the leaders of shards, and of its own health: why requests failed at a moment.
  *
  * Invariants
- *  1. At most `eventsMax` are kept, the newest ones.
+ *  1. At most `eventsMax` of each kind are kept, the newest ones: many of one kind drive out none of the other.
  *  2. Each node notes every change of a leader that it sees, under the epoch of the new one, so that what one node has noted outlives
  *     that node, and clients find out which notes are of one change.
  *  3. A reason that changes all the time is noted once in `reasonMs`: it drives no leaders out.
@@ -12,7 +12,7 @@ import type { Timeline } from '../base/timeline.ts'
 import type { Health } from '../node/health.ts'
 import type { ClusterView } from '../operations/context.ts'
 
-const [eventsMax, reasonMs] = [200, 10_000]
+const [eventsMax, reasonMs] = [100, 10_000]
 
 /** A change that a node has seen. */
 export type NodeEvent = { readonly atMs: number; readonly node: string } & (
@@ -43,7 +43,8 @@ export class NodeEvents {
   readonly #sources: NodeEventSources
   readonly #timer: Timer
   readonly #unlisten: (() => void) | undefined
-  readonly #events: NodeEvent[] = []
+  readonly #events: (readonly [number: number, event: NodeEvent])[] = []
+  #count = 0
   /** The newest leader of each shard that was seen, with its epoch. */
   readonly #leaders = new Map<number, { readonly id: string; readonly epoch: number }>()
   /** Leaders that were declared dead. */
@@ -56,9 +57,16 @@ export class NodeEvents {
     this.#timer = repeat(sources.clock, 1000, async () => this.#look())
   }
 
-  /** The events from this moment on, the oldest first. */
-  since(atMs: number): readonly NodeEvent[] {
-    return this.#events.filter((event) => event.atMs >= atMs)
+  /** How many were noted. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** The events behind the first so many that were noted, and those from a moment on, the oldest first. */
+  since(told: number, atMs = Number.POSITIVE_INFINITY): readonly NodeEvent[] {
+    return this.#events
+      .filter(([number, event]) => number > told || event.atMs >= atMs)
+      .map(([, event]) => event)
   }
 
   /** Ends its timer. */
@@ -92,7 +100,8 @@ export class NodeEvents {
   }
 
   #note(event: NodeEvent): void {
-    this.#events.push(event)
-    if (this.#events.length > eventsMax) this.#events.shift()
+    this.#events.push([++this.#count, event])
+    const alike = this.#events.filter(([, { kind }]) => kind === event.kind)
+    if (alike.length > eventsMax) this.#events.splice(this.#events.indexOf(alike[0]!), 1)
   }
 }

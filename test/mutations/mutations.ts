@@ -338,7 +338,7 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'a node keeps a line of a peer however long it is',
     foundBy: 'test/unit/http/peer-streams.test.ts',
-    file: 'src/http/native/peer-streams.ts',
+    file: 'src/http/native/peer-request.ts',
     from: 'if (this.#length > lineBytesMax)',
     to: 'if (false)',
   },

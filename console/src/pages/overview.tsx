@@ -45,7 +45,7 @@ export function OverviewPage() {
           tick !== undefined &&
           tick.state !== 'ok' && (
             <p class="problem">
-              {t.nodeIs(nameOf(id))} {tick.state} <span lang="en">{tick.reason}</span>
+              {t.nodeIs(nameOf(id))} {t.health[tick.state] ?? tick.state} <span lang="en">{tick.reason}</span>
             </p>
           )
         ),

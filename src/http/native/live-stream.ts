@@ -5,7 +5,8 @@
  *  1. A line tells nothing of a name that the permissions of its reader do not reach, and no sums in which such names are.
  *  2. A stream ends when anything about its reader's user or token changes, at the latest with the next tick.
  *  3. Of a stream whose client does not read, one tick of this node or one part of its history waits at most, and one history and one
- *     tick of each other node. Ticks are totals, so one that is left out is in the next.
+ *     tick of each other node. Ticks are totals, so one that is left out is in the next. A stream that has begun no line for
+ *     `unreadUs` while a history of another node waits is closed.
  *  4. Lines follow each other whole, and take turns: none is kept back by those of other nodes.
  */
 import { Readable } from 'node:stream'
@@ -19,7 +20,8 @@ import type { Following, PeerLine, PeerReader } from './peer-streams.ts'
 
 /** Lines are written in parts of about this many bytes. */
 const partBytes = 32_768
-/** A tick tells of events of this time: what is left out of one is in the next. */
+const unreadUs = 10_000_000
+/** A tick tells of events of this time again: where it is passed on to a reader that is slow, a later one may take its place. */
 const eventMs = 10_000
 
 /** Who reads, and what it asks for. */
@@ -54,6 +56,11 @@ export class LiveStream extends Readable {
   #isWanted = false
   #isQueued = false
   #ticks = 0
+  /** When the newest line was begun, and whether it is the history of another node. */
+  #begunUs: number
+  #isPeerHistory = false
+  /** How many events were noted when they were last told. */
+  #eventsTold = 0
   /** Of each other node, the type of its newest line that was pushed. */
   readonly #told = new Map<string, PeerLine['type']>()
   /** Whether the reader may name a generator, by name. */
@@ -69,6 +76,7 @@ export class LiveStream extends Readable {
     this.#node = node
     this.#reader = reader
     this.#nodeId = idOf(node)
+    this.#begunUs = node.timeline.monoUs()
     const asked = reader.asked.filter((name) => this.#reaches(name))
     this.#unfollow = history.follow(asked, () => this.#tick())
     this.#parts = this.#historyParts(history.step)
@@ -135,13 +143,22 @@ export class LiveStream extends Readable {
   }
 
   #tick(): void {
-    if (this.endIfChanged() || this.#ticks >= this.#reader.ticks) return
+    if (this.endIfChanged() || this.#endIfUnread() || this.#ticks >= this.#reader.ticks) return
     if (this.#parts === undefined && this.#nodeId !== idOf(this.#node)) {
       this.#nodeId = idOf(this.#node)
       this.#parts = this.#historyParts(this.#history.step)
     }
     if (this.#parts === undefined) this.#waiting.set(own, undefined)
     this.#goOn()
+  }
+
+  #endIfUnread(): boolean {
+    if (this.#isWanted || this.#node.timeline.monoUs() - this.#begunUs < unreadUs) return false
+    const isHeld =
+      (this.#isPeerHistory && this.#rest !== undefined) ||
+      [...this.#waiting.values()].some((each) => each?.type === 'history')
+    if (isHeld) this.destroy()
+    return isHeld
   }
 
   #takeLine(line: PeerLine): void {
@@ -179,6 +196,8 @@ export class LiveStream extends Readable {
     if (next === undefined || this.endIfChanged()) return undefined
     const [key, line] = next
     this.#waiting.delete(key)
+    this.#begunUs = this.#node.timeline.monoUs()
+    this.#isPeerHistory = line?.type === 'history'
     if (line !== undefined) this.#told.set(line.node, line.type)
     else this.#ticks++
     return line?.bytes ?? Buffer.from(this.#tickLine())
@@ -224,6 +243,7 @@ export class LiveStream extends Readable {
     const endMs = (step + 1) * stepSeconds * 1000
     const node = this.#nodeId
     const events = isWhole ? this.#events.since(0) : []
+    this.#eventsTold = this.#events.count
     yield openObject({ type: 'history', node, stepSeconds, endMs, issued, errors, events })
     for (const [index, name] of names.entries())
       yield `${index === 0 ? '' : ','}${JSON.stringify(name)}:${JSON.stringify(history.steps(step, name))}`
@@ -240,7 +260,8 @@ export class LiveStream extends Readable {
     const names = isWhole ? this.#names : this.#names.filter(mayTell)
     if (!isWhole) this.#add(names)
     const atMs = Math.floor(timeline.nowUs() / 1000)
-    const events = isWhole ? this.#events.since(atMs - eventMs) : []
+    const events = isWhole ? this.#events.since(this.#eventsTold, atMs - eventMs) : []
+    this.#eventsTold = this.#events.count
     const head = openObject({
       type: 'tick',
       atMs,

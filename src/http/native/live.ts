@@ -2,14 +2,16 @@
  * `GET /v1/live`: what all nodes do now and did in the last hour, as lines of JSON without end.
  *
  * Invariants
- *  1. Streams are bounded: of a user, of a network and altogether. Those that other nodes ask for have a bound of their own.
- *  2. A stream that another node asks for has the lines of this node alone, for the user and the token of its reader.
+ *  1. Streams are bounded: of a user, of a network and altogether. Those that other nodes ask for have bounds of their own.
+ *  2. A stream counts for `countedUs` at least, so that as many are opened in that time as may be open.
+ *  3. A stream that another node asks for has the lines of this node alone, for the user and the token of its reader.
  */
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Access } from '../../auth/access.ts'
 import type { AccessControl } from '../../auth/access-control.ts'
 import { networkOf } from '../../base/address.ts'
+import type { Clock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import type { History } from '../../metrics/history.ts'
 import type { NodeEvents } from '../../metrics/node-events.ts'
@@ -23,6 +25,7 @@ import { LiveStream } from './live-stream.ts'
 import type { PeerReader, PeerStreams } from './peer-streams.ts'
 
 const [ofUserMax, ofNetworkMax, streamsMax, forNodesMax] = [8, 16, 100, 200]
+const countedUs = 1_000_000
 /** How many names a stream can ask for: all streams together ask for no more than are kept. */
 const askedMax = 10
 
@@ -91,8 +94,8 @@ const shownLines = [
   .map((line) => `${JSON.stringify(line)}\n`)
   .join('')
 
-/** Where a stream counts; undefined: another node has asked for it. */
-type Place = readonly [user: string, network: string] | undefined
+/** Where a stream counts. `network`: undefined if another node has asked for it. */
+type Place = { readonly user: string; readonly network: string | undefined }
 
 /** `GET /v1/live`, and what ends all streams. `peers`: undefined without a cluster. */
 export function liveRoute(
@@ -100,33 +103,42 @@ export function liveRoute(
   events: NodeEvents,
   node: FahaoNode,
   peers: PeerStreams | undefined,
+  clock: Clock,
 ): { readonly route: ApiRoute; end(): void } {
-  const open = new Map<LiveStream, Place>()
+  const open = new Set<LiveStream>()
+  const places = new Set<Place>()
   node.access.listen(() => {
-    for (const stream of open.keys()) stream.endIfChanged()
+    for (const stream of open) stream.endIfChanged()
   })
   let isEnding = false
   const admit = ({ access, headers, raw }: FastifyRequest): Place => {
     if (isEnding) throw new HttpRefusal(503, 'this node is stopping; ask another one', { 'retry-after': '1' })
-    if (access.isForwarded) {
-      if ([...open.values()].filter((each) => each === undefined).length < forNodesMax) return undefined
-      throw new HttpRefusal(429, `other nodes have ${forNodesMax} streams open here; close one first`)
+    const { isForwarded } = access
+    const of = [...places].filter((each) => (each.network === undefined) === isForwarded)
+    // Where no login is needed, all callers are one user.
+    const isAnyone = isForwarded
+      ? access.user === node.access.users.initial?.user
+      : headers.authorization === undefined && access === node.access.initial
+    const user = isAnyone ? '' : access.user
+    const ofUser = user === '' ? 0 : of.filter((each) => each.user === user).length
+    if (isForwarded) {
+      const most = ofUserMax * (node.server.cluster?.status().nodes.length ?? 1)
+      if (of.length < forNodesMax && ofUser < most) return { user, network: undefined }
+      const detail = `other nodes have too many streams open here: ${most} of a user and ${forNodesMax} altogether; close one first`
+      throw new HttpRefusal(429, detail)
     }
     const network = networkOf(raw.socket.remoteAddress ?? '')
-    // Where no login is needed, all callers are one user.
-    const user = headers.authorization === undefined && access === node.access.initial ? '' : access.user
-    const of = [...open.values()].filter((each) => each !== undefined)
     const isFull =
       of.length >= streamsMax ||
-      of.filter((each) => each[1] === network).length >= ofNetworkMax ||
-      (user !== '' && of.filter((each) => each[0] === user).length >= ofUserMax)
+      of.filter((each) => each.network === network).length >= ofNetworkMax ||
+      ofUser >= ofUserMax
     if (isFull)
       throw new HttpRefusal(
         429,
         `too many streams are open: ${ofUserMax} of a user, ${ofNetworkMax} of an address and ${streamsMax} of a node; close one first`,
         { 'retry-after': '5' },
       )
-    return [user, network]
+    return { user, network }
   }
   const route: ApiRoute = {
     id: 'live',
@@ -160,15 +172,22 @@ export function liveRoute(
         ? (take: PeerReader['take']) => peers.follow({ access, names: generators, client, take })
         : undefined
       const stream = new LiveStream(history, events, node, { access, asked: generators, ticks, follow })
-      open.set(stream, place)
-      stream.once('close', () => open.delete(stream))
+      open.add(stream)
+      places.add(place)
+      const untilUs = clock.monoUs() + countedUs
+      stream.once('close', () => {
+        open.delete(stream)
+        const restMs = (untilUs - clock.monoUs()) / 1000
+        if (restMs > 0) clock.timer(restMs, () => places.delete(place))
+        else places.delete(place)
+      })
       if (connectionOf(request.raw) !== undefined) (reply.raw as HttpResponse).receivedUs = undefined
       return stream
     },
   }
   const end = () => {
     isEnding = true
-    for (const stream of open.keys()) stream.finish()
+    for (const stream of open) stream.finish()
   }
   return { route, end }
 }

@@ -5,25 +5,27 @@
  *  1. A peer is asked as the reader, by a proof of its user and the id of its token: it tells what it may tell that reader. It is
  *     asked for its own lines alone, so that no line goes round.
  *  2. Readers of one access that ask for the same names share a stream of each peer. None is open without a reader.
- *  3. A line is passed on as it came, if it is a line of that peer. One that is longer than `lineBytesMax` is not kept.
+ *  3. A line is passed on as it came, if its head is that of a line of that peer.
  *  4. A reader gets ticks of a peer only behind a history of that peer, and a history whenever its stream is opened anew.
- *  5. A peer that does not answer within `answerMs`, or has no line for `silentMs`, is told to be away, and asked again each second.
+ *  5. A peer whose stream has failed is told to be away. It is asked again after pauses that grow, and after a refusal of its own not
+ *     before the longest of them.
+ *  6. A reader that may not name every generator is not told why a peer is away.
  */
-import type { ClientRequest } from 'node:http'
 import type { Access } from '../../auth/access.ts'
 import type { Proving } from '../../auth/node-proof.ts'
 import { addressOf } from '../../base/address.ts'
 import { type Clock, repeat, type Timer } from '../../base/clock.ts'
 import type { Dial } from '../../listening/dial.ts'
-import { turns } from '../../listening/turns.ts'
 import type { ClusterView } from '../../operations/context.ts'
 import { provenHeaders } from '../forwarded.ts'
 import { Agent, request } from '../plain-http.ts'
+import { type OnEnd, type OnLine, PeerRequest } from './peer-request.ts'
 
-const [answerMs, silentMs, awayAgainUs] = [2000, 5000, 10_000_000]
-/** Several times what the history of all generators that are told of can have. */
-const lineBytesMax = 4 * 2 ** 20
-const newline = 10
+const awayAgainUs = 10_000_000
+/** From one request to the next. */
+const [pauseMinUs, pauseMaxUs] = [1_000_000, 10_000_000]
+/** How long a connection is kept that no request uses: shorter than servers keep it. */
+const idleMs = 5000
 
 /** Who reads the lines of all nodes. */
 export type PeerReader = {
@@ -61,7 +63,7 @@ export class PeerStreams {
   #timer: Timer | undefined
 
   constructor(sources: PeerSources) {
-    const agent = new Agent({ keepAlive: false })
+    const agent = new Agent({ keepAlive: true, timeout: idleMs })
     agent.createConnection = ({ host, port }) => sources.dial({ host: host!, port: Number(port) })
     this.#sources = { ...sources, agent }
   }
@@ -72,9 +74,10 @@ export class PeerStreams {
     const known = [...this.#shared].find((each) => each.access === reader.access && each.names === names)
     const shared = known ?? new SharedStreams(this.#sources, reader, names)
     this.#shared.add(shared)
-    shared.add(reader)
+    shared.add(reader, this.#peers)
     this.#timer ??= repeat(this.#sources.clock, 1000, async () => {
-      for (const each of this.#shared) each.look()
+      const peers = this.#peers
+      for (const each of this.#shared) each.look(peers)
     })
     const end = () => {
       if (!shared.delete(reader)) return
@@ -84,6 +87,10 @@ export class PeerStreams {
       this.#timer = undefined
     }
     return { peers: () => shared.peers, end }
+  }
+
+  get #peers(): readonly Peer[] {
+    return this.#sources.cluster.status().nodes.filter(({ isSelf }) => !isSelf)
   }
 }
 
@@ -114,10 +121,10 @@ class SharedStreams {
     return this.#links.keys()
   }
 
-  add(reader: PeerReader): void {
+  add(reader: PeerReader, peers: readonly Peer[]): void {
     this.#readers.add(reader)
     for (const link of this.#links.values()) link.welcome(reader)
-    this.look()
+    this.look(peers)
   }
 
   /** Returns whether no reader is left: then it is closed. */
@@ -130,16 +137,18 @@ class SharedStreams {
     return true
   }
 
-  /** Opens what is missing, and ends what is of no peer any more. */
-  look(): void {
-    const peers = this.#sources.cluster.status().nodes.filter(({ isSelf }) => !isSelf)
+  /** Opens what is missing, and ends what is of no peer any more. The last reader may end with what it is told. */
+  look(peers: readonly Peer[]): void {
     for (const [id, link] of this.#links) {
+      if (this.#readers.size === 0) return
       if (peers.some((peer) => peer.id === id)) continue
       link.leave('it is no longer a node of the cluster')
       this.#links.delete(id)
     }
+    const { clock } = this.#sources
     for (const peer of peers) {
-      const link = this.#links.get(peer.id) ?? new Link(peer, this.#readers, this.#ask, this.#sources.clock)
+      if (this.#readers.size === 0) return
+      const link = this.#links.get(peer.id) ?? new Link(peer, this.access, this.#readers, this.#ask, clock)
       this.#links.set(peer.id, link)
       link.look()
     }
@@ -159,37 +168,69 @@ class SharedStreams {
   }
 }
 
-type OnLine = (type: 'history' | 'tick', bytes: Buffer) => void
-type Ask = (peer: Peer, ticks: 0 | undefined, onLine: OnLine, onEnd: (reason: string) => void) => PeerRequest
+type Ask = (peer: Peer, ticks: 0 | undefined, onLine: OnLine, onEnd: OnEnd) => PeerRequest
+
+/** When a request that has failed may be made again. */
+class Pauses {
+  readonly #clock: Clock
+  #askedUs = 0
+  #pauseUs = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Whether a request may be made now: it is. */
+  ask(): boolean {
+    const nowUs = this.#clock.monoUs()
+    if (this.#pauseUs > 0 && nowUs - this.#askedUs < this.#pauseUs) return false
+    this.#askedUs = nowUs
+    return true
+  }
+
+  fail(isRefused: boolean): void {
+    const longer = Math.max(pauseMinUs, 2 * this.#pauseUs)
+    this.#pauseUs = isRefused ? pauseMaxUs : Math.min(longer, pauseMaxUs)
+  }
+
+  succeed(): void {
+    this.#pauseUs = 0
+  }
+}
 
 /** The stream of one peer for its readers. */
 class Link {
   readonly #peer: Peer
+  readonly #access: Access
   readonly #readers: ReadonlySet<PeerReader>
   readonly #ask: Ask
   readonly #clock: Clock
+  readonly #pauses: Pauses
   #stream: PeerRequest | undefined
   /** Whether the history of this stream has come. */
   #isTold = false
   /** The readers that have had a history. */
   readonly #told = new Set<PeerReader>()
   /** The requests for the history, of readers that came later. */
-  readonly #late = new Map<PeerReader, PeerRequest>()
+  readonly #late = new Map<PeerReader, { readonly pauses: Pauses; request: PeerRequest | undefined }>()
   /** Why the peer is away; undefined: it is not, as far as is known. */
   #away: string | undefined
   #awayUs = 0
 
-  constructor(peer: Peer, readers: ReadonlySet<PeerReader>, ask: Ask, clock: Clock) {
+  constructor(peer: Peer, access: Access, readers: ReadonlySet<PeerReader>, ask: Ask, clock: Clock) {
     this.#peer = peer
+    this.#access = access
     this.#readers = readers
     this.#ask = ask
     this.#clock = clock
+    this.#pauses = new Pauses(clock)
   }
 
   /** Asks for what is missing, and tells again that the peer is away. */
   look(): void {
     if (this.#peer.http === undefined) this.#isAway('it serves no HTTP')
-    else this.#stream ??= this.#ask(this.#peer, undefined, this.#line, (reason) => this.#ended(reason))
+    else if (this.#stream === undefined && this.#pauses.ask())
+      this.#stream = this.#ask(this.#peer, undefined, this.#line, this.#ended)
     for (const reader of this.#isTold ? this.#readers : []) this.#tellLate(reader)
     if (this.#away !== undefined && this.#clock.monoUs() - this.#awayUs >= awayAgainUs) this.#tellAway()
   }
@@ -202,7 +243,7 @@ class Link {
   /** A reader has gone. */
   forget(reader: PeerReader): void {
     this.#told.delete(reader)
-    this.#late.get(reader)?.end('')
+    this.#late.get(reader)?.request?.end('')
     this.#late.delete(reader)
   }
 
@@ -216,23 +257,26 @@ class Link {
   /** Ends its requests. */
   close(): void {
     this.#stream?.end('')
-    for (const late of this.#late.values()) late.end('')
+    for (const { request } of this.#late.values()) request?.end('')
   }
 
   #line: OnLine = (type, bytes) => {
     if (type === 'history') {
       this.#isTold = true
+      this.#pauses.succeed()
       this.#away = undefined
       for (const reader of this.#readers) this.#told.add(reader)
     }
     for (const reader of this.#told) reader.take({ type, node: this.#peer.id, bytes })
   }
 
-  #ended(reason: string): void {
+  #ended: OnEnd = (reason, isRefused) => {
     this.#stream = undefined
     this.#isTold = false
     this.#told.clear()
-    if (reason !== '') this.#isAway(reason)
+    if (reason === '') return
+    this.#pauses.fail(isRefused)
+    this.#isAway(reason)
   }
 
   #isAway(reason: string): void {
@@ -247,111 +291,33 @@ class Link {
     for (const reader of this.#readers) reader.take(line)
   }
 
-  #awayLine(reason: string): PeerLine {
+  #awayLine(known: string): PeerLine {
     const node = this.#peer.id
+    const reason = this.#access.reachesAll ? known : 'it is away'
     const line = { type: 'away', node, atMs: Math.floor(this.#clock.wallUs() / 1000), reason } as const
     return { type: 'away', node, bytes: Buffer.from(`${JSON.stringify(line)}\n`) }
   }
 
   #tellLate(reader: PeerReader): void {
-    if (this.#told.has(reader) || this.#late.has(reader)) return
+    if (this.#told.has(reader)) return
+    const late = this.#late.get(reader) ?? { pauses: new Pauses(this.#clock), request: undefined }
+    if (late.request !== undefined || !late.pauses.ask()) return
+    this.#late.set(reader, late)
+    let isTold = false
     const take: OnLine = (type, bytes) => {
+      if (isTold) return late.request?.end('')
+      isTold = true
+      // It ends by itself now, and its connection is used again.
+      this.#late.delete(reader)
       this.#told.add(reader)
       reader.take({ type, node: this.#peer.id, bytes })
     }
-    const over = () => this.#late.delete(reader)
-    this.#late.set(reader, this.#ask(this.#peer, 0, take, over))
-  }
-}
-
-/** One request to a peer. */
-class PeerRequest {
-  readonly #sent: ClientRequest
-  readonly #node: string
-  readonly #clock: Clock
-  readonly #onLine: OnLine
-  readonly #onEnd: (reason: string) => void
-  #isOver = false
-  #deadline: Timer | undefined
-  /** The beginning of a line. */
-  #parts: Buffer[] = []
-  #length = 0
-
-  constructor(
-    sent: ClientRequest,
-    node: string,
-    clock: Clock,
-    onLine: OnLine,
-    onEnd: (reason: string) => void,
-  ) {
-    this.#sent = sent
-    this.#node = node
-    this.#clock = clock
-    this.#onLine = onLine
-    this.#onEnd = onEnd
-    this.#wait(answerMs, 'answered')
-    sent.on('error', (error: NodeJS.ErrnoException) =>
-      this.end(`it cannot be reached (${error.code ?? error.message})`),
-    )
-    sent.on('response', (head) => {
-      const { statusCode = 0 } = head
-      if (statusCode !== 200)
-        return this.end(`it answers ${statusCode}${statusCode === 401 ? ', as an earlier version does' : ''}`)
-      this.#wait(silentMs, 'sent a line')
-      head.on('data', (chunk: Buffer) => this.#receive(chunk))
-      for (const event of ['end', 'error']) head.on(event, () => this.end('its stream has ended'))
-    })
-    sent.end()
-  }
-
-  /** Ends it; `reason` is told once. */
-  end(reason: string): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    this.#deadline?.cancel()
-    this.#sent.destroy()
-    this.#onEnd(reason)
-  }
-
-  #wait(ms: number, forWhat: string): void {
-    this.#deadline?.cancel()
-    this.#deadline = this.#clock.timer(ms, () => this.end(`it has not ${forWhat} for ${ms / 1000} s`))
-  }
-
-  #receive(chunk: Buffer): void {
-    let from = 0
-    for (let at = chunk.indexOf(newline); at >= 0 && !this.#isOver; at = chunk.indexOf(newline, from)) {
-      this.#add(chunk.subarray(from, at + 1))
-      from = at + 1
-      const line = Buffer.concat(this.#parts)
-      this.#parts = []
-      this.#length = 0
-      if (!this.#isOver) this.#take(line)
+    const over: OnEnd = (reason, isRefused) => {
+      late.request = undefined
+      if (isTold || reason === '') return
+      late.pauses.fail(isRefused)
+      reader.take(this.#awayLine(reason))
     }
-    if (from < chunk.length && !this.#isOver) this.#add(chunk.subarray(from))
-  }
-
-  #add(part: Buffer): void {
-    this.#parts.push(part)
-    this.#length += part.length
-    if (this.#length > lineBytesMax) this.end(`it has sent a line of more than ${lineBytesMax} bytes`)
-  }
-
-  #take(line: Buffer): void {
-    this.#wait(silentMs, 'sent a line')
-    turns.spend(line.length)
-    const type = typeOf(line, this.#node)
-    if (type === undefined) this.end('it has sent what is no line of its live stream')
-    else this.#onLine(type, line)
-  }
-}
-
-/** The type of a line of this node; undefined: it is none. */
-function typeOf(line: Buffer, node: string): 'history' | 'tick' | undefined {
-  try {
-    const read = JSON.parse(line.toString())
-    return read.node === node && ['history', 'tick'].includes(read.type) ? read.type : undefined
-  } catch {
-    return undefined
+    late.request = this.#ask(this.#peer, 0, take, over)
   }
 }

@@ -337,7 +337,7 @@ describe('the reader of a live stream', () => {
   })
 
   test('has a bounded number of streams, and so has an address', async (t) => {
-    const { read, refusal } = await start(t, users)
+    const { read, refusal, pass } = await start(t, users)
     const own = await Promise.all(Array.from({ length: 8 }, () => read('', basic('narrow', 'secret'))))
     const [status, detail] = await refusal('', basic('narrow', 'secret'), '127.0.0.2')
     assert.equal(status, 429)
@@ -346,6 +346,12 @@ describe('the reader of a live stream', () => {
     assert.equal((await refusal('', basic('root', 'secret')))[0], 429)
     own[0]!.close()
     await until(() => own[0]!.isOver)
+    assert.equal(
+      (await refusal('', basic('narrow', 'secret'), '127.0.0.2'))[0],
+      429,
+      'it counts for a second',
+    )
+    await pass(1)
     await read('', basic('narrow', 'secret'), '127.0.0.2')
   })
 })

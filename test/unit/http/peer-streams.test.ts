@@ -11,9 +11,13 @@ import {
 import type { AddressInfo } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { NodeProof } from '../../../src/auth/node-proof.ts'
+import type { Address } from '../../../src/base/address.ts'
 import type { ClusterStatus } from '../../../src/cluster/status.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { provenHeaders } from '../../../src/http/forwarded.ts'
+import { PeerStreams } from '../../../src/http/native/peer-streams.ts'
 import { type HttpServer, startHttpServer } from '../../../src/http/server.ts'
+import { dialPlain } from '../../../src/listening/dial.ts'
 import { basic, openAccess, setUser } from '../auth/open-access.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { fakeNode } from './fake-node.ts'
@@ -135,8 +139,9 @@ class Installation {
 }
 
 /** The history of a peer, as it writes it. */
-const historyOf = (node: string) => `${JSON.stringify({ type: 'history', node, issued: [1] })}\n`
-const tickOf = (node: string, issued = 1) => `${JSON.stringify({ type: 'tick', node, issued })}\n`
+const lineOf = (members: object) => `${JSON.stringify({ ...members, generators: {} })}\n`
+const historyOf = (node: string) => lineOf({ type: 'history', node, issued: [1] })
+const tickOf = (node: string, issued = 1) => lineOf({ type: 'tick', node, issued })
 
 /** Begins well. */
 function beginning(response: ServerResponse, id: string): void {
@@ -216,7 +221,17 @@ describe('a peer', () => {
       (response: ServerResponse) => beginning(response, 'peer'),
       'it has not sent a line for 5 s',
     ],
-    ['refuses', (response: ServerResponse) => response.writeHead(429).end(), 'it answers 429'],
+    ['refuses', (response: ServerResponse) => response.writeHead(503).end(), 'it answers 503'],
+    [
+      'has too many readers',
+      (response: ServerResponse) => response.writeHead(429).end(),
+      'it has no room for more streams',
+    ],
+    [
+      'sends lines without an end',
+      (response: ServerResponse) => response.write(historyOf('peer').replace('}}', '}')),
+      'it has sent what is no line of its live stream',
+    ],
     [
       'takes no proof for its stream',
       (response: ServerResponse) => response.writeHead(401).end(),
@@ -335,6 +350,7 @@ describe('a peer', () => {
     await until(() => peer.open.size === 1)
     second.close()
     await until(() => peer.open.size === 0)
+    await all.clock.pass(1000)
     const before = all.clock.timers
     await all.clock.pass(5000)
     assert.deepEqual([peer.asked.length, before - all.clock.timers], [3, 0])
@@ -352,7 +368,7 @@ describe('a peer', () => {
     const sent = 60
     const filler = 'x'.repeat(2 ** 20)
     for (let each = 1; each <= sent; each++) {
-      const line = `${JSON.stringify({ type: 'tick', node: 'peer', issued: each, filler })}\n`
+      const line = lineOf({ type: 'tick', node: 'peer', issued: each, filler })
       await new Promise<void>((resolve) => response!.write(line, () => resolve()))
       await all.clock.pass(100)
     }
@@ -363,6 +379,193 @@ describe('a peer', () => {
     assert.ok(ticks().length < sent / 2, `${ticks().length}`)
     const before = reading.of('a').length
     await all.passUntil(() => reading.of('a').length > before)
+  })
+})
+
+describe('peers', () => {
+  for (const [what, answer, asked] of [
+    [
+      'that refuses is asked again after ten seconds',
+      (response: ServerResponse) => response.writeHead(429).end(),
+      [0, 10, 20, 30],
+    ],
+    [
+      'that fails is asked again after pauses that grow',
+      (response: ServerResponse) => response.destroy(),
+      [0, 1, 3, 7, 15, 25],
+    ],
+  ] as const)
+    test(`one ${what}`, async (t) => {
+      const all = new Installation(t)
+      const a = await all.node('a')
+      const startUs = all.clock.monoUs()
+      const at: number[] = []
+      const peer = await all.peer('peer', (response) => {
+        at.push((all.clock.monoUs() - startUs) / 1_000_000)
+        answer(response)
+      })
+      const reading = await a.read()
+      await all.passUntil(() => reading.of('a').length > 32, 40)
+      assert.deepEqual(at.slice(0, asked.length), asked)
+      assert.equal(peer.open.size, 0)
+    })
+
+  test('are told to be away to a later reader that gets no history of theirs, and asked for it again', async (t) => {
+    const all = new Installation(t)
+    const a = await all.node('a')
+    let isFull = true
+    const peer = await all.peer('peer', (response, query) => {
+      const isLate = query.includes('ticks=0')
+      if (isLate && isFull) response.writeHead(429).end()
+      else beginning(response, 'peer')
+      if (isLate) response.end()
+    })
+    const first = await a.read()
+    await all.passUntil(() => first.of('peer').length > 0)
+    const [later, once] = [await a.read(), await a.read('?ticks=1')]
+    await all.passUntil(() => once.isOver, 4)
+    assert.deepEqual(
+      later.of('peer').map(({ reason }) => reason),
+      ['it has no room for more streams'],
+    )
+    isFull = false
+    const keepUp = () => {
+      for (const response of peer.open) response.write(tickOf('peer'))
+    }
+    await all.passUntil(() => {
+      keepUp()
+      return later.of('peer').some(({ type }) => type === 'history')
+    })
+  })
+
+  test('are asked for histories over one connection', async (t) => {
+    const all = new Installation(t)
+    const a = await all.node('a')
+    const peer = await all.peer('peer', (response, query) => {
+      beginning(response, 'peer')
+      if (query.includes('ticks=0')) response.end()
+    })
+    let connections = 0
+    peer.server.on('connection', () => connections++)
+    const first = await a.read()
+    await all.passUntil(() => first.of('peer').length > 0)
+    for (let round = 0; round < 3; round++) {
+      const histories = await a.read('?ticks=0')
+      await until(() => histories.isOver && peer.open.size === 1)
+    }
+    assert.deepEqual([peer.asked.length, connections], [4, 2])
+  })
+
+  test('are not asked for a reader that has ended with what it was told', async (t) => {
+    const all = new Installation(t)
+    const a = await all.node('a')
+    const dialled: number[] = []
+    const dial = (address: Address) => {
+      dialled.push(address.port)
+      return dialPlain(address)
+    }
+    const streams = new PeerStreams({ cluster: a.cluster, dial, proving: a.access, clock: all.clock })
+    const access = await a.access.login('default', '', '127.0.0.1', 'http').catch(() => a.access.initial)
+    for (const change of [
+      () => all.members.splice(1, 1, { id: 'gone', http: undefined }, { id: 'late', http: '127.0.0.1:2' }),
+      () => all.members.splice(1, 2, { id: 'other', http: '127.0.0.1:3' }),
+    ]) {
+      all.members.splice(1, 9, { id: 'first', http: undefined })
+      let lines = 0
+      const followed = streams.follow({
+        access,
+        names: [],
+        client: '127.0.0.1',
+        take: () => {
+          lines++
+          if (lines > 1) followed.end()
+        },
+      })
+      assert.equal(lines, 1)
+      change()
+      await all.clock.pass(1000)
+      assert.deepEqual([lines, dialled], [2, []])
+    }
+  })
+
+  test('have the state of the cluster read once in a second, whatever is read', async (t) => {
+    const all = new Installation(t)
+    const a = await all.node('a')
+    const { status } = a.cluster
+    let reads = 0
+    a.cluster.status = () => {
+      reads++
+      return status()
+    }
+    const readings = await Promise.all(['', '?generators=x', '?generators=y'].map((query) => a.read(query)))
+    const before = reads
+    await all.passUntil(() => readings.every((reading) => reading.lines.length > 4))
+    // The events read it too.
+    const seconds = readings[0]!.lines.length - 1
+    assert.ok(reads - before <= 2 * (seconds + 1), `${reads - before} in ${seconds} s`)
+  })
+
+  test('whose history a reader does not read for ten seconds are not kept for it', async (t) => {
+    const all = new Installation(t)
+    const a = await all.node('a')
+    const filler = 'x'.repeat(3 * 2 ** 20)
+    const ids = Array.from({ length: 8 }, (_, index) => `p${index}`)
+    const peers = await Promise.all(
+      ids.map((id) =>
+        all.peer(id, (response) => {
+          response.writeHead(200)
+          response.write(lineOf({ type: 'history', node: id, issued: [1], filler }))
+        }),
+      ),
+    )
+    const sent = send({ port: a.server.port, path: '/v1/live', agent: false })
+    sent.on('error', () => {})
+    sent.end()
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+    answer.on('error', () => {})
+    answer.pause()
+    sent.socket!.pause()
+    t.after(() => sent.destroy())
+    await until(() => peers.every(({ open }) => open.size === 1))
+    const keepUp = () => {
+      for (const [index, { open }] of peers.entries())
+        for (const response of open) response.write(tickOf(ids[index]!))
+    }
+    for (let second = 0; second < 9; second++) {
+      keepUp()
+      for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve))
+      await all.clock.pass(1000)
+    }
+    assert.ok(peers.every(({ open }) => open.size === 1))
+    for (let second = 0; second < 3; second++) {
+      await all.clock.pass(1000)
+      for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve))
+    }
+    await until(() => peers.every(({ open }) => open.size === 0))
+  })
+})
+
+describe('streams for other nodes', () => {
+  test('are bounded for each user by the number of nodes', async (t) => {
+    const all = new Installation(t)
+    const users = {
+      root: ['on', '>secret', '~*', '+@all'],
+      narrow: ['on', '>secret', '~shop.*', '+http|live'],
+    } as const
+    const [a, b] = [await all.node('a', users), await all.node('b')]
+    const ask = async (user: string) => {
+      const path = '/v1/live?nodes=this'
+      const of = { method: 'GET', path, contentType: undefined, body: '', client: '127.0.0.1', user }
+      const headers = provenHeaders(of, 'b', a.access)
+      const sent = send({ port: b.server.port, path, headers, agent: false })
+      t.after(() => sent.destroy())
+      sent.on('error', () => {})
+      sent.end()
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+      return answer.statusCode
+    }
+    for (let each = 0; each < 16; each++) assert.equal(await ask('narrow'), 200)
+    assert.deepEqual([await ask('narrow'), await ask('root')], [429, 200])
   })
 })
 
@@ -385,8 +588,10 @@ describe('a reader of all nodes', () => {
   test('is told by each what its own patterns reach', async (t) => {
     const { all, a } = await two(t)
     const reading = await a.read('?generators=secret', basic('narrow', 'secret'))
-    await all.passUntil(() => reading.of('b').length > 2)
+    all.members.push({ id: 'gone', http: '127.0.0.1:1' })
+    await all.passUntil(() => reading.of('b').length > 2 && reading.of('gone').length > 0)
     assert.deepEqual(Object.keys(reading.of('b').at(-1)!.generators), ['shop.a'])
+    assert.equal(reading.of('gone')[0]!.reason, 'it is away')
     assert.equal(reading.of('b').at(-1)!.issued, 5)
     const whole = await a.read('?generators=secret', basic('root', 'secret'))
     await all.passUntil(() => whole.of('b').length > 2)

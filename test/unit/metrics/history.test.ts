@@ -23,7 +23,7 @@ function start() {
     return generator
   }
   const steps = (name?: string) => history.steps(history.step, name)
-  return { clock, catalogue, errors, history, add, steps }
+  return { clock, catalogue, errors, history, survey, add, steps }
 }
 
 describe('the last hour of a node', () => {
@@ -128,6 +128,32 @@ describe('the last hour of a node', () => {
     add('order', 1).next += 20n
     await clock.pass(second)
     assert.equal(history.issuedBy('order'), 520)
+  })
+
+  test('tells the kind of a generator that was dropped and created again as another one', async () => {
+    const { clock, catalogue, history, add } = start()
+    add('order', 1)
+    await clock.pass(second)
+    catalogue.generators.delete('order')
+    catalogue.add('order', { kind: 'snowflake' })
+    await clock.pass(second)
+    assert.match(history.textOf('order')!, /"kind":"snowflake"/)
+  })
+
+  test('takes the total of a survey that a scrape has brought to its end', async () => {
+    const { clock, catalogue, history, survey } = start()
+    await clock.pass(second)
+    catalogue.survey = function* () {
+      for (let part = 0; part < 30; part++) yield
+      return { ...catalogue.ended, issued: 7 }
+    }
+    await clock.pass(second)
+    assert.equal(await survey.goOn(), true)
+    catalogue.survey = function* () {
+      for (;;) yield
+    }
+    await clock.pass(5 * second)
+    assert.equal(history.issued, 7)
   })
 
   test('tells who follows once a second, until that ends', async () => {
