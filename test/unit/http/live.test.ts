@@ -381,6 +381,7 @@ describe('a client that does not read its live stream', () => {
       await passAll(20)
     }
     const made = lines
+    node.healthNow = { state: 'degraded', reason: 'the disk is full', inHandSeconds: 1 }
     await passAll(200)
     assert.equal(lines, made)
     for (const each of generators) each.next += 1_000_000n
@@ -391,6 +392,9 @@ describe('a client that does not read its live stream', () => {
       await passAll(1)
       if (lines > made + 10) await until(() => reading.newest?.issued === 200_000_000)
     }
+    // So is it told what has happened in between.
+    const events = reading.lines.flatMap((line) => line.events ?? [])
+    assert.ok(events.some(({ state }) => state === 'degraded'))
     reading.close()
   })
 })

@@ -9,6 +9,7 @@ export type Line = {
   readonly reason?: string
   readonly issued: unknown
   readonly errors: Readonly<Record<string, unknown>>
+  readonly events?: readonly { readonly state?: string }[]
   readonly cpuSeconds?: number | null
   readonly memoryBytes?: number | null
   readonly generators: Readonly<
