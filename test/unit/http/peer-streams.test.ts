@@ -438,6 +438,20 @@ describe('peers', () => {
     })
   })
 
+  test('have lines of which this node reads the head alone', async (t) => {
+    const all = new Installation(t)
+    const a = await all.node('a')
+    await all.peer('peer', (response) => {
+      response.writeHead(200)
+      response.write(historyOf('peer').replace('{}', '{"order":[1]}'))
+    })
+    const parse = t.mock.method(JSON, 'parse')
+    const reading = await a.read()
+    await all.passUntil(() => reading.of('peer').length > 0)
+    const whole = parse.mock.calls.filter(({ arguments: [text] }) => text.includes('"order"'))
+    assert.equal(whole.length, 1, 'the client reads it')
+  })
+
   test('are asked for histories over one connection', async (t) => {
     const all = new Installation(t)
     const a = await all.node('a')
