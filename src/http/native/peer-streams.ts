@@ -140,7 +140,6 @@ class SharedStreams {
   /** Opens what is missing, and ends what is of no peer any more. The last reader may end with what it is told. */
   look(peers: readonly Peer[]): void {
     for (const [id, link] of this.#links) {
-      if (this.#readers.size === 0) return
       if (peers.some((peer) => peer.id === id)) continue
       link.leave('it is no longer a node of the cluster')
       this.#links.delete(id)
