@@ -1,7 +1,7 @@
 /** What each error of the registry means, and what to do. `docs/reference/errors.md` is checked against this table. */
 import { type ErrorCode, errorKinds } from './errors.ts'
 
-type ErrorText = {
+export type ErrorText = {
   /** The meaning, for the reference page. */
   readonly meaning: string
   /** What to do, for the reference page. */

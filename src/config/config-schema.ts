@@ -222,7 +222,7 @@ const groups = {
       "tokens of tinyid's API and the generators that each may use, beside the tokens in the store; repeatable",
     ),
     metricsSeriesMax: setting(
-      count(0, 100_000),
+      count(0, 5000),
       'busy generators with series of their own in /metrics, and as many in need; the others are summed',
       '200',
     ),

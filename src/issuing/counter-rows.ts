@@ -156,7 +156,7 @@ export class CounterRows {
     floats[word] = state.rate
     floats[word + 1] = state.peakRate
     floats[word + 2] = state.refillSeconds
-    floats[word + 3] = state.drySeconds
+    floats[word + 3] = roundedUp(state.drySeconds)
     floats[word + 4] = state.present
     floats[word + 5] = state.previous
     words[word + 6] = state.lowMark
@@ -265,4 +265,10 @@ export class CounterRows {
 
 function flagsOf({ isYoung, stepMaxBinds }: CounterAtRest): number {
   return (isYoung ? 1 : 0) + (stepMaxBinds ? 2 : 0)
+}
+
+/** A number of 32 bits that is not below this one: a count does not fall at rest. */
+function roundedUp(value: number): number {
+  const nearest = Math.fround(value)
+  return nearest < value ? Math.fround(value * (1 + 2 ** -23)) : nearest
 }

@@ -151,7 +151,7 @@ export class GroupCommit implements Issuer, Gated {
   }
 
   stats(): IssuerStats {
-    const ratePerSecond = this.#meter.observe(this.#issued, this.#options.clock.monoUs())
+    const ratePerSecond = this.#meter.look(this.#issued, this.#options.clock.monoUs())
     return {
       ...idleStats,
       ...this.#refills.stats(),

@@ -103,12 +103,13 @@ export const counted = generatorMetrics.filter(
 export const gauges = generatorMetrics.filter(({ figure }) => figure === undefined)
 
 /** A generator whose ids end within this time, in seconds, is in need. */
-const endsSoonSeconds = 90 * 86_400
+const endsSoonSeconds = 365 * 86_400
 
 /** How much a generator needs someone to look at it: its ids end soon (3), callers wait (2), reserves fail (1), or not at all (0). */
-export function needOf({ stats, leftIds, endsSeconds }: Sample): number {
-  if (leftIds === 0 || (endsSeconds !== undefined && endsSeconds < endsSoonSeconds)) return 3
-  return stats.waiting > 0 ? 2 : Number(stats.refillsFailing > 0)
+export function needOf({ mode, stats, endsSeconds }: Sample): number {
+  if (endsSeconds !== undefined && endsSeconds < endsSoonSeconds) return 3
+  // Callers of a group commit always wait.
+  return stats.waiting > 0 && mode !== 'group commit' ? 2 : Number(stats.refillsFailing > 0)
 }
 
 /** The first one has more ids used now, here and by callers; where both have equally many, it had more in all. */
@@ -116,9 +117,13 @@ export function byUse(a: Sample, b: Sample): number {
   return useOf(b) - useOf(a) || usedIds(b) - usedIds(a)
 }
 
-/** The first one is more in need. */
+/** The first one is more in need: of those that end soon, the one that ends next. What has ended follows them. */
 export function byNeed(a: Sample, b: Sample): number {
-  return needOf(b) - needOf(a) || byUse(a, b)
+  return needOf(b) - needOf(a) || (needOf(a) === 3 ? endOf(a) - endOf(b) : 0) || byUse(a, b)
+}
+
+function endOf({ endsSeconds }: Sample): number {
+  return endsSeconds || endsSoonSeconds
 }
 
 function useOf({ stats }: Sample): number {

@@ -95,7 +95,7 @@ const set = httpOperation({
     body: rulesShape,
     answer: ['The user.', shape],
     errors: writeErrors,
-    example: { ...http.example, body: { rules: ['on', '>secret', '~order*', '+@issue'] } },
+    example: { ...http.example, body: { rules: ['on', '>PASSWORD', '~order*', '+@issue'] } },
   },
   async run({ server }, { name, rules }) {
     const { users, subjects, passwords } = server.access

@@ -97,7 +97,7 @@ describe('the API reference', { timeout: 180_000 }, () => {
     assert.deepEqual(reader.faults, [])
   })
 
-  test('uses the login of the console’s tab, shows none, and sends nothing that destroys before it is confirmed', async () => {
+  test('uses the login of the console’s tab, shows none, and changes nothing before it is confirmed', async () => {
     const reader = await Reader.come(browser, closed.http)
     const { page } = reader
     await reader.go('')
@@ -106,18 +106,24 @@ describe('the API reference', { timeout: 180_000 }, () => {
     await readDocs(reader, closed)
     assert.match(await tryOut(reader, '#operations-users-whoami'), /"user": "admin"/)
     assert.doesNotMatch(await page.content(), new RegExp(btoa(`admin:${password}`)))
-    const refused = page.waitForEvent('dialog').then(async (dialog) => {
-      await dialog.dismiss()
-      return dialog.message()
-    })
     const sent: string[] = []
     page.on('request', (request) => sent.push(request.method()))
-    const block = page.locator('#operations-generators-dropGenerator')
-    await block.locator('.opblock-summary-control').click()
-    await block.getByRole('button', { name: 'Try it out' }).click()
-    await block.getByRole('button', { name: 'Execute' }).click()
-    assert.match(await refused, /DELETE \/v1\/generators\/order/)
-    assert.ok(!sent.includes('DELETE'))
+    for (const [operation, shown] of [
+      ['generators-dropGenerator', /DELETE \/v1\/generators\/order/],
+      ['generators-alterGenerator', /PATCH \/v1\/generators\/order/],
+      ['users-setUser', /PUT \/v1\/users\//],
+    ] as const) {
+      const refused = page.waitForEvent('dialog').then(async (dialog) => {
+        await dialog.dismiss()
+        return dialog.message()
+      })
+      const block = page.locator(`#operations-${operation}`)
+      await block.locator('.opblock-summary-control').click()
+      await block.getByRole('button', { name: 'Try it out' }).click()
+      await block.getByRole('button', { name: 'Execute' }).click()
+      assert.match(await refused, shown)
+    }
+    assert.deepEqual(new Set(sent), new Set())
     assert.deepEqual(await page.context().cookies(), [])
     assert.deepEqual(reader.faults, [])
   })

@@ -3,7 +3,7 @@
  *
  * Invariants
  *  1. Credentials are those of the console's tab, or what the reader gives to the viewer, which keeps them in memory.
- *  2. What destroys, or moves what others rely on, is sent only after the reader has confirmed it.
+ *  2. What changes more than an id is drawn or leased is sent only after the reader has confirmed it.
  */
 import { errorRegistry } from '../../../src/base/error-texts.ts'
 import { language } from '../language.ts'
@@ -12,7 +12,7 @@ import { shownTheme, showTheme } from '../theme-choice.ts'
 import { docsTexts } from './texts.ts'
 
 /** A request of the viewer, on its way. */
-type Sent = { url: string; method: string; headers: Record<string, string>; credentials?: string }
+type Sent = { url: string; method?: string; headers: Record<string, string>; credentials?: string }
 /** https://swagger.io/docs/open-source-tools/swagger-ui/usage/configuration/ */
 declare const SwaggerUIBundle: (options: Readonly<Record<string, unknown>>) => unknown
 
@@ -106,8 +106,11 @@ function beforeItIsSent(request: Sent): Sent {
   // No prompt of the browser for a password.
   request.credentials = 'omit'
   const { pathname } = new URL(request.url, location.href)
-  const isGrave = request.method === 'DELETE' || /^\/v1\/(?:cluster|engine)\//.test(pathname)
-  if (isGrave && !confirm(text.confirm(`${request.method} ${decodeURIComponent(pathname)}`)))
+  // The document itself is asked for without a method.
+  const { method = 'GET' } = request
+  const isDraw = method === 'POST' && /\/(?:next|range|runs|leases)$/.test(pathname)
+  const isGrave = !isDraw && !/^(?:GET|HEAD)$/.test(method)
+  if (isGrave && !confirm(text.confirm(`${method} ${decodeURIComponent(pathname)}`)))
     throw new Error(text.notSent)
   const header = authorization()
   if (header !== undefined && !Object.keys(request.headers).some((name) => /^authorization$/i.test(name)))

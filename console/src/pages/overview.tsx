@@ -1,6 +1,5 @@
 /** What the node does now and did in the last hour, what fails, and what ends soon. */
 import { useState } from 'preact/hooks'
-import { errorRegistry } from '../../../src/base/error-texts.ts'
 import type { Health } from '../answers.ts'
 import { useAsked } from '../asking.ts'
 import { Chart } from '../chart.tsx'
@@ -115,7 +114,7 @@ function Errors({ figures, nameOf }: { figures: LiveFigures; nameOf: (id: string
         empty={t.noErrors}
         columns={[
           { head: t.code, cell: ([code]) => <a href={`/docs#${code}`}>{code}</a> },
-          { head: t.meaning, cell: ([code]) => <span lang="en">{meaningOf(code)}</span> },
+          { head: t.meaning, cell: ([code]) => (t.meanings as Readonly<Record<string, string>>)[code] ?? '' },
           {
             head: t.lastMinute,
             cell: ([, row]) => grouped(sumOf(row, 60_000 / figures.stepMs)),
@@ -129,10 +128,6 @@ function Errors({ figures, nameOf }: { figures: LiveFigures; nameOf: (id: string
       <TimeLine events={events} nameOf={nameOf} empty={t.nothingHappened} />
     </Card>
   )
-}
-
-function meaningOf(code: string): string {
-  return Object.hasOwn(errorRegistry, code) ? errorRegistry[code as keyof typeof errorRegistry].meaning : ''
 }
 
 function EndsSoon({ figures }: { figures: LiveFigures }) {

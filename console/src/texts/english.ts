@@ -1,5 +1,11 @@
 /** English. */
+import { type ErrorText, errorRegistry } from '../../../src/base/error-texts.ts'
+import type { ErrorCode } from '../../../src/base/errors.ts'
 import { englishForms } from './english-forms.ts'
+
+const meanings = Object.fromEntries(
+  Object.entries<ErrorText>(errorRegistry).map(([code, { meaning }]) => [code, meaning]),
+) as Readonly<Record<ErrorCode, string>>
 
 /** Every text of the console. */
 export const english = {
@@ -106,6 +112,7 @@ export const english = {
   noErrors: 'No request has failed in the last hour.',
   code: 'Code',
   meaning: 'Meaning',
+  meanings,
   lastMinute: 'Last minute',
   lastHour: 'Last hour',
   lastAt: 'Newest',

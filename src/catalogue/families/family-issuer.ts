@@ -72,7 +72,7 @@ export class FamilyIssuer implements Issuer {
     const sum = { ...this.#ended }
     this.#count()
     for (const part of this.#parts) addTo(sum, part.stats())
-    const ratePerSecond = this.#meter.observe(sum.issued!, this.#clock.monoUs())
+    const ratePerSecond = this.#meter.look(sum.issued!, this.#clock.monoUs())
     return { ...(sum as IssuerStats), ratePerSecond, peakPerSecond: this.#meter.peakPerSecond }
   }
 

@@ -99,7 +99,9 @@ async function showing<Result>(from: string, draft: string, copy: () => Result):
   if (!process.stderr.isTTY || !existsSync(from)) return copy()
   const workerData: CopyShown = { from, draft }
   const thread = startThread(new URL('../copy-progress-thread.ts', import.meta.url), { workerData })
-  await once(thread, 'message')
+  // A copy is made also if its progress cannot be shown.
+  thread.on('error', () => {})
+  await Promise.race([once(thread, 'message'), once(thread, 'exit')])
   try {
     return copy()
   } finally {

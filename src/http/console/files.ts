@@ -79,6 +79,7 @@ export function serveConsole(
       )
     const reading = files.get(name) ?? open(name)
     files.set(name, reading)
+    reading.catch(() => files.delete(name))
     const file = await reading
     const isCompressed = /\bgzip\b/i.test(String(request.headers['accept-encoding']))
     reply.headers({

@@ -6,7 +6,7 @@ import type { GeneratorInUse, Sample } from '../../../src/catalogue/catalogue.ts
 import { EndedGenerators } from '../../../src/catalogue/ended-figures.ts'
 import { sampleOf } from '../../../src/catalogue/survey.ts'
 import { type IssuerStats, idleStats } from '../../../src/issuing/issuer.ts'
-import { generatorMetrics } from '../../../src/metrics/generator-series.ts'
+import { byNeed, generatorMetrics } from '../../../src/metrics/generator-series.ts'
 import { GeneratorSurvey, otherGenerators } from '../../../src/metrics/generator-survey.ts'
 import { Dice } from '../dice.ts'
 
@@ -278,4 +278,23 @@ describe('the series of generators', () => {
         assert.equal(read(), world.issued)
       }
     })
+})
+
+test('who ends next comes first of those in need, and what has ended follows; callers of a group commit always wait', () => {
+  const sample = (name: string, endsSeconds: number | undefined, more: Partial<Sample> = {}): Sample => ({
+    ...sampleOf(generatorOf(name, idleStats), 0),
+    endsSeconds,
+    ...more,
+  })
+  const waiting = { stats: { ...idleStats, waiting: 1 } }
+  const all = [
+    sample('quiet', undefined),
+    sample('group', undefined, { ...waiting, mode: 'group commit' }),
+    sample('waits', undefined, { ...waiting, mode: 'local' }),
+    sample('ended', 0),
+    sample('later', 300 * 86_400),
+    sample('next', 60),
+  ]
+  const order = all.sort(byNeed).map(({ name }) => name)
+  assert.deepEqual(order.slice(0, 4), ['next', 'later', 'ended', 'waits'])
 })
