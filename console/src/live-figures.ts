@@ -13,6 +13,8 @@
 export type History = {
   readonly type: 'history'
   readonly node: string
+  /** One that joins its cluster again has another id and the same process. Undefined: by a node of an earlier version. */
+  readonly process?: string
   readonly stepSeconds: number
   readonly endMs: number
   readonly issued: readonly (number | null)[]
@@ -89,8 +91,12 @@ export class LiveFigures {
   take(line: History | Tick | Away): void {
     this.#sums = undefined
     const { type, node } = line
-    if (type === 'history') this.#nodes.set(node, new NodeFigures(line))
-    else if (type === 'tick') this.#nodes.get(node)?.add(line)
+    if (type === 'history') {
+      // It tells what it did under its earlier id, too.
+      for (const { id, process } of this.#nodes.values())
+        if (process !== undefined && process === line.process) this.#nodes.delete(id)
+      this.#nodes.set(node, new NodeFigures(line))
+    } else if (type === 'tick') this.#nodes.get(node)?.add(line)
     else {
       const known = this.#nodes.get(node) ?? new NodeFigures({ ...empty, node, endMs: ceiled(line.atMs) })
       this.#nodes.set(node, known)
@@ -200,6 +206,7 @@ export class LiveFigures {
 /** What one node has told. */
 export class NodeFigures {
   readonly id: string
+  readonly process: string | undefined
   /** The end of the newest step. */
   endMs: number
   readonly issued: Counts
@@ -210,8 +217,10 @@ export class NodeFigures {
   /** The newest line that says that it does not answer; undefined: it does. */
   away: Away | undefined
 
-  constructor({ node, endMs, issued, errors, generators }: Omit<History, 'type' | 'stepSeconds' | 'events'>) {
+  constructor(history: Omit<History, 'type' | 'stepSeconds' | 'events'>) {
+    const { node, process, endMs, issued, errors, generators } = history
     this.id = node
+    this.process = process
     this.endMs = endMs
     this.issued = issued.slice(-stepsMax)
     for (const [code, row] of Object.entries(errors)) this.errors.set(code, this.#row(row))

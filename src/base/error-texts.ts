@@ -1,6 +1,7 @@
 /** What each error of the registry means, and what to do. `docs/reference/errors.md` is checked against this table. */
 import { type ErrorCode, errorKinds } from './errors.ts'
 
+/** What the reference page says of an error. */
 export type ErrorText = {
   /** The meaning, for the reference page. */
   readonly meaning: string

@@ -9,7 +9,7 @@ type GeneratorTick = Pick<
 > & { readonly issued: number; readonly left: number | null }
 
 /** The lines of the stream, as far as they are read. */
-type HistoryLine = { readonly type: 'history'; readonly node: string }
+type HistoryLine = { readonly type: 'history'; readonly node: string; readonly process: string }
 type TickLine = {
   readonly type: 'tick'
   readonly node: string
@@ -28,6 +28,7 @@ type Line = HistoryLine | TickLine | AwayLine
 
 /** The newest lines about a node. */
 type Told = {
+  readonly process?: string
   readonly before?: TickLine | undefined
   readonly tick?: TickLine | undefined
   /** Why no more is told of it. */
@@ -99,8 +100,12 @@ export class NodeFigures {
     // The first line is of the node that was asked.
     if (this.#isFirst) this.#names.set(node, this.#asked)
     this.#isFirst = false
-    if (type === 'history') this.#told.set(node, { ...told, away: undefined })
-    else if (type === 'away') this.#told.set(node, { ...told, away: line.reason })
+    if (type === 'history') {
+      // A process that joins its cluster again has another id.
+      for (const [id, { process }] of this.#told)
+        if (id !== node && process === line.process) this.#told.delete(id)
+      this.#told.set(node, { ...told, process: line.process, away: undefined })
+    } else if (type === 'away') this.#told.set(node, { ...told, away: line.reason })
     else this.#told.set(node, { ...told, before: told?.tick, tick: line, away: undefined })
     return line
   }

@@ -177,4 +177,17 @@ describe('figures of a live stream', () => {
       ],
     )
   })
+
+  test('counts a process once that joins its cluster again under another id', () => {
+    const again = { ...history, node: 'm', process: 'one' }
+    const figures = begun({ ...history, process: 'one' })
+    figures.take(tick(1, 1000, 10))
+    figures.take(again)
+    assert.deepEqual(figures.issued, history.issued)
+    assert.deepEqual([...figures.now.keys()], [])
+    assert.deepEqual(
+      figures.nodes.map(({ id }) => id),
+      ['m'],
+    )
+  })
 })

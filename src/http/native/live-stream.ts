@@ -244,7 +244,8 @@ export class LiveStream extends Readable {
     const node = this.#nodeId
     const events = isWhole ? this.#events.since(0) : []
     this.#eventsTold = this.#events.count
-    yield openObject({ type: 'history', node, stepSeconds, endMs, issued, errors, events })
+    const process = this.#node.server.runId
+    yield openObject({ type: 'history', node, process, stepSeconds, endMs, issued, errors, events })
     for (const [index, name] of names.entries())
       yield `${index === 0 ? '' : ','}${JSON.stringify(name)}:${JSON.stringify(history.steps(step, name))}`
     yield '}}\n'

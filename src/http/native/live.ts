@@ -57,6 +57,7 @@ const shownLines = [
   {
     type: 'history',
     node: shownNode,
+    process: '6f1c2d0a9e3b4857a1d2c3b4e5f60718',
     stepSeconds: 10,
     endMs: 1793491160000,
     issued: [120],

@@ -11,8 +11,8 @@ class Nodes extends NodeFigures {
     super({ url })
   }
 
-  history(node: string): this {
-    const line = { type: 'history', node, stepSeconds: 10, issued: [], errors: {}, generators: {} }
+  history(node: string, process = node): this {
+    const line = { type: 'history', node, process, stepSeconds: 10, issued: [], errors: {}, generators: {} }
     this.take(JSON.stringify(line))
     return this
   }
@@ -182,4 +182,12 @@ test('the table says what ends first, how long ids last, and which errors there 
   assert.match(text(0, 3), /errors per second: DRY 3\.0/)
   assert.match(text(3, 3), /errors per second: none/)
   assert.match(text(3, 3), /order +segment +12,345 +1\.0 +1,000 +9m +2 +40d/)
+})
+
+test('a process that joins its cluster again under another id is counted once', () => {
+  const nodes = new Nodes().history('a', 'one').tick('a', 1000, { order: { issued: 10 } })
+  nodes.history('b', 'one').tick('b', 2000, { order: { issued: 20 } })
+  const figures = nodes.figures()
+  assert.equal(figures.nodes.length, 1)
+  assert.equal(figures.generators[0]!.buffered, 1000)
 })

@@ -95,6 +95,7 @@ describe('the live stream', () => {
     const [history] = reading.lines
     assert.deepEqual(history, {
       type: 'history',
+      process: 'run-1',
       node: 'run-1',
       stepSeconds: 10,
       endMs: Math.floor(clock.wallUs() / 10_000_000) * 10_000,
