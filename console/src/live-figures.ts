@@ -8,6 +8,7 @@
  *  3. At most `stepsMax` steps, and of the names only those that the stream tells of.
  *  4. A change of a leader that several nodes have seen is one event.
  */
+import type { NodeEvent } from '../../src/metrics/node-events.ts'
 
 /** The first line of a node. */
 export type History = {
@@ -54,18 +55,6 @@ export type Away = {
   readonly atMs: number
   readonly reason: string
 }
-/** A change that a node has seen: of the leader of a shard, or of its own health. */
-export type NodeEvent = { readonly atMs: number; readonly node: string } & (
-  | {
-      readonly kind: 'lead'
-      readonly shard: number
-      readonly epoch: number
-      readonly from: string
-      readonly to: string
-      readonly how: 'failover' | 'handover' | 'taken'
-    }
-  | { readonly kind: 'health'; readonly state: string; readonly reason?: string }
-)
 /** Counts by step. */
 export type Counts = (number | null)[]
 

@@ -1,8 +1,8 @@
 /** What happened to the nodes and the leaders of shards in the last hour, as all nodes have seen it. */
+import type { NodeEvent } from '../../src/metrics/node-events.ts'
 import type { Cluster } from './answers.ts'
 import { useAsked } from './asking.ts'
 import { clockText } from './formats.ts'
-import type { NodeEvent } from './live-figures.ts'
 import { t } from './texts.ts'
 import { Badge } from './ui.tsx'
 

@@ -206,7 +206,7 @@ function notes(
   const list: string[] = []
   if (definition.kind === 'snowflake' && deps.worker.id >= 0)
     list.push(`worker id ${deps.worker.id} on this node`)
-  if (endUs === nowUs) list.push('its ids have run out: requests are EXHAUSTED')
+  if (endUs === nowUs) list.push('its ids have run out: this node has none left to issue')
   else if (endUs !== undefined && endUs - nowUs < yearUs)
     list.push('its ids run out within a year: plan for a successor')
   if (definition.within === 'shuffled') list.push('ids are shuffled within blocks: no order')

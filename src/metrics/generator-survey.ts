@@ -27,7 +27,7 @@ export const otherGenerators = '(all others)'
 const stayUs = 3_600_000_000
 /** How many names that were shown are remembered, as a multiple of `seriesMax`. */
 const rememberedTimes = 4
-/** How many generators are told of first of all: half of the places are for those in need, if there are so many. */
+/** How many generators are told of first of all. At most half of them are told of because they are in need. */
 export const busiestMax = 200
 /** How many parts of a survey are done at a time: in each of them, 250 generators are seen. */
 const partsTogether = 20

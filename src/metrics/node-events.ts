@@ -62,7 +62,7 @@ export class NodeEvents {
     return this.#count
   }
 
-  /** The events behind the first so many that were noted, and those from a moment on, the oldest first. */
+  /** The events that were noted after the first `told` ones, and those from `atMs` on (Unix ms), the oldest first. */
   since(told: number, atMs = Number.POSITIVE_INFINITY): readonly NodeEvent[] {
     return this.#events
       .filter(([number, event]) => number > told || event.atMs >= atMs)

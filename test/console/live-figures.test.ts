@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import {
-  type History,
-  LiveFigures,
-  type NodeEvent,
-  sumOf,
-  type Tick,
-} from '../../console/src/live-figures.ts'
+import { type History, LiveFigures, sumOf, type Tick } from '../../console/src/live-figures.ts'
+import type { NodeEvent } from '../../src/metrics/node-events.ts'
 
 const startMs = 1_800_000_000_000
 const history = {

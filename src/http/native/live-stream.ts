@@ -203,7 +203,7 @@ export class LiveStream extends Readable {
     return line?.bytes ?? Buffer.from(this.#tickLine())
   }
 
-  /** Whether all is told that was asked for: so many ticks of this node, and a tick of each other node, or that it is away. */
+  /** Whether the reader has all that it asked for: its number of ticks of this node, and of each other node a tick, or that it is away. */
   get #isComplete(): boolean {
     const { ticks } = this.#reader
     if (this.#parts !== undefined || this.#rest !== undefined || this.#ticks < ticks) return false

@@ -364,7 +364,7 @@ describe('a generator', () => {
     await draw(few)
     const { exhaustedAt, notes } = await node.catalogue.info('few')
     assert.equal(exhaustedAt, new Date(node.clock.wall / 1000).toISOString())
-    assert.deepEqual(notes, ['its ids have run out: requests are EXHAUSTED'])
+    assert.deepEqual(notes, ['its ids have run out: this node has none left to issue'])
     const [sample] = [...node.catalogue.inUse()].map((generator) => sampleOf(generator, node.clock.wall))
     assert.deepEqual([sample!.leftIds, sample!.endsSeconds], [0, 0])
   })
