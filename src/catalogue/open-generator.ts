@@ -5,7 +5,7 @@ import { emptyRow } from '../buffers/fast-runs.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Reservation } from '../engine/engine.ts'
 import type { Format, FormatValues } from '../ids/format.ts'
-import { IdText } from '../ids/id-text.ts'
+import type { IdText } from '../ids/id-text.ts'
 import type { Run } from '../ids/run.ts'
 import type { CounterAtRest } from '../issuing/counter-rows.ts'
 import type { Gate } from '../issuing/gate.ts'
@@ -305,7 +305,7 @@ export class OpenGenerator implements Generator {
 
   writer(): IdText | undefined {
     const { format } = this.#plan
-    return format && new IdText(format.shape(this.#valuesOf(format)))
+    return format?.texts(this.#valuesOf(format))
   }
 
   #valuesOf({ needsTime }: Format): FormatValues {

@@ -25,6 +25,7 @@ import {
   shortened,
   type TextShape,
 } from './format-part.ts'
+import { type IdText, TemplateText } from './id-text.ts'
 import { mixesCases, type Radix } from './radix.ts'
 
 export type { FormatValues } from './format-part.ts'
@@ -55,12 +56,12 @@ export function compileFormat(template: string, options: FormatOptions = {}): Fo
   if (!template.isWellFormed()) throw refused('it is not well-formed Unicode')
   const parts = partsOf(template, options)
   checkTogether(parts)
-  return new Format(template, parts)
+  return new Template(template, parts)
 }
 
-/** A compiled template. */
-export class Format {
-  /** The template as it was given. */
+/** A compiled format. */
+export interface Format {
+  /** The format as it was given. */
   readonly template: string
   /** Whether `format` needs `node`. */
   readonly needsNode: boolean
@@ -72,12 +73,29 @@ export class Format {
   readonly mixesCases: boolean
   /** The zone of its date, if it is an abbreviation that means different times to different people. */
   readonly ambiguousZone: string | undefined
+  /**
+   * The text of an id. Throws EXHAUSTED for an id above `maxId` (a wider text would break what relies on the
+   * width), ERR for a value that is missing or does not fit.
+   */
+  format(id: bigint, values?: FormatValues): string
+  /** What writes the texts of ids with these values. Throws ERR as `format`. */
+  texts(values?: FormatValues): IdText
+  /** The id in a text that this format wrote. Throws ERR for any other text. */
+  parse(text: string): bigint
+}
+
+class Template implements Format {
+  readonly template: string
+  readonly needsNode: boolean
+  readonly needsTime: boolean
+  readonly maxId: bigint
+  readonly mixesCases: boolean
+  readonly ambiguousZone: string | undefined
   readonly #parts: readonly FormatPart[]
   readonly #id: IdPart
   /** Characters of all parts but an id of free width. */
   readonly #fixedWidth: number
 
-  /** @internal Use `compileFormat`. */
   constructor(template: string, parts: readonly FormatPart[]) {
     this.template = template
     this.#parts = parts
@@ -91,18 +109,17 @@ export class Format {
     this.ambiguousZone = dates.find(({ ambiguousZone }) => ambiguousZone !== undefined)?.ambiguousZone
   }
 
-  /**
-   * The text of an id. Throws EXHAUSTED for an id above `maxId` (a wider text would break what relies on the
-   * width), ERR for a value that is missing or does not fit.
-   */
   format(id: bigint, values: FormatValues = noValues): string {
     let text = ''
     for (const part of this.#parts) text += part.write(id, values, text)
     return text
   }
 
-  /** What the texts of all ids with these values have in common. Throws ERR as `format`. */
-  shape(values: FormatValues = noValues): TextShape {
+  texts(values: FormatValues = noValues): TemplateText {
+    return new TemplateText(this.#shape(values))
+  }
+
+  #shape(values: FormatValues): TextShape {
     const fixed = ['', '', '']
     let place = 0
     let check: CheckName | undefined
@@ -117,7 +134,6 @@ export class Format {
     return { before, id: this.#id, between, check, after }
   }
 
-  /** The id in a text that this format wrote. Throws ERR for any other text. */
   parse(text: string): bigint {
     const freeWidth = text.length - this.#fixedWidth
     const idWidth = freeWidth + (this.#id.width ?? 0)

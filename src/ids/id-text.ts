@@ -18,10 +18,25 @@ const utf8 = new TextEncoder()
 const zero = 48
 
 /** Writes the texts of ids. */
-export class IdText {
+export interface IdText {
   /** The most bytes of one text. */
   readonly bytesMax: number
   /** Whether all texts are ASCII. */
+  readonly isAscii: boolean
+  /** The same texts as they stand between the quotes of a string of JSON. */
+  inJson(): IdText
+  /** The text of one id. Throws as `Format.format`. */
+  text(id: bigint): string
+  /**
+   * Writes `count` ids of an ordered run from `index` on as UTF-8, each in `frame`, and returns where the last one ends.
+   * There has to be room for each of them. Throws as `Format.format`.
+   */
+  write(bytes: Uint8Array, at: number, run: Run, index: number, count: number, frame: TextFrame): number
+}
+
+/** The texts of a template. */
+export class TemplateText implements IdText {
+  readonly bytesMax: number
   readonly isAscii: boolean
   readonly #shape: TextShape
   readonly #beforeBytes: number
@@ -42,21 +57,20 @@ export class IdText {
     this.#alphabet = utf8.encode(digitsOf(id.radix))
   }
 
-  /** The same texts as they stand between the quotes of a string of JSON. */
-  inJson(): IdText {
+  inJson(): TemplateText {
     const { before, between, after } = this.#shape
-    return new IdText({ ...this.#shape, before: json(before), between: json(between), after: json(after) })
+    return new TemplateText({
+      ...this.#shape,
+      before: json(before),
+      between: json(between),
+      after: json(after),
+    })
   }
 
-  /** The text of one id. Throws as `IdPart.write`. */
   text(id: bigint): string {
     return this.#around(this.#shape.id.write(id))
   }
 
-  /**
-   * Writes `count` ids of an ordered run from `index` on as UTF-8, each in `frame`, and returns where the last one ends.
-   * There has to be room for each of them. Throws as `IdPart.write`.
-   */
   write(bytes: Uint8Array, at: number, run: Run, index: number, count: number, frame: TextFrame): number {
     let end = at
     for (let next = index; next < index + count; ) {
@@ -140,7 +154,7 @@ export class IdText {
 }
 
 /** Texts that are the decimal digits of ids. */
-export const decimalText = new IdText({
+export const decimalText: IdText = new TemplateText({
   before: '',
   id: new IdPart(undefined, 10),
   between: '',

@@ -20,7 +20,6 @@ import { type GeneratorInput, parseOptions } from '../../../src/catalogue/genera
 import { checkName } from '../../../src/catalogue/name-rules.ts'
 import { sampleOf } from '../../../src/catalogue/survey.ts'
 import { compileFormat } from '../../../src/ids/format.ts'
-import { IdText } from '../../../src/ids/id-text.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { noCallers } from '../../../src/issuing/caller-ids.ts'
 import type { DrawOptions, IssuerStats } from '../../../src/issuing/issuer.ts'
@@ -168,7 +167,7 @@ export class FakeGenerator implements Generator {
 
   writer() {
     const { format } = this.definition
-    return format === undefined ? undefined : new IdText(compileFormat(format).shape())
+    return format === undefined ? undefined : compileFormat(format).texts()
   }
 
   text(id: bigint): string {

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { batchBody, type Frame } from '../../../src/http/batch.ts'
 import { compileFormat } from '../../../src/ids/format.ts'
-import { IdText } from '../../../src/ids/id-text.ts'
+import type { IdText } from '../../../src/ids/id-text.ts'
 import { Run, ScatteredRun } from '../../../src/ids/run.ts'
 
 function runOf(first: bigint, count: number, stride: number): Run {
@@ -47,7 +47,7 @@ test('a batch of any size is the ids of its runs, with the separator between any
         const format = template === undefined ? undefined : compileFormat(template)
         const texts = ids.map((id) => format?.format(id) ?? String(id))
         const expected = `${frame.head}${texts.join(frame.separator)}${frame.tail}`
-        assert.equal(await read(runs, frame, format && new IdText(format.shape())), expected)
+        assert.equal(await read(runs, frame, format?.texts()), expected)
       },
     ),
     { numRuns: 60 },
@@ -91,7 +91,7 @@ test('large batches share the turns of the event loop: a turn makes a few parts 
 test('what a format refuses is an error of the request at first, and the end of the answer later', async () => {
   await turn()
   for (const template of ['{id:1}', '{id:4}']) {
-    const text = new IdText(compileFormat(template).shape())
+    const text = compileFormat(template).texts()
     await assert.rejects(async () => read([runOf(1n, 100_000, 1)], frames[1]!, text), /wider than its format/)
   }
 })

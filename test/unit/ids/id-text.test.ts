@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { compileFormat } from '../../../src/ids/format.ts'
-import { decimalText, IdText } from '../../../src/ids/id-text.ts'
+import { decimalText, type IdText } from '../../../src/ids/id-text.ts'
 import { Run, ScatteredRun } from '../../../src/ids/run.ts'
 
 const values = { node: 7, unixUs: Date.UTC(2026, 10, 21, 17, 30, 5, 42) * 1000 }
@@ -73,7 +73,7 @@ test('the text of a run is the text of each id', () => {
         const fitting = Number((format.maxId - first) / BigInt(stride)) + 1
         const run = runOf(first, Math.min(size, fitting), stride)
         const index = Math.floor(part * (run.count - 1))
-        const text = new IdText(format.shape(values))
+        const text = format.texts(values)
         const texts = Array.from({ length: run.count - index }, (_, at) =>
           format.format(run.at(index + at), values),
         )
@@ -103,12 +103,12 @@ test('an id of no order has a text of its own', () => {
 })
 
 test('texts are known to be ASCII or not', () => {
-  const isAscii = (template: string) => new IdText(compileFormat(template).shape()).isAscii
+  const isAscii = (template: string) => compileFormat(template).texts().isAscii
   assert.deepEqual([isAscii('a{id}b{check:luhn}'), isAscii('é{id}'), isAscii('{id}号')], [true, false, false])
 })
 
 test('a run with an id that is too wide for its format is refused', () => {
-  const text = new IdText(compileFormat('c{id:3}').shape())
+  const text = compileFormat('c{id:3}').texts()
   assert.equal(written(text, runOf(990n, 10, 1), 0, 10).length, 10 * '<4:c990;\n'.length)
   assert.throws(() => written(text, runOf(990n, 11, 1), 0, 11), { code: 'EXHAUSTED' })
 })

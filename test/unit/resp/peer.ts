@@ -9,7 +9,6 @@ import { type Command, Issued, ok } from '../../../src/commands/command.ts'
 import type { CommandContext } from '../../../src/commands/context.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
 import { compileFormat } from '../../../src/ids/format.ts'
-import { IdText } from '../../../src/ids/id-text.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { IssuedTexts } from '../../../src/operations/issued-texts.ts'
 import { type RespServer, type RespServerOptions, startRespServer } from '../../../src/resp/server.ts'
@@ -117,7 +116,7 @@ export function commandsOf(world: World): readonly Command[] {
     sub('many', -2, async (_, args) => {
       const run = new Run()
       run.set(BigInt(args.text(0)), Number(args.text(1)), 1)
-      const text = args.length === 3 ? new IdText(compileFormat(`${args.text(2)}{id}`).shape()) : undefined
+      const text = args.length === 3 ? compileFormat(`${args.text(2)}{id}`).texts() : undefined
       return new IssuedTexts([run], text)
     }),
     sub('fail', 1, () => {

@@ -4,7 +4,7 @@ import { FahaoError } from '../../../src/base/errors.ts'
 import { type Command, ok } from '../../../src/commands/command.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
 import { compileFormat } from '../../../src/ids/format.ts'
-import { IdText } from '../../../src/ids/id-text.ts'
+import type { IdText } from '../../../src/ids/id-text.ts'
 import { Run, ScatteredRun } from '../../../src/ids/run.ts'
 import { IssuedTexts } from '../../../src/operations/issued-texts.ts'
 import { encode, TextsWriter } from '../../../src/resp/encoder.ts'
@@ -18,7 +18,7 @@ function runOf(first: bigint, count: number, stride = 1): Run {
 }
 
 function textOf(template: string): IdText {
-  return new IdText(compileFormat(template).shape())
+  return compileFormat(template).texts()
 }
 
 function encoded(reply: IssuedTexts): string {
