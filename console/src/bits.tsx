@@ -19,6 +19,10 @@ export function fieldOf(id: bigint, { shift, bits }: LayoutField): bigint {
   return (id >> BigInt(shift)) & ones(bits)
 }
 
+function nameOf({ field, name }: LayoutField): string {
+  return name ?? t.fields[field]
+}
+
 /** Draws a layout; of an id its bits too. */
 export function Bits(props: { layout: Layout; id?: bigint | undefined; of?: string }) {
   const { layout, id, of } = props
@@ -31,7 +35,7 @@ export function Bits(props: { layout: Layout; id?: bigint | undefined; of?: stri
       <div class="bit-row" aria-hidden="true">
         {fields.map((field) => (
           <div class={`bit-field ${field.field}`} style={{ flexGrow: field.bits, flexBasis: 0 }}>
-            <span>{t.fields[field.field]}</span>
+            <span>{nameOf(field)}</span>
             <b>{field.bits}</b>
           </div>
         ))}
@@ -48,7 +52,7 @@ export function Bits(props: { layout: Layout; id?: bigint | undefined; of?: stri
         rows={fields}
         keyOf={({ shift }) => String(shift)}
         columns={[
-          { head: t.field, cell: ({ field }) => t.fields[field] },
+          { head: t.field, cell: nameOf },
           {
             head: t.bitsWord,
             cell: ({ bits, shift }) => `${bits} (${shift + bits - 1}–${shift})`,

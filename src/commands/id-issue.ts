@@ -178,7 +178,7 @@ function idAt(args: Arguments): bigint {
 }
 
 function parts(id: bigint, layout: Layout): Reply {
-  const { date, unixUs, node, sequence } = decode(layout, id)
+  const { date, unixUs, node, sequence, gene, fields } = decode(layout, id)
   return new MapReply([
     ['id', String(id)],
     ['layout', layout.name ?? formatLayout(layout)],
@@ -187,5 +187,7 @@ function parts(id: bigint, layout: Layout): Reply {
     ['unixUs', String(unixUs)],
     ['node', node],
     ['sequence', sequence],
+    ...(layout.geneBits > 0 ? [['gene', gene] as const] : []),
+    ...Object.entries(fields),
   ])
 }

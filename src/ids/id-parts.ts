@@ -9,6 +9,7 @@ export type IdParts = {
   readonly time: number | bigint
   readonly node?: number
   readonly sequence?: number
+  readonly gene?: number
 }
 
 /** An id taken apart. The types never depend on the magnitude. */
@@ -19,12 +20,16 @@ export type DecodedId = {
   readonly unixUs: bigint
   /** The same moment as ISO text in UTC; `about the year …` where no calendar reaches. */
   readonly date: string
+  /** 0 where the layout has no such field; `sequence` and `gene` likewise. */
   readonly node: number
   readonly sequence: number
+  readonly gene: number
+  /** The values of fixed fields that have a name. */
+  readonly fields: Readonly<Record<string, number>>
 }
 
 /** Puts an id together. Throws EXHAUSTED for a time past the field's end, ERR for what else does not fit. */
-export function encode(layout: Layout, { time, node = 0, sequence = 0 }: IdParts): bigint {
+export function encode(layout: Layout, { time, node = 0, sequence = 0, gene = 0 }: IdParts): bigint {
   if (typeof time === 'bigint' ? time >= 1n << BigInt(layout.timeBits) : time >= 2 ** layout.timeBits) {
     const ended = momentText(timeEndUs(layout))
     throw new FahaoError(
@@ -36,7 +41,8 @@ export function encode(layout: Layout, { time, node = 0, sequence = 0 }: IdParts
     layout.fixed |
     (fitted('time', time, layout.timeBits) << BigInt(layout.timeShift)) |
     (fitted('node', node, layout.nodeBits) << BigInt(layout.nodeShift)) |
-    (fitted('sequence', sequence, layout.sequenceBits) << BigInt(layout.sequenceShift))
+    (fitted('sequence', sequence, layout.sequenceBits) << BigInt(layout.sequenceShift)) |
+    fitted('gene', gene, layout.geneBits)
   )
 }
 
@@ -56,6 +62,8 @@ export function decode(layout: Layout, id: bigint): DecodedId {
     date: momentText(unixUs),
     node: Number(part(id, layout.nodeBits, layout.nodeShift)),
     sequence: Number(part(id, layout.sequenceBits, layout.sequenceShift)),
+    gene: Number(part(id, layout.geneBits, 0)),
+    fields: layout.named,
   }
 }
 

@@ -16,11 +16,16 @@ export type IdDescription = {
   readonly time: string
   readonly node: string
   readonly sequence: string
+  /** Where the layout has a gene. */
+  readonly gene?: string
+  /** The fixed fields that have a name, where there are any. */
+  readonly fields?: Readonly<Record<string, string>>
 }
 
 /** Takes an id apart. Throws ERR where the layout cannot have made it. */
 export function describeId(layout: Layout, id: bigint): IdDescription {
-  const { time, unixUs, date, node, sequence } = decode(layout, id)
+  const { time, unixUs, date, node, sequence, gene, fields } = decode(layout, id)
+  const named = Object.entries(fields).map(([name, value]) => [name, String(value)])
   return {
     id: String(id),
     layout: layout.name ?? formatLayout(layout),
@@ -29,5 +34,7 @@ export function describeId(layout: Layout, id: bigint): IdDescription {
     time: String(time),
     node: String(node),
     sequence: String(sequence),
+    ...(layout.geneBits > 0 && { gene: String(gene) }),
+    ...(named.length > 0 && { fields: Object.fromEntries(named) }),
   }
 }

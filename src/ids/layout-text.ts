@@ -3,10 +3,16 @@
  *
  *   text    = preset [";epoch=" moment]
  *           | field *("," field) [";unit=" unit] ";epoch=" moment
- *   field   = ("time" | "node" | "sequence") ":" bits | "fixed:" bits "=" value
+ *   field   = ("time" | "node" | "sequence" | "gene") ":" bits | ("fixed" | name) ":" bits "=" value
  */
 import { FahaoError } from '../base/errors.ts'
-import { defineLayout, type FieldSpec, type Layout, type LayoutOptions } from './layout.ts'
+import {
+  defineLayout,
+  type FieldSpec,
+  isFieldWithoutValue,
+  type Layout,
+  type LayoutOptions,
+} from './layout.ts'
 import { type MomentInput, momentText, unitText } from './moment.ts'
 import { type LayoutName, layouts } from './presets.ts'
 
@@ -43,8 +49,8 @@ export function parseLayout(input: unknown, options: LayoutOptions = {}): Layout
  * names and spellings. `parseLayout` reads it back.
  */
 export function formatLayout(layout: Layout): string {
-  const fields = layout.fields.map(({ field, bits, value }) =>
-    field === 'fixed' ? `fixed:${bits}=${value}` : `${field}:${bits}`,
+  const fields = layout.fields.map(({ field, name, bits, value }) =>
+    field === 'fixed' ? `${name ?? field}:${bits}=${value}` : `${field}:${bits}`,
   )
   return `${fields.join(',')};unit=${unitText(layout.unitUs)};epoch=${momentText(BigInt(layout.epochUs))}`
 }
@@ -103,12 +109,13 @@ function readFields(fields: unknown): FieldSpec[] {
 }
 
 function readFieldObject(input: unknown): FieldSpec {
-  const { field, bits, value, ...others } = (input ?? {}) as Record<string, unknown>
+  const { field, name, bits, value, ...others } = (input ?? {}) as Record<string, unknown>
   const isFixed = field === 'fixed'
   const number = (it: unknown) => typeof it === 'number' || typeof it === 'bigint'
   if (
     typeof field !== 'string' ||
     !number(bits) ||
+    (name !== undefined && (typeof name !== 'string' || !isFixed)) ||
     Object.keys(others).length > 0 ||
     (isFixed ? !number(value) : value !== undefined)
   ) {
@@ -116,7 +123,7 @@ function readFieldObject(input: unknown): FieldSpec {
       `field ${quoted(input)} is not like {field: time, bits: 41} or {field: fixed, bits: 2, value: 1}`,
     )
   }
-  return { field, bits: Number(bits), ...(isFixed ? { value } : {}) } as FieldSpec
+  return { field, bits: Number(bits), ...(isFixed ? { name, value } : {}) } as FieldSpec
 }
 
 function readFieldText(text: string): FieldSpec[] {
@@ -124,12 +131,14 @@ function readFieldText(text: string): FieldSpec[] {
 }
 
 function readField(text: string): FieldSpec {
-  const match = /^\s*([a-z]+)\s*:\s*(\d{1,3})(?:\s*=\s*(\d{1,20}))?\s*$/.exec(text)
-  if (match === null || (match[1] === 'fixed') !== (match[3] !== undefined)) {
-    throw unreadable(`'${text.slice(0, 64)}' is not like time:41, or like fixed:2=1`)
+  const match = /^\s*([a-z][a-z0-9_-]*)\s*:\s*(\d{1,3})(?:\s*=\s*(\d{1,20}))?\s*$/.exec(text)
+  const [, word, bits, value] = match ?? []
+  if (word === undefined || (value === undefined ? word === 'fixed' : isFieldWithoutValue(word))) {
+    throw unreadable(`'${text.slice(0, 64)}' is not like time:41, or like fixed:2=1 or region:2=1`)
   }
-  const [, field, bits, value] = match
-  return { field, bits: Number(bits), ...(value === undefined ? {} : { value: BigInt(value) }) } as FieldSpec
+  if (value === undefined) return { field: word, bits: Number(bits) } as FieldSpec
+  const name = word === 'fixed' ? undefined : word
+  return { field: 'fixed', name, bits: Number(bits), value: BigInt(value) }
 }
 
 function checkedMoment(epoch: unknown): MomentInput | undefined {

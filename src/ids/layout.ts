@@ -5,14 +5,19 @@
 import { FahaoError } from '../base/errors.ts'
 import { type MomentInput, momentText, parseMomentUs, parseUnitUs } from './moment.ts'
 
-/** A field as it is asked for. `fixed` bits hold `value` in every id. */
+/** A field as it is asked for. `fixed` bits hold `value` in every id; those with a name are shown by it. */
 export type FieldSpec =
-  | { readonly field: 'time' | 'node' | 'sequence'; readonly bits: number }
-  | { readonly field: 'fixed'; readonly bits: number; readonly value: number | bigint }
+  | { readonly field: 'time' | 'node' | 'sequence' | 'gene'; readonly bits: number }
+  | {
+      readonly field: 'fixed'
+      readonly name?: string | undefined
+      readonly bits: number
+      readonly value: number | bigint
+    }
 
 /** A layout as it is asked for. */
 export type LayoutSpec = {
-  /** From the most significant bit: one time, at most one node and one sequence, any fixed bits. */
+  /** From the most significant bit: one time, at most one node, one sequence and, as the last one, a gene; any fixed bits. */
   readonly fields: readonly FieldSpec[]
   /** What the time field counts: `us`, `ms` (default), `10ms`, `s`, or any span up to 24h. */
   readonly unit?: string
@@ -33,7 +38,9 @@ export type LayoutOptions = {
 
 /** One field in its place. */
 export type LayoutField = {
-  readonly field: 'time' | 'node' | 'sequence' | 'fixed'
+  readonly field: FieldSpec['field']
+  /** Of fixed bits that have one. */
+  readonly name: string | undefined
   readonly bits: number
   /** Position of its lowest bit, from 0. */
   readonly shift: number
@@ -56,10 +63,14 @@ export type Layout = {
   /** 0 where there is no sequence field; then each unit of time has one id per node. */
   readonly sequenceBits: number
   readonly sequenceShift: number
+  /** 0 where there is no gene field. A gene is the lowest bits of an id, and given by the caller of each draw. */
+  readonly geneBits: number
   /** All fixed bits in place. */
   readonly fixed: bigint
   /** Ones where bits are fixed. */
   readonly fixedMask: bigint
+  /** The values of fixed fields by their names. */
+  readonly named: Readonly<Record<string, number>>
   /** How many bits ids have at most. */
   readonly totalBits: number
   /** What the time field counts, in µs. */
@@ -76,8 +87,26 @@ export type Layout = {
 
 /** 63: ids are positive in a signed 64-bit integer. */
 export const layoutBitsMax = 63
-/** Node and sequence are handled as numbers, which are exact up to 53 bits. */
+/** Node, sequence and named fields are handled as numbers, which are exact up to 53 bits. */
 const numberBitsMax = 53
+/** 65,536 shards are more than any database here has, and ids of one unit of time stay close enough for runs of ids. */
+const geneBitsMax = 16
+/** With names of 16 characters, the text of every layout has at most 400, which an option of a generator may have. */
+const namedMax = 4
+const nameMax = 16
+/** What has another meaning in a layout, or in an answer about an id. */
+const reservedNames: readonly string[] = [
+  ...['time', 'node', 'sequence', 'gene', 'scatter', 'fixed', 'unit', 'epoch'],
+  ...['id', 'layout', 'date', 'kind', 'generator'],
+]
+/** The fields that a layout is made of. All but `fixed` are written without a value. */
+const fieldNames: readonly string[] = [
+  'time',
+  'node',
+  'sequence',
+  'gene',
+  'fixed',
+] satisfies FieldSpec['field'][]
 /** A layout is checked as of this time if no other is given. Fahao did not exist before it. */
 const earliestNowUs = Date.UTC(2026, 0, 1) * 1000
 
@@ -88,6 +117,10 @@ export function defineLayout(spec: LayoutSpec, options: LayoutOptions = {}): Lay
   if (time === undefined) throw refused('it has no time field', 'add one, such as time:41')
   const node = only(fields, 'node')
   const sequence = only(fields, 'sequence')
+  const gene = only(fields, 'gene')
+  if (gene !== undefined && gene.shift > 0) {
+    throw refused('its gene is not the lowest field', 'put gene last, where shards look for it')
+  }
   const fixed = fields.filter(({ field }) => field === 'fixed')
   const epochUs = parseMomentUs(spec.epoch, 'epoch')
   if (options.nowUs !== undefined && epochUs > options.nowUs) {
@@ -106,8 +139,14 @@ export function defineLayout(spec: LayoutSpec, options: LayoutOptions = {}): Lay
     nodeShift: node?.shift ?? 0,
     sequenceBits: sequence?.bits ?? 0,
     sequenceShift: sequence?.shift ?? 0,
+    geneBits: gene?.bits ?? 0,
     fixed: fixed.reduce((all, { value, shift }) => all | (value << BigInt(shift)), 0n),
     fixedMask: fixed.reduce((all, { bits, shift }) => all | (ones(bits) << BigInt(shift)), 0n),
+    named: Object.freeze(
+      Object.fromEntries(
+        fixed.flatMap(({ name, value }) => (name === undefined ? [] : [[name, Number(value)]])),
+      ),
+    ),
     totalBits: fields[0]!.shift + fields[0]!.bits,
     unitUs,
     epochUs,
@@ -122,6 +161,11 @@ export function timeEndUs(layout: Pick<Layout, 'epochUs' | 'unitUs' | 'timeBits'
   return BigInt(layout.epochUs) + BigInt(layout.unitUs) * (1n << BigInt(layout.timeBits))
 }
 
+/** Whether a word is the name of a field whose value is not part of a layout. */
+export function isFieldWithoutValue(word: string): boolean {
+  return word !== 'fixed' && fieldNames.includes(word)
+}
+
 /** A mask of `bits` ones. */
 export function ones(bits: number): bigint {
   return (1n << BigInt(bits)) - 1n
@@ -131,8 +175,11 @@ type Unplaced = Omit<LayoutField, 'shift'>
 
 function checkedField(spec: FieldSpec): Unplaced {
   const { field, bits } = spec
-  if (field !== 'time' && field !== 'node' && field !== 'sequence' && field !== 'fixed') {
-    throw refused(`it has an unknown field '${field}'`, 'use time, node, sequence and fixed')
+  if (!fieldNames.includes(field)) {
+    throw refused(
+      `it has an unknown field '${field}'`,
+      `use ${fieldNames.join(', ')}, or a name with a value: region:4=9`,
+    )
   }
   if (!Number.isInteger(bits) || bits < 1 || bits > layoutBitsMax) {
     throw refused(`${field} has ${bits} bits`, 'give 1 to 63, or leave the field out')
@@ -140,8 +187,31 @@ function checkedField(spec: FieldSpec): Unplaced {
   if ((field === 'node' || field === 'sequence') && bits > numberBitsMax) {
     throw refused(`${field} has ${bits} bits`, `give at most ${numberBitsMax}`)
   }
-  if (field !== 'fixed') return { field, bits, value: 0n }
-  return { field, bits, value: checkedValue(spec.value, bits) }
+  if (field === 'gene' && bits > geneBitsMax) {
+    throw refused(`gene has ${bits} bits`, `give at most ${geneBitsMax}`)
+  }
+  if (field !== 'fixed') return { field, name: undefined, bits, value: 0n }
+  return { field, name: checkedName(spec.name, bits), bits, value: checkedValue(spec.value, bits) }
+}
+
+function checkedName(name: string | undefined, bits: number): string | undefined {
+  if (name === undefined) return undefined
+  if (!/^[a-z][a-z0-9_-]*$/.test(name) || name.length > nameMax || reservedNames.includes(name)) {
+    throw refused(
+      `'${name.slice(0, 64)}' cannot name a field`,
+      `give up to ${nameMax} of a–z, 0–9, _ and -, a letter first, other than ${reservedNames.join(', ')}`,
+    )
+  }
+  if (bits > numberBitsMax) throw refused(`${name} has ${bits} bits`, `give at most ${numberBitsMax}`)
+  return name
+}
+
+function checkNames(fields: readonly Unplaced[]): void {
+  const names = fields.flatMap(({ name }) => name ?? [])
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  if (twice !== undefined) throw refused(`two of its fields are named ${twice}`, 'rename one')
+  if (names.length > namedMax)
+    throw refused(`${names.length} of its fixed fields have names`, `name at most ${namedMax}`)
 }
 
 function checkedValue(value: number | bigint, bits: number): bigint {
@@ -152,23 +222,28 @@ function checkedValue(value: number | bigint, bits: number): bigint {
   return BigInt(value)
 }
 
-/** Joins neighbouring fixed fields and drops zeros at the top, so that equal layouts look equal. */
+/** Joins neighbouring fixed fields and drops zeros at the top, so that equal layouts look equal. What has a name stays. */
 function mergeFixed(fields: readonly Unplaced[]): Unplaced[] {
   const merged: Unplaced[] = []
   for (const field of fields) {
     const last = merged.at(-1)
-    if (field.field !== 'fixed' || last?.field !== 'fixed') {
+    if (!isNameless(field) || last === undefined || !isNameless(last)) {
       merged.push(field)
       continue
     }
     const value = (last.value << BigInt(field.bits)) | field.value
-    merged[merged.length - 1] = { field: 'fixed', bits: last.bits + field.bits, value }
+    merged[merged.length - 1] = { ...last, bits: last.bits + field.bits, value }
   }
   checkSum(merged)
+  checkNames(merged)
   const top = merged[0]
-  if (top?.field !== 'fixed') return merged
+  if (top === undefined || !isNameless(top)) return merged
   if (top.value === 0n) return merged.slice(1)
   return [{ ...top, bits: top.value.toString(2).length }, ...merged.slice(1)]
+}
+
+function isNameless({ field, name }: Unplaced): boolean {
+  return field === 'fixed' && name === undefined
 }
 
 function checkSum(fields: readonly Unplaced[]): void {
@@ -188,7 +263,10 @@ function place(fields: readonly Unplaced[]): LayoutField[] {
   })
 }
 
-function only(fields: readonly LayoutField[], name: 'time' | 'node' | 'sequence'): LayoutField | undefined {
+function only(
+  fields: readonly LayoutField[],
+  name: Exclude<FieldSpec['field'], 'fixed'>,
+): LayoutField | undefined {
   const found = fields.filter(({ field }) => field === name)
   if (found.length > 1) throw refused(`it has ${found.length} ${name} fields`, 'keep one')
   return found[0]

@@ -26,6 +26,11 @@ const answer = z
     time: z.string().optional().meta({ description: 'units of the layout since its epoch' }),
     node: z.string().optional(),
     sequence: z.string().optional(),
+    gene: z.string().optional().meta({ description: 'where the layout has one' }),
+    fields: z
+      .record(z.string(), z.string())
+      .optional()
+      .meta({ description: 'the fixed fields of the layout that have a name' }),
   })
   .meta({ id: 'DecodedId' })
 

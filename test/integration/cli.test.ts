@@ -92,6 +92,8 @@ describe('verbs against a server', () => {
     await server.kill()
     const decoded = await run('decode', '1541815603606036480', '--layout', 'twitter')
     assert.match(decoded.stdout, /date +2022-06-28T16:07:40\.105Z/)
+    const own = await run('decode', '2621480', '--layout', 'time:41,region:4=10,gene:2;epoch=0')
+    assert.match(own.stdout, /^gene +0\nregion +10$/m)
     const byDefault = await run('decode', '1541815603606036480')
     assert.equal(byDefault.stdout, decoded.stdout, 'twitter, as RESP and HTTP have it')
   })

@@ -214,6 +214,7 @@ function idsAt(
   if (Number.isNaN(unixMs) || time < 0n || time > ones(layout.timeBits)) return undefined
   const first = encode(layout, { time })
   const free =
+    ones(layout.geneBits) |
     (ones(layout.nodeBits) << BigInt(layout.nodeShift)) |
     (ones(layout.sequenceBits) << BigInt(layout.sequenceShift))
   return { first: String(first), last: String(first | free) }

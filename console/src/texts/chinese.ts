@@ -181,7 +181,7 @@ export const chinese: Texts = {
   layout: '布局',
   layoutFields: '布局的字段',
   field: '字段',
-  fields: { time: '时间', node: '工作号', sequence: '序号', fixed: '固定' },
+  fields: { time: '时间', node: '工作号', sequence: '序号', gene: '基因', fixed: '固定' },
   bitsWord: '位',
   room: '取值个数',
   value: '在这个号中',

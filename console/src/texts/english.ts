@@ -164,7 +164,7 @@ export const english = {
   layout: 'Layout',
   layoutFields: 'Fields of the layout',
   field: 'Field',
-  fields: { time: 'time', node: 'worker id', sequence: 'sequence', fixed: 'fixed' },
+  fields: { time: 'time', node: 'worker id', sequence: 'sequence', gene: 'gene', fixed: 'fixed' },
   bitsWord: 'Bits',
   room: 'Values',
   value: 'In this id',

@@ -1,12 +1,15 @@
 import type { Command } from 'commander'
 import { FahaoError } from '../../base/errors.ts'
-import { describeId } from '../../ids/inspect.ts'
+import { describeId, type IdDescription } from '../../ids/inspect.ts'
 import { parseLayout } from '../../ids/layout-text.ts'
 import { UsageError } from '../exit-codes.ts'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
 import { fields, printAnswer } from '../terminal.ts'
 
 type DecodeOptions = ServerOptions & { readonly layout?: string; readonly generator?: string }
+
+/** A counter's id has no layout. */
+type Decoded = Partial<IdDescription>
 
 /** `fahao decode` */
 export function addDecode(command: Command): void {
@@ -29,11 +32,12 @@ Examples:
     )
     .action(async (id: string, options: DecodeOptions) => {
       const decoded = await decode(id, options)
-      printAnswer(options, decoded, fields(Object.entries(decoded)))
+      const { fields: named, ...others } = decoded
+      printAnswer(options, decoded, fields(Object.entries({ ...others, ...named })))
     })
 }
 
-async function decode(id: string, options: DecodeOptions): Promise<Record<string, string>> {
+async function decode(id: string, options: DecodeOptions): Promise<Decoded> {
   const { layout, generator } = options
   if (layout !== undefined && generator !== undefined)
     throw new UsageError('give --layout or --generator, not both: a generator has a layout')

@@ -234,6 +234,8 @@ describe('a clock buffer', () => {
     'time:45,sequence:18;unit=100us;epoch=2025-01-01T00:00:00Z',
     'time:20,fixed:3=5,sequence:25,node:15;unit=1h;epoch=2020-01-01T00:00:00Z',
     'fixed:2=2,time:41,node:5;epoch=2020-01-01T00:00:00Z',
+    'time:41,node:4,sequence:8,gene:10;epoch=2020-01-01T00:00:00Z',
+    'region:2=1,time:41,sequence:4,gene:16;epoch=2020-01-01T00:00:00Z',
   ]
   const action = fc.oneof(
     fc.record({ take: fc.integer({ min: 1, max: 5000 }) }),
@@ -262,6 +264,7 @@ describe('a clock buffer', () => {
                 last = run.at(run.count - 1)
                 const parts = decode(layout, last)
                 assert.equal(parts.node ?? 0, node)
+                assert.equal(parts.gene, 0)
                 assert.equal(last & layout.fixedMask, layout.fixed)
               }
               if (last >= 0n) assert.equal(buffer.lastIssued(), last)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { encode } from '../../../src/ids/id-parts.ts'
+import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { layouts } from '../../../src/ids/presets.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { Desk } from './desk.ts'
@@ -214,6 +215,22 @@ test('ID.DECODE takes an id apart by a layout, by a generator, or as Twitter did
   assert.deepEqual(await desk.ask('ID.DECODE', `e${id}`, 'event'), {
     ...parts,
     layout: desk.catalogue.find('event')!.definition.layout,
+  })
+  const layout = 'time:41,region:4=9,node:4,sequence:4,gene:10;unit=ms;epoch=2020-01-01T00:00:00Z'
+  const own = parseLayout(layout)
+  const gened = encode(own, {
+    time: time + 1_288_834_974_657n - 1_577_836_800_000n,
+    node: 7,
+    sequence: 5,
+    gene: 37,
+  })
+  assert.deepEqual(await desk.ask('ID.DECODE', String(gened), 'LAYOUT', layout), {
+    ...parts,
+    id: String(gened),
+    layout,
+    sequence: 5,
+    gene: 37,
+    region: 9,
   })
   desk.catalogue.add('sms', { kind: 'segment', format: 'sms_{id}' })
   assert.deepEqual(await desk.ask('ID.DECODE sms_12 sms'), {

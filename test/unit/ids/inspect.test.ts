@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { encode } from '../../../src/ids/id-parts.ts'
 import { describeId } from '../../../src/ids/inspect.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { layouts } from '../../../src/ids/presets.ts'
@@ -18,4 +19,11 @@ test('an id is described in text, and the layout by its name or its text', () =>
   })
   const unnamed = 'time:41,node:10,sequence:12;unit=ms;epoch=2020-01-01T00:00:00Z'
   assert.equal(describeId(parseLayout(unnamed), 1n).layout, unnamed)
+})
+
+test('a gene and named fields are described where the layout has them', () => {
+  const layout = parseLayout('time:41,region:2=1,node:5,sequence:5,gene:4;epoch=2020-01-01T00:00:00Z')
+  const id = encode(layout, { time: 1, node: 2, sequence: 3, gene: 11 })
+  const { node, sequence, gene, fields } = describeId(layout, id)
+  assert.deepEqual([node, sequence, gene, fields], ['2', '3', '11', { region: '1' }])
 })

@@ -26,20 +26,32 @@ const anyLayout = fc
     time: fc.integer({ min: 1, max: 63 }),
     node: fc.integer({ min: 0, max: 20 }),
     sequence: fc.integer({ min: 0, max: 20 }),
-    fixed: fc.array(fc.integer({ min: 1, max: 6 }), { maxLength: 3 }),
-    order: fc.array(fc.nat(), { minLength: 6, maxLength: 6 }),
+    gene: fc.integer({ min: 0, max: 16 }),
+    fixed: fc.array(
+      fc.record({
+        bits: fc.integer({ min: 1, max: 6 }),
+        name: fc.option(fc.stringMatching(/^f[a-z0-9_-]{0,14}$/), { nil: undefined }),
+      }),
+      { maxLength: 4 },
+    ),
+    order: fc.array(fc.nat(), { minLength: 7, maxLength: 7 }),
     value: fc.nat(),
     unit: fc.constantFrom('us', '7us', 'ms', '10ms', 's', '60s', '1h'),
     epochMs: fc.integer({ min: 0, max: Date.UTC(2100, 0, 1) }),
   })
-  .filter((it) => it.time + it.node + it.sequence + it.fixed.reduce((sum, bits) => sum + bits, 0) <= 63)
+  .filter(
+    (it) =>
+      it.time + it.node + it.sequence + it.gene + it.fixed.reduce((sum, { bits }) => sum + bits, 0) <= 63,
+  )
   .map((it) => {
     const fields: FieldSpec[] = [{ field: 'time', bits: it.time }]
     if (it.node > 0) fields.push({ field: 'node', bits: it.node })
     if (it.sequence > 0) fields.push({ field: 'sequence', bits: it.sequence })
-    for (const bits of it.fixed) fields.push({ field: 'fixed', bits, value: it.value % 2 ** bits })
+    for (const [index, { bits, name }] of it.fixed.entries())
+      fields.push({ field: 'fixed', name: name && `${name}${index}`, bits, value: it.value % 2 ** bits })
     const ranks = new Map(fields.map((field, index) => [field, it.order[index]!]))
     fields.sort((a, b) => ranks.get(a)! - ranks.get(b)!)
+    if (it.gene > 0) fields.push({ field: 'gene', bits: it.gene })
     return defineLayout({ fields, unit: it.unit, epoch: it.epochMs })
   })
 
@@ -48,6 +60,7 @@ function anyParts(layout: Layout) {
     time: fc.bigInt({ min: 0n, max: (1n << BigInt(layout.timeBits)) - 1n }),
     node: fc.nat({ max: 2 ** layout.nodeBits - 1 }),
     sequence: fc.nat({ max: 2 ** layout.sequenceBits - 1 }),
+    gene: fc.nat({ max: 2 ** layout.geneBits - 1 }),
   })
 }
 
@@ -58,8 +71,12 @@ test('what a layout puts together, it takes apart again', () => {
     fc.property(layoutAndParts, ([layout, parts]) => {
       const id = encode(layout, parts)
       assert(id >= 0n && id < 1n << BigInt(layout.totalBits))
-      const { time, node, sequence, unixUs } = decode(layout, id)
-      assert.deepEqual({ time, node, sequence }, { ...parts })
+      const { time, node, sequence, gene, unixUs, fields } = decode(layout, id)
+      assert.deepEqual({ time, node, sequence, gene }, { ...parts })
+      for (const { field, name, bits, shift } of layout.fields) {
+        if (field !== 'fixed' || name === undefined) continue
+        assert.equal(fields[name], Number((id >> BigInt(shift)) & ((1n << BigInt(bits)) - 1n)))
+      }
       assert.equal(unixUs, BigInt(layout.epochUs) + parts.time * BigInt(layout.unitUs))
     }),
   )
@@ -70,6 +87,7 @@ test('fields and fixed bits share no bit and fill the whole width', () => {
     fc.property(anyLayout, (layout) => {
       const masks = [
         layout.fixedMask,
+        (1n << BigInt(layout.geneBits)) - 1n,
         ((1n << BigInt(layout.timeBits)) - 1n) << BigInt(layout.timeShift),
         ((1n << BigInt(layout.nodeBits)) - 1n) << BigInt(layout.nodeShift),
         ((1n << BigInt(layout.sequenceBits)) - 1n) << BigInt(layout.sequenceShift),
@@ -89,6 +107,7 @@ test('the canonical text of a layout reads back as the same layout, with the sam
       const again = parseLayout(formatLayout(layout))
       assert.deepEqual(again, layout)
       assert.equal(formatLayout(again), formatLayout(layout))
+      assert.ok(formatLayout(layout).length <= 400, 'a generator takes it as an option')
     }),
   )
 })
@@ -124,6 +143,44 @@ test('layouts that make the same ids have the same text however they are written
   )
 })
 
+test('fixed fields with a name keep it, whatever stands beside and above them', () => {
+  const text = 'zone:2=0,region:4=9,fixed:3=6,time:41,node:5;unit=ms;epoch=2020-01-01T00:00:00Z'
+  const same = [
+    text,
+    'zone : 2 = 0,region:4=09,fixed:1=1,fixed:2=2,time:41,node:5;epoch=2020-01-01T00:00:00Z',
+    {
+      fields: [
+        { field: 'fixed', name: 'zone', bits: 2, value: 0 },
+        { field: 'fixed', name: 'region', bits: 4, value: 9n },
+        { field: 'fixed', bits: 3, value: 6 },
+        'time:41',
+        'node:5',
+      ],
+      epoch,
+    },
+  ]
+  for (const input of same) assert.equal(formatLayout(parseLayout(input)), text)
+  const layout = parseLayout(text)
+  assert.deepEqual(decode(layout, encode(layout, { time: 1 })).fields, { zone: 0, region: 9 })
+  assert.equal(
+    formatLayout(parseLayout('fixed:5=0,zone:2=0,time:41;epoch=0')),
+    formatLayout(parseLayout('zone:2=0,time:41;epoch=0')),
+  )
+})
+
+test('the longest text of a layout is one that a generator takes as an option', () => {
+  const layout = parseLayout({
+    fields: [
+      ...['a', 'b', 'c', 'd'].flatMap((name) => [`${name.repeat(16)}:2=3`, 'fixed:2=3']),
+      ...['time:20', 'fixed:1=1', 'node:10', 'fixed:1=1', 'sequence:4', 'fixed:1=1', 'gene:10'],
+    ],
+    unit: '86399999999us',
+    epoch: '2025-11-21T00:00:00.001Z',
+  })
+  assert.ok(formatLayout(layout).length <= 400)
+  assert.deepEqual(parseLayout(formatLayout(layout)), layout)
+})
+
 test('a preset keeps its name, and with another epoch all else', () => {
   assert.equal(parseLayout('twitter'), layouts.twitter)
   const moved = parseLayout(`baidu;epoch=${epoch}`)
@@ -146,7 +203,23 @@ test('impossible layouts are refused with the reason', () => {
     ['time:41,fixed:2=4;epoch=0', /fixed value 4 does not fit 2 bits; give 0 to 3/],
     ['time:41,fixed:2;epoch=0', /'fixed:2' is not like/],
     ['time:41=1;epoch=0', /'time:41=1' is not like/],
-    ['time:41,shard:2;epoch=0', /unknown field 'shard'/],
+    ['time:41,shard:2;epoch=0', /unknown field 'shard'; use time, .*, or a name with a value/],
+    ['time:41,gene:17;epoch=0', /gene has 17 bits; give at most 16/],
+    ['time:41,gene:0;epoch=0', /gene has 0 bits/],
+    ['time:41,gene:4,node:4;epoch=0', /its gene is not the lowest field; put gene last/],
+    ['time:41,gene:4,gene:4;epoch=0', /it has 2 gene fields/],
+    ['time:41,gene:4=1;epoch=0', /'gene:4=1' is not like/],
+    ['time:41,unit:4=1;epoch=0', /'unit' cannot name a field; give up to 16/],
+    ['time:41,date:4=1;epoch=0', /'date' cannot name a field/],
+    ['time:41,a2345678901234567:4=1;epoch=0', /'a2345678901234567' cannot name a field/],
+    ['time:41,Region:4=1;epoch=0', /'Region:4=1' is not like/],
+    ['time:41,region:2=4;epoch=0', /fixed value 4 does not fit 2 bits/],
+    ['time:3,region:54=4;epoch=0', /region has 54 bits; give at most 53/],
+    ['time:41,region:2=1,region:2=1;epoch=0', /two of its fields are named region/],
+    ['a:1=1,b:1=1,c:1=1,d:1=1,e:1=1,time:41;epoch=0', /5 of its fixed fields have names; name at most 4/],
+    [{ fields: [{ field: 'fixed', name: '__proto__', bits: 1, value: 1 }], epoch }, /cannot name a field/],
+    [{ fields: [{ field: 'fixed', name: 5, bits: 1, value: 1 }], epoch }, /is not like/],
+    [{ fields: [{ field: 'time', name: 'x', bits: 1 }], epoch }, /is not like/],
     ['time:41,node:10', /it has no epoch; add one/],
     ['time:41;epoch=2020-01-01', /has no time and zone, so it would mean another moment/],
     ['time:41;epoch=2020-01-01T00:00:00', /has no time and zone/],
@@ -251,6 +324,10 @@ test('values outside their fields are refused, never cut off', () => {
   assert.match(
     refusal(() => encode(parseLayout('time:9;epoch=0'), { time: 1, node: 1 })),
     /leave it out/,
+  )
+  assert.match(
+    refusal(() => encode(parseLayout('time:9,gene:2;epoch=0'), { time: 1, gene: 4 })),
+    /^ERR gene 4 does not fit the layout's 2 bits; give 0 to 3/,
   )
 })
 
