@@ -1,8 +1,8 @@
 /** The parts of a format: text, the id, the node, the date, the check digit. */
 import { FahaoError } from '../base/errors.ts'
-import { type CheckName, checkDigits } from './check-digit.ts'
+import { type Alphabet, crockford } from './alphabet.ts'
+import type { CheckDigits, CheckName } from './check-digit.ts'
 import { max63 } from './limits.ts'
-import { fromDigits, plainDigits, type Radix, toDigits } from './radix.ts'
 
 /** The values that a format may show beside the id. */
 export type FormatValues = {
@@ -12,23 +12,24 @@ export type FormatValues = {
   readonly unixUs?: number | undefined
 }
 
-/** One part of a format. All but the id have a fixed width, which is why every format can be read back. */
+/** A part of a format beside the id. It has a fixed width, which is why every format can be read back. */
 export interface FormatPart {
-  /** Characters (UTF-16 units); undefined for an id of free width. */
-  readonly width: number | undefined
-  /** @param before the text of the parts before this one. */
-  write(id: bigint, values: FormatValues, before: string): string
-  /** Throws ERR unless `text` can be what this part writes. */
-  check(text: string, before: string): void
+  /** Characters (UTF-16 units). */
+  readonly width: number
+  write(id: bigint, values: FormatValues): string
+  /** What this part writes where a reader typed `typed`. Throws ERR if it can be nothing that it writes. */
+  read(typed: string): string
 }
 
-/** What the text of an id consists of. Only the id and the check digit differ from one id to the next. */
+/** What the text of an id consists of. Only the id and the check digits differ from one id to the next. */
 export type TextShape = {
   readonly before: string
   readonly id: IdPart
-  /** Between the id and the check digit; without a check digit all that follows the id. */
+  /** Between the id and the check digits; without check digits all that follows the id. */
   readonly between: string
-  readonly check: CheckName | undefined
+  readonly check: CheckDigits | undefined
+  /** Whether the check digits stand in front of the id: then `between` stands between them and the id. */
+  readonly checksFirst: boolean
   readonly after: string
 }
 
@@ -46,30 +47,53 @@ export class LiteralPart implements FormatPart {
     return this.#text
   }
 
-  check(text: string): void {
-    if (text !== this.#text)
-      throw notOfFormat(`'${shortened(text)}' stands where '${shortened(this.#text)}' belongs`)
+  read(typed: string): string {
+    if (small(typed) === small(this.#text)) return this.#text
+    throw notOfFormat(`'${shortened(typed)}' stands where '${shortened(this.#text)}' belongs`)
   }
 }
 
 /** The most digits of an id. */
 export const idWidthMax = 64
 
+/** Between two characters of an id, where hyphens and spaces help the eye. */
+const separators = /(?<=[^- ])[- ](?=[^- ])/g
+
 /** The id itself. */
-export class IdPart implements FormatPart {
+export class IdPart {
+  /** Characters; undefined: as many as the id needs. */
   readonly width: number | undefined
-  readonly radix: Radix
+  /** Digits; undefined: as many as the id needs. */
+  readonly digits: number | undefined
+  readonly alphabet: Alphabet
+  /** How many digits stand between two hyphens, from the first on. 0: there are no hyphens. */
+  readonly group: number
+  /** Whether the id may be typed with hyphens and spaces that help the eye, or without. */
+  readonly isSpaced: boolean
   /** The largest id that fits. */
   readonly maxId: bigint
 
-  constructor(width: number | undefined, radix: Radix) {
-    this.width = width
-    this.radix = radix
-    const fits = width === undefined ? max63 : BigInt(radix) ** BigInt(width) - 1n
+  constructor(digits: number | undefined, alphabet: Alphabet, group = 0) {
+    this.digits = digits
+    this.alphabet = alphabet
+    this.group = group
+    this.isSpaced = group > 0 || alphabet === crockford
+    this.width = digits && digits + this.hyphensIn(digits)
+    const fits = digits === undefined ? max63 : BigInt(alphabet.radix) ** BigInt(digits) - 1n
     this.maxId = fits < max63 ? fits : max63
   }
 
+  /** How many hyphens stand between so many digits. */
+  hyphensIn(digits: number): number {
+    return this.group === 0 ? 0 : Math.floor((digits - 1) / this.group)
+  }
+
   write(id: bigint): string {
+    return this.grouped(this.digitsOf(id))
+  }
+
+  /** The digits of an id. */
+  digitsOf(id: bigint): string {
     if (id < 0n) throw new FahaoError('ERR', `id ${id} is negative; ids are 0 or more`)
     if (id > this.maxId) {
       throw new FahaoError(
@@ -77,24 +101,29 @@ export class IdPart implements FormatPart {
         `id ${id} is wider than its format allows; the largest is ${this.maxId}`,
       )
     }
-    const text = toDigits(id, this.radix)
-    return this.width === undefined ? text : text.padStart(this.width, '0')
+    const text = this.alphabet.write(id)
+    return this.digits === undefined ? text : text.padStart(this.digits, this.alphabet.digits[0])
   }
 
-  check(text: string): void {
-    this.read(text)
+  /** Digits with hyphens. */
+  grouped(digits: string): string {
+    if (this.group === 0) return digits
+    let text = digits.slice(0, this.group)
+    for (let at = this.group; at < digits.length; at += this.group)
+      text += `-${digits.slice(at, at + this.group)}`
+    return text
   }
 
-  /** The id that the digits mean. Throws ERR. */
-  read(text: string): bigint {
-    const digits = text.length > 2 * idWidthMax ? '' : plainDigits(text, this.radix)
-    const isSized = this.width === undefined ? digits.length <= idWidthMax : digits.length === this.width
-    const id = digits !== '' && isSized ? fromDigits(digits, this.radix) : undefined
+  /** The id that a reader meant. Throws ERR. */
+  read(typed: string): bigint {
+    const plain = this.isSpaced && typed.length <= 2 * idWidthMax ? typed.replace(separators, '') : typed
+    const isSized = this.digits === undefined ? plain.length <= idWidthMax : plain.length === this.digits
+    const id = plain !== '' && isSized ? this.alphabet.read(plain) : undefined
     if (id === undefined || id > this.maxId) {
-      throw notOfFormat(`'${shortened(text)}' is no id of radix ${this.radix} up to ${this.maxId}`)
+      throw notOfFormat(`'${shortened(typed)}' is no id of ${this.alphabet.name} up to ${this.maxId}`)
     }
-    if (this.width === undefined && digits !== toDigits(id, this.radix)) {
-      throw notOfFormat(`'${shortened(text)}' has zeros in front`)
+    if (this.digits === undefined && plain.length !== this.alphabet.write(id).length) {
+      throw notOfFormat(`'${shortened(typed)}' has zeros in front`)
     }
     return id
   }
@@ -121,29 +150,18 @@ export class NodePart implements FormatPart {
     return String(node).padStart(this.width, '0')
   }
 
-  check(text: string): void {
-    if (!/^\d+$/.test(text)) throw notOfFormat(`'${shortened(text)}' is no node`)
+  read(typed: string): string {
+    if (!/^\d+$/.test(typed)) throw notOfFormat(`'${shortened(typed)}' is no node`)
+    return typed
   }
 }
 
-/** A check digit over all characters 0–9 before it. */
-export class CheckPart implements FormatPart {
-  readonly width = 1
+/** Where the check digits stand. What they are follows from the other parts. */
+export class CheckPart {
   readonly name: CheckName
-  readonly #digit: (text: string) => number
 
   constructor(name: CheckName) {
     this.name = name
-    this.#digit = checkDigits[name]
-  }
-
-  write(_id: bigint, _values: FormatValues, before: string): string {
-    return String(this.#digit(before))
-  }
-
-  check(text: string, before: string): void {
-    if (text !== String(this.#digit(before)))
-      throw notOfFormat(`the check digit '${shortened(text)}' is wrong`)
   }
 }
 
@@ -204,14 +222,15 @@ export class DatePart implements FormatPart {
     return this.#beforeMs + String(ms).padStart(3, '0') + this.#afterMs
   }
 
-  check(text: string): void {
+  read(typed: string): string {
     let at = 0
     for (const piece of this.#pieces) {
-      const part = text.slice(at, at + piece.length)
+      const part = typed.slice(at, at + piece.length)
       at += piece.length
       if (isToken(piece) ? !fits(part, piece) : part !== piece)
-        throw notOfFormat(`'${shortened(text)}' is no such date`)
+        throw notOfFormat(`'${shortened(typed)}' is no such date`)
     }
+    return typed
   }
 
   #turn(second: number): void {
@@ -312,6 +331,11 @@ function wallClock(zone: string): Intl.DateTimeFormat {
 /** The error of `parse`: this text was not written by the format. */
 export function notOfFormat(reason: string): FahaoError {
   return new FahaoError('ERR', `the text was not written by this format: ${reason}; check what was typed`)
+}
+
+/** ASCII letters as small ones: the length stays. */
+function small(text: string): string {
+  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 }
 
 /** Text from a caller, for a message: short, and on one line. */

@@ -2,16 +2,18 @@
  * Formats: the text around an id.
  *
  *   template = any text with exactly one {id}; {{ and }} stand for braces
- *   {id} {id:WIDTH} {id:WIDTH:BASE} {id::BASE}              BASE base10, base16, base36, base62 or crockford
+ *   {id} {id:WIDTH} {id:WIDTH:DIGITS} {id::DIGITS}          DIGITS base10, base16, base36, base62, crockford or alphabet=…,
+ *                                                           and group=N
  *   {node} {node:WIDTH}
  *   {date:PATTERN} {date:PATTERN:ZONE}                      ZONE UTC, GMT, +HH:MM, -HH:MM or Area/City
- *   {check:luhn} {check:damm}                               after {id}, over all digits 0–9 before it
+ *   {check:NAME}                                            see check-digit.ts
  *
  * Every part but an id without WIDTH has a fixed width, and there is one id. So the text of two ids is never
  * the same, and every format reads back what it wrote. Where case is ignored, that does not hold for base62.
  */
 import { FahaoError } from '../base/errors.ts'
-import type { CheckName } from './check-digit.ts'
+import { Alphabet, alphabets, base10 } from './alphabet.ts'
+import { CheckDigits, type CheckName, checkNames } from './check-digit.ts'
 import {
   CheckPart,
   DatePart,
@@ -26,7 +28,6 @@ import {
   type TextShape,
 } from './format-part.ts'
 import { type IdText, TemplateText } from './id-text.ts'
-import { mixesCases, type Radix } from './radix.ts'
 
 export type { FormatValues } from './format-part.ts'
 
@@ -39,13 +40,7 @@ export type FormatOptions = {
 }
 
 const templateMax = 256
-const radixes: ReadonlyMap<string, Radix> = new Map([
-  ['base10', 10],
-  ['base16', 16],
-  ['base36', 36],
-  ['base62', 62],
-  ['crockford', 32],
-])
+const ownAlphabet = 'alphabet='
 const nodeWidthMax = 15
 const noValues: FormatValues = Object.freeze({})
 
@@ -80,9 +75,27 @@ export interface Format {
   format(id: bigint, values?: FormatValues): string
   /** What writes the texts of ids with these values. Throws ERR as `format`. */
   texts(values?: FormatValues): IdText
-  /** The id in a text that this format wrote. Throws ERR for any other text. */
+  /** The id in a text that this format wrote, or that a reader meant by one. Throws ERR for any other text. */
   parse(text: string): bigint
+  /** What the texts of ids up to `max` ask of a column. */
+  column(max: bigint): TextColumn
 }
+
+/** What texts ask of what stores them. */
+export type TextColumn = {
+  /** The fewest and the most characters of a text. */
+  readonly charactersMin: number
+  readonly charactersMax: number
+  readonly isAscii: boolean
+  /** The digits that ids are written with, in the order of their values. */
+  readonly alphabet: string
+  /** Whether two texts can differ in the case of letters alone: the column must tell cases apart. */
+  readonly caseMatters: boolean
+  /** Whether the texts sort like their ids where they are compared by bytes. */
+  readonly sortsLikeIds: boolean
+}
+
+type Part = FormatPart | IdPart
 
 class Template implements Format {
   readonly template: string
@@ -91,71 +104,124 @@ class Template implements Format {
   readonly maxId: bigint
   readonly mixesCases: boolean
   readonly ambiguousZone: string | undefined
-  readonly #parts: readonly FormatPart[]
+  /** The parts before the check digits, and those behind them. */
+  readonly #front: readonly Part[]
+  readonly #back: readonly Part[]
   readonly #id: IdPart
+  readonly #check: CheckDigits | undefined
+  readonly #checksFirst: boolean
   /** Characters of all parts but an id of free width. */
   readonly #fixedWidth: number
 
-  constructor(template: string, parts: readonly FormatPart[]) {
+  constructor(template: string, all: readonly (Part | CheckPart)[]) {
+    const parts = all.filter((part): part is Part => !(part instanceof CheckPart))
+    const check = all.find((part) => part instanceof CheckPart)
+    const checkAt = check === undefined ? all.length : all.indexOf(check)
     this.template = template
-    this.#parts = parts
+    this.#front = parts.slice(0, checkAt)
+    this.#back = parts.slice(checkAt)
     this.#id = parts.find((part) => part instanceof IdPart)!
-    this.#fixedWidth = parts.reduce((sum, { width }) => sum + (width ?? 0), 0)
+    this.#check = check && new CheckDigits(check.name, this.#id.alphabet)
+    this.#checksFirst = this.#back.includes(this.#id)
+    this.#fixedWidth = parts.reduce((sum, { width }) => sum + (width ?? 0), this.#check?.width ?? 0)
     this.needsNode = parts.some((part) => part instanceof NodePart)
     this.needsTime = parts.some((part) => part instanceof DatePart)
     this.maxId = this.#id.maxId
-    this.mixesCases = mixesCases(this.#id.radix)
+    this.mixesCases = this.#id.alphabet.mixesCases
     const dates = parts.filter((part) => part instanceof DatePart)
     this.ambiguousZone = dates.find(({ ambiguousZone }) => ambiguousZone !== undefined)?.ambiguousZone
   }
 
   format(id: bigint, values: FormatValues = noValues): string {
-    let text = ''
-    for (const part of this.#parts) text += part.write(id, values, text)
-    return text
+    const front = written(this.#front, id, values)
+    if (this.#check === undefined) return front
+    const back = written(this.#back, id, values)
+    return front + this.#checkOf(front, back) + back
   }
 
   texts(values: FormatValues = noValues): TemplateText {
     return new TemplateText(this.#shape(values))
   }
 
+  #checkOf(front: string, back: string): string {
+    return this.#checksFirst ? this.#check!.of(back, front) : this.#check!.of(front)
+  }
+
   #shape(values: FormatValues): TextShape {
-    const fixed = ['', '', '']
-    let place = 0
-    let check: CheckName | undefined
-    for (const part of this.#parts) {
-      if (part === this.#id) place = 1
-      else if (part instanceof CheckPart) {
-        check = part.name
-        place = 2
-      } else fixed[place] += part.write(0n, values, '')
-    }
-    const [before = '', between = '', after = ''] = fixed
-    return { before, id: this.#id, between, check, after }
+    const id = this.#id
+    const fixed = (parts: readonly Part[]) =>
+      written(
+        parts.filter((part) => part !== id),
+        0n,
+        values,
+      )
+    const [whole, rest] = this.#checksFirst ? [this.#back, this.#front] : [this.#front, this.#back]
+    const idAt = whole.indexOf(id)
+    const [head, tail] = [fixed(whole.slice(0, idAt)), fixed(whole.slice(idAt + 1))]
+    const other = fixed(rest)
+    const places = this.#checksFirst
+      ? { before: other, between: head, after: tail }
+      : { before: head, between: tail, after: other }
+    return { ...places, id, check: this.#check, checksFirst: this.#checksFirst }
   }
 
   parse(text: string): bigint {
     const freeWidth = text.length - this.#fixedWidth
     const idWidth = freeWidth + (this.#id.width ?? 0)
-    // An id of Crockford's base 32 may have hyphens.
-    const isSized = this.#id.width === undefined || this.#id.radix === 32 || freeWidth === 0
+    const isSized = this.#id.width === undefined || this.#id.isSpaced || freeWidth === 0
     if (idWidth < 0 || !isSized) throw notOfFormat(`'${shortened(text)}' has ${text.length} characters`)
     let id = 0n
     let at = 0
-    for (const part of this.#parts) {
-      const end = at + (part === this.#id ? idWidth : part.width!)
-      const own = text.slice(at, end)
-      if (part === this.#id) id = this.#id.read(own)
-      else part.check(own, text.slice(0, at))
-      at = end
+    const next = (width: number) => {
+      at += width
+      return text.slice(at - width, at)
     }
-    return id
+    const read = (part: Part) => {
+      if (!(part instanceof IdPart)) return part.read(next(part.width))
+      id = part.read(next(idWidth))
+      return part.write(id)
+    }
+    const front = this.#front.map(read).join('')
+    if (this.#check === undefined) return id
+    const typed = next(this.#check.width)
+    const back = this.#back.map(read).join('')
+    if (this.#check.isMeant(typed, this.#checkOf(front, back))) return id
+    throw notOfFormat(
+      `the check digit${typed.length === 1 ? '' : 's'} '${shortened(typed)}' ${typed.length === 1 ? 'is' : 'are'} wrong`,
+    )
+  }
+
+  column(max: bigint): TextColumn {
+    const id = this.#id
+    const { alphabet, digits } = id
+    const most = digits ?? alphabet.write(max < this.maxId ? max : this.maxId).length
+    const parts = [...this.#front, ...this.#back]
+    const before = parts.slice(0, parts.indexOf(id))
+    const isConstant = before.every((part) => part instanceof LiteralPart)
+    const literals = parts.filter((part) => part instanceof LiteralPart).map((part) => part.write())
+    const idWidth = id.width ?? 0
+    const around =
+      this.#fixedWidth - idWidth - literals.reduce((sum, text) => sum + text.length - [...text].length, 0)
+    return {
+      charactersMin: around + (id.width ?? 1),
+      charactersMax: around + most + id.hyphensIn(most),
+      isAscii: /^\p{ASCII}*$/u.test(literals.join('')),
+      alphabet: alphabet.digits,
+      caseMatters: alphabet.mixesCases,
+      sortsLikeIds: digits !== undefined && alphabet.isSorted && isConstant && !this.#checksFirst,
+    }
   }
 }
 
+function written(parts: readonly Part[], id: bigint, values: FormatValues): string {
+  let text = ''
+  for (const part of parts) text += part.write(id, values)
+  return text
+}
+
 /** Text and fields, in order. */
-function partsOf(template: string, options: FormatOptions): FormatPart[] {
-  const parts: FormatPart[] = []
+function partsOf(template: string, options: FormatOptions): (Part | CheckPart)[] {
+  const parts: (Part | CheckPart)[] = []
   let literal = ''
   const endLiteral = () => {
     if (literal !== '') parts.push(new LiteralPart(literal))
@@ -174,29 +240,58 @@ function partsOf(template: string, options: FormatOptions): FormatPart[] {
   return parts
 }
 
-function fieldPart(field: string, options: FormatOptions): FormatPart {
+function fieldPart(field: string, options: FormatOptions): Part | CheckPart {
   const [name = '', first, second, ...others] = field.split(':')
   const count = first === undefined ? 0 : second === undefined ? 1 : 2 + others.length
-  if (name === 'id' && count <= 2) return idPart(field, first, second)
+  if (name === 'id') return idPart(field, first, second === undefined ? undefined : [second, ...others])
   if (name === 'node' && count <= 1) return nodePart(first, options)
   // An offset such as +08:00 has a colon of its own.
   if (name === 'date' && first !== undefined)
     return new DatePart(first, second === undefined ? 'UTC' : [second, ...others].join(':'), options.anyZone)
-  if (name === 'check' && (first === 'luhn' || first === 'damm') && count === 1) {
-    return new CheckPart(first satisfies CheckName)
-  }
+  if (name === 'check' && count === 1 && isCheckName(first)) return new CheckPart(first)
   throw refused(
-    `'{${shortened(field)}}' is no field; use {id:8}, {id:8:base36}, {node:3}, {date:yyyyMMdd}, {date:yyyyMMdd:Asia/Shanghai}, {check:luhn} or {check:damm}`,
+    `'{${shortened(field)}}' is no field; use {id:8}, {id:8:base36}, {node:3}, {date:yyyyMMdd}, {date:yyyyMMdd:Asia/Shanghai}, or {check:NAME} with ${checkNames.join(', ')}`,
   )
 }
 
-function idPart(field: string, width: string | undefined, radix: string | undefined): IdPart {
-  const base = radixes.get(radix ?? 'base10')
-  const free = width === undefined || (width === '' && radix !== undefined)
+function isCheckName(name: string | undefined): name is CheckName {
+  return checkNames.some((each) => each === name)
+}
+
+function idPart(field: string, width: string | undefined, how: readonly string[] = []): IdPart {
+  const free = width === undefined || (width === '' && how.length > 0)
   const digits = free ? undefined : checkedWidth(field, width, idWidthMax)
-  if (base === undefined)
-    throw refused(`'{${shortened(field)}}' has no radix of ${[...radixes.keys()].join(', ')}`)
-  return new IdPart(digits, base)
+  const groups = how.filter((each) => each.startsWith('group='))
+  const radixes = how.filter((each) => !each.startsWith('group='))
+  if (groups.length > 1 || radixes.length > 1)
+    throw refused(
+      `'{${shortened(field)}}' has more than a radix and a group; write it like {id:8:crockford:group=4}`,
+    )
+  const alphabet = radixes[0] === undefined ? base10 : alphabetOf(field, radixes[0])
+  if (groups[0] === undefined) return new IdPart(digits, alphabet)
+  if (alphabet.digits.includes('-'))
+    throw refused(
+      `'{${shortened(field)}}' groups by hyphens, and its alphabet has one; leave it out of the alphabet`,
+    )
+  const group = checkedWidth(field, groups[0].slice('group='.length), idWidthMax)
+  return new IdPart(digits, alphabet, group)
+}
+
+function alphabetOf(field: string, radix: string): Alphabet {
+  const known = alphabets.get(radix)
+  if (known !== undefined) return known
+  if (!radix.startsWith(ownAlphabet)) {
+    const names = [...alphabets.keys()].join(', ')
+    throw refused(
+      `'{${shortened(field)}}' has no radix of ${names}, nor ${ownAlphabet} with digits of its own`,
+    )
+  }
+  const digits = radix.slice(ownAlphabet.length)
+  if (!/^[A-Za-z0-9_-]{2,62}$/.test(digits) || new Set(digits).size < digits.length)
+    throw refused(
+      `alphabet '${shortened(digits)}' is not 2 to 62 letters A–Z, a–z, digits, - and _, each once`,
+    )
+  return new Alphabet(digits, digits)
 }
 
 function nodePart(width: string | undefined, { nodeWidth }: FormatOptions): NodePart {
@@ -215,18 +310,27 @@ function checkedWidth(field: string, width: string, max: number): number {
   return digits
 }
 
-function checkTogether(parts: readonly FormatPart[]): void {
+function checkTogether(parts: readonly (Part | CheckPart)[]): void {
   const ids = parts.filter((part) => part instanceof IdPart)
   if (ids.length !== 1) throw refused(`it has ${ids.length} times {id}; write it once`)
   if (parts.filter((part) => part instanceof NodePart).length > 1)
     throw refused('it has {node} twice; keep one')
   const checks = parts.filter((part) => part instanceof CheckPart)
-  if (checks.length === 0) return
   if (checks.length > 1) throw refused('it has two check digits; keep one')
-  if (parts.indexOf(checks[0]!) < parts.indexOf(ids[0]!)) {
-    throw refused('its check digit stands before {id}, and checks only what is before it; put it behind')
+  if (checks.length > 0) checkCovered(new CheckDigits(checks[0]!.name, ids[0]!.alphabet), ids[0]!.alphabet)
+}
+
+/** Refuses check digits that would not cover every digit of the id. */
+function checkCovered({ name, hasLetters }: CheckDigits, { digits, mixesCases }: Alphabet): void {
+  if (/^[0-9]+$/.test(digits)) return
+  if (!hasLetters) {
+    const others = 'mod97, mod37-2 or mod37-36'
+    throw refused(`the check digit ${name} is over decimal digits; leave the radix out, or use ${others}`)
   }
-  if (ids[0]!.radix !== 10) throw refused('a check digit is over decimal digits; leave the radix out')
+  if (mixesCases || !/^[A-Za-z0-9]+$/.test(digits))
+    throw refused(
+      `the check digit ${name} takes letters without case, and neither - nor _; use base36, crockford or an alphabet of one case`,
+    )
 }
 
 function refused(reason: string): FahaoError {

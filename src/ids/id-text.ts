@@ -3,9 +3,8 @@
  * digit: the bytes of the first text are copied for the others, and these digits are counted on. So an id costs no number, no
  * bigint and no text.
  */
-import { checkDigits, checkOfBytes } from './check-digit.ts'
+import { base10 } from './alphabet.ts'
 import { IdPart, type TextShape } from './format-part.ts'
-import { digitsOf, toDigits } from './radix.ts'
 import type { Run } from './run.ts'
 
 /** What stands around each text in bytes: `head` is given the text's length in bytes. Both are ASCII. */
@@ -14,8 +13,9 @@ export type TextFrame = { readonly head: (length: number) => string; readonly ta
 /** Values of digits, the last one first: of an id, and of the distance to the next. Filled and read within one call. */
 const values = new Uint8Array(64)
 const strideValues = new Uint8Array(64)
+/** How far in front of its last digit each digit of an id stands, the last one first. */
+const distances = new Uint8Array(64)
 const utf8 = new TextEncoder()
-const zero = 48
 
 /** Writes the texts of ids. */
 export interface IdText {
@@ -39,22 +39,26 @@ export class TemplateText implements IdText {
   readonly bytesMax: number
   readonly isAscii: boolean
   readonly #shape: TextShape
-  readonly #beforeBytes: number
-  readonly #betweenBytes: number
-  /** The bytes of the text around the id. */
+  /** The bytes of the text before the id, those before the check digits, and those around the id. */
+  readonly #idFrom: number
+  readonly #checkFrom: number
   readonly #aroundBytes: number
   readonly #alphabet: Uint8Array
 
   constructor(shape: TextShape) {
-    const { before, id, between, check, after } = shape
+    const { before, id, between, check, checksFirst, after } = shape
     this.#shape = shape
-    this.#beforeBytes = utf8.encode(before).length
-    this.#betweenBytes = utf8.encode(between).length
-    const checkBytes = check === undefined ? 0 : 1
-    this.#aroundBytes = this.#beforeBytes + this.#betweenBytes + checkBytes + utf8.encode(after).length
-    this.isAscii = this.#aroundBytes === before.length + between.length + checkBytes + after.length
-    this.bytesMax = this.#aroundBytes + (id.width ?? toDigits(id.maxId, id.radix).length)
-    this.#alphabet = utf8.encode(digitsOf(id.radix))
+    const fixed = utf8.encode(before + between + after).length
+    const beforeBytes = utf8.encode(before).length
+    const betweenBytes = utf8.encode(between).length
+    const checkBytes = check?.width ?? 0
+    this.#aroundBytes = fixed + checkBytes
+    this.#idFrom = checksFirst ? beforeBytes + checkBytes + betweenBytes : beforeBytes
+    // Behind the id: without the digits of the id.
+    this.#checkFrom = checksFirst ? beforeBytes : beforeBytes + betweenBytes
+    this.isAscii = fixed === before.length + between.length + after.length
+    this.bytesMax = this.#aroundBytes + (id.width ?? id.write(id.maxId).length)
+    this.#alphabet = utf8.encode(id.alphabet.digits)
   }
 
   inJson(): TemplateText {
@@ -83,9 +87,9 @@ export class TemplateText implements IdText {
 
   /** How many of `count` ids have as many digits as the first. */
   #ofOneWidth(first: bigint, stride: number, count: number): number {
-    const { width, radix } = this.#shape.id
+    const { width, alphabet } = this.#shape.id
     if (width !== undefined || count === 1) return count
-    const wider = BigInt(radix) ** BigInt(toDigits(first, radix).length)
+    const wider = BigInt(alphabet.radix) ** BigInt(alphabet.write(first).length)
     const step = BigInt(stride)
     if (first + step * BigInt(count - 1) < wider) return count
     return Number((wider - first + step - 1n) / step)
@@ -99,30 +103,34 @@ export class TemplateText implements IdText {
     count: number,
     { head, tail }: TextFrame,
   ): number {
-    const { id, check } = this.#shape
-    const digits = id.write(run.at(index))
-    const framed = head(this.#aroundBytes + digits.length)
-    const size = utf8.encodeInto(framed + this.#around(digits) + tail, bytes.subarray(at)).written
+    const { id, check, checksFirst } = this.#shape
+    const digits = id.digitsOf(run.at(index))
+    const shown = id.grouped(digits)
+    const length = this.#aroundBytes + shown.length
+    const framed = head(length)
+    const size = utf8.encodeInto(framed + this.#around(shown) + tail, bytes.subarray(at)).written
     const end = at + size * count
     if (count === 1) return end
-    const changing = digits.length - alikeUntil(digits, id.write(run.at(index + count - 1)))
+    const changing = digits.length - alikeUntil(digits, id.digitsOf(run.at(index + count - 1)))
     for (let written = size; at + written < end; written *= 2)
       bytes.copyWithin(at + written, at, Math.min(at + written, end - written))
     const start = at + framed.length
-    const digitsEnd = start + this.#beforeBytes + digits.length
     this.#setValues(digits, changing, run.stride)
-    this.#countOn(bytes, digitsEnd - 1 + size, end, size, changing)
-    if (check !== undefined) {
-      const before = this.#beforeBytes + digits.length + this.#betweenBytes
-      for (let from = start; from < end; from += size)
-        bytes[from + before] = zero + checkOfBytes(check, bytes, from, from + before)
+    this.#countOn(bytes, start + this.#idFrom + shown.length - 1 + size, end, size, changing)
+    if (check === undefined) return end
+    const checkFrom = this.#checkFrom + (checksFirst ? 0 : shown.length)
+    const behind = checkFrom + check.width
+    for (let from = start; from < end; from += size) {
+      const checkAt = from + checkFrom
+      if (checksFirst) check.write(bytes, checkAt, from + behind, from + length, from, checkAt)
+      else check.write(bytes, checkAt, from, checkAt, 0, 0)
     }
     return end
   }
 
   /** Counts on in `values`, and writes the last `changing` digits of each id: its last one is at `at`, `at + size`, … */
   #countOn(bytes: Uint8Array, at: number, end: number, size: number, changing: number): void {
-    const { radix } = this.#shape.id
+    const { radix } = this.#shape.id.alphabet
     const alphabet = this.#alphabet
     for (let last = at; last < end; last += size) {
       let carry = 0
@@ -131,34 +139,44 @@ export class TemplateText implements IdText {
         carry = value < radix ? 0 : 1
         if (carry === 1) value -= radix
         values[place] = value
-        bytes[last - place] = alphabet[value]!
+        bytes[last - distances[place]!] = alphabet[value]!
       }
     }
   }
 
   #setValues(digits: string, changing: number, stride: number): void {
-    const { radix } = this.#shape.id
+    const { id } = this.#shape
+    const { radix } = id.alphabet
+    const hyphens = id.hyphensIn(digits.length)
     let left = stride
     for (let place = 0; place < changing; place++) {
-      values[place] = this.#alphabet.indexOf(digits.charCodeAt(digits.length - 1 - place))
+      const until = digits.length - place
+      values[place] = this.#alphabet.indexOf(digits.charCodeAt(until - 1))
       strideValues[place] = left % radix
       left = Math.floor(left / radix)
+      distances[place] = place + hyphens - id.hyphensIn(until)
     }
   }
 
-  #around(digits: string): string {
-    const { before, between, check, after } = this.#shape
-    const text = before + digits + between
-    return check === undefined ? text + after : text + String(checkDigits[check](text)) + after
+  #around(shown: string): string {
+    const { before, between, check, checksFirst, after } = this.#shape
+    if (check === undefined) return before + shown + between + after
+    if (!checksFirst) {
+      const text = before + shown + between
+      return text + check.of(text) + after
+    }
+    const behind = between + shown + after
+    return before + check.of(behind, before) + behind
   }
 }
 
 /** Texts that are the decimal digits of ids. */
 export const decimalText: IdText = new TemplateText({
   before: '',
-  id: new IdPart(undefined, 10),
+  id: new IdPart(undefined, base10),
   between: '',
   check: undefined,
+  checksFirst: false,
   after: '',
 })
 

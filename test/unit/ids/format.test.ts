@@ -112,6 +112,11 @@ test('every accepted template reads back the id that it wrote', () => {
   )
 })
 
+/** A text in which characters that a reader takes for one another are the same. */
+function alike(text: string): string {
+  return text.toUpperCase().replace(/[OILZSBU]/g, (char) => '01215V8'['OIZLSUB'.indexOf(char)] ?? char)
+}
+
 test('no two texts that differ are read as one id, whatever is typed', () => {
   const templates = ['{id}', 'a{id:3}', '{id:4:base16}', '{id::base62}x', '{id}{check:luhn}']
   const text = fc.string({ unit: fc.constantFrom(...'0123aAzZx{ -+.'), maxLength: 8 })
@@ -125,7 +130,7 @@ test('no two texts that differ are read as one id, whatever is typed', () => {
         assert(error instanceof FahaoError && error.code === 'ERR', String(error))
         return
       }
-      assert.equal(format.format(id), typed)
+      assert.equal(alike(format.format(id)), alike(typed))
     }),
     { numRuns: 2000 },
   )
@@ -149,8 +154,8 @@ test('an id of base 32 is read in small letters, with look-alikes and with hyphe
     '-0000YGJ0',
     '0000YGJ0-',
     '0000--YGJ0',
-    '0000YGJU',
-    '0000 YGJ0',
+    '0000YGJ?',
+    '0000_YGJ0',
     '',
   ])
     assert.match(
@@ -196,7 +201,7 @@ test('texts of one width sort by bytes like their ids, in every radix', () => {
 
 test('texts that the format did not write are refused with the reason', () => {
   const cases: [template: string, text: string, reason: RegExp][] = [
-    ['sms_{id}', 'sms_', /'' is no id of radix 10/],
+    ['sms_{id}', 'sms_', /'' is no id of base10/],
     ['sms_{id}', 'smt_1', /'smt_' stands where 'sms_' belongs/],
     ['sms_{id}', 'sms_01', /has zeros in front/],
     ['sms_{id}', 'sms_-1', /'-1' is no id/],
@@ -205,8 +210,8 @@ test('texts that the format did not write are refused with the reason', () => {
     ['sms_{id}', 'sm', /'sm' has 2 characters/],
     ['{id:8}', '123456789', /has 9 characters/],
     ['{id:8}', '1234567', /has 7 characters/],
-    ['{id::base16}', 'BEEF', /is no id of radix 16/],
-    ['{id::base36}', 'Z', /is no id of radix 36/],
+    ['{id::base16}', 'BEEG', /is no id of base16/],
+    ['{id::base36}', 'Ä', /is no id of base36/],
     ['{id}{check:luhn}', '79927398710', /the check digit '0' is wrong/],
     ['{id:3}{check:damm}', '5274', /the check digit '4' is wrong/],
     ['{node:2}{id}', 'x17', /'x1' is no node/],
@@ -255,7 +260,17 @@ test('templates that cannot work are refused with the reason', () => {
     ['{id:8x}', /give 1 to 64/],
     ['{id:8:16}', /has no radix of base10, base16/],
     ['{id:8:base64}', /has no radix/],
-    ['{id:8:base16:x}', /is no field/],
+    ['{id:8:base16:x}', /has more than a radix and a group/],
+    ['{id:8:group=4:group=4}', /has more than a radix and a group/],
+    ['{id:8:group=0}', /has a width of 0/],
+    ['{id:8:alphabet=A}', /is not 2 to 62 letters/],
+    ['{id:8:alphabet=ABA}', /each once/],
+    ['{id:8:alphabet=AB.}', /is not 2 to 62/],
+    ['{id:8:alphabet=AB-:group=4}', /groups by hyphens, and its alphabet has one/],
+    ['{id::base62}{check:mod37-36}', /takes letters without case/],
+    ['{id::alphabet=AB_}{check:mod97}', /neither - nor _/],
+    ['{check:luhn}{id::base36}', /over decimal digits/],
+    ['{check:luhn}{id}{check:luhn}', /two check digits/],
     ['{ID}', /'\{ID\}' is no field; use \{id:8\}/],
     ['{}{id}', /'\{\}' is no field/],
     ['{name}{id}', /is no field/],
@@ -263,7 +278,6 @@ test('templates that cannot work are refused with the reason', () => {
     ['{id', /a '\{' stands alone; write \{\{/],
     ['id}', /a '\}' stands alone/],
     ['{id:{id}}', /stands alone/],
-    ['{check:luhn}{id}', /stands before \{id\}/],
     ['{id}{check:luhn}{check:damm}', /two check digits/],
     ['{id::base62}{check:luhn}', /over decimal digits/],
     ['{id}{check:iban}', /is no field/],
@@ -392,7 +406,7 @@ test('an ambiguous zone of a stored format is read as before, and named', () => 
 test('the fields in the reference write what it says', () => {
   const page = readFileSync(new URL('../../../docs/reference/formats.md', import.meta.url), 'utf8')
   const rows = [...page.matchAll(/^\| `(\{(?:id|node|date)[^`]*\})` \|.*\| `([^`]*)` \|$/gm)]
-  assert.equal(rows.length, 10)
+  assert.equal(rows.length, 12)
   for (const [, field = '', example] of rows) {
     const format = compileFormat(field.includes('{id') ? field : `${field}{id}`, { nodeWidth: 2 })
     const text = format.format(42n, { node: 7, unixUs })

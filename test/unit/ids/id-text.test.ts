@@ -45,6 +45,17 @@ const templates = [
   'a7b9{id}c{check:luhn}d',
   '{node:3}号{id:19}{date:yyyyMMdd}{check:damm}单{date:HHmmss}',
   '{date:yyyyMMdd}"\\{id}{check:damm}',
+  '{id:20:group=4}',
+  'x{id::base36:group=3}',
+  '{id:14:crockford:group=5}{check:mod37-36}',
+  '{id::base36:group=4}-{check:mod37-2}',
+  'RF{check:mod97}{id::base36}',
+  '9号{check:mod97}7{id:19:group=4}号3',
+  '{node:3}{check:verhoeff}{id}{date:HHmmss}',
+  '{id:26}{check:mod10r}',
+  '{id:14:alphabet=ZYXWVUTSRQPONMLKJIHGFEDCBA9876543210}{check:mod97}',
+  '{id:63:alphabet=01:group=8}',
+  '{id::alphabet=zyx}{check:mod37-36}',
 ] as const
 
 const edges = [10, 16, 32, 36, 62].flatMap((radix) =>
