@@ -118,13 +118,14 @@ export class TemplateText implements IdText {
     this.#setValues(digits, changing, run.stride)
     this.#countOn(bytes, start + this.#idFrom + shown.length - 1 + size, end, size, changing)
     if (check === undefined) return end
-    const checkFrom = this.#checkFrom + (checksFirst ? 0 : shown.length)
-    const behind = checkFrom + check.width
-    for (let from = start; from < end; from += size) {
-      const checkAt = from + checkFrom
-      if (checksFirst) check.write(bytes, checkAt, from + behind, from + length, from, checkAt)
-      else check.write(bytes, checkAt, from, checkAt, 0, 0)
-    }
+    const checkAt = this.#checkFrom + (checksFirst ? 0 : shown.length)
+    const firstChanging = this.#idFrom + shown.length - 1 - distances[changing - 1]!
+    check.write(bytes, start, end, size, {
+      at: checkAt,
+      first: checksFirst,
+      length,
+      changing: firstChanging,
+    })
     return end
   }
 
