@@ -5,8 +5,9 @@
 import { systemClock, systemRandom } from './base/clock.ts'
 import { FahaoError } from './base/errors.ts'
 import { Timeline } from './base/timeline.ts'
-import { ClockBuffer } from './buffers/clock-buffer.ts'
+import type { ClockBuffer } from './buffers/clock-buffer.ts'
 import type { FastRun } from './buffers/fast-runs.ts'
+import { clockBuffer } from './buffers/scattered-clock-buffer.ts'
 import type { Layout } from './ids/layout.ts'
 import { parseLayout } from './ids/layout-text.ts'
 import { Run } from './ids/run.ts'
@@ -72,7 +73,7 @@ export function snowflake(options: SnowflakeOptions): Snowflake {
   }
   const borrowMaxMs = options.borrowMaxMs ?? 10_000
   if (!(borrowMaxMs >= 0)) throw new FahaoError('ERR', `borrowMaxMs is ${borrowMaxMs}; give 0 or more`)
-  const buffer = new ClockBuffer({
+  const buffer = clockBuffer({
     layout,
     timeline: new Timeline(systemClock),
     random: systemRandom,

@@ -3,6 +3,7 @@ import type { Clock, Random } from '../../src/base/clock.ts'
 import type { CopyDetector } from '../../src/base/copy-detector.ts'
 import { hasCode } from '../../src/base/errors.ts'
 import { Run } from '../../src/ids/run.ts'
+import { isScattered } from '../../src/ids/scatter.ts'
 import { type Definition, definitionOf } from './definition.ts'
 import type { DrawnIds } from './drawn-ids.ts'
 import type { IdSource } from './id-source.ts'
@@ -153,10 +154,10 @@ export function makeSource(
 
 function askIds(
   name: string,
-  { isShuffled, scramble, format }: Definition,
+  { isShuffled, scramble, layout, format }: Definition,
   { nodes }: GeneratorDeps,
 ): AskIds {
-  if (!isShuffled && !scramble)
+  if (!isShuffled && !scramble && !isScattered(layout))
     return (count, timeoutMs) => nodes.send(runsRequest(name, count), { timeoutMs })
   return async (count, timeoutMs) => {
     const texts = await nodes.send(nextRequest(name, count), { timeoutMs })

@@ -70,11 +70,11 @@ export class SnowflakeSource extends BufferedSource {
   constructor(options: SnowflakeSourceOptions, span: Span) {
     super(options)
     this.#options = options
-    const { ClockBuffer, parseLayout } = span.clock
+    const { clockBuffer, parseLayout } = span.clock
     this.#layout = parseLayout(options.definition.layout)
     this.#unitMax = 2 ** Math.min(this.#layout.timeBits, 53)
     this.#timeline = options.time.timeline
-    this.#buffer = new ClockBuffer({
+    this.#buffer = clockBuffer({
       layout: this.#layout,
       timeline: this.#timeline,
       random: options.random,

@@ -149,7 +149,7 @@ export class ClockBuffer {
     this.#see(us)
     const isOther = !used.isOf(this)
     if (start !== this.#start || node !== this.#node || isOther) {
-      const newest = this.lastIssued()
+      const newest = this.#newest()
       this.#start = start
       this.#node = node
       if (isOther) this.#takeOver(used)
@@ -182,7 +182,7 @@ export class ClockBuffer {
   take(count: number, run: Run): number {
     this.#see(this.#timeline.nowUs())
     const taken = this.#next(count, run)
-    if (taken > 0) this.#fill()
+    if (taken > 0) this.fill()
     this.#checkLow()
     return taken
   }
@@ -246,9 +246,7 @@ export class ClockBuffer {
 
   /** The newest id issued by this buffer. */
   lastIssued(): bigint | undefined {
-    this.recall()
-    this.#noteLast()
-    return this.#last.count === 0 ? undefined : this.#last.first
+    return this.#newest()
   }
 
   /** The unit of time that `us`, in Unix µs, lies in. */
@@ -312,7 +310,7 @@ export class ClockBuffer {
   }
 
   /** Fills the fast run with ids of this unit of time, until the callback ends. */
-  #fill(): void {
+  protected fill(): void {
     if (this.#stride > strideMax) return
     const count = Math.min(burstMax - 1, this.capacity - this.#sequence)
     if (count <= 0) return
@@ -352,6 +350,12 @@ export class ClockBuffer {
     this.#enter(this.#time, this.#sequence)
     this.#compose(this.#sequence, one)
     if (newest !== undefined && one.first <= newest) this.#enter(this.#time + 1, 0)
+  }
+
+  #newest(): bigint | undefined {
+    this.recall()
+    this.#noteLast()
+    return this.#last.count === 0 ? undefined : this.#last.first
   }
 
   #noteLast(): void {

@@ -7,6 +7,7 @@ import { compileFormat, type Format } from '../ids/format.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import { max53, max63 } from '../ids/limits.ts'
+import { isScattered } from '../ids/scatter.ts'
 import type { Kind } from '../issuing/issuer.ts'
 import type { IssuingOptions } from '../issuing/issuer-factory.ts'
 import { type GeneratorInput, type GeneratorOptions, optionText } from './generator-options.ts'
@@ -92,6 +93,11 @@ export function layoutOf(definition: Definition): Layout {
   return parseLayout(definition.layout)
 }
 
+/** Whether the ids that a node issues increase. */
+export function isInOrder({ within, scramble, layout }: Definition): boolean {
+  return within !== 'shuffled' && scramble !== true && !isScattered(layout)
+}
+
 /** The options in which two definitions differ. */
 export function differences(a: Definition, b: Definition): (keyof Definition)[] {
   const names = new Set([...Object.keys(a), ...Object.keys(b)]) as Set<keyof Definition>
@@ -170,6 +176,9 @@ function clockPart(options: GeneratorOptions, nowUs: number): Partial<Definition
   const layout = parseLayout(asked, { nowUs })
   if (!layout.issues) throw refused(`no ids can be issued from this layout: ${layout.decodeOnlyReason}`)
   const timestamp = options.kind === 'timestamp'
+  if (timestamp && layout.scatterBits > 0) {
+    throw refused('a timestamp keeps strict order, which scatter gives up; use kind snowflake')
+  }
   if (!timestamp && layout.nodeBits === 0) {
     throw refused('the layout has no node bits to tell nodes apart by; add some, or use kind timestamp')
   }

@@ -302,12 +302,14 @@ async function highestSnowflake(
 /** The largest id of a unit of time and all before it. */
 function lastOfUnit(unit: bigint, layout: Layout): bigint {
   if (unit < 0n) return -1n
-  return timeIsTop(layout) ? ((unit + 1n) << BigInt(layout.timeShift)) - 1n : ones(layout.totalBits)
+  return timeIsTop(layout) && layout.scatterBits === 0
+    ? ((unit + 1n) << BigInt(layout.timeShift)) - 1n
+    : ones(layout.totalBits)
 }
 
-/** Whether a later time makes a larger id for all values of the other fields. */
-function timeIsTop({ timeShift, timeBits, totalBits }: Layout): boolean {
-  return timeShift + timeBits === totalBits
+/** Whether a later time makes a larger id for all values of the other fields, scatter left out. */
+function timeIsTop({ timeShift, timeBits, scatterBits, totalBits }: Layout): boolean {
+  return timeShift + timeBits + scatterBits === totalBits
 }
 
 /** The counter of a name without a record, which a store may have lost. Throws ERR if `next` could repeat ids of it. */

@@ -5,6 +5,7 @@ import type { ShardLeader } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import { decode, encode } from '../ids/id-parts.ts'
 import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
+import { isScattered } from '../ids/scatter.ts'
 import type { IssuerStats } from '../issuing/issuer.ts'
 import type { Generator, GeneratorInfo, IssuingMode } from './catalogue.ts'
 import { type Definition, formatNotes, layoutOf } from './definition.ts'
@@ -49,7 +50,7 @@ export async function describeGenerator(
     name,
     definition,
     incarnation: stored.incarnation,
-    bound: definition.scramble ? undefined : bound,
+    bound: definition.scramble || isScattered(definition.layout) ? undefined : bound,
     updatedUs: counter?.updatedUs,
     mode,
     leader: leaderAddress(deps, lead),
@@ -210,6 +211,7 @@ function notes(
   else if (endUs !== undefined && endUs - nowUs < yearUs)
     list.push('its ids run out within a year: plan for a successor')
   if (definition.within === 'shuffled') list.push('ids are shuffled within blocks: no order')
+  if (isScattered(definition.layout)) list.push('ids are scattered by their highest bits: no order')
   if (definition.scramble) list.push('ids are scrambled over [0, max]: no order')
   return [...list, ...formatNotes(definition.format)]
 }

@@ -4,7 +4,7 @@
  */
 import { isStrict } from '../issuing/issuer.ts'
 import type { GeneratorInfo } from './catalogue.ts'
-import { layoutOf } from './definition.ts'
+import { isInOrder, layoutOf } from './definition.ts'
 
 /** The time that an application has to bound: only it knows when a row is there. */
 const longest = 'the longest time from a draw to the commit of its row'
@@ -12,8 +12,8 @@ const otherwise = 'read by a column or a log of the database'
 
 /** What a reader of a generator risks, and how far behind the newest id it has to stay, in one sentence. */
 export function adviceForReaders({ definition, stats }: Pick<GeneratorInfo, 'definition' | 'stats'>): string {
-  const { kind, scramble, within, family } = definition
-  if (scramble || within === 'shuffled')
+  const { kind, family } = definition
+  if (!isInOrder(definition))
     return `its ids have no order: no distance is enough for id > last; ${otherwise}`
   if (isStrict(kind)) {
     const each = family ? 'each name by itself is' : 'ids are'

@@ -65,7 +65,7 @@ export const issuingCommands: readonly Command[] = [
     reply:
       'An array of runs, each an array: the first id (a string), the distance from one id to the next (a string), and how many ids (an integer).',
     notes:
-      'A run `["7", "2", 3]` is the ids 7, 9 and 11; the runs hold n raw ids in all, in the order of issue. For every kind whose ids are ordered: a counter with any increment, usually in one run, and the clock, a run for each unit of time that fills up; where consecutive units continue one another, they are one run. All or nothing. n is limited by `incrby-max`, and for kinds made of the clock by what the layout has in `borrowMax`, at most 10,000 units of time. Where ids are shuffled or scrambled, `WRONGTYPE` points to `ID.NEXT`.',
+      'A run `["7", "2", 3]` is the ids 7, 9 and 11; the runs hold n raw ids in all, in the order of issue. For every kind whose ids are ordered: a counter with any increment, usually in one run, and the clock, a run for each unit of time that fills up; where consecutive units continue one another, they are one run. All or nothing. n is limited by `incrby-max`, and for kinds made of the clock by what the layout has in `borrowMax`, at most 10,000 units of time. Where ids are shuffled, scrambled or scattered, `WRONGTYPE` points to `ID.NEXT`.',
     arguments: [name, { name: 'n', type: 'integer' }],
     handler: runs,
     overlaps: (_, args) => args.integer(1) <= shortRunsMax,

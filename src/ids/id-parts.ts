@@ -2,6 +2,7 @@
 import { FahaoError } from '../base/errors.ts'
 import { type Layout, ones, timeEndUs } from './layout.ts'
 import { momentText } from './moment.ts'
+import { scatterOf } from './scatter.ts'
 
 /** The parts of an id, as raw values of its fields. Absent fields are 0. */
 export type IdParts = {
@@ -37,13 +38,13 @@ export function encode(layout: Layout, { time, node = 0, sequence = 0, gene = 0 
       `time ${time} is past the end of the time field, ${ended}; use a wider layout`,
     )
   }
-  return (
+  const id =
     layout.fixed |
     (fitted('time', time, layout.timeBits) << BigInt(layout.timeShift)) |
     (fitted('node', node, layout.nodeBits) << BigInt(layout.nodeShift)) |
     (fitted('sequence', sequence, layout.sequenceBits) << BigInt(layout.sequenceShift)) |
     fitted('gene', gene, layout.geneBits)
-  )
+  return id | scatterOf(layout, id)
 }
 
 /** Takes an id apart. Throws ERR where the id has bits that the layout cannot give it. */
@@ -53,6 +54,9 @@ export function decode(layout: Layout, id: bigint): DecodedId {
   }
   if ((id & layout.fixedMask) !== layout.fixed) {
     throw notOfLayout(id, "its fixed bits are not the layout's")
+  }
+  if (layout.scatterBits > 0 && (id ^ scatterOf(layout, id)) >> BigInt(layout.scatterShift) !== 0n) {
+    throw notOfLayout(id, 'its scatter bits are not those of its other bits')
   }
   const time = part(id, layout.timeBits, layout.timeShift)
   const unixUs = BigInt(layout.epochUs) + time * BigInt(layout.unitUs)

@@ -3,7 +3,7 @@
  *
  *   text    = preset [";epoch=" moment]
  *           | field *("," field) [";unit=" unit] ";epoch=" moment
- *   field   = ("time" | "node" | "sequence" | "gene") ":" bits | ("fixed" | name) ":" bits "=" value
+ *   field   = ("scatter" | "time" | "node" | "sequence" | "gene") ":" bits | ("fixed" | name) ":" bits "=" value
  */
 import { FahaoError } from '../base/errors.ts'
 import {

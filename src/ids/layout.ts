@@ -7,7 +7,7 @@ import { type MomentInput, momentText, parseMomentUs, parseUnitUs } from './mome
 
 /** A field as it is asked for. `fixed` bits hold `value` in every id; those with a name are shown by it. */
 export type FieldSpec =
-  | { readonly field: 'time' | 'node' | 'sequence' | 'gene'; readonly bits: number }
+  | { readonly field: 'scatter' | 'time' | 'node' | 'sequence' | 'gene'; readonly bits: number }
   | {
       readonly field: 'fixed'
       readonly name?: string | undefined
@@ -17,7 +17,7 @@ export type FieldSpec =
 
 /** A layout as it is asked for. */
 export type LayoutSpec = {
-  /** From the most significant bit: one time, at most one node, one sequence and, as the last one, a gene; any fixed bits. */
+  /** From the most significant bit: at most a scatter, one time, at most one node, one sequence and, as the last one, a gene; any fixed bits. */
   readonly fields: readonly FieldSpec[]
   /** What the time field counts: `us`, `ms` (default), `10ms`, `s`, or any span up to 24h. */
   readonly unit?: string
@@ -65,6 +65,9 @@ export type Layout = {
   readonly sequenceShift: number
   /** 0 where there is no gene field. A gene is the lowest bits of an id, and given by the caller of each draw. */
   readonly geneBits: number
+  /** 0 where there is no scatter field. Scatter is the highest bits, which `scatterOf` computes from all others but the gene. */
+  readonly scatterBits: number
+  readonly scatterShift: number
   /** All fixed bits in place. */
   readonly fixed: bigint
   /** Ones where bits are fixed. */
@@ -91,6 +94,8 @@ export const layoutBitsMax = 63
 const numberBitsMax = 53
 /** 65,536 shards are more than any database here has, and ids of one unit of time stay close enough for runs of ids. */
 const geneBitsMax = 16
+/** 256 ranges: each bit is one less for the years, the nodes or the sequence. */
+const scatterBitsMax = 8
 /** With names of 16 characters, the text of every layout has at most 400, which an option of a generator may have. */
 const namedMax = 4
 const nameMax = 16
@@ -100,13 +105,7 @@ const reservedNames: readonly string[] = [
   ...['id', 'layout', 'date', 'kind', 'generator'],
 ]
 /** The fields that a layout is made of. All but `fixed` are written without a value. */
-const fieldNames: readonly string[] = [
-  'time',
-  'node',
-  'sequence',
-  'gene',
-  'fixed',
-] satisfies FieldSpec['field'][]
+const fieldNames: readonly string[] = ['time', 'node', 'sequence', 'scatter', 'gene', 'fixed'] satisfies FieldSpec['field'][]
 /** A layout is checked as of this time if no other is given. Fahao did not exist before it. */
 const earliestNowUs = Date.UTC(2026, 0, 1) * 1000
 
@@ -120,6 +119,13 @@ export function defineLayout(spec: LayoutSpec, options: LayoutOptions = {}): Lay
   const gene = only(fields, 'gene')
   if (gene !== undefined && gene.shift > 0) {
     throw refused('its gene is not the lowest field', 'put gene last, where shards look for it')
+  }
+  const scatter = only(fields, 'scatter')
+  if (scatter !== undefined && scatter !== fields[0]) {
+    throw refused(
+      'its scatter is not the highest field',
+      'put scatter first, where a database divides its keys',
+    )
   }
   const fixed = fields.filter(({ field }) => field === 'fixed')
   const epochUs = parseMomentUs(spec.epoch, 'epoch')
@@ -140,6 +146,8 @@ export function defineLayout(spec: LayoutSpec, options: LayoutOptions = {}): Lay
     sequenceBits: sequence?.bits ?? 0,
     sequenceShift: sequence?.shift ?? 0,
     geneBits: gene?.bits ?? 0,
+    scatterBits: scatter?.bits ?? 0,
+    scatterShift: scatter?.shift ?? 0,
     fixed: fixed.reduce((all, { value, shift }) => all | (value << BigInt(shift)), 0n),
     fixedMask: fixed.reduce((all, { bits, shift }) => all | (ones(bits) << BigInt(shift)), 0n),
     named: Object.freeze(
@@ -189,6 +197,9 @@ function checkedField(spec: FieldSpec): Unplaced {
   }
   if (field === 'gene' && bits > geneBitsMax) {
     throw refused(`gene has ${bits} bits`, `give at most ${geneBitsMax}`)
+  }
+  if (field === 'scatter' && bits > scatterBitsMax) {
+    throw refused(`scatter has ${bits} bits`, `give at most ${scatterBitsMax}`)
   }
   if (field !== 'fixed') return { field, name: undefined, bits, value: 0n }
   return { field, name: checkedName(spec.name, bits), bits, value: checkedValue(spec.value, bits) }

@@ -38,6 +38,7 @@ function firstPastUs(layout: Layout, limit: bigint): bigint | undefined {
   const rest =
     layout.fixed |
     ones(layout.geneBits) |
+    (ones(layout.scatterBits) << BigInt(layout.scatterShift)) |
     (ones(layout.nodeBits) << BigInt(layout.nodeShift)) |
     (ones(layout.sequenceBits) << BigInt(layout.sequenceShift))
   // The fields share no bits, so the largest id of a time is rest + time·2^shift, and grows with time.

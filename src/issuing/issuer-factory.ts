@@ -1,9 +1,9 @@
 /** Makes issuers from what a definition says, and holds what the issuers of equal definitions share. */
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
-import { ClockBuffer } from '../buffers/clock-buffer.ts'
 import { ScrambledBuffer, ShuffledBuffer } from '../buffers/permuted-buffers.ts'
 import { RangeBuffer } from '../buffers/range-buffer.ts'
+import { clockBuffer } from '../buffers/scattered-clock-buffer.ts'
 import type { Engine, Reservation, ReserveRequest, WriterIdentity } from '../engine/engine.ts'
 import { parseLayout } from '../ids/layout-text.ts'
 import { blockPermutation, permutation } from '../ids/permutation.ts'
@@ -228,7 +228,7 @@ function clockSource(deps: IssuerFactoryDeps, definition: IssuingOptions): MakeS
   const layout = parseLayout(definition.layout)
   const borrowMaxUs = definition.borrowMax! * 1000
   const clock = { layout, timeline, random, borrowMaxUs, sequenceStart: definition.sequenceStart! }
-  const buffer = (gate: Gate) => new ClockBuffer({ ...clock, fastRun: gate.add() })
+  const buffer = (gate: Gate) => clockBuffer(clock, () => gate.add())
   if (definition.kind === 'snowflake') {
     const options = { worker, layout, confirm }
     return (incarnation, _bound, gate) => new SnowflakeSource(buffer(gate), incarnation, options)

@@ -2,7 +2,7 @@
 import { FahaoError } from '../base/errors.ts'
 import { batchMax } from '../buffers/clock-buffer.ts'
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
-import { type Definition, isCounter, layoutOf } from '../catalogue/definition.ts'
+import { type Definition, isCounter, isInOrder, layoutOf } from '../catalogue/definition.ts'
 import { type Range, rangesOf } from '../ids/run.ts'
 import type { OperationContext } from './context.ts'
 import { type IssuedIds, IssuedTexts } from './issued-texts.ts'
@@ -94,7 +94,7 @@ const runsMaxOf = new WeakMap<Definition, number>()
  * the number is above what the clock gives at one moment.
  */
 export function checkRuns({ name, definition }: Generator, count: number, instead: string): void {
-  if (definition.within === 'shuffled' || definition.scramble === true) {
+  if (!isInOrder(definition)) {
     throw new FahaoError('WRONGTYPE', `'${name}' does not issue its ids in order; ${instead}`)
   }
   if (isCounter(definition.kind) || count === 1) return

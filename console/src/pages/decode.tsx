@@ -1,6 +1,6 @@
 /** Ids taken apart, moments as ids, and a sample. */
 import { useState } from 'preact/hooks'
-import { encode } from '../../../src/ids/id-parts.ts'
+import { type DecodedId, decode, encode } from '../../../src/ids/id-parts.ts'
 import { type Layout, ones } from '../../../src/ids/layout.ts'
 import { layouts } from '../../../src/ids/presets.ts'
 import type { Decoded, Generator, GeneratorPage } from '../answers.ts'
@@ -142,19 +142,25 @@ async function readBy(id: string, name: string, signal: AbortSignal): Promise<Re
   return { by: name, decoded, layout: layoutOf(definition.layout), link: linkTo('generators', [name]) }
 }
 
-/** A number by a layout; undefined where its time would be in the future. */
+/** A number by a layout; undefined where the layout cannot have made it, or its time would be in the future. */
 function readLocally(text: string, layout: Layout): Decoded | undefined {
-  const id = BigInt(text)
-  const { timeShift, timeBits, nodeShift, nodeBits, sequenceShift, sequenceBits, epochUs, unitUs } = layout
-  if ((id & layout.fixedMask) !== layout.fixed || id >> BigInt(layout.totalBits) !== 0n) return undefined
-  const part = (shift: number, bits: number) => (id >> BigInt(shift)) & ones(bits)
-  const unixMs = (BigInt(epochUs) + part(timeShift, timeBits) * BigInt(unitUs)) / 1000n
-  if (unixMs > BigInt(Date.now() + dayMs) || part(timeShift, timeBits) === 0n) return undefined
+  const read = decodedBy(layout, BigInt(text))
+  if (read === undefined || read.time === 0n) return undefined
+  const unixMs = read.unixUs / 1000n
+  if (unixMs > BigInt(Date.now() + dayMs)) return undefined
   return {
     id: text,
     date: new Date(Number(unixMs)).toISOString(),
-    ...(nodeBits > 0 ? { node: String(part(nodeShift, nodeBits)) } : {}),
-    ...(sequenceBits > 0 ? { sequence: String(part(sequenceShift, sequenceBits)) } : {}),
+    ...(layout.nodeBits > 0 ? { node: String(read.node) } : {}),
+    ...(layout.sequenceBits > 0 ? { sequence: String(read.sequence) } : {}),
+  }
+}
+
+function decodedBy(layout: Layout, id: bigint): DecodedId | undefined {
+  try {
+    return decode(layout, id)
+  } catch {
+    return undefined
   }
 }
 
@@ -186,7 +192,7 @@ function Encode() {
       </div>
       {layout === undefined && <p class="problem">{t.noLayout}</p>}
       {moment !== '' && layout !== undefined && range === undefined && (
-        <p class="problem">{t.outsideLayout}</p>
+        <p class="problem">{layout.scatterBits > 0 ? t.scatteredLayout : t.outsideLayout}</p>
       )}
       {range !== undefined && (
         <>
@@ -211,7 +217,8 @@ function idsAt(
   unixMs: number,
 ): { readonly first: string; readonly last: string } | undefined {
   const time = (BigInt(Math.round(unixMs)) * 1000n - BigInt(layout.epochUs)) / BigInt(layout.unitUs)
-  if (Number.isNaN(unixMs) || time < 0n || time > ones(layout.timeBits)) return undefined
+  if (layout.scatterBits > 0 || Number.isNaN(unixMs) || time < 0n || time > ones(layout.timeBits))
+    return undefined
   const first = encode(layout, { time })
   const free =
     ones(layout.geneBits) |

@@ -5,6 +5,7 @@
 import type { FastifyRequest } from 'fastify'
 import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
+import { isInOrder } from '../../catalogue/definition.ts'
 import { findFor, type IssuingNode, openFor } from '../issuing-node.ts'
 import { type CompatApi, type CompatRoute, issueOne, parameterOf } from './api.ts'
 import { contentTypes, intOf, missingParameter, noNumber, SpringFailure } from './spring.ts'
@@ -68,7 +69,7 @@ function asInt(code: string, error: unknown): unknown {
 }
 
 function refuseOtherOrder({ name, definition }: Generator, { ordered, text }: IdForm): void {
-  const keepsOrder = definition.within !== 'shuffled' && definition.scramble !== true
+  const keepsOrder = isInOrder(definition)
   if (keepsOrder === ordered) return
   const other = `increase-${keepsOrder ? 'seq-' : ''}id${text ? '-str' : ''}`
   const which = keepsOrder ? 'in order' : 'in no order'

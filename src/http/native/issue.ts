@@ -97,7 +97,7 @@ export function runsRoute(node: IssuingNode): ApiRoute {
     id: 'runs',
     summary: 'Issues `count` ids as runs, for a client that counts through them by itself.',
     notes:
-      'All or nothing. A run is `count` ids from `first` on, `stride` apart; the runs are in the order of issue, usually one. Raw ids, without the generator’s format. For every kind whose ids are ordered, those of the clock too: these give at most as many ids at once as the layout has in borrowMax. For shuffled and scrambled ids, use next with a count.',
+      'All or nothing. A run is `count` ids from `first` on, `stride` apart; the runs are in the order of issue, usually one. Raw ids, without the generator’s format. For every kind whose ids are ordered, those of the clock too: these give at most as many ids at once as the layout has in borrowMax. For shuffled, scrambled and scattered ids, use next with a count.',
     answers: { 200: jsonAnswer('The runs.', runsShape) },
     example: { ...thousand, answer: { runs: [{ first: '101', stride: '1', count: 1000 }] } },
   }

@@ -57,6 +57,11 @@ describe('what readers of a generator are told', () => {
       assert.equal(limit, encode(parseLayout(layout), { time: BigInt(time), node: 0 }))
     })
 
+  test('of a scattered snowflake is that its ids have no order', () => {
+    const layout = 'scatter:5,time:41,node:8,sequence:9;epoch=2025-01-01T00:00:00Z'
+    assert.match(advice({ kind: 'snowflake', layout }), /^its ids have no order: no distance is enough/)
+  })
+
   test('of a snowflake whose node stands above its time is that no distance is enough', () => {
     const layout = 'node:10,time:41,sequence:12;epoch=2025-01-01T00:00:00Z'
     assert.match(advice({ kind: 'snowflake', layout }), /not in the order of time.* no distance is enough/)

@@ -5,7 +5,8 @@ import type { ClientOptions } from '../../../client/src/index.ts'
 import { parseUrls, settingsOf } from '../../../client/src/options.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
-import { ClockBuffer } from '../../../src/buffers/clock-buffer.ts'
+import type { ClockBuffer } from '../../../src/buffers/clock-buffer.ts'
+import { clockBuffer } from '../../../src/buffers/scattered-clock-buffer.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { FakeClock } from '../fake-clock.ts'
 
@@ -68,6 +69,7 @@ export class LeaseService {
     if (this.refusal !== undefined) throw this.refusal
     const ttlUs = Number(words[words.indexOf('TTL') + 1]) * 1000
     if (verb === 'ID.RUNS') return this.#runs(Number(words[2]))
+    if (verb === 'ID.NEXT') return this.#texts(Number(words[3]))
     if (verb !== 'ID.RETURN' && this.leaseRefusal !== undefined) throw this.leaseRefusal
     if (verb === 'ID.LEASE') return this.#isLeased ? this.#lease(ttlUs) : this.#described()
     const held = this.#leases.get(lease!)
@@ -124,7 +126,13 @@ export class LeaseService {
     }
   }
 
+  #texts(count: number): unknown {
+    const runs = this.#ownBuffer().collect(count) ?? []
+    return runs.flatMap((run) => Array.from({ length: run.count }, (_, index) => String(run.at(index))))
+  }
+
   #runs(count: number): unknown {
+    if (this.layout.startsWith('scatter:')) throw new FahaoError('WRONGTYPE', 'use ID.NEXT')
     const runs = this.#ownBuffer().collect(count) ?? []
     return runs.map((run) => [String(run.first), run.stride, run.count])
   }
@@ -135,7 +143,7 @@ export class LeaseService {
     const timeline = new Timeline(this.clock)
     const borrowMaxUs = Math.max(10_000_000, 10 * layout.unitUs)
     const options = { layout, timeline, borrowMaxUs, sequenceStart: 'zero' as const, random: () => 0 }
-    this.#own = new ClockBuffer(options)
+    this.#own = clockBuffer(options)
     this.#own.grant(0, this.#own.unitsAt(this.#floorUs) + 1, 2 ** layout.timeBits)
     return this.#own
   }

@@ -18,6 +18,7 @@ const layouts = [
   `time:41,node:4,sequence:18;${epoch}`,
   `time:41,node:2,sequence:20;${epoch}`,
   `time:43,node:9,sequence:11;${epoch}`,
+  `scatter:5,time:41,node:8,sequence:9;${epoch}`,
 ]
 const horizonMs = 1000
 

@@ -1,6 +1,8 @@
 /** Snowflakes of a client, with clocks of the service that go wrong. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { decode } from '../../../src/ids/id-parts.ts'
+import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { settled } from '../fake-clock.ts'
 import { wideLayout as old, open } from './lease-service.ts'
 
@@ -176,4 +178,27 @@ test('a batch of more than a span is refused at once, and one of a whole span wa
   const waiting = event.nextBatch(8000)
   await clock.pass(200)
   assert.equal((await waiting).length, 8000)
+})
+
+describe('a scattered snowflake', () => {
+  const layout = 'scatter:5,time:41,node:8,sequence:9;epoch=2025-01-01T00:00:00Z'
+
+  for (const permitsLeases of [true, false])
+    test(`has its scatter where ids come ${permitsLeases ? 'of leased time' : 'from the service'}`, async (t) => {
+      const { service, clock, generator } = await open(t, layout)
+      service.permitsLeases = permitsLeases
+      const ids = new Set<bigint>()
+      for (let round = 0; round < 40; round++) {
+        const drawn = [generator.next(), generator.nextBatch(5)] as const
+        await clock.pass(1)
+        for (const id of [await drawn[0], ...(await drawn[1])]) {
+          decode(parseLayout(layout), id)
+          ids.add(id)
+        }
+      }
+      assert.equal(ids.size, 240)
+      assert.equal(new Set([...ids].map((id) => id >> 58n)).size, 32)
+      assert.equal(generator.tryNextNumber(), undefined)
+      await assert.rejects(generator.nextNumber(), { code: 'UNSAFE' })
+    })
 })

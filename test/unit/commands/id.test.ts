@@ -125,6 +125,18 @@ test('ID.RUNS gives ids of the clock, as many as borrowMax has time for', async 
   ])
 })
 
+test('ID.RUNS and ID.RANGE of a scattered snowflake point to ID.NEXT', async () => {
+  const layout = 'scatter:5,time:41,node:8,sequence:9;epoch=2025-01-01T00:00:00Z'
+  const desk = new Desk({ spread: { kind: 'snowflake', layout } })
+  await desk.refuses([
+    ['ID.RUNS spread 5', "WRONGTYPE 'spread' does not issue its ids in order; use ID.NEXT spread COUNT n"],
+    [
+      'ID.RANGE spread 5',
+      "WRONGTYPE 'spread' does not issue its ids one apart and in order; use ID.NEXT spread COUNT n",
+    ],
+  ])
+})
+
 test('ID.INFO has options and figures, big integers as text', async () => {
   const desk = new Desk()
   const order = desk.catalogue.add('order', { kind: 'sequence', horizon: '5m' })

@@ -27,6 +27,7 @@ const anyLayout = fc
     node: fc.integer({ min: 0, max: 20 }),
     sequence: fc.integer({ min: 0, max: 20 }),
     gene: fc.integer({ min: 0, max: 16 }),
+    scatter: fc.integer({ min: 0, max: 8 }),
     fixed: fc.array(
       fc.record({
         bits: fc.integer({ min: 1, max: 6 }),
@@ -41,7 +42,13 @@ const anyLayout = fc
   })
   .filter(
     (it) =>
-      it.time + it.node + it.sequence + it.gene + it.fixed.reduce((sum, { bits }) => sum + bits, 0) <= 63,
+      it.time +
+        it.node +
+        it.sequence +
+        it.gene +
+        it.scatter +
+        it.fixed.reduce((sum, { bits }) => sum + bits, 0) <=
+      63,
   )
   .map((it) => {
     const fields: FieldSpec[] = [{ field: 'time', bits: it.time }]
@@ -52,6 +59,7 @@ const anyLayout = fc
     const ranks = new Map(fields.map((field, index) => [field, it.order[index]!]))
     fields.sort((a, b) => ranks.get(a)! - ranks.get(b)!)
     if (it.gene > 0) fields.push({ field: 'gene', bits: it.gene })
+    if (it.scatter > 0) fields.unshift({ field: 'scatter', bits: it.scatter })
     return defineLayout({ fields, unit: it.unit, epoch: it.epochMs })
   })
 
@@ -88,6 +96,7 @@ test('fields and fixed bits share no bit and fill the whole width', () => {
       const masks = [
         layout.fixedMask,
         (1n << BigInt(layout.geneBits)) - 1n,
+        ((1n << BigInt(layout.scatterBits)) - 1n) << BigInt(layout.scatterShift),
         ((1n << BigInt(layout.timeBits)) - 1n) << BigInt(layout.timeShift),
         ((1n << BigInt(layout.nodeBits)) - 1n) << BigInt(layout.nodeShift),
         ((1n << BigInt(layout.sequenceBits)) - 1n) << BigInt(layout.sequenceShift),
@@ -209,6 +218,11 @@ test('impossible layouts are refused with the reason', () => {
     ['time:41,gene:4,node:4;epoch=0', /its gene is not the lowest field; put gene last/],
     ['time:41,gene:4,gene:4;epoch=0', /it has 2 gene fields/],
     ['time:41,gene:4=1;epoch=0', /'gene:4=1' is not like/],
+    ['scatter:9,time:41;epoch=0', /scatter has 9 bits; give at most 8/],
+    ['time:41,scatter:4;epoch=0', /its scatter is not the highest field; put scatter first/],
+    ['fixed:2=1,scatter:4,time:41;epoch=0', /its scatter is not the highest field/],
+    ['region:2=0,scatter:4,time:41;epoch=0', /its scatter is not the highest field/],
+    ['scatter:4,scatter:4,time:41;epoch=0', /it has 2 scatter fields/],
     ['time:41,unit:4=1;epoch=0', /'unit' cannot name a field; give up to 16/],
     ['time:41,date:4=1;epoch=0', /'date' cannot name a field/],
     ['time:41,a2345678901234567:4=1;epoch=0', /'a2345678901234567' cannot name a field/],
@@ -350,6 +364,22 @@ test('ids that a layout cannot have made are not taken apart', () => {
     refusal(() => decode(layout, -1n)),
     /from 0 to 127/,
   )
+})
+
+test('an id whose scatter is not that of its other bits is not taken apart', () => {
+  const layout = parseLayout('scatter:5,time:41,node:4,sequence:3,gene:10;epoch=2020-01-01T00:00:00Z')
+  const id = encode(layout, { time: 123_456_789, node: 3, sequence: 2, gene: 1000 })
+  assert.equal(decode(layout, id).gene, 1000)
+  for (let bit = 0n; bit < 63n; bit++) {
+    const other = id ^ (1n << bit)
+    if (bit >= 58n)
+      assert.match(
+        refusal(() => decode(layout, other)),
+        /its scatter bits are not those of its other bits/,
+      )
+    // A gene is the caller's, and is given after the scatter is there.
+    else if (bit < 10n) assert.equal(decode(layout, other).sequence, 2)
+  }
 })
 
 test('a layout is frozen', () => {

@@ -1,0 +1,78 @@
+/**
+ * A clock buffer whose ids have scatter bits. Below them the ids are those of a clock buffer, so its invariants hold for them;
+ * the scatter is a function of these bits, so it makes no two ids equal.
+ *
+ * Invariants
+ *  1. What leaves the buffer has its scatter; what it compares inside has none.
+ *  2. The fast run holds no ids: each has a scatter of its own.
+ */
+import { assert } from '../base/assert.ts'
+import type { Layout } from '../ids/layout.ts'
+import { type Run, ScatteredRun } from '../ids/run.ts'
+import { scatter, scatterOf } from '../ids/scatter.ts'
+import { ClockBuffer, type ClockBufferOptions } from './clock-buffer.ts'
+import { emptyRow, FastRun } from './fast-runs.ts'
+
+/** The buffer that a layout needs. `fastRun` is called if the buffer has one; default: one of its own. */
+export function clockBuffer(
+  options: Omit<ClockBufferOptions, 'fastRun'>,
+  fastRun: () => FastRun = () => new FastRun(),
+): ClockBuffer {
+  return options.layout.scatterBits > 0
+    ? new ScatteredClockBuffer(options)
+    : new ClockBuffer({ ...options, fastRun: fastRun() })
+}
+
+/** Has the empty row. */
+const noFastRun = new FastRun(undefined, emptyRow)
+
+/** Gives each id its scatter as it leaves. */
+export class ScatteredClockBuffer extends ClockBuffer {
+  readonly #layout: Layout
+
+  constructor(options: Omit<ClockBufferOptions, 'fastRun'>) {
+    super({ ...options, fastRun: noFastRun })
+    this.#layout = options.layout
+  }
+
+  /** One id at a time. */
+  override take(_count: number, run: Run): number {
+    const taken = super.take(1, run)
+    if (taken > 0) scatter(run, this.#layout)
+    return taken
+  }
+
+  override collect(count: number): Run[] | undefined {
+    return super.collect(count)?.map((run) => {
+      return run.count === 1
+        ? this.#one(run)
+        : new ScatteredRun(run.count, (index) => this.#whole(run.at(index)))
+    })
+  }
+
+  /** In no order, so that only all of them can be sure to be. */
+  override areSafe(): boolean {
+    return this.#layout.totalBits <= 53
+  }
+
+  override lastIssued(): bigint | undefined {
+    const last = super.lastIssued()
+    return last === undefined ? undefined : this.#whole(last)
+  }
+
+  override assertInvariants(): void {
+    super.assertInvariants()
+    assert(this.fastRun.count === 0, 'the fast run holds no ids')
+  }
+
+  protected override fill(): void {}
+
+  #one(run: Run): Run {
+    scatter(run, this.#layout)
+    return run
+  }
+
+  #whole(id: bigint): bigint {
+    return id | scatterOf(this.#layout, id)
+  }
+}
