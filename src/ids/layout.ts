@@ -105,7 +105,14 @@ const reservedNames: readonly string[] = [
   ...['id', 'layout', 'date', 'kind', 'generator'],
 ]
 /** The fields that a layout is made of. All but `fixed` are written without a value. */
-const fieldNames: readonly string[] = ['time', 'node', 'sequence', 'scatter', 'gene', 'fixed'] satisfies FieldSpec['field'][]
+const fieldNames: readonly string[] = [
+  'time',
+  'node',
+  'sequence',
+  'scatter',
+  'gene',
+  'fixed',
+] satisfies FieldSpec['field'][]
 /** A layout is checked as of this time if no other is given. Fahao did not exist before it. */
 const earliestNowUs = Date.UTC(2026, 0, 1) * 1000
 

@@ -48,6 +48,27 @@ export const mutations: readonly Mutation[] = [
     to: '',
   },
   {
+    fault: 'an id whose scatter is not that of its other bits is taken apart',
+    foundBy: 'test/unit/ids/layout.test.ts',
+    file: 'src/ids/id-parts.ts',
+    from: 'if (layout.scatterBits > 0 &&',
+    to: 'if (layout.scatterBits > 8 &&',
+  },
+  {
+    fault: 'another layout follows a scattered snowflake below ids that it has issued',
+    foundBy: 'test/unit/catalogue/scattered.test.ts',
+    file: 'src/catalogue/incarnation-change.ts',
+    from: 'timeIsTop(layout) && layout.scatterBits === 0',
+    to: 'timeIsTop(layout)',
+  },
+  {
+    fault: 'a scattered clock buffer issues ids at once that have no scatter',
+    foundBy: 'test/unit/buffers/scattered-clock-buffer.test.ts',
+    file: 'src/buffers/scattered-clock-buffer.ts',
+    from: 'return options.layout.scatterBits > 0',
+    to: 'return options.layout.scatterBits > 8',
+  },
+  {
     fault: 'a caller that has given up keeps its place, and its ids are lost',
     foundBy: 'test/unit/buffers/wait-queue.test.ts',
     file: 'src/buffers/wait-queue.ts',
