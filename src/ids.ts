@@ -65,6 +65,11 @@ export function snowflake(options: SnowflakeOptions): Snowflake {
   const { workerId } = options
   if (!layout.issues)
     throw new FahaoError('ERR', `no ids can be issued from this layout: ${layout.decodeOnlyReason}`)
+  if (layout.geneBits > 0)
+    throw new FahaoError(
+      'ERR',
+      'this layout has a gene, which callers give with each draw: draw from a generator',
+    )
   if (!Number.isSafeInteger(workerId) || workerId < 0 || workerId >= 2 ** layout.nodeBits) {
     throw new FahaoError(
       'ERR',

@@ -311,7 +311,8 @@ export class ClockBuffer {
 
   /** Fills the fast run with ids of this unit of time, until the callback ends. */
   protected fill(): void {
-    if (this.#stride > strideMax) return
+    // Ids that wait for their genes do not leave as they are.
+    if (this.#stride > strideMax || this.#layout.geneBits > 0) return
     const count = Math.min(burstMax - 1, this.capacity - this.#sequence)
     if (count <= 0) return
     this.#compose(this.#sequence, one)

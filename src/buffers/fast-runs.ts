@@ -355,3 +355,6 @@ export class FastRun {
     this.#filled = 0
   }
 }
+
+/** Has the empty row: of buffers whose ids do not leave as they are. */
+export const noFastRun = new FastRun(undefined, emptyRow)

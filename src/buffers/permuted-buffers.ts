@@ -6,19 +6,19 @@
  *  1. Every id is issued once: each order is a permutation, and blocks do not overlap.
  *  2. Only the current block is touched; what lies above it can be released.
  *  3. The fast run holds no ids: each has to be permuted.
+ *
+ * The third holds of ids with a gene too (issuing/gene-issuer.ts), which have a buffer of their own.
  */
 import { assert } from '../base/assert.ts'
 import { max53 } from '../ids/limits.ts'
 import type { BlockPermutation, Permutation } from '../ids/permutation.ts'
 import { Run, ScatteredRun } from '../ids/run.ts'
-import { emptyRow, FastRun } from './fast-runs.ts'
+import { emptyRow, noFastRun } from './fast-runs.ts'
 import { RangeBuffer } from './range-buffer.ts'
 
-/** Has the empty row. */
-const noFastRun = new FastRun(undefined, emptyRow)
-
-/** Ids in no order. */
-abstract class PermutedBuffer extends RangeBuffer {
+/** Ids that do not leave as they are: each is changed first. */
+export class RowlessBuffer extends RangeBuffer {
+  /** Ids that are ≡ `offset` (mod `increment`). */
   constructor(increment: number, offset: bigint) {
     super(increment, offset, noFastRun)
   }
@@ -34,7 +34,10 @@ abstract class PermutedBuffer extends RangeBuffer {
     super.assertInvariants()
     assert(this.fastRun.count === 0, 'the fast run holds no ids')
   }
+}
 
+/** Ids in no order. */
+abstract class PermutedBuffer extends RowlessBuffer {
   /** Only a single id is contiguous. */
   protected override align(count: number): boolean {
     return count === 1

@@ -11,20 +11,20 @@ import type { Layout } from '../ids/layout.ts'
 import { type Run, ScatteredRun } from '../ids/run.ts'
 import { scatter, scatterOf } from '../ids/scatter.ts'
 import { ClockBuffer, type ClockBufferOptions } from './clock-buffer.ts'
-import { emptyRow, FastRun } from './fast-runs.ts'
+import { FastRun, noFastRun } from './fast-runs.ts'
 
-/** The buffer that a layout needs. `fastRun` is called if the buffer has one; default: one of its own. */
+/**
+ * The buffer that a layout needs. `fastRun` is called if the buffer has one; default: one of its own. Ids that wait for their genes do
+ * not leave as they are, and have none.
+ */
 export function clockBuffer(
   options: Omit<ClockBufferOptions, 'fastRun'>,
   fastRun: () => FastRun = () => new FastRun(),
 ): ClockBuffer {
   return options.layout.scatterBits > 0
     ? new ScatteredClockBuffer(options)
-    : new ClockBuffer({ ...options, fastRun: fastRun() })
+    : new ClockBuffer({ ...options, fastRun: options.layout.geneBits > 0 ? noFastRun : fastRun() })
 }
-
-/** Has the empty row. */
-const noFastRun = new FastRun(undefined, emptyRow)
 
 /** Gives each id its scatter as it leaves. */
 export class ScatteredClockBuffer extends ClockBuffer {

@@ -4,6 +4,7 @@
  */
 import { FahaoError } from '../base/errors.ts'
 import { compileFormat, type Format } from '../ids/format.ts'
+import { firstBlock } from '../ids/gene.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import { max53, max63 } from '../ids/limits.ts'
@@ -25,6 +26,7 @@ const counterOptions = [
   'start',
   'increment',
   'offset',
+  'gene',
   'max',
   'step',
   'stepMax',
@@ -33,7 +35,7 @@ const counterOptions = [
 ] as const
 const clockOptions = ['layout', 'epoch', 'node', 'sequenceStart', 'borrowMax'] as const
 /** Options that determine which ids there are, or their order. */
-const promises = ['increment', 'max', 'within', 'scramble'] as const
+const promises = ['gene', 'increment', 'max', 'within', 'scramble'] as const
 
 /** Options that cannot change within an incarnation. */
 export const fixedOptions = Object.freeze([
@@ -42,6 +44,7 @@ export const fixedOptions = Object.freeze([
   'start',
   'increment',
   'offset',
+  'gene',
   'within',
   'scramble',
   'layout',
@@ -88,6 +91,11 @@ export function keptOptions(before: Definition, kind: Kind): Omit<Definition, 'k
   return Object.fromEntries(kept) as Omit<Definition, 'kind'>
 }
 
+/** How many of the lowest bits of an id its caller gives. */
+export function geneBitsOf({ gene = 0, layout }: Definition): number {
+  return layout === undefined ? gene : parseLayout(layout).geneBits
+}
+
 /** The layout of a clock kind. */
 export function layoutOf(definition: Definition): Layout {
   return parseLayout(definition.layout)
@@ -106,9 +114,19 @@ export function differences(a: Definition, b: Definition): (keyof Definition)[] 
 
 /** Options and values as people write them, in a stable order. */
 export function definitionText(definition: Definition): [name: string, value: string][] {
-  return Object.entries(definition)
+  const shown = definition.gene === undefined ? definition : withoutDistances(definition)
+  return Object.entries(shown)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => [name, optionText(name, value)])
+}
+
+/** The options beside a gene, which the distances follow from. */
+export function withoutDistances<Options extends Partial<Definition>>({
+  increment: _,
+  offset: __,
+  ...options
+}: Options): Omit<Options, 'increment' | 'offset'> {
+  return options
 }
 
 /** A definition in JSON: big integers and durations as text, small numbers as numbers. */
@@ -126,8 +144,7 @@ export function definitionJson(definition: Definition): DefinitionJson {
 
 function counterPart(options: GeneratorOptions): Partial<Definition> {
   const start = options.start ?? 1n
-  const increment = options.increment ?? 1
-  const offset = options.offset ?? start % BigInt(increment)
+  const { gene, increment, offset } = { ...distances(options, start) }
   const most = options.family ? max53 : max63
   const written = options.format === undefined ? most : idMaxOf(options.format)
   const max = options.max ?? (written < most ? written : most)
@@ -137,6 +154,10 @@ function counterPart(options: GeneratorOptions): Partial<Definition> {
   const shuffled = options.within === 'shuffled'
   if (offset >= BigInt(increment)) throw refused(`offset ${offset} is not below increment ${increment}`)
   if (start > max) throw refused(`start ${start} is above max ${max}`)
+  if (gene !== undefined && firstBlock(start, gene) + offset > max)
+    throw refused(
+      `no block of ${increment} ids fits between start ${start} and max ${max}; give a larger max, or fewer bits of a gene`,
+    )
   if (stepMax < step) throw refused(`stepMax ${stepMax} is below step ${step}`)
   if (options.kind === 'sequence' && (shuffled || options.scramble)) {
     throw refused('a sequence keeps strict order, which shuffling and scrambling give up; use kind segment')
@@ -150,6 +171,7 @@ function counterPart(options: GeneratorOptions): Partial<Definition> {
     start,
     increment,
     offset,
+    ...(gene !== undefined && { gene }),
     max,
     step,
     stepMax,
@@ -157,6 +179,19 @@ function counterPart(options: GeneratorOptions): Partial<Definition> {
     within: options.within ?? 'ordered',
     scramble: options.scramble ?? false,
   }
+}
+
+/** With a gene, ids are counted by the last one of each block that shares its upper bits (see gene-issuer.ts). */
+function distances(
+  { gene, increment, offset, scramble, family }: GeneratorOptions,
+  start: bigint,
+): Pick<Definition, 'gene'> & Required<Pick<Definition, 'increment' | 'offset'>> {
+  if (!gene) return { increment: increment ?? 1, offset: offset ?? start % BigInt(increment ?? 1) }
+  if (increment !== undefined || offset !== undefined)
+    throw refused(`a gene of ${gene} bits sets ids ${2 ** gene} apart; leave increment and offset out`)
+  if (scramble) throw refused('scramble moves every id, and its gene with it; leave one of them out')
+  if (family) throw refused('the names of a family count by one; leave gene out')
+  return { gene, increment: 2 ** gene, offset: 2n ** BigInt(gene) - 1n }
 }
 
 function refuseInFamily({ kind, increment = 1 }: GeneratorOptions, max: bigint): void {

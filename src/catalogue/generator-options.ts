@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { FahaoError } from '../base/errors.ts'
 import { nearest, unknownWords } from '../base/nearest.ts'
 import { formatDuration, parseDurationMs } from '../base/units.ts'
+import { geneBitsMax } from '../ids/gene.ts'
 import { max53, max63 } from '../ids/limits.ts'
 import { kinds } from '../issuing/issuer.ts'
 
@@ -74,6 +75,11 @@ export const generatorOptions = z
     offset: integer
       .optional()
       .meta({ description: 'ids are ≡ offset modulo increment (default: of the first id)' }),
+    gene: integer
+      .pipe(z.bigint().max(BigInt(geneBitsMax), `must be at most ${geneBitsMax}`))
+      .transform(Number)
+      .optional()
+      .meta({ description: 'how many of the lowest bits of an id its caller gives (default 0)' }),
     max: integer.optional().meta({ description: 'largest id of a counter (default 2^63−1)' }),
     step: step.optional().meta({
       description:
@@ -136,6 +142,8 @@ export type GeneratorInput = {
   readonly increment?: WholeNumber | undefined
   /** Ids are ≡ `offset` modulo `increment`. Default: of the first id. */
   readonly offset?: WholeNumber | undefined
+  /** How many of the lowest bits of an id its caller gives, as the shard that it belongs to. Default 0. */
+  readonly gene?: WholeNumber | undefined
   /** The largest id of a counter. Default 2^63−1. */
   readonly max?: WholeNumber | undefined
   /**
@@ -194,6 +202,7 @@ export function optionName(text: string): keyof GeneratorOptions | undefined {
 /** A read option as people write it. */
 export function optionText(name: string, value: unknown): string {
   if (name === 'step' && value === 0) return adaptive
+  if (name === 'gene') return String(value ?? 0)
   if (durations.has(name)) return formatDuration(value as number)
   if (typeof value === 'boolean') return value ? 'on' : 'off'
   return String(value)

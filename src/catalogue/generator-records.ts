@@ -156,7 +156,8 @@ export class GeneratorRecords {
           before === undefined || row !== undefined
             ? undefined
             : counterAfter(name, before.stored, definition, incarnation),
-        floor: larger(kept, least),
+        // A block of ids with a gene could begin below a bound that is all that is left of the record.
+        floor: larger(larger(kept, least), before === undefined && definition.gene ? counter.bound : 0n),
         definition,
         key: newKey(definition),
         offsetGiven: options.offset !== undefined,

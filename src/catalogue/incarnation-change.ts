@@ -168,7 +168,8 @@ function keepsPermutation({ definition, next }: StoredGenerator): boolean {
 
 /** Whether the next incarnation counts from the last id of the old one on, as a sequence of PostgreSQL does. */
 function followsLast({ definition, next, nextOffsetGiven }: StoredGenerator): boolean {
-  return next!.increment !== undefined && !nextOffsetGiven && next!.increment !== definition.increment
+  if (next!.increment === undefined || next!.gene !== undefined) return false
+  return !nextOffsetGiven && next!.increment !== definition.increment
 }
 
 /** A definition whose first id is the first that an incarnation with this floor may issue. */

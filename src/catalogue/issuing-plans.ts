@@ -16,7 +16,7 @@ import { isStrict } from '../issuing/issuer.ts'
 import { IssuerFactory, type IssuerFactoryDeps } from '../issuing/issuer-factory.ts'
 import { Observer } from '../issuing/observer.ts'
 import type { ReservoirOptions } from '../issuing/reservoir-options.ts'
-import type { Definition } from './definition.ts'
+import { type Definition, geneBitsOf } from './definition.ts'
 import type { CatalogueDeps, NodeIndex } from './deps.ts'
 import { issuingRight, refuseUnlessOwner } from './issuing-right.ts'
 import { generatorKey, readStored, writeDefinition } from './stored-generator.ts'
@@ -34,6 +34,8 @@ export type IssuingPlan = {
   readonly definition: Definition
   /** Undefined: plain decimal. */
   readonly format: Format | undefined
+  /** How many of the lowest bits of an id its caller gives. */
+  readonly geneBits: number
   readonly issuers: IssuerFactory
 }
 
@@ -61,7 +63,8 @@ export class IssuingPlans {
     if (known !== undefined) return known
     const format = formatOf(definition, this.#deps.nodeIndex)
     const issuers = issuersOf(this.#deps, definition, { limiter: this.#limiter, observer: this.#observer })
-    const plan = Object.freeze({ definition: Object.freeze(definition), format, issuers })
+    const geneBits = geneBitsOf(definition)
+    const plan = Object.freeze({ definition: Object.freeze(definition), format, geneBits, issuers })
     if (this.#plans.size >= plansMax) this.#plans.clear()
     this.#plans.set(text, plan)
     return plan

@@ -5,10 +5,12 @@ import { emptyRow } from '../buffers/fast-runs.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Reservation } from '../engine/engine.ts'
 import type { Format, FormatValues } from '../ids/format.ts'
+import { readGenes } from '../ids/gene.ts'
 import type { IdText } from '../ids/id-text.ts'
 import type { Run } from '../ids/run.ts'
 import type { CounterAtRest } from '../issuing/counter-rows.ts'
 import type { Gate } from '../issuing/gate.ts'
+import { issuerWithGene } from '../issuing/gene-issuer.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import type { DrawOptions, Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
 import { atRest, type Reservoir } from '../issuing/reservoir.ts'
@@ -18,7 +20,7 @@ import type { CatalogueDeps } from './deps.ts'
 import { type MoveOptions, refuseJump } from './floor.ts'
 import type { IssuingPlan, IssuingPlans } from './issuing-plans.ts'
 import { moved } from './leadership/redirection.ts'
-import { type OpenedIssuer, openWithLeftover, openWoken, standby } from './open-issuer.ts'
+import { noRanges, type OpenedIssuer, openWithLeftover, openWoken, standby } from './open-issuer.ts'
 import { writeDefinition } from './stored-generator.ts'
 
 /** What the generators of one catalogue share. */
@@ -72,7 +74,7 @@ export class OpenGenerator implements Generator {
     this.version = version
     this.#incarnation = incarnation
     this.#plan = plan
-    this.#issuer = opened.issuer
+    this.#issuer = issuerWithGene(incarnation.name, plan.geneBits, opened.issuer)
     this.#opened = opened
     this.mode = opened.mode
     this.under = opened.under
@@ -259,16 +261,15 @@ export class OpenGenerator implements Generator {
   }
 
   #draw(count: number, options?: DrawOptions): Promise<Run[]> {
+    // The issuer of a generator with a gene reads it.
+    if (options !== undefined && this.#plan.geneBits === 0) readGenes(this.name, 0, count, options)
     if (!options?.contiguous || this.contiguous) return this.#issuer.draw(count, options)
     throw new FahaoError('WRONGTYPE', `ids of '${this.name}' are not contiguous`)
   }
 
   async #leaseRange(ids: number): Promise<GeneratorRange> {
     const { callerRanges, scrambleKey } = this.#opened
-    if (callerRanges === undefined) {
-      const why = `'${this.name}' is a ${this.kind}, and ranges are leased of kind segment only`
-      throw new FahaoError('WRONGTYPE', `${why}; ask for its ids with ID.NEXT`)
-    }
+    if (callerRanges === undefined) throw noRanges(this.name, this.#plan)
     const range = await callerRanges.reserve(ids)
     return { ...range, incarnation: this.incarnation, definition: this.definition, key: scrambleKey }
   }

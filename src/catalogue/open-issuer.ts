@@ -6,6 +6,7 @@ import type { Cluster } from '../cluster/cluster.ts'
 import type { LeaderTerm } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Counter, Reservation } from '../engine/engine.ts'
+import { needsGene } from '../ids/gene.ts'
 import { CallerIds } from '../issuing/caller-ids.ts'
 import type { CallerRanges } from '../issuing/caller-ranges.ts'
 import type { CounterAtRest } from '../issuing/counter-rows.ts'
@@ -242,10 +243,17 @@ function withCallers(
   reservoir: Reservoir,
 ): OpenedIssuer {
   const opened = { issuer: reservoir, mode, reservoir }
-  if (plan.definition.kind !== 'segment') return opened
+  if (plan.definition.kind !== 'segment' || plan.geneBits > 0) return opened
   const callerRanges = plan.issuers.callerRanges(incarnation, bound)
   const scrambleKey = plan.definition.scramble ? key : undefined
   return { ...opened, callers: callerRanges.ids, callerRanges, scrambleKey }
+}
+
+/** The error for the lease of a range where callers get none. */
+export function noRanges(name: string, { definition: { kind }, geneBits }: IssuingPlan): FahaoError {
+  if (geneBits > 0) return needsGene(name, geneBits)
+  const why = `'${name}' is a ${kind}, and ranges are leased of kind segment only`
+  return new FahaoError('WRONGTYPE', `${why}; ask for its ids with ID.NEXT`)
 }
 
 /** The issuer under a leadership of this node that continues the range which the leader before left. */

@@ -1,7 +1,7 @@
 /** What a change of options makes of a definition, and which changes are refused. */
 import { FahaoError } from '../base/errors.ts'
 import { larger } from '../engine/advance-rules.ts'
-import { type Definition, define, differences, keptOptions } from './definition.ts'
+import { type Definition, define, differences, keptOptions, withoutDistances } from './definition.ts'
 import { type GeneratorInput, type GeneratorOptions, optionText, parseOptions } from './generator-options.ts'
 import type { StoredGenerator } from './stored-generator.ts'
 
@@ -12,7 +12,8 @@ export function redefine(
   nowUs: number,
 ): Definition {
   const { kind = before.kind } = parseOptions({ kind: before.kind, ...changes })
-  const kept = kind === before.kind ? before : keptOptions(before, kind)
+  const all = kind === before.kind ? before : keptOptions(before, kind)
+  const kept = before.gene !== undefined || Number(changes.gene ?? 0) > 0 ? withoutDistances(all) : all
   // Of the values of a definition, this one alone has another form as an option.
   const step = kept.step === undefined ? undefined : optionText('step', kept.step)
   const options = parseOptions({ ...kept, step, ...changes, kind })
@@ -27,9 +28,9 @@ export function redefine(
 export function isOffsetGiven(
   before: StoredGenerator,
   changes: Partial<GeneratorInput>,
-  { increment = 1 }: Definition,
+  { increment = 1, gene }: Definition,
 ): boolean {
-  return increment > 1 && (changes.offset !== undefined || before.offsetGiven)
+  return increment > 1 && gene === undefined && (changes.offset !== undefined || before.offsetGiven)
 }
 
 /** A floor is of all sections of a family, also those that are not in use: an incarnation begins above it. */

@@ -4,6 +4,7 @@
  */
 import { FahaoError } from '../base/errors.ts'
 import type { Engine, RecordChange, StoredRecord, Watch } from '../engine/engine.ts'
+import { firstBlock } from '../ids/gene.ts'
 import { firstFrom } from '../ids/run.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import { kinds } from '../issuing/issuer.ts'
@@ -115,9 +116,10 @@ export function writeDefinition(definition: Definition): string {
   return JSON.stringify(definition, bigAsText)
 }
 
-/** The least value, or the first unit of time, that an incarnation with this floor may issue. */
-export function firstOf(floor: bigint, { start }: Definition): bigint {
-  return start === undefined || floor > start ? floor : start
+/** The least value, or the first unit of time, that an incarnation with this floor may issue: with a gene, of a whole block. */
+export function firstOf(floor: bigint, { start, gene }: Definition): bigint {
+  const first = start === undefined || floor > start ? floor : start
+  return gene === undefined ? first : firstBlock(first, gene)
 }
 
 /** The largest raw value below `bound` that this incarnation of a counter can have issued; undefined if none. */

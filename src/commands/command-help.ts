@@ -43,7 +43,8 @@ export function helpLines(command: Command): string[] {
 
 function argumentUsage(argument: ArgumentDoc): string {
   const one = oneUsage(argument)
-  const repeated = argument.multiple ? `${one} [${one} ...]` : one
+  const again = argument.token === undefined || argument.repeatsToken ? one : argument.name
+  const repeated = argument.multiple ? `${one} [${again} ...]` : one
   return argument.optional ? `[${repeated}]` : repeated
 }
 

@@ -137,6 +137,8 @@ export type ArgumentDoc = {
   readonly token?: string
   readonly optional?: boolean
   readonly multiple?: boolean
+  /** Each of several has the token before it. */
+  readonly repeatsToken?: true
   readonly arguments?: readonly ArgumentDoc[]
 }
 

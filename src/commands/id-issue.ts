@@ -2,6 +2,7 @@
 import { FahaoError } from '../base/errors.ts'
 import type { Generator } from '../catalogue/catalogue.ts'
 import { layoutOf } from '../catalogue/definition.ts'
+import type { GeneInput } from '../ids/gene.ts'
 import { decode } from '../ids/id-parts.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
@@ -14,7 +15,7 @@ import {
   issuedTexts,
   nextOperation,
 } from '../operations/drawing.ts'
-import { type Arguments, syntaxError } from './arguments.ts'
+import { type Arguments, givenTwice, syntaxError } from './arguments.ts'
 import { type Command, IssuedRuns, MapReply, type Reply } from './command.ts'
 import { type CommandContext, operationContext } from './context.ts'
 import { factsOf } from './grammar.ts'
@@ -36,13 +37,26 @@ export const issuingCommands: readonly Command[] = [
     ...factsOf(nextOperation),
     arity: -2,
     summary: 'Issues ids in the format of the generator.',
-    reply: 'A string, exact in any language; with COUNT an array of strings.',
-    notes: 'All of them or none: an error means that no id was used up. COUNT is limited by `count-max`.',
-    arguments: [name, { name: 'count', type: 'integer', token: 'COUNT', optional: true }],
+    reply: 'A string, exact in any language; with COUNT, and for several genes, an array of strings.',
+    notes:
+      'All of them or none: an error means that no id was used up. COUNT is limited by `count-max`. Generators with bits for a gene need one with each draw, and others take none: GENE is a number below 2^bits, and BY a key whose CRC-32 is taken, its lowest bits. One gene or key is for all ids; several are one for each id, and COUNT may be left out then. GENE and BY come last: all words behind them are genes or keys.',
+    arguments: [
+      name,
+      { name: 'count', type: 'integer', token: 'COUNT', optional: true },
+      {
+        name: 'genes',
+        type: 'oneof',
+        optional: true,
+        arguments: [
+          { name: 'gene', type: 'integer', token: 'GENE', multiple: true },
+          { name: 'key', type: 'string', token: 'BY', multiple: true },
+        ],
+      },
+    ],
     handler: next,
     work,
     // Not with COUNT: long replies must not overlap.
-    overlaps: (_, args) => args.length === 1,
+    overlaps: (_, args) => args.length === 1 || (args.length === 3 && args.token(1) !== 'COUNT'),
   },
   {
     ...issuing,
@@ -100,16 +114,57 @@ export const issuingCommands: readonly Command[] = [
 function next(context: CommandContext, args: Arguments): Reply | Promise<Reply> {
   const generatorName = args.text(0)
   if (args.length === 1) return nextBuffered(context, generatorName) ?? nextDrawn(context, generatorName)
-  return issuedTexts(operationContext(context), { name: generatorName, count: wantedCount(args) })
+  const { count, ...options } = wanted(args)
+  if (count === undefined) return nextDrawn(context, generatorName, options)
+  return issuedTexts(operationContext(context), { name: generatorName, count, ...options })
 }
 
 function work(args: Arguments): bigint {
-  return args.length === 1 ? 1n : wantedCount(args)
+  return args.length === 1 ? 1n : (wanted(args).count ?? 1n)
 }
 
-function wantedCount(args: Arguments): bigint {
-  if (args.length !== 3 || args.token(1) !== 'COUNT') throw syntaxError()
-  return args.integer(2)
+/** What the words behind the name ask for. Without `count`: one id, and not in an array. */
+type Wanted = GeneInput & { readonly count?: bigint }
+
+/** The words behind the name: tokens with their values, each once and in any order. `isLast`: all words that are left are its values. */
+const wantedTokens: ReadonlyMap<
+  string,
+  { isLast?: true; read(args: Arguments, from: number): Partial<Wanted> }
+> = new Map([
+  ['COUNT', { read: (args, at) => ({ count: args.integer(at) }) }],
+  [
+    'GENE',
+    { isLast: true, read: (args, from) => genes(indexesFrom(args, from).map((at) => args.integer(at))) },
+  ],
+  ['BY', { isLast: true, read: (args, from) => keys(indexesFrom(args, from).map((at) => args.text(at))) }],
+])
+
+function wanted(args: Arguments): Wanted {
+  let found: Wanted = {}
+  const seen = new Set<string>()
+  for (let at = 1; at < args.length; ) {
+    const token = args.token(at)
+    const known = wantedTokens.get(token)
+    if (known === undefined || at + 1 === args.length) throw syntaxError()
+    if (seen.has(token)) throw givenTwice(token)
+    seen.add(token)
+    found = { ...known.read(args, at + 1), ...found }
+    at = known.isLast ? args.length : at + 2
+  }
+  return found
+}
+
+function indexesFrom({ length }: Arguments, from: number): number[] {
+  return Array.from({ length: length - from }, (_, index) => from + index)
+}
+
+/** Several are one for each id. */
+function genes(gene: readonly bigint[]): Wanted {
+  return gene.length === 1 ? { gene } : { gene, count: BigInt(gene.length) }
+}
+
+function keys(by: readonly string[]): Wanted {
+  return by.length === 1 ? { by } : { by, count: BigInt(by.length) }
 }
 
 /** Without a promise, so that the replies of a pipeline leave together. */
@@ -119,9 +174,13 @@ function nextBuffered({ catalogue }: CommandContext, generatorName: string): str
 }
 
 /** Waits only if the generator has to be opened, or its buffer is empty. */
-function nextDrawn({ catalogue, session }: CommandContext, generatorName: string): Promise<Reply> {
+function nextDrawn(
+  { catalogue, session }: CommandContext,
+  generatorName: string,
+  options?: GeneInput,
+): Promise<Reply> {
   return catalogue.whenOpen(generatorName, async (generator) => {
-    const [drawn] = await generator.draw(1, { signal: session.signal })
+    const [drawn] = await generator.draw(1, { ...options, signal: session.signal })
     return generator.text(drawn!.first)
   })
 }

@@ -68,7 +68,7 @@ export const managingCommands: readonly Command[] = [
     summary: 'Changes options of a generator.',
     reply: '`OK`.',
     notes:
-      'Tunable options apply at once. A change of KIND, INCREMENT, OFFSET, WITHIN, SCRAMBLE, LAYOUT or NODE starts a new incarnation above every id of the old one. After another INCREMENT the next id is at least the last one plus the larger of both increments; OFFSET stays only if it was given. `FLOOR n`: ranges reserved from now on start at n or above (`sequence` and `segment`); there is no way down. `NOW`: of a `segment`, a new incarnation does, and every node that reaches the store has dropped what it had buffered before the reply; ranges that callers have leased end with their TTL. `FORCE`: also where that gives up more than 2^40 ids, or more than half of what is left below MAX.',
+      'Tunable options apply at once. A change of KIND, INCREMENT, OFFSET, GENE, WITHIN, SCRAMBLE, LAYOUT or NODE starts a new incarnation above every id of the old one. After another INCREMENT the next id is at least the last one plus the larger of both increments; OFFSET stays only if it was given. `FLOOR n`: ranges reserved from now on start at n or above (`sequence` and `segment`); there is no way down. `NOW`: of a `segment`, a new incarnation does, and every node that reaches the store has dropped what it had buffered before the reply; ranges that callers have leased end with their TTL. `FORCE`: also where that gives up more than 2^40 ids, or more than half of what is left below MAX.',
     arguments: [
       name,
       { ...options, optional: false },

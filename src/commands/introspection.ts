@@ -253,7 +253,11 @@ function argumentDocs(argument: ArgumentDoc): MapReply {
   }
   if (argument.type === 'key') entries.push(['key_spec_index', 0])
   if (argument.token !== undefined) entries.push(['token', argument.token])
-  const flags = [...(argument.optional ? ['optional'] : []), ...(argument.multiple ? ['multiple'] : [])]
+  const flags = [
+    ...(argument.optional ? ['optional'] : []),
+    ...(argument.multiple ? ['multiple'] : []),
+    ...(argument.repeatsToken ? ['multiple_token'] : []),
+  ]
   if (flags.length > 0) entries.push(['flags', words(flags)])
   if (argument.arguments !== undefined) entries.push(['arguments', argument.arguments.map(argumentDocs)])
   return new MapReply(entries)

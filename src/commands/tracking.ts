@@ -25,7 +25,7 @@ export const trackingSubcommands = [
       'An id must never come from a cache: each reply to a read of such a connection is followed by a push that invalidates the names in it. Needs RESP3; `REDIRECT` is refused.',
     arguments: [
       oneOf('status', 'ON', 'OFF'),
-      { name: 'prefix', type: 'string', token: 'PREFIX', optional: true, multiple: true },
+      { name: 'prefix', type: 'string', token: 'PREFIX', optional: true, multiple: true, repeatsToken: true },
       ...modeTokens.map(
         (token) => ({ name: token.toLowerCase(), type: 'pure-token', token, optional: true }) as const,
       ),

@@ -3,6 +3,7 @@
  * sign, is always 0 and never written down.
  */
 import { FahaoError } from '../base/errors.ts'
+import { geneBitsMax } from './gene.ts'
 import { type MomentInput, momentText, parseMomentUs, parseUnitUs } from './moment.ts'
 
 /** A field as it is asked for. `fixed` bits hold `value` in every id; those with a name are shown by it. */
@@ -92,8 +93,6 @@ export type Layout = {
 export const layoutBitsMax = 63
 /** Node, sequence and named fields are handled as numbers, which are exact up to 53 bits. */
 const numberBitsMax = 53
-/** 65,536 shards are more than any database here has, and ids of one unit of time stay close enough for runs of ids. */
-const geneBitsMax = 16
 /** 256 ranges: each bit is one less for the years, the nodes or the sequence. */
 const scatterBitsMax = 8
 /** With names of 16 characters, the text of every layout has at most 400, which an option of a generator may have. */

@@ -1,7 +1,7 @@
 /** Makes issuers from what a definition says, and holds what the issuers of equal definitions share. */
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
-import { ScrambledBuffer, ShuffledBuffer } from '../buffers/permuted-buffers.ts'
+import { RowlessBuffer, ScrambledBuffer, ShuffledBuffer } from '../buffers/permuted-buffers.ts'
 import { RangeBuffer } from '../buffers/range-buffer.ts'
 import { clockBuffer } from '../buffers/scattered-clock-buffer.ts'
 import type { Engine, Reservation, ReserveRequest, WriterIdentity } from '../engine/engine.ts'
@@ -29,6 +29,8 @@ export type IssuingOptions = {
   readonly kind: Kind
   readonly increment?: number
   readonly offset?: bigint
+  /** How many of the lowest bits its callers give; undefined: none. Its ids are then the last of their blocks. */
+  readonly gene?: number
   readonly max?: bigint
   /** 0: `adaptive`. */
   readonly step?: number
@@ -220,6 +222,7 @@ function rangeBuffer(gate: Gate, definition: IssuingOptions, key: string | undef
     return new ScrambledBuffer(permutation(keyBytes(key), max + 1n), max, increment, offset)
   if (definition.within === 'shuffled')
     return new ShuffledBuffer(blockPermutation(keyBytes(key), shuffleBlock), increment, offset)
+  if (definition.gene !== undefined) return new RowlessBuffer(increment, offset)
   return new RangeBuffer(increment, offset, gate.add())
 }
 

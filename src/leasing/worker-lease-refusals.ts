@@ -41,6 +41,14 @@ export function longUnits(name: string): FahaoError {
   )
 }
 
+/** Every id of the generator has a gene, which its caller gives. */
+export function ofGenes(name: string): FahaoError {
+  return new FahaoError(
+    'WRONGTYPE',
+    `'${name}' needs a gene with each draw, which a lease has none of; ask for its ids: ID.NEXT ${name} GENE n`,
+  )
+}
+
 /** The layout of the generator cannot hold the time of the span. */
 export function fullTime(name: string): FahaoError {
   return new FahaoError(

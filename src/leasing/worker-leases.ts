@@ -20,7 +20,7 @@
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Catalogue, CurrentGenerator } from '../catalogue/catalogue.ts'
-import { layoutOf } from '../catalogue/definition.ts'
+import { geneBitsOf, layoutOf } from '../catalogue/definition.ts'
 import { type Layout, timeEndUs } from '../ids/layout.ts'
 import { boundLimitUs } from '../issuing/ahead-limit.ts'
 import {
@@ -42,6 +42,7 @@ import {
   noLease,
   noRoom,
   noWorkerId,
+  ofGenes,
   renewedElsewhere,
 } from './worker-lease-refusals.ts'
 import { type Ahead, aheadFrom, boundFor, wholeUnits, workerLeaseLimits } from './worker-lease-span.ts'
@@ -297,6 +298,7 @@ export class WorkerLeases {
     const { definition } = generator
     if (definition.kind !== 'snowflake') throw noWorkerId(name, definition.kind)
     if (hasLongUnits(definition)) throw longUnits(name)
+    if (geneBitsOf(definition) > 0) throw ofGenes(name)
     return generator
   }
 

@@ -2,19 +2,24 @@
 import { FahaoError } from '../base/errors.ts'
 import { batchMax } from '../buffers/clock-buffer.ts'
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
-import { type Definition, isCounter, isInOrder, layoutOf } from '../catalogue/definition.ts'
+import { type Definition, geneBitsOf, isCounter, isInOrder, layoutOf } from '../catalogue/definition.ts'
+import { type GeneInput, needsGene } from '../ids/gene.ts'
 import { type Range, rangesOf } from '../ids/run.ts'
 import type { OperationContext } from './context.ts'
 import { type IssuedIds, IssuedTexts } from './issued-texts.ts'
 import { generatorOperation } from './operation.ts'
 
+/** Ids of a generator. */
 type Draw = { readonly name: string; readonly count: bigint }
+
+/** Ids, and what their callers give for them. */
+type FullDraw = Draw & GeneInput
 
 /** Issues ids, all or none, as ID.NEXT does. */
 export const nextOperation = generatorOperation({
   name: 'id.next',
   permission: 'issue',
-  run: (context: OperationContext, draw: Draw): Promise<IssuedIds> => issuedTexts(context, draw),
+  run: (context: OperationContext, draw: FullDraw): Promise<IssuedIds> => issuedTexts(context, draw),
 })
 
 /** Issues ids that follow one another, all or none, as INCRBY does; returns the first. */
@@ -34,23 +39,30 @@ export const blockOperation = generatorOperation({
 /** See `nextOperation`. */
 export async function issuedTexts(
   { catalogue, caller, server }: OperationContext,
-  { name, count }: Draw,
+  { name, count, ...given }: FullDraw,
 ): Promise<IssuedTexts> {
   const checked = checkedCount(count, server.countMax, 'COUNT')
   return catalogue.whenOpen(
     name,
     async (generator) =>
-      new IssuedTexts(await generator.draw(checked, { signal: caller.signal }), generator.writer()),
+      new IssuedTexts(await generator.draw(checked, { ...given, signal: caller.signal }), generator.writer()),
   )
 }
 
 /** Refuses a block of ids of a generator whose ids do not follow one another: WRONGTYPE. */
-export function checkContiguous({ name, contiguous }: Generator, count: number): void {
+export function checkContiguous({ name, contiguous, definition }: Generator, count: number): void {
   if (contiguous) return
+  refuseWithGene(name, definition)
   throw new FahaoError(
     'WRONGTYPE',
     `'${name}' issues no contiguous blocks; use ID.NEXT ${name} COUNT ${count}`,
   )
+}
+
+/** Refuses what gives no gene, where one is needed: ERR. */
+function refuseWithGene(name: string, definition: Definition): void {
+  const bits = geneBitsOf(definition)
+  if (bits > 0) throw needsGene(name, bits)
 }
 
 /** Opens an existing generator: NOGENERATOR instead of an auto-create. */
@@ -78,6 +90,7 @@ export async function drawRanges(
   signal: AbortSignal,
 ): Promise<Range[]> {
   if (!generator.contiguous) {
+    refuseWithGene(generator.name, generator.definition)
     throw new FahaoError(
       'WRONGTYPE',
       `'${generator.name}' does not issue its ids one apart and in order; ${instead}`,
@@ -94,6 +107,7 @@ const runsMaxOf = new WeakMap<Definition, number>()
  * the number is above what the clock gives at one moment.
  */
 export function checkRuns({ name, definition }: Generator, count: number, instead: string): void {
+  refuseWithGene(name, definition)
   if (!isInOrder(definition)) {
     throw new FahaoError('WRONGTYPE', `'${name}' does not issue its ids in order; ${instead}`)
   }

@@ -34,7 +34,15 @@ function form<Values extends { readonly name: string }, Answer>(
 }
 
 const forms: ReadonlyMap<string, Form<unknown, unknown>> = new Map([
-  form(nextOperation, ({ count }) => (count === 1n ? [] : ['COUNT', String(count)]), textsOf),
+  form(
+    nextOperation,
+    ({ count, gene, by }) => [
+      ...(count === 1n ? [] : ['COUNT', String(count)]),
+      ...(gene === undefined ? [] : ['GENE', ...[gene].flat().map(String)]),
+      ...(by === undefined ? [] : ['BY', ...[by].flat()]),
+    ],
+    textsOf,
+  ),
   form(
     blockOperation,
     ({ count }) => [String(count)],

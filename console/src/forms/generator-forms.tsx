@@ -15,7 +15,7 @@ const optionsOf: Readonly<Record<Kind, readonly string[]>> = {
   snowflake: ['layout', 'epoch', 'sequenceStart', 'borrowMax', 'issueTimeout', 'format'],
 }
 /** A change of one of these begins a new incarnation. */
-const fixed = ['kind', 'increment', 'offset', 'within', 'scramble', 'layout', 'epoch', 'node']
+const fixed = ['kind', 'increment', 'offset', 'gene', 'within', 'scramble', 'layout', 'epoch', 'node']
 /** Options of a creation that an alteration does not have. */
 const onlyAtCreation = ['start']
 

@@ -55,6 +55,31 @@ test('ID.NEXT gives text in the format of the generator, exact past 2^53 for any
   assert.equal(await desk.ask('ID.NEXT auto-x'), '1')
 })
 
+test('ID.NEXT takes a gene or a key for all ids, or one for each', async () => {
+  const desk = new Desk({ order: { kind: 'segment', gene: 10 } })
+  const order = desk.catalogue.generators.get('order')!
+  const given = async (...words: string[]) => {
+    const reply = await desk.ask('ID.NEXT', 'order', ...words)
+    const { gene, by } = order.lastDraw
+    return [Array.isArray(reply) ? reply.length : 'one', gene ?? by]
+  }
+  assert.deepEqual(await given('GENE', '37'), ['one', [37n]])
+  assert.deepEqual(await given('by', 'user:8812'), ['one', ['user:8812']])
+  assert.deepEqual(await given('COUNT', '3', 'GENE', '37'), [3, [37n]])
+  assert.deepEqual(await given('GENE', '1', '2'), [2, [1n, 2n]])
+  assert.deepEqual(await given('count', '2', 'BY', 'COUNT', '7'), [2, ['COUNT', '7']])
+  const needed = "ERR 'order' needs a gene with each draw: GENE 0 to 1023, or BY key, as ID.NEXT has them"
+  await desk.refuses([
+    ['ID.NEXT order GENE', 'ERR syntax error'],
+    ['ID.NEXT order 3', 'ERR syntax error'],
+    ['ID.NEXT order COUNT 2 COUNT 3', 'ERR option COUNT is given twice; give it once'],
+    ['ID.NEXT order GENE 1 COUNT 3', notInteger],
+    ['ID.RANGE order 10', needed],
+    ['ID.RUNS order 10', needed],
+    ['INCRBY order 10', needed],
+  ])
+})
+
 test('ID.NEXT announces the ids that it draws as work', () => {
   const desk = new Desk()
   const workOf = (...words: string[]) => {
@@ -62,6 +87,7 @@ test('ID.NEXT announces the ids that it draws as work', () => {
     return command.work!(args)
   }
   assert.deepEqual([workOf('plain'), workOf('none', 'COUNT', '7')], [1n, 7n])
+  assert.deepEqual([workOf('a', 'GENE', '3'), workOf('a', 'BY', 'b', 'c')], [1n, 2n])
 })
 
 test('ID.RANGE gives half-open ranges, joined where they touch', async () => {
@@ -254,7 +280,7 @@ test('ID.DECODE takes an id apart by a layout, by a generator, or as Twitter did
 
 test('ID.HELP lists the family', async () => {
   const lines = (await new Desk().ask('ID.HELP')) as string[]
-  assert.ok(lines.includes('ID.NEXT name [COUNT count]'))
+  assert.ok(lines.includes('ID.NEXT name [COUNT count] [GENE gene [gene ...] | BY key [key ...]]'))
   assert.ok(
     lines.includes(
       'ID.CREATE name [KIND sequence | segment | timestamp | snowflake] [FAMILY] [option value [option value ...]]',
@@ -272,7 +298,7 @@ test('what is refused gets its exact error and uses up no id', async () => {
   })
   const none = "NOGENERATOR no generator 'none'; create it with ID.CREATE none KIND kind"
   const known =
-    'KIND, FAMILY, START, INCREMENT, OFFSET, MAX, STEP, STEPMAX, HORIZON, ISSUETIMEOUT, WITHIN, SCRAMBLE, FORMAT, LAYOUT, EPOCH, NODE, SEQUENCESTART, BORROWMAX'
+    'KIND, FAMILY, START, INCREMENT, OFFSET, GENE, MAX, STEP, STEPMAX, HORIZON, ISSUETIMEOUT, WITHIN, SCRAMBLE, FORMAT, LAYOUT, EPOCH, NODE, SEQUENCESTART, BORROWMAX'
   const ranges = (name: string) =>
     `WRONGTYPE '${name}' does not issue its ids one apart and in order; use ID.NEXT ${name} COUNT n`
   const runs = (name: string) =>

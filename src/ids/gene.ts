@@ -1,0 +1,85 @@
+/**
+ * Genes: the lowest bits of an id that its caller gives, so that what belongs together lies on one shard. An order with the gene of
+ * its customer is found by either.
+ */
+import { FahaoError } from '../base/errors.ts'
+import { firstFrom } from './run.ts'
+
+/** 65,536 shards are more than any database here has, and ids of one unit of time stay close enough for runs of ids. */
+export const geneBitsMax = 16
+
+/** What a caller gives for the genes of ids: themselves, or keys that they are made of. One for all ids, or one for each. */
+export type GeneInput = {
+  readonly gene?: number | bigint | readonly (number | bigint)[] | undefined
+  /** A gene is `geneOf(key, bits)`. */
+  readonly by?: string | readonly string[] | undefined
+}
+
+const crcTable = Uint32Array.from({ length: 256 }, (_, index) => {
+  let crc = index
+  for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1
+  return crc
+})
+const utf8 = new TextEncoder()
+
+/**
+ * The gene of a key: the lowest `bits` bits of the CRC-32 (that of zlib, PNG and IEEE 802.3) of its UTF-8. MySQL's
+ * `crc32('user:8812') % 1024` computes it too, and so do PostgreSQL 18, Java, Go, Python and PHP.
+ */
+export function geneOf(key: string, bits: number): number {
+  let crc = 0xffffffff
+  for (const byte of utf8.encode(key)) crc = (crc >>> 8) ^ crcTable[(crc ^ byte) & 255]!
+  return (~crc >>> 0) % 2 ** bits
+}
+
+/** The first value of the first whole block at or above a value: of the ids that differ in nothing but the gene. */
+export function firstBlock(value: bigint, bits: number): bigint {
+  return firstFrom(value, 2 ** bits, 0n)
+}
+
+/** Whether a caller gives genes. */
+export function givesGenes({ gene, by }: GeneInput): boolean {
+  return gene !== undefined || by !== undefined
+}
+
+/**
+ * The genes for `count` ids of a generator: one for all, or one for each. `bits` 0: it has none. Throws ERR where there has to be
+ * another number of them, or one does not fit.
+ */
+export function readGenes(name: string, bits: number, count: number, input: GeneInput): readonly bigint[] {
+  const { gene, by } = input
+  if (bits === 0) {
+    if (!givesGenes(input)) return []
+    throw refused(`'${name}' has no bits for a gene; leave it out, or create a generator with GENE`)
+  }
+  if (!givesGenes(input)) throw needsGene(name, bits)
+  if (gene !== undefined && by !== undefined)
+    throw refused('a gene is given by itself or by a key; give one of GENE and BY')
+  const genes =
+    by === undefined ? [gene!].flat().map((each) => checkedGene(name, bits, each)) : keyGenes(by, bits)
+  if (genes.length === 1 || genes.length === count) return genes
+  throw refused(
+    `${genes.length} genes do not fit ${count} ids of '${name}'; give one for all, or one for each`,
+  )
+}
+
+/** The error for draws that cannot name a gene, or do not. */
+export function needsGene(name: string, bits: number): FahaoError {
+  return refused(
+    `'${name}' needs a gene with each draw: GENE 0 to ${2 ** bits - 1}, or BY key, as ID.NEXT has them`,
+  )
+}
+
+function keyGenes(keys: string | readonly string[], bits: number): bigint[] {
+  return [keys].flat().map((key) => BigInt(geneOf(key, bits)))
+}
+
+function checkedGene(name: string, bits: number, gene: number | bigint): bigint {
+  const most = 2 ** bits - 1
+  if ((typeof gene === 'bigint' || Number.isInteger(gene)) && gene >= 0 && gene <= most) return BigInt(gene)
+  throw refused(`gene ${gene} is not one of '${name}'; give a whole number from 0 to ${most}`)
+}
+
+function refused(why: string): FahaoError {
+  return new FahaoError('ERR', why)
+}
