@@ -20,16 +20,22 @@ import { hyphenated } from './config/config-schema.ts'
 import { loadConfig } from './config/load-config.ts'
 import { DecimalTexts } from './ids/decimal-texts.ts'
 import type { GeneratorDescription, ListedGenerator, ListOptions } from './ids/generator-description.ts'
+import type { MomentInput } from './ids/moment.ts'
+import type { GeneratorBounds } from './ids/moment-bounds.ts'
 import { type Range as IdRange, Run, rangesOf } from './ids/run.ts'
 import type { DrawOptions, IssuerStats, Kind } from './issuing/issuer.ts'
 import type { FahaoNode } from './node/node.ts'
 import { startNode } from './node/start.ts'
+import { existing } from './operations/drawing.ts'
+import { generatorBounds, smallestIdAt } from './operations/moments.ts'
 
 export { errorRegistry } from './base/error-texts.ts'
 export { type ErrorCode, FahaoError } from './base/errors.ts'
 export type { LogEvent } from './base/events.ts'
 export type { GeneratorInput } from './catalogue/generator-options.ts'
 export type { GeneratorDescription, ListedGenerator, ListOptions } from './ids/generator-description.ts'
+export type { MomentInput } from './ids/moment.ts'
+export type { GeneratorBounds, IdBounds } from './ids/moment-bounds.ts'
 export type { Range as IdRange } from './ids/run.ts'
 export type { IssuerStats, Kind } from './issuing/issuer.ts'
 
@@ -119,6 +125,23 @@ export class Fahao {
     const options = Object.fromEntries(definitionText(definition))
     const { kind } = definition
     return { name, kind, options, incarnation, mode, leader, bound, lastIssued, exhaustedAt, notes }
+  }
+
+  /**
+   * The ranges of the ids of the moments from `from` up to, and without, `to`; without `to` of all later moments too. NOGENERATOR if
+   * there is no such generator, WRONGTYPE if it is made of a counter.
+   */
+  async bounds(name: string, from: MomentInput, to?: MomentInput): Promise<GeneratorBounds> {
+    return generatorBounds(await this.#existing(name), from, to)
+  }
+
+  /** The smallest id of a moment. Rejects as `bounds`, with ERR before the epoch of the layout, and EXHAUSTED past its end. */
+  async smallestIdAt(name: string, moment: MomentInput): Promise<bigint> {
+    return smallestIdAt(await this.#existing(name), moment)
+  }
+
+  #existing(name: string): Promise<Generator> {
+    return inOwnWords(existing(this.#node.catalogue, name))
   }
 
   /** The generators of the store, in byte order of their names; read page by page. */

@@ -249,7 +249,7 @@ function idMaxOf(template: string): bigint {
 }
 
 /** A format as it may be stored: also with a zone that a new one is refused. */
-function storedFormat(template: string): Format {
+export function storedFormat(template: string): Format {
   return compileFormat(template, { nodeWidth: 1, anyZone: true })
 }
 
