@@ -42,7 +42,7 @@ export type SnowflakeOptions = {
   readonly layout: Layout | string
   /** The node part: no other process may use it at the same time. */
   readonly workerId: number
-  /** Where the sequence starts in a fresh unit of time; `random` spreads rare ids over shards. Default zero. */
+  /** Where the sequence starts in a fresh unit of time. Default random, which spreads ids over shards; zero where `borrowMaxMs` is 0. */
   readonly sequenceStart?: 'zero' | 'random'
   /** How far ids may run ahead of the clock in a burst, in ms. Default 10,000. */
   readonly borrowMaxMs?: number
@@ -84,7 +84,7 @@ export function snowflake(options: SnowflakeOptions): Snowflake {
     timeline: new Timeline(systemClock),
     random: systemRandom,
     borrowMaxUs: borrowMaxMs * 1000,
-    sequenceStart: options.sequenceStart ?? 'zero',
+    sequenceStart: options.sequenceStart ?? (borrowMaxMs > 0 ? 'random' : 'zero'),
   })
   buffer.grant(workerId, 0, 2 ** Math.min(layout.timeBits, 53))
   return new LocalSnowflake(buffer)

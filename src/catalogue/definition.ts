@@ -226,10 +226,13 @@ function clockPart(options: GeneratorOptions, nowUs: number): Partial<Definition
   if (timestamp && node >= 2 ** layout.nodeBits) {
     throw refused(`node ${node} does not fit the layout's ${layout.nodeBits} node bits`)
   }
+  const borrowMax = options.borrowMax ?? 10_000
+  // Without room to borrow, a batch would have to wait for a unit of time that happens to start low.
+  const spreads = !timestamp && borrowMax > 0
   return {
     layout: formatLayout(layout),
-    sequenceStart: options.sequenceStart ?? 'zero',
-    borrowMax: options.borrowMax ?? 10_000,
+    sequenceStart: options.sequenceStart ?? (spreads ? 'random' : 'zero'),
+    borrowMax,
     ...(timestamp ? { node, horizon: options.horizon ?? 600_000 } : {}),
   }
 }

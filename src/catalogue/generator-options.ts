@@ -117,7 +117,8 @@ export const generatorOptions = z
       .optional()
       .meta({ description: 'node field of a timestamp, one constant (default 0)' }),
     sequenceStart: oneOf(['zero', 'random']).optional().meta({
-      description: 'where a clock kind’s sequence starts in a fresh unit of time (default zero)',
+      description:
+        'where a clock kind’s sequence starts in a fresh unit of time (default random for a snowflake that may borrow, so that its low bits spread; else zero)',
     }),
     borrowMax: duration.optional().meta({
       description: 'how far a clock kind may run ahead of the clock when its sequence is full (default 10s)',
@@ -169,7 +170,7 @@ export type GeneratorInput = {
   readonly epoch?: string | number | bigint | undefined
   /** The node field of a timestamp, one constant. Default 0. */
   readonly node?: WholeNumber | undefined
-  /** Where a clock kind’s sequence starts in a fresh unit of time. Default zero. */
+  /** Where a clock kind’s sequence starts in a fresh unit of time. Default random for a snowflake that may borrow; else zero. */
   readonly sequenceStart?: 'zero' | 'random' | undefined
   /** How far a clock kind may run ahead of the clock when its sequence is full. Default 10s. */
   readonly borrowMax?: Duration | undefined

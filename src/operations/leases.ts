@@ -106,7 +106,7 @@ const leased = {
     kind: 'snowflake',
     issueTimeout: '2s',
     layout: 'time:41,node:10,sequence:12;unit=ms;epoch=2010-11-04T01:42:54.657Z',
-    sequenceStart: 'zero',
+    sequenceStart: 'random',
     borrowMax: '10s',
   },
   nowUs: 1793491160000867,

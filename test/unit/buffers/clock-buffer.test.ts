@@ -187,6 +187,20 @@ describe('a clock buffer', () => {
     assert.equal(Number(decode(small, take(buffer, 1)[0]!).unixUs), clock.wall)
   })
 
+  test('at the full rate of its layout borrows one unit of time at most, wherever the sequence starts', async () => {
+    for (const start of [0, 0.5, 0.99]) {
+      const { clock, buffer, unit } = open(small, { sequenceStart: 'random', random: () => start })
+      buffer.grant(0, 0, forever)
+      const ids: bigint[] = []
+      for (let each = 0; each < 100; each++) {
+        ids.push(...take(buffer, 4))
+        assert.ok(Number(ids.at(-1)! >> BigInt(small.timeShift)) <= unit() + 1)
+        await pass(clock, ms)
+      }
+      assert.equal(new Set(ids).size, 400)
+    }
+  })
+
   test('returns the newest id when time has moved on', async () => {
     const { clock, buffer } = open(small, { sequenceStart: 'random' })
     buffer.grant(0, 0, forever)

@@ -39,6 +39,8 @@ export type NodeOptions = {
   readonly namespaces?: Namespaces
   /** Rows that are generators too. */
   readonly rows?: (engine: Engine, timeline: Timeline) => ForeignRows
+  /** Default: always the middle. */
+  readonly random?: () => number
   /** Generators that it creates. */
   readonly generators?: Readonly<Record<string, GeneratorInput>>
   /** How it reaches the store; as its owner, if it is the first, unless this says otherwise. */
@@ -122,7 +124,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
   const catalogue = await EngineCatalogue.open({
     engine,
     clock,
-    random: () => 0.5,
+    random: options.random ?? (() => 0.5),
     timeline,
     worker,
     runs: new FastRuns(),

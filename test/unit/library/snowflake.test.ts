@@ -19,17 +19,27 @@ describe('snowflakes without an engine', () => {
     assert.ok(unixUs / 1000n >= before && unixUs / 1000n <= BigInt(Date.now()) + 10_000n)
   })
 
-  test('take a layout as text, and a random start of the sequence', () => {
+  test('take a layout as text, and start the sequence at random unless told otherwise, or unable to borrow', () => {
     const text = 'time:41,node:10,sequence:12;epoch=2025-01-01T00:00:00Z'
     const layout = parseLayout(text)
     const starts = new Set<number | undefined>()
     for (let each = 0; each < 20; each++) {
-      starts.add(
-        decode(layout, snowflake({ layout: text, workerId: 1, sequenceStart: 'random' }).next()).sequence,
-      )
+      starts.add(decode(layout, snowflake({ layout: text, workerId: 1 }).next()).sequence)
     }
     assert.ok(starts.size > 10)
-    assert.equal(decode(layout, snowflake({ layout: text, workerId: 1 }).next()).sequence, 0)
+    for (const options of [{ sequenceStart: 'zero' }, { borrowMaxMs: 0 }] as const)
+      assert.equal(decode(layout, snowflake({ layout: text, workerId: 1, ...options }).next()).sequence, 0)
+  })
+
+  test('have scatter bits where the layout does', () => {
+    const layout = parseLayout('scatter:5,time:41,node:8,sequence:9;epoch=2025-01-01T00:00:00Z')
+    const ids = snowflake({ layout, workerId: 7 })
+    const all = Array.from({ length: 1000 }, (_, index) =>
+      index % 2 === 0 ? ids.next() : BigInt(ids.nextText()),
+    )
+    for (const id of all) assert.equal(decode(layout, id).node, 7)
+    assert.equal(new Set(all).size, 1000)
+    assert.equal(new Set(all.map((id) => id >> 58n)).size, 32)
   })
 
   test('throw CLOCK when a burst has borrowed its maximum, and EXHAUSTED at the end of the time field', () => {
@@ -44,7 +54,11 @@ describe('snowflakes without an engine', () => {
     const left = Math.floor((Date.now() - Date.UTC(2026, 0, 1)) / 3_600_000) + 1
     const bits = left.toString(2).length
     const epoch = new Date(Date.now() - (2 ** bits - 0.5) * 3_600_000).toISOString()
-    const ending = snowflake({ layout: `time:${bits},node:4,sequence:2;unit=1h;epoch=${epoch}`, workerId: 1 })
+    const ending = snowflake({
+      layout: `time:${bits},node:4,sequence:2;unit=1h;epoch=${epoch}`,
+      workerId: 1,
+      sequenceStart: 'zero',
+    })
     for (let each = 0; each < 4; each++) ending.next()
     assert.throws(() => ending.nextText(), refused('EXHAUSTED'))
   })
