@@ -20,22 +20,17 @@ import { hyphenated } from './config/config-schema.ts'
 import { loadConfig } from './config/load-config.ts'
 import { DecimalTexts } from './ids/decimal-texts.ts'
 import type { GeneratorDescription, ListedGenerator, ListOptions } from './ids/generator-description.ts'
-import type { MomentInput } from './ids/moment.ts'
-import type { GeneratorBounds } from './ids/moment-bounds.ts'
 import { type Range as IdRange, Run, rangesOf } from './ids/run.ts'
+import { WideFormat } from './ids/wide-format.ts'
 import type { DrawOptions, IssuerStats, Kind } from './issuing/issuer.ts'
 import type { FahaoNode } from './node/node.ts'
 import { startNode } from './node/start.ts'
-import { existing } from './operations/drawing.ts'
-import { generatorBounds, smallestIdAt } from './operations/moments.ts'
 
 export { errorRegistry } from './base/error-texts.ts'
 export { type ErrorCode, FahaoError } from './base/errors.ts'
 export type { LogEvent } from './base/events.ts'
 export type { GeneratorInput } from './catalogue/generator-options.ts'
 export type { GeneratorDescription, ListedGenerator, ListOptions } from './ids/generator-description.ts'
-export type { MomentInput } from './ids/moment.ts'
-export type { GeneratorBounds, IdBounds } from './ids/moment-bounds.ts'
 export type { Range as IdRange } from './ids/run.ts'
 export type { IssuerStats, Kind } from './issuing/issuer.ts'
 
@@ -127,23 +122,6 @@ export class Fahao {
     return { name, kind, options, incarnation, mode, leader, bound, lastIssued, exhaustedAt, notes }
   }
 
-  /**
-   * The ranges of the ids of the moments from `from` up to, and without, `to`; without `to` of all later moments too. NOGENERATOR if
-   * there is no such generator, WRONGTYPE if it is made of a counter.
-   */
-  async bounds(name: string, from: MomentInput, to?: MomentInput): Promise<GeneratorBounds> {
-    return generatorBounds(await this.#existing(name), from, to)
-  }
-
-  /** The smallest id of a moment. Rejects as `bounds`, with ERR before the epoch of the layout, and EXHAUSTED past its end. */
-  async smallestIdAt(name: string, moment: MomentInput): Promise<bigint> {
-    return smallestIdAt(await this.#existing(name), moment)
-  }
-
-  #existing(name: string): Promise<Generator> {
-    return inOwnWords(existing(this.#node.catalogue, name))
-  }
-
   /** The generators of the store, in byte order of their names; read page by page. */
   async *list({ match = '*' }: ListOptions = {}): AsyncGenerator<ListedGenerator> {
     const wanted = globMatcher(match)
@@ -185,6 +163,7 @@ export class FahaoGenerator {
   /** `FastRuns.freed` when the generation was compared. */
   #freed = 0
   #isDecimal = true
+  #wide: WideFormat | undefined
 
   /** @internal Use `Fahao.open`. */
   constructor({ catalogue, mayIssue }: FahaoNode, generator: Generator) {
@@ -222,7 +201,21 @@ export class FahaoGenerator {
     this.#check()
     if (!this.#take()) return undefined
     const { hi, lo } = this.#run
-    return this.#isDecimal ? this.#texts.of(hi, lo) : this.#generator.text(this.#run.first)
+    if (this.#isDecimal) return this.#texts.of(hi, lo)
+    return this.#wide === undefined ? this.#generator.text(this.#run.first) : this.#wide.textOf(hi, lo)
+  }
+
+  /**
+   * Writes the next id into `bytes` from `at` on, 16 bytes as its UUID or ULID has them, 12 of an ObjectId, if one is buffered;
+   * never waits. False: call `nextBytes`. Throws WRONGTYPE if the generator has no such format.
+   */
+  tryNextBytes(bytes: Uint8Array, at = 0): boolean {
+    const wide = this.#wideFormat()
+    checkRoom(bytes, at, wide.size)
+    this.#check()
+    if (!this.#take()) return false
+    this.#wideFormat().writeBytes(this.#run.hi, this.#run.lo, bytes, at)
+    return true
   }
 
   /** The next id. Rejects with DRY, EXHAUSTED, NOGENERATOR, … after waiting for at most `issueTimeout`. */
@@ -243,6 +236,15 @@ export class FahaoGenerator {
     return text ?? this.#generator.text(await this.next(options))
   }
 
+  /** The next id as bytes: 16 as its UUID or ULID has them, 12 of an ObjectId. WRONGTYPE if the generator has no such format. */
+  async nextBytes(options?: WaitOptions): Promise<Uint8Array> {
+    const bytes = new Uint8Array(this.#wideFormat().size)
+    if (!options?.signal?.aborted && this.tryNextBytes(bytes)) return bytes
+    const run = (await this.#draw(1, options))[0]!
+    this.#wideFormat().writeBytes(run.hi, run.lo, bytes, 0)
+    return bytes
+  }
+
   /** The next `count` ids, at most 1,000,000, all or none. */
   async nextBatch(count: number, options?: WaitOptions): Promise<bigint[]> {
     checkCount(count, batchMax)
@@ -261,6 +263,14 @@ export class FahaoGenerator {
     }
     const runs = await this.#draw(count, options)
     return rangesOf(runs)
+  }
+
+  /** The next `count` ids as texts, at most 1,000,000, all or none. */
+  async nextTexts(count: number, options?: WaitOptions): Promise<string[]> {
+    checkCount(count, batchMax)
+    const runs = await this.#draw(count, options)
+    const generator = this.#generator
+    return runs.flatMap((run) => Array.from({ length: run.count }, (_, at) => generator.text(run.at(at))))
   }
 
   /** The newest id that this node or a predecessor has issued; undefined if none. */
@@ -344,6 +354,15 @@ export class FahaoGenerator {
     this.#generation = this.#runs.generation(this.#row)
     this.#freed = this.#runs.freed
     this.#isDecimal = generator.definition.format === undefined
+    this.#wide = generator.format instanceof WideFormat ? generator.format : undefined
+  }
+
+  #wideFormat(): WideFormat {
+    if (this.#wide !== undefined) return this.#wide
+    throw new FahaoError(
+      'WRONGTYPE',
+      `'${this.name}' has no format of bytes; use nextText, or give it the format uuidv7`,
+    )
   }
 
   #takeFromSuccessor(): boolean {
@@ -367,6 +386,11 @@ async function inOwnWords<Result>(result: Promise<Result>): Promise<Result> {
 function checkCount(count: number, most: number): void {
   if (!Number.isSafeInteger(count) || count < 1 || count > most)
     throw new FahaoError('ERR', `count must be a whole number from 1 to ${most}, not ${count}`)
+}
+
+function checkRoom(bytes: Uint8Array, at: number, size: number): void {
+  if (Number.isSafeInteger(at) && at >= 0 && at + size <= bytes.length) return
+  throw new FahaoError('ERR', `there are not ${size} bytes from ${at} on; give an array with room for them`)
 }
 
 function flagValue(value: unknown): string | readonly string[] | undefined {

@@ -4,6 +4,7 @@ import type { NameRange } from '../auth/name-ranges.ts'
 import type { MovedDetails } from '../base/moved.ts'
 import type { Parts } from '../base/turns.ts'
 import type { FastRuns } from '../buffers/fast-runs.ts'
+import type { Format } from '../ids/format.ts'
 import type { IdText } from '../ids/id-text.ts'
 import type { CallerRange } from '../issuing/caller-ranges.ts'
 import type { Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
@@ -26,6 +27,8 @@ export type GeneratorRange = CallerRange & {
   readonly definition: Definition
   /** The key of the permutation of a scrambled generator, in hexadecimal digits; undefined otherwise. */
   readonly key: string | undefined
+  /** See `Generator`. */
+  readonly formKey?: string | undefined
 }
 
 /**
@@ -40,6 +43,10 @@ export interface Generator
   /** The number of this incarnation of the name, from 1. */
   readonly incarnation: bigint
   readonly mode: IssuingMode
+  /** The key of its wide format, 16 hexadecimal digits; undefined otherwise. */
+  readonly formKey?: string | undefined
+  /** Its format, with its key; undefined: plain decimal. */
+  readonly format?: Format | undefined
   /** Whether this node issues its ids, if any node does. False: no ids come from here before `ledHere` has resolved. */
   readonly issuesHere: boolean
   /** Whether INCRBY n has an answer: ids increase by 1 and are issued in counting order. */
@@ -109,6 +116,8 @@ export type CurrentGenerator = {
   readonly incarnation: bigint
   /** Raw values, or units of time, below this belong to earlier incarnations. */
   readonly floor: bigint
+  /** See `Generator`. */
+  readonly formKey?: string | undefined
 }
 
 /** The changes that an alteration makes. */

@@ -9,6 +9,7 @@ import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import { max53, max63 } from '../ids/limits.ts'
 import { isScattered } from '../ids/scatter.ts'
+import { isWide, WideFormat } from '../ids/wide-format.ts'
 import type { Kind } from '../issuing/issuer.ts'
 import type { IssuingOptions } from '../issuing/issuer-factory.ts'
 import { type GeneratorInput, type GeneratorOptions, optionText } from './generator-options.ts'
@@ -66,10 +67,10 @@ export function define(options: GeneratorOptions, nowUs: number): Definition {
     const given = names.find((name) => options[name] !== undefined)
     if (given !== undefined) throw refused(`option '${given}' does not apply: ${why}`)
   }
-  const common = { kind, issueTimeout: options.issueTimeout ?? 2000, ...checkedFormat(options) }
-  return Object.freeze(
-    isCounter(kind) ? { ...common, ...counterPart(options) } : { ...common, ...clockPart(options, nowUs) },
-  )
+  const layout = isCounter(kind) ? undefined : clockLayout(options, nowUs)
+  const common = { kind, issueTimeout: options.issueTimeout ?? 2000, ...checkedFormat(options, layout) }
+  const own = layout === undefined ? counterPart(options) : clockPart(options, layout)
+  return Object.freeze({ ...common, ...own })
 }
 
 /**
@@ -146,7 +147,7 @@ function counterPart(options: GeneratorOptions): Partial<Definition> {
   const start = options.start ?? 1n
   const { gene, increment, offset } = { ...distances(options, start) }
   const most = options.family ? max53 : max63
-  const written = options.format === undefined ? most : idMaxOf(options.format)
+  const written = options.format === undefined ? most : storedFormat(options.format).maxId
   const max = options.max ?? (written < most ? written : most)
   if (options.family) refuseInFamily(options, max)
   const step = options.step ?? (options.family ? 0 : 1000)
@@ -194,13 +195,15 @@ function distances(
   return { gene, increment: 2 ** gene, offset: 2n ** BigInt(gene) - 1n }
 }
 
-function refuseInFamily({ kind, increment = 1 }: GeneratorOptions, max: bigint): void {
+function refuseInFamily({ kind, increment = 1, format }: GeneratorOptions, max: bigint): void {
   if (kind !== 'sequence') throw refused('a family is of sequences; use kind sequence')
   if (increment !== 1) throw refused('the names of a family count by one; leave increment out')
   if (max > max53) throw refused(`max ${max} is above 2^53−1, where a family ends`)
+  if (isWide(format))
+    throw refused(`the names of a family share one key, so that ${format} would repeat; leave format out`)
 }
 
-function clockPart(options: GeneratorOptions, nowUs: number): Partial<Definition> {
+function clockLayout(options: GeneratorOptions, nowUs: number): Layout {
   const named = options.layout ?? 'twitter'
   const asked =
     options.epoch === undefined
@@ -210,6 +213,10 @@ function clockPart(options: GeneratorOptions, nowUs: number): Partial<Definition
         : { ...named, epoch: options.epoch }
   const layout = parseLayout(asked, { nowUs })
   if (!layout.issues) throw refused(`no ids can be issued from this layout: ${layout.decodeOnlyReason}`)
+  return layout
+}
+
+function clockPart(options: GeneratorOptions, layout: Layout): Partial<Definition> {
   const timestamp = options.kind === 'timestamp'
   if (timestamp && layout.scatterBits > 0) {
     throw refused('a timestamp keeps strict order, which scatter gives up; use kind snowflake')
@@ -217,10 +224,9 @@ function clockPart(options: GeneratorOptions, nowUs: number): Partial<Definition
   if (!timestamp && layout.nodeBits === 0) {
     throw refused('the layout has no node bits to tell nodes apart by; add some, or use kind timestamp')
   }
-  if (options.format !== undefined && idMaxOf(options.format) < 2n ** BigInt(layout.totalBits) - 1n) {
-    throw refused(
-      `format '${options.format}' is too narrow for ids of ${layout.totalBits} bits; leave the width out`,
-    )
+  const { format } = options
+  if (format !== undefined && storedFormat(format, layout).maxId < 2n ** BigInt(layout.totalBits) - 1n) {
+    throw refused(`format '${format}' is too narrow for ids of ${layout.totalBits} bits; leave the width out`)
   }
   const node = options.node ?? 0
   if (timestamp && node >= 2 ** layout.nodeBits) {
@@ -237,33 +243,29 @@ function clockPart(options: GeneratorOptions, nowUs: number): Partial<Definition
   }
 }
 
-function checkedFormat(options: GeneratorOptions): { format?: string } {
+function checkedFormat(options: GeneratorOptions, layout: Layout | undefined): { format?: string } {
   if (options.format === undefined || options.format === '{id}') return {}
-  const maxId = idMaxOf(options.format)
+  const { maxId } = storedFormat(options.format, layout)
   if (options.max !== undefined && options.max > maxId) {
     throw refused(`max ${options.max} does not fit format '${options.format}', which ends at ${maxId}`)
   }
   return { format: options.format }
 }
 
-/** The largest id that a format can write. */
-function idMaxOf(template: string): bigint {
-  return storedFormat(template).maxId
-}
-
 /** A format as it may be stored: also with a zone that a new one is refused. */
-export function storedFormat(template: string): Format {
-  return compileFormat(template, { nodeWidth: 1, anyZone: true })
+function storedFormat(template: string, layout?: Layout): Format {
+  return compileFormat(template, { nodeWidth: 1, anyZone: true, layout })
 }
 
 /** Throws ERR for a format that a generator may keep and none may be given. */
 export function refuseNewFormat(template: string | undefined): void {
-  if (template !== undefined) compileFormat(template, { nodeWidth: 1 })
+  // What a wide format needs, `define` checks.
+  if (template !== undefined && !isWide(template)) compileFormat(template, { nodeWidth: 1 })
 }
 
 /** What to know about the texts of a format, each in one sentence. */
 export function formatNotes(template: string | undefined): string[] {
-  const format = template === undefined ? undefined : storedFormat(template)
+  const format = template === undefined || isWide(template) ? undefined : storedFormat(template)
   const zone = format?.ambiguousZone
   return [
     ...(format?.mixesCases
@@ -277,6 +279,25 @@ export function formatNotes(template: string | undefined): string[] {
         ]
       : []),
   ]
+}
+
+/** Which column takes the texts of a wide format. */
+export function columnNotes({ format: template, layout }: Definition): string[] {
+  const format =
+    template === undefined
+      ? undefined
+      : storedFormat(template, layout === undefined ? undefined : parseLayout(layout))
+  if (!(format instanceof WideFormat)) return []
+  const { name, bytesMax } = format
+  const native = {
+    uuidv7: 'uuid in PostgreSQL and MariaDB, binary(16) by UUID_TO_BIN(x) in MySQL',
+    uuidv8: 'uuid in PostgreSQL and MariaDB, binary(16) by UUID_TO_BIN(x) in MySQL',
+    objectid: 'ObjectId in MongoDB',
+    ulid: undefined,
+    typeid: undefined,
+  }[name]
+  const text = `char(${bytesMax}) with a collation that compares bytes`
+  return [`its texts fit ${native === undefined ? text : `a column of ${native}, or ${text}`}`]
 }
 
 /** Whether a kind is made of a counter and not of the clock. */

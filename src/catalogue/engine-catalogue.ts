@@ -33,7 +33,7 @@ import { IdleGenerators } from './idle-generators.ts'
 import { describeGenerator, unlessUnavailable } from './info.ts'
 import type { NameTable } from './name-table.ts'
 import type { OpenGenerator } from './open-generator.ts'
-import { firstOf, type StoredGenerator } from './stored-generator.ts'
+import { firstOf, formKey, type StoredGenerator } from './stored-generator.ts'
 import { surveyOf } from './survey.ts'
 
 /** Generators by name, opened on demand. */
@@ -195,7 +195,7 @@ export class EngineCatalogue implements Catalogue {
       (await this.#records.live(this.#familyOf(name) ?? name)) ??
       (await Promise.reject<never>(noGenerator(name, this.#deps.rows)))
     const { definition, incarnation, floor } = stored
-    return { definition, incarnation, floor }
+    return { definition, incarnation, floor, formKey: formKey(stored) }
   }
 
   page(part: PartOfList): Promise<ListPart> {

@@ -182,12 +182,11 @@ export class GeneratorRecords {
     changes: Partial<GeneratorInput>,
     move: FloorMove = {},
   ): Promise<ReadGenerator & { readonly isNext: boolean }> {
-    if (changes.start !== undefined) {
+    if (changes.start !== undefined)
       throw new FahaoError(
         'ERR',
         `start matters only when a generator is created; use FLOOR to move '${name}' forward`,
       )
-    }
     const begun = await this.#change(name, (before) => this.#altered(name, before, changes, move))
     if (begun.stored.state !== 'altering') {
       // Until then sections of other nodes issue below the floor.
@@ -358,7 +357,8 @@ export class GeneratorRecords {
     }
     // A strict generator has one issuer, which moves at once.
     const startsAnew = now && floor !== undefined && !isStrict(definition.kind)
-    if (isSame && !startsAnew) return { ...before, definition, offsetGiven }
+    const { key = newKey(definition) } = before
+    if (isSame && !startsAnew) return { ...before, definition, offsetGiven, key }
     if (floor !== undefined) refuseFloor(name, { definition }, floor)
     if (startsAnew && row !== undefined) throw rowHasNoIncarnations(name, this.#rows!.table)
     const nowUs = this.#timeline.nowUs()

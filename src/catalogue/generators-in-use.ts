@@ -42,7 +42,7 @@ import { NegativeCache } from './negative-cache.ts'
 import { OpenGenerator, type OpenGeneratorDeps, rowVersion } from './open-generator.ts'
 import { openInTurn } from './open-issuer.ts'
 import { RestingGenerators } from './resting-generators.ts'
-import { generatorPrefix, holdsGenerator, watchGenerators } from './stored-generator.ts'
+import { formKey, generatorPrefix, holdsGenerator, watchGenerators } from './stored-generator.ts'
 import { WaitingCallers } from './waiting-callers.ts'
 
 /** Opens and closes generators. */
@@ -284,7 +284,8 @@ export class GeneratorsInUse {
       const closing = opened.under ? this.#led!.discard(opened.reservoir!) : opened.issuer.close(reason)
       return Promise.resolve(closing).then(() => undefined)
     }
-    const generator = new OpenGenerator(incarnation, version, plan, opened, this.#openDeps)
+    const key = formKey(found.stored)
+    const generator = new OpenGenerator(incarnation, version, plan, opened, this.#openDeps, key)
     if (!this.#mayStillIssue(generator)) return Promise.resolve(undefined)
     this.names.set(name, generator)
     this.#waiting.serve(generator)

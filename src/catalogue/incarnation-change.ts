@@ -29,6 +29,7 @@ import { larger } from '../engine/advance-rules.ts'
 import type { Counter, Engine } from '../engine/engine.ts'
 import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
 import { firstFrom } from '../ids/run.ts'
+import { isWide } from '../ids/wide-format.ts'
 import { floorLimitUs } from '../issuing/ahead-limit.ts'
 import { isStrict } from '../issuing/issuer.ts'
 import { longestNodeLead, othersKey, readWorker, workerRecords } from '../issuing/worker-records.ts'
@@ -115,7 +116,8 @@ async function successor(
     const floor = floorAfterChange(name, stored, least)
     const definition = followsLast(stored) ? withFirst(next!, floor) : next!
     const counter = counterAfter(name, old, definition, incarnation)
-    const key = keepsPermutation(stored) ? old.key : newKey(definition)
+    const keepsKey = keepsPermutation(stored) || (isWide(definition.format) && !definition.scramble)
+    const key = (keepsKey ? old.key : undefined) ?? newKey(definition)
     const offsetGiven = nextOffsetGiven ?? false
     return { state: 'live', incarnation, counter, floor, definition, key, offsetGiven }
   } catch (error) {

@@ -8,7 +8,7 @@ import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
 import { isScattered } from '../ids/scatter.ts'
 import type { IssuerStats } from '../issuing/issuer.ts'
 import type { Generator, GeneratorInfo, IssuingMode } from './catalogue.ts'
-import { type Definition, formatNotes, layoutOf } from './definition.ts'
+import { columnNotes, type Definition, formatNotes, layoutOf } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import type { RowCounter } from './foreign-rows.ts'
 import { horizonMs } from './issuing-plans.ts'
@@ -213,5 +213,5 @@ function notes(
   if (definition.within === 'shuffled') list.push('ids are shuffled within blocks: no order')
   if (isScattered(definition.layout)) list.push('ids are scattered by their highest bits: no order')
   if (definition.scramble) list.push('ids are scrambled over [0, max]: no order')
-  return [...list, ...formatNotes(definition.format)]
+  return [...list, ...formatNotes(definition.format), ...columnNotes(definition)]
 }

@@ -16,7 +16,7 @@ import { isStrict } from '../issuing/issuer.ts'
 import { IssuerFactory, type IssuerFactoryDeps } from '../issuing/issuer-factory.ts'
 import { Observer } from '../issuing/observer.ts'
 import type { ReservoirOptions } from '../issuing/reservoir-options.ts'
-import { type Definition, geneBitsOf } from './definition.ts'
+import { type Definition, geneBitsOf, layoutOf } from './definition.ts'
 import type { CatalogueDeps, NodeIndex } from './deps.ts'
 import { issuingRight, refuseUnlessOwner } from './issuing-right.ts'
 import { generatorKey, readStored, writeDefinition } from './stored-generator.ts'
@@ -97,7 +97,8 @@ function issuersOf(
 
 function formatOf(definition: Definition, index: NodeIndex | undefined): Format | undefined {
   if (definition.format === undefined) return undefined
-  const format = compileFormat(definition.format, { nodeWidth: index?.width ?? 1, anyZone: true })
+  const layout = definition.layout === undefined ? undefined : layoutOf(definition)
+  const format = compileFormat(definition.format, { nodeWidth: index?.width ?? 1, anyZone: true, layout })
   if (!format.needsNode || index !== undefined) return format
   throw new FahaoError(
     'CONFIG',

@@ -9,6 +9,7 @@
  */
 
 import { emptyRow } from '../buffers/fast-runs.ts'
+import type { Format } from '../ids/format.ts'
 import type { IdText } from '../ids/id-text.ts'
 import type { Run } from '../ids/run.ts'
 import type { DrawOptions, IssuerStats, Kind } from '../issuing/issuer.ts'
@@ -106,6 +107,14 @@ class MeteredGenerator implements Generator {
 
   stats(): IssuerStats {
     return this.#generator.stats()
+  }
+
+  get formKey(): string | undefined {
+    return this.#generator.formKey
+  }
+
+  get format(): Format | undefined {
+    return this.#generator.format
   }
 
   text(id: bigint): string {

@@ -56,6 +56,8 @@ export class OpenGenerator implements Generator {
   readonly under: OpenedIssuer['under']
   readonly #incarnation: Incarnation
   readonly #plan: IssuingPlan
+  readonly formKey: string | undefined
+  readonly format: Format | undefined
   readonly #issuer: Issuer
   readonly #opened: OpenedIssuer
   readonly #deps: OpenGeneratorDeps
@@ -70,10 +72,13 @@ export class OpenGenerator implements Generator {
     plan: IssuingPlan,
     opened: OpenedIssuer,
     deps: OpenGeneratorDeps,
+    formKey?: string,
   ) {
     this.version = version
     this.#incarnation = incarnation
     this.#plan = plan
+    this.formKey = formKey
+    this.format = formKey ? plan.format?.withKey(formKey) : plan.format
     this.#issuer = issuerWithGene(incarnation.name, plan.geneBits, opened.issuer)
     this.#opened = opened
     this.mode = opened.mode
@@ -115,7 +120,7 @@ export class OpenGenerator implements Generator {
   /** What it shares with others at rest; undefined: it does not rest. */
   get sharedAtRest(): SharedAtRest | undefined {
     const { reservoir, callerRanges, callers } = this.#opened
-    const isPlain = this.under === undefined && this.version !== rowVersion
+    const isPlain = this.under === undefined && this.version !== rowVersion && this.formKey === undefined
     if (reservoir === undefined || !isPlain) return undefined
     if (callerRanges?.isUsed || callers?.isUsed) return undefined
     const { incarnation, floor, advances } = this.#incarnation
@@ -144,12 +149,11 @@ export class OpenGenerator implements Generator {
     return this.#incarnation.incarnation
   }
 
-  /** See `Incarnation`. */
+  /** See `Incarnation`; its `floor` likewise. */
   get counter(): string {
     return this.#incarnation.counter
   }
 
-  /** See `Incarnation`. */
   get floor(): bigint {
     return this.#incarnation.floor
   }
@@ -230,7 +234,7 @@ export class OpenGenerator implements Generator {
 
   /** The same incarnation and record version, with another issuer or definition. */
   #with(opened: OpenedIssuer, plan: IssuingPlan): OpenGenerator {
-    return new OpenGenerator(this.#incarnation, this.version, plan, opened, this.#deps)
+    return new OpenGenerator(this.#incarnation, this.version, plan, opened, this.#deps, this.formKey)
   }
 
   /** After an alteration or a change of leadership, which used up no id, continues with the generator that is open now. */
@@ -271,7 +275,8 @@ export class OpenGenerator implements Generator {
     const { callerRanges, scrambleKey } = this.#opened
     if (callerRanges === undefined) throw noRanges(this.name, this.#plan)
     const range = await callerRanges.reserve(ids)
-    return { ...range, incarnation: this.incarnation, definition: this.definition, key: scrambleKey }
+    const { incarnation, definition, formKey } = this
+    return { ...range, incarnation, definition, key: scrambleKey, formKey }
   }
 
   nextIsSafe(): boolean {
@@ -300,13 +305,11 @@ export class OpenGenerator implements Generator {
   }
 
   text(id: bigint): string {
-    const { format } = this.#plan
-    return format === undefined ? String(id) : format.format(id, this.#valuesOf(format))
+    return this.format?.format(id, this.#valuesOf(this.format)) ?? String(id)
   }
 
   writer(): IdText | undefined {
-    const { format } = this.#plan
-    return format?.texts(this.#valuesOf(format))
+    return this.format?.texts(this.#valuesOf(this.format))
   }
 
   #valuesOf({ needsTime }: Format): FormatValues {
@@ -315,8 +318,7 @@ export class OpenGenerator implements Generator {
   }
 
   parse(text: string): bigint {
-    const { format } = this.#plan
-    if (format !== undefined) return format.parse(text)
+    if (this.format !== undefined) return this.format.parse(text)
     if (!/^\d{1,19}$/.test(text))
       throw new FahaoError('ERR', `'${text.slice(0, 40)}' is no id of generator '${this.name}'`)
     return BigInt(text)
@@ -335,19 +337,17 @@ export class OpenGenerator implements Generator {
 
   async #moveTo(newest: bigint, { force = false }: MoveOptions): Promise<void> {
     const last = this.lastIssued()
-    if (last !== undefined && newest < last) {
+    if (last !== undefined && newest < last)
       throw new FahaoError(
         'ERR',
         `generator '${this.name}' has issued ${last} already; it moves forward only`,
       )
-    }
     const { max, start } = this.definition
-    if (start !== undefined && newest + 1n < this.#incarnation.floor) {
+    if (start !== undefined && newest + 1n < this.#incarnation.floor)
       throw new FahaoError(
         'ERR',
         `generator '${this.name}' starts at ${this.#incarnation.floor}; it moves forward only`,
       )
-    }
     if (max !== undefined && newest > max)
       throw new FahaoError('ERR', `${newest} is above max ${max} of generator '${this.name}'`)
     if (max !== undefined && !force) refuseJump(this.name, last ?? this.#incarnation.floor - 1n, newest, max)

@@ -1,6 +1,7 @@
 /** What a change of options makes of a definition, and which changes are refused. */
 import { FahaoError } from '../base/errors.ts'
 import { larger } from '../engine/advance-rules.ts'
+import { isWide } from '../ids/wide-format.ts'
 import { type Definition, define, differences, keptOptions, withoutDistances } from './definition.ts'
 import { type GeneratorInput, type GeneratorOptions, optionText, parseOptions } from './generator-options.ts'
 import type { StoredGenerator } from './stored-generator.ts'
@@ -18,7 +19,7 @@ export function redefine(
   const step = kept.step === undefined ? undefined : optionText('step', kept.step)
   const options = parseOptions({ ...kept, step, ...changes, kind })
   if (offsetGiven || changes.offset !== undefined || options.increment === before.increment)
-    return define(options, nowUs)
+    return refuseOtherLayout(before, define(options, nowUs))
   // The offset belongs to the old increment; the first id of the next incarnation decides.
   const { offset: _, ...others } = options
   return define(others, nowUs)
@@ -55,6 +56,19 @@ export function refuseOtherDomain(name: string, before: Definition, after: Defin
   throw new FahaoError(
     'ERR',
     `max is the domain that '${name}' scrambles; another would repeat ids: use another name`,
+  )
+}
+
+/**
+ * `after`; throws ERR if the texts of two layouts would begin with the same time, where another raw id can have the same bits in front of
+ * the keyed ones.
+ */
+function refuseOtherLayout(before: Definition, after: Definition): Definition {
+  const both = [before, after].every(({ format, layout }) => isWide(format) && layout !== undefined)
+  if (!both || after.layout === before.layout || after.format === 'uuidv8') return after
+  throw new FahaoError(
+    'ERR',
+    `texts of the format ${after.format} are unique for ids of one layout; use another name, or alter the format too: to uuidv8, or to a template`,
   )
 }
 

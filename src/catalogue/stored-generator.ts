@@ -5,7 +5,9 @@
 import { FahaoError } from '../base/errors.ts'
 import type { Engine, RecordChange, StoredRecord, Watch } from '../engine/engine.ts'
 import { firstBlock } from '../ids/gene.ts'
+import { formKeyOf } from '../ids/permutation.ts'
 import { firstFrom } from '../ids/run.ts'
+import { isWide } from '../ids/wide-format.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import { kinds } from '../issuing/issuer.ts'
 import type { Definition } from './definition.ts'
@@ -34,7 +36,7 @@ export type StoredGenerator = {
   /** Raw values, or units of time, below this belong to earlier incarnations. */
   readonly floor: bigint
   readonly definition: Definition
-  /** The secret key of a permutation, 32 hexadecimal digits; undefined if ids are not permuted. */
+  /** The secret key of a permutation and of a wide format, 32 hexadecimal digits; undefined if it has neither. */
   readonly key: string | undefined
   /**
    * Whether a user has given `offset`, as for one of several sites: an alteration keeps it. Otherwise it follows from the
@@ -235,8 +237,17 @@ export function holdsGenerator(record: StoredRecord | undefined): boolean {
   }
 }
 
-/** A new secret key, 32 hexadecimal digits, if a definition permutes its ids; undefined otherwise. */
+/** The key of its wide format; undefined: it has none. */
+export function formKey({
+  key,
+  definition,
+}: Pick<StoredGenerator, 'key' | 'definition'>): string | undefined {
+  return isWide(definition.format) && key !== undefined ? formKeyOf(key) : undefined
+}
+
+/** A new secret key, 32 hexadecimal digits, if a definition permutes its ids or makes wide texts of them; undefined otherwise. */
 export function newKey(definition: Definition): string | undefined {
-  if (!definition.scramble && definition.within !== 'shuffled') return undefined
+  const isKeyed = definition.scramble || definition.within === 'shuffled' || isWide(definition.format)
+  if (!isKeyed) return undefined
   return Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex')
 }

@@ -8,11 +8,15 @@
  *   {date:PATTERN} {date:PATTERN:ZONE}                      ZONE UTC, GMT, +HH:MM, -HH:MM or Area/City
  *   {check:NAME}                                            see check-digit.ts
  *
+ *
+ *   uuidv7  uuidv8  ulid  typeid:PREFIX  objectid           see wide-format.ts
+ *
  * Every part but an id without WIDTH has a fixed width, and there is one id. So the text of two ids is never
  * the same, and every format reads back what it wrote. Where case is ignored, that does not hold for base62.
  */
 import { FahaoError } from '../base/errors.ts'
 import { Alphabet, alphabets, base10 } from './alphabet.ts'
+import type { Format, TextColumn } from './any-format.ts'
 import { CheckDigits, type CheckName, checkNames } from './check-digit.ts'
 import {
   CheckPart,
@@ -27,8 +31,11 @@ import {
   shortened,
   type TextShape,
 } from './format-part.ts'
-import { type IdText, TemplateText } from './id-text.ts'
+import { TemplateText } from './id-text.ts'
+import type { Layout } from './layout.ts'
+import { WideFormat, wideSpecOf } from './wide-format.ts'
 
+export type { Format, TextColumn } from './any-format.ts'
 export type { FormatValues } from './format-part.ts'
 
 /** Options that the text of a template does not state. */
@@ -37,6 +44,8 @@ export type FormatOptions = {
   readonly nodeWidth?: number | undefined
   /** Takes ambiguous zones too, such as CST: of a generator that was stored before they were refused. Default: no. */
   readonly anyZone?: boolean | undefined
+  /** The layout of the ids; undefined: they are of a counter. Wide formats depend on it. */
+  readonly layout?: Layout | undefined
 }
 
 const templateMax = 256
@@ -44,60 +53,16 @@ const ownAlphabet = 'alphabet='
 const nodeWidthMax = 15
 const noValues: FormatValues = Object.freeze({})
 
-/** Checks and compiles a template. Throws ERR with the reason and the remedy. */
+/** Checks and compiles a format. Throws ERR with the reason and the remedy. */
 export function compileFormat(template: string, options: FormatOptions = {}): Format {
   if (template.length > templateMax) throw refused(`it is longer than ${templateMax} characters`)
   if (/\p{Cc}/u.test(template)) throw refused('it has control characters; write it on one line')
   if (!template.isWellFormed()) throw refused('it is not well-formed Unicode')
+  const wide = wideSpecOf(template)
+  if (wide !== undefined) return new WideFormat(template, wide, options.layout)
   const parts = partsOf(template, options)
   checkTogether(parts)
   return new Template(template, parts)
-}
-
-/** A compiled format. */
-export interface Format {
-  /** The format as it was given. */
-  readonly template: string
-  /** Whether `format` needs `node`. */
-  readonly needsNode: boolean
-  /** Whether `format` needs `unixUs`. */
-  readonly needsTime: boolean
-  /** The largest id that it can write: 2^63 − 1 where the id has no fixed width. */
-  readonly maxId: bigint
-  /** Whether two texts can differ in the case of letters alone: where case is ignored, they are one. */
-  readonly mixesCases: boolean
-  /** The zone of its date, if it is an abbreviation that means different times to different people. */
-  readonly ambiguousZone: string | undefined
-  /**
-   * The text of an id. Throws EXHAUSTED for an id above `maxId` (a wider text would break what relies on the
-   * width), ERR for a value that is missing or does not fit.
-   */
-  format(id: bigint, values?: FormatValues): string
-  /**
-   * The smallest text of an id, by its bytes: the texts of larger ids are above it. Cut off behind the id where what follows
-   * depends on more than the id. Undefined where texts are not in the order of ids, and above `maxId`.
-   */
-  smallest(id: bigint): string | undefined
-  /** What writes the texts of ids with these values. Throws ERR as `format`. */
-  texts(values?: FormatValues): IdText
-  /** The id in a text that this format wrote, or that a reader meant by one. Throws ERR for any other text. */
-  parse(text: string): bigint
-  /** What the texts of ids up to `max` ask of a column. */
-  column(max: bigint): TextColumn
-}
-
-/** What texts ask of what stores them. */
-export type TextColumn = {
-  /** The fewest and the most characters of a text. */
-  readonly charactersMin: number
-  readonly charactersMax: number
-  readonly isAscii: boolean
-  /** The digits that ids are written with, in the order of their values. */
-  readonly alphabet: string
-  /** Whether two texts can differ in the case of letters alone: the column must tell cases apart. */
-  readonly caseMatters: boolean
-  /** Whether the texts sort like their ids where they are compared by bytes. */
-  readonly sortsLikeIds: boolean
 }
 
 type Part = FormatPart | IdPart
@@ -106,6 +71,7 @@ class Template implements Format {
   readonly template: string
   readonly needsNode: boolean
   readonly needsTime: boolean
+  readonly needsKey = false
   readonly maxId: bigint
   readonly mixesCases: boolean
   readonly ambiguousZone: string | undefined
@@ -144,11 +110,8 @@ class Template implements Format {
     return front + this.#checkOf(front, back) + back
   }
 
-  smallest(id: bigint): string | undefined {
-    if (id > this.maxId || !this.column(this.maxId).sortsLikeIds) return undefined
-    if (!this.needsNode && !this.needsTime) return this.format(id)
-    const parts = [...this.#front, ...this.#back]
-    return written(parts.slice(0, parts.indexOf(this.#id) + 1), id, noValues)
+  withKey(): this {
+    return this
   }
 
   texts(values: FormatValues = noValues): TemplateText {

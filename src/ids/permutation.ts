@@ -29,7 +29,7 @@ const sizeMax = 1n << 63n
 const blockSizeMax = 2 ** 32
 
 /** What a key is used for; keeps uses of one key apart. */
-const purposes = { whole: 1, block: 2 } as const
+const purposes = { whole: 1, block: 2, form: 3 } as const
 
 /** A keyed permutation of [0, size). */
 export interface Permutation {
@@ -67,6 +67,17 @@ export function blockPermutation(key: Uint8Array, blockSize: number): BlockPermu
     throw new FahaoError('ERR', `blocks of ${blockSize} numbers cannot be permuted; give 1 to 2^32`)
   }
   return new EachBlockPermutation(key, blockSize)
+}
+
+/**
+ * The key of a wide format that follows from a generator's key, both in hexadecimal digits: it is given to callers that may not
+ * have the generator's.
+ */
+export function formKeyOf(key: string): string {
+  const bytes = Uint8Array.from({ length: keySize }, (_, at) => parseInt(key.slice(2 * at, 2 * at + 2), 16))
+  const keyed = new Chaskey12(bytes)
+  const words = [0, 1].map((half) => keyed.word(half, 0, 0, purposes.form << 16) >>> 0)
+  return words.map((word) => word.toString(16).padStart(8, '0')).join('')
 }
 
 /**

@@ -26,7 +26,7 @@ export type WorkerLeaseReturn = {
 }
 
 /** A worker lease, as its holder gets it for one generator. */
-export type WorkerLease = Pick<CurrentGenerator, 'definition' | 'incarnation'> & {
+export type WorkerLease = Pick<CurrentGenerator, 'definition' | 'incarnation' | 'formKey'> & {
   /** Renews the lease and gives it back: a secret of the holder. */
   readonly lease: string
   readonly worker: number

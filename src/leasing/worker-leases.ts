@@ -279,7 +279,7 @@ export class WorkerLeases {
   }
 
   #answer(name: string, { id, record }: Claim, generator: CurrentGenerator): WorkerLease {
-    const { definition, incarnation, floor } = generator
+    const { definition, incarnation, floor, formKey } = generator
     const { boundUs: untilUs, startUs = 0 } = record
     checkFits(name, id, generator, untilUs)
     return {
@@ -290,6 +290,7 @@ export class WorkerLeases {
       nowUs: this.#deps.timeline.nowUs(),
       definition,
       incarnation,
+      formKey,
     }
   }
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Access } from '../auth/access.ts'
 import { FahaoError } from '../base/errors.ts'
 import { globMatcher, matchWork } from '../base/glob.ts'
-import type { CurrentGenerator, Generator } from '../catalogue/catalogue.ts'
+import type { Generator } from '../catalogue/catalogue.ts'
 import { definitionJson, geneBitsOf } from '../catalogue/definition.ts'
 import { isStrict } from '../issuing/issuer.ts'
 import type { ListedWorker } from '../leasing/listed-workers.ts'
@@ -53,6 +53,7 @@ const leaseShape = z
     kind: z.string(),
     incarnation: z.string(),
     definition: definitionShape,
+    formKey: z.string().optional().meta({ description: 'of a generator whose format is of 128 bits, or 96' }),
     nowUs: microseconds,
     drawnMax: z.number().meta({ description: 'the most ids of one report' }),
     lease: z.string().nullable().meta({ description: 'null: nothing is leased; ask for each id' }),
@@ -138,7 +139,7 @@ const lease = operation({
     drawn,
   },
   reply:
-    'A map: kind, incarnation, definition (JSON), nowUs, drawnMax, lease; of a `snowflake` also worker, fromUs, untilUs; of a `segment` ranges, ttlMs, key. Times in Unix µs.',
+    'A map: kind, incarnation, definition (JSON), nowUs, drawnMax, lease; of a wide format also formKey; of a `snowflake` also worker, fromUs, untilUs; of a `segment` ranges, ttlMs, key. Times in Unix µs.',
   notes:
     'Any node answers. Of a `snowflake`: a worker id; the caller may stamp ids in whole units of time within `[fromUs, untilUs)`, and nothing else decides, no clock either. {ttl}, 1,000 to 900,000 ms (default 60,000), is the length of the span; {holder} is a name for lists, at most 128 bytes without control and format characters (default: the address of the client). Of a `segment`: `ranges`, an array of `[start, end)` of raw values of its counter, with {count} ids in all (default 1,000; fewer where its space ends). A raw value that is ≡ offset (mod increment) is an id; of a scrambled generator it becomes one by the permutation of `[0, max]` with `key`, in hexadecimal digits, by which ids can be unscrambled too; of a shuffled one, the caller chooses the order. The caller drops what is left `ttlMs` after it sent the request ({ttl}: 1,000 to 86,400,000 ms, default 600,000), so that a drop or an alteration reaches it. Of a `sequence` and a `timestamp` nothing is leased: `lease` is {nil}, and the caller asks for each id; so it is with a generator that has bits for a gene, with a scrambled one, unless the user has the permission `lease|scrambled`, and with a `snowflake` whose units of time are longer than 30 s, or in a namespace with LEASES 0, or with RATE or DAILY and no LEASES. `EXHAUSTED` says when a worker id is free again, or that the space of the segment is used up. {drawn}, here and with a renewal or a return: how many ids of the generator the caller has issued since it last reported; figures and metrics show them. A reply has `drawnMax`, the most ids of one report.',
   http: {
@@ -369,9 +370,16 @@ function rangeAnswer(range: LeasedRange, nowUs: number): Lease {
 }
 
 function shown(
-  { definition, incarnation }: Pick<CurrentGenerator, 'definition' | 'incarnation'>,
+  { definition, incarnation, formKey }: Pick<Generator, 'definition' | 'incarnation' | 'formKey'>,
   nowUs: number,
 ) {
   const { kind } = definition
-  return { kind, incarnation: String(incarnation), definition: definitionJson(definition), nowUs, drawnMax }
+  return {
+    kind,
+    incarnation: String(incarnation),
+    definition: definitionJson(definition),
+    ...(formKey !== undefined && { formKey }),
+    nowUs,
+    drawnMax,
+  }
 }

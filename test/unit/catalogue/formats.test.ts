@@ -63,3 +63,31 @@ describe('a format with an ambiguous zone', () => {
     assert.doesNotMatch((await node.catalogue.info('g')).notes.join(), /zone/)
   })
 })
+
+describe('a format of 128 bits', () => {
+  test('reads the same texts after alterations and on another node, also after a while with another format', async () => {
+    const node = await withFormat({ kind: 'segment' })
+    const id = (await node.catalogue.open('g')).text(1n)
+    assert.equal(id, '1')
+    const wide = await node.catalogue.alter('g', { format: 'uuidv8' })
+    const text = wide.text(1n)
+    assert.equal((await node.catalogue.alter('g', { format: 'x{id}' })).text(1n), 'x1')
+    assert.equal((await node.catalogue.alter('g', { format: 'uuidv8', step: 10 })).text(1n), text)
+    // A new incarnation.
+    assert.equal((await node.catalogue.alter('g', { increment: 3 })).text(1n), text)
+    const other = await startNode({ store: node.store })
+    assert.equal((await other.catalogue.open('g')).parse(text), 1n)
+    await node.catalogue.drop('g')
+    await node.catalogue.create('g', { kind: 'segment', format: 'uuidv8' })
+    assert.notEqual((await node.catalogue.open('g')).text(1n), text)
+  })
+
+  test('does not rest: a key is its own', async () => {
+    const node = await startNode({ restAfterMs: 1000 })
+    await node.catalogue.create('g', { kind: 'segment', format: 'uuidv8', step: 10 })
+    const generator = await node.catalogue.open('g')
+    const text = generator.text((await generator.draw(1))[0]!.first)
+    await node.clock.pass(60_000)
+    assert.equal((await node.catalogue.open('g')).parse(text), 1n)
+  })
+})

@@ -77,8 +77,6 @@ describe('the help', () => {
       'next',
       'advance',
       'decode',
-      'bounds',
-      'encode',
       'advise',
       'backup',
       'restore',
