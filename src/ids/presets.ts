@@ -55,6 +55,58 @@ export const layouts = Object.freeze({
     epoch: '2016-05-20T00:00:00+08:00',
   }),
 
+  /**
+   * yitter's IdGenerator by the defaults of its Java, Go, Rust and Python (`BaseTime` in Java's IdGeneratorOptions); C# begins eight
+   * hours later. Sequences below 5 are of ids that it made while its clock was set back, or by hand.
+   */
+  yitter: defineLayout({ name: 'yitter', fields: bits(51, 6, 6), epoch: 1_582_136_402_000 }),
+
+  /** camellia's snowflake by its CamelliaIdGenConstants, without region bits; midnight in China. */
+  camellia: defineLayout({ name: 'camellia', fields: twitterBits, epoch: '2021-09-10T00:00:00+08:00' }),
+
+  /**
+   * Mastodon's lib/mastodon/snowflake.rb: 48 bits of time, of which one is the sign, and 16 of a hash and a count. No node field, so
+   * only a `timestamp` can issue them.
+   */
+  mastodon: defineLayout({
+    name: 'mastodon',
+    fields: [
+      { field: 'time', bits: 47 },
+      { field: 'sequence', bits: 16 },
+    ],
+    epoch: 0,
+  }),
+
+  /** pgEdge's extension `snowflake`: by its README, the node is the lowest field. */
+  pgedge: defineLayout({
+    name: 'pgedge',
+    fields: [
+      { field: 'time', bits: 41 },
+      { field: 'sequence', bits: 12 },
+      { field: 'node', bits: 10 },
+    ],
+    epoch: '2023-01-01T00:00:00Z',
+  }),
+
+  /** Seata's IdWorker from 1.4.2 on, for transactions and branches: node above time. Its time runs behind the clock. */
+  seata: defineLayout({
+    name: 'seata',
+    fields: [
+      { field: 'node', bits: 10 },
+      { field: 'time', bits: 41 },
+      { field: 'sequence', bits: 12 },
+    ],
+    epoch: '2020-05-03T00:00:00+08:00',
+  }),
+
+  /** uid-generator as a Spring Boot starter by wujun234 (UidConfigProperties): 53 bits, so that JavaScript reads them. */
+  'uid-starter': defineLayout({
+    name: 'uid-starter',
+    fields: bits(30, 16, 7),
+    unit: 's',
+    epoch: '2019-02-20T00:00:00+08:00',
+  }),
+
   /** Fits a JavaScript number until 2094: 32 nodes with 128,000 ids per second each. */
   js53: defineLayout({ name: 'js53', fields: bits(41, 5, 7), epoch: '2025-01-01T00:00:00Z' }),
 } satisfies Record<string, Layout>)
