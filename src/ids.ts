@@ -32,6 +32,7 @@ export {
   lifetime,
 } from './ids/lifetime.ts'
 export type { MomentInput } from './ids/moment.ts'
+export { bounds, condition, type IdBounds, type SpanBounds } from './ids/moment-bounds.ts'
 export { type Permutation, permutation } from './ids/permutation.ts'
 export { type LayoutName, layouts } from './ids/presets.ts'
 

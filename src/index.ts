@@ -10,53 +10,34 @@
 import { calls, inWordsOf } from './base/advice.ts'
 import { atEndOfCallback } from './base/clock.ts'
 import { FahaoError, hasCode } from './base/errors.ts'
-import type { LogEvent } from './base/events.ts'
 import { globMatcher } from './base/glob.ts'
 import { emptyRow, type FastRuns } from './buffers/fast-runs.ts'
 import type { Catalogue, Generator, GeneratorChanges } from './catalogue/catalogue.ts'
 import { definitionText } from './catalogue/definition.ts'
 import type { GeneratorInput } from './catalogue/generator-options.ts'
-import { hyphenated } from './config/config-schema.ts'
-import { loadConfig } from './config/load-config.ts'
+import { type FahaoOptions, libraryConfig } from './config/library-options.ts'
 import { DecimalTexts } from './ids/decimal-texts.ts'
 import type { GeneratorDescription, ListedGenerator, ListOptions } from './ids/generator-description.ts'
+import type { MomentInput } from './ids/moment.ts'
+import type { GeneratorBounds } from './ids/moment-bounds.ts'
 import { type Range as IdRange, Run, rangesOf } from './ids/run.ts'
 import { WideFormat } from './ids/wide-format.ts'
 import type { DrawOptions, IssuerStats, Kind } from './issuing/issuer.ts'
 import type { FahaoNode } from './node/node.ts'
 import { startNode } from './node/start.ts'
+import { existing } from './operations/drawing.ts'
+import { generatorBounds, smallestIdAt } from './operations/moments.ts'
 
 export { errorRegistry } from './base/error-texts.ts'
 export { type ErrorCode, FahaoError } from './base/errors.ts'
 export type { LogEvent } from './base/events.ts'
 export type { GeneratorInput } from './catalogue/generator-options.ts'
+export type { FahaoOptions } from './config/library-options.ts'
 export type { GeneratorDescription, ListedGenerator, ListOptions } from './ids/generator-description.ts'
+export type { MomentInput } from './ids/moment.ts'
+export type { GeneratorBounds, IdBounds } from './ids/moment-bounds.ts'
 export type { Range as IdRange } from './ids/run.ts'
 export type { IssuerStats, Kind } from './issuing/issuer.ts'
-
-/** Options of `openFahao`. Each has the meaning of the server's setting of the same name. */
-export type FahaoOptions = {
-  /** Where bounds are kept: `sqlite:FILE` (default `sqlite:./data/fahao.db`) or `memory:`. */
-  readonly engine?: string
-  /** Refuse to make a store that does not exist. By default it is made, with its folder, and `onEvent` receives a warning. */
-  readonly requireStore?: boolean
-  /** The source of the node part of snowflakes: `pool` (default), `static:N`, `env:NAME`, `hostname`, … */
-  readonly workerId?: string
-  /** The value of `{node}` in formats: a number, or digits of the width that all nodes have, such as `01`. */
-  readonly nodeIndex?: number | string
-  /** Generators to create at their first request: `['order:*=sequence']`. */
-  readonly autoCreate?: readonly string[]
-  /** How far snowflakes reserve time ahead: `10m`. */
-  readonly lead?: string
-  /** A clock that jumps further ahead is followed only after it has stayed there for 5 s: `1h`. */
-  readonly leadMax?: string
-  /** How long a call to the engine may take: `5s`. */
-  readonly callTimeout?: string
-  /** The most callers that may wait for one generator. */
-  readonly waitersMax?: number
-  /** Receives events for a log: claims of worker ids, failed refills, clock steps. */
-  readonly onEvent?: (event: LogEvent) => void
-}
 
 /** Options of a call that may wait. */
 export type WaitOptions = {
@@ -73,10 +54,8 @@ const pageLooks = 1000
 
 /** Opens a node in this process. Rejects with CONFIG or ENGINE. */
 export async function openFahao(options: FahaoOptions = {}): Promise<Fahao> {
-  const { onEvent, ...settings } = options
-  const flags = Object.entries(settings).map(([name, value]) => [hyphenated(name), flagValue(value)])
-  const { config } = loadConfig({ flags: { resp: 'off', http: 'off', ...Object.fromEntries(flags) } })
-  return new Fahao(await startNode(config, onEvent ? { onEvent } : {}))
+  const { onEvent } = options
+  return new Fahao(await startNode(libraryConfig(options), onEvent ? { onEvent } : {}))
 }
 
 /** An open node: the generators of one store. */
@@ -120,6 +99,23 @@ export class Fahao {
     const options = Object.fromEntries(definitionText(definition))
     const { kind } = definition
     return { name, kind, options, incarnation, mode, leader, bound, lastIssued, exhaustedAt, notes }
+  }
+
+  /**
+   * The ranges of the ids of the moments from `from` up to, and without, `to`; without `to` of all later moments too. NOGENERATOR if
+   * there is no such generator, WRONGTYPE if it is made of a counter.
+   */
+  async bounds(name: string, from: MomentInput, to?: MomentInput): Promise<GeneratorBounds> {
+    return generatorBounds(await this.#existing(name), from, to)
+  }
+
+  /** The smallest id of a moment. Rejects as `bounds`, with ERR before the epoch of the layout, and EXHAUSTED past its end. */
+  async smallestIdAt(name: string, moment: MomentInput): Promise<bigint> {
+    return smallestIdAt(await this.#existing(name), moment)
+  }
+
+  #existing(name: string): Promise<Generator> {
+    return inOwnWords(existing(this.#node.catalogue, name))
   }
 
   /** The generators of the store, in byte order of their names; read page by page. */
@@ -391,9 +387,4 @@ function checkCount(count: number, most: number): void {
 function checkRoom(bytes: Uint8Array, at: number, size: number): void {
   if (Number.isSafeInteger(at) && at >= 0 && at + size <= bytes.length) return
   throw new FahaoError('ERR', `there are not ${size} bytes from ${at} on; give an array with room for them`)
-}
-
-function flagValue(value: unknown): string | readonly string[] | undefined {
-  if (value === undefined || Array.isArray(value)) return value
-  return String(value)
 }

@@ -5,6 +5,8 @@ import type {
   ListedGenerator,
   ListOptions,
 } from '../../src/ids/generator-description.ts'
+import type { MomentInput } from '../../src/ids/moment.ts'
+import type { GeneratorBounds } from '../../src/ids/moment-bounds.ts'
 import type { Kind } from './generator.ts'
 import type { Nodes } from './nodes.ts'
 import { fieldsOf, isReturned, pathOf, query, type Request } from './requests.ts'
@@ -90,6 +92,40 @@ export function describeGenerator(nodes: Nodes, name: string): Promise<Generator
   })
 }
 
+/** See `FahaoClient.bounds`. */
+export function boundsOf(
+  nodes: Nodes,
+  name: string,
+  from: MomentInput,
+  to: MomentInput | undefined,
+): Promise<GeneratorBounds> {
+  const given = { from: textOf(from), ...(to !== undefined && { to: textOf(to) }) }
+  return nodes.send({
+    ...reading('ID.BOUNDS', '/v1/bounds', name, given),
+    read(reply) {
+      const { ranges, texts, where, notes } = fieldsOf(reply)
+      return {
+        ranges: endsOf(ranges).map(([start, end]) => ({
+          start: BigInt(start!),
+          end: end === undefined ? undefined : BigInt(end),
+        })),
+        texts:
+          texts === undefined ? undefined : endsOf(texts).map(([start, end]) => ({ start: start!, end })),
+        where: String(where),
+        notes: notes as readonly string[],
+      }
+    },
+  })
+}
+
+/** See `FahaoClient.smallestIdAt`. */
+export function smallestIdAt(nodes: Nodes, name: string, moment: MomentInput): Promise<bigint> {
+  return nodes.send({
+    ...reading('ID.ENCODE', '/v1/encode', name, { at: textOf(moment) }),
+    read: (reply) => BigInt(String(fieldsOf(reply).id)),
+  })
+}
+
 /** The generators that match, in byte order of their names, page by page. */
 export async function* listGenerators(
   nodes: Nodes,
@@ -127,6 +163,38 @@ function changing(
     body: Object.fromEntries([...texts, ...flags]),
     read: (reply) => reply,
   }
+}
+
+function reading(
+  command: string,
+  path: string,
+  generator: string,
+  given: Readonly<Record<string, string>>,
+): Omit<Request<unknown>, 'read'> {
+  return {
+    name: '',
+    words: [
+      command,
+      generator,
+      ...Object.entries(given).flatMap(([name, value]) => [name.toUpperCase(), value]),
+    ],
+    method: 'GET',
+    path: `${path}?${query({ generator, ...given })}`,
+  }
+}
+
+function textOf(moment: MomentInput): string {
+  return moment instanceof Date ? moment.toISOString() : String(moment)
+}
+
+/** Pairs of RESP, or objects of JSON. */
+function endsOf(ranges: unknown): (readonly [start: string | undefined, end: string | undefined])[] {
+  return (ranges as readonly (readonly unknown[] | { readonly start: unknown; readonly end: unknown })[]).map(
+    (each) => {
+      const [start, end] = 'start' in each ? [each.start, each.end] : each
+      return [String(start), end == null ? undefined : String(end)]
+    },
+  )
 }
 
 function pageRequest(

@@ -7,6 +7,8 @@ import type {
   ListedGenerator,
   ListOptions,
 } from '../../src/ids/generator-description.ts'
+import type { MomentInput } from '../../src/ids/moment.ts'
+import type { GeneratorBounds } from '../../src/ids/moment-bounds.ts'
 import type { GeneratorChanges, GeneratorOptions } from './administration.ts'
 import { DrawnIds } from './drawn-ids.ts'
 import type { ClientGenerator } from './generator.ts'
@@ -149,6 +151,19 @@ export class FahaoClient {
   /** What the service knows of a generator. Rejects with NOGENERATOR, … */
   async describe(name: string): Promise<GeneratorDescription> {
     return (await administration()).describeGenerator(this.#deps.nodes, name)
+  }
+
+  /**
+   * The ranges of the ids of the moments from `from` up to, and without, `to`; without `to` of all later moments too. Rejects with
+   * WRONGTYPE of a generator that is made of a counter, NOGENERATOR, …
+   */
+  async bounds(name: string, from: MomentInput, to?: MomentInput): Promise<GeneratorBounds> {
+    return (await administration()).boundsOf(this.#deps.nodes, name, from, to)
+  }
+
+  /** The smallest id of a moment. Rejects as `bounds`, with ERR before the epoch of the layout, and EXHAUSTED past its end. */
+  async smallestIdAt(name: string, moment: MomentInput): Promise<bigint> {
+    return (await administration()).smallestIdAt(this.#deps.nodes, name, moment)
   }
 
   /** The generators that the user may name, in byte order of their names; read page by page. */

@@ -13,6 +13,8 @@ export type {
   ListedGenerator,
   ListOptions,
 } from '../../src/ids/generator-description.ts'
+export type { MomentInput } from '../../src/ids/moment.ts'
+export type { GeneratorBounds, IdBounds } from '../../src/ids/moment-bounds.ts'
 export type { GeneratorChanges, GeneratorOptions } from './administration.ts'
 export { connect, type FahaoClient } from './client.ts'
 export type { ClientEvent } from './events.ts'

@@ -253,7 +253,7 @@ function checkedFormat(options: GeneratorOptions, layout: Layout | undefined): {
 }
 
 /** A format as it may be stored: also with a zone that a new one is refused. */
-function storedFormat(template: string, layout?: Layout): Format {
+export function storedFormat(template: string, layout?: Layout): Format {
   return compileFormat(template, { nodeWidth: 1, anyZone: true, layout })
 }
 

@@ -137,6 +137,16 @@ const groups: Readonly<Record<string, readonly Verb[]>> = {
       load: async () => (await import('./verbs/decode.ts')).addDecode,
     },
     {
+      usage: 'encode <moment>',
+      summary: 'the smallest id of a moment',
+      load: async () => (await import('./verbs/moments.ts')).addEncode,
+    },
+    {
+      usage: 'bounds',
+      summary: 'the ids of a span of time, as a condition of SQL',
+      load: async () => (await import('./verbs/moments.ts')).addBounds,
+    },
+    {
       usage: 'advise',
       summary: 'work out step, horizon and layout from a peak rate or a running server',
       load: async () => (await import('./verbs/advise.ts')).addAdvise,

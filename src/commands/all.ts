@@ -1,5 +1,6 @@
 /** The list of all Redis commands: a new command is added to the file of its family, and a new family here. */
 import { leaseOperations } from '../operations/leases.ts'
+import { momentOperations } from '../operations/moments.ts'
 import { namespaceOperations } from '../operations/namespaces.ts'
 import { workerOperations } from '../operations/worker-ids.ts'
 import { aclCommand } from './acl.ts'
@@ -21,6 +22,7 @@ import { CommandTable } from './table.ts'
 import { invalidating } from './tracking.ts'
 import { transactionCommands } from './transactions.ts'
 
+const momentCommands = commandsOf(momentOperations)
 const leaseCommands = commandsOf(leaseOperations)
 const namespaceCommand = container({
   group: 'id',
@@ -44,6 +46,7 @@ export function createCommands(): CommandTable {
   const table: CommandTable = new CommandTable(
     [
       ...issuingCommands,
+      ...momentCommands,
       ...leaseCommands,
       ...managingCommands,
       namespaceCommand,
@@ -67,7 +70,12 @@ export function createCommands(): CommandTable {
 
 const idHelp = helpCommand(
   { name: 'id.help', arity: 1, group: 'id', summary: 'Lists the commands of the ID family.' },
-  [...issuingCommands, ...leaseCommands, ...managingCommands, namespaceCommand, workerCommand].flatMap(
-    helpLines,
-  ),
+  [
+    ...issuingCommands,
+    ...momentCommands,
+    ...leaseCommands,
+    ...managingCommands,
+    namespaceCommand,
+    workerCommand,
+  ].flatMap(helpLines),
 )

@@ -9,7 +9,8 @@ import { checkedCount } from '../operations/drawing.ts'
 import { type GeneratorOperation, notesOf, type Operation } from '../operations/operation.ts'
 import { type Arguments, givenTwice, notInteger, syntaxError } from './arguments.ts'
 import { type ArgumentDoc, type Command, MapReply, ok, type Reply } from './command.ts'
-import { operationContext } from './context.ts'
+import { type CommandContext, operationContext } from './context.ts'
+import { demandNameRecorded } from './recording.ts'
 
 /** The commands of these operations. */
 export function commandsOf(operations: readonly Operation[]): Command[] {
@@ -29,6 +30,10 @@ export function commandOf(operation: Omit<Operation, 'http'>): Command {
   const words = documented.map(({ optional, token, type }) =>
     optional ? 0 : token === undefined || type === 'pure-token' ? 1 : 2,
   )
+  // Redis finds no key in a place that may hold another word, so that a name there is checked by its value.
+  const optionalName = Object.entries(operation.args).find(
+    ([, { reading, optional }]) => optional && reading.as === 'key',
+  )?.[0]
   const path = name.split('|')
   const least = words.reduce<number>((sum, count) => sum + count, path.length)
   const read = reader(operation)
@@ -36,7 +41,7 @@ export function commandOf(operation: Omit<Operation, 'http'>): Command {
     name: path.at(-1)!,
     arity: words.includes(0) ? -least : least,
     flags: [permission === 'admin' ? 'admin' : effect],
-    ...(documented[0]?.type === 'key' && { keys: [1, 1, 1] }),
+    ...(documented[0]?.type === 'key' && !documented[0].optional && { keys: [1, 1, 1] }),
     ...(anyNode && { anyNode }),
     permission,
     ...(change && { change: { event: change, objects: (args) => [args.text(0)] } }),
@@ -46,7 +51,9 @@ export function commandOf(operation: Omit<Operation, 'http'>): Command {
     ...(notes !== undefined && { notes }),
     ...(documented.length > 0 && { arguments: documented }),
     handler(context, args) {
-      const answer = operation.run(operationContext(context), read(args, context.server))
+      const values = read(args, context.server)
+      if (optionalName !== undefined) demandNamed(context, name, values[optionalName])
+      const answer = operation.run(operationContext(context), values as never)
       return answer instanceof Promise ? answer.then(replied) : replied(answer)
     },
   }
@@ -55,6 +62,10 @@ export function commandOf(operation: Omit<Operation, 'http'>): Command {
     const { replied: part } = operation
     return part === 'OK' ? ok : replyOf(part === undefined ? answer : part(answer))
   }
+}
+
+function demandNamed(context: CommandContext, command: string, generator: unknown): void {
+  if (typeof generator === 'string') demandNameRecorded(context, command, generator)
 }
 
 const types = { key: 'key', text: 'string', pattern: 'pattern', flag: 'pure-token' } as const
@@ -87,7 +98,11 @@ function reader({
   return (words, limits) => {
     const values: Record<string, unknown> = {}
     let index = 0
-    for (const { name, argument } of positional) values[name] = valueAt(words, index++, argument, '', limits)
+    for (const { name, argument } of positional) {
+      // What follows an optional one are tokens, each with its value.
+      if (argument.optional && words.length % 2 === 0) continue
+      values[name] = valueAt(words, index++, argument, '', limits)
+    }
     while (index < words.length) {
       const token = words.token(index++)
       const { name, argument } = byToken.get(token) ?? refuse(unknown)

@@ -21,6 +21,7 @@ import type { Leaders } from '../operations/caller.ts'
 import { clusterOperations } from '../operations/cluster.ts'
 import { decodeOperation } from '../operations/decode.ts'
 import { leaseOperations } from '../operations/leases.ts'
+import { momentOperations } from '../operations/moments.ts'
 import { namespaceOperations } from '../operations/namespaces.ts'
 import { tokenOperations } from '../operations/tokens.ts'
 import { userOperations } from '../operations/users.ts'
@@ -252,7 +253,7 @@ function mountNative(
     nextRoute(node),
     rangeRoute(node),
     runsRoute(node),
-    ...routesOf([decodeOperation, ...leaseOperations], node),
+    ...routesOf([decodeOperation, ...momentOperations, ...leaseOperations], node),
     ...generatorRoutes(node),
     ...routesOf(
       [

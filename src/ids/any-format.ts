@@ -23,6 +23,11 @@ export interface Format {
    * width), ERR for a value that is missing or does not fit.
    */
   format(id: bigint, values?: FormatValues): string
+  /**
+   * The smallest text of an id, by its bytes: the texts of larger ids are above it. Cut off behind the id where what follows
+   * depends on more than the id. Undefined where texts are not in the order of ids, and above `maxId`.
+   */
+  smallest(id: bigint): string | undefined
   /** What writes the texts of ids with these values. Throws ERR as `format`. */
   texts(values?: FormatValues): IdText
   /** The id in a text that this format wrote, or that a reader meant by one. Throws ERR for any other text. */

@@ -110,6 +110,13 @@ class Template implements Format {
     return front + this.#checkOf(front, back) + back
   }
 
+  smallest(id: bigint): string | undefined {
+    if (id > this.maxId || !this.column(this.maxId).sortsLikeIds) return undefined
+    if (!this.needsNode && !this.needsTime) return this.format(id)
+    const parts = [...this.#front, ...this.#back]
+    return written(parts.slice(0, parts.indexOf(this.#id) + 1), id, noValues)
+  }
+
   withKey(): this {
     return this
   }

@@ -1,13 +1,13 @@
 /** Ids from their parts, and back, in bigint: exact for every layout. Issuers have a faster way of their own. */
 import { FahaoError } from '../base/errors.ts'
 import { type Layout, ones, timeEndUs } from './layout.ts'
-import { momentText } from './moment.ts'
+import { type MomentInput, momentText, parseMomentUs } from './moment.ts'
 import { scatterOf } from './scatter.ts'
 
 /** The parts of an id, as raw values of its fields. Absent fields are 0. */
 export type IdParts = {
-  /** Units of the layout since its epoch. */
-  readonly time: number | bigint
+  /** Units of the layout since its epoch; or a Date, which counts as the beginning of its unit. */
+  readonly time: number | bigint | Date
   readonly node?: number
   readonly sequence?: number
   readonly gene?: number
@@ -30,7 +30,8 @@ export type DecodedId = {
 }
 
 /** Puts an id together. Throws EXHAUSTED for a time past the field's end, ERR for what else does not fit. */
-export function encode(layout: Layout, { time, node = 0, sequence = 0, gene = 0 }: IdParts): bigint {
+export function encode(layout: Layout, { time: given, node = 0, sequence = 0, gene = 0 }: IdParts): bigint {
+  const time = given instanceof Date ? unitsOf(layout, given) : given
   if (typeof time === 'bigint' ? time >= 1n << BigInt(layout.timeBits) : time >= 2 ** layout.timeBits) {
     const ended = momentText(timeEndUs(layout))
     throw new FahaoError(
@@ -69,6 +70,24 @@ export function decode(layout: Layout, id: bigint): DecodedId {
     gene: Number(part(id, layout.geneBits, 0)),
     fields: layout.named,
   }
+}
+
+/** The units of the layout from its epoch to the one that holds this moment, in Unix µs. Negative before the epoch. */
+export function unitsAt({ epochUs, unitUs }: Pick<Layout, 'epochUs' | 'unitUs'>, unixUs: number): bigint {
+  const sinceUs = BigInt(unixUs) - BigInt(epochUs)
+  const unit = BigInt(unitUs)
+  return sinceUs >= 0n ? sinceUs / unit : -((unit - 1n - sinceUs) / unit)
+}
+
+/** As `unitsAt`. Throws ERR for what is no moment, and for one before the epoch. */
+export function unitsOf(layout: Layout, moment: MomentInput): bigint {
+  const units = unitsAt(layout, parseMomentUs(moment, 'moment'))
+  if (units >= 0n) return units
+  const [asked, epoch] = [parseMomentUs(moment, 'moment'), layout.epochUs].map((us) => momentText(BigInt(us)))
+  throw new FahaoError(
+    'ERR',
+    `moment ${asked} is before the layout’s epoch, ${epoch}, so no id is of it; give a later one`,
+  )
 }
 
 function part(id: bigint, bits: number, shift: number): bigint {

@@ -1,8 +1,8 @@
 /** Moments and spans of time as people write them, and back. */
 import { FahaoError } from '../base/errors.ts'
 
-/** How people give a moment: ISO date-time with a zone, or Unix milliseconds (a number, or its digits). */
-export type MomentInput = string | number | bigint
+/** How people give a moment: ISO date-time with a zone, Unix milliseconds (a number, or its digits), or a Date. */
+export type MomentInput = string | number | bigint | Date
 
 const isoPattern = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d(?:\.\d{1,3})?)?(Z|([+-])(\d\d):(\d\d))$/
 const latestMs = Date.UTC(2200, 0, 1)

@@ -162,6 +162,19 @@ for (const protocol of ['RESP', 'HTTP'] as const) {
       assert.equal(await client.generator(name, options), user)
       await assert.rejects(client.generator(name, { kind: 'sequence' }), { code: 'EXISTS' })
       const text = await user.nextText()
+      const clock = `clock:${name}`
+      await client.generator(clock, { kind: 'snowflake', format: '{id:19}' })
+      const day = await client.bounds(clock, new Date('2019-05-04T00:00:00Z'), '2019-05-05T00:00:00Z')
+      assert.deepEqual(day, {
+        ranges: [{ start: 1_124_463_648_568_246_272n, end: 1_124_826_036_433_846_272n }],
+        texts: [{ start: '1124463648568246272', end: '1124826036433846272' }],
+        where: "id >= '1124463648568246272' AND id < '1124826036433846272'",
+        notes: [],
+      })
+      const later = await client.bounds(clock, 1_556_928_000_000)
+      assert.deepEqual(later.ranges, [{ start: 1_124_463_648_568_246_272n, end: undefined }])
+      assert.equal(await client.smallestIdAt(clock, 1_556_928_000_000), 1_124_463_648_568_246_272n)
+      await assert.rejects(client.bounds(name, 0), { code: 'WRONGTYPE' })
       const described = await client.describe(name)
       assert.deepEqual(
         { ...described, bound: undefined, lastIssued: undefined, notes: [], options: undefined },

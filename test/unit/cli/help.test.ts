@@ -77,6 +77,8 @@ describe('the help', () => {
       'next',
       'advance',
       'decode',
+      'bounds',
+      'encode',
       'advise',
       'backup',
       'restore',

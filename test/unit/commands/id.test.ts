@@ -6,6 +6,10 @@ import { layouts } from '../../../src/ids/presets.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { Desk } from './desk.ts'
 
+async function mapOf(desk: Desk, command: string): Promise<ReadonlyMap<string, unknown>> {
+  return new Map(Object.entries((await desk.ask(command)) as object))
+}
+
 const notInteger = 'ERR value is not an integer or out of range'
 
 test('ID.CREATE takes options in any case and spelling', async () => {
@@ -362,4 +366,57 @@ test('ID.CREATE names the expected values and the nearest word for a mistyped va
     ['ID.CREATE a KIND xyz', `ERR ${kinds}`],
     ['ID.CREATE a KIND sequence START abc', "ERR option 'start': must be a whole number, 0 or more"],
   ])
+})
+
+test('ID.BOUNDS tells the ids of a span of time, of a layout or of a generator, in its format where that is in order', async () => {
+  const desk = new Desk()
+  desk.catalogue.add('event', { kind: 'snowflake' })
+  desk.catalogue.add('label', { kind: 'snowflake', format: 'ev_{id:19}' })
+  desk.catalogue.add('tag', { kind: 'timestamp', format: 'ev_{id}' })
+  const span = 'FROM 2019-05-04T00:00:00Z TO 2019-05-05T00:00:00Z'
+  const ranges = [['1124463648568246272', '1124826036433846272']]
+  const plain = await mapOf(desk, `ID.BOUNDS LAYOUT twitter ${span}`)
+  assert.deepEqual(
+    [plain.get('layout'), plain.get('ranges'), plain.get('texts')],
+    ['twitter', ranges, undefined],
+  )
+  assert.equal(plain.get('where'), 'id >= 1124463648568246272 AND id < 1124826036433846272')
+  const event = await mapOf(desk, `id.bounds event to 2019-05-05T00:00:00Z from 1556928000000`)
+  assert.deepEqual([event.get('ranges'), event.get('from')], [ranges, '2019-05-04T00:00:00Z'])
+  const label = await mapOf(desk, `ID.BOUNDS label ${span}`)
+  assert.equal(label.get('where'), "id >= 'ev_1124463648568246272' AND id < 'ev_1124826036433846272'")
+  const tag = await mapOf(desk, `ID.BOUNDS tag FROM 2019-05-04T00:00:00Z`)
+  assert.deepEqual([tag.get('ranges'), tag.get('texts')], [[['1124463648568246272', null]], undefined])
+  assert.match(String(tag.get('notes')), /ev_\{id\} are not in the order of ids/)
+})
+
+test('ID.ENCODE tells the smallest id of a moment, and others of it', async () => {
+  const desk = new Desk()
+  desk.catalogue.add('label', { kind: 'snowflake', format: 'ev_{id:19}' })
+  const smallest = await mapOf(desk, 'ID.ENCODE label AT 2019-05-04T12:00:00Z')
+  const id = String(encode(layouts.twitter, { time: new Date('2019-05-04T12:00:00Z') }))
+  assert.deepEqual([smallest.get('id'), smallest.get('text')], [id, `ev_${id}`])
+  const other = await mapOf(desk, 'ID.ENCODE LAYOUT twitter AT 2019-05-04T12:00:00Z SEQUENCE 9 NODE 3')
+  assert.deepEqual([other.get('node'), other.get('sequence')], ['3', '9'])
+  const decoded = await mapOf(desk, `ID.DECODE ${other.get('id')}`)
+  assert.deepEqual([decoded.get('node'), decoded.get('time')], [3, '2019-05-04T12:00:00Z'])
+})
+
+test('ID.BOUNDS and ID.ENCODE refuse counters, and what they cannot read', async () => {
+  const desk = new Desk({ user: { kind: 'segment' }, layout: { kind: 'snowflake' } })
+  const at = 'AT 2019-05-04T12:00:00Z'
+  assert.match(
+    await desk.error('ID.BOUNDS user FROM 2019-05-04T12:00:00Z'),
+    /^WRONGTYPE 'user' is a segment, .*do not tell time/,
+  )
+  assert.match(await desk.error(`ID.ENCODE user ${at}`), /^WRONGTYPE /)
+  assert.match(await desk.error(`ID.ENCODE none ${at}`), /^NOGENERATOR /)
+  assert.match(await desk.error(`ID.ENCODE ${at} NODE 5`), /name a generator or give a layout/)
+  assert.match(await desk.error(`ID.ENCODE user LAYOUT twitter ${at}`), /one of the two/)
+  assert.match(await desk.error('ID.ENCODE layout NODE 5'), /^ERR syntax error/)
+  assert.match(await desk.error('ID.BOUNDS layout FROM'), /^ERR syntax error/)
+  assert.match(await desk.error('ID.BOUNDS layout FROM now'), /is no date-time/)
+  assert.match(await desk.error(`ID.ENCODE layout ${at} NODE 1024`), /does not fit the layout's 10 bits/)
+  assert.match(await desk.error('ID.ENCODE layout AT 2009-05-04T12:00:00Z'), /before the layout’s epoch/)
+  assert.match(await desk.error('ID.ENCODE layout AT 2090-05-04T12:00:00Z'), /^EXHAUSTED /)
 })

@@ -35,6 +35,8 @@ export type CommandRow = { readonly name: string; readonly command: Command }
 /** Commands that reply with, or are told, names of generators without `keys`. */
 const otherNames: Readonly<Record<string, string>> = {
   'id.decode': 'where one is given',
+  'id.bounds': 'where one is given',
+  'id.encode': 'where one is given',
   'id.list': 'replies those it reaches',
   'id.leases': 'replies those it reaches',
   keys: 'replies those it reaches',
@@ -48,7 +50,12 @@ const otherNames: Readonly<Record<string, string>> = {
 }
 
 /** What an operation needs to answer, or to end. */
-const queries: Readonly<Record<string, string>> = { '/v1/decode': '?id=5', '/v1/live': '?ticks=0' }
+const queries: Readonly<Record<string, string>> = {
+  '/v1/decode': '?id=5',
+  '/v1/bounds': '?layout=twitter&from=1556928000000',
+  '/v1/encode': '?layout=twitter&at=1556928000000',
+  '/v1/live': '?ticks=0',
+}
 
 /** Every command and subcommand that has a handler. */
 export function commandRows(): CommandRow[] {

@@ -241,6 +241,22 @@ describe('the library', () => {
     assert.deepEqual(await listed('order'), [])
   })
 
+  open('tells which ids are of which moments', async (fahao) => {
+    const event = await fahao.open('event', { kind: 'snowflake' })
+    await fahao.open('label', { kind: 'timestamp', format: '{id:19}' })
+    await fahao.open('order', { kind: 'sequence' })
+    const startedMs = Date.now()
+    const id = await event.next()
+    const { ranges, texts, where } = await fahao.bounds('event', new Date(startedMs - 60_000))
+    assert.ok(id >= ranges[0]!.start && ranges[0]!.end === undefined && texts === undefined)
+    assert.equal(where, `id >= ${ranges[0]!.start}`)
+    const day = await fahao.bounds('label', '2019-05-04T00:00:00Z', '2019-05-05T00:00:00Z')
+    assert.equal(day.where, "id >= '1124463648568246272' AND id < '1124826036433846272'")
+    assert.equal(await fahao.smallestIdAt('label', '2019-05-04T00:00:00Z'), 1_124_463_648_568_246_272n)
+    await assert.rejects(fahao.bounds('order', 0), { code: 'WRONGTYPE' })
+    await assert.rejects(fahao.smallestIdAt('none', 0), { code: 'NOGENERATOR' })
+  })
+
   open('lists more generators than a page has', async (fahao) => {
     const names = Array.from({ length: 1500 }, (_, at) => `g${String(at).padStart(4, '0')}`)
     for (const name of names) await fahao.open(name, { kind: 'sequence' })

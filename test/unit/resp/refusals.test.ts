@@ -116,6 +116,21 @@ test('a refused name of ID.DECODE leaves what a refused key does, within a trans
   )
 })
 
+test('a refused name of ID.BOUNDS and ID.ENCODE leaves what a refused key does', async (t) => {
+  const { asks, trail } = await start(t)
+  await asks('AUTH admin secret', /OK/)
+  await asks('ACL SETUSER alice +id.bounds +id.encode', /OK/)
+  await asks('AUTH alice pw', /OK/)
+  await asks('ID.BOUNDS banana FROM 1556928000000', /NOPERM No permissions to access a key/)
+  await asks('ID.ENCODE banana AT 1556928000000', /NOPERM No permissions to access a key/)
+  await asks('ID.ENCODE LAYOUT twitter AT 1556928000000', /1124463648568246272/)
+  const denied = (await trail.stored()).filter(({ event }) => event === 'denied')
+  assert.deepEqual(denied.map(({ object, detail }) => [object, detail]).sort(), [
+    ['id.bounds', 'banana'],
+    ['id.encode', 'banana'],
+  ])
+})
+
 test('a login that the limit of failures refuses lets its connection rest', async (t) => {
   const { ask } = await start(t)
   for (let failures = 0; failures < 10; failures++) await ask('AUTH alice wrong')

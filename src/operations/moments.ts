@@ -1,0 +1,274 @@
+/** ID.BOUNDS and ID.ENCODE: which ids are of which moments. Neither draws any. */
+import { z } from 'zod'
+import { demandPermission } from '../auth/access.ts'
+import { FahaoError } from '../base/errors.ts'
+import type { Generator } from '../catalogue/catalogue.ts'
+import { layoutOf, storedFormat } from '../catalogue/definition.ts'
+import type { Format } from '../ids/format.ts'
+import { encode, unitsOf } from '../ids/id-parts.ts'
+import { describeId, type IdDescription } from '../ids/inspect.ts'
+import type { Layout } from '../ids/layout.ts'
+import { formatLayout, parseLayout } from '../ids/layout-text.ts'
+import { type MomentInput, momentText, parseMomentUs } from '../ids/moment.ts'
+import { bounds, condition, type GeneratorBounds } from '../ids/moment-bounds.ts'
+import { key, optional, text, wholeNumber } from './argument.ts'
+import type { OperationContext } from './context.ts'
+import { existing } from './drawing.ts'
+import { operation } from './operation.ts'
+
+const moment = 'ISO 8601 with a zone, such as 2019-05-04T12:00:00Z, or whole Unix milliseconds'
+const part = { as: 'natural' } as const
+const partMax = Number.MAX_SAFE_INTEGER
+
+/** Which layout is asked for. */
+const subject = {
+  generator: optional(key('name')),
+  layout: optional(text('LAYOUT l', 'a preset’s name or a layout’s text, instead of `generator`', 512)),
+}
+
+/** The ranges of the ids of a span of time. */
+export type BoundsAnswer = {
+  readonly layout: string
+  readonly from: string
+  readonly to: string | null
+  readonly ranges: readonly Ends[]
+  readonly texts?: readonly Ends[]
+  readonly where: string
+  readonly notes: readonly string[]
+}
+
+type Ends = { readonly start: string; readonly end: string | null }
+
+const endsShape = z.array(
+  z.object({
+    start: z.string(),
+    end: z
+      .string()
+      .nullable()
+      .meta({ description: 'the first that is not included; null where there is none above' }),
+  }),
+)
+
+const boundsShape = z
+  .object({
+    layout: z.string().meta({ description: 'its name, or its text' }),
+    from: z.string().meta({ description: 'ISO 8601' }),
+    to: z.string().nullable(),
+    ranges: endsShape.meta({ description: 'half-open ranges of raw ids, in ascending order' }),
+    texts: endsShape.optional().meta({
+      description:
+        'the same in the generator’s format; absent where there is none, or its texts are not in the order of ids',
+    }),
+    where: z.string().meta({
+      description: 'a condition of SQL on a column `id`, of texts where there are some, else of raw ids',
+    }),
+    notes: z.array(z.string()),
+  })
+  .meta({ id: 'Bounds' })
+
+const common = {
+  permission: 'read',
+  effect: 'readonly',
+  anyNode: true,
+} as const
+
+const errors = ['ERR', 'WRONGTYPE', 'NOGENERATOR', 'UNAVAILABLE'] as const
+
+/** ID.BOUNDS, and `GET /v1/bounds`. */
+export const boundsOperation = operation({
+  ...common,
+  name: 'id.bounds',
+  summary: 'The ranges of the ids of a span of time, for a WHERE clause or a partition.',
+  args: {
+    ...subject,
+    from: text('FROM t', moment, 64),
+    to: optional(text('TO t', `${moment}; without it all later moments`, 64)),
+  },
+  reply:
+    'A map: layout, from, to, ranges (pairs of raw ids, start and end; the end is not included, and nil where no id is above), texts (the same in the format of the generator; only where its texts are in the order of ids), where (a condition of SQL), notes.',
+  notes: `Moments are ${moment}. A moment counts as the beginning of its unit of the layout, so that spans which follow one another have ranges which do. An id has the moment that it shows when it is decoded, which may lie [ahead of the clock](../concepts/time.md#how-far-ahead-a-decoded-time-may-be). A layout with other fields above time has a range for each of their values, at most 1,024. Ids of counters do not tell time: WRONGTYPE.`,
+  http: {
+    id: 'bounds',
+    method: 'GET',
+    path: '/v1/bounds',
+    tag: 'ids',
+    answer: ['The ranges.', boundsShape],
+    errors,
+    example: {
+      query: 'layout=twitter&from=2019-05-04T00:00:00Z&to=2019-05-05T00:00:00Z',
+      answer: {
+        layout: 'twitter',
+        from: '2019-05-04T00:00:00Z',
+        to: '2019-05-05T00:00:00Z',
+        ranges: [{ start: '1124463648568246272', end: '1124826036433846272' }],
+        where: 'id >= 1124463648568246272 AND id < 1124826036433846272',
+        notes: [],
+      },
+    },
+  },
+  async run(context: OperationContext, values): Promise<BoundsAnswer> {
+    const { layout, generator } = await asked(context, 'id.bounds', values)
+    const { ranges, texts, where, notes } = boundsOf(layout, generator, values.from, values.to)
+    return {
+      layout: nameOf(layout),
+      from: isoOf(values.from),
+      to: values.to === undefined ? null : isoOf(values.to),
+      ranges: ranges.map(({ start, end }) => ({
+        start: String(start),
+        end: end === undefined ? null : String(end),
+      })),
+      ...(texts && { texts: texts.map(({ start, end = null }) => ({ start, end })) }),
+      where,
+      notes,
+    }
+  },
+  replied: ({ ranges, texts, ...others }) => {
+    const pairs = (ends: readonly Ends[]) => ends.map(({ start, end }) => [start, end])
+    return { ...others, ranges: pairs(ranges), ...(texts && { texts: pairs(texts) }) }
+  },
+})
+
+/** As ID.BOUNDS, for callers in this process. Throws ERR and WRONGTYPE. */
+export function generatorBounds(generator: Generator, from: MomentInput, to?: MomentInput): GeneratorBounds {
+  return boundsOf(clockLayoutOf(generator), generator, from, to)
+}
+
+/** The smallest id of a moment, for callers in this process. Throws as `generatorBounds`, and EXHAUSTED past the end of time. */
+export function smallestIdAt(generator: Generator, moment: MomentInput): bigint {
+  const layout = clockLayoutOf(generator)
+  return encode(layout, { time: unitsOf(layout, moment) })
+}
+
+function boundsOf(
+  layout: Layout,
+  generator: Generator | undefined,
+  from: MomentInput,
+  to: MomentInput | undefined,
+): GeneratorBounds {
+  const { ranges, notes } = bounds(layout, from, to)
+  const format = formatOf(generator)
+  const isOrdered = format?.smallest(0n) !== undefined
+  const texts = isOrdered
+    ? ranges.map(({ start, end }) => ({
+        start: format.smallest(start)!,
+        end: end === undefined ? undefined : format.smallest(end),
+      }))
+    : undefined
+  const unordered = `texts of the format ${format?.template} are not in the order of ids: compare raw ids, or give {id} a width and let only text stand before it`
+  return {
+    ranges,
+    texts,
+    where: condition(texts ?? ranges, 'id'),
+    notes: [...notes, ...(format === undefined || isOrdered ? [] : [unordered])],
+  }
+}
+
+/** An id of a moment, and its text. */
+export type EncodedId = IdDescription & { readonly text?: string }
+
+/** ID.ENCODE, and `GET /v1/encode`. */
+export const encodeOperation = operation({
+  ...common,
+  name: 'id.encode',
+  summary: 'The smallest id of a moment, or the id of a moment, a node and a sequence number.',
+  args: {
+    ...subject,
+    at: text('AT t', moment, 64),
+    node: optional(wholeNumber('NODE n', [0, partMax], 'the node part (default 0)', part)),
+    sequence: optional(wholeNumber('SEQUENCE n', [0, partMax], 'the sequence number (default 0)', part)),
+    gene: optional(wholeNumber('GENE n', [0, partMax], 'the gene (default 0)', part)),
+  },
+  reply:
+    'A map: id, layout, date (ISO 8601), unixMs, time, node, sequence, of some layouts gene and fields; and text, the smallest text of the id in the format of the generator, where its texts are in the order of ids.',
+  notes: `Moments are ${moment}. The id is not drawn: it may have been issued, and may be issued later. To get ids of a past moment, see \`ID.NEXT\`.`,
+  http: {
+    id: 'encode',
+    method: 'GET',
+    path: '/v1/encode',
+    tag: 'ids',
+    answer: [
+      'The id and its parts.',
+      z
+        .object({
+          id: z.string().meta({ description: 'the raw id, without format' }),
+          layout: z.string(),
+          date: z.string().meta({ description: 'when its unit of time began, ISO 8601' }),
+          unixMs: z.string(),
+          time: z.string().meta({ description: 'units of the layout since its epoch' }),
+          node: z.string(),
+          sequence: z.string(),
+          gene: z.string().optional().meta({ description: 'where the layout has one' }),
+          fields: z
+            .record(z.string(), z.string())
+            .optional()
+            .meta({ description: 'the fixed fields of the layout that have a name' }),
+          text: z
+            .string()
+            .optional()
+            .meta({ description: 'the smallest text of the id in the generator’s format' }),
+        })
+        .meta({ id: 'EncodedId' }),
+    ],
+    errors: [...errors, 'EXHAUSTED'],
+    example: {
+      query: 'layout=twitter&at=2019-05-04T12:00:00Z',
+      answer: {
+        id: '1124644842501046272',
+        layout: 'twitter',
+        date: '2019-05-04T12:00:00Z',
+        unixMs: '1556971200000',
+        time: '268136225343',
+        node: '0',
+        sequence: '0',
+      },
+    },
+  },
+  async run(context: OperationContext, values): Promise<EncodedId> {
+    const { layout, generator } = await asked(context, 'id.encode', values)
+    const { at, node = 0, sequence = 0, gene = 0 } = values
+    const id = encode(layout, { time: unitsOf(layout, at), node, sequence, gene })
+    const written = formatOf(generator)?.smallest(id)
+    return { ...describeId(layout, id), ...(written !== undefined && { text: written }) }
+  },
+})
+
+/** Both. */
+export const momentOperations = [boundsOperation, encodeOperation] as const
+
+type Asked = { readonly generator?: string | undefined; readonly layout?: string | undefined }
+
+/** The layout that is asked for, and whose it is. */
+async function asked(
+  { caller, catalogue }: OperationContext,
+  command: string,
+  { generator: name, layout }: Asked,
+): Promise<{ readonly layout: Layout; readonly generator?: Generator }> {
+  if ((name === undefined) === (layout === undefined))
+    throw new FahaoError('ERR', 'name a generator or give a layout, one of the two')
+  if (name === undefined) return { layout: parseLayout(layout) }
+  demandPermission(caller.access, command, name)
+  const generator = await existing(catalogue, name)
+  return { layout: clockLayoutOf(generator), generator }
+}
+
+/** The layout of a generator whose ids tell time. */
+function clockLayoutOf({ name, kind, definition }: Generator): Layout {
+  if (definition.layout !== undefined) return layoutOf(definition)
+  throw new FahaoError(
+    'WRONGTYPE',
+    `'${name}' is a ${kind}, and ids of a counter do not tell time; keep the time in a column of its own, or use kind snowflake`,
+  )
+}
+
+function formatOf(generator: Generator | undefined): Format | undefined {
+  const { format, layout } = generator?.definition ?? {}
+  return format === undefined ? undefined : storedFormat(format, parseLayout(layout))
+}
+
+function nameOf(layout: Layout): string {
+  return layout.name ?? formatLayout(layout)
+}
+
+function isoOf(given: string): string {
+  return momentText(BigInt(parseMomentUs(given, 'moment')))
+}
