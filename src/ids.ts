@@ -14,6 +14,7 @@ import { Run } from './ids/run.ts'
 
 export { type ErrorCode, FahaoError } from './base/errors.ts'
 export { compileFormat, type Format, type FormatOptions, type FormatValues } from './ids/format.ts'
+export { geneOf } from './ids/gene.ts'
 export { type DecodedId, decode, encode, type IdParts } from './ids/id-parts.ts'
 export {
   defineLayout,

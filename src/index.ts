@@ -8,6 +8,7 @@
  * ```
  */
 import { calls, inWordsOf } from './base/advice.ts'
+import { checkCount } from './base/check-count.ts'
 import { atEndOfCallback } from './base/clock.ts'
 import { FahaoError, hasCode } from './base/errors.ts'
 import { globMatcher } from './base/glob.ts'
@@ -17,6 +18,7 @@ import { definitionText } from './catalogue/definition.ts'
 import type { GeneratorInput } from './catalogue/generator-options.ts'
 import { type FahaoOptions, libraryConfig } from './config/library-options.ts'
 import { DecimalTexts } from './ids/decimal-texts.ts'
+import { type GeneInput, takesAny } from './ids/gene.ts'
 import type { GeneratorDescription, ListedGenerator, ListOptions } from './ids/generator-description.ts'
 import type { MomentInput } from './ids/moment.ts'
 import type { GeneratorBounds } from './ids/moment-bounds.ts'
@@ -33,14 +35,15 @@ export { type ErrorCode, FahaoError } from './base/errors.ts'
 export type { LogEvent } from './base/events.ts'
 export type { GeneratorInput } from './catalogue/generator-options.ts'
 export type { FahaoOptions } from './config/library-options.ts'
+export type { GeneInput } from './ids/gene.ts'
 export type { GeneratorDescription, ListedGenerator, ListOptions } from './ids/generator-description.ts'
 export type { MomentInput } from './ids/moment.ts'
 export type { GeneratorBounds, IdBounds } from './ids/moment-bounds.ts'
 export type { Range as IdRange } from './ids/run.ts'
 export type { IssuerStats, Kind } from './issuing/issuer.ts'
 
-/** Options of a call that may wait. */
-export type WaitOptions = {
+/** Options of a call that may wait; of a generator with bits for a gene also what these are. */
+export type WaitOptions = GeneInput & {
   /** Ends the wait: the call rejects with the reason of the signal, an AbortError or a TimeoutError unless it was given one. No id is lost. */
   readonly signal?: AbortSignal
 }
@@ -216,19 +219,19 @@ export class FahaoGenerator {
 
   /** The next id. Rejects with DRY, EXHAUSTED, NOGENERATOR, … after waiting for at most `issueTimeout`. */
   async next(options?: WaitOptions): Promise<bigint> {
-    const id = options?.signal?.aborted ? undefined : this.tryNext()
+    const id = takesAny(options) ? this.tryNext() : undefined
     return id ?? (await this.#draw(1, options))[0]!.first
   }
 
   /** The next id as a number. Rejects with UNSAFE, and uses no id, when the id could exceed 2^53−1. */
   async nextNumber(options?: WaitOptions): Promise<number> {
-    const id = options?.signal?.aborted ? undefined : this.tryNextNumber()
+    const id = takesAny(options) ? this.tryNextNumber() : undefined
     return id ?? (await this.#draw(1, { ...options, safe: true }))[0]!.number
   }
 
   /** The next id as text in the generator's format; decimal if it has none. */
   async nextText(options?: WaitOptions): Promise<string> {
-    const text = options?.signal?.aborted ? undefined : this.tryNextText()
+    const text = takesAny(options) ? this.tryNextText() : undefined
     return text ?? this.#generator.text(await this.next(options))
   }
 
@@ -377,11 +380,6 @@ async function inOwnWords<Result>(result: Promise<Result>): Promise<Result> {
   } catch (error) {
     throw inWordsOf(say, error)
   }
-}
-
-function checkCount(count: number, most: number): void {
-  if (!Number.isSafeInteger(count) || count < 1 || count > most)
-    throw new FahaoError('ERR', `count must be a whole number from 1 to ${most}, not ${count}`)
 }
 
 function checkRoom(bytes: Uint8Array, at: number, size: number): void {

@@ -8,8 +8,11 @@
  *  3. The definition of a generator whose every id is requested, since its ids come without one, is read again when it is
  *     older than the leases of the others become: a snowflake may be leased again.
  */
+import { checkCount } from '../../src/base/check-count.ts'
 import { FahaoError, hasCode } from '../../src/base/errors.ts'
 import type { FastRun } from '../../src/buffers/fast-runs.ts'
+import { type GeneInput, givesGenes, takesAny } from '../../src/ids/gene.ts'
+import { max53 } from '../../src/ids/limits.ts'
 import { Run } from '../../src/ids/run.ts'
 import { type Definition, definitionOf } from './definition.ts'
 import type { BatchOptions, ClientGenerator, GeneratorStats, Kind, WaitOptions } from './generator.ts'
@@ -20,10 +23,11 @@ import {
   type GeneratorDeps,
   type Granted,
   makeSource,
+  runsOf,
   ttlOf,
   withSpan,
 } from './open-source.ts'
-import { RequestSource } from './request-source.ts'
+import { RequestSource, unsafe } from './request-source.ts'
 import { nextRequest } from './requests.ts'
 
 /** The most ids of one call: their array takes a tenth of a second and 50 MB. */
@@ -87,31 +91,31 @@ export class LeasedGenerator implements ClientGenerator {
   }
 
   async next(options: WaitOptions = {}): Promise<bigint> {
-    const id = options.signal?.aborted ? undefined : this.tryNext()
+    const id = takesAny(options) ? this.tryNext() : undefined
     return id ?? (await this.#draw(1, options))[0]!.first
   }
 
   async nextNumber(options: WaitOptions = {}): Promise<number> {
-    const id = options.signal?.aborted ? undefined : this.tryNextNumber()
+    const id = takesAny(options) ? this.tryNextNumber() : undefined
     return id ?? (await this.#draw(1, { ...options, safe: true }))[0]!.number
   }
 
   async nextText(options: WaitOptions = {}): Promise<string> {
     // The index of the node that issues it is part of such a text.
     if (this.#definition.format?.needsNode)
-      return (await this.#deps.nodes.send(nextRequest(this.name, 1), options))[0]!
+      return (await this.#deps.nodes.send(nextRequest(this.name, 1, options), options))[0]!
     return this.#text(await this.next(options))
   }
 
   async nextTexts(count: number, options: WaitOptions = {}): Promise<string[]> {
     if (!this.#definition.format?.needsNode)
       return (await this.nextBatch(count, options)).map((id) => this.#text(id))
-    checkCount(count)
-    return this.#deps.nodes.send(nextRequest(this.name, count), options)
+    checkCount(count, countMax)
+    return this.#deps.nodes.send(nextRequest(this.name, count, options), options)
   }
 
   async nextBatch(count: number, options: BatchOptions = {}): Promise<bigint[]> {
-    checkCount(count)
+    checkCount(count, countMax)
     const ids: bigint[] = []
     for (const run of await this.#draw(count, options))
       for (let index = 0; index < run.count; index++) ids.push(run.at(index))
@@ -146,7 +150,8 @@ export class LeasedGenerator implements ClientGenerator {
   }
 
   /** Asks the source for ids, and the source that replaces it meanwhile. */
-  async #draw(count: number, options: DrawOptions): Promise<Run[]> {
+  async #draw(count: number, options: DrawOptions & GeneInput): Promise<Run[]> {
+    if (givesGenes(options)) return this.#drawWithGenes(count, options)
     for (let changes = 0; ; changes++) {
       this.#readAgain()
       const source = this.#source
@@ -161,6 +166,17 @@ export class LeasedGenerator implements ClientGenerator {
         if (source === this.#source) throw error
       }
     }
+  }
+
+  /** By a request of its own: what is buffered has no gene. */
+  async #drawWithGenes(count: number, options: DrawOptions & GeneInput): Promise<Run[]> {
+    const { gene, by, safe, signal } = options
+    const texts = await this.#deps.nodes.send(nextRequest(this.name, count, { gene, by }), { signal })
+    const runs = runsOf(texts, this.#definition)
+    const none = { buffered: 0, lastsMs: 0, failures: 0, waiting: 0 }
+    this.#before = sumOf(this.#before, { ...none, issued: texts.length, requests: 1, waits: 1 })
+    if (safe && runs.some((run) => run.first > max53)) throw unsafe()
+    return runs
   }
 
   #readAgain(): void {
@@ -213,14 +229,6 @@ export class LeasedGenerator implements ClientGenerator {
     if (format === undefined) return String(id)
     return format.format(id, format.needsTime ? { unixUs: this.#deps.time.timeline.burstUs() } : {})
   }
-}
-
-function checkCount(count: number): void {
-  if (Number.isSafeInteger(count) && count >= 1 && count <= countMax) return
-  throw new FahaoError(
-    'ERR',
-    `count must be a whole number from 1 to ${countMax}, not ${typeof count === 'number' ? count : `a ${typeof count}`}`,
-  )
 }
 
 function sumOf(before: GeneratorStats | undefined, now: GeneratorStats): GeneratorStats {

@@ -152,21 +152,19 @@ export function makeSource(
   )
 }
 
-function askIds(
-  name: string,
-  { isShuffled, scramble, layout, format }: Definition,
-  { nodes }: GeneratorDeps,
-): AskIds {
+function askIds(name: string, definition: Definition, { nodes }: GeneratorDeps): AskIds {
+  const { isShuffled, scramble, layout } = definition
   if (!isShuffled && !scramble && !isScattered(layout))
     return (count, timeoutMs) => nodes.send(runsRequest(name, count), { timeoutMs })
-  return async (count, timeoutMs) => {
-    const texts = await nodes.send(nextRequest(name, count), { timeoutMs })
-    return texts.map((text) => runOf(format?.parse(text) ?? BigInt(text)))
-  }
+  return async (count, timeoutMs) =>
+    runsOf(await nodes.send(nextRequest(name, count), { timeoutMs }), definition)
 }
 
-function runOf(id: bigint): Run {
-  const run = new Run()
-  run.setOne(id)
-  return run
+/** The ids of texts, one in each run. */
+export function runsOf(texts: readonly string[], { format }: Definition): Run[] {
+  return texts.map((text) => {
+    const run = new Run()
+    run.setOne(format?.parse(text) ?? BigInt(text))
+    return run
+  })
 }

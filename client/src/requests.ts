@@ -1,6 +1,7 @@
 /** The requests of a client, each as it goes over RESP and over HTTP, and the reading of its replies. */
 import { FahaoError } from '../../src/base/errors.ts'
 import type { Format } from '../../src/ids/format.ts'
+import type { GeneInput } from '../../src/ids/gene.ts'
 import { type Range, Run } from '../../src/ids/run.ts'
 import type * as clockCode from './clock-code.ts'
 import type { Kind } from './generator.ts'
@@ -135,12 +136,20 @@ function drawnWords(drawn: number): string[] {
 }
 
 /** `ID.NEXT … COUNT` */
-export function nextRequest(name: string, count: number): Request<string[]> {
+export function nextRequest(
+  name: string,
+  count: number,
+  { gene = [], by = [] }: GeneInput = {},
+): Request<string[]> {
+  const [genes, keys] = [[gene].flat().map(String), [by].flat()]
+  const words = (token: string, values: readonly string[]) => (values.length > 0 ? [token, ...values] : [])
+  const parameters = (parameter: string, values: readonly string[]) =>
+    values.map((value) => `&${parameter}=${encodeURIComponent(value)}`).join('')
   return {
     name,
-    words: ['ID.NEXT', name, 'COUNT', String(count)],
+    words: ['ID.NEXT', name, 'COUNT', String(count), ...words('GENE', genes), ...words('BY', keys)],
     method: 'POST',
-    path: `${pathOf(name)}/next?count=${count}`,
+    path: `${pathOf(name)}/next?count=${count}${parameters('gene', genes)}${parameters('by', keys)}`,
     read: (reply) => listOf(reply, 'ids').map(String),
   }
 }

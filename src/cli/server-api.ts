@@ -27,7 +27,7 @@ export type ServerOptions = TlsFiles & CredentialOptions & { readonly url: strin
 
 /** The parameters of a request. */
 export type Ask = {
-  readonly query?: Readonly<Record<string, string | undefined>>
+  readonly query?: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly body?: unknown
   /** The deadline of the answer, if it is not the default. */
   readonly timeoutMs?: number
@@ -156,7 +156,7 @@ function targetOf(url: string, path: string, query: NonNullable<Ask['query']>): 
   }
   const target = new URL(url.replace(/\/+$/, '') + path)
   for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) target.searchParams.set(name, value)
+    for (const each of [value ?? []].flat()) target.searchParams.append(name, each)
   }
   return target
 }

@@ -2,7 +2,7 @@
 import { FahaoError } from '../base/errors.ts'
 import type { Generator } from '../catalogue/catalogue.ts'
 import { layoutOf } from '../catalogue/definition.ts'
-import type { GeneInput } from '../ids/gene.ts'
+import { type GeneInput, geneIn } from '../ids/gene.ts'
 import { decode } from '../ids/id-parts.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
@@ -222,11 +222,13 @@ async function decodeId(context: CommandContext, args: Arguments): Promise<Reply
   demandNameRecorded(context, 'id.decode', args.text(1))
   const generator = await existing(context.catalogue, args.text(1))
   const id = generator.parse(idText)
-  if (generator.definition.layout !== undefined) return parts(id, layoutOf(generator.definition))
+  const { layout, gene } = generator.definition
+  if (layout !== undefined) return parts(id, layoutOf(generator.definition))
   return new MapReply([
     ['id', String(id)],
     ['generator', generator.name],
     ['kind', generator.kind],
+    ...(gene === undefined ? [] : [['gene', geneIn(id, gene)] as const]),
   ])
 }
 

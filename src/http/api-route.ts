@@ -84,7 +84,11 @@ export function readQuery<Schema extends z.ZodObject>(
   request: FastifyRequest,
 ): z.output<Schema> {
   for (const [name, value] of Object.entries(request.query as object))
-    if (Array.isArray(value) && Object.hasOwn(schema.shape, name))
+    if (
+      Array.isArray(value) &&
+      Object.hasOwn(schema.shape, name) &&
+      !schema.shape[name]!.safeParse([]).success
+    )
       throw new FahaoError('ERR', `query parameter '${name}' is given ${value.length} times; give it once`)
   return checked(schema, request.query, 'query parameter')
 }

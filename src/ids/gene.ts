@@ -37,9 +37,19 @@ export function firstBlock(value: bigint, bits: number): bigint {
   return firstFrom(value, 2 ** bits, 0n)
 }
 
+/** The gene of an id. */
+export function geneIn(id: bigint, bits: number): number {
+  return Number(BigInt.asUintN(bits, id))
+}
+
 /** Whether a caller gives genes. */
 export function givesGenes({ gene, by }: GeneInput): boolean {
   return gene !== undefined || by !== undefined
+}
+
+/** Whether a caller takes any id that is buffered: it gives no genes, and has not given up. */
+export function takesAny(options: (GeneInput & { readonly signal?: AbortSignal }) | undefined): boolean {
+  return options === undefined || !(options.signal?.aborted || givesGenes(options))
 }
 
 /**

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { demandPermission } from '../auth/access.ts'
 import { FahaoError } from '../base/errors.ts'
 import { layoutOf } from '../catalogue/definition.ts'
+import { geneIn } from '../ids/gene.ts'
 import { describeId } from '../ids/inspect.ts'
 import { parseLayout } from '../ids/layout-text.ts'
 import { existing } from './drawing.ts'
@@ -26,7 +27,7 @@ const answer = z
     time: z.string().optional().meta({ description: 'units of the layout since its epoch' }),
     node: z.string().optional(),
     sequence: z.string().optional(),
-    gene: z.string().optional().meta({ description: 'where the layout has one' }),
+    gene: z.string().optional().meta({ description: 'the lowest bits, where the caller gives them' }),
     fields: z
       .record(z.string(), z.string())
       .optional()
@@ -67,7 +68,9 @@ export const decodeOperation = httpOperation({
     const generator = await existing(catalogue, name)
     const { kind, definition } = generator
     const id = generator.parse(text)
-    if (definition.layout === undefined) return { id: String(id), kind }
+    const { gene } = definition
+    if (definition.layout === undefined)
+      return { id: String(id), kind, ...(gene !== undefined && { gene: String(geneIn(id, gene)) }) }
     return { kind, ...describeId(layoutOf(definition), id) }
   },
 })

@@ -184,22 +184,32 @@ function row(generator: ListedGenerator): string[] {
   return [generator.name, generator.kind, unusualOptions(generator)]
 }
 
+type NextOptions = ServerOptions & {
+  readonly count?: string
+  readonly gene?: string[]
+  readonly by?: string[]
+}
+
 /** `fahao next` */
 export function addNext(command: Command): void {
   command.description('Gets ids from a generator, one per line.')
   addServerOptions(command)
     .option('--count <N>', 'how many (default 1)')
+    .option('--gene <N...>', 'the gene of all ids, or of each')
+    .option('--by <KEY...>', 'a key for all ids, or for each, whose CRC-32 is the gene')
     .addHelpText(
       'after',
       `
 Examples:
   fahao next order
   fahao next order --count 1000 > ids.txt
+  fahao next order --by user:8812                               with the gene of a customer
   redis-cli -p 7379 INCR order                                  the same over Redis's protocol
   curl -X POST http://127.0.0.1:7380/v1/generators/order/next   the same over HTTP`,
     )
-    .action(async (name: string, options: ServerOptions & { count?: string }) => {
-      const query = { count: options.count }
+    .action(async (name: string, options: NextOptions) => {
+      const { count, gene, by } = options
+      const query = { count, gene, by }
       if (query.count !== undefined && !/^0*[1-9]\d*$/.test(query.count))
         throw new UsageError(`--count '${query.count}' is no whole number of ids, 1 or more`)
       const answer = await ask<{ ids: string[] }>(options, 'POST', generatorPath(name, '/next'), { query })

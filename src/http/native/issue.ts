@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Generator } from '../../catalogue/catalogue.ts'
+import type { GeneInput } from '../../ids/gene.ts'
 import { mergedRuns, Run } from '../../ids/run.ts'
 import { checkedCount, checkRuns, drawRanges } from '../../operations/drawing.ts'
 import { idsShape, rangesShape, runsShape } from '../../operations/shapes.ts'
@@ -36,13 +37,18 @@ const thousand = { name: 'order', query: 'count=1000' }
 /** `POST /v1/generators/{name}/next` */
 export function nextRoute(node: IssuingNode): ApiRoute {
   const { server } = node
-  const query = countQuery(server.countMax)
+  const query = countQuery(server.countMax).extend(geneQuery)
   // Shared by all requests: it is read before other code can run.
   const run = new Run()
 
-  async function waitForIds(request: FastifyRequest, reply: FastifyReply, count: number): Promise<Body> {
+  async function waitForIds(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    count: number,
+    genes?: GeneInput,
+  ): Promise<Body> {
     const generator = await openFor(node, request, nameOf(request))
-    const runs = await generator.draw(count, { signal: disconnectSignal(reply) })
+    const runs = await generator.draw(count, { ...genes, signal: disconnectSignal(reply) })
     return answerMany(request, reply, generator, runs)
   }
 
@@ -54,7 +60,7 @@ export function nextRoute(node: IssuingNode): ApiRoute {
     command: 'id.next',
     summary: 'Issues one id, or `count` of them.',
     notes:
-      'All or nothing. With `accept: text/plain` one id per line. Waits for at most the generator’s issueTimeout when ids are short. A generator that does not exist is created where --auto-create matches.',
+      'All or nothing. With `accept: text/plain` one id per line. Waits for at most the generator’s issueTimeout when ids are short. A generator that has bits for a gene needs `gene` or `by`, once for all ids or once for each; without `count` there are as many ids. A generator that does not exist is created where --auto-create matches.',
     query,
     answers: {
       200: { description: 'The ids.', content: { 'application/json': idsShape, 'text/plain': lines } },
@@ -64,7 +70,10 @@ export function nextRoute(node: IssuingNode): ApiRoute {
     handler(request, reply) {
       throwDirectFailure(request.raw)
       refuseBody(request)
-      const count = countOf(request, query, server.countMax)
+      const { gene, by, ...given } = readQueryIfAny(request, query)
+      const ids = given.count ?? BigInt((gene ?? by)?.length ?? 1)
+      const count = checkedCount(ids, server.countMax, 'count')
+      if (gene !== undefined || by !== undefined) return waitForIds(request, reply, count, { gene, by })
       const generator = findFor(node, request, nameOf(request))
       if (generator === undefined || count !== 1 || generator.take(1, run) === 0) {
         return waitForIds(request, reply, count)
@@ -134,7 +143,8 @@ function rawRoute(
     errors: [...errors, 'WRONGTYPE'],
     async handler(request, reply) {
       refuseBody(request)
-      const count = countOf(request, query, countMax)
+      const { count: ids = 1n } = readQueryIfAny(request, query)
+      const count = checkedCount(ids, countMax, 'count')
       const generator = await openFor(node, request, nameOf(request))
       return draw(generator, count, disconnectSignal(reply))
     },
@@ -153,10 +163,29 @@ function countQuery(countMax: number) {
   })
 }
 
-function countOf(request: FastifyRequest, query: ReturnType<typeof countQuery>, countMax: number): number {
-  if (!request.url.includes('?')) return 1
-  const { count = 1n } = readQuery(query, request)
-  return checkedCount(count, countMax, 'count')
+/** One for all ids, or one for each. */
+const repeated = (type: 'integer' | 'string', description: string, item: z.ZodString) =>
+  z
+    .preprocess((value) => [value].flat(), z.array(item))
+    .meta({ type: 'array', items: { type, ...(type === 'integer' && { minimum: 0 }) }, description })
+const geneWanted = 'must be a whole number, 0 or more'
+const geneQuery = {
+  gene: repeated(
+    'integer',
+    'the gene of all ids, or of each: their lowest bits',
+    z.string(geneWanted).regex(/^\d{1,15}$/, geneWanted),
+  )
+    .transform((genes) => genes.map(Number))
+    .optional(),
+  by: repeated('string', 'a key for all ids, or for each: the gene is its CRC-32', z.string()).optional(),
+}
+
+/** Most requests have none. */
+function readQueryIfAny<Schema extends z.ZodObject>(
+  request: FastifyRequest,
+  query: Schema,
+): Partial<z.output<Schema>> {
+  return request.url.includes('?') ? readQuery(query, request) : {}
 }
 
 const textFrame: Frame = { head: '', separator: '\n', tail: '\n' }

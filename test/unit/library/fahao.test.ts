@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
+import { geneOf } from '../../../src/ids/gene.ts'
 import { type Fahao, type FahaoOptions, openFahao } from '../../../src/index.ts'
 
 const safeEnd = 2n ** 53n
@@ -320,6 +321,26 @@ describe('the library', () => {
     await assert.rejects(generator.next(), { code: 'SHUTDOWN' })
     await assert.rejects(fahao.open('g'), { code: 'SHUTDOWN' })
   })
+
+  open(
+    'takes a gene with each draw where there are bits for one, and never a buffered id without',
+    async (fahao) => {
+      const order = await fahao.open('order', { kind: 'segment', gene: 10 })
+      assert.deepEqual([await order.next({ gene: 37 }), await order.nextText({ gene: 5n })], [1061n, '2053'])
+      assert.deepEqual(await order.nextBatch(2, { gene: [1, 2] }), [3073n, 4098n])
+      assert.equal(await order.nextNumber({ by: 'user:8812' }), 5120 + geneOf('user:8812', 10))
+      assert.deepEqual(
+        [order.tryNext(), order.tryNextNumber(), order.tryNextText()],
+        Array(3).fill(undefined),
+      )
+      await assert.rejects(order.next(), { code: 'ERR', message: /^'order' needs a gene with each draw/ })
+      await assert.rejects(order.range(2), { code: 'WRONGTYPE' })
+      const plain = await fahao.open('plain', { kind: 'sequence' })
+      await plain.next()
+      await assert.rejects(plain.next({ gene: 1 }), { code: 'ERR', message: /has no bits for a gene/ })
+      assert.equal(await plain.next(), 2n)
+    },
+  )
 
   const events: string[] = []
   open(
