@@ -7,7 +7,8 @@
  *  2. Only the current block is touched; what lies above it can be released.
  *  3. The fast run holds no ids: each has to be permuted.
  *
- * The third holds of ids with a gene too (issuing/gene-issuer.ts), which have a buffer of their own.
+ * The third holds of ids with a gene too (issuing/gene-issuer.ts), and of those at random distances (stepped-buffer.ts), which have
+ * buffers of their own.
  */
 import { assert } from '../base/assert.ts'
 import { max53 } from '../ids/limits.ts'

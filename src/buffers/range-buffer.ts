@@ -68,7 +68,7 @@ export class RangeBuffer extends RangeChain implements IdBuffer {
     this.recall()
     assert(start >= this.#end, 'ranges are added in increasing order')
     const isAdjacent = start === this.#end
-    const next = firstFrom(start, this.increment, this.offset)
+    const next = this.firstOf(start, isAdjacent)
     const left = countBelow(next, end, this.increment)
     // A range without ids counts where it is adjacent: the next range may be adjacent to it.
     if (left === 0 && !isAdjacent) return
@@ -168,6 +168,11 @@ export class RangeBuffer extends RangeChain implements IdBuffer {
   protected peek(count: number): bigint | undefined {
     const first = this.ranges[0]
     return first && first.next + BigInt(Math.min(count, first.left) - 1) * this.stride
+  }
+
+  /** The first id of a range from `start` on, which is adjacent to the newest one or not. */
+  protected firstOf(start: bigint, _isAdjacent: boolean): bigint {
+    return firstFrom(start, this.increment, this.offset)
   }
 
   /** Fills the fast run, but leaves at least `keep` ids out of it. */

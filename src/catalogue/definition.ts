@@ -44,6 +44,7 @@ export const fixedOptions = Object.freeze([
   'family',
   'start',
   'increment',
+  'incrementRange',
   'offset',
   'gene',
   'within',
@@ -77,7 +78,8 @@ export function define(options: GeneratorOptions, nowUs: number): Definition {
  * The options of a definition that remain when its kind changes: every one that the next kind takes. ERR if the ids would
  * thereby lose a property that the change does not name.
  */
-export function keptOptions(before: Definition, kind: Kind): Omit<Definition, 'kind'> {
+export function keptOptions(definition: Definition, kind: Kind): Omit<OptionsOfDefinition, 'kind'> {
+  const before = optionsOf(definition)
   const lost = new Set(notTaken(kind).flatMap(([names]) => names as readonly string[]))
   const { kind: _, format, ...options } = before
   const usual = isCounter(before.kind)
@@ -89,7 +91,16 @@ export function keptOptions(before: Definition, kind: Kind): Omit<Definition, 'k
     throw refused(`a ${kind} cannot keep ${missed} ${is}; alter ${missed} to ${shall} first`)
   }
   const kept = Object.entries({ ...options, format }).filter(([name]) => !lost.has(name))
-  return Object.fromEntries(kept) as Omit<Definition, 'kind'>
+  return Object.fromEntries(kept) as Omit<OptionsOfDefinition, 'kind'>
+}
+
+/** A definition as options: a random increment as its range. */
+export function optionsOf({ incrementRange, ...options }: Definition): OptionsOfDefinition {
+  return incrementRange === undefined ? options : { ...options, increment: incrementRange }
+}
+
+type OptionsOfDefinition = Omit<Definition, 'increment' | 'incrementRange'> & {
+  readonly increment?: number | string
 }
 
 /** How many of the lowest bits of an id its caller gives. */
@@ -108,21 +119,22 @@ export function isInOrder({ within, scramble, layout }: Definition): boolean {
 }
 
 /** The options in which two definitions differ. */
-export function differences(a: Definition, b: Definition): (keyof Definition)[] {
-  const names = new Set([...Object.keys(a), ...Object.keys(b)]) as Set<keyof Definition>
-  return [...names].filter((name) => a[name] !== b[name])
+export function differences(a: Definition, b: Definition): (keyof OptionsOfDefinition)[] {
+  const [one, other] = [optionsOf(a), optionsOf(b)]
+  const names = new Set([...Object.keys(one), ...Object.keys(other)]) as Set<keyof OptionsOfDefinition>
+  return [...names].filter((name) => one[name] !== other[name])
 }
 
 /** Options and values as people write them, in a stable order. */
 export function definitionText(definition: Definition): [name: string, value: string][] {
-  const shown = definition.gene === undefined ? definition : withoutDistances(definition)
-  return Object.entries(shown)
+  const options = optionsOf(definition)
+  return Object.entries(definition.gene === undefined ? options : withoutDistances(options))
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => [name, optionText(name, value)])
 }
 
 /** The options beside a gene, which the distances follow from. */
-export function withoutDistances<Options extends Partial<Definition>>({
+export function withoutDistances<Options extends Partial<OptionsOfDefinition>>({
   increment: _,
   offset: __,
   ...options
@@ -136,7 +148,7 @@ export type DefinitionJson = Readonly<Record<string, string | number | boolean>>
 /** A definition as HTTP shows it and takes it. */
 export function definitionJson(definition: Definition): DefinitionJson {
   const plain = (name: string, text: string) => {
-    const value = definition[name as keyof Definition]
+    const value = optionsOf(definition)[name as keyof OptionsOfDefinition]
     if (typeof value === 'boolean') return value
     return typeof value === 'number' && text === String(value) ? value : text
   }
@@ -145,7 +157,7 @@ export function definitionJson(definition: Definition): DefinitionJson {
 
 function counterPart(options: GeneratorOptions): Partial<Definition> {
   const start = options.start ?? 1n
-  const { gene, increment, offset } = { ...distances(options, start) }
+  const { gene, increment, incrementRange, offset } = { ...distances(options, start) }
   const most = options.family ? max53 : max63
   const written = options.format === undefined ? most : storedFormat(options.format).maxId
   const max = options.max ?? (written < most ? written : most)
@@ -171,6 +183,7 @@ function counterPart(options: GeneratorOptions): Partial<Definition> {
     ...(options.family && { family: true }),
     start,
     increment,
+    ...(incrementRange !== undefined && { incrementRange }),
     offset,
     ...(gene !== undefined && { gene }),
     max,
@@ -184,15 +197,23 @@ function counterPart(options: GeneratorOptions): Partial<Definition> {
 
 /** With a gene, ids are counted by the last one of each block that shares its upper bits (see gene-issuer.ts). */
 function distances(
-  { gene, increment, offset, scramble, family }: GeneratorOptions,
+  { gene, increment, offset, scramble, within, family }: GeneratorOptions,
   start: bigint,
-): Pick<Definition, 'gene'> & Required<Pick<Definition, 'increment' | 'offset'>> {
-  if (!gene) return { increment: increment ?? 1, offset: offset ?? start % BigInt(increment ?? 1) }
-  if (increment !== undefined || offset !== undefined)
-    throw refused(`a gene of ${gene} bits sets ids ${2 ** gene} apart; leave increment and offset out`)
-  if (scramble) throw refused('scramble moves every id, and its gene with it; leave one of them out')
-  if (family) throw refused('the names of a family count by one; leave gene out')
-  return { gene, increment: 2 ** gene, offset: 2n ** BigInt(gene) - 1n }
+): Pick<Definition, 'gene' | 'incrementRange'> & Required<Pick<Definition, 'increment' | 'offset'>> {
+  if (gene) {
+    if (increment !== undefined || offset !== undefined)
+      throw refused(`a gene of ${gene} bits sets ids ${2 ** gene} apart; leave increment and offset out`)
+    if (scramble) throw refused('scramble moves every id, and its gene with it; leave one of them out')
+    if (family) throw refused('the names of a family count by one; leave gene out')
+    return { gene, increment: 2 ** gene, offset: 2n ** BigInt(gene) - 1n }
+  }
+  if (typeof increment !== 'string')
+    return { increment: increment ?? 1, offset: offset ?? start % BigInt(increment ?? 1) }
+  // Every value can be an id, and each is larger than the one before.
+  if (offset) throw refused(`ids that are ${increment} apart have no residue in common; leave offset out`)
+  const other = scramble ? 'scramble' : within === 'shuffled' ? 'within: shuffled' : undefined
+  if (other !== undefined) throw refused(`increment ${increment} keeps ids in order; leave ${other} out`)
+  return { increment: 1, incrementRange: increment, offset: 0n }
 }
 
 function refuseInFamily({ kind, increment = 1, format }: GeneratorOptions, max: bigint): void {

@@ -9,6 +9,7 @@ import { nearest, unknownWords } from '../base/nearest.ts'
 import { formatDuration, parseDurationMs } from '../base/units.ts'
 import { geneBitsMax } from '../ids/gene.ts'
 import { max53, max63 } from '../ids/limits.ts'
+import { readIncrementRange } from '../ids/random-steps.ts'
 import { kinds } from '../issuing/issuer.ts'
 
 const wholeNumber = 'must be a whole number, 0 or more'
@@ -24,6 +25,11 @@ const count = integer
       .max(10n ** 12n, 'must be at most 10^12'),
   )
   .transform(Number)
+/** A distance, or a range that distances are drawn from. */
+const distanceText =
+  'must be a whole number from 1 to 10^12, or a range such as 1..9, which ends at 100,000 at most'
+const range = z.string().refine((text) => readIncrementRange(text) !== undefined, distanceText)
+const distance = z.union([range, count], distanceText)
 /** The text of a step without a least number of ids, which is stored as 0. */
 const adaptive = 'adaptive'
 const step = z.union(
@@ -71,7 +77,10 @@ export const generatorOptions = z
         'sequence only: every name that begins as its name, which ends with *, is a sequence of its own',
     }),
     start: integer.optional().meta({ description: 'first id of a counter (default 1)' }),
-    increment: count.optional().meta({ description: 'distance between ids of a counter (default 1)' }),
+    increment: distance.optional().meta({
+      description:
+        'distance between ids of a counter (default 1); 1..9: at random, so that ids cannot be counted',
+    }),
     offset: integer
       .optional()
       .meta({ description: 'ids are ≡ offset modulo increment (default: of the first id)' }),
@@ -139,7 +148,7 @@ export type GeneratorInput = {
   readonly family?: boolean | 'on' | 'off' | 'true' | 'false' | 'yes' | 'no' | undefined
   /** The first id of a counter. Default 1. */
   readonly start?: WholeNumber | undefined
-  /** The distance between ids of a counter. Default 1. */
+  /** The distance between ids of a counter. Default 1. `1..9`: at random, so that ids cannot be counted. */
   readonly increment?: WholeNumber | undefined
   /** Ids are ≡ `offset` modulo `increment`. Default: of the first id. */
   readonly offset?: WholeNumber | undefined

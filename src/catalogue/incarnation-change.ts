@@ -28,6 +28,7 @@ import { FahaoError, hasCode } from '../base/errors.ts'
 import { larger } from '../engine/advance-rules.ts'
 import type { Counter, Engine } from '../engine/engine.ts'
 import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
+import { longestStep } from '../ids/random-steps.ts'
 import { firstFrom } from '../ids/run.ts'
 import { isWide } from '../ids/wide-format.ts'
 import { floorLimitUs } from '../issuing/ahead-limit.ts'
@@ -338,8 +339,8 @@ async function leastAbove(
   nowUs: number,
 ): Promise<Above | undefined> {
   const { definition, floor } = old
-  const before = BigInt(definition.increment ?? 1)
-  const after = BigInt(next.increment!)
+  const before = BigInt(longestStep(definition))
+  const after = BigInt(longestStep(next))
   const block = larger(before, after)
   if (definition.layout !== undefined) {
     const highest = await highestId(engine, name, old, nowUs)

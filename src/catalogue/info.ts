@@ -5,6 +5,7 @@ import type { ShardLeader } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import { decode, encode } from '../ids/id-parts.ts'
 import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
+import { meanStep } from '../ids/random-steps.ts'
 import { isScattered } from '../ids/scatter.ts'
 import type { IssuerStats } from '../issuing/issuer.ts'
 import type { Generator, GeneratorInfo, IssuingMode } from './catalogue.ts'
@@ -90,9 +91,9 @@ function isFamilyItself(name: string, { family }: Definition): boolean {
 const inSightSeconds = 1000 * 365 * 86_400
 
 /** How many ids are left from this raw value on; undefined for clock kinds. */
-export function leftIds({ max, increment }: Definition, bound: bigint): number | undefined {
+export function leftIds({ max, increment, incrementRange }: Definition, bound: bigint): number | undefined {
   if (max === undefined || increment === undefined) return undefined
-  return Math.max(0, Number(max + 1n - bound) / increment)
+  return Math.max(0, Number(max + 1n - bound) / meanStep({ increment, incrementRange }))
 }
 
 /** How fast ids are used, and how many there are below the bound; undefined: that is not known. */

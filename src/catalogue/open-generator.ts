@@ -171,8 +171,8 @@ export class OpenGenerator implements Generator {
   }
 
   get contiguous(): boolean {
-    const { increment, within, scramble } = this.definition
-    return increment === 1 && within === 'ordered' && scramble === false
+    const { increment, incrementRange, within, scramble } = this.definition
+    return increment === 1 && !incrementRange && within === 'ordered' && scramble === false
   }
 
   take(count: number, run: Run): number {

@@ -2,7 +2,14 @@
 import { FahaoError } from '../base/errors.ts'
 import { larger } from '../engine/advance-rules.ts'
 import { isWide } from '../ids/wide-format.ts'
-import { type Definition, define, differences, keptOptions, withoutDistances } from './definition.ts'
+import {
+  type Definition,
+  define,
+  differences,
+  keptOptions,
+  optionsOf,
+  withoutDistances,
+} from './definition.ts'
 import { type GeneratorInput, type GeneratorOptions, optionText, parseOptions } from './generator-options.ts'
 import type { StoredGenerator } from './stored-generator.ts'
 
@@ -13,13 +20,14 @@ export function redefine(
   nowUs: number,
 ): Definition {
   const { kind = before.kind } = parseOptions({ kind: before.kind, ...changes })
-  const all = kind === before.kind ? before : keptOptions(before, kind)
+  const all = kind === before.kind ? optionsOf(before) : keptOptions(before, kind)
   const kept = before.gene !== undefined || Number(changes.gene ?? 0) > 0 ? withoutDistances(all) : all
   // Of the values of a definition, this one alone has another form as an option.
   const step = kept.step === undefined ? undefined : optionText('step', kept.step)
   const options = parseOptions({ ...kept, step, ...changes, kind })
-  if (offsetGiven || changes.offset !== undefined || options.increment === before.increment)
-    return refuseOtherLayout(before, define(options, nowUs))
+  const isSame = options.increment === optionsOf(before).increment
+  const keepsOffset = isSame || (offsetGiven && typeof options.increment === 'number')
+  if (keepsOffset || changes.offset !== undefined) return refuseOtherLayout(before, define(options, nowUs))
   // The offset belongs to the old increment; the first id of the next incarnation decides.
   const { offset: _, ...others } = options
   return define(others, nowUs)
@@ -101,8 +109,8 @@ export function refuseDifferent(
   )
 }
 
-function textOf(definition: Definition, option: keyof Definition): string {
-  const value = definition[option]
+function textOf(definition: Definition, option: ReturnType<typeof differences>[number]): string {
+  const value = optionsOf(definition)[option]
   return value === undefined ? 'not set' : optionText(option, value)
 }
 

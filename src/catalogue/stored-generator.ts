@@ -64,7 +64,7 @@ export type ReadGenerator = {
   readonly advances: number
 }
 
-const knownOptions: ReadonlySet<string> = new Set(optionNames)
+const knownOptions: ReadonlySet<string> = new Set([...optionNames, 'incrementRange'])
 
 /** Integers that JSON would round. */
 const bigOptions: ReadonlySet<string> = new Set(['start', 'offset', 'max'])

@@ -45,7 +45,7 @@ export type CounterSourceOptions = RefillSizes &
     readonly clock: Pick<Clock, 'monoUs'>
     /** The largest id. */
     readonly max: bigint
-    /** Distance between ids. */
+    /** Distance between ids, the longest one where it is random. */
     readonly increment: number
     /** For how long ids should last without the engine, in seconds. */
     readonly horizonSeconds: number

@@ -19,7 +19,8 @@ import { RateMeter } from '../buffers/rate-meter.ts'
 import { WaitQueue } from '../buffers/wait-queue.ts'
 import type { Engine } from '../engine/engine.ts'
 import { max53 } from '../ids/limits.ts'
-import { countBelow, firstFrom, type Range, Run } from '../ids/run.ts'
+import type { RandomSteps } from '../ids/random-steps.ts'
+import { countBelow, firstFrom, type Range, Run, ScatteredRun } from '../ids/run.ts'
 import { Gate, type Gated } from './gate.ts'
 import type { Incarnation } from './incarnation.ts'
 import {
@@ -43,6 +44,8 @@ export type GroupCommitOptions = ReservoirOptions & {
   /** Ids are ≡ `offset` (mod `increment`). */
   readonly increment: number
   readonly offset: bigint
+  /** The distances between ids, where they are random; `increment` is 1 then. */
+  readonly steps?: RandomSteps | undefined
 }
 
 /** For this part of the time of the newest reserve, more requests are gathered; 0 ms after an engine that answers within 4 ms. */
@@ -65,6 +68,8 @@ export class GroupCommit implements Issuer, Gated {
   #crowd = 0
   #issued = 0
   #waits = 0
+  /** Where distances are random: the newest id, and the end of the range that it was from. */
+  #newest: { readonly id: bigint; readonly end: bigint } | undefined
   readonly #gate: Gate
   #closed: Error | undefined
 
@@ -132,7 +137,9 @@ export class GroupCommit implements Issuer, Gated {
 
   /** As far as this process has seen; only the counter shows what other processes have issued since. */
   lastIssued(): bigint | undefined {
-    const newest = this.#firstFrom(this.#counter.bound) - BigInt(this.#options.increment)
+    const { bound } = this.#counter
+    if (this.#newest !== undefined && this.#newest.end === bound) return this.#newest.id
+    const newest = this.#firstFrom(bound) - BigInt(this.#options.increment)
     return newest < this.#incarnation.floor ? undefined : newest
   }
 
@@ -222,46 +229,57 @@ export class GroupCommit implements Issuer, Gated {
 
   /** Reserves for the callers in the queue, and serves them. */
   async #reserve(): Promise<void> {
-    const { increment, max } = this.#options
-    this.#refuseBeyondMax()
+    const { increment, max, steps } = this.#options
+    const { bound } = this.#counter
+    const left = max + 1n - bound
+    // Drawn before the start is known, because they say how much to reserve.
+    const offsets = steps?.walk(bound, this.#queue.demandOfOne)
+    this.#refuseBeyondMax(offsets?.subarray(0, -1).filter((offset) => offset < left).length)
     if (this.#queue.length === 0) return
     const joined = this.#queue.joined
-    const { bound } = this.#counter
-    const wanted = BigInt(this.#queue.demandOfOne) * BigInt(increment)
-    const left = max + 1n - bound
+    const demand = this.#queue.demandOfOne
+    const wanted = offsets === undefined ? BigInt(demand) * BigInt(increment) : BigInt(offsets[demand]!)
     try {
       const range = await this.#counter.reserve(wanted < left ? wanted : left, max + 1n)
       // If a copy is noticed, this issuer has been closed when this returns, and no caller waits here.
       this.#options.mayIssue?.()
-      this.#serve(range, joined)
+      this.#serve(range, joined, offsets)
     } catch (error) {
       // Other processes have reserved more than was known here: the next reserve is for the callers that still fit.
       if (!hasCode(error, 'EXHAUSTED') || this.#counter.bound === bound) throw error
     }
   }
 
-  /** Serves the callers that had joined when the range was reserved, in order. */
-  #serve(range: Range, joined: number): void {
+  /** Serves the callers that had joined when the range was reserved, in order. `offsets`: of its ids from its first one. */
+  #serve(range: Range, joined: number, offsets: Float64Array | undefined): void {
     const { increment } = this.#options
     const first = this.#firstFrom(range.start)
-    const next = new Map<string | undefined, bigint>()
+    const idAt = (index: number) =>
+      first + (offsets === undefined ? BigInt(index) * BigInt(increment) : BigInt(offsets[index]!))
+    const served = new Map<string | undefined, number>()
     this.#queue.serve(({ place, count, safe, of }) => {
-      const from = next.get(of) ?? first
-      if (place >= joined || count > countBelow(from, range.end, increment)) return undefined
+      const before = served.get(of) ?? 0
+      if (place >= joined || before + count > (offsets?.length ?? Number.POSITIVE_INFINITY)) return undefined
+      const [from, last] = [idAt(before), idAt(before + count - 1)]
+      if (last >= range.end) return undefined
       if (safe && from > max53) return unsafe()
-      const run = new Run()
-      run.set(from, count, increment)
-      next.set(of, from + BigInt(count) * BigInt(increment))
+      served.set(of, before + count)
       this.#issued += count
       this.#served++
-      return [run]
+      if (offsets === undefined) {
+        const run = new Run()
+        run.set(from, count, increment)
+        return [run]
+      }
+      this.#newest = { id: last, end: range.end }
+      return [new ScatteredRun(count, (index) => idAt(before + index))]
     })
   }
 
   /** Rejects the callers that ask for more ids than are left. */
-  #refuseBeyondMax(): void {
+  #refuseBeyondMax(fitting: number | undefined): void {
     const { increment, max } = this.#options
-    const left = countBelow(this.#firstFrom(this.#counter.bound), max + 1n, increment)
+    const left = fitting ?? countBelow(this.#firstFrom(this.#counter.bound), max + 1n, increment)
     if (this.#queue.demandOfOne <= left) return
     const demands = new Map<string | undefined, number>()
     this.#queue.refuse(({ count, of }) => {

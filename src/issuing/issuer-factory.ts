@@ -1,12 +1,15 @@
 /** Makes issuers from what a definition says, and holds what the issuers of equal definitions share. */
+import { secretBytes } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import { RowlessBuffer, ScrambledBuffer, ShuffledBuffer } from '../buffers/permuted-buffers.ts'
 import { RangeBuffer } from '../buffers/range-buffer.ts'
 import { clockBuffer } from '../buffers/scattered-clock-buffer.ts'
+import { SteppedBuffer } from '../buffers/stepped-buffer.ts'
 import type { Engine, Reservation, ReserveRequest, WriterIdentity } from '../engine/engine.ts'
 import { parseLayout } from '../ids/layout-text.ts'
 import { blockPermutation, permutation } from '../ids/permutation.ts'
+import { longestStep, RandomSteps } from '../ids/random-steps.ts'
 import { CallerRanges, type CallerRangesOptions } from './caller-ranges.ts'
 import type { CounterAtRest } from './counter-rows.ts'
 import { CounterSource, type CounterSourceOptions, firstReserve, refillAtRest } from './counter-source.ts'
@@ -27,7 +30,10 @@ import type { WorkerId } from './worker-id.ts'
 /** How the ids of a generator are issued. Options that its kind does not take are undefined. */
 export type IssuingOptions = {
   readonly kind: Kind
+  /** Distance between ids; 1 with `incrementRange`, where every value can be an id. */
   readonly increment?: number
+  /** The distance between ids is random: `1..9`. */
+  readonly incrementRange?: string
   readonly offset?: bigint
   /** How many of the lowest bits its callers give; undefined: none. Its ids are then the last of their blocks. */
   readonly gene?: number
@@ -181,7 +187,9 @@ export class IssuerFactory {
 
   /** Issues from a reserve for each batch of requests. Only for a `sequence`. */
   groupCommit(incarnation: Incarnation, bound: bigint): GroupCommit {
-    return new GroupCommit(bound, incarnation, this.#options, this.#gates.ofBatches)
+    const steps = randomSteps(this.#definition)
+    const options = steps === undefined ? this.#options : { ...this.#options, steps }
+    return new GroupCommit(bound, incarnation, options, this.#gates.ofBatches)
   }
 
   #reservoir(incarnation: Incarnation, bound: bigint, gate: Gate, key?: string): Reservoir {
@@ -199,7 +207,7 @@ function counterOptions(deps: IssuerFactoryDeps, definition: IssuingOptions): Co
     engine: deps.engine,
     clock: deps.clock,
     max: definition.max!,
-    increment: definition.increment!,
+    increment: longestStep(definition),
     step: definition.step!,
     stepMax: definition.stepMax!,
     horizonSeconds: definition.horizon! / 1000,
@@ -223,7 +231,17 @@ function rangeBuffer(gate: Gate, definition: IssuingOptions, key: string | undef
   if (definition.within === 'shuffled')
     return new ShuffledBuffer(blockPermutation(keyBytes(key), shuffleBlock), increment, offset)
   if (definition.gene !== undefined) return new RowlessBuffer(increment, offset)
+  const steps = randomSteps(definition)
+  if (steps !== undefined) return new SteppedBuffer(steps)
   return new RangeBuffer(increment, offset, gate.add())
+}
+
+/**
+ * The distances between ids that are random. Each issuer draws a key of its own, and none is stored: ids are unique without it,
+ * and a reader of the store cannot count by it either.
+ */
+function randomSteps({ incrementRange }: IssuingOptions): RandomSteps | undefined {
+  return incrementRange === undefined ? undefined : new RandomSteps(incrementRange, secretBytes(16))
 }
 
 function clockSource(deps: IssuerFactoryDeps, definition: IssuingOptions): MakeSource {

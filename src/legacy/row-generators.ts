@@ -73,6 +73,8 @@ export class LegacyRows implements ForeignRows {
       new FahaoError('ERR', `generator '${name}' is a row of ${this.table}, and ${why}`)
     if (!isCounter(wanted.kind))
       throw refused(`kind ${wanted.kind} does not count by it; use segment or sequence`)
+    if (wanted.incrementRange !== undefined)
+      throw refused(`its old nodes count by ${row.definition.increment}; leave increment out`)
     if (wanted.scramble) throw refused('scrambled ids would meet those of the old nodes')
     for (const option of ['increment', 'offset'] as const) {
       const given = row.definition[option]!

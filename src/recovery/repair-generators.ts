@@ -24,6 +24,7 @@ import {
 import { eachInParts, epochJump } from '../engine/advance-rules.ts'
 import type { Repair, RepairedCounter, StoredRecord } from '../engine/engine.ts'
 import { max53 } from '../ids/limits.ts'
+import { longestStep } from '../ids/random-steps.ts'
 import { lostUsMin } from './repair-workers.ts'
 
 /** More than the 1.25 horizons that a timestamp reserves ahead of the clock at once. */
@@ -104,7 +105,7 @@ function leastTime(definition: Definition, floor: bigint, nowUs: number): bigint
 /** By how many raw values a counter has to move to pass `gap` ids. */
 function gapOf(definition: Definition, next: Definition | undefined, gap: bigint): bigint {
   if (definition.kind !== 'timestamp')
-    return gap * BigInt(Math.max(definition.increment ?? 1, next?.increment ?? 1))
+    return gap * BigInt(Math.max(longestStep(definition), longestStep(next ?? {})))
   const { unitUs, sequenceBits } = layoutOf(definition)
   const reservedUs = Math.max(lostUsMin, definition.horizon! * 1000 * lostHorizons)
   return gap + (BigInt(Math.ceil(reservedUs / unitUs)) << BigInt(sequenceBits))

@@ -824,6 +824,27 @@ export const mutations: readonly Mutation[] = [
     to: 'const block = 0n * larger(before, after) + 1n',
   },
   {
+    fault: 'the ids after a random increment lie closer than its longest step',
+    foundBy: 'test/unit/catalogue/random-increments.test.ts',
+    file: 'src/catalogue/incarnation-change.ts',
+    from: 'const before = BigInt(longestStep(definition))',
+    to: 'const before = BigInt(definition.increment ?? 1)',
+  },
+  {
+    fault: 'a buffer of ids at random distances promises more ids than it has',
+    foundBy: 'test/unit/issuing/random-steps.test.ts',
+    file: 'src/buffers/stepped-buffer.ts',
+    from: 'Math.ceil(left / this.#steps.highest)',
+    to: 'Math.ceil(left)',
+  },
+  {
+    fault: 'a buffer of ids at random distances issues its newest id again',
+    foundBy: 'test/unit/issuing/random-steps.test.ts',
+    file: 'src/buffers/stepped-buffer.ts',
+    from: 'this.skip(Math.min(values, left))',
+    to: 'this.skip(Math.min(values - 1, left))',
+  },
+  {
     fault: 'a floor for every node is answered before other nodes have received it',
     foundBy: 'test/unit/catalogue/floors.test.ts',
     scenario: 'fleet',

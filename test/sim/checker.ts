@@ -339,7 +339,7 @@ function isRange(runs: readonly Run[], count: number): boolean {
 
 /** An id as a number where that is exact: sets of those are faster. */
 function keyOf(run: Run, at: number): number | bigint {
-  return run.hi < 0x10_0000 ? run.hi * two32 + run.lo + at * run.stride : run.at(at)
+  return run.hi < 0x10_0000 && run.stride > 0 ? run.hi * two32 + run.lo + at * run.stride : run.at(at)
 }
 
 function text(runs: readonly Run[]): string {

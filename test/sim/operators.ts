@@ -122,7 +122,7 @@ export class Operators {
     }
     if (dice < 0.55 && isCounter) return { do: 'alter', generator, options: { step: world.pick(steps) } }
     if (dice < 0.7 && isCounter)
-      return { do: 'alter', generator, options: { increment: world.pick([1, 2, 3]) } }
+      return { do: 'alter', generator, options: { increment: world.pick([1, 2, 3, '1..4']) } }
     if (dice < 0.6) return { do: 'alter', generator, options: { layout: world.pick(this.#options.layouts) } }
     return { do: 'alter', generator, options: this.#optionsOf(world.pick(this.#options.successors(kind))) }
   }

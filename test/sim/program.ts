@@ -39,7 +39,7 @@ export type Order =
 /** Options of generators, as the simulation uses them. */
 export type Options = {
   readonly kind?: Kind
-  readonly increment?: number
+  readonly increment?: number | string
   readonly step?: number | 'adaptive'
   readonly layout?: string
   readonly horizon?: string

@@ -16,7 +16,7 @@ export const chineseForms: FormTexts = {
   emptyStays: '留空的选项保持不变。',
   optionHints: {
     start: '第一个号',
-    increment: '号与号的间隔',
+    increment: '号与号的间隔；1..9：随机',
     offset: '号 ≡ offset(模 increment)',
     max: '最大的号',
     step: '一次补充的最少号数，或 adaptive',

@@ -15,7 +15,7 @@ export const englishForms = {
   emptyStays: 'What is left empty stays as it is.',
   optionHints: {
     start: 'the first id',
-    increment: 'distance between ids',
+    increment: 'distance between ids; 1..9: at random',
     offset: 'ids are ≡ offset modulo increment',
     max: 'the largest id',
     step: 'least ids of a refill, or adaptive',

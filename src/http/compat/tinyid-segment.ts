@@ -40,8 +40,9 @@ export function segmentOf(run: Run): TinyidSegment {
  * if no id is buffered. WRONGTYPE if ids are in no order, or made of the clock.
  */
 export async function drawSegment(generator: Generator, signal: AbortSignal): Promise<TinyidSegment> {
-  const { step, within, scramble } = generator.definition
-  if (step === undefined || within !== 'ordered' || scramble) throw noSegments(generator)
+  const { step, within, scramble, incrementRange } = generator.definition
+  if (step === undefined || within !== 'ordered' || scramble || incrementRange !== undefined)
+    throw noSegments(generator)
   const ids = step || adaptiveSegment
   const run = new Run()
   if (generator.take(ids, run) > 0) return segmentOf(run)
