@@ -5,6 +5,8 @@ import type { ShardLeader } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import { decode, encode } from '../ids/id-parts.ts'
 import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
+import { counterLifetime, firstPastUs, sizeNotes } from '../ids/lifetime.ts'
+import { max63 } from '../ids/limits.ts'
 import { meanStep } from '../ids/random-steps.ts'
 import { isScattered } from '../ids/scatter.ts'
 import type { IssuerStats } from '../issuing/issuer.ts'
@@ -71,6 +73,7 @@ export async function describeGenerator(
       ...notes(definition, endUs, nowUs, deps),
       ...stepNotes(deps, definition, mode),
       ...callerNotes(stats),
+      ...(bound === undefined ? [] : numberNotes(definition, bound, perSecond, nowUs)),
       ...(definition.layout === undefined || bound === undefined
         ? []
         : [`time is reserved until ${decode(layoutOf(definition), bound).date}`]),
@@ -177,6 +180,16 @@ function leaderAddress({ cluster }: CatalogueDeps, lead: ShardLeader | undefined
   if (lead === undefined || lead.state === 'none') return undefined
   const node = lead.state === 'elsewhere' ? lead.node : cluster!.status().nodes.find(({ isSelf }) => isSelf)
   return node?.resp ?? node?.http ?? node?.id
+}
+
+/** Which readers its ids outgrow, where they are numbers and not texts. */
+function numberNotes(definition: Definition, bound: bigint, ratePerSecond: number, nowUs: number): string[] {
+  const { format, layout, max = max63, scramble } = definition
+  if (format !== undefined) return []
+  if (layout !== undefined) return sizeNotes((limit) => firstPastUs(layoutOf(definition), limit), nowUs)
+  const valuesPerSecond = ratePerSecond * meanStep(definition)
+  const use = { bound: scramble ? max + 1n : bound, ratePerSecond: valuesPerSecond, nowUs }
+  return sizeNotes((most) => (most >= max ? undefined : counterLifetime({ ...use, max: most }).endsUs), nowUs)
 }
 
 /** What an adaptive step keeps: it has no number of its own to show that. */

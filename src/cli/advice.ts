@@ -1,8 +1,9 @@
 /** The arithmetic of `fahao advise`: step, horizon and lifetime of layouts for a rate, and what generators in use should change. */
 import { parseDurationMs } from '../base/units.ts'
 import type { Layout } from '../ids/layout.ts'
-import { counterLifetime, lifetime } from '../ids/lifetime.ts'
-import { max53, max63 } from '../ids/limits.ts'
+import { counterLifetime, firstPastUs, lifetime } from '../ids/lifetime.ts'
+import { max63, readerLimits } from '../ids/limits.ts'
+import { momentText } from '../ids/moment.ts'
 import type { GeneratorAnswer } from '../operations/shapes.ts'
 
 /** The load and the layout that the advice is for. */
@@ -25,7 +26,7 @@ export function advise({ rate, nodes, horizonMs, layout, nowUs }: AdviceRequest)
   const perNode = rate / nodes
   const horizonIds = Math.ceil((perNode * horizonMs) / 1000)
   const until = (max: bigint) => counterLifetime({ bound: 1n, max, ratePerSecond: rate, nowUs }).ends
-  const { idsPerSecondPerNode, nodes: room, ends, endsUs, passes53, passes53Us } = lifetime(layout)
+  const { idsPerSecondPerNode, nodes: room, ends, endsUs } = lifetime(layout)
   const ended = endsUs <= BigInt(nowUs)
   return {
     /** For sequences and segments. */
@@ -36,8 +37,8 @@ export function advise({ rate, nodes, horizonMs, layout, nowUs }: AdviceRequest)
       lostByCrash: 2 * horizonIds,
       /** A step that buffers one horizon of ids even after a time of little traffic. */
       step: Math.max(1000, 2 * horizonIds),
-      /** When a counter that starts at 1 passes 2^53−1 at this rate without a pause. */
-      passes53: until(max53),
+      /** When a counter that starts at 1 has larger ids, at this rate without a pause, than readers hold. */
+      outgrows: readerLimits.map(({ name, most }) => ({ name, at: until(most) })),
       ends: until(max63),
     },
     /** For timestamps and snowflakes. */
@@ -49,11 +50,20 @@ export function advise({ rate, nodes, horizonMs, layout, nowUs }: AdviceRequest)
       enough: !ended && perNode <= idsPerSecondPerNode && nodes <= room,
       nodes: room,
       ends,
-      passes53,
-      /** Whether ids exceed 2^53−1 now. */
-      past53Now: passes53Us !== undefined && passes53Us <= BigInt(nowUs),
+      /** When ids can be too large for a reader; undefined: never. */
+      outgrows: readerLimits.map(({ name, most }) => ({
+        name,
+        ...passing(firstPastUs(layout, most), nowUs),
+      })),
     },
   } as const
+}
+
+function passing(us: bigint | undefined, nowUs: number) {
+  return {
+    at: us === undefined ? undefined : momentText(us),
+    isPast: us !== undefined && us <= BigInt(nowUs),
+  }
 }
 
 /** The advice for one generator in use on a node. */

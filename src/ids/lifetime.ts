@@ -1,7 +1,7 @@
 /** When layouts and counters run out. */
 import { FahaoError } from '../base/errors.ts'
 import { type Layout, ones, timeEndUs } from './layout.ts'
-import { max53 } from './limits.ts'
+import { max53, readerLimits } from './limits.ts'
 import { momentText } from './moment.ts'
 
 /** The capacity of a layout, and when its time ends. Moments are in Unix µs and, beside that, as text. */
@@ -33,8 +33,25 @@ export function lifetime(layout: Layout): LayoutLifetime {
   }
 }
 
-/** The first moment at which the largest possible id is past `limit`. */
-function firstPastUs(layout: Layout, limit: bigint): bigint | undefined {
+/** How far ahead it is said that ids outgrow a reader, in µs: a hundred years. */
+const inSightUs = 100n * 31_557_600_000_000n
+
+/** Which readers ids have outgrown, and which they will, in sentences. `passesUs`: when ids pass a limit, in Unix µs, if they do. */
+export function sizeNotes(passesUs: (limit: bigint) => bigint | undefined, nowUs: number): string[] {
+  const now = BigInt(nowUs)
+  const past: string[] = []
+  const coming: string[] = []
+  for (const { what, most } of readerLimits) {
+    const us = passesUs(most)
+    if (us === undefined || us > now + inSightUs) continue
+    if (us <= now) past.push(what)
+    else coming.push(`its ids outgrow ${what} on ${momentText(us).slice(0, 10)}`)
+  }
+  return [...(past.length > 0 ? [`its ids are too large for ${past.join(', and ')}`] : []), ...coming]
+}
+
+/** The first moment at which the largest possible id of a layout is past `limit`, in Unix µs; undefined: never. */
+export function firstPastUs(layout: Layout, limit: bigint): bigint | undefined {
   const rest =
     layout.fixed |
     ones(layout.geneBits) |

@@ -3,6 +3,13 @@
 /** 2^53 − 1: the largest integer that a JavaScript number, and JSON as most read it, holds exactly. */
 export const max53 = 2n ** 53n - 1n
 
+/** What readers of ids hold, smallest first: the largest number that each keeps as it is. */
+export const readerLimits = [
+  { name: 'INT', what: 'an INT column (2^31−1)', most: 2n ** 31n - 1n },
+  { name: '15 digits', what: 'the 15 digits that a spreadsheet keeps', most: 10n ** 15n - 1n },
+  { name: '2^53', what: 'the numbers of JavaScript (2^53−1)', most: max53 },
+] as const
+
 /** 2^63 − 1: the largest positive signed 64-bit integer, and the largest id. */
 export const max63 = 2n ** 63n - 1n
 

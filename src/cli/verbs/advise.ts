@@ -118,7 +118,7 @@ function counterLines({ counter }: Advice, rate: number, nodes: number, horizonM
         'step',
         `the default follows the rate; step ${counter.step} keeps ${horizon} of peak buffered even after quiet hours`,
       ],
-      ['2^53', `passed in ${momentOf(counter.passes53)}; then JavaScript needs strings`],
+      ...counter.outgrows.map(({ name, at }) => [name, `passed in ${momentOf(at)}; ${needs[name]}`] as const),
       ['2^63', `reached in ${momentOf(counter.ends)}`],
     ]),
   ]
@@ -134,7 +134,7 @@ function clockLines({ clock }: Advice, layout: string): string[] {
       ],
       ['enough', enoughText(clock)],
       [clock.ended ? 'ended' : 'ends', clock.ends],
-      ['2^53', past53Text(clock)],
+      ...clock.outgrows.map((each) => [each.name, outgrownText(each)] as const),
     ]),
   ]
 }
@@ -145,11 +145,16 @@ function enoughText({ ended, enough, ends }: Advice['clock']): string {
   return enough ? 'yes' : 'no: choose a layout with more sequence or node bits, or a finer unit'
 }
 
-function past53Text({ past53Now, passes53 }: Advice['clock']): string {
-  if (past53Now) return 'ids are larger already; JavaScript needs strings'
-  return passes53 === undefined
-    ? 'never passed: ids are exact in JavaScript'
-    : `passed in ${momentOf(passes53)}`
+/** What larger ids need. */
+const needs = {
+  INT: 'a column needs BIGINT',
+  '15 digits': 'a spreadsheet needs a column of text',
+  '2^53': 'JavaScript needs strings',
+} as const
+
+function outgrownText({ name, at, isPast }: Advice['clock']['outgrows'][number]): string {
+  if (at === undefined) return 'never passed'
+  return `${isPast ? 'passed already' : `passed in ${momentOf(at)}`}; ${needs[name]}`
 }
 
 /** Shortens a moment to its day, or to its year if that has five digits. */

@@ -326,14 +326,16 @@ describe('a generator', () => {
     const snowflake = await node.catalogue.info('s')
     const at = (us: number) => momentText(BigInt(us))
     const until = `time is reserved until ${at(node.worker.boundUs)}`
-    assert.deepEqual(snowflake.notes, ['worker id 0 on this node', until])
+    const tooLarge =
+      'its ids are too large for an INT column (2^31−1), and the 15 digits that a spreadsheet keeps, and the numbers of JavaScript (2^53−1)'
+    assert.deepEqual(snowflake.notes, ['worker id 0 on this node', tooLarge, until])
     assert.equal(decode(layouts.twitter, snowflake.bound!).unixUs, BigInt(node.worker.boundUs))
     const [id] = await draw(await node.catalogue.create('t', { kind: 'timestamp', node: 5 }))
     const timestamp = await node.catalogue.info('t')
     const { unixUs, node: field, sequence } = decode(layouts.twitter, timestamp.bound!)
     const aheadUs = Number(unixUs) - node.clock.wall
     assert.deepEqual([timestamp.lastIssued, aheadUs, field, sequence], [id, 750_000_000, 5, 0])
-    assert.deepEqual(timestamp.notes, [`time is reserved until ${at(Number(unixUs))}`])
+    assert.deepEqual(timestamp.notes, [tooLarge, `time is reserved until ${at(Number(unixUs))}`])
     assert.match(snowflake.exhaustedAt!, /^20\d\d-/)
     await node.stop()
     const next = await startNode(node)

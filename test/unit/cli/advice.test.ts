@@ -31,9 +31,17 @@ describe('advice on counters', () => {
     assert.equal(advise({ ...request, rate: 1, horizonMs: 1000 }).counter.step, 1000)
   })
 
-  test('shows when ids pass 2^53 at this rate', () => {
+  test('shows when ids outgrow their readers at this rate', () => {
     // 2^53 seconds are too many for a calendar; 2^53 ids at 10^9 per second are 104 days.
-    assert.match(advise({ ...request, rate: 1e9 }).counter.passes53, /^2027-03-05T/)
+    const { outgrows } = advise({ ...request, rate: 1e9 }).counter
+    assert.deepEqual(
+      outgrows.map(({ name, at }) => [name, at.slice(0, 10)]),
+      [
+        ['INT', '2026-11-21'],
+        ['15 digits', '2026-12-02'],
+        ['2^53', '2027-03-05'],
+      ],
+    )
   })
 })
 
@@ -55,8 +63,11 @@ describe('advice on clock kinds', () => {
     assert.deepEqual([before.ended, before.enough], [false, true])
   })
 
-  test('shows whether JavaScript numbers hold the ids now', () => {
-    assert.equal(advise(request).clock.past53Now, true)
-    assert.equal(advise({ ...request, layout: layouts.js53 }).clock.past53Now, false)
+  test('shows which readers hold the ids now, and for how long', () => {
+    const outgrown = ({ outgrows }: ReturnType<typeof advise>['clock']) =>
+      outgrows.map(({ at, isPast }) => (isPast ? 'past' : at))
+    assert.deepEqual(outgrown(advise(request).clock), ['past', 'past', 'past'])
+    const js53 = advise({ ...request, layout: layouts.js53 }).clock
+    assert.deepEqual(outgrown(js53), ['past', '2032-09-26T16:50:25Z', undefined])
   })
 })

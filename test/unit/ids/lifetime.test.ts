@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { encode } from '../../../src/ids/id-parts.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
-import { counterLifetime, lifetime } from '../../../src/ids/lifetime.ts'
+import { counterLifetime, firstPastUs, lifetime, sizeNotes } from '../../../src/ids/lifetime.ts'
 import { max53, max63 } from '../../../src/ids/limits.ts'
 import { momentText } from '../../../src/ids/moment.ts'
 import { layouts } from '../../../src/ids/presets.ts'
@@ -49,6 +49,27 @@ test('a node above time passes 2^53 from the start, js53 never', () => {
   assert.equal(lifetime(parseLayout('fixed:1=1,time:53;epoch=0')).passes53, '1970-01-01T00:00:00Z')
   assert.equal(lifetime(layouts.js53).passes53, undefined)
   assert.equal(lifetime(layouts.twitter).passes53, '2010-11-28T22:14:18.305Z')
+})
+
+test('ids outgrow an INT, 15 digits and 2^53 in turn, as far as a hundred years ahead', () => {
+  const nowUs = Date.UTC(2026, 0, 1) * 1000
+  const day = 86_400_000_000n
+  const at = (days: bigint | undefined) => () => (days === undefined ? undefined : BigInt(nowUs) + days * day)
+  const [int, digits, javascript] = [
+    'an INT column (2^31−1)',
+    'the 15 digits that a spreadsheet keeps',
+    'the numbers of JavaScript (2^53−1)',
+  ]
+  assert.deepEqual(sizeNotes(at(undefined), nowUs), [])
+  assert.deepEqual(sizeNotes(at(0n), nowUs), [
+    `its ids are too large for ${int}, and ${digits}, and ${javascript}`,
+  ])
+  assert.deepEqual(
+    sizeNotes((limit) => (limit < 2n ** 31n ? at(0n)() : limit < max53 ? at(1n)() : at(40_000n)()), nowUs),
+    [`its ids are too large for ${int}`, `its ids outgrow ${digits} on 2026-01-02`],
+  )
+  const js53 = sizeNotes((limit) => firstPastUs(layouts.js53, limit), nowUs)
+  assert.deepEqual(js53, [`its ids are too large for ${int}`, `its ids outgrow ${digits} on 2032-09-26`])
 })
 
 test('a counter lasts for what is left at its rate', () => {
