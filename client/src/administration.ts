@@ -32,6 +32,7 @@ export type GeneratorOptions = {
   readonly layout?: string
   readonly epoch?: number | string
   readonly node?: Whole
+  readonly past?: Whole
   readonly sequenceStart?: 'zero' | 'random'
   readonly borrowMax?: number | string
 }

@@ -8,6 +8,7 @@ import { firstBlock } from '../ids/gene.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import { max53, max63 } from '../ids/limits.ts'
+import { withPast } from '../ids/past.ts'
 import { isScattered } from '../ids/scatter.ts'
 import { isWide, WideFormat } from '../ids/wide-format.ts'
 import type { Kind } from '../issuing/issuer.ts'
@@ -34,7 +35,7 @@ const counterOptions = [
   'within',
   'scramble',
 ] as const
-const clockOptions = ['layout', 'epoch', 'node', 'sequenceStart', 'borrowMax'] as const
+const clockOptions = ['layout', 'epoch', 'node', 'past', 'sequenceStart', 'borrowMax'] as const
 /** Options that determine which ids there are, or their order. */
 const promises = ['gene', 'increment', 'max', 'within', 'scramble'] as const
 
@@ -232,7 +233,8 @@ function clockLayout(options: GeneratorOptions, nowUs: number): Layout {
       : typeof named === 'string'
         ? { layout: named, epoch: options.epoch }
         : { ...named, epoch: options.epoch }
-  const layout = parseLayout(asked, { nowUs })
+  const parsed = parseLayout(asked, { nowUs })
+  const layout = options.past ? withPast(parsed) : parsed
   if (!layout.issues) throw refused(`no ids can be issued from this layout: ${layout.decodeOnlyReason}`)
   return layout
 }
@@ -249,6 +251,9 @@ function clockPart(options: GeneratorOptions, layout: Layout): Partial<Definitio
   if (format !== undefined && storedFormat(format, layout).maxId < 2n ** BigInt(layout.totalBits) - 1n) {
     throw refused(`format '${format}' is too narrow for ids of ${layout.totalBits} bits; leave the width out`)
   }
+  const past = options.past || undefined
+  if (past !== undefined && past > 2 ** layout.nodeBits)
+    throw refused(`past ${past} is above the ${2 ** layout.nodeBits} lanes that the layout has; give fewer`)
   const node = options.node ?? 0
   if (timestamp && node >= 2 ** layout.nodeBits) {
     throw refused(`node ${node} does not fit the layout's ${layout.nodeBits} node bits`)
@@ -260,6 +265,7 @@ function clockPart(options: GeneratorOptions, layout: Layout): Partial<Definitio
     layout: formatLayout(layout),
     sequenceStart: options.sequenceStart ?? (spreads ? 'random' : 'zero'),
     borrowMax,
+    ...(past !== undefined && { past }),
     ...(timestamp ? { node, horizon: options.horizon ?? 600_000 } : {}),
   }
 }
@@ -330,7 +336,11 @@ export function isCounter(kind: Kind): boolean {
 function notTaken(kind: Kind): [names: readonly (keyof GeneratorOptions)[], why: string][] {
   if (isCounter(kind)) return [[clockOptions, `a ${kind} is made of a counter`]]
   const ofCounters: ReturnType<typeof notTaken> = [[counterOptions, `a ${kind} is made of the clock`]]
-  if (kind === 'timestamp') return ofCounters
+  if (kind === 'timestamp')
+    return [
+      ...ofCounters,
+      [['past'], 'ids of a timestamp are in strict order, and those of past moments are not'],
+    ]
   return [
     ...ofCounters,
     [['horizon'], 'the lead of snowflakes is a setting of the node, --lead'],

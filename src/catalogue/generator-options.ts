@@ -8,7 +8,7 @@ import { FahaoError } from '../base/errors.ts'
 import { nearest, unknownWords } from '../base/nearest.ts'
 import { formatDuration, parseDurationMs } from '../base/units.ts'
 import { geneBitsMax } from '../ids/gene.ts'
-import { max53, max63 } from '../ids/limits.ts'
+import { max53, max63, workerIdsMax } from '../ids/limits.ts'
 import { readIncrementRange } from '../ids/random-steps.ts'
 import { kinds } from '../issuing/issuer.ts'
 
@@ -125,6 +125,14 @@ export const generatorOptions = z
       .transform(Number)
       .optional()
       .meta({ description: 'node field of a timestamp, one constant (default 0)' }),
+    past: integer
+      .pipe(z.bigint().max(BigInt(workerIdsMax), `must be at most ${workerIdsMax}`))
+      .transform(Number)
+      .optional()
+      .meta({
+        description:
+          'snowflake only: how many lanes past moments have, each with as many ids as the sequence; takes a bit of the node (default 0)',
+      }),
     sequenceStart: oneOf(['zero', 'random']).optional().meta({
       description:
         'where a clock kind’s sequence starts in a fresh unit of time (default random for a snowflake that may borrow, so that its low bits spread; else zero)',
@@ -179,6 +187,8 @@ export type GeneratorInput = {
   readonly epoch?: string | number | bigint | undefined
   /** The node field of a timestamp, one constant. Default 0. */
   readonly node?: WholeNumber | undefined
+  /** Of a `snowflake`: how many lanes past moments have, each with as many ids as the sequence. Takes a bit of the node. Default 0. */
+  readonly past?: WholeNumber | undefined
   /** Where a clock kind’s sequence starts in a fresh unit of time. Default random for a snowflake that may borrow; else zero. */
   readonly sequenceStart?: 'zero' | 'random' | undefined
   /** How far a clock kind may run ahead of the clock when its sequence is full. Default 10s. */
@@ -212,7 +222,7 @@ export function optionName(text: string): keyof GeneratorOptions | undefined {
 /** A read option as people write it. */
 export function optionText(name: string, value: unknown): string {
   if (name === 'step' && value === 0) return adaptive
-  if (name === 'gene') return String(value ?? 0)
+  if (name === 'gene' || name === 'past') return String(value ?? 0)
   if (durations.has(name)) return formatDuration(value as number)
   if (typeof value === 'boolean') return value ? 'on' : 'off'
   return String(value)

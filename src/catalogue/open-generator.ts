@@ -20,7 +20,7 @@ import type { CatalogueDeps } from './deps.ts'
 import { type MoveOptions, refuseJump } from './floor.ts'
 import type { IssuingPlan, IssuingPlans } from './issuing-plans.ts'
 import { moved } from './leadership/redirection.ts'
-import { noRanges, type OpenedIssuer, openWithLeftover, openWoken, standby } from './open-issuer.ts'
+import { drawPast, noRanges, type OpenedIssuer, openWithLeftover, openWoken, standby } from './open-issuer.ts'
 import { writeDefinition } from './stored-generator.ts'
 
 /** What the generators of one catalogue share. */
@@ -218,10 +218,7 @@ export class OpenGenerator implements Generator {
     return this.#with(openWithLeftover(this.#plan, this.#incarnation, led, leftover), this.#plan)
   }
 
-  /**
-   * The generator that replaces it under a new definition and keeps its buffer; undefined if more than the sizes of
-   * refills differs.
-   */
+  /** What replaces it under a new definition and keeps its buffer; undefined if more than the sizes of refills differs. */
   resized(definition: Definition, plans: IssuingPlans): OpenGenerator | undefined {
     const { step, stepMax } = definition
     const sameBut = writeDefinition({ ...this.definition, step, stepMax })
@@ -265,6 +262,7 @@ export class OpenGenerator implements Generator {
   }
 
   #draw(count: number, options?: DrawOptions): Promise<Run[]> {
+    if (options?.at !== undefined) return drawPast(this.#plan, this.#incarnation, count, options)
     // The issuer of a generator with a gene reads it.
     if (options !== undefined && this.#plan.geneBits === 0) readGenes(this.name, 0, count, options)
     if (!options?.contiguous || this.contiguous) return this.#issuer.draw(count, options)

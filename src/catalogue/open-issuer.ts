@@ -1,4 +1,6 @@
 /** Opens issuers: under a leadership, as a standby, by group commit, or from a buffer. */
+
+import { advising } from '../base/advice.ts'
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
@@ -7,13 +9,15 @@ import type { LeaderTerm } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Counter, Reservation } from '../engine/engine.ts'
 import { needsGene } from '../ids/gene.ts'
+import type { Run } from '../ids/run.ts'
 import { CallerIds } from '../issuing/caller-ids.ts'
 import type { CallerRanges } from '../issuing/caller-ranges.ts'
 import type { CounterAtRest } from '../issuing/counter-rows.ts'
 import type { Limiter } from '../issuing/engine-permits.ts'
 import type { Gate } from '../issuing/gate.ts'
+import { drawWithGenes } from '../issuing/gene-issuer.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
-import { type Issuer, isStrict } from '../issuing/issuer.ts'
+import { type DrawOptions, type Issuer, isStrict } from '../issuing/issuer.ts'
 import type { Reservoir } from '../issuing/reservoir.ts'
 import type { IssuingMode } from './catalogue.ts'
 import { isCounter } from './definition.ts'
@@ -280,5 +284,28 @@ function impossibleFence(name: string, fence: bigint): FahaoError {
   return new FahaoError(
     'ENGINE',
     `the counter of generator '${name}' has fence ${fence}, which no leader can have had: something else has written to the store; restore it, or set the fence of that counter to the epoch of its shard`,
+  )
+}
+
+/** Draws ids of the past moment that the options name. Rejects with ERR where the generator has none, and as `PastMoments.draw`. */
+export async function drawPast(
+  { definition, geneBits, issuers: { past } }: IssuingPlan,
+  incarnation: Incarnation,
+  count: number,
+  options: DrawOptions,
+): Promise<Run[]> {
+  const { name } = incarnation
+  if (options.signal?.aborted) throw options.signal.reason
+  if (past !== undefined)
+    return drawWithGenes(name, geneBits, count, options, () => past.draw(incarnation, options.at!, count))
+  if (definition.kind !== 'snowflake')
+    throw new FahaoError(
+      'WRONGTYPE',
+      `'${name}' is a ${definition.kind}, and ids of past moments are of kind snowflake only; leave AT out`,
+    )
+  throw advising(
+    'ERR',
+    (say) =>
+      `'${name}' has no lanes for past moments; give it some with ${say({ operation: 'id.alter', name, options: { past: 4 } })}, for moments from then on, or create a generator with PAST`,
   )
 }

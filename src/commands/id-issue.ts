@@ -2,16 +2,18 @@
 import { FahaoError } from '../base/errors.ts'
 import type { Generator } from '../catalogue/catalogue.ts'
 import { layoutOf } from '../catalogue/definition.ts'
-import { type GeneInput, geneIn } from '../ids/gene.ts'
+import { geneIn } from '../ids/gene.ts'
 import { decode } from '../ids/id-parts.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
+import { parseMomentUs } from '../ids/moment.ts'
 import { mergedRuns, Run } from '../ids/run.ts'
 import {
   checkedCount,
   checkRuns,
   drawRanges,
   existing,
+  type GivenForIds,
   issuedTexts,
   nextOperation,
 } from '../operations/drawing.ts'
@@ -39,10 +41,11 @@ export const issuingCommands: readonly Command[] = [
     summary: 'Issues ids in the format of the generator.',
     reply: 'A string, exact in any language; with COUNT, and for several genes, an array of strings.',
     notes:
-      'All of them or none: an error means that no id was used up. COUNT is limited by `count-max`. Generators with bits for a gene need one with each draw, and others take none: GENE is a number below 2^bits, and BY a key whose CRC-32 is taken, its lowest bits. One gene or key is for all ids; several are one for each id, and COUNT may be left out then. GENE and BY come last: all words behind them are genes or keys.',
+      'All of them or none: an error means that no id was used up. COUNT is limited by `count-max`. Generators with bits for a gene need one with each draw, and others take none: GENE is a number below 2^bits, and BY a key whose CRC-32 is taken, its lowest bits. One gene or key is for all ids; several are one for each id, and COUNT may be left out then. AT gives ids of a past moment, in ISO 8601 with a zone or in Unix milliseconds, of a `snowflake` with PAST: [ids of a moment](../start/ids-of-a-moment.md). GENE and BY come last: all words behind them are genes or keys.',
     arguments: [
       name,
       { name: 'count', type: 'integer', token: 'COUNT', optional: true },
+      { name: 'moment', type: 'string', token: 'AT', optional: true },
       {
         name: 'genes',
         type: 'oneof',
@@ -124,13 +127,14 @@ function work(args: Arguments): bigint {
 }
 
 /** What the words behind the name ask for. Without `count`: one id, and not in an array. */
-type Wanted = GeneInput & { readonly count?: bigint }
+type Wanted = GivenForIds & { readonly count?: bigint }
 
 /** The words behind the name: tokens with their values, each once and in any order. `isLast`: all words that are left are its values. */
 const wantedTokens: ReadonlyMap<
   string,
   { isLast?: true; read(args: Arguments, from: number): Partial<Wanted> }
 > = new Map([
+  ['AT', { read: (args, at) => ({ at: parseMomentUs(args.text(at), 'AT') }) }],
   ['COUNT', { read: (args, at) => ({ count: args.integer(at) }) }],
   [
     'GENE',
@@ -177,7 +181,7 @@ function nextBuffered({ catalogue }: CommandContext, generatorName: string): str
 function nextDrawn(
   { catalogue, session }: CommandContext,
   generatorName: string,
-  options?: GeneInput,
+  options?: GivenForIds,
 ): Promise<Reply> {
   return catalogue.whenOpen(generatorName, async (generator) => {
     const [drawn] = await generator.draw(1, { ...options, signal: session.signal })

@@ -2,6 +2,7 @@
 import { FahaoError } from '../base/errors.ts'
 import { type Layout, ones, timeEndUs } from './layout.ts'
 import { type MomentInput, momentText, parseMomentUs } from './moment.ts'
+import { pastMaskOf } from './past.ts'
 import { scatterOf } from './scatter.ts'
 
 /** The parts of an id, as raw values of its fields. Absent fields are 0. */
@@ -53,7 +54,8 @@ export function decode(layout: Layout, id: bigint): DecodedId {
   if (id < 0n || id > ones(layout.totalBits)) {
     throw notOfLayout(id, `this layout makes ids from 0 to ${ones(layout.totalBits)}`)
   }
-  if ((id & layout.fixedMask) !== layout.fixed) {
+  const past = id & pastMaskOf(layout)
+  if ((id & layout.fixedMask) !== (layout.fixed | past)) {
     throw notOfLayout(id, "its fixed bits are not the layout's")
   }
   if (layout.scatterBits > 0 && (id ^ scatterOf(layout, id)) >> BigInt(layout.scatterShift) !== 0n) {
@@ -68,7 +70,7 @@ export function decode(layout: Layout, id: bigint): DecodedId {
     node: Number(part(id, layout.nodeBits, layout.nodeShift)),
     sequence: Number(part(id, layout.sequenceBits, layout.sequenceShift)),
     gene: Number(part(id, layout.geneBits, 0)),
-    fields: layout.named,
+    fields: past === 0n ? layout.named : { ...layout.named, past: 1 },
   }
 }
 

@@ -17,6 +17,7 @@ import { keyedHash64 } from '../base/keyed-hash.ts'
 import { type Layout, ones } from './layout.ts'
 import { formatLayout } from './layout-text.ts'
 import { momentText } from './moment.ts'
+import { isPast } from './past.ts'
 import { Run, two32 } from './run.ts'
 
 /** Each form: words of 32 bits, bits of time, what these count in µs, and bits in between: from the left, how many, value. */
@@ -236,7 +237,7 @@ function contentOf(name: WideBitsName, layout: Layout | undefined, parts: number
   const partBits = Math.ceil(Math.log2(parts))
   const rank = { sequence: 0, node: 1 } as Readonly<Record<string, number>>
   const fields = layout.fields
-    .filter(({ field }) => field !== 'time' && field !== 'fixed')
+    .filter((each) => each.field !== 'time' && (each.field !== 'fixed' || isPast(each)))
     .sort((a, b) => (rank[a.field] ?? 2) - (rank[b.field] ?? 2))
   const content = [
     ...bits(fromPart, 0, partBits),

@@ -45,15 +45,8 @@ class GeneIssuer implements Issuer {
   }
 
   /** Rejects with ERR for genes that do not fit. */
-  async draw(count: number, options: DrawOptions = {}): Promise<Run[]> {
-    const genes = readGenes(this.#name, this.#bits, count, options)
-    const blocks = await this.#issuer.draw(count, options)
-    let at = 0
-    return blocks.map((block) => {
-      const from = at
-      at += block.count
-      return genes.length === 1 ? this.#withGene(block, genes[0]!) : this.#withGenes(block, genes, from)
-    })
+  draw(count: number, options: DrawOptions = {}): Promise<Run[]> {
+    return drawWithGenes(this.#name, this.#bits, count, options, () => this.#issuer.draw(count, options))
   }
 
   nextIsSafe(): boolean {
@@ -81,18 +74,30 @@ class GeneIssuer implements Issuer {
   close(reason: Error): Promise<void> {
     return this.#issuer.close(reason)
   }
+}
 
-  #withGene(block: Run, gene: bigint): Run {
-    if (block.stride === 0) return new ScatteredRun(block.count, (index) => this.#put(block.at(index), gene))
-    block.set(this.#put(block.first, gene), block.count, block.stride)
+/** Puts the genes of a draw into the ids that `drawBlocks` draws for it. `bits` 0: it may give none. Rejects with ERR for genes that do not fit. */
+export async function drawWithGenes(
+  name: string,
+  bits: number,
+  count: number,
+  options: DrawOptions,
+  drawBlocks: () => Promise<Run[]>,
+): Promise<Run[]> {
+  const genes = readGenes(name, bits, count, options)
+  const blocks = await drawBlocks()
+  if (bits === 0) return blocks
+  const last = (1n << BigInt(bits)) - 1n
+  const put = (id: bigint, gene: bigint) => (id | last) - last + gene
+  let at = 0
+  return blocks.map((block) => {
+    const from = at
+    at += block.count
+    if (genes.length > 1)
+      return new ScatteredRun(block.count, (index) => put(block.at(index), genes[from + index]!))
+    const [gene] = genes
+    if (block.stride === 0) return new ScatteredRun(block.count, (index) => put(block.at(index), gene!))
+    block.set(put(block.first, gene!), block.count, block.stride)
     return block
-  }
-
-  #withGenes(block: Run, genes: readonly bigint[], from: number): Run {
-    return new ScatteredRun(block.count, (index) => this.#put(block.at(index), genes[from + index]!))
-  }
-
-  #put(id: bigint, gene: bigint): bigint {
-    return (id | this.#last) - this.#last + gene
-  }
+  })
 }

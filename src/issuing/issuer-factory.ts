@@ -19,6 +19,7 @@ import type { IdSource } from './id-source.ts'
 import type { Incarnation } from './incarnation.ts'
 import type { Kind } from './issuer.ts'
 import type { IssuingGates } from './issuing-gates.ts'
+import { PastMoments } from './past-moments.ts'
 import type { ReservedCounterOptions } from './reserved-counter.ts'
 import { Reservoir } from './reservoir.ts'
 import type { ReservoirOptions } from './reservoir-options.ts'
@@ -50,6 +51,8 @@ export type IssuingOptions = {
   /** Canonical text. */
   readonly layout?: string
   readonly node?: number
+  /** How many lanes past moments have. */
+  readonly past?: number
   readonly sequenceStart?: 'zero' | 'random'
   /** In ms. */
   readonly borrowMax?: number
@@ -87,6 +90,8 @@ export class IssuerFactory {
   readonly #definition: IssuingOptions
   readonly #gates: IssuingGates
   readonly #source: MakeSource
+  /** Draws ids of past moments; undefined: the generator has none. */
+  readonly past: PastMoments | undefined
   /** Undefined: ids are made of the clock. */
   readonly #counter: CounterSourceOptions | undefined
 
@@ -102,6 +107,11 @@ export class IssuerFactory {
     this.#definition = definition
     this.#gates = deps.gates
     const fromClock = kind === 'snowflake' || kind === 'timestamp'
+    const { past: lanes } = definition
+    this.past =
+      lanes === undefined
+        ? undefined
+        : new PastMoments({ ...deps, layout: parseLayout(definition.layout), lanes })
     this.#counter = fromClock ? undefined : counterOptions(deps, definition)
     this.#source = fromClock ? clockSource(deps, definition) : counterSource(definition, this.#counter!)
   }

@@ -19,6 +19,8 @@ export function isStrict(kind: Kind): boolean {
 
 /** How a caller that may wait gets its ids, and the genes of these. */
 export type DrawOptions = GeneInput & {
+  /** Ids of this past moment, in Unix µs, of a generator that has some. */
+  readonly at?: number | undefined
   /** All in one run with stride 1; ids before it are dropped. */
   readonly contiguous?: boolean
   /** Rejects with UNSAFE, and uses no id up, when the first of them could be past 2^53−1. */

@@ -110,7 +110,10 @@ export class Counters {
   /** See `Engine.transfer`. */
   transfer(name: string, from: bigint): void {
     const held = this.#held.get(name)
-    if (held !== undefined && from < held.end) this.#held.set(name, { ...held, end: from })
+    if (held === undefined || from >= held.end) return
+    // Nothing is held of it any more. There may be millions of such counters: those of past moments.
+    if (from === 0n) this.#held.delete(name)
+    else this.#held.set(name, { ...held, end: from })
   }
 
   /** See `Engine.acquire`. */

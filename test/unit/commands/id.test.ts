@@ -284,7 +284,9 @@ test('ID.DECODE takes an id apart by a layout, by a generator, or as Twitter did
 
 test('ID.HELP lists the family', async () => {
   const lines = (await new Desk().ask('ID.HELP')) as string[]
-  assert.ok(lines.includes('ID.NEXT name [COUNT count] [GENE gene [gene ...] | BY key [key ...]]'))
+  assert.ok(
+    lines.includes('ID.NEXT name [COUNT count] [AT moment] [GENE gene [gene ...] | BY key [key ...]]'),
+  )
   assert.ok(
     lines.includes(
       'ID.CREATE name [KIND sequence | segment | timestamp | snowflake] [FAMILY] [option value [option value ...]]',
@@ -302,7 +304,7 @@ test('what is refused gets its exact error and uses up no id', async () => {
   })
   const none = "NOGENERATOR no generator 'none'; create it with ID.CREATE none KIND kind"
   const known =
-    'KIND, FAMILY, START, INCREMENT, OFFSET, GENE, MAX, STEP, STEPMAX, HORIZON, ISSUETIMEOUT, WITHIN, SCRAMBLE, FORMAT, LAYOUT, EPOCH, NODE, SEQUENCESTART, BORROWMAX'
+    'KIND, FAMILY, START, INCREMENT, OFFSET, GENE, MAX, STEP, STEPMAX, HORIZON, ISSUETIMEOUT, WITHIN, SCRAMBLE, FORMAT, LAYOUT, EPOCH, NODE, PAST, SEQUENCESTART, BORROWMAX'
   const ranges = (name: string) =>
     `WRONGTYPE '${name}' does not issue its ids one apart and in order; use ID.NEXT ${name} COUNT n`
   const runs = (name: string) =>
