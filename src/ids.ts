@@ -2,7 +2,7 @@
  * `fahao/ids`: what an id is, pure and synchronous; runs in a browser. Layouts and formats, taking ids apart,
  * and snowflakes without an engine.
  */
-import { systemClock, systemRandom } from './base/clock.ts'
+import { secretBytes, systemClock, systemRandom } from './base/clock.ts'
 import { FahaoError } from './base/errors.ts'
 import { Timeline } from './base/timeline.ts'
 import type { ClockBuffer } from './buffers/clock-buffer.ts'
@@ -11,6 +11,7 @@ import { clockBuffer } from './buffers/scattered-clock-buffer.ts'
 import type { Layout } from './ids/layout.ts'
 import { parseLayout } from './ids/layout-text.ts'
 import { Run } from './ids/run.ts'
+import { WideFormat, wideSpecOf } from './ids/wide-format.ts'
 
 export { type ErrorCode, FahaoError } from './base/errors.ts'
 export { compileFormat, type Format, type FormatOptions, type FormatValues } from './ids/format.ts'
@@ -63,7 +64,49 @@ export interface Snowflake {
  * the process restarts; a Fahao node guarantees both. Throws ERR for a worker id or a layout that does not fit.
  */
 export function snowflake(options: SnowflakeOptions): Snowflake {
-  const layout = typeof options.layout === 'string' ? parseLayout(options.layout) : options.layout
+  return new LocalSnowflake(bufferOf(options))
+}
+
+/** How to make ids of 128 bits, or of 96, without an engine. */
+export type WideSnowflakeOptions = SnowflakeOptions & {
+  /** `uuidv7`, `uuidv8`, `ulid`, `typeid:PREFIX` or `objectid`. */
+  readonly format: string
+  /** 16 hexadecimal digits, the same where texts are to be read. Default: drawn by this call. */
+  readonly key?: string
+}
+
+/** Makes ids of 128 bits, or of 96, synchronously. */
+export interface WideSnowflake extends Snowflake {
+  readonly key: string
+  /** Writes the next id into `bytes` from `at` on, by default new ones: 16, or 12 of an ObjectId. Throws as `next` does. */
+  nextBytes(bytes?: Uint8Array, at?: number): Uint8Array
+  /** The raw id in a text of this format and key. Throws ERR for any other text. */
+  parse(text: string): bigint
+}
+
+/** As `snowflake`, with texts and bytes in a wide format. Throws ERR for a layout that does not fit, too. */
+export function wideSnowflake(options: WideSnowflakeOptions): WideSnowflake {
+  const { format, key = hexOf(secretBytes(8)) } = options
+  const spec = wideSpecOf(format)
+  if (spec === undefined)
+    throw new FahaoError(
+      'ERR',
+      `'${format}' is no format of bytes; use uuidv7, uuidv8, ulid, typeid:PREFIX or objectid`,
+    )
+  const wide = new WideFormat(format, spec, layoutOf(options), key)
+  return new LocalWideSnowflake(bufferOf(options), wide, key)
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+function layoutOf({ layout }: SnowflakeOptions): Layout {
+  return typeof layout === 'string' ? parseLayout(layout) : layout
+}
+
+function bufferOf(options: SnowflakeOptions): ReturnType<typeof clockBuffer> {
+  const layout = layoutOf(options)
   const { workerId } = options
   if (!layout.issues)
     throw new FahaoError('ERR', `no ids can be issued from this layout: ${layout.decodeOnlyReason}`)
@@ -88,7 +131,7 @@ export function snowflake(options: SnowflakeOptions): Snowflake {
     sequenceStart: options.sequenceStart ?? (borrowMaxMs > 0 ? 'random' : 'zero'),
   })
   buffer.grant(workerId, 0, 2 ** Math.min(layout.timeBits, 53))
-  return new LocalSnowflake(buffer)
+  return buffer
 }
 
 class LocalSnowflake implements Snowflake {
@@ -102,17 +145,18 @@ class LocalSnowflake implements Snowflake {
   }
 
   next(): bigint {
-    this.#take()
-    return this.#run.first
+    return this.take().first
   }
 
   nextText(): string {
-    this.#take()
-    return this.#run.toString()
+    return this.take().toString()
   }
 
-  #take(): void {
-    if (this.#fastRun.take(1, this.#run) === 0 && this.#buffer.take(1, this.#run) === 0) throw this.#dry()
+  /** The next id as a run, which the next call overwrites. */
+  take(): Run {
+    const run = this.#run
+    if (this.#fastRun.take(1, run) === 0 && this.#buffer.take(1, run) === 0) throw this.#dry()
+    return run
   }
 
   #dry(): FahaoError {
@@ -122,5 +166,32 @@ class LocalSnowflake implements Snowflake {
           'CLOCK',
           'this burst has borrowed all of borrowMaxMs from the future; retry in a moment',
         )
+  }
+}
+
+class LocalWideSnowflake extends LocalSnowflake implements WideSnowflake {
+  readonly key: string
+  readonly #wide: WideFormat
+
+  constructor(buffer: ReturnType<typeof clockBuffer>, wide: WideFormat, key: string) {
+    super(buffer)
+    this.key = key
+    this.#wide = wide
+  }
+
+  override nextText(): string {
+    const { hi, lo } = this.take()
+    return this.#wide.textOf(hi, lo)
+  }
+
+  nextBytes(bytes = new Uint8Array(this.#wide.size), at = 0): Uint8Array {
+    this.#wide.checkRoom(bytes, at)
+    const { hi, lo } = this.take()
+    this.#wide.writeBytes(hi, lo, bytes, at)
+    return bytes
+  }
+
+  parse(text: string): bigint {
+    return this.#wide.parse(text)
   }
 }

@@ -209,8 +209,7 @@ export class FahaoGenerator {
    * never waits. False: call `nextBytes`. Throws WRONGTYPE if the generator has no such format.
    */
   tryNextBytes(bytes: Uint8Array, at = 0): boolean {
-    const wide = this.#wideFormat()
-    checkRoom(bytes, at, wide.size)
+    this.#wideFormat().checkRoom(bytes, at)
     this.#check()
     if (!this.#take()) return false
     this.#wideFormat().writeBytes(this.#run.hi, this.#run.lo, bytes, at)
@@ -380,9 +379,4 @@ async function inOwnWords<Result>(result: Promise<Result>): Promise<Result> {
   } catch (error) {
     throw inWordsOf(say, error)
   }
-}
-
-function checkRoom(bytes: Uint8Array, at: number, size: number): void {
-  if (Number.isSafeInteger(at) && at >= 0 && at + size <= bytes.length) return
-  throw new FahaoError('ERR', `there are not ${size} bytes from ${at} on; give an array with room for them`)
 }

@@ -73,6 +73,8 @@ export interface ClientGenerator {
   nextText(options?: WaitOptions): Promise<string>
   /** The next id as text, if one is buffered and its format needs no node of the service. */
   tryNextText(): string | undefined
+  /** The next id as bytes: 16 as its UUID or ULID has them, 12 of an ObjectId. WRONGTYPE if the generator has no such format. */
+  nextBytes(options?: WaitOptions): Promise<Uint8Array>
   /** The next `count` ids, in the order of issue. ERR unless `count` is a whole number from 1 to 1,000,000. */
   nextBatch(count: number, options?: BatchOptions): Promise<bigint[]>
   /** The next `count` ids as texts, as `nextText` and `nextBatch` give them. */

@@ -114,6 +114,18 @@ export class LeasedGenerator implements ClientGenerator {
     return this.#deps.nodes.send(nextRequest(this.name, count, options), options)
   }
 
+  async nextBytes(options: WaitOptions = {}): Promise<Uint8Array> {
+    if (this.#definition.format?.bytes(0n) !== undefined) {
+      const id = await this.next(options)
+      const bytes = this.#definition.format.bytes(id)
+      if (bytes !== undefined) return bytes
+    }
+    throw new FahaoError(
+      'WRONGTYPE',
+      `'${this.name}' has no format of bytes; use nextText, or give it the format uuidv7`,
+    )
+  }
+
   async nextBatch(count: number, options: BatchOptions = {}): Promise<bigint[]> {
     checkCount(count, countMax)
     const ids: bigint[] = []

@@ -186,7 +186,7 @@ async function grantOf(reply: unknown): Promise<Grant> {
     kind: fields.kind as Kind,
     incarnation: String(fields.incarnation),
     definition,
-    format: definition.format === undefined ? undefined : await formatOf(String(definition.format)),
+    format: definition.format === undefined ? undefined : await formatOf(definition, fields.formKey),
     orders:
       definition.scramble === true || definition.within === 'shuffled'
         ? await import('./id-order.ts')
@@ -204,10 +204,18 @@ async function grantOf(reply: unknown): Promise<Grant> {
   }
 }
 
-async function formatOf(text: string): Promise<Format> {
-  const { compileFormat } = await import('../../src/ids/format.ts')
+async function formatOf({ format, layout }: Options, key: unknown): Promise<Format> {
+  const [{ compileFormat }, { parseLayout }] = await Promise.all([
+    import('../../src/ids/format.ts'),
+    import('../../src/ids/layout-text.ts'),
+  ])
   // How many digits the index of a node has counts only where a node formats.
-  return compileFormat(text, { nodeWidth: 1, anyZone: true })
+  const compiled = compileFormat(String(format), {
+    nodeWidth: 1,
+    anyZone: true,
+    layout: layout === undefined ? undefined : parseLayout(layout),
+  })
+  return key == null ? compiled : compiled.withKey(String(key))
 }
 
 /** 1 and 0, or `{"returned": …}`. */

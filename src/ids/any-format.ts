@@ -28,6 +28,8 @@ export interface Format {
    * depends on more than the id. Undefined where texts are not in the order of ids, and above `maxId`.
    */
   smallest(id: bigint): string | undefined
+  /** The bytes of an id, the most significant first; undefined: the format has none. Throws as `format`. */
+  bytes(id: bigint): Uint8Array | undefined
   /** What writes the texts of ids with these values. Throws ERR as `format`. */
   texts(values?: FormatValues): IdText
   /** The id in a text that this format wrote, or that a reader meant by one. Throws ERR for any other text. */

@@ -117,6 +117,8 @@ class Template implements Format {
     return written(parts.slice(0, parts.indexOf(this.#id) + 1), id, noValues)
   }
 
+  bytes(): undefined {}
+
   withKey(): this {
     return this
   }

@@ -1,7 +1,10 @@
 /** The parts of an id, for people: `ID.DECODE`, `GET /v1/decode`, `fahao decode`. */
+import { FahaoError } from '../base/errors.ts'
 import { decode } from './id-parts.ts'
 import type { Layout } from './layout.ts'
 import { formatLayout } from './layout-text.ts'
+import { momentText } from './moment.ts'
+import { wideMomentMs } from './wide-format.ts'
 
 /** An id taken apart, all in text and in the order in which to show it. */
 export type IdDescription = {
@@ -37,4 +40,24 @@ export function describeId(layout: Layout, id: bigint): IdDescription {
     ...(layout.geneBits > 0 && { gene: String(gene) }),
     ...(named.length > 0 && { fields: Object.fromEntries(named) }),
   }
+}
+
+/**
+ * Takes an id apart whose generator is not named: a whole number, or a text that begins with its time, such as a UUIDv7, of which
+ * only that is known. Throws ERR for any other text.
+ */
+export function describeText(layout: Layout, text: string): Partial<IdDescription> {
+  if (/^\d{1,19}$/.test(text)) return describeId(layout, BigInt(text))
+  const wide = wideMomentMs(text)
+  if (wide !== undefined)
+    return {
+      id: text,
+      layout: wide.form,
+      date: momentText(BigInt(wide.unixMs) * 1000n),
+      unixMs: String(wide.unixMs),
+    }
+  throw new FahaoError(
+    'ERR',
+    `'${text.slice(0, 40)}' is no whole number of at most 19 digits; name its generator to read a format`,
+  )
 }

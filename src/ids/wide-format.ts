@@ -121,6 +121,13 @@ export class WideFormat implements Format, IdText {
     return this.textOf(hi, lo)
   }
 
+  bytes(id: bigint): Uint8Array {
+    const { hi, lo } = halvesOf(id)
+    const bytes = new Uint8Array(this.size)
+    this.writeBytes(hi, lo, bytes, 0)
+    return bytes
+  }
+
   text(id: bigint): string {
     return this.format(id)
   }
@@ -137,6 +144,15 @@ export class WideFormat implements Format, IdText {
   textOf(hi: number, lo: number): string {
     this.#bits.write(hi, lo, words, this.#key0, this.#key1)
     return this.#textOfWords()
+  }
+
+  /** Throws ERR unless `bytes` has room for an id from `at` on. */
+  checkRoom(bytes: Uint8Array, at: number): void {
+    if (Number.isSafeInteger(at) && at >= 0 && at + this.size <= bytes.length) return
+    throw new FahaoError(
+      'ERR',
+      `there are not ${this.size} bytes from ${at} on; give an array with room for them`,
+    )
   }
 
   /** The bytes of an id, in halves, from `at` on, the most significant first. */

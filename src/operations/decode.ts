@@ -4,7 +4,7 @@ import { demandPermission } from '../auth/access.ts'
 import { FahaoError } from '../base/errors.ts'
 import { layoutOf } from '../catalogue/definition.ts'
 import { geneIn } from '../ids/gene.ts'
-import { describeId } from '../ids/inspect.ts'
+import { describeId, describeText } from '../ids/inspect.ts'
 import { parseLayout } from '../ids/layout-text.ts'
 import { existing } from './drawing.ts'
 import { httpOperation } from './operation.ts'
@@ -62,7 +62,7 @@ export const decodeOperation = httpOperation({
     },
   },
   async run({ caller, catalogue }, { id: text, layout, generator: name }) {
-    if (name === undefined) return describeId(parseLayout(layout ?? 'twitter'), wholeId(text))
+    if (name === undefined) return describeText(parseLayout(layout ?? 'twitter'), text)
     demandPermission(caller.access, 'id.decode', name)
     if (layout !== undefined) throw new FahaoError('ERR', 'give either layout or generator')
     const generator = await existing(catalogue, name)
@@ -74,11 +74,3 @@ export const decodeOperation = httpOperation({
     return { kind, ...describeId(layoutOf(definition), id) }
   },
 })
-
-function wholeId(text: string): bigint {
-  if (/^\d{1,19}$/.test(text)) return BigInt(text)
-  throw new FahaoError(
-    'ERR',
-    `'${text.slice(0, 40)}' is no whole number of at most 19 digits; name its generator to read a format`,
-  )
-}

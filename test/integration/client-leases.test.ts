@@ -1,6 +1,7 @@
 /** What fahao-client leases: that it keeps to it, returns it, drops it, and replaces it. */
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
+import { inspect } from 'node:util'
 import { FahaoClient } from '../../client/src/client.ts'
 import type { ClientEvent } from '../../client/src/events.ts'
 import { type ClientOptions, connect } from '../../client/src/index.ts'
@@ -52,6 +53,37 @@ function eventOf(type: ClientEvent['type']) {
   })
   return { first, onEvent: (event: ClientEvent) => void (event.type === type && seen(event)) }
 }
+
+describe('formats of 128 bits', () => {
+  for (const [kind, format] of [
+    ['segment', 'uuidv8'],
+    ['sequence', 'uuidv8'],
+    ['snowflake', 'uuidv7'],
+    ['snowflake', 'objectid'],
+    ['timestamp', 'typeid:order'],
+  ] as const)
+    test(`${format} of a ${kind} is made here as the service makes it`, async (t) => {
+      const { name, generator } = await prepared(t, [kind, 'FORMAT', format])
+      const http = await connect(server.http)
+      t.after(() => http.close())
+      const texts = [...(await generator.nextTexts(3)), await generator.nextText()]
+      texts.push(...(await (await http.generator(name)).nextTexts(2)))
+      texts.push(String(await admin.command('ID.NEXT', name)))
+      for (const text of texts) {
+        const answer = await fetch(`${server.http}/v1/decode?generator=${name}&id=${text}`)
+        assert.equal(answer.status, 200, await answer.text())
+      }
+      assert.equal(new Set(texts).size, texts.length)
+      const bytes = Buffer.from(await generator.nextBytes()).toString('hex')
+      if (!format.startsWith('typeid')) {
+        const answer = await fetch(`${server.http}/v1/decode?generator=${name}&id=${bytes}`)
+        assert.equal(answer.status, 200, await answer.text())
+      }
+      // A digit that was mistyped.
+      const wrong = texts[0]!.slice(0, -1) + (texts[0]!.endsWith('3') ? '4' : '3')
+      assert.equal((await fetch(`${server.http}/v1/decode?generator=${name}&id=${wrong}`)).status, 400)
+    })
+})
 
 describe('segments', () => {
   test('ids follow the increment and the offset', async (t) => {
@@ -268,7 +300,7 @@ describe('snowflakes', () => {
     await Promise.all([client.close(), overHttp.close()])
     // An id rests for a moment if the time that was used is ahead of the clock.
     const listed = await admin.command('ID.LEASES', 'MATCH', name)
-    assert.doesNotMatch(JSON.stringify(listed), /"held"/)
+    assert.doesNotMatch(inspect(listed, { depth: null, maxArrayLength: null }), /'held'/)
   })
 })
 

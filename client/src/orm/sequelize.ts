@@ -51,5 +51,7 @@ async function filled(instances: readonly Instance[], ids: Ids): Promise<void> {
 function formOf(type: unknown): IdForm {
   const { key } = (type ?? {}) as { readonly key?: string }
   if (key === 'BIGINT') return 'digits'
-  return key === 'STRING' || key === 'TEXT' || key === 'CHAR' || key === 'CITEXT' ? 'text' : 'number'
+  return key === 'STRING' || key === 'TEXT' || key === 'CHAR' || key === 'CITEXT' || key === 'UUID'
+    ? 'text'
+    : 'number'
 }

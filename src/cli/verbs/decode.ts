@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
-import { FahaoError } from '../../base/errors.ts'
-import { describeId, type IdDescription } from '../../ids/inspect.ts'
+import { describeText, type IdDescription } from '../../ids/inspect.ts'
 import { parseLayout } from '../../ids/layout-text.ts'
 import { UsageError } from '../exit-codes.ts'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
@@ -41,11 +40,6 @@ async function decode(id: string, options: DecodeOptions): Promise<Decoded> {
   const { layout, generator } = options
   if (layout !== undefined && generator !== undefined)
     throw new UsageError('give --layout or --generator, not both: a generator has a layout')
-  if (generator === undefined) return describeId(parseLayout(layout ?? 'twitter'), wholeId(id))
+  if (generator === undefined) return describeText(parseLayout(layout ?? 'twitter'), id)
   return ask(options, 'GET', '/v1/decode', { query: { id, generator } })
-}
-
-function wholeId(text: string): bigint {
-  if (/^\d{1,19}$/.test(text)) return BigInt(text)
-  throw new FahaoError('ERR', `'${text}' is no whole number of at most 19 digits; --generator reads formats`)
 }

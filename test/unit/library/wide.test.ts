@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { layouts, wideSnowflake } from '../../../src/ids.ts'
 import { openFahao } from '../../../src/index.ts'
 
 const bytesText = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
@@ -54,4 +55,21 @@ test('what would repeat texts, or has no room, is refused', async (t) => {
   await fahao.alter('event', { borrowMax: '1s' })
   await assert.rejects(fahao.alter('event', { layout: other }), /unique for ids of one layout/)
   assert.match((await fahao.describe('event')).notes.join('; '), /char\(26\)/)
+})
+
+test('ids of 128 bits are made without an engine, and read with the same key', () => {
+  const ids = wideSnowflake({ layout: layouts.twitter, workerId: 7, format: 'uuidv7' })
+  const texts = Array.from({ length: 20_000 }, () => ids.nextText())
+  assert.deepEqual(texts, [...new Set(texts)].sort())
+  const last = bytesText(ids.nextBytes())
+  assert.ok(last > texts.at(-1)!.replaceAll('-', ''))
+  const filled = new Uint8Array(20)
+  ids.nextBytes(filled, 4)
+  const others = wideSnowflake({ layout: 'twitter', workerId: 8, format: 'uuidv7', key: ids.key })
+  for (const text of [texts[0]!, last, bytesText(filled.subarray(4))])
+    assert.equal(others.parse(text), ids.parse(text))
+  assert.throws(() => ids.nextBytes(filled, 5), { code: 'ERR' })
+  const wrong = { layout: 'twitter', workerId: 7 }
+  assert.throws(() => wideSnowflake({ ...wrong, format: 'uuidv4' }), /no format of bytes/)
+  assert.throws(() => wideSnowflake({ ...wrong, format: 'ulid', key: 'secret' }), /16 hexadecimal digits/)
 })
