@@ -13,12 +13,15 @@ import { isScattered } from '../ids/scatter.ts'
 import { isWide, WideFormat } from '../ids/wide-format.ts'
 import type { Kind } from '../issuing/issuer.ts'
 import type { IssuingOptions } from '../issuing/issuer-factory.ts'
+import { refuseToAvoid } from './avoided-ids.ts'
 import { type GeneratorInput, type GeneratorOptions, optionText } from './generator-options.ts'
 
 /** A complete definition. Options that a kind does not take are undefined. */
 export type Definition = IssuingOptions & {
   readonly start?: bigint
   readonly format?: string
+  /** Words that no text contains, in lower case, separated by commas. */
+  readonly avoid?: string
   /** True: it defines all names of a family. Undefined otherwise. */
   readonly family?: true
 }
@@ -34,10 +37,11 @@ const counterOptions = [
   'stepMax',
   'within',
   'scramble',
+  'avoid',
 ] as const
 const clockOptions = ['layout', 'epoch', 'node', 'past', 'sequenceStart', 'borrowMax'] as const
 /** Options that determine which ids there are, or their order. */
-const promises = ['gene', 'increment', 'max', 'within', 'scramble'] as const
+const promises = ['avoid', 'gene', 'increment', 'max', 'within', 'scramble'] as const
 
 /** Options that cannot change within an incarnation. */
 export const fixedOptions = Object.freeze([
@@ -72,7 +76,9 @@ export function define(options: GeneratorOptions, nowUs: number): Definition {
   const layout = isCounter(kind) ? undefined : clockLayout(options, nowUs)
   const common = { kind, issueTimeout: options.issueTimeout ?? 2000, ...checkedFormat(options, layout) }
   const own = layout === undefined ? counterPart(options) : clockPart(options, layout)
-  return Object.freeze({ ...common, ...own })
+  const definition: Definition = Object.freeze({ ...common, ...own })
+  if (definition.avoid !== undefined) refuseToAvoid(definition)
+  return definition
 }
 
 /**
@@ -193,6 +199,7 @@ function counterPart(options: GeneratorOptions): Partial<Definition> {
     horizon: options.horizon ?? 600_000,
     within: options.within ?? 'ordered',
     scramble: options.scramble ?? false,
+    ...(options.avoid && { avoid: options.avoid }),
   }
 }
 

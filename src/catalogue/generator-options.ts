@@ -56,6 +56,25 @@ const flag = z
   .union([z.boolean(), z.enum(['on', 'off', 'true', 'false', 'yes', 'no'])], 'must be on or off')
   .transform((value) => value === true || value === 'on' || value === 'true' || value === 'yes')
 
+const wordsMax = 500
+const wordsTextMax = 4096
+const words = z
+  .union([z.string(), z.array(z.string())], 'must be words, separated by commas')
+  .transform((given, context) => {
+    const listed = typeof given === 'string' ? given.split(',') : given
+    const plain = listed.map((word) => word.trim().toLowerCase()).filter((word) => word !== '')
+    const refuse = (message: string) => {
+      context.addIssue({ code: 'custom', message })
+      return z.NEVER
+    }
+    const wrong = plain.find((word) => !/^[a-z0-9]{2,32}$/.test(word))
+    if (wrong !== undefined) return refuse(`'${wrong.slice(0, 40)}' is not 2 to 32 letters a–z and digits`)
+    const text = [...new Set(plain)].sort().join(',')
+    if (plain.length > wordsMax || text.length > wordsTextMax)
+      return refuse(`must have at most ${wordsMax} words, and ${wordsTextMax} characters in all`)
+    return text
+  })
+
 function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
   return z.enum(words, {
     error({ input }) {
@@ -110,6 +129,9 @@ export const generatorOptions = z
       .max(256, 'must have at most 256 characters')
       .optional()
       .meta({ description: 'template around {id}, such as sms_{id}' }),
+    avoid: words.optional().meta({
+      description: 'words that no text of a counter’s id contains, separated by commas',
+    }),
     layout: z
       .union(
         [z.string().max(400, 'must have at most 400 characters'), z.record(z.string(), z.unknown())],
@@ -181,6 +203,8 @@ export type GeneratorInput = {
   readonly scramble?: boolean | 'on' | 'off' | 'true' | 'false' | 'yes' | 'no' | undefined
   /** A template around {id}, such as `sms_{id}`. */
   readonly format?: string | undefined
+  /** Words that no text of a counter’s id contains: a list, or text with commas between them. */
+  readonly avoid?: string | readonly string[] | undefined
   /** The bits of a clock kind: the name of a preset, or fields. Default twitter. */
   readonly layout?: string | Readonly<Record<string, unknown>> | undefined
   /** Another epoch for the layout: an ISO date-time with zone, or Unix ms. */
@@ -223,6 +247,7 @@ export function optionName(text: string): keyof GeneratorOptions | undefined {
 export function optionText(name: string, value: unknown): string {
   if (name === 'step' && value === 0) return adaptive
   if (name === 'gene' || name === 'past') return String(value ?? 0)
+  if (name === 'avoid' && value === undefined) return "''"
   if (durations.has(name)) return formatDuration(value as number)
   if (typeof value === 'boolean') return value ? 'on' : 'off'
   return String(value)

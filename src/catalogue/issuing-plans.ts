@@ -10,12 +10,14 @@
 import { FahaoError } from '../base/errors.ts'
 import type { Engine } from '../engine/engine.ts'
 import { compileFormat, type Format } from '../ids/format.ts'
+import type { AvoidedIds } from '../ids/words.ts'
 import { Limiter } from '../issuing/engine-permits.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import { isStrict } from '../issuing/issuer.ts'
 import { IssuerFactory, type IssuerFactoryDeps } from '../issuing/issuer-factory.ts'
 import { Observer } from '../issuing/observer.ts'
 import type { ReservoirOptions } from '../issuing/reservoir-options.ts'
+import { avoidedBy } from './avoided-ids.ts'
 import { type Definition, geneBitsOf, layoutOf } from './definition.ts'
 import type { CatalogueDeps, NodeIndex } from './deps.ts'
 import { issuingRight, refuseUnlessOwner } from './issuing-right.ts'
@@ -34,6 +36,8 @@ export type IssuingPlan = {
   readonly definition: Definition
   /** Undefined: plain decimal. */
   readonly format: Format | undefined
+  /** Ids that are skipped; undefined: none. */
+  readonly avoided: AvoidedIds | undefined
   /** How many of the lowest bits of an id its caller gives. */
   readonly geneBits: number
   readonly issuers: IssuerFactory
@@ -64,11 +68,29 @@ export class IssuingPlans {
     const format = formatOf(definition, this.#deps.nodeIndex)
     const issuers = issuersOf(this.#deps, definition, { limiter: this.#limiter, observer: this.#observer })
     const geneBits = geneBitsOf(definition)
-    const plan = Object.freeze({ definition: Object.freeze(definition), format, geneBits, issuers })
+    const avoided = avoidedBy(definition)
+    const plan = Object.freeze({ definition: Object.freeze(definition), format, avoided, geneBits, issuers })
     if (this.#plans.size >= plansMax) this.#plans.clear()
     this.#plans.set(text, plan)
     return plan
   }
+}
+
+/** The id of a generator in a text. Throws ERR for any other text, and for the text of an id that is skipped. */
+export function readId(
+  name: string,
+  text: string,
+  format: Format | undefined,
+  { avoided }: Pick<IssuingPlan, 'avoided'>,
+): bigint {
+  if (format === undefined && !/^\d{1,19}$/.test(text))
+    throw new FahaoError('ERR', `'${text.slice(0, 40)}' is no id of generator '${name}'`)
+  const id = format === undefined ? BigInt(text) : format.parse(text)
+  if (avoided === undefined || avoided.from(id) === id) return id
+  throw new FahaoError(
+    'ERR',
+    `'${name}' never issues id ${id}: its text contains a word of the option avoid; check what was typed`,
+  )
 }
 
 function issuersOf(

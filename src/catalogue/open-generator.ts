@@ -8,6 +8,7 @@ import type { Format, FormatValues } from '../ids/format.ts'
 import { readGenes } from '../ids/gene.ts'
 import type { IdText } from '../ids/id-text.ts'
 import type { Run } from '../ids/run.ts'
+import { avoidingIssuer } from '../issuing/avoiding-issuer.ts'
 import type { CounterAtRest } from '../issuing/counter-rows.ts'
 import type { Gate } from '../issuing/gate.ts'
 import { issuerWithGene } from '../issuing/gene-issuer.ts'
@@ -18,7 +19,7 @@ import type { Generator, GeneratorRange, IssuingMode } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import { type MoveOptions, refuseJump } from './floor.ts'
-import type { IssuingPlan, IssuingPlans } from './issuing-plans.ts'
+import { type IssuingPlan, type IssuingPlans, readId } from './issuing-plans.ts'
 import { moved } from './leadership/redirection.ts'
 import { drawPast, noRanges, type OpenedIssuer, openWithLeftover, openWoken, standby } from './open-issuer.ts'
 import { writeDefinition } from './stored-generator.ts'
@@ -79,7 +80,8 @@ export class OpenGenerator implements Generator {
     this.#plan = plan
     this.formKey = formKey
     this.format = formKey ? plan.format?.withKey(formKey) : plan.format
-    this.#issuer = issuerWithGene(incarnation.name, plan.geneBits, opened.issuer)
+    const issuer = issuerWithGene(incarnation.name, plan.geneBits, opened.issuer)
+    this.#issuer = avoidingIssuer(issuer, plan.avoided, plan.definition)
     this.#opened = opened
     this.mode = opened.mode
     this.under = opened.under
@@ -121,7 +123,7 @@ export class OpenGenerator implements Generator {
   get sharedAtRest(): SharedAtRest | undefined {
     const { reservoir, callerRanges, callers } = this.#opened
     const isPlain = this.under === undefined && this.version !== rowVersion && this.formKey === undefined
-    if (reservoir === undefined || !isPlain) return undefined
+    if (reservoir === undefined || !isPlain || this.#plan.avoided !== undefined) return undefined
     if (callerRanges?.isUsed || callers?.isUsed) return undefined
     const { incarnation, floor, advances } = this.#incarnation
     return { plan: this.#plan, mode: this.mode, gate: reservoir.gate, incarnation, floor, advances }
@@ -171,8 +173,9 @@ export class OpenGenerator implements Generator {
   }
 
   get contiguous(): boolean {
-    const { increment, incrementRange, within, scramble } = this.definition
-    return increment === 1 && !incrementRange && within === 'ordered' && scramble === false
+    const { increment, incrementRange, within, scramble, avoid } = this.definition
+    const isPlain = within === 'ordered' && scramble === false && avoid === undefined
+    return increment === 1 && !incrementRange && isPlain
   }
 
   take(count: number, run: Run): number {
@@ -286,8 +289,8 @@ export class OpenGenerator implements Generator {
   }
 
   stats(): IssuerStats {
-    const { issuer, callers } = this.#present.#opened
-    const stats = issuer.stats()
+    const { callers } = this.#present.#opened
+    const stats = this.#present.#issuer.stats()
     // A survey asks many, and a copy takes as long as the figures.
     return callers === undefined ? stats : { ...stats, ...callers.stats() }
   }
@@ -316,10 +319,7 @@ export class OpenGenerator implements Generator {
   }
 
   parse(text: string): bigint {
-    if (this.format !== undefined) return this.format.parse(text)
-    if (!/^\d{1,19}$/.test(text))
-      throw new FahaoError('ERR', `'${text.slice(0, 40)}' is no id of generator '${this.name}'`)
-    return BigInt(text)
+    return readId(this.name, text, this.format, this.#plan)
   }
 
   moveTo(newest: bigint, options: MoveOptions = {}): Promise<void> {

@@ -247,16 +247,19 @@ function withCallers(
   reservoir: Reservoir,
 ): OpenedIssuer {
   const opened = { issuer: reservoir, mode, reservoir }
-  if (plan.definition.kind !== 'segment' || plan.geneBits > 0) return opened
+  if (plan.definition.kind !== 'segment' || plan.geneBits > 0 || plan.avoided !== undefined) return opened
   const callerRanges = plan.issuers.callerRanges(incarnation, bound)
   const scrambleKey = plan.definition.scramble ? key : undefined
   return { ...opened, callers: callerRanges.ids, callerRanges, scrambleKey }
 }
 
 /** The error for the lease of a range where callers get none. */
-export function noRanges(name: string, { definition: { kind }, geneBits }: IssuingPlan): FahaoError {
+export function noRanges(name: string, { definition: { kind }, avoided, geneBits }: IssuingPlan): FahaoError {
   if (geneBits > 0) return needsGene(name, geneBits)
-  const why = `'${name}' is a ${kind}, and ranges are leased of kind segment only`
+  const why =
+    avoided === undefined
+      ? `'${name}' is a ${kind}, and ranges are leased of kind segment only`
+      : `'${name}' skips ids whose texts contain a word, and a range would hold them`
   return new FahaoError('WRONGTYPE', `${why}; ask for its ids with ID.NEXT`)
 }
 

@@ -67,7 +67,8 @@ export function compileFormat(template: string, options: FormatOptions = {}): Fo
 
 type Part = FormatPart | IdPart
 
-class Template implements Format {
+/** A format around an id. */
+export class Template implements Format {
   readonly template: string
   readonly needsNode: boolean
   readonly needsTime: boolean
@@ -125,6 +126,23 @@ class Template implements Format {
 
   texts(values: FormatValues = noValues): TemplateText {
     return new TemplateText(this.#shape(values))
+  }
+
+  /**
+   * The digits of an id without hyphens, and these with the check digits: they follow from the id alone, unless
+   * check digits cover the node or the date.
+   */
+  codeOf(id: bigint): { readonly digits: string; readonly radix: number; readonly code: string } {
+    const digits = this.#id.digitsOf(id)
+    const { radix } = this.#id.alphabet
+    if (this.#check === undefined) return { digits, radix, code: digits }
+    const check = this.#checkOf(written(this.#front, id, noValues), written(this.#back, id, noValues))
+    return { digits, radix, code: this.#checksFirst ? check + digits : digits + check }
+  }
+
+  /** Whether its texts have check digits. */
+  get hasCheck(): boolean {
+    return this.#check !== undefined
   }
 
   #checkOf(front: string, back: string): string {
