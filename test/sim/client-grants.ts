@@ -8,7 +8,7 @@
  *  3. Nothing of a grant that was asked for before a copy of the memory was noticed is given afterwards.
  */
 import { fieldsOf } from '../../client/src/requests.ts'
-import { decode } from '../../src/ids/id-parts.ts'
+import { type DecodedId, decode } from '../../src/ids/id-parts.ts'
 import type { Layout } from '../../src/ids/layout.ts'
 import { parseLayout } from '../../src/ids/layout-text.ts'
 import type { Machine } from './machine.ts'
@@ -69,6 +69,7 @@ export class ClientGrants {
     if (sentUs < this.#copiedUs) return
     const [verb, name = ''] = words
     if (verb === 'ID.RUNS') for (const run of reply as readonly unknown[][]) this.#add(name, idsOf(run))
+    if (verb === 'ID.NEXT') for (const id of reply as readonly string[]) this.#add(name, idsOf([id, 1, 1]))
     if (verb !== 'ID.LEASE' && verb !== 'ID.RENEW') return
     const fields = fieldsOf(reply)
     if (fields.lease == null) return
@@ -128,8 +129,9 @@ export class ClientGrants {
       return id >= start && id < end && isCounted && this.#machine.monoUs() < deadlineUs
     }
     const { layout, worker, fromUs, untilUs } = grant
-    if (id >> BigInt(layout.totalBits) !== 0n) return false
-    const { unixUs, node } = decode(layout, id)
+    const decoded = decodedBy(layout, id)
+    if (decoded === undefined) return false
+    const { unixUs, node } = decoded
     return node === worker && Number(unixUs) >= fromUs && Number(unixUs) + layout.unitUs <= untilUs
   }
 }
@@ -140,6 +142,15 @@ function idsOf([first, stride, count]: readonly unknown[]): IdsGrant {
     first: BigInt(String(first)),
     stride: BigInt(String(stride)),
     count: BigInt(String(count)),
+  }
+}
+
+/** Undefined: the id is of another layout. */
+function decodedBy(layout: Layout, id: bigint): DecodedId | undefined {
+  try {
+    return decode(layout, id)
+  } catch {
+    return undefined
   }
 }
 

@@ -72,15 +72,20 @@ export class LeaseHolders {
     if (next >= end) return
     const dice = world.random()
     const time = dice < 0.5 ? next : dice < 0.6 ? end - 1 : Math.floor(world.between(next, end - 1))
-    const run = new Run()
     const count = Math.ceil(world.between(0, idsMax))
-    run.set(encode(layout, { time, node: worker }), count, 2 ** layout.sequenceShift)
+    const runs = Array.from({ length: count }, (_, sequence) => {
+      const run = new Run()
+      run.setOne(encode(layout, { time, node: worker, sequence }))
+      return run
+    })
     stamped.set(generator, epochUs + (time + 1) * unitUs)
-    world.note(() => `${generator}: a holder of worker id ${worker} stamps ${count} ids from ${run.first} on`)
+    world.note(
+      () => `${generator}: a holder of worker id ${worker} stamps ${count} ids from ${runs[0]?.first} on`,
+    )
     checker.reply(generator, {
       sentUs: world.nowUs,
       by: `a holder of worker id ${worker}`,
-      runs: [run],
+      runs,
       count,
       contiguous: false,
       // Ids of holders are in no order with those of others.

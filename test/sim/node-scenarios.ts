@@ -38,13 +38,15 @@ const allKinds: readonly Kind[] = ['sequence', 'segment', 'timestamp', 'snowflak
 const settleMs = 9000
 /** As `twitter`, for 32 worker ids: they change hands often. */
 const fewWorkers = 'time:41,node:5,sequence:17;epoch=2010-11-04T01:42:54.657Z'
-const usualLayouts = ['twitter', 'discord', fewWorkers]
+const scattered = 'scatter:4,time:41,node:5,sequence:13;epoch=2010-11-04T01:42:54.657Z'
+const usualLayouts = ['twitter', 'discord', fewWorkers, scattered]
 /** With fewer ids for each unit of time, clients run ahead of the clock. */
 const layoutsOfClients = [
   'twitter',
   fewWorkers,
   'time:41,node:12,sequence:10;epoch=2010-11-04T01:42:54.657Z',
   'time:34,node:6,sequence:3;unit=100ms;epoch=2010-11-04T01:42:54.657Z',
+  scattered,
 ]
 /** How often a generator is asked for, at the end, before it counts as dead, and the pause between. */
 const aliveTries = 12
