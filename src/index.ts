@@ -18,7 +18,7 @@ import { definitionText } from './catalogue/definition.ts'
 import type { GeneratorInput } from './catalogue/generator-options.ts'
 import { type FahaoOptions, libraryConfig } from './config/library-options.ts'
 import { DecimalTexts } from './ids/decimal-texts.ts'
-import { type GeneInput, takesAny } from './ids/gene.ts'
+import { type IdInput, takesAny } from './ids/gene.ts'
 import type { GeneratorDescription, ListedGenerator, ListOptions } from './ids/generator-description.ts'
 import type { MomentInput } from './ids/moment.ts'
 import type { GeneratorBounds } from './ids/moment-bounds.ts'
@@ -35,15 +35,15 @@ export { type ErrorCode, FahaoError } from './base/errors.ts'
 export type { LogEvent } from './base/events.ts'
 export type { GeneratorInput } from './catalogue/generator-options.ts'
 export type { FahaoOptions } from './config/library-options.ts'
-export type { GeneInput } from './ids/gene.ts'
+export type { GeneInput, IdInput } from './ids/gene.ts'
 export type { GeneratorDescription, ListedGenerator, ListOptions } from './ids/generator-description.ts'
 export type { MomentInput } from './ids/moment.ts'
 export type { GeneratorBounds, IdBounds } from './ids/moment-bounds.ts'
 export type { Range as IdRange } from './ids/run.ts'
 export type { IssuerStats, Kind } from './issuing/issuer.ts'
 
-/** Options of a call that may wait; of a generator with bits for a gene also what these are. */
-export type WaitOptions = GeneInput & {
+/** Options of a call that may wait; for a generator with bits for a gene also what these are, and of one with `past` a moment. */
+export type WaitOptions = IdInput & {
   /** Ends the wait: the call rejects with the reason of the signal, an AbortError or a TimeoutError unless it was given one. No id is lost. */
   readonly signal?: AbortSignal
 }
@@ -237,7 +237,7 @@ export class FahaoGenerator {
   /** The next id as bytes: 16 as its UUID or ULID has them, 12 of an ObjectId. WRONGTYPE if the generator has no such format. */
   async nextBytes(options?: WaitOptions): Promise<Uint8Array> {
     const bytes = new Uint8Array(this.#wideFormat().size)
-    if (!options?.signal?.aborted && this.tryNextBytes(bytes)) return bytes
+    if (takesAny(options) && this.tryNextBytes(bytes)) return bytes
     const run = (await this.#draw(1, options))[0]!
     this.#wideFormat().writeBytes(run.hi, run.lo, bytes, 0)
     return bytes

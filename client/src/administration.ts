@@ -9,7 +9,7 @@ import type { MomentInput } from '../../src/ids/moment.ts'
 import type { GeneratorBounds } from '../../src/ids/moment-bounds.ts'
 import type { Kind } from './generator.ts'
 import type { Nodes } from './nodes.ts'
-import { fieldsOf, isReturned, pathOf, query, type Request } from './requests.ts'
+import { fieldsOf, isReturned, pathOf, query, type Request, textOf } from './requests.ts'
 
 /** A number that may be above 2^53, or a duration in ms, may be a text: `'10m'`. */
 type Whole = bigint | number | string
@@ -182,10 +182,6 @@ function reading(
     method: 'GET',
     path: `${path}?${query({ generator, ...given })}`,
   }
-}
-
-function textOf(moment: MomentInput): string {
-  return moment instanceof Date ? moment.toISOString() : String(moment)
 }
 
 /** Pairs of RESP, or objects of JSON. */

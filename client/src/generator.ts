@@ -1,15 +1,16 @@
 /** What a generator of the service offers to this process. Hooks and callers build on these types alone. */
 
-import type { GeneInput } from '../../src/ids/gene.ts'
+import type { IdInput } from '../../src/ids/gene.ts'
 import type { ListedGenerator } from '../../src/ids/generator-description.ts'
 
 /** How ids of a generator are ordered; see the documentation of kinds. */
 export type Kind = ListedGenerator['kind']
 
 /**
- * Options of a call that may wait. Of a generator with bits for a gene each call needs one, and is a request to the service.
+ * Options of a call that may wait. Of a generator with bits for a gene each call needs one, and is a request to the service, as is each
+ * call for ids of a past moment, which `at` names.
  */
-export type WaitOptions = GeneInput & {
+export type WaitOptions = IdInput & {
   /** Ends the wait: the call rejects with the reason of the signal, an AbortError or a TimeoutError unless it was given one. */
   readonly signal?: AbortSignal
 }

@@ -8,7 +8,7 @@
  * ```
  */
 export { type ErrorCode, FahaoError } from '../../src/base/errors.ts'
-export type { GeneInput } from '../../src/ids/gene.ts'
+export type { GeneInput, IdInput } from '../../src/ids/gene.ts'
 export type {
   GeneratorDescription,
   ListedGenerator,

@@ -11,7 +11,7 @@
 import { checkCount } from '../../src/base/check-count.ts'
 import { FahaoError, hasCode } from '../../src/base/errors.ts'
 import type { FastRun } from '../../src/buffers/fast-runs.ts'
-import { type GeneInput, givesGenes, takesAny } from '../../src/ids/gene.ts'
+import { givesGenes, type IdInput, takesAny } from '../../src/ids/gene.ts'
 import { max53 } from '../../src/ids/limits.ts'
 import { Run } from '../../src/ids/run.ts'
 import { type Definition, definitionOf } from './definition.ts'
@@ -162,8 +162,8 @@ export class LeasedGenerator implements ClientGenerator {
   }
 
   /** Asks the source for ids, and the source that replaces it meanwhile. */
-  async #draw(count: number, options: DrawOptions & GeneInput): Promise<Run[]> {
-    if (givesGenes(options)) return this.#drawWithGenes(count, options)
+  async #draw(count: number, options: DrawOptions & IdInput): Promise<Run[]> {
+    if (options.at !== undefined || givesGenes(options)) return this.#drawByRequest(count, options)
     for (let changes = 0; ; changes++) {
       this.#readAgain()
       const source = this.#source
@@ -180,10 +180,10 @@ export class LeasedGenerator implements ClientGenerator {
     }
   }
 
-  /** By a request of its own: what is buffered has no gene. */
-  async #drawWithGenes(count: number, options: DrawOptions & GeneInput): Promise<Run[]> {
-    const { gene, by, safe, signal } = options
-    const texts = await this.#deps.nodes.send(nextRequest(this.name, count, { gene, by }), { signal })
+  /** By a request of its own: what is buffered has no gene, and is not of the past. */
+  async #drawByRequest(count: number, options: DrawOptions & IdInput): Promise<Run[]> {
+    const { gene, by, at, safe, signal } = options
+    const texts = await this.#deps.nodes.send(nextRequest(this.name, count, { gene, by, at }), { signal })
     const runs = runsOf(texts, this.#definition)
     const none = { buffered: 0, lastsMs: 0, failures: 0, waiting: 0 }
     this.#before = sumOf(this.#before, { ...none, issued: texts.length, requests: 1, waits: 1 })

@@ -1,7 +1,8 @@
 /** The requests of a client, each as it goes over RESP and over HTTP, and the reading of its replies. */
 import { FahaoError } from '../../src/base/errors.ts'
 import type { Format } from '../../src/ids/format.ts'
-import type { GeneInput } from '../../src/ids/gene.ts'
+import type { IdInput } from '../../src/ids/gene.ts'
+import type { MomentInput } from '../../src/ids/moment.ts'
 import { type Range, Run } from '../../src/ids/run.ts'
 import type * as clockCode from './clock-code.ts'
 import type { Kind } from './generator.ts'
@@ -139,19 +140,33 @@ function drawnWords(drawn: number): string[] {
 export function nextRequest(
   name: string,
   count: number,
-  { gene = [], by = [] }: GeneInput = {},
+  { gene = [], by = [], at }: IdInput = {},
 ): Request<string[]> {
   const [genes, keys] = [[gene].flat().map(String), [by].flat()]
+  const moments = at === undefined ? [] : [textOf(at)]
   const words = (token: string, values: readonly string[]) => (values.length > 0 ? [token, ...values] : [])
   const parameters = (parameter: string, values: readonly string[]) =>
     values.map((value) => `&${parameter}=${encodeURIComponent(value)}`).join('')
   return {
     name,
-    words: ['ID.NEXT', name, 'COUNT', String(count), ...words('GENE', genes), ...words('BY', keys)],
+    words: [
+      'ID.NEXT',
+      name,
+      'COUNT',
+      String(count),
+      ...words('AT', moments),
+      ...words('GENE', genes),
+      ...words('BY', keys),
+    ],
     method: 'POST',
-    path: `${pathOf(name)}/next?count=${count}${parameters('gene', genes)}${parameters('by', keys)}`,
+    path: `${pathOf(name)}/next?count=${count}${parameters('at', moments)}${parameters('gene', genes)}${parameters('by', keys)}`,
     read: (reply) => listOf(reply, 'ids').map(String),
   }
+}
+
+/** A moment as a request has it. */
+export function textOf(moment: MomentInput): string {
+  return moment instanceof Date ? moment.toISOString() : String(moment)
 }
 
 /** `ID.RUNS` */

@@ -2,18 +2,16 @@
 import { FahaoError } from '../base/errors.ts'
 import type { Generator } from '../catalogue/catalogue.ts'
 import { layoutOf } from '../catalogue/definition.ts'
-import { geneIn } from '../ids/gene.ts'
+import { geneIn, type IdInput } from '../ids/gene.ts'
 import { decode } from '../ids/id-parts.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
-import { parseMomentUs } from '../ids/moment.ts'
 import { mergedRuns, Run } from '../ids/run.ts'
 import {
   checkedCount,
   checkRuns,
   drawRanges,
   existing,
-  type GivenForIds,
   issuedTexts,
   nextOperation,
 } from '../operations/drawing.ts'
@@ -127,14 +125,14 @@ function work(args: Arguments): bigint {
 }
 
 /** What the words behind the name ask for. Without `count`: one id, and not in an array. */
-type Wanted = GivenForIds & { readonly count?: bigint }
+type Wanted = IdInput & { readonly count?: bigint }
 
 /** The words behind the name: tokens with their values, each once and in any order. `isLast`: all words that are left are its values. */
 const wantedTokens: ReadonlyMap<
   string,
   { isLast?: true; read(args: Arguments, from: number): Partial<Wanted> }
 > = new Map([
-  ['AT', { read: (args, at) => ({ at: parseMomentUs(args.text(at), 'AT') }) }],
+  ['AT', { read: (args, at) => ({ at: args.text(at) }) }],
   ['COUNT', { read: (args, at) => ({ count: args.integer(at) }) }],
   [
     'GENE',
@@ -181,7 +179,7 @@ function nextBuffered({ catalogue }: CommandContext, generatorName: string): str
 function nextDrawn(
   { catalogue, session }: CommandContext,
   generatorName: string,
-  options?: GivenForIds,
+  options?: IdInput,
 ): Promise<Reply> {
   return catalogue.whenOpen(generatorName, async (generator) => {
     const [drawn] = await generator.draw(1, { ...options, signal: session.signal })

@@ -3,6 +3,7 @@
  * its customer is found by either.
  */
 import { FahaoError } from '../base/errors.ts'
+import type { MomentInput } from './moment.ts'
 import { firstFrom } from './run.ts'
 
 /** 65,536 shards are more than any database here has, and ids of one unit of time stay close enough for runs of ids. */
@@ -14,6 +15,9 @@ export type GeneInput = {
   /** A gene is `geneOf(key, bits)`. */
   readonly by?: string | readonly string[] | undefined
 }
+
+/** What a caller gives for ids: genes, and a moment that has passed, which they are of. */
+export type IdInput = GeneInput & { readonly at?: MomentInput | undefined }
 
 const crcTable = Uint32Array.from({ length: 256 }, (_, index) => {
   let crc = index
@@ -47,9 +51,11 @@ export function givesGenes({ gene, by }: GeneInput): boolean {
   return gene !== undefined || by !== undefined
 }
 
-/** Whether a caller takes any id that is buffered: it gives no genes, and has not given up. */
-export function takesAny(options: (GeneInput & { readonly signal?: AbortSignal }) | undefined): boolean {
-  return options === undefined || !(options.signal?.aborted || givesGenes(options))
+/** Whether a caller takes any id that is buffered: it gives nothing for it, and has not given up. */
+export function takesAny(options: (IdInput & { readonly signal?: AbortSignal }) | undefined): boolean {
+  return (
+    options === undefined || !(options.signal?.aborted || options.at !== undefined || givesGenes(options))
+  )
 }
 
 /**

@@ -1,7 +1,7 @@
 /** What every kind of generator offers to its callers. */
 import { advising } from '../base/advice.ts'
 import { describe, FahaoError } from '../base/errors.ts'
-import type { GeneInput } from '../ids/gene.ts'
+import type { IdInput } from '../ids/gene.ts'
 import type { ListedGenerator } from '../ids/generator-description.ts'
 import type { Run } from '../ids/run.ts'
 import { type CallerStats, noCallers } from './caller-ids.ts'
@@ -18,9 +18,7 @@ export function isStrict(kind: Kind): boolean {
 }
 
 /** How a caller that may wait gets its ids, and the genes of these. */
-export type DrawOptions = GeneInput & {
-  /** Ids of this past moment, in Unix µs, of a generator that has some. */
-  readonly at?: number | undefined
+export type DrawOptions = IdInput & {
   /** All in one run with stride 1; ids before it are dropped. */
   readonly contiguous?: boolean
   /** Rejects with UNSAFE, and uses no id up, when the first of them could be past 2^53−1. */

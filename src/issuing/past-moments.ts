@@ -21,7 +21,7 @@ import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
 import { unitsAt } from '../ids/id-parts.ts'
 import type { Layout } from '../ids/layout.ts'
-import { momentText } from '../ids/moment.ts'
+import { type MomentInput, momentText, parseMomentUs } from '../ids/moment.ts'
 import { idsOfMoment, pastId } from '../ids/past.ts'
 import { type Run, ScatteredRun } from '../ids/run.ts'
 import type { Incarnation } from './incarnation.ts'
@@ -55,10 +55,11 @@ export class PastMoments {
   }
 
   /**
-   * Draws `count` ids of a moment, in Unix µs. Rejects with ERR for one in the future, before the epoch or below the floor,
+   * Draws `count` ids of a moment. Rejects with ERR for one in the future, before the epoch or below the floor,
    * EXHAUSTED where too few are left, STALE, WORKERID, UNAVAILABLE, UNKNOWN, REGRESSED.
    */
-  async draw(incarnation: Incarnation, atUs: number, count: number): Promise<Run[]> {
+  async draw(incarnation: Incarnation, at: MomentInput, count: number): Promise<Run[]> {
+    const atUs = parseMomentUs(at, 'AT')
     const { engine, copies, confirm, layout, lanes } = this.#options
     const unit = this.#unitOf(incarnation, atUs)
     const copiesBefore = copies?.count

@@ -3,9 +3,8 @@ import { FahaoError } from '../base/errors.ts'
 import { batchMax } from '../buffers/clock-buffer.ts'
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
 import { type Definition, geneBitsOf, isCounter, isInOrder, layoutOf } from '../catalogue/definition.ts'
-import { type GeneInput, needsGene } from '../ids/gene.ts'
+import { type IdInput, needsGene } from '../ids/gene.ts'
 import { type Range, rangesOf } from '../ids/run.ts'
-import type { DrawOptions } from '../issuing/issuer.ts'
 import type { OperationContext } from './context.ts'
 import { type IssuedIds, IssuedTexts } from './issued-texts.ts'
 import { generatorOperation } from './operation.ts'
@@ -14,10 +13,7 @@ import { generatorOperation } from './operation.ts'
 type Draw = { readonly name: string; readonly count: bigint }
 
 /** Ids, and what their callers give for them. */
-type FullDraw = Draw & GivenForIds
-
-/** What callers give for ids: genes, or a past moment. */
-export type GivenForIds = GeneInput & Pick<DrawOptions, 'at'>
+type FullDraw = Draw & IdInput
 
 /** Issues ids, all or none, as ID.NEXT does. */
 export const nextOperation = generatorOperation({

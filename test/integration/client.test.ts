@@ -171,6 +171,17 @@ for (const protocol of ['RESP', 'HTTP'] as const) {
         where: "id >= '1124463648568246272' AND id < '1124826036433846272'",
         notes: [],
       })
+      const history = await client.generator(`history:${name}`, { kind: 'snowflake', past: 1 })
+      const at = new Date('2019-05-04T12:00:00Z')
+      const past = [
+        await history.next({ at }),
+        ...(await history.nextBatch(2, { at: '2019-05-04T12:00:00Z' })),
+      ]
+      assert.deepEqual(
+        past,
+        [0n, 1n, 2n].map((each) => 1_124_644_842_503_143_424n + each),
+      )
+      assert.ok((await history.next()) > past[2]!)
       const later = await client.bounds(clock, 1_556_928_000_000)
       assert.deepEqual(later.ranges, [{ start: 1_124_463_648_568_246_272n, end: undefined }])
       assert.equal(await client.smallestIdAt(clock, 1_556_928_000_000), 1_124_463_648_568_246_272n)

@@ -186,6 +186,7 @@ function row(generator: ListedGenerator): string[] {
 
 type NextOptions = ServerOptions & {
   readonly count?: string
+  readonly at?: string
   readonly gene?: string[]
   readonly by?: string[]
 }
@@ -195,6 +196,7 @@ export function addNext(command: Command): void {
   command.description('Gets ids from a generator, one per line.')
   addServerOptions(command)
     .option('--count <N>', 'how many (default 1)')
+    .option('--at <MOMENT>', 'of this past moment: ISO 8601 with a zone, or Unix milliseconds')
     .option('--gene <N...>', 'the gene of all ids, or of each')
     .option('--by <KEY...>', 'a key for all ids, or for each, whose CRC-32 is the gene')
     .addHelpText(
@@ -208,8 +210,8 @@ Examples:
   curl -X POST http://127.0.0.1:7380/v1/generators/order/next   the same over HTTP`,
     )
     .action(async (name: string, options: NextOptions) => {
-      const { count, gene, by } = options
-      const query = { count, gene, by }
+      const { count, at, gene, by } = options
+      const query = { count, at, gene, by }
       if (query.count !== undefined && !/^0*[1-9]\d*$/.test(query.count))
         throw new UsageError(`--count '${query.count}' is no whole number of ids, 1 or more`)
       const answer = await ask<{ ids: string[] }>(options, 'POST', generatorPath(name, '/next'), { query })

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Generator } from '../../catalogue/catalogue.ts'
-import type { GeneInput } from '../../ids/gene.ts'
+import type { IdInput } from '../../ids/gene.ts'
 import { mergedRuns, Run } from '../../ids/run.ts'
 import { checkedCount, checkRuns, drawRanges } from '../../operations/drawing.ts'
 import { idsShape, rangesShape, runsShape } from '../../operations/shapes.ts'
@@ -45,10 +45,10 @@ export function nextRoute(node: IssuingNode): ApiRoute {
     request: FastifyRequest,
     reply: FastifyReply,
     count: number,
-    genes?: GeneInput,
+    given?: IdInput,
   ): Promise<Body> {
     const generator = await openFor(node, request, nameOf(request))
-    const runs = await generator.draw(count, { ...genes, signal: disconnectSignal(reply) })
+    const runs = await generator.draw(count, { ...given, signal: disconnectSignal(reply) })
     return answerMany(request, reply, generator, runs)
   }
 
@@ -70,10 +70,10 @@ export function nextRoute(node: IssuingNode): ApiRoute {
     handler(request, reply) {
       throwDirectFailure(request.raw)
       refuseBody(request)
-      const { gene, by, ...given } = readQueryIfAny(request, query)
+      const { gene, by, at, ...given } = readQueryIfAny(request, query)
       const ids = given.count ?? BigInt((gene ?? by)?.length ?? 1)
       const count = checkedCount(ids, server.countMax, 'count')
-      if (gene !== undefined || by !== undefined) return waitForIds(request, reply, count, { gene, by })
+      if ((gene ?? by ?? at) !== undefined) return waitForIds(request, reply, count, { gene, by, at })
       const generator = findFor(node, request, nameOf(request))
       if (generator === undefined || count !== 1 || generator.take(1, run) === 0) {
         return waitForIds(request, reply, count)
@@ -177,6 +177,10 @@ const geneQuery = {
   )
     .transform((genes) => genes.map(Number))
     .optional(),
+  at: z.string().max(64).optional().meta({
+    description:
+      'ids of this past moment, of a snowflake with `past`: ISO 8601 with a zone, or Unix milliseconds',
+  }),
   by: repeated('string', 'a key for all ids, or for each: the gene is its CRC-32', z.string()).optional(),
 }
 

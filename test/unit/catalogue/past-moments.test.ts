@@ -14,13 +14,10 @@ import { type Node, type NodeOptions, SharedEngine, startNode } from './node.ts'
 
 /** Four ids in each ms on each of 8 nodes or lanes. */
 const small = 'time:41,node:4,sequence:2;epoch=2025-01-01T00:00:00Z'
-const atUs = Date.UTC(2026, 0, 2) * 1000
+const at = '2026-01-02T00:00:00Z'
+const nextMs = Date.UTC(2026, 0, 2) + 1
 
-async function ids(
-  generator: Generator,
-  count: number,
-  options: DrawOptions = { at: atUs },
-): Promise<bigint[]> {
+async function ids(generator: Generator, count: number, options: DrawOptions = { at }): Promise<bigint[]> {
   const runs = await generator.draw(count, options)
   return runs.flatMap((run) => Array.from({ length: run.count }, (_, index) => run.at(index)))
 }
@@ -44,7 +41,7 @@ describe('ids of past moments', () => {
     const drawn = (await ids(e, 6)).map((id) => decode(layout, id))
     assert.deepEqual(
       drawn.map(({ date, node: lane, sequence, fields }) => [date, fields.past, lane, sequence]),
-      [0, 1, 2, 3, 4, 5].map((at) => ['2026-01-02T00:00:00Z', 1, at >> 2, at & 3]),
+      [0, 1, 2, 3, 4, 5].map((index) => [at, 1, index >> 2, index & 3]),
     )
     const [present] = await ids(e, 1, {})
     assert.equal(decode(layout, present!).fields.past, 0)
@@ -54,34 +51,34 @@ describe('ids of past moments', () => {
   test('are all or none, and a full moment says so', async () => {
     const [, e] = await start()
     assert.equal((await ids(e, 7)).length, 7)
-    await assert.rejects(e.draw(2, { at: atUs }), {
+    await assert.rejects(e.draw(2, { at }), {
       code: 'EXHAUSTED',
       message: /2026-01-02T00:00:00Z has fewer than 2 of its 8/,
     })
     assert.equal((await ids(e, 1)).length, 1)
-    await assert.rejects(e.draw(1, { at: atUs }), { code: 'EXHAUSTED' })
-    assert.equal((await ids(e, 8, { at: atUs + 1000 })).length, 8, 'the next moment has its own')
+    await assert.rejects(e.draw(1, { at }), { code: 'EXHAUSTED' })
+    assert.equal((await ids(e, 8, { at: nextMs })).length, 8, 'the next moment has its own')
   })
 
   test('are never of the future, nor before the epoch; the present moment has some', async () => {
     const [node, e] = await start()
-    const nowUs = node.clock.wallUs()
-    await assert.rejects(e.draw(1, { at: nowUs + 1000 }), { code: 'ERR', message: /has not passed yet/ })
-    await assert.rejects(e.draw(1, { at: Date.UTC(2024, 0, 1) * 1000 }), {
+    const nowMs = node.clock.wallUs() / 1000
+    await assert.rejects(e.draw(1, { at: nowMs + 1 }), { code: 'ERR', message: /has not passed yet/ })
+    await assert.rejects(e.draw(1, { at: new Date('2024-01-01T00:00:00Z') }), {
       code: 'ERR',
       message: /before the epoch of 'e', 2025/,
     })
-    const both = [...(await ids(e, 8, { at: nowUs })), ...(await ids(e, 16, {}))]
+    const both = [...(await ids(e, 8, { at: nowMs })), ...(await ids(e, 16, {}))]
     assert.equal(new Set(both).size, 24)
   })
 
   test('are refused where a generator has no lanes, or a kind has none, with what to do', async () => {
     const node = await startNode()
     const without = await node.catalogue.create('w', { kind: 'snowflake' })
-    await assert.rejects(without.draw(1, { at: atUs }), { code: 'ERR', message: /ID\.ALTER w PAST 4/ })
+    await assert.rejects(without.draw(1, { at }), { code: 'ERR', message: /ID\.ALTER w PAST 4/ })
     for (const kind of ['sequence', 'segment', 'timestamp'] as const) {
       const other = await node.catalogue.create(kind, { kind })
-      await assert.rejects(other.draw(1, { at: atUs }), { code: 'WRONGTYPE', message: /kind snowflake only/ })
+      await assert.rejects(other.draw(1, { at }), { code: 'WRONGTYPE', message: /kind snowflake only/ })
       await assert.rejects(
         node.catalogue.create(`${kind}2`, { kind, past: 1 }),
         /option 'past' does not apply/,
@@ -122,7 +119,7 @@ describe('ids of past moments', () => {
     const [one, e] = await start({}, { store })
     const two = await startNode({ store, reach: (reached) => new SharedEngine(reached) })
     const held = one.engine.hold('reserve')
-    const drawing = e.draw(1, { at: atUs })
+    const drawing = e.draw(1, { at })
     await held.arrived
     await two.catalogue.alter('e', {
       layout: 'time:41,past:1=0,node:2,sequence:3;epoch=2025-01-01T00:00:00Z',
@@ -138,7 +135,7 @@ describe('ids of past moments', () => {
     const again = await node.catalogue.create('e', { kind: 'snowflake', layout: small, past: 2 })
     const after = await ids(again, 3)
     assert.equal(new Set([...before, ...after]).size, 8)
-    await assert.rejects(again.draw(1, { at: atUs }), { code: 'EXHAUSTED' })
+    await assert.rejects(again.draw(1, { at }), { code: 'EXHAUSTED' })
     const wider = await node.catalogue.alter('e', { past: 3 })
     assert.equal(wider.incarnation, again.incarnation, 'more lanes are no other incarnation')
     assert.equal(new Set([...before, ...after, ...(await ids(wider, 4))]).size, 12)
@@ -153,7 +150,7 @@ describe('ids of past moments', () => {
     const other = await (
       await startNode({ store, clock: two.clock, reach: (reached) => new SharedEngine(reached) })
     ).catalogue.alter('e', { past: 8 })
-    await assert.rejects(other.draw(1, { at: atUs }), /of its earlier layout/)
+    await assert.rejects(other.draw(1, { at }), /of its earlier layout/)
     assert.ok(before.length === 300)
   })
 
@@ -163,7 +160,7 @@ describe('ids of past moments', () => {
     node.clock.wall += 60_000_000
     await node.clock.pass(60_000)
     const nowUs = node.clock.wallUs()
-    await ids(e, 1, { at: nowUs })
+    await ids(e, 1, { at: nowUs / 1000 })
     await node.stop()
     const bounds = [...store.records.entries()]
       .filter(([key]) => key.startsWith('workers/'))
@@ -181,18 +178,18 @@ describe('ids of past moments', () => {
     for (const counter of [...store.counters.keys()])
       if (counter.startsWith('moments/')) store.counters.delete(counter)
     await new SharedEngine(store).advance(1000n, repairsOf(node.clock.wallUs(), 1000n, 600_000_000))
-    await assert.rejects(e.draw(1, { at: atUs }), {
+    await assert.rejects(e.draw(1, { at }), {
       code: 'ERR',
       message: /may have forgotten which past ids/,
     })
     const later = await node.catalogue.create('later', { kind: 'snowflake', layout: small, past: 2 })
-    await assert.rejects(later.draw(1, { at: atUs }), { code: 'ERR', message: /may have forgotten/ })
+    await assert.rejects(later.draw(1, { at }), { code: 'ERR', message: /may have forgotten/ })
   })
 
   test('have texts of 128 bits that are read back, and none that an id of now has', async () => {
     const [, e] = await start({ format: 'uuidv7' })
-    const nowUs = Date.UTC(2026, 5, 1) * 1000
-    const both = [...(await ids(e, 8, { at: nowUs })), ...(await ids(e, 8, {}))]
+    const nowMs = Date.UTC(2026, 5, 1)
+    const both = [...(await ids(e, 8, { at: nowMs })), ...(await ids(e, 8, {}))]
     const texts = both.map((id) => e.text(id))
     assert.deepEqual(
       texts.map((text) => e.parse(text)),
@@ -205,8 +202,8 @@ describe('ids of past moments', () => {
   test('have genes and scatter as the layout says', async () => {
     const layout = 'scatter:4,time:35,node:4,sequence:2,gene:3;unit=10ms;epoch=2025-01-01T00:00:00Z'
     const [, e] = await start({ layout })
-    await assert.rejects(e.draw(1, { at: atUs }), /needs a gene/)
-    const drawn = await ids(e, 8, { at: atUs, gene: 5 })
+    await assert.rejects(e.draw(1, { at }), /needs a gene/)
+    const drawn = await ids(e, 8, { at, gene: 5 })
     const decoded = drawn.map((id) => decode(layoutOf(e.definition), id))
     assert.equal(new Set(drawn).size, 8)
     assert.ok(

@@ -258,6 +258,22 @@ describe('the library', () => {
     await assert.rejects(fahao.smallestIdAt('none', 0), { code: 'NOGENERATOR' })
   })
 
+  open('gives ids of past moments, also where ids of now are buffered', async (fahao) => {
+    const event = await fahao.open('event', { kind: 'snowflake', past: 2 })
+    await event.next()
+    const at = new Date('2019-05-04T12:00:00Z')
+    const { ranges } = await fahao.bounds('event', at, new Date(at.getTime() + 1))
+    const ids = [
+      await event.next({ at }),
+      BigInt(await event.nextText({ at })),
+      ...(await event.nextBatch(3, { at })),
+    ]
+    assert.equal(new Set(ids).size, 5)
+    assert.ok(ids.every((id) => id >= ranges[0]!.start && id < ranges[0]!.end!))
+    await assert.rejects(event.next({ at: 'yesterday' }), { code: 'ERR' })
+    await assert.rejects(event.nextBatch(8192, { at }), { code: 'EXHAUSTED' })
+  })
+
   open('lists more generators than a page has', async (fahao) => {
     const names = Array.from({ length: 1500 }, (_, at) => `g${String(at).padStart(4, '0')}`)
     for (const name of names) await fahao.open(name, { kind: 'sequence' })
