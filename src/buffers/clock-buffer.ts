@@ -59,8 +59,10 @@ const recallSoon = atEndOfCallback(() => {
 
 /** Pairs of time and sequence, for one node at a time. */
 export class ClockBuffer {
-  /** Ids of this callback: taken back at its end, and by every other method. */
+  /** What callers take ids of at once. */
   readonly fastRun: FastRun
+  /** Ids of this callback: taken back at its end, and by every other method. */
+  readonly #run: FastRun
   /** Set by `take` and `collect` when the marks of `markAt` are reached, or none are set. */
   low = false
   readonly #layout: Layout
@@ -105,7 +107,8 @@ export class ClockBuffer {
   constructor(options: ClockBufferOptions) {
     const { layout } = options
     this.#layout = layout
-    this.fastRun = options.fastRun ?? new FastRun()
+    this.#run = options.fastRun ?? new FastRun()
+    this.fastRun = this.#run
     this.#timeline = options.timeline
     this.#random = options.sequenceStart === 'random' ? options.random : undefined
     this.#borrowUnits = Math.ceil(options.borrowMaxUs / layout.unitUs)
@@ -182,7 +185,7 @@ export class ClockBuffer {
   take(count: number, run: Run): number {
     this.#see(this.#timeline.nowUs())
     const taken = this.#next(count, run)
-    if (taken > 0) this.fill()
+    if (taken > 0) this.#fill()
     this.#checkLow()
     return taken
   }
@@ -192,12 +195,12 @@ export class ClockBuffer {
 
   /** How many ids have been taken, those of the fast run too. */
   get issued(): number {
-    return this.#issued + this.fastRun.taken
+    return this.#issued + this.#run.taken
   }
 
   /** Takes the rest of the fast run back. */
   recall(): void {
-    const taken = this.fastRun.recall()
+    const taken = this.#run.recall()
     this.#issued += taken
     this.#sequence += taken
   }
@@ -310,13 +313,13 @@ export class ClockBuffer {
   }
 
   /** Fills the fast run with ids of this unit of time, until the callback ends. */
-  protected fill(): void {
+  #fill(): void {
     // Ids that wait for their genes do not leave as they are.
     if (this.#stride > strideMax || this.#layout.geneBits > 0) return
     const count = Math.min(burstMax - 1, this.capacity - this.#sequence)
     if (count <= 0) return
     this.#compose(this.#sequence, one)
-    this.fastRun.fill(one.hi, one.lo, count, this.#stride)
+    this.#run.fill(one.hi, one.lo, count, this.#stride)
     if (this.#isFilled) return
     this.#isFilled = true
     filled.push(this)

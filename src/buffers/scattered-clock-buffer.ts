@@ -4,7 +4,7 @@
  *
  * Invariants
  *  1. What leaves the buffer has its scatter; what it compares inside has none.
- *  2. The fast run holds no ids: each has a scatter of its own.
+ *  2. Callers have no fast run, because each id gets its scatter as it leaves. The run that the clock buffer fills is taken from here.
  */
 import { assert } from '../base/assert.ts'
 import type { Layout } from '../ids/layout.ts'
@@ -28,18 +28,22 @@ export function clockBuffer(
 
 /** Gives each id its scatter as it leaves. */
 export class ScatteredClockBuffer extends ClockBuffer {
+  override readonly fastRun = noFastRun
   readonly #layout: Layout
+  readonly #plain: FastRun
 
   constructor(options: Omit<ClockBufferOptions, 'fastRun'>) {
-    super({ ...options, fastRun: noFastRun })
+    const plain = new FastRun()
+    super({ ...options, fastRun: plain })
     this.#layout = options.layout
+    this.#plain = plain
   }
 
   /** One id at a time. */
   override take(_count: number, run: Run): number {
-    const taken = super.take(1, run)
-    if (taken > 0) scatter(run, this.#layout)
-    return taken
+    if (this.#plain.take(1, run) === 0 && super.take(1, run) === 0) return 0
+    scatter(run, this.#layout)
+    return 1
   }
 
   override collect(count: number): Run[] | undefined {
@@ -62,10 +66,8 @@ export class ScatteredClockBuffer extends ClockBuffer {
 
   override assertInvariants(): void {
     super.assertInvariants()
-    assert(this.fastRun.count === 0, 'the fast run holds no ids')
+    assert(this.fastRun.count === 0, 'what callers take at once holds no ids')
   }
-
-  protected override fill(): void {}
 
   #one(run: Run): Run {
     scatter(run, this.#layout)
