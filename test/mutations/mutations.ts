@@ -1445,4 +1445,32 @@ export const mutations: readonly Mutation[] = [
     from: 'const raised = firstOf(floor, definition) + gap',
     to: 'const raised = firstOf(floor, definition)',
   },
+  {
+    fault: 'an id whose text contains a word of the list is issued from the buffer',
+    foundBy: 'test/unit/catalogue/avoid.test.ts',
+    file: 'src/issuing/avoiding-issuer.ts',
+    from: 'if (this.#isGood(run.first)) return 1',
+    to: 'return 1',
+  },
+  {
+    fault: 'a range is leased whose ids the caller would not skip',
+    foundBy: 'test/unit/catalogue/avoid.test.ts',
+    file: 'src/catalogue/open-issuer.ts',
+    from: ' || plan.avoided !== undefined) return opened',
+    to: ') return opened',
+  },
+  {
+    fault: 'the check digits of a run are those of its first id',
+    foundBy: 'test/unit/ids/id-text.test.ts',
+    file: 'src/ids/id-text.ts',
+    from: 'changing: firstChanging,',
+    to: 'changing: -1,',
+  },
+  {
+    fault: 'a character that can be two digits is read as the first of them',
+    foundBy: 'test/unit/ids/alphabet.test.ts',
+    file: 'src/ids/alphabet.ts',
+    from: "return digits.length === 1 ? digits[0]! : '\\0'",
+    to: "return digits[0] ?? '\\0'",
+  },
 ]
