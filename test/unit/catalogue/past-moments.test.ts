@@ -1,6 +1,7 @@
 /** Ids of past moments: none meets another, nor an id that follows the clock, whatever changes and fails. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { Timeline } from '../../../src/base/timeline.ts'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import { layoutOf } from '../../../src/catalogue/definition.ts'
 import type { GeneratorInput } from '../../../src/catalogue/generator-options.ts'
@@ -8,6 +9,7 @@ import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { decode } from '../../../src/ids/id-parts.ts'
 import { formatLayout } from '../../../src/ids/layout-text.ts'
 import type { DrawOptions } from '../../../src/issuing/issuer.ts'
+import { PastMoments } from '../../../src/issuing/past-moments.ts'
 import { readWorker } from '../../../src/issuing/worker-records.ts'
 import { repairsOf } from '../../../src/recovery/repairs.ts'
 import { type Node, type NodeOptions, SharedEngine, startNode } from './node.ts'
@@ -169,6 +171,23 @@ describe('ids of past moments', () => {
       bounds.some((boundUs) => boundUs > nowUs),
       `${bounds} above ${nowUs}`,
     )
+  })
+
+  test('are dropped if a copy of this memory is noticed after their reserve', async () => {
+    const [node, e] = await start()
+    const copies = { count: 0, check: () => false }
+    const options = {
+      engine: node.engine,
+      timeline: new Timeline(node.clock),
+      worker: node.worker,
+      copies,
+      lanes: 2,
+    }
+    const past = new PastMoments({ ...options, layout: layoutOf(e.definition), confirm: async () => {} })
+    const incarnation = { name: 'e', counter: 'c', incarnation: 1n, floor: 0n, advances: 0 }
+    assert.equal((await past.draw(incarnation, at, 1))[0]!.count, 1)
+    copies.check = () => ++copies.count > 0
+    await assert.rejects(past.draw(incarnation, at, 1), { code: 'STALE' })
   })
 
   test('before an advance are drawn no more: the store may have forgotten them', async () => {
