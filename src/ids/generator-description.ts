@@ -16,7 +16,7 @@ export type GeneratorDescription = ListedGenerator & {
   readonly mode: string
   /** The address of the leader of a strict generator in a cluster. */
   readonly leader: string | undefined
-  /** No id at or above this one has been issued; of a snowflake, on the node that answers. Undefined of scrambled ids, and where it is unknown. */
+  /** No id at or above this one has been issued; of a snowflake, on the node that answers. Undefined of scrambled and scattered ids, and where it is unknown. */
   readonly bound: bigint | undefined
   /** The newest id, as far as the node that answers knows it. */
   readonly lastIssued: bigint | undefined
