@@ -30,6 +30,9 @@ LIST
     ;;
   esac
   case " $* " in
+  *' --all '* | *' --rest '* | *vitess*) echo 'go golang-go the language of Vitess, whose vindexes place rows' ;;
+  esac
+  case " $* " in
   *' --all '* | *' --rest '* | *prometheus*) echo 'promtool prometheus checks metrics and alerts, and carries them out' ;;
   esac
   case " $* " in

@@ -164,7 +164,7 @@ export function definitionJson(definition: Definition): DefinitionJson {
 
 function counterPart(options: GeneratorOptions): Partial<Definition> {
   const start = options.start ?? 1n
-  const { gene, increment, incrementRange, offset } = { ...distances(options, start) }
+  const { gene, increment, incrementRange, offset } = distances(options, start)
   const most = options.family ? max53 : max63
   const written = options.format === undefined ? most : storedFormat(options.format).maxId
   const max = options.max ?? (written < most ? written : most)

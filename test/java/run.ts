@@ -1,16 +1,17 @@
 /**
- * `npm run test:java`: Java clients of the compatible APIs against a built server, by Maven. `specifications` or `shop` as an
- * argument runs one of the two.
+ * `npm run test:java`: Java clients of the compatible APIs against a built server, by Maven. `specifications`, `shop` or `genes` as an
+ * argument runs one of them.
  */
 import { join } from 'node:path'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { inScope, type Lifetime } from '../launch/lifetime.ts'
 import { temporaryFolder } from '../launch/places.ts'
 import { runProgram } from '../launch/program.ts'
+import { routeOrders } from './genes.ts'
 import { fillShops } from './shop.ts'
 
 const tinyidToken = '0f673adf80504e2eaa552f5d791b644c'
-const parts = { specifications, shop: fillShops }
+const parts = { specifications, shop: fillShops, genes: routeOrders }
 
 await inScope(testClients)
 

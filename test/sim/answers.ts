@@ -23,10 +23,18 @@ function waited(
   { generator: name, count, contiguous = false, signal }: Request,
 ): Promise<Drawn> {
   return catalogue.whenOpen(name, async (generator) => {
-    const runs = await generator.draw(count, { contiguous, ...(signal && { signal }) })
+    const { gene: bits } = generator.definition
+    const gene = bits && geneFor(count, bits)
+    const runs = await generator.draw(count, { contiguous, gene, ...(signal && { signal }) })
     // While this waited it may have been altered, and have gone on as that.
     return { generator: catalogue.find(name) === generator ? generator : undefined, runs }
   })
+}
+
+/** The smallest gene, the largest, or one between them. */
+export function geneFor(count: number, bits: number): number {
+  const most = 2 ** bits - 1
+  return [0, most, count & most][count % 3]!
 }
 
 /** What a client hears of what `work` says. */

@@ -7,6 +7,7 @@ import { FahaoClient } from '../../client/src/client.ts'
 import type { ClientGenerator } from '../../client/src/generator.ts'
 import { parseUrls, settingsOf } from '../../client/src/options.ts'
 import { FahaoError } from '../../src/base/errors.ts'
+import type { GeneInput } from '../../src/ids/gene.ts'
 import { Run } from '../../src/ids/run.ts'
 import { ClientGrants } from './client-grants.ts'
 import { ClientLink, type ClientLinkOptions, type Trouble } from './client-link.ts'
@@ -178,7 +179,10 @@ export class ClientHosts {
       const dice = world.random()
       if (dice < 0.4 && this.#take(host, generator) > 0) return undefined
       const count = dice < 0.7 ? 1 : Math.ceil(world.between(0, batchMax))
-      await this.#wait(host, generator, count)
+      await this.#wait(host, generator, count).catch((error) => {
+        if (!/needs a gene/.test(error.message)) throw error
+        return this.#wait(host, generator, count, { gene: count % 2 })
+      })
       return undefined
     } catch (error) {
       if (error instanceof FahaoError) return `${error.code} ${error.message}`
@@ -200,12 +204,12 @@ export class ClientHosts {
     return ids.length
   }
 
-  async #wait(host: Host, generator: ClientGenerator, count: number): Promise<void> {
+  async #wait(host: Host, generator: ClientGenerator, count: number, options?: GeneInput): Promise<void> {
     const { world } = this.#simulation
     const sentUs = world.nowUs
     const { unaware } = host
     const wasStrict = isStrict(generator)
-    const ids = count === 1 ? [await generator.next()] : await generator.nextBatch(count)
+    const ids = count === 1 ? [await generator.next(options)] : await generator.nextBatch(count, options)
     // Ids of leases are in no order with those of others.
     const isInOrder = wasStrict && isStrict(generator) && host.unaware === unaware
     this.#received(host, generator.name, ids, sentUs, isInOrder)

@@ -106,7 +106,8 @@ export class NodeProgram implements Program {
       const { generator, runs } = await drawn(this.#node.catalogue, request)
       const { kind, incarnation, definition } = generator ?? {}
       this.#onIssue(request.generator, runs, { kind, incarnation, layout: definition?.layout })
-      return { runs, increment: definition?.increment }
+      // Ids with a gene are no ends of blocks: their own blocks are of the gene.
+      return { runs, increment: definition?.gene === undefined ? definition?.increment : undefined }
     })
   }
 

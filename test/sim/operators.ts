@@ -19,6 +19,16 @@ export type OperatorOptions = {
 
 /** The steps that operators give counters. */
 const steps = [5, 20, 50, 'adaptive'] as const
+/** How far the ids of counters are apart, or how many of their lowest bits callers give. */
+const distances = [
+  { increment: 1 },
+  { increment: 2 },
+  { increment: 3 },
+  { increment: '1..4' },
+  { gene: 4 },
+  { gene: 1 },
+  { gene: 0 },
+] as const
 /** An order is over after this: an alteration may have to wait for other nodes. */
 const patienceUs = 30_000_000
 /** Longer than a write can be on its way after the last fault. */
@@ -121,8 +131,7 @@ export class Operators {
       return { do: 'alter', generator, options: { floor: above + 1n, ...(now && { now }) } }
     }
     if (dice < 0.55 && isCounter) return { do: 'alter', generator, options: { step: world.pick(steps) } }
-    if (dice < 0.7 && isCounter)
-      return { do: 'alter', generator, options: { increment: world.pick([1, 2, 3, '1..4']) } }
+    if (dice < 0.7 && isCounter) return { do: 'alter', generator, options: world.pick(distances) }
     if (dice < 0.6) return { do: 'alter', generator, options: { layout: world.pick(this.#options.layouts) } }
     return { do: 'alter', generator, options: this.#optionsOf(world.pick(this.#options.successors(kind))) }
   }

@@ -40,6 +40,7 @@ export type Order =
 export type Options = {
   readonly kind?: Kind
   readonly increment?: number | string
+  readonly gene?: number
   readonly step?: number | 'adaptive'
   readonly layout?: string
   readonly horizon?: string
