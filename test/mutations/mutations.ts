@@ -170,14 +170,14 @@ export const mutations: readonly Mutation[] = [
     fault: 'the library gives an id to a call whose signal is aborted',
     foundBy: 'test/unit/library/fahao.test.ts',
     file: 'src/index.ts',
-    from: 'options?.signal?.aborted ? undefined : this.tryNext()',
+    from: 'takesAny(options) ? this.tryNext() : undefined',
     to: 'this.tryNext()',
   },
   {
     fault: 'the client gives an id to a call whose signal is aborted',
     foundBy: 'test/unit/client/abort.test.ts',
     file: 'client/src/leased-generator.ts',
-    from: 'options.signal?.aborted ? undefined : this.tryNext()',
+    from: 'takesAny(options) ? this.tryNext() : undefined',
     to: 'this.tryNext()',
   },
   {
@@ -1007,8 +1007,8 @@ export const mutations: readonly Mutation[] = [
     foundBy: 'test/unit/issuing/group-commit-order.test.ts',
     scenario: 'fleet',
     file: 'src/issuing/group-commit.ts',
-    from: 'place >= joined || count > countBelow',
-    to: 'joined < 0 || count > countBelow',
+    from: 'place >= joined || before + count >',
+    to: 'joined < 0 || before + count >',
   },
   {
     fault: 'a worker id is claimed from now on, whatever its bound was',
@@ -1449,7 +1449,7 @@ export const mutations: readonly Mutation[] = [
     fault: 'callers of one name of a family get one id twice where nodes share a store',
     foundBy: 'test/unit/catalogue/families.test.ts',
     file: 'src/issuing/group-commit.ts',
-    from: '      next.set(of, from + BigInt(count) * BigInt(increment))\n',
+    from: '      served.set(of, before + count)\n',
     to: '',
   },
   {
@@ -1521,5 +1521,37 @@ export const mutations: readonly Mutation[] = [
     file: 'src/ids/alphabet.ts',
     from: "return digits.length === 1 ? digits[0]! : '\\0'",
     to: "return digits[0] ?? '\\0'",
+  },
+  {
+    fault: 'the block of an id is used up before its gene is checked',
+    foundBy: 'test/unit/catalogue/genes.test.ts',
+    file: 'src/issuing/gene-issuer.ts',
+    from: `  const genes = readGenes(name, bits, count, options)
+  const blocks = await drawBlocks()
+`,
+    to: `  const blocks = await drawBlocks()
+  const genes = readGenes(name, bits, count, options)
+`,
+  },
+  {
+    fault: 'a gene is added to an id whose lowest bits are not empty',
+    foundBy: 'test/unit/catalogue/genes.test.ts',
+    file: 'src/issuing/gene-issuer.ts',
+    from: '(id | last) - last + gene',
+    to: 'id + gene',
+  },
+  {
+    fault: 'an incarnation begins within a block of ids with genes of the one before',
+    foundBy: 'test/unit/catalogue/genes.test.ts',
+    file: 'src/catalogue/stored-generator.ts',
+    from: 'return gene === undefined ? first : firstBlock(first, gene)',
+    to: 'return first',
+  },
+  {
+    fault: 'a generator at rest issues ids without a gene',
+    foundBy: 'test/unit/catalogue/genes.test.ts',
+    file: 'src/issuing/issuer-factory.ts',
+    from: '  if (definition.gene !== undefined) return new RowlessBuffer(increment, offset)\n',
+    to: '',
   },
 ]

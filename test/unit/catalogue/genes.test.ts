@@ -1,12 +1,15 @@
 /** Generators whose callers give the lowest bits of each id. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { emptyRow } from '../../../src/buffers/fast-runs.ts'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import type { GeneratorInput } from '../../../src/catalogue/generator-options.ts'
+import type { OpenGenerator } from '../../../src/catalogue/open-generator.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import type { GeneInput } from '../../../src/ids/gene.ts'
 import { geneOf } from '../../../src/ids/gene.ts'
 import { Run } from '../../../src/ids/run.ts'
+import { nothingAtRest } from '../../../src/issuing/counter-rows.ts'
 import type { DrawOptions } from '../../../src/issuing/issuer.ts'
 import { draw, type Node, startNode } from './node.ts'
 
@@ -51,6 +54,13 @@ describe('a generator with a gene', () => {
     assert.deepEqual(await ids(g, 1, { gene: 2 }), [2050n])
     assert.equal(g.stats().issued, 2)
     await node.stop()
+  })
+
+  test('does not rest: ids of a row at rest are issued as they are', async () => {
+    const [, g] = await withGene({ step: 'adaptive' })
+    await ids(g, 1, { gene: 1 })
+    assert.equal((g as OpenGenerator).rest(nothingAtRest()), emptyRow)
+    assert.deepEqual(await ids(g, 1, { gene: 1 }), [2049n])
   })
 
   test('shuffles blocks, and keeps the genes', async () => {
