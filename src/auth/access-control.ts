@@ -4,6 +4,7 @@ import type { Audit } from '../audit/audit.ts'
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import { type Access, unauthenticated } from './access.ts'
+import { CheckLimits } from './check-limits.ts'
 import type { Subjects } from './command-rules.ts'
 import { Logins } from './logins.ts'
 import { isProofText, type NodeProof, type Proving, type Purpose, respPurpose } from './node-proof.ts'
@@ -33,6 +34,7 @@ export class AccessControl implements Proving {
   readonly tokens: Tokens
   readonly subjects: Subjects
   readonly passwords: Passwords
+  readonly checks: CheckLimits
   readonly #logins: Logins
   readonly #proof: NodeProof | undefined
   readonly #audit: Audit
@@ -51,6 +53,7 @@ export class AccessControl implements Proving {
     this.passwords = passwords
     this.#proof = proof
     this.#logins = new Logins(passwords, clock)
+    this.checks = new CheckLimits(clock)
   }
 
   /** Reads the users and tokens of the engine, and follows their changes. */

@@ -13,6 +13,7 @@ import type { Definition } from './definition.ts'
 import type { EndedFigures } from './ended-figures.ts'
 import type { FloorMove, MoveOptions } from './floor.ts'
 import type { GeneratorInput } from './generator-options.ts'
+import type { IssuedBelow } from './issued-below.ts'
 
 /**
  * How the ids of a generator are issued here, as ID.INFO shows it. `local`: in strict order, from the buffer of this
@@ -205,6 +206,12 @@ export interface Catalogue {
    * to every later incarnation. Errors: NOGENERATOR, UNAVAILABLE.
    */
   current(name: string): Promise<CurrentGenerator>
+
+  /**
+   * Up to where its ids can have been issued, by what was durable when this was called, or later. Errors: NOGENERATOR,
+   * UNAVAILABLE, CONFIG.
+   */
+  issuedBelow(name: string): Promise<IssuedBelow>
 
   /** A part of the list of all generators. To read on: `generator-lists.ts`, which lets others run between two parts. */
   page(part: PartOfList): Promise<ListPart>

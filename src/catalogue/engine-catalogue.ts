@@ -31,6 +31,8 @@ import { altered, GeneratorRecords, noGenerator } from './generator-records.ts'
 import { GeneratorsInUse } from './generators-in-use.ts'
 import { IdleGenerators } from './idle-generators.ts'
 import { describeGenerator, unlessUnavailable } from './info.ts'
+import { type IssuedBelow, issuedBelow } from './issued-below.ts'
+import { formatOf } from './issuing-plans.ts'
 import type { NameTable } from './name-table.ts'
 import type { OpenGenerator } from './open-generator.ts'
 import { firstOf, formKey, type StoredGenerator } from './stored-generator.ts'
@@ -196,6 +198,20 @@ export class EngineCatalogue implements Catalogue {
       (await Promise.reject<never>(noGenerator(name, this.#deps.rows)))
     const { definition, incarnation, floor } = stored
     return { definition, incarnation, floor, formKey: formKey(stored) }
+  }
+
+  async issuedBelow(name: string): Promise<IssuedBelow> {
+    const pattern = this.#familyOf(name) ?? name
+    const { record, stored } =
+      (await this.#records.live(pattern)) ?? (await Promise.reject<never>(noGenerator(name, this.#deps.rows)))
+    const { engine, nodeIndex, timeline } = this.#deps
+    const key = formKey(stored)
+    const plain = formatOf(stored.definition, nodeIndex)
+    const format = key === undefined ? plain : plain?.withKey(key)
+    const counter = pattern === name ? stored.counter : sectionCounter(pattern, slotOf(name))
+    // What old nodes have made of a row is not known.
+    const incarnation = record === undefined ? 0n : stored.incarnation
+    return issuedBelow(engine, name, { ...stored, counter, incarnation }, format, timeline.nowUs())
   }
 
   page(part: PartOfList): Promise<ListPart> {

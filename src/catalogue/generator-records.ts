@@ -161,11 +161,11 @@ export class GeneratorRecords {
         definition,
         key: newKey(definition),
         offsetGiven: options.offset !== undefined,
+        loweredFrom: before?.stored.loweredFrom,
         ...(drops !== undefined && { drops }),
       }
       const record = await this.#engine.write(key, writeStored(stored), before?.record?.version)
-      if (record === undefined) continue
-      if (!(await this.isItself(name, { record, stored }))) continue
+      if (record === undefined || !(await this.isItself(name, { record, stored }))) continue
       // A row has no seal: other nodes issue by it until they receive the change.
       if (row !== undefined) await waitForOtherNodes(this.#deps, row.stored.definition, definition)
       return { record, stored, advances, isNew: true }

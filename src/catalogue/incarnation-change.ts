@@ -120,7 +120,8 @@ async function successor(
     const keepsKey = keepsPermutation(stored) || (isWide(definition.format) && !definition.scramble)
     const key = (keepsKey ? old.key : undefined) ?? newKey(definition)
     const offsetGiven = nextOffsetGiven ?? false
-    return { state: 'live', incarnation, counter, floor, definition, key, offsetGiven }
+    const { loweredFrom } = old
+    return { state: 'live', incarnation, counter, floor, definition, key, offsetGiven, loweredFrom }
   } catch (error) {
     if (!hasCode(error, 'ERR') && !hasCode(error, 'CLOCK')) throw error
     // Ids issued since the first check have left the new definition no room. The new incarnation keeps the old
@@ -274,7 +275,12 @@ async function refuseFarAhead(
 }
 
 /** The largest id that this incarnation or an earlier one can have issued; −1 if none. */
-async function highestId(engine: Engine, name: string, old: StoredGenerator, nowUs: number): Promise<bigint> {
+export async function highestId(
+  engine: Engine,
+  name: string,
+  old: StoredGenerator,
+  nowUs: number,
+): Promise<bigint> {
   const { definition, floor } = old
   if (definition.kind === 'snowflake') return highestSnowflake(engine, definition, floor, nowUs)
   const { bound } = await engine.counter(counterOf(name, old))

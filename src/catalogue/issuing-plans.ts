@@ -117,7 +117,8 @@ function issuersOf(
   return new IssuerFactory(own, horizon === undefined ? definition : { ...definition, horizon })
 }
 
-function formatOf(definition: Definition, index: NodeIndex | undefined): Format | undefined {
+/** The format of a definition, without its key. CONFIG if this node has no index for its `{node}`. */
+export function formatOf(definition: Definition, index: NodeIndex | undefined): Format | undefined {
   if (definition.format === undefined) return undefined
   const layout = definition.layout === undefined ? undefined : layoutOf(definition)
   const format = compileFormat(definition.format, { nodeWidth: index?.width ?? 1, anyZone: true, layout })

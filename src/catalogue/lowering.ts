@@ -3,6 +3,7 @@
  * may have been issued. Only for operators that have made sure that no such id is in use, with all nodes stopped.
  */
 import { FahaoError } from '../base/errors.ts'
+import { larger } from '../engine/advance-rules.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
 import { noGenerator } from './generator-records.ts'
 import { seal } from './incarnation-change.ts'
@@ -55,7 +56,7 @@ export async function planLowering(engine: Engine, name: string, to: bigint): Pr
 }
 
 /** Lowers it, in a new incarnation. CONFLICT if another process has changed the generator since. */
-export async function lower(engine: Engine, { name, to, record, before }: Lowering): Promise<void> {
+export async function lower(engine: Engine, { name, from, to, record, before }: Lowering): Promise<void> {
   const { definition } = before
   const incarnation = before.incarnation + 1n
   const after: StoredGenerator = {
@@ -65,6 +66,7 @@ export async function lower(engine: Engine, { name, to, record, before }: Loweri
     floor: to,
     definition: { ...definition, start: definition.start! < to ? definition.start! : to },
     key: newKey(definition),
+    loweredFrom: larger(from, before.loweredFrom ?? 0n),
   }
   if ((await engine.write(record.key, writeStored(after), record.version)) === undefined)
     throw new FahaoError(

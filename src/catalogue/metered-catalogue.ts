@@ -15,6 +15,7 @@ import type {
 } from './catalogue.ts'
 import type { EndedFigures } from './ended-figures.ts'
 import type { GeneratorInput } from './generator-options.ts'
+import type { IssuedBelow } from './issued-below.ts'
 import type { Meters } from './metered-generator.ts'
 
 /** Every generator that its promises and `find` return is metered for the user of the caller. */
@@ -71,6 +72,10 @@ export class MeteredCatalogue implements Catalogue {
 
   current(name: string): Promise<CurrentGenerator> {
     return this.#catalogue.current(name)
+  }
+
+  issuedBelow(name: string): Promise<IssuedBelow> {
+    return this.#catalogue.issuedBelow(name)
   }
 
   page(part: PartOfList): Promise<ListPart> {

@@ -45,6 +45,8 @@ export type StoredGenerator = {
   readonly offsetGiven: boolean
   /** The newest drop of a family that its floor respects; see families/family-index.ts. Undefined: none. */
   readonly drops?: number | undefined
+  /** Where its bound stood before it was lowered, the highest if it was more than once: ids below may have been issued. */
+  readonly loweredFrom?: bigint | undefined
   /** While altering: the next definition. */
   readonly next?: Definition
   /** While altering: `offsetGiven` of the next definition. */
@@ -149,9 +151,8 @@ function bigAsText(_key: string, value: unknown): unknown {
 /** Reads a record's generator. Throws ENGINE if it cannot. */
 export function readStored(record: StoredRecord): StoredGenerator {
   try {
-    const { state, incarnation, counter, floor, key, drops, begunUs, nextFloor, ...read } = JSON.parse(
-      record.value,
-    )
+    const { state, incarnation, counter, floor, key, drops, begunUs, nextFloor, loweredFrom, ...read } =
+      JSON.parse(record.value)
     const definition = readDefinition(read.definition)
     const offsetGiven: boolean = read.offsetGiven ?? seemsGiven(definition)
     return {
@@ -164,6 +165,7 @@ export function readStored(record: StoredRecord): StoredGenerator {
       offsetGiven,
       ...(drops !== undefined && { drops }),
       ...(read.next !== undefined && readNext(read, definition, offsetGiven)),
+      ...(loweredFrom !== undefined && { loweredFrom: BigInt(loweredFrom) }),
       ...(nextFloor !== undefined && { nextFloor: BigInt(nextFloor) }),
       ...(begunUs !== undefined && { begunUs }),
     }

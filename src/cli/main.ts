@@ -137,6 +137,11 @@ const groups: Readonly<Record<string, readonly Verb[]>> = {
       load: async () => (await import('./verbs/decode.ts')).addDecode,
     },
     {
+      usage: 'check <name> <text...>',
+      summary: 'whether texts can have been issued',
+      load: async () => (await import('./verbs/check.ts')).addCheck,
+    },
+    {
       usage: 'encode <moment>',
       summary: 'the smallest id of a moment',
       load: async () => (await import('./verbs/moments.ts')).addEncode,

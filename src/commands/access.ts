@@ -31,7 +31,9 @@ function subjectOf(command: Command, name: string): Subject {
   if (permission !== 'connection') categories.delete('connection')
   if (flags.includes('write')) categories.add('write')
   categories.add(flags.includes('fast') ? 'fast' : 'slow')
-  if (permission === 'admin') categories.add('dangerous')
+  if (permission === 'admin' || permission === 'check') categories.add('dangerous')
+  // Not by what other questions about generators need.
+  if (permission === 'check') categories.delete('id')
   return { name, categories: [...categories], isForwarded: isForwardable(command) }
 }
 

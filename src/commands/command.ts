@@ -170,7 +170,7 @@ export type Command = {
   /** Every node answers it, whatever generator it names and whichever node leads that. Only for what draws no id. */
   readonly anyNode?: true
   /** The permission that a user needs. `connection`: none. */
-  readonly permission: 'connection' | 'issue' | 'read' | 'manage' | 'admin'
+  readonly permission: 'connection' | 'issue' | 'read' | 'check' | 'manage' | 'admin'
   /** Absent: the command changes nothing that the audit trail records. */
   readonly change?: RecordedChange
   readonly group: CommandGroup

@@ -7,6 +7,7 @@ import { decode } from '../ids/id-parts.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import { mergedRuns, Run } from '../ids/run.ts'
+import { check, checkOperation } from '../operations/check.ts'
 import {
   checkedCount,
   checkRuns,
@@ -18,7 +19,7 @@ import {
 import { type Arguments, givenTwice, syntaxError } from './arguments.ts'
 import { type Command, IssuedRuns, MapReply, type Reply } from './command.ts'
 import { type CommandContext, operationContext } from './context.ts'
-import { factsOf } from './grammar.ts'
+import { factsOf, replyOf } from './grammar.ts'
 import { demandNameRecorded } from './recording.ts'
 
 const name = { name: 'name', type: 'key' } as const
@@ -109,6 +110,23 @@ export const issuingCommands: readonly Command[] = [
       },
     ],
     handler: decodeId,
+  },
+  {
+    name: checkOperation.name,
+    arity: -3,
+    flags: ['readonly'],
+    keys: [1, 1, 1],
+    anyNode: true,
+    permission: 'check',
+    group: 'id',
+    summary: checkOperation.summary,
+    reply: 'An array of maps, one for each text: text, verdict, id, why, mayBe.',
+    notes: checkOperation.notes!,
+    arguments: [name, { name: 'text', type: 'string', multiple: true }],
+    async handler(context, args) {
+      const texts = Array.from({ length: args.length - 1 }, (_, index) => args.text(index + 1))
+      return replyOf((await check(operationContext(context), args.text(0), texts)).checked)
+    },
   },
 ]
 

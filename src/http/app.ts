@@ -18,6 +18,7 @@ import type { FahaoNode } from '../node/node.ts'
 import { advanceOperation } from '../operations/advance.ts'
 import { auditOperation } from '../operations/audit.ts'
 import type { Leaders } from '../operations/caller.ts'
+import { checkOperation } from '../operations/check.ts'
 import { clusterOperations } from '../operations/cluster.ts'
 import { decodeOperation } from '../operations/decode.ts'
 import { leaseOperations } from '../operations/leases.ts'
@@ -253,7 +254,7 @@ function mountNative(
     nextRoute(node),
     rangeRoute(node),
     runsRoute(node),
-    ...routesOf([decodeOperation, ...momentOperations, ...leaseOperations], node),
+    ...routesOf([decodeOperation, checkOperation, ...momentOperations, ...leaseOperations], node),
     ...generatorRoutes(node),
     ...routesOf(
       [

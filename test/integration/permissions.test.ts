@@ -19,7 +19,7 @@ import { type RawReply, ReplyError } from '../launch/raw-reply.ts'
 import { commandRows, compatRows, type HttpRow, operationRows } from '../unit/docs/permissions.ts'
 import { FakeClock } from '../unit/fake-clock.ts'
 
-const permissions = ['issue', 'read', 'manage', 'admin', 'connection'] as const
+const permissions = ['issue', 'read', 'check', 'manage', 'admin', 'connection'] as const
 const withoutLogin = ['auth', 'hello', 'reset', 'quit']
 /** Operations that only HTTP has. */
 const httpOnly: Readonly<Record<string, (typeof permissions)[number]>> = {

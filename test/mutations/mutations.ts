@@ -894,6 +894,27 @@ export const mutations: readonly Mutation[] = [
     to: 'this.skip(Math.min(values - 1, left))',
   },
   {
+    fault: 'an id that was issued before its generator was lowered is said never to have been',
+    foundBy: 'test/unit/catalogue/issued-below.test.ts',
+    file: 'src/catalogue/issued-below.ts',
+    from: 'larger(larger(counter.bound, stored.floor), loweredFrom)',
+    to: 'larger(larger(counter.bound, stored.floor), 0n * loweredFrom)',
+  },
+  {
+    fault: 'an id is compared with the bound of a counter as it was scrambled',
+    foundBy: 'test/unit/catalogue/issued-below.test.ts',
+    file: 'src/catalogue/issued-below.ts',
+    from: 'scrambled?.inverse(id) ??',
+    to: 'scrambled?.forward(id) ??',
+  },
+  {
+    fault: 'texts can be guessed by ID.CHECK without a limit',
+    foundBy: 'test/unit/operations/check.test.ts',
+    file: 'src/auth/check-limits.ts',
+    from: 'if (waitMs === 0) return',
+    to: 'if (waitMs >= 0) return',
+  },
+  {
     fault: 'a floor for every node is answered before other nodes have received it',
     foundBy: 'test/unit/catalogue/floors.test.ts',
     scenario: 'fleet',

@@ -329,6 +329,13 @@ export class FakeCatalogue implements Catalogue {
     return { definition, incarnation, floor: 0n }
   }
 
+  async issuedBelow(name: string) {
+    const { definition } = this.#existing(name)
+    const format = definition.format === undefined ? undefined : compileFormat(definition.format)
+    const never = (id: bigint) => (id >= 1000n ? 'it is above' : undefined)
+    return { format, signs: '0123456789', lengths: [1, 256] as const, never }
+  }
+
   async page(part: PartOfList): Promise<ListPart> {
     this.pages++
     return partOf(this.generators.values(), part)

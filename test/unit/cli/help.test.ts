@@ -77,6 +77,7 @@ describe('the help', () => {
       'next',
       'advance',
       'decode',
+      'check',
       'bounds',
       'encode',
       'advise',

@@ -85,7 +85,7 @@ export async function operationRows(): Promise<HttpRow[]> {
       method: method.toUpperCase(),
       path,
       command: described['x-fahao-command'],
-      namesGenerator: /^\/v1\/(?:generators\/{name}|pools\/{pool})/.test(path),
+      namesGenerator: /^\/v1\/(?:generators\/{name}|check\/{name}|pools\/{pool})/.test(path),
       body: described.requestBody?.content['application/json'].example,
       query: queries[path] ?? '',
       parameters: (described.parameters ?? []).flatMap((each) => (each.in === 'query' ? [each.name] : [])),
