@@ -161,3 +161,29 @@ test('two nodes on one store skip the same ids', async () => {
   assert.ok(drawn.every((id) => words.endIn(texts.format(id)) < 0))
   for (const node of nodes) await node.stop()
 })
+
+test('replies of the store that are lost leave gaps, and no id comes twice or has a word', async () => {
+  for (const kind of ['sequence', 'segment'] as const) {
+    const node = await startNode({ reach: (store) => new SharedEngine(store) })
+    const g = await node.catalogue.create('g', { ...code, kind, step: 20, horizon: '0s' })
+    const drawn: bigint[] = []
+    let failures = 0
+    for (let turn = 0; turn < 120; turn++) {
+      if (turn % 3 === 0) node.engine.next('reserve', 'lose-reply')
+      const drawing = ids(g, 1 + (turn % 40)).then(
+        (got) => drawn.push(...got),
+        () => failures++,
+      )
+      await node.clock.pass(3000)
+      await drawing
+    }
+    assert.ok(drawn.length > 1000 && node.engine.count('reserve') > 50)
+    assert.equal(new Set(drawn).size, drawn.length)
+    assert.deepEqual(
+      drawn,
+      [...drawn].sort((a, b) => Number(a - b)),
+    )
+    assert.ok(drawn.every((id) => words.endIn(g.text(id)) < 0))
+    await node.stop()
+  }
+})
