@@ -9,8 +9,19 @@ import { Action } from './action.tsx'
 
 /** The options that forms have, by what takes them. The API names what does not fit. */
 const optionsOf: Readonly<Record<Kind, readonly string[]>> = {
-  sequence: ['start', 'increment', 'offset', 'max', 'step', 'horizon', 'issueTimeout', 'format'],
-  segment: ['start', 'increment', 'offset', 'max', 'step', 'horizon', 'issueTimeout', 'format', 'within'],
+  sequence: ['start', 'increment', 'offset', 'gene', 'max', 'step', 'horizon', 'issueTimeout', 'format'],
+  segment: [
+    'start',
+    'increment',
+    'offset',
+    'gene',
+    'max',
+    'step',
+    'horizon',
+    'issueTimeout',
+    'format',
+    'within',
+  ],
   timestamp: ['layout', 'epoch', 'node', 'sequenceStart', 'borrowMax', 'horizon', 'issueTimeout', 'format'],
   snowflake: ['layout', 'epoch', 'sequenceStart', 'borrowMax', 'issueTimeout', 'format'],
 }

@@ -107,6 +107,7 @@ function whatOf({ layout, format, ...options }: Listed['definition']): string {
 const defaults: Readonly<Record<string, string>> = {
   start: '1',
   increment: '1',
+  gene: '0',
   max: '9223372036854775807',
   step: '1000',
   within: 'ordered',

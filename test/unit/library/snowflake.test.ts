@@ -74,5 +74,10 @@ describe('snowflakes without an engine', () => {
       () => snowflake({ layout: 'sequence:12,time:41;epoch=2025-01-01T00:00:00Z', workerId: 0 }),
       refused('ERR'),
     )
+    const withGene = 'time:41,node:6,sequence:6,gene:10;epoch=2025-01-01T00:00:00Z'
+    assert.throws(() => snowflake({ layout: withGene, workerId: 0 }), {
+      code: 'ERR',
+      message: /has a gene, which callers give with each draw: draw from a generator/,
+    })
   })
 })
