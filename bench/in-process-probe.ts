@@ -19,7 +19,7 @@ const batch = 1000
 const [rounds, milliseconds] = process.argv.slice(2, 4).map(Number)
 const other = process.argv[4]
 const source = join(other ?? join(import.meta.dirname, '..'), 'src')
-const { layouts, snowflake }: typeof Ids = await import(join(source, 'ids.ts'))
+const { layouts, snowflake, wideSnowflake }: typeof Ids = await import(join(source, 'ids.ts'))
 const { openFahao }: typeof Library = await import(join(source, 'index.ts'))
 const fahao = await openFahao({ engine: 'memory:', lead: '24h' })
 // Ids for the whole run are buffered from the start: only issuing is measured.
@@ -32,6 +32,11 @@ const event = await fahao.open('event', { kind: 'snowflake', borrowMax: '1h' })
 const today = await fahao.open('today', { kind: 'sequence', start: 2n ** 60n, ...counter })
 for (const generator of [sequence, bigints, text, segment, event, today]) await generator.next()
 const ids = snowflake({ layout: layouts.twitter, workerId: 7, borrowMaxMs: 3_600_000 })
+/** An earlier build makes no ids of 128 bits. */
+const wide = (format: string) =>
+  wideSnowflake?.({ layout: layouts.twitter, workerId: 7, borrowMaxMs: 3_600_000, format })
+const [uuids, ulids, uuidBytes] = [wide('uuidv7'), wide('ulid'), wide('uuidv7')]
+const bytes = new Uint8Array(16)
 const idsText = snowflake({ layout: layouts.twitter, workerId: 7, borrowMaxMs: 3_600_000 })
 
 /** An earlier build has no `tryNextText`. */
@@ -53,6 +58,25 @@ const contenders: Readonly<Record<string, (count: number) => unknown>> = {
   'fahao/ids: snowflake, decimal string': (count) => {
     let last = ''
     for (let index = 0; index < count; index++) last = idsText.nextText()
+    return last
+  },
+  'fahao/ids: uuidv7, text': (count) => {
+    let last = ''
+    for (let index = 0; index < count; index++) last = uuids!.nextText()
+    return last
+  },
+  'fahao/ids: ulid, text': (count) => {
+    let last = ''
+    for (let index = 0; index < count; index++) last = ulids!.nextText()
+    return last
+  },
+  'fahao/ids: uuidv7, 16 bytes into an array': (count) => {
+    for (let index = 0; index < count; index++) uuidBytes!.nextBytes(bytes)
+    return bytes[15]
+  },
+  'fahao/ids: uuidv7, 16 new bytes': (count) => {
+    let last: unknown
+    for (let index = 0; index < count; index++) last = uuidBytes!.nextBytes()
     return last
   },
   'openFahao: snowflake, tryNext, bigint': (count) => {
@@ -101,7 +125,9 @@ const contenders: Readonly<Record<string, (count: number) => unknown>> = {
 
 const laps: Lap[] = []
 const names = Object.keys(contenders).filter(
-  (name) => other === undefined || /^(?:fahao|openFahao)/.test(name),
+  (name) =>
+    (other === undefined || /^(?:fahao|openFahao)/.test(name)) &&
+    (wideSnowflake !== undefined || !/uuidv7|ulid,/.test(name)),
 )
 await interleaved(names, rounds!, async (name) => {
   const contender = contenders[name]!
