@@ -3,7 +3,7 @@
  * because their change could repeat an id; the others can be tuned at any time.
  */
 import { FahaoError } from '../base/errors.ts'
-import { compileFormat, type Format } from '../ids/format.ts'
+import { compileFormat, type Format, type TextColumn } from '../ids/format.ts'
 import { firstBlock } from '../ids/gene.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
@@ -315,13 +315,29 @@ export function formatNotes(template: string | undefined): string[] {
   ]
 }
 
-/** Which column takes the texts of a wide format. */
-export function columnNotes({ format: template, layout }: Definition): string[] {
+function textColumn({
+  charactersMin,
+  charactersMax,
+  isAscii,
+  caseMatters,
+  sortsLikeIds,
+}: TextColumn): string {
+  const type = charactersMin === charactersMax ? `char(${charactersMax})` : `varchar(${charactersMax})`
+  const characters = isAscii ? '' : ' of Unicode'
+  const bytes =
+    'a collation that compares bytes: COLLATE "C" in PostgreSQL, ascii_bin or utf8mb4_bin in MySQL'
+  if (caseMatters) return `its texts fit ${type}${characters} with ${bytes}`
+  return `its texts fit ${type}${characters}${sortsLikeIds ? `, and sort like ids with ${bytes}` : '; they do not sort like ids'}`
+}
+
+/** Which column takes the texts of a format. */
+export function columnNotes({ format: template, layout, max = max63 }: Definition): string[] {
   const format =
     template === undefined
       ? undefined
       : storedFormat(template, layout === undefined ? undefined : parseLayout(layout))
-  if (!(format instanceof WideFormat)) return []
+  if (format === undefined) return []
+  if (!(format instanceof WideFormat)) return [textColumn(format.column(max))]
   const { name, bytesMax } = format
   const native = {
     uuidv7: 'uuid in PostgreSQL and MariaDB, binary(16) by UUID_TO_BIN(x) in MySQL',

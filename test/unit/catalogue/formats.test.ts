@@ -91,3 +91,24 @@ describe('a format of 128 bits', () => {
     assert.equal((await node.catalogue.open('g')).parse(text), 1n)
   })
 })
+
+test('a format says which column its texts fit, and whether they sort like ids', async () => {
+  const node = await startNode()
+  const expected: [GeneratorInput, RegExp][] = [
+    [{ kind: 'segment', format: 'c{id:8}' }, /its texts fit char\(9\), and sort like ids with .*COLLATE "C"/],
+    [{ kind: 'segment', format: 'c{id}', max: 999 }, /its texts fit varchar\(4\); they do not sort like ids/],
+    [
+      { kind: 'segment', format: '{id::base62}' },
+      /its texts fit varchar\(11\) with a collation that compares bytes/,
+    ],
+    [{ kind: 'segment', format: '号{id:4}' }, /its texts fit char\(5\) of Unicode, and sort/],
+    [{ kind: 'segment', format: '{id:8:crockford:group=4}{check:mod37-2}' }, /its texts fit char\(10\)/],
+  ]
+  for (const [options, note] of expected) {
+    const name = String(options.format)
+    await node.catalogue.create(name, options)
+    const { notes } = await node.catalogue.info(name)
+    assert.match(notes.join(), note)
+  }
+  await node.stop()
+})
