@@ -33,8 +33,8 @@ export function lifetime(layout: Layout): LayoutLifetime {
   }
 }
 
-/** How far ahead it is said that ids outgrow a reader, in µs: a hundred years. */
-const inSightUs = 100n * 31_557_600_000_000n
+/** How far ahead it is said that ids outgrow a reader, in µs: thirty years. */
+const inSightUs = 30n * 31_557_600_000_000n
 
 /** Which readers ids have outgrown, and which they will, in sentences. `passesUs`: when ids pass a limit, in Unix µs, if they do. */
 export function sizeNotes(passesUs: (limit: bigint) => bigint | undefined, nowUs: number): string[] {

@@ -80,7 +80,7 @@ const order = {
   lastIssued: '3',
   exhaustedAt: null,
   readers: 'ids are in the order of draws, and rows in that of commits: draw an id as a mark, …',
-  notes: [],
+  notes: ['its ids outgrow an INT column (2^31−1) on 2051-05-07'],
   stats: {
     leased: 0,
     drawn: 0,
