@@ -68,8 +68,9 @@ function outcomes(template: string): Record<Kind, [caught: number, repaired: num
   return counts as ReturnType<typeof outcomes>
 }
 
+const page = readFileSync(new URL('../../../docs/start/codes-for-people.md', import.meta.url), 'utf8')
+
 test('the table of the recipe says what becomes of mistyped codes', () => {
-  const page = readFileSync(new URL('../../../docs/start/codes-for-people.md', import.meta.url), 'utf8')
   const rows = [...page.matchAll(/^\| `(\{id[^`]*)` \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \|$/gm)]
   assert.equal(rows.length, 8)
   for (const [, template = '', ...told] of rows) {
@@ -83,4 +84,21 @@ test('the table of the recipe says what becomes of mistyped codes', () => {
   }
   const taken = rows.slice(0, 3).map((row) => row[4])
   assert.deepEqual(taken, ['0', '0', '0'], 'the formats that the page recommends take no code for another')
+})
+
+test('the formats of the recipe are read without hyphens, with spaces, and with hyphens elsewhere', () => {
+  const templates = [...page.matchAll(/\{id:[^`'\n]*group=4\}[^`'\n]*/g)].map(([template]) => template)
+  assert.equal(templates.length, 6)
+  const next = numbers(13)
+  for (const template of templates) {
+    const format = compileFormat(template)
+    for (let code = 0; code < 100; code++) {
+      const id = (BigInt(next(2 ** 31)) * 2n ** 31n + BigInt(next(2 ** 31))) % (format.maxId + 1n)
+      const text = format.format(id)
+      assert.equal(format.parse(text.replaceAll('-', '')), id, template)
+      assert.equal(format.parse(text.replaceAll('-', ' ')), id, template)
+      const [head, tail] = [text.slice(0, 6), text.slice(6)].map((part) => part.replaceAll('-', ''))
+      assert.equal(format.parse(`${head}-${tail}`), id, template)
+    }
+  }
 })
