@@ -110,9 +110,10 @@ type OptionsOfDefinition = Omit<Definition, 'increment' | 'incrementRange'> & {
   readonly increment?: number | string
 }
 
-/** How many of the lowest bits of an id its caller gives. */
+/** How many of the lowest bits of an id its caller gives. Asked with each request: most layouts need not be read for it. */
 export function geneBitsOf({ gene = 0, layout }: Definition): number {
-  return layout === undefined ? gene : parseLayout(layout).geneBits
+  if (layout === undefined) return gene
+  return layout.includes('gene:') ? parseLayout(layout).geneBits : 0
 }
 
 /** The layout of a clock kind. */

@@ -160,6 +160,8 @@ const wantedTokens: ReadonlyMap<
 ])
 
 function wanted(args: Arguments): Wanted {
+  // What most callers send is read without an object for each word.
+  if (args.length === 3 && args.token(1) === 'COUNT') return { count: args.integer(2) }
   let found: Wanted = {}
   const seen = new Set<string>()
   for (let at = 1; at < args.length; ) {

@@ -16,9 +16,10 @@ import type { Definition } from '../catalogue/definition.ts'
 import { listedPart } from '../catalogue/generator-lists.ts'
 import { MeteredCatalogue } from '../catalogue/metered-catalogue.ts'
 import type { Run } from '../ids/run.ts'
+import type { Arguments, ValuesOf } from './argument.ts'
 import type { OperationContext, Services } from './context.ts'
 import { nextOperation } from './drawing.ts'
-import type { GeneratorOperation } from './operation.ts'
+import type { GeneratorOperation, Operation } from './operation.ts'
 import { recordDenied } from './refusals.ts'
 import type { Session } from './session.ts'
 
@@ -82,6 +83,16 @@ export class InProcessCaller {
     const leaders = this.#leaders
     if (leaders === undefined) return this.#carryOut(operation, values)
     return leaders.carryOut(operation, values, this.session, () => this.#carryOut(operation, values))
+  }
+
+  /** Carries out an operation on a generator that any node answers. Rejects as `run`. */
+  async ask<Args extends Arguments, Answer>(
+    { name, run }: Operation<Args, Answer>,
+    generator: string,
+    values: ValuesOf<Args>,
+  ): Promise<Answer> {
+    this.demand(name, generator)
+    return run(this.#context, values)
   }
 
   /** Throws unless the caller may run the operation with this name, on the generator: NOAUTH, NOPERM. */

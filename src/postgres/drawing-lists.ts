@@ -14,7 +14,7 @@ import { SqlError } from './sql-error.ts'
 import { integerOf } from './wire-values.ts'
 
 /** A constant, or the index of a parameter. */
-type Argument = string | { readonly parameter: number }
+export type Argument = string | { readonly parameter: number }
 /** A list of calls of nextval, and the bounds of the series over which it is. */
 export type List = {
   readonly names: readonly Argument[]
@@ -90,13 +90,15 @@ export function uncast(named: Node | undefined): { readonly arg: Node | undefine
   return type === undefined ? { arg } : { arg, type }
 }
 
-function argumentOf(node: Node | undefined): Argument | undefined {
+/** The text of a constant, or a parameter; undefined: it is something else. */
+export function argumentOf(node: Node | undefined): Argument | undefined {
   if (node === undefined) return undefined
   if ('ParamRef' in node) return { parameter: (node.ParamRef.number ?? 0) - 1 }
   return 'A_Const' in node && node.A_Const.sval ? (node.A_Const.sval.sval ?? '') : undefined
 }
 
-function readSeries(from: readonly Node[], declared: number[]): List['series'] {
+/** The bounds of `generate_series(from, to)`. */
+export function readSeries(from: readonly Node[], declared: number[]): List['series'] {
   const [node, ...more] = from
   if (node === undefined || !('RangeFunction' in node) || more.length > 0) return undefined
   const { functions = [], alias: _, ...others } = node.RangeFunction
@@ -151,7 +153,8 @@ export function runList({ names, series }: List, columns: readonly Column[]): St
   }
 }
 
-function countOf(from: string | null, to: string | null): number {
+/** How many rows a series has. */
+export function countOf(from: string | null, to: string | null): number {
   if (from === null || to === null) return 0
   const count = integerOf(to) - integerOf(from) + 1n
   if (count > rowsMax)

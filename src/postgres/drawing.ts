@@ -48,7 +48,7 @@ async function draw(session: Session, name: string, count: number): Promise<Issu
 function formatted(name: string): SqlError {
   return new SqlError(
     '42809',
-    `"${name}" issues texts by its format, and nextval gives whole numbers; ask for its ids over RESP or HTTP`,
+    `"${name}" issues texts by its format, and nextval gives whole numbers; ask for them with SELECT fahao_next`,
   )
 }
 

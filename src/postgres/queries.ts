@@ -3,6 +3,7 @@
 import type { Node } from 'libpg-query'
 import { compileDrawing, contextOf, evaluate } from './drawing-statements.ts'
 import { encodeRows, resultOf } from './encoded-rows.ts'
+import { callsFunctionOfFahao, compileFunctionOfFahao } from './fahao-functions.ts'
 import { analyseStatement, runStatement } from './query/catalog-query.ts'
 import { Missing, Snapshot } from './query/snapshot.ts'
 import { has, nameOf, refused } from './query/tree.ts'
@@ -24,6 +25,7 @@ export function compileQuery(
 ): Statement | Promise<Statement> {
   const query = queryIn(node)
   if (query === undefined) throw refused('A cursor for such a statement')
+  if (callsFunctionOfFahao(query)) return compileFunctionOfFahao(query)
   if (drawsIn(query)) return compileDrawing(query, text, declared)
   return isCheap(query) ? quick(query, text, declared) : distant(text, declared, host, session)
 }

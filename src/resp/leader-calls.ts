@@ -36,8 +36,9 @@ function form<Values extends { readonly name: string }, Answer>(
 const forms: ReadonlyMap<string, Form<unknown, unknown>> = new Map([
   form(
     nextOperation,
-    ({ count, gene, by }) => [
+    ({ count, gene, by, at }) => [
       ...(count === 1n ? [] : ['COUNT', String(count)]),
+      ...(at === undefined ? [] : ['AT', at instanceof Date ? at.toISOString() : String(at)]),
       ...(gene === undefined ? [] : ['GENE', ...[gene].flat().map(String)]),
       ...(by === undefined ? [] : ['BY', ...[by].flat()]),
     ],
