@@ -41,7 +41,8 @@ const chars = new Uint8Array(36)
 export function wideSpecOf(text: string): WideSpec | undefined {
   if (text === 'uuidv7' || text === 'uuidv8' || text === 'ulid' || text === 'objectid')
     return { name: text, prefix: '' }
-  if (!text.startsWith('typeid:')) return undefined
+  // With a field it is a template: this was one before there were TypeIDs.
+  if (!text.startsWith('typeid:') || text.includes('{')) return undefined
   const prefix = text.slice('typeid:'.length)
   if (prefixPattern.test(prefix)) return { name: 'typeid', prefix: prefix === '' ? '' : `${prefix}_` }
   throw new FahaoError(

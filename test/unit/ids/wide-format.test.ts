@@ -9,7 +9,7 @@ import { defineLayout, type FieldSpec, type Layout, ones } from '../../../src/id
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { formKeyOf } from '../../../src/ids/permutation.ts'
 import { Run } from '../../../src/ids/run.ts'
-import { WideFormat, wideMomentMs, wideSpecOf } from '../../../src/ids/wide-format.ts'
+import { isWide, WideFormat, wideMomentMs, wideSpecOf } from '../../../src/ids/wide-format.ts'
 
 const timed = ['uuidv7', 'ulid', 'typeid:order', 'typeid:', 'objectid'] as const
 const all = [...timed, 'uuidv8'] as const
@@ -222,6 +222,15 @@ test('a layout that does not fit is refused with its sum', () => {
   )
   assert.throws(() => compileFormat('uuidv7'), /a counter has none; use uuidv8/)
   assert.throws(() => compileFormat('typeid:Order', { layout: twitter }), /no prefix of a TypeID/)
+})
+
+test('a template that begins as a TypeID does stays one', () => {
+  for (const template of ['typeid:{id}', 'typeid:{id:19}', 'typeid:T-{id:19}{check:luhn}', 'typeid:{{{id}']) {
+    const format = compileFormat(template, { layout: twitter })
+    assert.equal(format.parse(format.format(1n)), 1n)
+    assert.equal(isWide(template), false)
+  }
+  assert.equal(compileFormat('typeid:{id}').format(42n), 'typeid:42')
 })
 
 test('a time that the form cannot hold is the end of its ids', () => {
