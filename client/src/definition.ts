@@ -26,7 +26,7 @@ export type Definition = {
 
 /** Reads what a node has described. */
 export function definitionOf({ kind, incarnation, definition, format }: Description): Definition {
-  const { increment = 1, offset = 0, max = max63, within, scramble, layout } = definition
+  const { increment = 1, offset = 0, max = max63, within, scramble, layout, gene, avoid } = definition
   return {
     kind,
     identity: JSON.stringify([incarnation, ...identifying.map((name) => String(definition[name]))]),
@@ -40,7 +40,9 @@ export function definitionOf({ kind, incarnation, definition, format }: Descript
       (kind === 'sequence' || kind === 'segment') &&
       Number(increment) === 1 &&
       within !== 'shuffled' &&
-      scramble !== true,
+      scramble !== true &&
+      gene === undefined &&
+      avoid === undefined,
     layout: layout === undefined ? undefined : String(layout),
     sequenceStart: definition.sequenceStart === 'random' ? 'random' : 'zero',
     borrowMaxMs: parseDurationMs(String(definition.borrowMax ?? '10s')),
@@ -56,6 +58,7 @@ const identifying = [
   'max',
   'within',
   'scramble',
+  'avoid',
   'format',
   'layout',
   'node',
