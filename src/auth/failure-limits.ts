@@ -32,25 +32,31 @@ export class FailureLimits {
     return this.#fullUs.size
   }
 
-  /** How long this key has to wait before its next attempt, in ms; 0: not at all. */
-  waitMs(key: string): number {
+  /** How long this key has to wait before its next attempts, in ms; 0: not at all. */
+  waitMs(key: string, count = 1): number {
     const nowUs = this.#clock.monoUs()
     const fullUs = this.#fullUs.get(key)
     if (fullUs === undefined) return this.#hasRoom(nowUs) ? 0 : Math.ceil(this.#intervalUs / 1000)
-    const allowedUs = fullUs - (this.#burst - 1) * this.#intervalUs
+    const allowedUs = fullUs - (this.#burst - count) * this.#intervalUs
     return Math.max(0, Math.ceil((allowedUs - nowUs) / 1000))
   }
 
-  /** Takes one failure of a key that need not wait. */
-  take(key: string): void {
-    this.#fullUs.set(key, Math.max(this.#fullUs.get(key) ?? 0, this.#clock.monoUs()) + this.#intervalUs)
+  /** How many attempts of this key need not wait. */
+  left(key: string): number {
+    const missingUs = Math.max(0, (this.#fullUs.get(key) ?? 0) - this.#clock.monoUs())
+    return Math.max(0, this.#burst - Math.ceil(missingUs / this.#intervalUs))
   }
 
-  /** Gives back what `take` took: the attempt did not fail. */
-  giveBack(key: string): void {
-    const fullUs = this.#fullUs.get(key)
-    if (fullUs === undefined) return
-    if (fullUs - this.#intervalUs > this.#clock.monoUs()) this.#fullUs.set(key, fullUs - this.#intervalUs)
+  /** Takes failures of a key that need not wait. */
+  take(key: string, count = 1): void {
+    const fromUs = Math.max(this.#fullUs.get(key) ?? 0, this.#clock.monoUs())
+    this.#fullUs.set(key, fromUs + count * this.#intervalUs)
+  }
+
+  /** Gives back what `take` took: the attempts did not fail. */
+  giveBack(key: string, count = 1): void {
+    const fullUs = (this.#fullUs.get(key) ?? 0) - count * this.#intervalUs
+    if (fullUs > this.#clock.monoUs()) this.#fullUs.set(key, fullUs)
     else this.#fullUs.delete(key)
   }
 
@@ -64,7 +70,7 @@ export class FailureLimits {
 /** A limit of failures, and the key that counts in it. */
 export type Bucket = { readonly limits: FailureLimits; readonly key: string }
 
-/** How long an attempt that counts in all of these has to wait, in ms; 0: not at all. */
-export function longestWaitMs(buckets: readonly Bucket[]): number {
-  return Math.max(...buckets.map(({ limits, key }) => limits.waitMs(key)))
+/** How long attempts that count in all of these have to wait, in ms; 0: not at all. */
+export function longestWaitMs(buckets: readonly Bucket[], count = 1): number {
+  return Math.max(...buckets.map(({ limits, key }) => limits.waitMs(key, count)))
 }

@@ -14,6 +14,8 @@ const textMax = 256
 /** How many texts are tried for those of one request that were mistyped, and how many are named for each. */
 const triesMax = 1000
 const namedMax = 5
+/** How many of those tried are looked up for one text: each is a guess, as if the caller had asked for it. */
+const guessesMax = 20
 /** The time of a request, as the bytes of a reply that take as long. */
 const work = 200_000
 
@@ -49,7 +51,7 @@ const body = z.strictObject({
 export const checkOperation = httpOperation({
   name: 'id.check',
   summary: 'Tells whether texts can have been issued, and what mistyped ones may have been.',
-  notes: `\`never-issued\` is certain, whichever node or caller issues: the id is at or above all that is reserved durably, or none that the generator makes. \`may-have-been-issued\` says no more than that. \`malformed\`: it is no text of the format as it is now. One request checks up to ${textsMax} texts, tries up to ${triesMax} others for those that were not issued, and names up to ${namedMax} for each. A user that may ask can try texts: so the permission \`id.check\` is in the category \`@check\` alone, and \`QUOTA\` is the answer after 100 texts that were not issued, of a user or of an address; one a second is allowed again.`,
+  notes: `\`never-issued\` is certain, whichever node or caller issues: the id is at or above all that is reserved durably, or none that the generator makes. \`may-have-been-issued\` says no more than that. \`malformed\`: it is no text of the format as it is now. One request checks up to ${textsMax} texts, tries up to ${triesMax} others for those that were not issued, looks up to ${guessesMax} well-formed ones up for each, and names up to ${namedMax}. A user that may ask can try texts: so the permission \`id.check\` is in the category \`@check\` alone, and \`QUOTA\` is the answer where fewer than the texts of a request are left of 100 for a user, and of 1,000 for an address. Each text that was not issued takes one, also one that was looked up for another; a user gets one back each second, and an address ten.`,
   http: {
     id: 'check',
     method: 'POST',
@@ -93,16 +95,30 @@ export async function check(
     )
   const { checks } = server.access
   const [user, { host }] = [caller.access.user, addressOf(caller.address)]
-  checks.demand(user, host)
-  await server.turns.take(work)
-  const issued = await catalogue.issuedBelow(name)
-  const tries = { left: triesMax }
-  const checked = texts.map((text) => verdictOf(issued, text, tries))
-  checks.take(user, host, checked.filter(({ verdict }) => verdict !== 'may-have-been-issued').length)
-  return { checked }
+  checks.take(user, host, texts.length)
+  let issued: IssuedBelow
+  try {
+    await server.turns.take(work)
+    issued = await catalogue.issuedBelow(name)
+  } catch (error) {
+    checks.giveBack(user, host, texts.length)
+    throw error
+  }
+  // Nothing else runs from here on: what is left of the limits is left to the last text.
+  const checked = texts.map((text) => verdictOf(issued, text))
+  checks.giveBack(user, host, checked.filter(isIssued).length)
+  const left = checks.left(user, host)
+  const tries = { left: triesMax, guesses: left }
+  const answered = checked.map((each) =>
+    isIssued(each) ? each : { ...each, mayBe: nearby(issued, each, tries) },
+  )
+  if (tries.guesses < left) checks.take(user, host, left - tries.guesses)
+  return { checked: answered }
 }
 
-function verdictOf(issued: IssuedBelow, text: string, tries: { left: number }): CheckedText {
+const isIssued = ({ verdict }: CheckedText): boolean => verdict === 'may-have-been-issued'
+
+function verdictOf(issued: IssuedBelow, text: string): CheckedText {
   const read = idIn(issued, text)
   const id = typeof read === 'bigint' ? read : undefined
   const why = typeof read === 'bigint' ? issued.never(read) : read
@@ -113,7 +129,7 @@ function verdictOf(issued: IssuedBelow, text: string, tries: { left: number }): 
     verdict: id === undefined ? 'malformed' : 'never-issued',
     id: id === undefined ? null : String(id),
     why: why ?? null,
-    mayBe: nearby(issued, text, tries),
+    mayBe: [],
   }
 }
 
@@ -131,14 +147,24 @@ function idIn({ format }: IssuedBelow, text: string): bigint | string {
 }
 
 /** Texts that may have been issued, each of another id. */
-function nearby(issued: IssuedBelow, text: string, tries: { left: number }): string[] {
-  const found = new Map<bigint, string>()
-  const [least, most] = issued.lengths
-  for (const near of nearTexts(text, issued.signs)) {
-    if (near.length < least || near.length > most) continue
-    if (tries.left-- <= 0 || found.size === namedMax) break
-    const id = idIn(issued, near)
-    if (typeof id === 'bigint' && !found.has(id) && issued.never(id) === undefined) found.set(id, near)
+function nearby(
+  issued: IssuedBelow,
+  { text, id }: CheckedText,
+  tries: { left: number; guesses: number },
+): string[] {
+  const found: string[] = []
+  const seen = new Set(id === null ? [] : [BigInt(id)])
+  let guesses = Math.min(guessesMax, tries.guesses)
+  for (const near of nearTexts(text, issued.signs, issued.lengths)) {
+    if (guesses === 0 || tries.left-- <= 0 || found.length === namedMax) break
+    const other = idIn(issued, near)
+    if (typeof other === 'string' || seen.has(other)) continue
+    seen.add(other)
+    if (issued.never(other) === undefined) found.push(near)
+    else {
+      guesses--
+      tries.guesses--
+    }
   }
-  return [...found.values()]
+  return found
 }

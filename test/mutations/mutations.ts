@@ -911,8 +911,8 @@ export const mutations: readonly Mutation[] = [
     fault: 'texts can be guessed by ID.CHECK without a limit',
     foundBy: 'test/unit/operations/check.test.ts',
     file: 'src/auth/check-limits.ts',
-    from: 'if (waitMs === 0) return',
-    to: 'if (waitMs >= 0) return',
+    from: 'if (waitMs > 0) throw',
+    to: 'if (waitMs < 0) throw',
   },
   {
     fault: 'a floor for every node is answered before other nodes have received it',

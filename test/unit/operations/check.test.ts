@@ -9,7 +9,7 @@ import { type Node, startNode } from '../catalogue/node.ts'
 import { Dice } from '../dice.ts'
 import { FakeClock } from '../fake-clock.ts'
 
-const unlimited = { demand() {}, take() {} }
+const unlimited = { take() {}, giveBack() {}, left: () => 1e6 }
 const coupons: GeneratorInput = { kind: 'segment', scramble: true, format: '{id:8:crockford}{check:mod37-2}' }
 
 function contextOf({ catalogue }: Pick<Node, 'catalogue'>, checks: unknown = unlimited): OperationContext {
@@ -146,17 +146,68 @@ describe('the limits of ID.CHECK', () => {
   test('are of texts that were not issued, for a user and for a network', async () => {
     const clock = new FakeClock()
     const limits = new CheckLimits(clock)
-    limits.demand('till', '10.0.0.1')
     limits.take('till', '10.0.0.1', 100)
     const quota = {
       code: 'QUOTA',
-      message: /have been checked by this user or from this address; retry in 1 s/,
+      message: /have been checked by this user or from this address; retry in 1 s$/,
     }
-    assert.throws(() => limits.demand('till', '10.0.0.2'), quota)
-    assert.throws(() => limits.demand('other', '10.0.0.1'), quota)
-    limits.demand('other', '10.0.0.2')
+    assert.throws(() => limits.take('till', '10.0.0.2', 1), quota)
+    for (let user = 1; user < 10; user++) limits.take(`other${user}`, '10.0.0.1', 100)
+    assert.throws(() => limits.take('last', '10.0.0.1', 1), quota)
+    limits.take('last', '10.0.0.2', 1)
     await clock.pass(1000)
-    limits.demand('till', '10.0.0.1')
+    limits.take('till', '10.0.0.1', 1)
+    assert.equal(limits.left('till', '10.0.0.1'), 0)
+  })
+
+  test('admit no more texts than are left, also of requests at one moment', async () => {
+    const node = await startNode({ generators: { coupon: coupons } })
+    const limits = new CheckLimits(new FakeClock())
+    const context = contextOf(node, limits)
+    const guesses = (count: number) => Array.from({ length: count }, (_, at) => `guess no ${at}`)
+    const answers = await Promise.allSettled(
+      Array.from({ length: 50 }, () => check(context, 'coupon', guesses(40))),
+    )
+    assert.equal(answers.filter(({ status }) => status === 'fulfilled').length, 2)
+    await assert.rejects(check(context, 'coupon', guesses(21)), {
+      code: 'QUOTA',
+      message: /retry in 1 s, or check fewer texts at once$/,
+    })
+    await check(context, 'coupon', guesses(20))
+    assert.equal(limits.left('till', '10.0.0.1'), 0)
+    await node.stop()
+  })
+
+  test('count nothing of a request that fails', async () => {
+    const node = await startNode()
+    const limits = new CheckLimits(new FakeClock())
+    await assert.rejects(check(contextOf(node, limits), 'coupon', ['1', '2']), { code: 'NOGENERATOR' })
+    assert.equal(limits.left('till', '10.0.0.1'), 100)
+    await node.stop()
+  })
+
+  test('count each text that is looked up for a mistyped one', async () => {
+    const options: GeneratorInput = { kind: 'segment', scramble: true, format: '{id:8:crockford}' }
+    const node = await startNode({ generators: { coupon: options } })
+    await issued(node, 1)
+    const limits = new CheckLimits(new FakeClock())
+    let looked = 0
+    const issuedBelow = async (name: string) => {
+      const found = await node.catalogue.issuedBelow(name)
+      const never = (id: bigint) => {
+        looked++
+        return found.never(id)
+      }
+      return { ...found, never }
+    }
+    const context = contextOf({ catalogue: { issuedBelow } as never }, limits)
+    await check(context, 'coupon', ['7K3X9Q2M'])
+    assert.ok(looked > 10 && looked <= 21, `${looked}`)
+    assert.equal(limits.left('till', '10.0.0.1'), 100 - looked)
+    for (let each = 0; each < 50 && limits.left('till', '10.0.0.1') > 0; each++)
+      await check(context, 'coupon', ['7K3X9Q2M'])
+    assert.equal(looked, 100)
+    await node.stop()
   })
 
   test('end guesses of one user, and count nothing that may have been issued', async () => {
@@ -174,6 +225,9 @@ describe('the limits of ID.CHECK', () => {
   })
 
   test('are stated in its notes', () => {
-    assert.match(checkOperation.notes!, /`QUOTA` is the answer after 100 texts/)
+    assert.match(
+      checkOperation.notes!,
+      /`QUOTA` is the answer where fewer than the texts of a request are left of 100 for a user/,
+    )
   })
 })
