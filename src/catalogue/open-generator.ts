@@ -319,7 +319,7 @@ export class OpenGenerator implements Generator {
   }
 
   parse(text: string): bigint {
-    return readId(this.name, text, this.format, this.#plan)
+    return readId(this.name, text, this.format)
   }
 
   moveTo(newest: bigint, options: MoveOptions = {}): Promise<void> {
