@@ -37,11 +37,12 @@ export function segmentOf(run: Run): TinyidSegment {
 
 /**
  * The next segment of `generator`: a step's worth of ids, or 1,000 where it is adaptive, or fewer if those of another node begin before that; waits
- * if no id is buffered. WRONGTYPE if ids are in no order, or made of the clock.
+ * if no id is buffered. WRONGTYPE if ids are in no order, made of the clock, or skipped because of words.
  */
 export async function drawSegment(generator: Generator, signal: AbortSignal): Promise<TinyidSegment> {
-  const { step, within, scramble, incrementRange } = generator.definition
-  if (step === undefined || within !== 'ordered' || scramble || incrementRange !== undefined)
+  const { step, within, scramble, incrementRange, avoid } = generator.definition
+  const areInOrder = within === 'ordered' && !scramble
+  if (step === undefined || !areInOrder || incrementRange !== undefined || avoid !== undefined)
     throw noSegments(generator)
   const ids = step || adaptiveSegment
   const run = new Run()

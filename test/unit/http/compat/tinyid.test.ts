@@ -150,6 +150,7 @@ describe('nextSegmentId and nextSegmentIdSimple', () => {
     for (const test of [
       { kind: 'segment', within: 'shuffled' },
       { kind: 'segment', scramble: true },
+      { kind: 'segment', format: '{id:6:base36}', avoid: ['fox'] },
       { kind: 'snowflake' },
     ] as const) {
       const { ids, node } = await tinyid(t, { test })
