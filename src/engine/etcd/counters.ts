@@ -103,7 +103,17 @@ export class Counters {
   /** See `Engine.transfer`. */
   transfer(name: string, from: bigint): void {
     const queue = this.#queues.get(name)
-    if (queue !== undefined && from < queue.held) queue.held = from
+    if (queue === undefined || from >= queue.held) return
+    queue.held = from
+    this.#drop(queue)
+  }
+
+  /** Drops a queue of which nothing is held, and that no step waits in: there may be millions, those of past moments. */
+  #drop(queue: CounterQueue): void {
+    const { name, held, running, seen } = queue
+    if (held > 0n || running || this.#queues.get(name) !== queue) return
+    this.#queues.delete(name)
+    if (seen !== unseen) this.#cacheRead(name, seen)
   }
 
   /** See `Engine.acquire`. The cached value may be older than the acquired range, so it is dropped. */
@@ -239,6 +249,7 @@ export class Counters {
       }
     }
     queue.running = false
+    this.#drop(queue)
   }
 
   /** Resolves to the duration of the successful round trip, in µs. */

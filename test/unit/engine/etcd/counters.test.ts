@@ -190,6 +190,23 @@ test('a range that another process has transferred is held, whatever value of th
   for (const each of [process, fresh]) await assert.rejects(each.reserve('a', mine), { code: 'REGRESSED' })
 })
 
+test('nothing is kept of a counter whose whole range was transferred, even before the transaction has ended', async () => {
+  const store = new Shared()
+  const process = store.open()
+  await process.reserve('a', mine)
+  process.transfer('a', 0n)
+  await settled()
+  assert.equal(process.uses('a'), false)
+  assert.equal((await process.reserve('a', mine)).start, 10n)
+  await settled()
+  assert.equal(process.uses('a'), true)
+  process.transfer('a', 0n)
+  assert.equal(process.uses('a'), false)
+  const { commits } = store
+  assert.equal((await process.reserve('a', mine)).start, 20n)
+  assert.equal(store.commits, commits + 1, 'its value is still known')
+})
+
 describe('a range acquired from another process', () => {
   test('is not lowered by an answer from before it was acquired', async () => {
     for (const ask of ['reserve', 'read'] as const) {
