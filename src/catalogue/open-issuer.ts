@@ -300,7 +300,7 @@ export async function drawPast(
   const { name } = incarnation
   if (options.signal?.aborted) throw options.signal.reason
   if (past !== undefined)
-    return drawWithGenes(name, geneBits, count, options, () => past.draw(incarnation, options.at!, count))
+    return drawWithGenes(name, geneBits, count, options, () => past.draw(incarnation, count, options))
   if (definition.kind !== 'snowflake')
     throw new FahaoError(
       'WRONGTYPE',

@@ -20,11 +20,13 @@ import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
 import { unitsAt } from '../ids/id-parts.ts'
-import type { Layout } from '../ids/layout.ts'
-import { type MomentInput, momentText, parseMomentUs } from '../ids/moment.ts'
+import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
+import { max53 } from '../ids/limits.ts'
+import { momentText, parseMomentUs } from '../ids/moment.ts'
 import { idsOfMoment, pastId } from '../ids/past.ts'
 import { type Run, ScatteredRun } from '../ids/run.ts'
 import type { Incarnation } from './incarnation.ts'
+import { type DrawOptions, unsafe } from './issuer.ts'
 import type { ReservedCounterOptions } from './reserved-counter.ts'
 import type { WorkerId } from './worker-id.ts'
 import { boundOfOthers } from './worker-records.ts'
@@ -56,16 +58,18 @@ export class PastMoments {
 
   /**
    * Draws `count` ids of a moment. Rejects with ERR for one in the future, before the epoch or below the floor,
-   * EXHAUSTED where too few are left, STALE, WORKERID, UNAVAILABLE, UNKNOWN, REGRESSED.
+   * EXHAUSTED where too few are left or time has ended, UNSAFE, STALE, WORKERID, UNAVAILABLE, UNKNOWN, REGRESSED.
    */
-  async draw(incarnation: Incarnation, at: MomentInput, count: number): Promise<Run[]> {
-    const atUs = parseMomentUs(at, 'AT')
+  async draw(incarnation: Incarnation, count: number, { at, safe }: DrawOptions): Promise<Run[]> {
+    const atUs = parseMomentUs(at!, 'AT')
     const { engine, copies, confirm, layout, lanes } = this.#options
     const unit = this.#unitOf(incarnation, atUs)
+    const max = idsOfMoment(layout, lanes)
+    const last = pastId(layout, unit, max - 1n) | (ones(layout.scatterBits) << BigInt(layout.scatterShift))
+    if (safe && last > max53) throw unsafe()
     const copiesBefore = copies?.count
     await this.#cover(layout.epochUs + (Number(unit) + 1) * layout.unitUs)
     const counter = `${momentPrefix}${unit}/${incarnation.name}`
-    const max = idsOfMoment(layout, lanes)
     const request = { size: BigInt(count), max, incarnation: incarnation.incarnation }
     const { start } = await engine.reserve(counter, request).catch((error) => {
       throw hasCode(error, 'EXHAUSTED') ? full(incarnation.name, atUs, count, max) : error
@@ -91,6 +95,11 @@ export class PastMoments {
       throw new FahaoError(
         'ERR',
         `${moment} is before the epoch of '${name}', ${momentText(BigInt(layout.epochUs))}; give a later moment`,
+      )
+    if (unit >= 1n << BigInt(layout.timeBits))
+      throw new FahaoError(
+        'EXHAUSTED',
+        `${moment} is past the end of the time field of '${name}', ${momentText(timeEndUs(layout))}; use a wider layout`,
       )
     if (unit > unitsAt(layout, timeline.nowUs()))
       throw new FahaoError('ERR', `${moment} has not passed yet; leave AT out for ids of now`)

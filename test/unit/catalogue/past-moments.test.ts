@@ -74,6 +74,31 @@ describe('ids of past moments', () => {
     assert.equal(new Set(both).size, 24)
   })
 
+  test('end with the time field, whatever the clock shows', async () => {
+    // 2^35 ms: until 3 July 2026.
+    const layout = 'time:35,node:4,sequence:2;epoch=2025-06-01T00:00:00Z'
+    const store = new MemoryStore()
+    const reach = (reached: MemoryStore) => new SharedEngine(reached)
+    const [{ clock }] = await start({ layout }, { store })
+    clock.wall = Date.UTC(2027, 0, 1) * 1000
+    const e = await (await startNode({ store, clock, reach })).catalogue.open('e')
+    assert.equal((await ids(e, 1, { at: '2026-07-02T00:00:00Z' })).length, 1)
+    const late = { at: '2026-07-04T00:00:00Z' }
+    await assert.rejects(e.draw(1, late), { code: 'EXHAUSTED', message: /past the end of the time field/ })
+  })
+
+  test('are refused to callers of numbers where the moment has ids above 2^53−1, and none is used', async () => {
+    const [, e] = await start()
+    assert.equal((await ids(e, 8, { at, safe: true })).length, 8, '46 bits are numbers')
+    const [, large] = await start({ layout: 'twitter', past: 1 })
+    await assert.rejects(large.draw(1, { at, safe: true }), { code: 'UNSAFE' })
+    assert.equal((await ids(large, 4096)).length, 4096)
+    const [, scattered] = await start({
+      layout: 'scatter:8,time:37,node:4,sequence:6;unit=10ms;epoch=2025-01-01T00:00:00Z',
+    })
+    await assert.rejects(scattered.draw(1, { at, safe: true }), { code: 'UNSAFE' })
+  })
+
   test('are refused where a generator has no lanes, or a kind has none, with what to do', async () => {
     const node = await startNode()
     const without = await node.catalogue.create('w', { kind: 'snowflake' })
@@ -185,9 +210,9 @@ describe('ids of past moments', () => {
     }
     const past = new PastMoments({ ...options, layout: layoutOf(e.definition), confirm: async () => {} })
     const incarnation = { name: 'e', counter: 'c', incarnation: 1n, floor: 0n, advances: 0 }
-    assert.equal((await past.draw(incarnation, at, 1))[0]!.count, 1)
+    assert.equal((await past.draw(incarnation, 1, { at }))[0]!.count, 1)
     copies.check = () => ++copies.count > 0
-    await assert.rejects(past.draw(incarnation, at, 1), { code: 'STALE' })
+    await assert.rejects(past.draw(incarnation, 1, { at }), { code: 'STALE' })
   })
 
   test('before an advance are drawn no more: the store may have forgotten them', async () => {
