@@ -348,7 +348,13 @@ export function columnNotes({ format: template, layout, max = max63 }: Definitio
     typeid: undefined,
   }[name]
   const text = `char(${bytesMax}) with a collation that compares bytes`
-  return [`its texts fit ${native === undefined ? text : `a column of ${native}, or ${text}`}`]
+  const spread = isScattered(layout) && name !== 'uuidv8'
+  return [
+    `its texts fit ${native === undefined ? text : `a column of ${native}, or ${text}`}`,
+    ...(spread
+      ? ['its texts begin with time, so that scatter spreads raw ids alone, and not the texts']
+      : []),
+  ]
 }
 
 /** Whether a kind is made of a counter and not of the clock. */

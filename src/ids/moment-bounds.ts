@@ -114,9 +114,10 @@ function notesOf(
   const epoch = momentText(BigInt(layout.epochUs))
   const notes: string[] = []
   if (fromUs < layout.epochUs) notes.push(`no id is of a moment before the layout’s epoch, ${epoch}`)
-  if (toUs !== undefined && toUs > endUs)
+  const isPastEnd = fromUs >= endUs
+  if (isPastEnd || (toUs !== undefined && toUs > endUs))
     notes.push(`no id is of a moment after the end of the time field, ${momentText(endUs)}`)
   if (count > 1) notes.push(`each span has ${count} ranges, one for each value of the fields above time`)
-  if (isEmpty) notes.push('the span holds no whole unit of the layout, so no ids')
+  if (isEmpty && !isPastEnd) notes.push('the span holds no whole unit of the layout, so no ids')
   return notes
 }

@@ -154,10 +154,20 @@ export class WideBits {
     this.#keptLo = lo
   }
 
-  #writeTime(hi: number, lo: number, to: Int32Array): void {
+  /** Whether the form has no tick for the time of this id. */
+  isPastEnd(hi: number, lo: number): boolean {
+    return this.#layout !== undefined && this.#partsOf(hi, lo) >= this.#end
+  }
+
+  /** The time of an id, in parts of a tick. */
+  #partsOf(hi: number, lo: number): number {
     const { hiShift, hiMask, hiScale, loShift, loMask } = this.#time
     const time = ((hi >>> hiShift) & hiMask) * hiScale + (((lo >>> loShift) & loMask) >>> 0)
-    const parts = this.#epoch + time * this.#unit
+    return this.#epoch + time * this.#unit
+  }
+
+  #writeTime(hi: number, lo: number, to: Int32Array): void {
+    const parts = this.#partsOf(hi, lo)
     if (parts >= this.#end) throw this.#ended()
     const tick = Math.floor(parts / this.#parts)
     source[fromPart] = parts - tick * this.#parts

@@ -169,9 +169,10 @@ export class WideFormat implements Format, IdText {
     }
   }
 
-  /** The smallest text that any key makes of this id, as a bound for comparisons: its keyed bits are 0. */
-  smallest(id: bigint): string {
+  /** The smallest text that any key makes of this id, as a bound for comparisons: its keyed bits are 0. Undefined past its last time. */
+  smallest(id: bigint): string | undefined {
     const { hi, lo } = halvesOf(id)
+    if (this.#bits.isPastEnd(hi, lo)) return undefined
     this.#bits.write(hi, lo, words)
     return this.#textOfWords()
   }
@@ -207,7 +208,8 @@ export class WideFormat implements Format, IdText {
     const alphabet =
       name === 'ulid' ? crockford.digits : name === 'typeid' ? crockford.digits.toLowerCase() : hex
     const width = { charactersMin: bytesMax, charactersMax: bytesMax }
-    return { ...width, isAscii: true, alphabet, caseMatters: false, sortsLikeIds: true }
+    // The others sort by time, sequence and node, in whatever order the layout has these.
+    return { ...width, isAscii: true, alphabet, caseMatters: false, sortsLikeIds: name === 'uuidv8' }
   }
 
   #textOfWords(): string {

@@ -7,10 +7,11 @@ import { layoutOf, storedFormat } from '../catalogue/definition.ts'
 import type { Format } from '../ids/format.ts'
 import { encode, unitsOf } from '../ids/id-parts.ts'
 import { describeId, type IdDescription } from '../ids/inspect.ts'
-import type { Layout } from '../ids/layout.ts'
+import { type Layout, ones } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import { type MomentInput, momentText, parseMomentUs } from '../ids/moment.ts'
-import { bounds, condition, type GeneratorBounds } from '../ids/moment-bounds.ts'
+import { bounds, condition, type GeneratorBounds, type IdBounds } from '../ids/moment-bounds.ts'
+import { WideFormat } from '../ids/wide-format.ts'
 import { key, optional, text, wholeNumber } from './argument.ts'
 import type { OperationContext } from './context.ts'
 import { existing } from './drawing.ts'
@@ -19,6 +20,9 @@ import { operation } from './operation.ts'
 const moment = 'ISO 8601 with a zone, such as 2019-05-04T12:00:00Z, or whole Unix milliseconds'
 const part = { as: 'natural' } as const
 const partMax = Number.MAX_SAFE_INTEGER
+
+const literals =
+  'the texts are as people write them: where a column has bytes, convert them, with UUID_TO_BIN in MySQL, ObjectId or UUID in MongoDB'
 
 /** Which layout is asked for. */
 const subject = {
@@ -133,10 +137,17 @@ export function generatorBounds(generator: Generator, from: MomentInput, to?: Mo
   return boundsOf(clockLayoutOf(generator), generator, from, to)
 }
 
-/** The smallest id of a moment, for callers in this process. Throws as `generatorBounds`, and EXHAUSTED past the end of time. */
+/**
+ * The smallest id of a moment, for callers in this process. Throws as `generatorBounds`, EXHAUSTED past the end of time, and WRONGTYPE
+ * where ids are scattered.
+ */
 export function smallestIdAt(generator: Generator, moment: MomentInput): bigint {
   const layout = clockLayoutOf(generator)
-  return encode(layout, { time: unitsOf(layout, moment) })
+  if (layout.scatterBits === 0) return encode(layout, { time: unitsOf(layout, moment) })
+  throw new FahaoError(
+    'WRONGTYPE',
+    `ids of '${generator.name}' are scattered, so a moment has one smallest id in each part of the numbers; use bounds`,
+  )
 }
 
 function boundsOf(
@@ -148,19 +159,34 @@ function boundsOf(
   const { ranges, notes } = bounds(layout, from, to)
   const format = formatOf(generator)
   const isOrdered = format?.smallest(0n) !== undefined
-  const texts = isOrdered
-    ? ranges.map(({ start, end }) => ({
-        start: format.smallest(start)!,
-        end: end === undefined ? undefined : format.smallest(end),
-      }))
-    : undefined
+  const texts = isOrdered ? textsOf(format, layout, ranges) : undefined
   const unordered = `texts of the format ${format?.template} are not in the order of ids: compare raw ids, or give {id} a width and let only text stand before it`
   return {
     ranges,
     texts,
     where: condition(texts ?? ranges, 'id'),
-    notes: [...notes, ...(format === undefined || isOrdered ? [] : [unordered])],
+    notes: [
+      ...notes,
+      ...(format === undefined || isOrdered ? [] : [unordered]),
+      ...(format instanceof WideFormat && format.name !== 'typeid' ? [literals] : []),
+    ],
   }
+}
+
+/** The ranges as texts. Where texts begin with time, whatever stands above it in an id, those of all ranges are one. */
+function textsOf(
+  format: Format,
+  { timeShift, timeBits }: Layout,
+  ranges: readonly IdBounds[],
+): NonNullable<GeneratorBounds['texts']> {
+  const beginsWithTime = format instanceof WideFormat && format.name !== 'uuidv8'
+  return (beginsWithTime ? ranges.slice(0, 1) : ranges).flatMap(({ start: from, end: to = 0n }) => {
+    const start = format.smallest(from)
+    // Behind the last unit of the field stands its first.
+    const isLast = ((to >> BigInt(timeShift)) & ones(timeBits)) === 0n
+    const end = to === 0n || (beginsWithTime && isLast) ? undefined : format.smallest(to)
+    return start === undefined ? [] : [{ start, end }]
+  })
 }
 
 /** An id of a moment, and its text. */
@@ -170,7 +196,7 @@ export type EncodedId = IdDescription & { readonly text?: string }
 export const encodeOperation = operation({
   ...common,
   name: 'id.encode',
-  summary: 'The smallest id of a moment, or the id of a moment, a node and a sequence number.',
+  summary: 'The id of a moment with node 0 and sequence 0, or with those that are given.',
   args: {
     ...subject,
     at: text('AT t', moment, 64),
@@ -180,7 +206,7 @@ export const encodeOperation = operation({
   },
   reply:
     'A map: id, layout, date (ISO 8601), unixMs, time, node, sequence, of some layouts gene and fields; and text, the smallest text of the id in the format of the generator, where its texts are in the order of ids.',
-  notes: `Moments are ${moment}. The id is not drawn: it may have been issued, and may be issued later. To get ids of a past moment, see \`ID.NEXT\`.`,
+  notes: `Moments are ${moment}. Without other parts it is the smallest id of the moment, unless ids are scattered: for these see \`ID.BOUNDS\`. The id is not drawn: it may have been issued, and may be issued later. To get ids of a past moment, see \`ID.NEXT\`.`,
   http: {
     id: 'encode',
     method: 'GET',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { encode } from '../../../src/ids/id-parts.ts'
+import { compileFormat } from '../../../src/ids/format.ts'
+import { encode, unitsOf } from '../../../src/ids/id-parts.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { layouts } from '../../../src/ids/presets.ts'
 import { Run } from '../../../src/ids/run.ts'
@@ -390,6 +391,56 @@ test('ID.BOUNDS tells the ids of a span of time, of a layout or of a generator, 
   const tag = await mapOf(desk, `ID.BOUNDS tag FROM 2019-05-04T00:00:00Z`)
   assert.deepEqual([tag.get('ranges'), tag.get('texts')], [[['1124463648568246272', null]], undefined])
   assert.match(String(tag.get('notes')), /ev_\{id\} are not in the order of ids/)
+})
+
+const wideForms = ['uuidv7', 'ulid', 'typeid:order', 'objectid']
+/** A layout below 63 bits, one with the node above time, and one that is scattered. */
+const layoutsOfWide = [
+  'js53',
+  'node:4,time:41,sequence:10;epoch=2015-01-01T00:00:00Z',
+  'scatter:4,time:41,node:6,sequence:6;epoch=2015-01-01T00:00:00Z',
+]
+
+test('ID.BOUNDS of a format that begins with time is one range of texts, whatever the layout has above time', async () => {
+  const [from, to] = ['2026-05-04T00:00:00Z', '2026-05-05T00:00:00Z']
+  const key = '0123456789abcdef'
+  for (const text of layoutsOfWide) {
+    const layout = parseLayout(text)
+    for (const format of wideForms) {
+      const desk = new Desk()
+      desk.catalogue.add('event', { kind: 'snowflake', layout: text, format })
+      const written = compileFormat(format, { layout }).withKey(key)
+      const textsOf = (at: string, beforeUnits = 0n): string[] =>
+        [0, 5, 2 ** layout.nodeBits - 1].map((node) => {
+          const time = unitsOf(layout, at) - beforeUnits
+          return written.format(encode(layout, { time, node, sequence: node % 2 ** layout.sequenceBits }))
+        })
+      const day = await mapOf(desk, `ID.BOUNDS event FROM ${from} TO ${to}`)
+      const [[start, end], ...others] = day.get('texts') as [[string, string]]
+      assert.deepEqual(others, [])
+      assert.equal(day.get('where'), `id >= '${start}' AND id < '${end}'`)
+      for (const inside of [...textsOf(from), ...textsOf(to, 1n)]) assert.ok(inside >= start && inside < end)
+      for (const outside of textsOf(from, 1n)) assert.ok(outside < start)
+      for (const outside of textsOf(to)) assert.ok(outside >= end)
+      const open = await mapOf(desk, `ID.BOUNDS event FROM ${from}`)
+      assert.deepEqual(open.get('texts'), [[start, null]], `${format} of ${text}`)
+      assert.equal(open.get('where'), `id >= '${start}'`)
+    }
+  }
+})
+
+test('ID.BOUNDS of an ObjectId ends with its seconds, in 2106', async () => {
+  const desk = new Desk()
+  desk.catalogue.add('event', { kind: 'snowflake', layout: 'seata', format: 'objectid' })
+  desk.catalogue.add('far', {
+    kind: 'snowflake',
+    layout: 'time:42,node:5,sequence:8;epoch=2024-01-01T00:00:00Z',
+    format: 'objectid',
+  })
+  const far = await mapOf(desk, 'ID.BOUNDS far FROM 2106-01-01T00:00:00Z TO 2107-01-01T00:00:00Z')
+  assert.match(String(far.get('where')), /^id >= '[\da-f]{24}'$/)
+  const past = await mapOf(desk, 'ID.BOUNDS far FROM 2107-01-01T00:00:00Z')
+  assert.deepEqual([past.get('texts'), past.get('where')], [[], '1 = 0'])
 })
 
 test('ID.ENCODE tells the smallest id of a moment, and others of it', async () => {

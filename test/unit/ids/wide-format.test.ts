@@ -100,7 +100,7 @@ test('texts are in the order of time, and then of the sequence, on one node', ()
       const [a, b] = [idOf(layout, one), idOf(layout, [other[0], one[1], other[2]])]
       const [first, second] = [format.format(a), format.format(b)]
       assert.equal(Math.sign(Number(a - b)), first < second ? -1 : first > second ? 1 : 0)
-      assert.equal(first >= format.smallest(a), true)
+      assert.equal(first >= format.smallest(a)!, true)
     }),
     { numRuns: 2000 },
   )

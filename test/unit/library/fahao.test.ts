@@ -256,6 +256,14 @@ describe('the library', () => {
     assert.equal(await fahao.smallestIdAt('label', '2019-05-04T00:00:00Z'), 1_124_463_648_568_246_272n)
     await assert.rejects(fahao.bounds('order', 0), { code: 'WRONGTYPE' })
     await assert.rejects(fahao.smallestIdAt('none', 0), { code: 'NOGENERATOR' })
+    await fahao.open('scattered', {
+      kind: 'snowflake',
+      layout: 'scatter:4,time:41,node:6,sequence:6;epoch=2015-01-01T00:00:00Z',
+    })
+    await assert.rejects(fahao.smallestIdAt('scattered', Date.UTC(2026)), {
+      code: 'WRONGTYPE',
+      message: /use bounds/,
+    })
   })
 
   open('gives ids of past moments, also where ids of now are buffered', async (fahao) => {
@@ -271,6 +279,7 @@ describe('the library', () => {
     assert.equal(new Set(ids).size, 5)
     assert.ok(ids.every((id) => id >= ranges[0]!.start && id < ranges[0]!.end!))
     await assert.rejects(event.next({ at: 'yesterday' }), { code: 'ERR' })
+    await assert.rejects(event.nextNumber({ at }), { code: 'UNSAFE' })
     await assert.rejects(event.nextBatch(8192, { at }), { code: 'EXHAUSTED' })
   })
 
