@@ -81,7 +81,7 @@ export class OpenGenerator implements Generator {
     this.formKey = formKey
     this.format = formKey ? plan.format?.withKey(formKey) : plan.format
     const issuer = issuerWithGene(incarnation.name, plan.geneBits, opened.issuer)
-    this.#issuer = avoidingIssuer(issuer, plan.avoided, plan.definition)
+    this.#issuer = avoidingIssuer(issuer, plan.avoided, plan.definition, deps.turns)
     this.#opened = opened
     this.mode = opened.mode
     this.under = opened.under

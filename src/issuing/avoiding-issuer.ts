@@ -7,6 +7,7 @@
  *  3. Nothing is skipped but what is avoided: where many ids in order are, the issuer moves to the first one above them.
  */
 import { hasCode } from '../base/errors.ts'
+import type { Turns } from '../base/turns.ts'
 import { emptyRow } from '../buffers/fast-runs.ts'
 import { Run, ScatteredRun } from '../ids/run.ts'
 import type { AvoidedIds } from '../ids/words.ts'
@@ -17,14 +18,19 @@ import type { IssuingOptions } from './issuer-factory.ts'
 const skippedMax = 100
 /** Fewer ids in order are skipped by taking them. */
 const movedMin = 1000n
+/** How many ids are looked at in one turn, and how long that takes, as the bytes of a reply. */
+const [partMax, partWork] = [2000, 131_072]
 
-/** An issuer that passes over ids which are avoided; the issuer itself where none are. */
+/** An issuer that passes over ids which are avoided; the issuer itself where none are. `turns`: for many ids of one request. */
 export function avoidingIssuer(
   issuer: Issuer,
   avoided: AvoidedIds | undefined,
   { scramble, max }: Pick<IssuingOptions, 'scramble' | 'max'>,
+  turns: Turns | undefined,
 ): Issuer {
-  return avoided === undefined ? issuer : new AvoidingIssuer(issuer, avoided, scramble ? undefined : max)
+  return avoided === undefined
+    ? issuer
+    : new AvoidingIssuer(issuer, avoided, scramble ? undefined : max, turns)
 }
 
 /** Passes over the ids of an issuer that are avoided. */
@@ -34,13 +40,15 @@ class AvoidingIssuer implements Issuer {
   readonly #avoided: AvoidedIds
   /** The largest id that there is; undefined: ids are in no order. */
   readonly #max: bigint | undefined
+  readonly #turns: Turns | undefined
   /** How many ids were taken and skipped. */
   #skipped = 0
 
-  constructor(issuer: Issuer, avoided: AvoidedIds, max: bigint | undefined) {
+  constructor(issuer: Issuer, avoided: AvoidedIds, max: bigint | undefined, turns: Turns | undefined) {
     this.#issuer = issuer
     this.#avoided = avoided
     this.#max = max
+    this.#turns = turns
   }
 
   get isOver(): boolean {
@@ -65,44 +73,55 @@ class AvoidingIssuer implements Issuer {
     const kept: Run[] = []
     for (let missing = count; ; ) {
       const runs = await this.#issuer.draw(missing, options)
-      const left = missing - this.#keep(runs, kept)
-      this.#skipped += left
-      if (left === 0) return kept
-      missing = left
+      // Counted as skipped until they have been looked at: figures never fall.
+      this.#skipped += missing
+      const good = await this.#keep(runs, kept)
+      this.#skipped -= good
+      missing -= good
+      if (missing === 0) return kept
       await this.#moveFrom(runs.at(-1)!)
     }
   }
 
   /** Adds to `kept` what is not avoided, and returns how many ids these are. */
-  #keep(runs: readonly Run[], kept: Run[]): number {
+  async #keep(runs: readonly Run[], kept: Run[]): Promise<number> {
     const before = kept.length
+    let looks = 0
     for (const run of runs) {
-      if (run.stride === 0) this.#keepScattered(run, kept)
-      else this.#keepOrdered(run, kept)
+      for (let from = 0; from < run.count; from += partMax) {
+        if (looks >= partMax) {
+          await this.#turns?.take(partWork)
+          looks = 0
+        }
+        const until = Math.min(from + partMax, run.count)
+        looks += until - from
+        if (run.stride === 0) this.#keepScattered(run, from, until, kept)
+        else this.#keepOrdered(run, from, until, kept)
+      }
     }
     return kept.slice(before).reduce((sum, { count }) => sum + count, 0)
   }
 
-  #keepScattered(run: Run, kept: Run[]): void {
+  #keepScattered(run: Run, from: number, until: number, kept: Run[]): void {
     const ids: bigint[] = []
-    for (let index = 0; index < run.count; index++) {
+    for (let index = from; index < until; index++) {
       const id = run.at(index)
       if (this.#avoided.from(id) === id) ids.push(id)
     }
     if (ids.length > 0) kept.push(new ScatteredRun(ids.length, (index) => ids[index]!))
   }
 
-  #keepOrdered(run: Run, kept: Run[]): void {
-    const { first, count, stride } = run
+  #keepOrdered(run: Run, start: number, until: number, kept: Run[]): void {
+    const { first, stride } = run
     const step = BigInt(stride)
-    let from = 0
+    let from = start
     const keepUntil = (index: number) => {
       if (index === from) return
       const part = new Run()
       part.set(first + step * BigInt(from), index - from, stride)
       kept.push(part)
     }
-    for (let index = 0; index < count; ) {
+    for (let index = start; index < until; ) {
       const id = run.at(index)
       const next = this.#avoided.from(id)
       if (next === id) {
@@ -111,10 +130,10 @@ class AvoidingIssuer implements Issuer {
       }
       keepUntil(index)
       const skipped = (next - id + step - 1n) / step
-      index = skipped < count - index ? index + Number(skipped) : count
+      index = skipped < until - index ? index + Number(skipped) : until
       from = index
     }
-    keepUntil(count)
+    keepUntil(until)
   }
 
   /** Moves on if the ids behind a run in order have the word of its last one for long. */

@@ -106,6 +106,30 @@ describe('a generator that avoids words', () => {
     await node.stop()
   })
 
+  for (const scramble of [false, true])
+    test(`looks at many ids in parts, between which others are served${scramble ? ', of scrambled ones too' : ''}`, async () => {
+      let turns = 0
+      const figures: number[] = []
+      let g: Generator | undefined
+      const take = async () => {
+        turns++
+        figures.push(g!.stats().issued)
+        await new Promise(setImmediate)
+      }
+      const node = await startNode({ turns: { take } })
+      g = await node.catalogue.create('g', { ...code, scramble, format: '{id:6:base36}', step: 5000 })
+      turns = 0
+      const got = await ids(g, 40_000)
+      assert.ok(turns >= 40_000 / 4000, `${turns}`)
+      assert.deepEqual([new Set(got).size, g.stats().issued], [40_000, 40_000])
+      if (!scramble) assert.deepEqual(got, good('{id:6:base36}', 1n, 40_000))
+      assert.deepEqual(
+        figures,
+        [...figures].sort((a, b) => a - b),
+      )
+      await node.stop()
+    })
+
   test('reads an id that it issued before its words were altered', async () => {
     const [node, g] = await withCodes({ start: 100 })
     const [id] = (await ids(g, 1)) as [bigint]

@@ -1,6 +1,7 @@
 /** A node's catalogue and worker id, on a memory store that several nodes may share. */
 
 import { Timeline } from '../../../src/base/timeline.ts'
+import type { Turns } from '../../../src/base/turns.ts'
 import { FastRuns } from '../../../src/buffers/fast-runs.ts'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import type { AutoCreate } from '../../../src/catalogue/deps.ts'
@@ -39,6 +40,8 @@ export type NodeOptions = {
   readonly namespaces?: Namespaces
   /** Rows that are generators too. */
   readonly rows?: (engine: Engine, timeline: Timeline) => ForeignRows
+  /** Default: none. */
+  readonly turns?: Turns
   /** Default: always the middle. */
   readonly random?: () => number
   /** Generators that it creates. */
@@ -138,6 +141,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     restAfterMs: options.restAfterMs,
     nodeIndex,
     namespaces: options.namespaces ?? { all: [] },
+    turns: options.turns,
     rows: options.rows?.(engine, timeline),
   })
   for (const [name, input] of Object.entries(options.generators ?? {})) await catalogue.create(name, input)
