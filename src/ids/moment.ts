@@ -1,5 +1,6 @@
 /** Moments and spans of time as people write them, and back. */
 import { FahaoError } from '../base/errors.ts'
+import { shortened } from './format-part.ts'
 
 /** How people give a moment: ISO date-time with a zone, Unix milliseconds (a number, or its digits), or a Date. */
 export type MomentInput = string | number | bigint | Date
@@ -18,7 +19,7 @@ export function parseMomentUs(input: MomentInput, what: string): number {
   if (!Number.isSafeInteger(ms) || ms < 0 || ms >= latestMs) {
     throw new FahaoError(
       'ERR',
-      `${what} ${input} is no moment from 1970 to 2199; give an ISO date-time with a zone, or whole Unix milliseconds`,
+      `${what} ${shortened(String(input))} is no moment from 1970 to 2199; give an ISO date-time with a zone, or whole Unix milliseconds`,
     )
   }
   return ms * 1000
@@ -31,7 +32,10 @@ function parseIsoMs(text: string, what: string): number {
     const reason = zoneless
       ? 'has no time and zone, so it would mean another moment in another place'
       : 'is no date-time'
-    throw new FahaoError('ERR', `${what} '${text}' ${reason}; write it like 2020-01-01T00:00:00Z or …+08:00`)
+    throw new FahaoError(
+      'ERR',
+      `${what} '${shortened(text)}' ${reason}; write it like 2020-01-01T00:00:00Z or …+08:00`,
+    )
   }
   const [, day, minute, second, , sign, zoneHour, zoneMinute] = match
   const local = `${day}T${minute}${second ?? ':00'}`

@@ -74,6 +74,12 @@ describe('ids of past moments', () => {
     assert.equal(new Set(both).size, 24)
   })
 
+  test('are refused in one short sentence, however long the moment is', async () => {
+    const [, e] = await start()
+    for (const long of ['x', '9'].map((each) => each.repeat(10_000)))
+      await assert.rejects(e.draw(1, { at: long }), ({ message }: Error) => message.length < 200)
+  })
+
   test('end with the time field, whatever the clock shows', async () => {
     // 2^35 ms: until 3 July 2026.
     const layout = 'time:35,node:4,sequence:2;epoch=2025-06-01T00:00:00Z'
