@@ -102,6 +102,14 @@ test('a format says which column its texts fit, and whether they sort like ids',
       /its texts fit varchar\(11\) with a collation that compares bytes/,
     ],
     [{ kind: 'segment', format: '号{id:4}' }, /its texts fit char\(5\) of Unicode, and sort/],
+    [
+      {
+        kind: 'snowflake',
+        format: 'ulid',
+        layout: 'scatter:4,time:40,node:6,sequence:6;epoch=2024-01-01T00:00:00Z',
+      },
+      /scatter spreads raw ids alone, and not the texts/,
+    ],
     [{ kind: 'segment', format: '{id:8:crockford:group=4}{check:mod37-2}' }, /its texts fit char\(10\)/],
   ]
   for (const [options, note] of expected) {
