@@ -163,7 +163,10 @@ export class LeasedGenerator implements ClientGenerator {
 
   /** Asks the source for ids, and the source that replaces it meanwhile. */
   async #draw(count: number, options: DrawOptions & IdInput): Promise<Run[]> {
-    if (options.at !== undefined || givesGenes(options)) return this.#drawByRequest(count, options)
+    if (options.at !== undefined || givesGenes(options)) {
+      this.#readAgain()
+      return this.#drawByRequest(count, options)
+    }
     for (let changes = 0; ; changes++) {
       this.#readAgain()
       const source = this.#source
@@ -183,10 +186,10 @@ export class LeasedGenerator implements ClientGenerator {
   /** By a request of its own: what is buffered has no gene, and is not of the past. */
   async #drawByRequest(count: number, options: DrawOptions & IdInput): Promise<Run[]> {
     const { gene, by, at, safe, signal } = options
-    const texts = await this.#deps.nodes.send(nextRequest(this.name, count, { gene, by, at }), { signal })
-    const runs = runsOf(texts, this.#definition)
+    const request = nextRequest(this.name, count, { gene, by, at }, true)
+    const runs = runsOf(await this.#deps.nodes.send(request, { signal }))
     const none = { buffered: 0, lastsMs: 0, failures: 0, waiting: 0 }
-    this.#before = sumOf(this.#before, { ...none, issued: texts.length, requests: 1, waits: 1 })
+    this.#before = sumOf(this.#before, { ...none, issued: runs.length, requests: 1, waits: 1 })
     if (safe && runs.some((run) => run.first > max53)) throw unsafe()
     return runs
   }

@@ -1,7 +1,8 @@
 /** The source that fits a definition, and the leases under it. */
 import type { Clock, Random } from '../../src/base/clock.ts'
 import type { CopyDetector } from '../../src/base/copy-detector.ts'
-import { hasCode } from '../../src/base/errors.ts'
+import { FahaoError, hasCode } from '../../src/base/errors.ts'
+import type { Format } from '../../src/ids/format.ts'
 import { Run } from '../../src/ids/run.ts'
 import { isScattered } from '../../src/ids/scatter.ts'
 import { type Definition, definitionOf } from './definition.ts'
@@ -156,15 +157,26 @@ function askIds(name: string, definition: Definition, { nodes }: GeneratorDeps):
   const { isShuffled, scramble, layout } = definition
   if (!isShuffled && !scramble && !isScattered(layout))
     return (count, timeoutMs) => nodes.send(runsRequest(name, count), { timeoutMs })
+  // Nodes of earlier versions, which know no scattered ids, do not give raw ids.
+  const isRaw = isScattered(layout)
   return async (count, timeoutMs) =>
-    runsOf(await nodes.send(nextRequest(name, count), { timeoutMs }), definition)
+    runsOf(
+      await nodes.send(nextRequest(name, count, {}, isRaw), { timeoutMs }),
+      isRaw ? undefined : definition.format,
+    )
 }
 
-/** The ids of texts, one in each run. */
-export function runsOf(texts: readonly string[], { format }: Definition): Run[] {
-  return texts.map((text) => {
-    const run = new Run()
-    run.setOne(format?.parse(text) ?? BigInt(text))
-    return run
-  })
+/** The ids of texts, one in each run. WRONGTYPE where they have another format: the generator was altered. */
+export function runsOf(texts: readonly string[], format?: Format): Run[] {
+  try {
+    return texts.map((text) => {
+      const run = new Run()
+      run.setOne(format?.parse(text) ?? BigInt(text))
+      return run
+    })
+  } catch (cause) {
+    throw new FahaoError('WRONGTYPE', 'the ids have another format than the generator had; ask again', {
+      cause,
+    })
+  }
 }

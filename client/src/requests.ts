@@ -136,11 +136,12 @@ function drawnWords(drawn: number): string[] {
   return drawn > 0 ? ['DRAWN', String(drawn)] : []
 }
 
-/** `ID.NEXT … COUNT` */
+/** `ID.NEXT … COUNT`; `isRaw`: of raw ids, as their format may be altered meanwhile. */
 export function nextRequest(
   name: string,
   count: number,
   { gene = [], by = [], at }: IdInput = {},
+  isRaw = false,
 ): Request<string[]> {
   const [genes, keys] = [[gene].flat().map(String), [by].flat()]
   const moments = at === undefined ? [] : [textOf(at)]
@@ -154,12 +155,13 @@ export function nextRequest(
       name,
       'COUNT',
       String(count),
+      ...(isRaw ? ['RAW'] : []),
       ...words('AT', moments),
       ...words('GENE', genes),
       ...words('BY', keys),
     ],
     method: 'POST',
-    path: `${pathOf(name)}/next?count=${count}${parameters('at', moments)}${parameters('gene', genes)}${parameters('by', keys)}`,
+    path: `${pathOf(name)}/next?count=${count}${isRaw ? '&raw=true' : ''}${parameters('at', moments)}${parameters('gene', genes)}${parameters('by', keys)}`,
     read: (reply) => listOf(reply, 'ids').map(String),
   }
 }

@@ -40,11 +40,12 @@ export const issuingCommands: readonly Command[] = [
     summary: 'Issues ids in the format of the generator.',
     reply: 'A string, exact in any language; with COUNT, and for several genes, an array of strings.',
     notes:
-      'All of them or none: an error means that no id was used up. COUNT is limited by `count-max`. Generators with bits for a gene need one with each draw, and others take none: GENE is a number below 2^bits, and BY a key whose CRC-32 is taken, its lowest bits. One gene or key is for all ids; several are one for each id, and COUNT may be left out then. AT gives ids of a past moment, in ISO 8601 with a zone or in Unix milliseconds, of a `snowflake` with PAST: [ids of a moment](../start/ids-of-a-moment.md). GENE and BY come last: all words behind them are genes or keys.',
+      'All of them or none: an error means that no id was used up. COUNT is limited by `count-max`. Generators with bits for a gene need one with each draw, and others take none: GENE is a number below 2^bits, and BY a key whose CRC-32 is taken, its lowest bits. One gene or key is for all ids; several are one for each id, and COUNT may be left out then. AT gives ids of a past moment, in ISO 8601 with a zone or in Unix milliseconds, of a `snowflake` with PAST: [ids of a moment](../start/ids-of-a-moment.md). RAW gives raw ids, without the format of the generator. GENE and BY come last: all words behind them are genes or keys.',
     arguments: [
       name,
       { name: 'count', type: 'integer', token: 'COUNT', optional: true },
       { name: 'moment', type: 'string', token: 'AT', optional: true },
+      { name: 'raw', type: 'pure-token', token: 'RAW', optional: true },
       {
         name: 'genes',
         type: 'oneof',
@@ -143,14 +144,18 @@ function work(args: Arguments): bigint {
 }
 
 /** What the words behind the name ask for. Without `count`: one id, and not in an array. */
-type Wanted = IdInput & { readonly count?: bigint }
+type Wanted = IdInput & { readonly count?: bigint; readonly isRaw?: true }
 
-/** The words behind the name: tokens with their values, each once and in any order. `isLast`: all words that are left are its values. */
-const wantedTokens: ReadonlyMap<
-  string,
-  { isLast?: true; read(args: Arguments, from: number): Partial<Wanted> }
-> = new Map([
+/** The words behind the name: tokens with their values, each once and in any order. `isAlone`: it has no value. `isLast`: all words that are left are its values. */
+type WantedToken = {
+  isAlone?: true
+  isLast?: true
+  read(args: Arguments, from: number): Partial<Wanted>
+}
+
+const wantedTokens: ReadonlyMap<string, WantedToken> = new Map<string, WantedToken>([
   ['AT', { read: (args, at) => ({ at: args.text(at) }) }],
+  ['RAW', { isAlone: true, read: () => ({ isRaw: true }) }],
   ['COUNT', { read: (args, at) => ({ count: args.integer(at) }) }],
   [
     'GENE',
@@ -167,11 +172,11 @@ function wanted(args: Arguments): Wanted {
   for (let at = 1; at < args.length; ) {
     const token = args.token(at)
     const known = wantedTokens.get(token)
-    if (known === undefined || at + 1 === args.length) throw syntaxError()
+    if (known === undefined || (at + 1 === args.length && !known.isAlone)) throw syntaxError()
     if (seen.has(token)) throw givenTwice(token)
     seen.add(token)
     found = { ...known.read(args, at + 1), ...found }
-    at = known.isLast ? args.length : at + 2
+    at = known.isLast ? args.length : at + (known.isAlone ? 1 : 2)
   }
   return found
 }
@@ -199,11 +204,11 @@ function nextBuffered({ catalogue }: CommandContext, generatorName: string): str
 function nextDrawn(
   { catalogue, session }: CommandContext,
   generatorName: string,
-  options?: IdInput,
+  { isRaw, ...options }: Wanted = {},
 ): Promise<Reply> {
   return catalogue.whenOpen(generatorName, async (generator) => {
     const [drawn] = await generator.draw(1, { ...options, signal: session.signal })
-    return generator.text(drawn!.first)
+    return isRaw ? String(drawn!.first) : generator.text(drawn!.first)
   })
 }
 

@@ -13,7 +13,7 @@ import { generatorOperation } from './operation.ts'
 type Draw = { readonly name: string; readonly count: bigint }
 
 /** Ids, and what their callers give for them. */
-type FullDraw = Draw & IdInput
+type FullDraw = Draw & IdInput & { /** Without the format of the generator. */ readonly isRaw?: boolean }
 
 /** Issues ids, all or none, as ID.NEXT does. */
 export const nextOperation = generatorOperation({
@@ -39,14 +39,13 @@ export const blockOperation = generatorOperation({
 /** See `nextOperation`. */
 export async function issuedTexts(
   { catalogue, caller, server }: OperationContext,
-  { name, count, ...given }: FullDraw,
+  { name, count, isRaw, ...given }: FullDraw,
 ): Promise<IssuedTexts> {
   const checked = checkedCount(count, server.countMax, 'COUNT')
-  return catalogue.whenOpen(
-    name,
-    async (generator) =>
-      new IssuedTexts(await generator.draw(checked, { ...given, signal: caller.signal }), generator.writer()),
-  )
+  return catalogue.whenOpen(name, async (generator) => {
+    const runs = await generator.draw(checked, { ...given, signal: caller.signal })
+    return new IssuedTexts(runs, isRaw ? undefined : generator.writer())
+  })
 }
 
 /** Refuses a block of ids of a generator whose ids do not follow one another: WRONGTYPE. */

@@ -63,6 +63,40 @@ describe('one server', () => {
     return reply.text
   }
 
+  test('fahao-client reads raw ids, whatever format the generator got after it was opened', async () => {
+    for (const url of [`redis://127.0.0.1:${server.resp}`, server.http]) {
+      const name = `altered:${new URL(url).protocol}`
+      await redis.command('ID.CREATE', name, 'KIND', 'sequence', 'GENE', '10')
+      const client = await connect(url)
+      const generator = await client.generator(name)
+      const first = await generator.next({ gene: 5 })
+      for (const [index, format] of ['{id}{check:luhn}', 'x-{id}', '{id::base36}'].entries()) {
+        assert.equal(await redis.command('ID.ALTER', name, 'FORMAT', format), 'OK')
+        assert.equal(await generator.next({ gene: 5 }), first + 1024n * BigInt(index + 1))
+      }
+      await client.close()
+      const text = `${first + 4096n}`
+      assert.equal(await redis.command('ID.NEXT', name, 'RAW', 'GENE', '5'), text)
+      assert.deepEqual(await redis.command('ID.NEXT', name, 'COUNT', '1', 'RAW', 'GENE', '5'), [
+        `${first + 5120n}`,
+      ])
+      const next = async (query: string) =>
+        JSON.parse((await post(server, `/v1/generators/${name}/next?${query}`)).text)
+      assert.deepEqual(await next('gene=5&raw=true'), { ids: [`${first + 6144n}`] })
+      const formatted = (first + 7168n).toString(36).toUpperCase()
+      assert.deepEqual(
+        (await next('gene=5&raw=false')).ids.map((id: string) => id.toUpperCase()),
+        [formatted],
+      )
+      for (const words of [
+        ['RAW', 'RAW'],
+        ['RAW', '5'],
+        ['RAW', 'COUNT'],
+      ])
+        await error('ID.NEXT', name, ...words)
+    }
+  })
+
   for (const kind of Object.keys(kinds))
     test(`issues ids of a ${kind} with a gene over RESP, HTTP, the command line and fahao-client`, async (t) => {
       note(kind, 37, await redis.command('ID.NEXT', kind, 'GENE', '37'))

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import type { IdInput } from '../../ids/gene.ts'
+import type { IdText } from '../../ids/id-text.ts'
 import { mergedRuns, Run } from '../../ids/run.ts'
 import { checkedCount, checkRuns, drawRanges } from '../../operations/drawing.ts'
 import { idsShape, rangesShape, runsShape } from '../../operations/shapes.ts'
@@ -46,10 +47,11 @@ export function nextRoute(node: IssuingNode): ApiRoute {
     reply: FastifyReply,
     count: number,
     given?: IdInput,
+    isRaw = false,
   ): Promise<Body> {
     const generator = await openFor(node, request, nameOf(request))
     const runs = await generator.draw(count, { ...given, signal: disconnectSignal(reply) })
-    return answerMany(request, reply, generator, runs)
+    return answerMany(request, reply, runs, isRaw ? undefined : generator.writer())
   }
 
   return {
@@ -70,10 +72,11 @@ export function nextRoute(node: IssuingNode): ApiRoute {
     handler(request, reply) {
       throwDirectFailure(request.raw)
       refuseBody(request)
-      const { gene, by, at, ...given } = readQueryIfAny(request, query)
+      const { gene, by, at, raw, ...given } = readQueryIfAny(request, query)
       const ids = given.count ?? BigInt((gene ?? by)?.length ?? 1)
       const count = checkedCount(ids, server.countMax, 'count')
-      if ((gene ?? by ?? at) !== undefined) return waitForIds(request, reply, count, { gene, by, at })
+      if ((gene ?? by ?? at ?? raw) !== undefined)
+        return waitForIds(request, reply, count, { gene, by, at }, raw === 'true')
       const generator = findFor(node, request, nameOf(request))
       if (generator === undefined || count !== 1 || generator.take(1, run) === 0) {
         return waitForIds(request, reply, count)
@@ -181,6 +184,10 @@ const geneQuery = {
     description:
       'ids of this past moment, of a snowflake with `past`: ISO 8601 with a zone, or Unix milliseconds',
   }),
+  raw: z
+    .enum(['true', 'false'])
+    .optional()
+    .meta({ description: 'true: raw ids, without the format of the generator' }),
   by: repeated('string', 'a key for all ids, or for each: the gene is its CRC-32', z.string()).optional(),
 }
 
@@ -204,12 +211,11 @@ function answerOne(request: FastifyRequest, reply: FastifyReply, generator: Gene
 function answerMany(
   request: FastifyRequest,
   reply: FastifyReply,
-  generator: Generator,
   runs: readonly Run[],
+  text: IdText | undefined,
 ): Body | Promise<Body> {
   const inText = typedAsText(request, reply)
   const frame = inText ? textFrame : jsonFrame
-  const text = generator.writer()
   return batchBody(runs, frame, inText ? text : text?.inJson())
 }
 

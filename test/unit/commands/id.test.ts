@@ -286,7 +286,7 @@ test('ID.DECODE takes an id apart by a layout, by a generator, or as Twitter did
 test('ID.HELP lists the family', async () => {
   const lines = (await new Desk().ask('ID.HELP')) as string[]
   assert.ok(
-    lines.includes('ID.NEXT name [COUNT count] [AT moment] [GENE gene [gene ...] | BY key [key ...]]'),
+    lines.includes('ID.NEXT name [COUNT count] [AT moment] [RAW] [GENE gene [gene ...] | BY key [key ...]]'),
   )
   assert.ok(
     lines.includes(
