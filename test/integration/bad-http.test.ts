@@ -67,7 +67,7 @@ const table: Readonly<Record<string, readonly Row[]>> = {
       ],
     ),
     [`${next}?count=1&count=2`, 400, 'ERR', "query parameter 'count' is given 2 times; give it once"],
-    [`${next}?n=1`, 400, 'ERR', "unknown query parameter 'n'; known are count, gene, at, by"],
+    [`${next}?n=1`, 400, 'ERR', "unknown query parameter 'n'; known are count, gene, at, raw, by"],
     [`POST ${g}/order/range?count=0`, 400, 'ERR', anyRange],
     [
       `POST ${g}/order/range?count=1000000000001`,
