@@ -332,7 +332,11 @@ function textColumn({
 }
 
 /** Which column takes the texts of a format. */
-export function columnNotes({ format: template, layout, max = max63 }: Definition): string[] {
+export function columnNotes({
+  format: template,
+  layout,
+  max = max63,
+}: Pick<Definition, 'format' | 'layout' | 'max'>): string[] {
   const format =
     template === undefined
       ? undefined

@@ -113,6 +113,16 @@ describe('verbs against a server', () => {
     assert.equal(byDefault.stdout, decoded.stdout, 'twitter, as RESP and HTTP have it')
   })
 
+  test('advise says which column the texts of a format fit, without a server and without a rate', async (t) => {
+    const cased = await fahao(t, ['advise', '--format', '{id::base62}'])
+    assert.match(cased.stdout, /varchar\(11\).*ascii_bin.*\n.*case of letters/s)
+    const wide = await fahao(t, ['advise', '--format', 'uuidv7', '--json'])
+    assert.match(JSON.parse(wide.stdout).texts[0], /uuid in PostgreSQL and MariaDB, binary\(16\)/)
+    const broken = await fahao(t, ['advise', '--format', '{id'])
+    assert.notEqual(broken.code, 0)
+    assertSentence(broken.stderr, /stands alone/)
+  })
+
   test('list pages through more than one page, and matches', async (t) => {
     const names = Array.from({ length: 1200 }, (_, at) => `g:${String(at).padStart(4, '0')}`)
     const config = join(temporaryFolder(t), 'many.yaml')

@@ -2,6 +2,8 @@ import type { Command } from 'commander'
 import { systemClock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { formatDuration, parseDurationMs } from '../../base/units.ts'
+import { columnNotes, formatNotes, refuseNewFormat } from '../../catalogue/definition.ts'
+import type { Layout } from '../../ids/layout.ts'
 import { formatLayout, parseLayout } from '../../ids/layout-text.ts'
 import type { GeneratorAnswer } from '../../operations/shapes.ts'
 import { type Advice, advise, adviseInUse, type InUse } from '../advice.ts'
@@ -18,6 +20,7 @@ type AdviseOptions = TlsFiles & {
   readonly nodes: string
   readonly horizon: string
   readonly layout: string
+  readonly format?: string
   readonly json?: true
 }
 
@@ -25,7 +28,7 @@ type AdviseOptions = TlsFiles & {
 export function addAdvise(command: Command): void {
   command
     .description(
-      'Works out what a peak rate needs: how many ids are buffered, what a crash costs, which step covers an outage of the engine, how long counters and layouts last. Asks no server, unless --url names one: then it shows for each generator in use there how long its ids would last without the engine, at the present rate and at the highest so far, and what to set.',
+      'Works out what a peak rate needs: how many ids are buffered, what a crash costs, which step covers an outage of the engine, how long counters and layouts last, and which column the texts of a format fit. Asks no server, unless --url names one: then it shows for each generator in use there how long its ids would last without the engine, at the present rate and at the highest so far, and what to set.',
     )
     .option('--rate <N>', 'ids per second at peak, over all nodes')
     .option('--url <URL>', 'a server, to look at what it holds')
@@ -33,6 +36,7 @@ export function addAdvise(command: Command): void {
     .option('--nodes <N>', 'nodes that share the load', '1')
     .option('--horizon <DURATION>', 'how long ids should last without the engine', '10m')
     .option('--layout <LAYOUT>', 'bits of a clock kind: a preset, or fields and epoch', 'twitter')
+    .option('--format <FORMAT>', 'a format, to learn which column its texts fit')
     .option('--json', 'print JSON, for scripts')
     .addHelpText(
       'after',
@@ -40,27 +44,41 @@ export function addAdvise(command: Command): void {
 Examples:
   fahao advise --rate 5000
   fahao advise --rate 200000 --nodes 8 --horizon 20m --layout js53
+  fahao advise --format '{id:8:crockford:group=4}{check:mod37-2}'
   fahao advise --url http://127.0.0.1:7380`,
     )
     .action(async (options: AdviseOptions) => {
       if (options.url !== undefined) return adviseServer({ ...options, url: options.url })
-      if (options.rate === undefined) throw new UsageError('give --rate N, or --url of a running server')
+      const layout = parseLayout(options.layout)
+      const texts = textsOf(options, layout)
+      if (options.rate === undefined) {
+        if (texts.length === 0)
+          throw new UsageError('give --rate N, --format FORMAT, or --url of a running server')
+        return printAnswer(options, { texts }, texts)
+      }
       const rate = wholeNumber(options.rate, '--rate')
       const nodes = wholeNumber(options.nodes, '--nodes')
       const horizonMs = duration(options.horizon)
-      const layout = parseLayout(options.layout)
       const nowUs = systemClock.wallUs()
       const advice = advise({ rate, nodes, horizonMs, layout, nowUs })
       const layoutName = layout.name ?? formatLayout(layout)
-      printAnswer(options, advice, [
+      printAnswer(options, texts.length > 0 ? { ...advice, texts } : advice, [
         ...counterLines(advice, rate, nodes, horizonMs),
         '',
         ...clockLines(advice, layoutName),
+        ...(texts.length > 0 ? ['', ...texts] : []),
       ])
       // After the answer is on stdout, for scripts.
       if (advice.clock.ended)
         throw new FahaoError('EXHAUSTED', `layout ${layoutName} has no ids left since ${advice.clock.ends}`)
     })
+}
+
+/** What to know about the texts of a format, each in one sentence. */
+function textsOf({ format }: AdviseOptions, layout: Layout): string[] {
+  if (format === undefined) return []
+  refuseNewFormat(format)
+  return [...columnNotes({ format, layout: formatLayout(layout) }), ...formatNotes(format)]
 }
 
 /** The most generators that are asked for, with one request each. */
