@@ -78,8 +78,10 @@ const words = z
 function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
   return z.enum(words, {
     error({ input }) {
-      const meant = nearest(String(input), words)
       const known = `must be ${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
+      if (/^(?:uuid(?:v\d)?|ulid|typeid|objectid)$/i.test(String(input)))
+        return `${known}; 128 bits are a format of these, such as kind snowflake with format uuidv7`
+      const meant = nearest(String(input), words)
       return meant === undefined ? known : `${known}; did you mean ${meant}?`
     },
   })
