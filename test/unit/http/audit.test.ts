@@ -142,7 +142,7 @@ test('what a handler refuses is in the audit trail', async () => {
   ])
 })
 
-test('every operation that is no GET and issues no ids or leases is recorded, and the OpenAPI document names its event', async () => {
+test('every operation that is no GET, issues no ids or leases and changes something is recorded, and the OpenAPI document names its event', async () => {
   const { app } = start()
   const document: { paths: Record<string, Record<string, Record<string, unknown>>> } = (
     await app.inject('/openapi.json')
@@ -156,6 +156,7 @@ test('every operation that is no GET and issues no ids or leases is recorded, an
     'post /v1/generators/{name}/next',
     'post /v1/generators/{name}/range',
     'post /v1/generators/{name}/runs',
+    'post /v1/generators/{name}/check',
     'post /v1/generators/{name}/leases',
     'patch /v1/generators/{name}/leases/{lease}',
     'delete /v1/generators/{name}/leases/{lease}',
