@@ -7,6 +7,7 @@ import type {
 } from '../../src/ids/generator-description.ts'
 import type { MomentInput } from '../../src/ids/moment.ts'
 import type { GeneratorBounds } from '../../src/ids/moment-bounds.ts'
+import { isScattered, scatteredMoments } from '../../src/ids/scatter.ts'
 import type { Kind } from './generator.ts'
 import type { Nodes } from './nodes.ts'
 import { fieldsOf, isReturned, pathOf, query, type Request, textOf } from './requests.ts'
@@ -123,7 +124,11 @@ export function boundsOf(
 export function smallestIdAt(nodes: Nodes, name: string, moment: MomentInput): Promise<bigint> {
   return nodes.send({
     ...reading('ID.ENCODE', '/v1/encode', name, { at: textOf(moment) }),
-    read: (reply) => BigInt(String(fieldsOf(reply).id)),
+    read: (reply) => {
+      const { id, layout } = fieldsOf(reply)
+      if (isScattered(String(layout))) throw scatteredMoments(name)
+      return BigInt(String(id))
+    },
   })
 }
 

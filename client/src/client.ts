@@ -161,7 +161,7 @@ export class FahaoClient {
     return (await administration()).boundsOf(this.#deps.nodes, name, from, to)
   }
 
-  /** The smallest id of a moment. Rejects as `bounds`, with ERR before the epoch of the layout, and EXHAUSTED past its end. */
+  /** The smallest id of a moment. Rejects as `bounds`, with ERR before the epoch of the layout, EXHAUSTED past its end, and WRONGTYPE where ids are scattered. */
   async smallestIdAt(name: string, moment: MomentInput): Promise<bigint> {
     return (await administration()).smallestIdAt(this.#deps.nodes, name, moment)
   }

@@ -8,6 +8,7 @@
  * finalizer of MurmurHash3, by Austin Appleby: a permutation of 32 bits in which each bit of the input changes each bit of the
  * result with a probability of a half.
  */
+import { FahaoError } from '../base/errors.ts'
 import type { Layout } from './layout.ts'
 import { type Run, two32 } from './run.ts'
 
@@ -36,4 +37,12 @@ function mix(high: number, low: number): number {
   x = Math.imul(x ^ (x >>> 16), 0x85ebca6b)
   x = Math.imul(x ^ (x >>> 13), 0xc2b2ae35)
   return (x ^ (x >>> 16)) >>> 0
+}
+
+/** The error for who asks for the smallest id of a moment where ids are scattered. */
+export function scatteredMoments(name: string): FahaoError {
+  return new FahaoError(
+    'WRONGTYPE',
+    `ids of '${name}' are scattered, so that those of a moment lie in each part of the numbers; use bounds`,
+  )
 }

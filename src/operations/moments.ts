@@ -11,6 +11,7 @@ import { type Layout, ones } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import { type MomentInput, momentText, parseMomentUs } from '../ids/moment.ts'
 import { bounds, condition, type GeneratorBounds, type IdBounds } from '../ids/moment-bounds.ts'
+import { scatteredMoments } from '../ids/scatter.ts'
 import { WideFormat } from '../ids/wide-format.ts'
 import { key, optional, text, wholeNumber } from './argument.ts'
 import type { OperationContext } from './context.ts'
@@ -144,10 +145,7 @@ export function generatorBounds(generator: Generator, from: MomentInput, to?: Mo
 export function smallestIdAt(generator: Generator, moment: MomentInput): bigint {
   const layout = clockLayoutOf(generator)
   if (layout.scatterBits === 0) return encode(layout, { time: unitsOf(layout, moment) })
-  throw new FahaoError(
-    'WRONGTYPE',
-    `ids of '${generator.name}' are scattered, so a moment has one smallest id in each part of the numbers; use bounds`,
-  )
+  throw scatteredMoments(generator.name)
 }
 
 function boundsOf(

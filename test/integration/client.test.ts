@@ -186,6 +186,13 @@ for (const protocol of ['RESP', 'HTTP'] as const) {
       assert.deepEqual(later.ranges, [{ start: 1_124_463_648_568_246_272n, end: undefined }])
       assert.equal(await client.smallestIdAt(clock, 1_556_928_000_000), 1_124_463_648_568_246_272n)
       await assert.rejects(client.bounds(name, 0), { code: 'WRONGTYPE' })
+      const scattered = `${clock}-scattered`
+      const layout = 'scatter:4,time:41,node:6,sequence:6;epoch=2015-01-01T00:00:00Z'
+      await client.generator(scattered, { kind: 'snowflake', layout })
+      await assert.rejects(client.smallestIdAt(scattered, 1_556_928_000_000), {
+        code: 'WRONGTYPE',
+        message: /use bounds/,
+      })
       const described = await client.describe(name)
       assert.deepEqual(
         { ...described, bound: undefined, lastIssued: undefined, notes: [], options: undefined },
