@@ -1,7 +1,7 @@
 /** The requests of a client, each as it goes over RESP and over HTTP, and the reading of its replies. */
 import { FahaoError } from '../../src/base/errors.ts'
 import type { Format } from '../../src/ids/format.ts'
-import type { IdInput } from '../../src/ids/gene.ts'
+import { checkedKeys, type IdInput } from '../../src/ids/gene.ts'
 import type { MomentInput } from '../../src/ids/moment.ts'
 import { type Range, Run } from '../../src/ids/run.ts'
 import type * as clockCode from './clock-code.ts'
@@ -143,7 +143,7 @@ export function nextRequest(
   { gene = [], by = [], at }: IdInput = {},
   isRaw = false,
 ): Request<string[]> {
-  const [genes, keys] = [[gene].flat().map(String), [by].flat()]
+  const [genes, keys] = [[gene].flat().map(String), checkedKeys(by)]
   const moments = at === undefined ? [] : [textOf(at)]
   const words = (token: string, values: readonly string[]) => (values.length > 0 ? [token, ...values] : [])
   const parameters = (parameter: string, values: readonly string[]) =>

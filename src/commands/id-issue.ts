@@ -175,10 +175,18 @@ function wanted(args: Arguments): Wanted {
     if (known === undefined || (at + 1 === args.length && !known.isAlone)) throw syntaxError()
     if (seen.has(token)) throw givenTwice(token)
     seen.add(token)
+    if (known.isLast) refuseTokensBehind(token, args, at + 2)
     found = { ...known.read(args, at + 1), ...found }
     at = known.isLast ? args.length : at + (known.isAlone ? 1 : 2)
   }
   return found
+}
+
+/** Behind several keys or genes a word such as COUNT is most likely none of them. */
+function refuseTokensBehind(token: string, args: Arguments, from: number): void {
+  const found = indexesFrom(args, from).find((at) => wantedTokens.has(args.token(at)))
+  if (found === undefined) return
+  throw new FahaoError('ERR', `${args.token(found)} stands behind ${token}, which comes last; put it before`)
 }
 
 function indexesFrom({ length }: Arguments, from: number): number[] {

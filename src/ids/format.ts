@@ -50,6 +50,8 @@ export type FormatOptions = {
 
 const templateMax = 256
 const ownAlphabet = 'alphabet='
+/** Where a template lacks its id, its writer may have meant one. */
+const wideHint = ', or give uuidv7, uuidv8, ulid, typeid:PREFIX or objectid'
 const nodeWidthMax = 15
 const noValues: FormatValues = Object.freeze({})
 
@@ -314,7 +316,8 @@ function checkedWidth(field: string, width: string, max: number): number {
 
 function checkTogether(parts: readonly (Part | CheckPart)[]): void {
   const ids = parts.filter((part) => part instanceof IdPart)
-  if (ids.length !== 1) throw refused(`it has ${ids.length} times {id}; write it once`)
+  if (ids.length !== 1)
+    throw refused(`it has ${ids.length} times {id}; write it once${ids.length === 0 ? wideHint : ''}`)
   if (parts.filter((part) => part instanceof NodePart).length > 1)
     throw refused('it has {node} twice; keep one')
   const checks = parts.filter((part) => part instanceof CheckPart)

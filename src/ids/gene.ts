@@ -19,7 +19,7 @@ export type GeneInput = {
 /** What a caller gives for ids: genes, and a moment that has passed, which they are of. */
 export type IdInput = GeneInput & { readonly at?: MomentInput | undefined }
 
-const crcTable = Uint32Array.from({ length: 256 }, (_, index) => {
+const crcTable = /* @__PURE__ */ Uint32Array.from({ length: 256 }, (_, index) => {
   let crc = index
   for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1
   return crc
@@ -87,7 +87,14 @@ export function needsGene(name: string, bits: number): FahaoError {
 }
 
 function keyGenes(keys: string | readonly string[], bits: number): bigint[] {
-  return [keys].flat().map((key) => BigInt(geneOf(key, bits)))
+  return checkedKeys(keys).map((key) => BigInt(geneOf(key, bits)))
+}
+
+/** The keys. Throws ERR for what is missing, as of a row without a customer: all such ids would lie on one shard. */
+export function checkedKeys(keys: string | readonly string[]): readonly string[] {
+  const all = [keys].flat()
+  if (all.every((key) => typeof key === 'string' && key !== '')) return all
+  throw refused('a key of a gene is a text that is not empty; give one, such as user:8812')
 }
 
 function checkedGene(name: string, bits: number, gene: number | bigint): bigint {

@@ -122,6 +122,7 @@ export function compileFunctionOfFahao({
     if (missing !== undefined)
       throw new SqlError('22004', `${name} needs its argument ${missing}, which is NULL`)
     const count = series === undefined ? 1 : countOf(read(series[0]) ?? null, read(series[1]) ?? null)
+    await refuseCast(session, nameOfText(texts.name!), type)
     const rows = await called.call(session, nameOfText(texts.name!), texts, count)
     const types = columns.map((column) => column.type)
     return {
@@ -131,6 +132,18 @@ export function compileFunctionOfFahao({
       write: (output, row) => writeRow(output, types, formats, (column) => rows[row]![column] ?? null),
     }
   }
+}
+
+/** Throws 42846 where the texts of a generator are none of the type, before an id is drawn. */
+async function refuseCast({ caller }: Session, name: string, type: number): Promise<void> {
+  if (type === oids.text) return
+  caller.demand(nextOperation.name, name)
+  const { format = '{id}' } = await caller.definition(name)
+  if (type === oids.int8 ? format === '{id}' : /^uuidv[78]$/.test(format)) return
+  throw new SqlError(
+    '42846',
+    `ids of "${name}" have the format ${format}, and cannot be cast so; leave the cast out`,
+  )
 }
 
 /** The arguments of a call by their names. @param parameters gets the types of those that are parameters */

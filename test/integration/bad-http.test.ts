@@ -179,7 +179,10 @@ const table: Readonly<Record<string, readonly Row[]>> = {
       '{"kind":"sequence","layout":"twitter"}',
       "option 'layout' does not apply: a sequence is made of a counter",
     ),
-    put('{"kind":"segment","format":"sms"}', 'the format cannot be used: it has 0 times {id}; write it once'),
+    put(
+      '{"kind":"segment","format":"sms"}',
+      'the format cannot be used: it has 0 times {id}; write it once, or give uuidv7, uuidv8, ulid, typeid:PREFIX or objectid',
+    ),
     json(
       `PUT ${g}/order`,
       '{"kind":"segment"}',

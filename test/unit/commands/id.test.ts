@@ -78,7 +78,7 @@ test('ID.NEXT takes a gene or a key for all ids, or one for each', async () => {
     ['ID.NEXT order GENE', 'ERR syntax error'],
     ['ID.NEXT order 3', 'ERR syntax error'],
     ['ID.NEXT order COUNT 2 COUNT 3', 'ERR option COUNT is given twice; give it once'],
-    ['ID.NEXT order GENE 1 COUNT 3', notInteger],
+    ['ID.NEXT order GENE 1 COUNT 3', 'ERR COUNT stands behind GENE, which comes last; put it before'],
     ['ID.RANGE order 10', needed],
     ['ID.RUNS order 10', needed],
     ['INCRBY order 10', needed],

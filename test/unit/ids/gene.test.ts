@@ -62,3 +62,8 @@ test('a block begins at a multiple of its size', () => {
     [0n, 1024n, 1024n, 2048n],
   )
 })
+
+test('a key that is missing or empty is refused: all such ids would lie on one shard', () => {
+  for (const by of ['', null, ['user:1', ''], ['user:1', undefined], { id: 1 }])
+    assert.throws(() => readGenes('order', 10, 2, { by: by as string }), /a text that is not empty/)
+})

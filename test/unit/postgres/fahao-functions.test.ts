@@ -99,3 +99,10 @@ test('a user without the right to a generator gets nothing from them', async (t)
   ])
     assert.match(String(await column(client, sql)), /^42501/, sql)
 })
+
+test('a cast that the texts of a generator do not fit is refused before an id is drawn', async (t) => {
+  const client = await prepared(t)
+  for (const sql of ["SELECT fahao_next('plain')::uuid", "SELECT fahao_next('u')::int8"])
+    assert.match(String(await column(client, sql)), /^42846.*cannot be cast/, sql)
+  assert.deepEqual(await column(client, "SELECT fahao_next('plain')::int8"), ['1'])
+})
