@@ -19,7 +19,7 @@ import { counterOf, type StoredGenerator } from './stored-generator.ts'
 export type IssuedBelow = {
   /** Undefined: plain decimal. */
   readonly format: Format | undefined
-  /** The digits that its ids are written with. */
+  /** The characters that its ids and check digits are written with. */
   readonly signs: string
   /** The fewest and the most characters of its texts, where readers leave none out. */
   readonly lengths: readonly [least: number, most: number]
@@ -41,7 +41,7 @@ export async function issuedBelow(
   const isGrouped = definition.format?.includes('group=')
   const known = {
     format,
-    signs: column?.alphabet ?? '0123456789',
+    signs: column?.signs ?? '0123456789',
     lengths:
       column && !isGrouped ? ([column.charactersMin, column.charactersMax] as const) : ([1, 256] as const),
   }

@@ -46,8 +46,8 @@ export type TextColumn = {
   readonly charactersMin: number
   readonly charactersMax: number
   readonly isAscii: boolean
-  /** The digits that ids are written with, in the order of their values. */
-  readonly alphabet: string
+  /** The characters that ids and check digits are written with. */
+  readonly signs: string
   /** Whether two texts can differ in the case of letters alone: the column must tell cases apart. */
   readonly caseMatters: boolean
   /** Whether the texts sort like their ids where they are compared by bytes. */

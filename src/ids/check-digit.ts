@@ -168,6 +168,11 @@ export class CheckDigits {
     this.#values = system.hasLetters ? letterValues : digitValues
   }
 
+  /** What check digits are written with. */
+  get digits(): string {
+    return this.#alphabet.digits
+  }
+
   /** The check digits of a text, and of one that follows it. */
   of(text: string, then = ''): string {
     const { start, fold, end } = this.#system

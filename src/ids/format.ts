@@ -210,7 +210,7 @@ export class Template implements Format {
       charactersMin: around + (id.width ?? 1),
       charactersMax: around + most + id.hyphensIn(most),
       isAscii: /^\p{ASCII}*$/u.test(literals.join('')),
-      alphabet: alphabet.digits,
+      signs: alphabet.digits + (this.#check?.digits ?? ''),
       caseMatters: alphabet.mixesCases,
       sortsLikeIds: digits !== undefined && alphabet.isSorted && isConstant && !this.#checksFirst,
     }

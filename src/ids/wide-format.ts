@@ -205,11 +205,11 @@ export class WideFormat implements Format, IdText {
 
   column(): TextColumn {
     const { name, bytesMax } = this
-    const alphabet =
+    const signs =
       name === 'ulid' ? crockford.digits : name === 'typeid' ? crockford.digits.toLowerCase() : hex
     const width = { charactersMin: bytesMax, charactersMax: bytesMax }
     // The others sort by time, sequence and node, in whatever order the layout has these.
-    return { ...width, isAscii: true, alphabet, caseMatters: false, sortsLikeIds: name === 'uuidv8' }
+    return { ...width, isAscii: true, signs, caseMatters: false, sortsLikeIds: name === 'uuidv8' }
   }
 
   #textOfWords(): string {

@@ -31,7 +31,8 @@ const checked = z
       .meta({ description: 'the raw id that the text is read as; null: it is malformed' }),
     why: z.string().nullable().meta({ description: 'why it was never issued, or is malformed' }),
     mayBe: z.array(z.string()).meta({
-      description: 'texts that may have been issued, one error of a person away from one that was not',
+      description:
+        'texts as they are issued: what one that was typed otherwise means, and what one that was not issued may have been, one error of a person away',
     }),
   })
   .meta({ id: 'CheckedText' })
@@ -122,8 +123,11 @@ function verdictOf(issued: IssuedBelow, text: string): CheckedText {
   const read = idIn(issued, text)
   const id = typeof read === 'bigint' ? read : undefined
   const why = typeof read === 'bigint' ? issued.never(read) : read
-  if (id !== undefined && why === undefined)
-    return { text, verdict: 'may-have-been-issued', id: String(id), why: null, mayBe: [] }
+  if (id !== undefined && why === undefined) {
+    const own = asIssued(issued, id, text)
+    const mayBe = own === text ? [] : [own]
+    return { text, verdict: 'may-have-been-issued', id: String(id), why: null, mayBe }
+  }
   return {
     text,
     verdict: id === undefined ? 'malformed' : 'never-issued',
@@ -131,6 +135,12 @@ function verdictOf(issued: IssuedBelow, text: string): CheckedText {
     why: why ?? null,
     mayBe: [],
   }
+}
+
+/** The text of an id as it is issued; as it was typed where it has a date or a node, which an id does not tell. */
+function asIssued({ format }: IssuedBelow, id: bigint, typed: string): string {
+  if (format === undefined) return String(id)
+  return format.needsNode || format.needsTime ? typed : format.format(id)
 }
 
 /** The id of a text, or why it is none. */
@@ -160,7 +170,7 @@ function nearby(
     const other = idIn(issued, near)
     if (typeof other === 'string' || seen.has(other)) continue
     seen.add(other)
-    if (issued.never(other) === undefined) found.push(near)
+    if (issued.never(other) === undefined) found.push(asIssued(issued, other, near))
     else {
       guesses--
       tries.guesses--

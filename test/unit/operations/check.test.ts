@@ -79,6 +79,17 @@ describe('what is said of a text', () => {
     await node.stop()
   })
 
+  test('names texts as they are issued, also where the missing sign is one of check digits alone', async () => {
+    const format = '{id:6:alphabet=234679ACDEFGHJKMNPQRTXYZ:group=3}{check:mod37-2}'
+    const node = await startNode({ generators: { coupon: { kind: 'segment', format } } })
+    for (const text of await issued(node, 40)) {
+      const [lenient, short] = await said(node, text.replace('-', '').toLowerCase(), text.slice(0, -1))
+      assert.deepEqual([lenient!.verdict, lenient!.mayBe], ['may-have-been-issued', [text]])
+      assert.ok(short!.mayBe.includes(text), `${text}: ${short!.mayBe}`)
+    }
+    await node.stop()
+  })
+
   test('takes none of 1,000 mistyped codes for another one, and names the right one of most', async () => {
     const node = await startNode({ generators: { coupon: coupons } })
     const codes = new Set(await issued(node, 1000))
@@ -100,7 +111,7 @@ describe('what is said of a text', () => {
     await node.stop()
   })
 
-  test('costs no more for texts that are meant to cost much', async () => {
+  test('costs no more for texts that are meant to cost much', async (t) => {
     const node = await startNode({ generators: { coupon: { kind: 'segment', format: '{id::base62}' } } })
     await issued(node, 1)
     const hostile = [
@@ -114,19 +125,10 @@ describe('what is said of a text', () => {
       '9'.repeat(256),
     ]
     const texts = Array.from({ length: 100 }, (_, at) => hostile[at % hostile.length]!)
-    let asked = 0
-    const issuedBelow = async (name: string) => {
-      const found = await node.catalogue.issuedBelow(name)
-      const { format } = found
-      const parse = (text: string) => {
-        asked++
-        return format!.parse(text)
-      }
-      return { ...found, format: { ...format, parse } }
-    }
-    const { checked } = await check(contextOf({ catalogue: { issuedBelow } as never }), 'coupon', texts)
-    assert.equal(checked.length, 100)
-    assert.ok(asked <= 1100, `${asked}`)
+    const { format } = await node.catalogue.issuedBelow('coupon')
+    const parse = t.mock.method(format!, 'parse')
+    assert.equal((await said(node, ...texts)).length, 100)
+    assert.ok(parse.mock.callCount() <= 1100, `${parse.mock.callCount()}`)
     for (const [over, of] of [
       [Array.from({ length: 101 }, () => '1'), '100 texts'],
       [['1'.repeat(257)], '256 characters'],
