@@ -5,13 +5,12 @@ import { type IncomingMessage, request as send } from 'node:http'
 import { connect } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { startHttpServer } from '../../../src/http/server.ts'
-import { noTraffic } from '../../../src/http/traffic.ts'
 import { turnBytesMax, turns } from '../../../src/listening/turns.ts'
 import { busiestMax } from '../../../src/metrics/generator-survey.ts'
 import { basic, openAccess, setUser } from '../auth/open-access.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { fakeNode } from './fake-node.ts'
-import { Reading, until } from './reading.ts'
+import { countingLooks, Reading, until } from './reading.ts'
 
 async function start(t: TestContext, users: Readonly<Record<string, readonly string[]>> = {}) {
   const clock = new FakeClock(Date.UTC(2026, 10, 1) * 1000)
@@ -21,15 +20,7 @@ async function start(t: TestContext, users: Readonly<Record<string, readonly str
   const timeline = { nowUs: () => clock.wallUs(), monoUs: () => clock.monoUs() }
   const node = Object.assign(fakeNode(), { access, timeline })
   Object.assign(node.server, { runId: 'run-1' })
-  // A look ends with the errors.
-  let looks = 0
-  const traffic = noTraffic()
-  const { errors } = traffic.requests
-  const get = () => {
-    looks++
-    return errors
-  }
-  Object.defineProperty(traffic.requests, 'errors', { get })
+  const { traffic, looks } = countingLooks()
   const server = await startHttpServer({ node, host: '127.0.0.1', port: 0, clock, traffic })
   const readings: Reading[] = []
   t.after(() => {
@@ -62,15 +53,12 @@ async function start(t: TestContext, users: Readonly<Record<string, readonly str
     const { detail } = JSON.parse(Buffer.concat(await answer.toArray()).toString())
     return [answer.statusCode, detail] as const
   }
-  /**
-   * Lets seconds pass, each when the node has looked at the one before. A look waits for its turns, which are those of the
-   * process: connections of other tests may go before it.
-   */
+  /** Lets seconds pass, each when the node has looked at the one before. */
   const pass = async (seconds: number) => {
     for (let second = 0; second < seconds; second++) {
-      const before = looks
+      const before = looks()
       await clock.pass(1000)
-      await until(() => looks > before)
+      await until(() => looks() > before)
     }
   }
   /** A second passes, in which each of these gets a line more. */

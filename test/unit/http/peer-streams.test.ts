@@ -21,7 +21,7 @@ import { dialPlain } from '../../../src/listening/dial.ts'
 import { basic, openAccess, setUser } from '../auth/open-access.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { fakeNode } from './fake-node.ts'
-import { Reading, until } from './reading.ts'
+import { countingLooks, Reading, until } from './reading.ts'
 
 type Member = { readonly id: string; http: string | undefined }
 
@@ -38,6 +38,8 @@ class Installation {
     readonly isEndless: boolean
   }[] = []
   readonly #nodes: string[] = []
+  /** How often each node has looked at its figures. */
+  readonly #looks: (() => number)[] = []
   readonly #servers: HttpServer[] = []
   /** Closed last, each of which waits for its connections. */
   readonly #others: Server[] = []
@@ -71,7 +73,9 @@ class Installation {
     }
     const node = Object.assign(fakeNode(), { access, timeline })
     Object.assign(node.server, { cluster })
-    const server = await startHttpServer({ node, host: '127.0.0.1', port: 0, clock })
+    const { traffic, looks } = countingLooks()
+    this.#looks.push(looks)
+    const server = await startHttpServer({ node, host: '127.0.0.1', port: 0, clock, traffic })
     this.#servers.push(server)
     const address = `127.0.0.1:${server.port}`
     const member = { id, http: address }
@@ -116,6 +120,15 @@ class Installation {
     return { asked, open, server, member }
   }
 
+  /** Lets seconds pass, each when every node has looked at the one before. */
+  async pass(seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second++) {
+      const before = this.#looks.map((looks) => looks())
+      await this.clock.pass(1000)
+      await until(() => this.#looks.every((looks, index) => looks() > before[index]!))
+    }
+  }
+
   /**
    * Lets seconds pass until it holds, and fails if that takes more than `most`. In each of them every open stream gets the lines of
    * all nodes that run.
@@ -155,10 +168,10 @@ describe('the live stream of a cluster', () => {
     const [a, b, c] = [await all.node('a'), await all.node('b'), await all.node('c')]
     a.add('order', 0n)
     const [ofB, ofC] = [b.add('order', 0n), c.add('user', 0n)]
-    await all.clock.pass(2000)
+    await all.pass(2)
     ofB.next += 20n
     ofC.next += 300n
-    await all.clock.pass(10_000)
+    await all.pass(10)
     const [reading, alone] = [await a.read(), await a.read('?nodes=this')]
     const ticked = (id: string) => reading.of(id).filter(({ type }) => type === 'tick').length
     await all.passUntil(() => ['a', 'b', 'c'].every((id) => ticked(id) >= 3))
@@ -595,7 +608,7 @@ describe('a reader of all nodes', () => {
     const b = await all.node('b')
     b.add('shop.a', 5n)
     b.add('secret', 1000n)
-    await all.clock.pass(3000)
+    await all.pass(3)
     return { all, a, b }
   }
 

@@ -1,6 +1,23 @@
 /** A live stream as a client reads it. */
 import assert from 'node:assert/strict'
 import type { ClientRequest, IncomingMessage } from 'node:http'
+import { type HttpTraffic, noTraffic } from '../../../src/http/traffic.ts'
+
+/**
+ * The traffic of a node without any, and how often the node has looked at its figures: a look ends with the errors. It waits for its
+ * turns, which are those of the process, so connections of other tests may go before it.
+ */
+export function countingLooks(): { readonly traffic: HttpTraffic; readonly looks: () => number } {
+  let looks = 0
+  const traffic = noTraffic()
+  const { errors } = traffic.requests
+  const get = () => {
+    looks++
+    return errors
+  }
+  Object.defineProperty(traffic.requests, 'errors', { get })
+  return { traffic, looks: () => looks }
+}
 
 /** A line of a live stream. */
 export type Line = {
