@@ -136,7 +136,10 @@ describe('redis-cli', () => {
     await until(/\(integer\) 1\r\n.*> $/)
     child.stdin.write('help id.next\r')
     const help = await until(/group:[\s\S]*> $/)
-    assert.match(help, /ID\.NEXT name \[COUNT count\][\r\n]+ +summary: Issues ids/)
+    assert.match(
+      help,
+      /ID\.NEXT name \[COUNT count\] .*\[GENE gene \[gene \.\.\.\]\|BY key \[key \.\.\.\]\][\r\n]+ +summary: Issues ids/,
+    )
     child.stdin.write('quit\r')
     assert.equal(await new Promise((resolve) => child.once('close', resolve)), 0)
   })
