@@ -6,7 +6,7 @@ import { startFahao } from '../launch/fahao.ts'
 import { temporaryFolder } from '../launch/places.ts'
 import { runProgram } from '../launch/program.ts'
 
-const program = join(import.meta.dirname, '..', 'vitess')
+const program = import.meta.dirname
 const customers = Array.from({ length: 200 }, (_, at) => 8812 + 977 * at)
 
 test('an order lies on the shard of its customer, of 4 and of 1,024, wherever reverse_bits puts that', async (t) => {
