@@ -41,16 +41,21 @@ const workerCommand = container({
   subcommands: commandsOf(workerOperations),
 })
 
+/** The ID family without its help. */
+const idCommands = [
+  ...issuingCommands,
+  ...momentCommands,
+  ...leaseCommands,
+  ...managingCommands,
+  namespaceCommand,
+  workerCommand,
+]
+
 /** A server's commands. Make one table for each server: SCAN's cursors are remembered in it. */
 export function createCommands(): CommandTable {
   const table: CommandTable = new CommandTable(
     [
-      ...issuingCommands,
-      ...momentCommands,
-      ...leaseCommands,
-      ...managingCommands,
-      namespaceCommand,
-      workerCommand,
+      ...idCommands,
       idHelp,
       ...stringCommands,
       ...setCommands,
@@ -70,12 +75,5 @@ export function createCommands(): CommandTable {
 
 const idHelp = helpCommand(
   { name: 'id.help', arity: 1, group: 'id', summary: 'Lists the commands of the ID family.' },
-  [
-    ...issuingCommands,
-    ...momentCommands,
-    ...leaseCommands,
-    ...managingCommands,
-    namespaceCommand,
-    workerCommand,
-  ].flatMap(helpLines),
+  idCommands.flatMap(helpLines),
 )

@@ -83,7 +83,7 @@ export class IdPart {
     this.maxId = fits < max63 ? fits : max63
   }
 
-  /** How many hyphens stand between so many digits. */
+  /** The number of hyphens that group a number of digits. */
   hyphensIn(digits: number): number {
     return this.group === 0 ? 0 : Math.floor((digits - 1) / this.group)
   }

@@ -22,24 +22,8 @@ import { Run, two32 } from './run.ts'
 
 /** Each form: words of 32 bits, bits of time, what these count in µs, and bits in between: from the left, how many, value. */
 const forms = {
-  uuidv7: {
-    words: 4,
-    timeBits: 48,
-    tickUs: 1000,
-    marks: [
-      [48, 4, 7],
-      [64, 2, 2],
-    ],
-  },
-  uuidv8: {
-    words: 4,
-    timeBits: 0,
-    tickUs: 1,
-    marks: [
-      [48, 4, 8],
-      [64, 2, 2],
-    ],
-  },
+  uuidv7: { words: 4, timeBits: 48, tickUs: 1000, marks: versionAndVariant(7) },
+  uuidv8: { words: 4, timeBits: 0, tickUs: 1, marks: versionAndVariant(8) },
   ulid: { words: 4, timeBits: 48, tickUs: 1000, marks: [] },
   objectid: { words: 3, timeBits: 32, tickUs: 1_000_000, marks: [] },
 } as const satisfies Record<string, Form>
@@ -48,13 +32,22 @@ type Form = {
   readonly words: number
   readonly timeBits: number
   readonly tickUs: number
-  readonly marks: readonly (readonly [at: number, bits: number, value: number])[]
+  readonly marks: readonly Mark[]
+}
+
+type Mark = readonly [at: number, bits: number, value: number]
+
+function versionAndVariant(version: number): readonly Mark[] {
+  return [
+    [48, 4, version],
+    [64, 2, 2],
+  ]
 }
 
 /** How the bits are laid out; a TypeID has those of uuidv7. */
 export type WideBitsName = keyof typeof forms
 
-/** The fewest keyed bits: two generators that share time, sequence and node draw one of so many. */
+/** The fewest keyed bits: ids of two generators that share time, sequence and node are equal with a chance of 2^−32. */
 const keyedBitsMin = 32
 /** The most: the last 62 bits of a UUID have no mark in between. */
 const keyedBitsMax = 62
@@ -255,10 +248,8 @@ function contentOf(name: WideBitsName, layout: Layout | undefined, parts: number
   ]
   const left = freeBits(forms[name]).length - content.length
   if (left >= keyedBitsMin) return content
-  const sum = [
-    ...(partBits > 0 ? [`part of a ${name === 'objectid' ? 'second' : 'millisecond'} ${partBits}`] : []),
-  ]
-  const all = [...sum, ...fields.map(({ field, bits: n }) => `${field} ${n}`)].join(' + ')
+  const part = partBits > 0 ? [`part of a ${name === 'objectid' ? 'second' : 'millisecond'} ${partBits}`] : []
+  const all = [...part, ...fields.map(({ field, bits: n }) => `${field} ${n}`)].join(' + ')
   const room = freeBits(forms[name]).length - keyedBitsMin
   throw new FahaoError(
     'ERR',

@@ -15,12 +15,19 @@ import type { Session, Statement } from './session.ts'
 import { SqlError } from './sql-error.ts'
 import { integerOf } from './wire-values.ts'
 
-/** The arguments of a call: its name of a generator first, the others by their names. Undefined: NULL, or not given. */
+/** The arguments of a call, by their names. Undefined: not given. */
 type Given = Readonly<Record<string, string | undefined>>
-type Rows = readonly (readonly (string | null)[])[]
+
+/** Rows, whose texts are made when they are sent: an id of a permuted generator takes microseconds. */
+type Rows = {
+  readonly count: number
+  readonly heldBytes: number
+  at(row: number, column: number): string | null
+}
 
 /** A function, as it is called. */
 type Called = {
+  readonly operation: { readonly name: string }
   /** The names of its arguments, in their order. */
   readonly arguments: readonly string[]
   /** The first that may be left out. */
@@ -32,11 +39,12 @@ type Called = {
 
 const functions: Readonly<Record<string, Called>> = {
   fahao_next: {
+    operation: nextOperation,
     arguments: ['name', 'gene', 'by', 'at'],
     optionalFrom: 1,
     columns: ['fahao_next'],
     async call({ caller }, name, { gene, by, at }, count) {
-      if (count === 0) return []
+      if (count === 0) return rowsOf([])
       const ids = await caller.run(nextOperation, {
         name,
         count: BigInt(count),
@@ -44,10 +52,11 @@ const functions: Readonly<Record<string, Called>> = {
         by,
         at,
       })
-      return Array.from({ length: count }, (_, row) => [ids.at(row)])
+      return { count, heldBytes: ids.heldBytes, at: (row) => ids.at(row) }
     },
   },
   fahao_encode: {
+    operation: encodeOperation,
     arguments: ['name', 'at'],
     optionalFrom: 2,
     columns: ['fahao_encode'],
@@ -57,10 +66,11 @@ const functions: Readonly<Record<string, Called>> = {
         generator: name,
         at: at!,
       })
-      return [[text]]
+      return rowsOf([[text]])
     },
   },
   fahao_bounds: {
+    operation: boundsOperation,
     arguments: ['name', 'from', 'to'],
     optionalFrom: 2,
     columns: ['start', 'end'],
@@ -71,7 +81,7 @@ const functions: Readonly<Record<string, Called>> = {
         from: from!,
         to,
       })
-      return texts.map(({ start, end }) => [start, end])
+      return rowsOf(texts.map(({ start, end }) => [start, end]))
     },
   },
 }
@@ -118,26 +128,36 @@ export function compileFunctionOfFahao({
     const read = (argument: Argument) =>
       typeof argument === 'string' ? argument : (values[argument.parameter] ?? undefined)
     const texts = Object.fromEntries([...given].map(([key, argument]) => [key, read(argument)]))
-    const missing = called.arguments.slice(0, called.optionalFrom).find((each) => texts[each] === undefined)
+    // A missing moment of an imported row would draw an id of now.
+    const missing = [...given.keys()].find((each) => texts[each] === undefined)
     if (missing !== undefined)
-      throw new SqlError('22004', `${name} needs its argument ${missing}, which is NULL`)
+      throw new SqlError('22004', `the argument ${missing} of ${name} is NULL; give a value, or leave it out`)
     const count = series === undefined ? 1 : countOf(read(series[0]) ?? null, read(series[1]) ?? null)
-    await refuseCast(session, nameOfText(texts.name!), type)
+    await refuseCast(session, called, nameOfText(texts.name!), type)
     const rows = await called.call(session, nameOfText(texts.name!), texts, count)
     const types = columns.map((column) => column.type)
     return {
       tag: 'SELECT',
-      count: rows.length,
-      heldBytes: rows.length * 100,
-      write: (output, row) => writeRow(output, types, formats, (column) => rows[row]![column] ?? null),
+      count: rows.count,
+      heldBytes: rows.heldBytes,
+      write: (output, row) => writeRow(output, types, formats, (column) => rows.at(row, column)),
     }
   }
 }
 
+function rowsOf(texts: readonly (readonly (string | null)[])[]): Rows {
+  return { count: texts.length, heldBytes: texts.length * 100, at: (row, column) => texts[row]![column]! }
+}
+
 /** Throws 42846 where the texts of a generator are none of the type, before an id is drawn. */
-async function refuseCast({ caller }: Session, name: string, type: number): Promise<void> {
+async function refuseCast(
+  { caller }: Session,
+  { operation }: Called,
+  name: string,
+  type: number,
+): Promise<void> {
   if (type === oids.text) return
-  caller.demand(nextOperation.name, name)
+  caller.demand(operation.name, name)
   const { format = '{id}' } = await caller.definition(name)
   if (type === oids.int8 ? format === '{id}' : /^uuidv[78]$/.test(format)) return
   throw new SqlError(

@@ -100,6 +100,17 @@ test('a user without the right to a generator gets nothing from them', async (t)
     assert.match(String(await column(client, sql)), /^42501/, sql)
 })
 
+test('an argument that is NULL is refused: a row without its moment gets no id of now', async (t) => {
+  const client = await prepared(t)
+  for (const [sql, values] of [
+    ["SELECT fahao_next('event', at => $1)", [null]],
+    ["SELECT fahao_next('order', by => $1)", [null]],
+    ['SELECT fahao_next($1)', [null]],
+    ["SELECT * FROM fahao_bounds('event', '2019-05-04T00:00:00Z', $1)", [null]],
+  ] as const)
+    assert.match(String(await column(client, sql, [...values])), /^22004.* is NULL/, sql)
+})
+
 test('a cast that the texts of a generator do not fit is refused before an id is drawn', async (t) => {
   const client = await prepared(t)
   for (const sql of ["SELECT fahao_next('plain')::uuid", "SELECT fahao_next('u')::int8"])
