@@ -29,6 +29,11 @@ export type GeneratorOptions = {
   readonly within?: 'ordered' | 'shuffled'
   readonly scramble?: boolean
   readonly format?: string
+  readonly period?: 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year' | 'none'
+  readonly zone?: string
+  readonly yearStart?: string
+  readonly width?: Whole
+  readonly keep?: Whole
   /** The name of a preset, or fields as text: `time:41,node:10,sequence:12;epoch=2025-01-01T00:00:00Z`. */
   readonly layout?: string
   readonly epoch?: number | string

@@ -3,28 +3,30 @@
  * because their change could repeat an id; the others can be tuned at any time.
  */
 import { FahaoError } from '../base/errors.ts'
-import { compileFormat, type Format, type TextColumn } from '../ids/format.ts'
 import { firstBlock } from '../ids/gene.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import { max53, max63 } from '../ids/limits.ts'
 import { withPast } from '../ids/past.ts'
 import { isScattered } from '../ids/scatter.ts'
-import { isWide, WideFormat } from '../ids/wide-format.ts'
+import { isWide } from '../ids/wide-format.ts'
 import type { Kind } from '../issuing/issuer.ts'
 import type { IssuingOptions } from '../issuing/issuer-factory.ts'
 import { refuseToAvoid } from './avoided-ids.ts'
+import { storedFormat } from './definition-formats.ts'
 import { type GeneratorInput, type GeneratorOptions, optionText } from './generator-options.ts'
+import { maxOf, type PeriodDefinition, periodOptions, periodPart } from './periods.ts'
 
 /** A complete definition. Options that a kind does not take are undefined. */
-export type Definition = IssuingOptions & {
-  readonly start?: bigint
-  readonly format?: string
-  /** Words that no text contains, in lower case, separated by commas. */
-  readonly avoid?: string
-  /** True: it defines all names of a family. Undefined otherwise. */
-  readonly family?: true
-}
+export type Definition = IssuingOptions &
+  PeriodDefinition & {
+    readonly start?: bigint
+    readonly format?: string
+    /** Words that no text contains, in lower case, separated by commas. */
+    readonly avoid?: string
+    /** True: it defines all names of a family. Undefined otherwise. */
+    readonly family?: true
+  }
 
 const counterOptions = [
   'family',
@@ -38,10 +40,11 @@ const counterOptions = [
   'within',
   'scramble',
   'avoid',
+  ...periodOptions,
 ] as const
 const clockOptions = ['layout', 'epoch', 'node', 'past', 'sequenceStart', 'borrowMax'] as const
 /** Options that determine which ids there are, or their order. */
-const promises = ['avoid', 'gene', 'increment', 'max', 'within', 'scramble'] as const
+const promises = ['period', 'avoid', 'gene', 'increment', 'max', 'within', 'scramble'] as const
 
 /** Options that cannot change within an incarnation. */
 export const fixedOptions = Object.freeze([
@@ -56,6 +59,7 @@ export const fixedOptions = Object.freeze([
   'scramble',
   'layout',
   'node',
+  ...periodOptions,
 ] as const satisfies (keyof Definition)[])
 
 /**
@@ -74,8 +78,10 @@ export function define(options: GeneratorOptions, nowUs: number): Definition {
     if (given !== undefined) throw refused(`option '${given}' does not apply: ${why}`)
   }
   const layout = isCounter(kind) ? undefined : clockLayout(options, nowUs)
+  const period = periodPart(options)
   const common = { kind, issueTimeout: options.issueTimeout ?? 2000, ...checkedFormat(options, layout) }
-  const own = layout === undefined ? counterPart(options) : clockPart(options, layout)
+  const own =
+    layout !== undefined ? clockPart(options, layout) : { ...counterPart(options, period), ...period }
   const definition: Definition = Object.freeze({ ...common, ...own })
   if (definition.avoid !== undefined) refuseToAvoid(definition)
   return definition
@@ -163,14 +169,15 @@ export function definitionJson(definition: Definition): DefinitionJson {
   return Object.fromEntries(definitionText(definition).map(([name, text]) => [name, plain(name, text)]))
 }
 
-function counterPart(options: GeneratorOptions): Partial<Definition> {
+function counterPart(options: GeneratorOptions, period?: PeriodDefinition): Partial<Definition> {
   const start = options.start ?? 1n
   const { gene, increment, incrementRange, offset } = distances(options, start)
-  const most = options.family ? max53 : max63
-  const written = options.format === undefined ? most : storedFormat(options.format).maxId
+  const most = period !== undefined ? maxOf(period) : options.family ? max53 : max63
+  const written = options.format === undefined || period ? most : storedFormat(options.format).maxId
   const max = options.max ?? (written < most ? written : most)
   if (options.family) refuseInFamily(options, max)
-  const step = options.step ?? (options.family ? 0 : 1000)
+  // Gaps in numbers that people write down are small.
+  const step = options.step ?? (options.family || period ? 0 : 1000)
   const stepMax = options.stepMax ?? Math.max(step, 10_000_000_000)
   const shuffled = options.within === 'shuffled'
   if (offset >= BigInt(increment)) throw refused(`offset ${offset} is not below increment ${increment}`)
@@ -285,80 +292,6 @@ function checkedFormat(options: GeneratorOptions, layout: Layout | undefined): {
     throw refused(`max ${options.max} does not fit format '${options.format}', which ends at ${maxId}`)
   }
   return { format: options.format }
-}
-
-/** A format as it may be stored: also with a zone that a new one is refused. */
-export function storedFormat(template: string, layout?: Layout): Format {
-  return compileFormat(template, { nodeWidth: 1, anyZone: true, layout })
-}
-
-/** Throws ERR for a format that a generator may keep and none may be given. */
-export function refuseNewFormat(template: string | undefined): void {
-  // What a wide format needs, `define` checks.
-  if (template !== undefined && !isWide(template)) compileFormat(template, { nodeWidth: 1 })
-}
-
-/** What to know about the texts of a format, each in one sentence. */
-export function formatNotes(template: string | undefined): string[] {
-  const format = template === undefined || isWide(template) ? undefined : storedFormat(template)
-  const zone = format?.ambiguousZone
-  return [
-    ...(format?.mixesCases
-      ? [
-          'its texts can differ in the case of letters alone: a column that ignores case, as those of MySQL do by default, takes two of them for one; give the column a binary collation, or the format base36 or crockford',
-        ]
-      : []),
-    ...(zone !== undefined
-      ? [
-          `zone ${zone} of its format means different times to different people; alter it to a place like Asia/Shanghai, or an offset like +08:00`,
-        ]
-      : []),
-  ]
-}
-
-function textColumn({
-  charactersMin,
-  charactersMax,
-  isAscii,
-  caseMatters,
-  sortsLikeIds,
-}: TextColumn): string {
-  const type = charactersMin === charactersMax ? `char(${charactersMax})` : `varchar(${charactersMax})`
-  const characters = isAscii ? '' : ' of Unicode'
-  const bytes =
-    'a collation that compares bytes: COLLATE "C" in PostgreSQL, ascii_bin or utf8mb4_bin in MySQL'
-  if (caseMatters) return `its texts fit ${type}${characters} with ${bytes}`
-  return `its texts fit ${type}${characters}${sortsLikeIds ? `, and sort like ids with ${bytes}` : '; they do not sort like ids'}`
-}
-
-/** Which column takes the texts of a format. */
-export function columnNotes({
-  format: template,
-  layout,
-  max = max63,
-}: Pick<Definition, 'format' | 'layout' | 'max'>): string[] {
-  const format =
-    template === undefined
-      ? undefined
-      : storedFormat(template, layout === undefined ? undefined : parseLayout(layout))
-  if (format === undefined) return []
-  if (!(format instanceof WideFormat)) return [textColumn(format.column(max))]
-  const { name, bytesMax } = format
-  const native = {
-    uuidv7: 'uuid in PostgreSQL and MariaDB, binary(16) by UUID_TO_BIN(x) in MySQL',
-    uuidv8: 'uuid in PostgreSQL and MariaDB, binary(16) by UUID_TO_BIN(x) in MySQL',
-    objectid: 'ObjectId in MongoDB',
-    ulid: undefined,
-    typeid: undefined,
-  }[name]
-  const text = `char(${bytesMax}) with a collation that compares bytes`
-  const spread = isScattered(layout) && name !== 'uuidv8'
-  return [
-    `its texts fit ${native === undefined ? text : `a column of ${native}, or ${text}`}`,
-    ...(spread
-      ? ['its texts begin with time, so that scatter spreads raw ids alone, and not the texts']
-      : []),
-  ]
 }
 
 /** Whether a kind is made of a counter and not of the clock. */

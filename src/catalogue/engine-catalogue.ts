@@ -19,7 +19,8 @@ import type {
   PartOfList,
   Sample,
 } from './catalogue.ts'
-import { type Definition, formatNotes } from './definition.ts'
+import type { Definition } from './definition.ts'
+import { formatNotes } from './definition-formats.ts'
 import type { CatalogueDeps } from './deps.ts'
 import type { EndedFigures } from './ended-figures.ts'
 import { FamilyIndex, patternOf } from './families/family-index.ts'

@@ -9,6 +9,7 @@ import { nearest, unknownWords } from '../base/nearest.ts'
 import { formatDuration, parseDurationMs } from '../base/units.ts'
 import { geneBitsMax } from '../ids/gene.ts'
 import { max53, max63, workerIdsMax } from '../ids/limits.ts'
+import { periodDigitsMax, periodUnits } from '../ids/period.ts'
 import { readIncrementRange } from '../ids/random-steps.ts'
 import { kinds } from '../issuing/issuer.ts'
 
@@ -134,6 +135,32 @@ export const generatorOptions = z
     avoid: words.optional().meta({
       description: 'words that no text of a counter’s id contains, separated by commas',
     }),
+    period: z
+      .enum([...periodUnits, 'none'], `must be none, ${periodUnits.slice(0, -1).join(', ')} or year`)
+      .transform((unit) => (unit === 'none' ? undefined : unit))
+      .optional()
+      .meta({
+        description: `a counter’s numbers begin again at start each ${periodUnits.slice(0, -1).join(', ')} or year, whose label is in the id (default none)`,
+      }),
+    zone: z.string('must be text').max(64, 'must have at most 64 characters').optional().meta({
+      description:
+        'where periods begin: a place like Europe/Berlin, an offset like +08:00, or UTC (default UTC)',
+    }),
+    yearStart: z.string('must be text').max(8, 'must be MM-DD').optional().meta({
+      description: 'the day on which years of a period begin, as 04-01 (default 01-01)',
+    }),
+    width: count
+      .pipe(z.int().max(periodDigitsMax, `must be at most ${periodDigitsMax}`))
+      .optional()
+      .meta({
+        description:
+          'how many digits the number in a period has (default: as the format’s {id:N}, else so many that an id has 15)',
+      }),
+    keep: integer
+      .pipe(z.bigint().max(366n, 'must be at most 366'))
+      .transform(Number)
+      .optional()
+      .meta({ description: 'how many earlier periods can still be numbered, by AT (default 0)' }),
     layout: z
       .union(
         [z.string().max(400, 'must have at most 400 characters'), z.record(z.string(), z.unknown())],
@@ -207,6 +234,16 @@ export type GeneratorInput = {
   readonly format?: string | undefined
   /** Words that no text of a counter’s id contains: a list, or text with commas between them. */
   readonly avoid?: string | readonly string[] | undefined
+  /** A counter’s numbers begin again at `start` in each period, whose label is in the id. Default none. */
+  readonly period?: 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year' | 'none' | undefined
+  /** Where periods begin: a place like Europe/Berlin, an offset like +08:00, or UTC. Default UTC. */
+  readonly zone?: string | undefined
+  /** The day on which years of a period begin, `MM-DD`. Default 01-01. */
+  readonly yearStart?: string | undefined
+  /** How many digits the number in a period has. Default: as {id:N} of the format, else so many that an id has 15. */
+  readonly width?: WholeNumber | undefined
+  /** How many earlier periods can still be numbered. Default 0. */
+  readonly keep?: WholeNumber | undefined
   /** The bits of a clock kind: the name of a preset, or fields. Default twitter. */
   readonly layout?: string | Readonly<Record<string, unknown>> | undefined
   /** Another epoch for the layout: an ISO date-time with zone, or Unix ms. */
@@ -250,6 +287,7 @@ export function optionText(name: string, value: unknown): string {
   if (name === 'step' && value === 0) return adaptive
   if (name === 'gene' || name === 'past') return String(value ?? 0)
   if (name === 'avoid' && value === undefined) return "''"
+  if (name === 'period' && value === undefined) return 'none'
   if (durations.has(name)) return formatDuration(value as number)
   if (typeof value === 'boolean') return value ? 'on' : 'off'
   return String(value)

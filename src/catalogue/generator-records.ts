@@ -17,14 +17,8 @@ import type { Engine, StoredRecord } from '../engine/engine.ts'
 import { SharedLookUps } from '../engine/look-ups.ts'
 import { isStrict } from '../issuing/issuer.ts'
 import type { ListedGenerator, ListPart, PartOfList } from './catalogue.ts'
-import {
-  type Definition,
-  define,
-  differences,
-  fixedOptions,
-  isCounter,
-  refuseNewFormat,
-} from './definition.ts'
+import { type Definition, define, differences, fixedOptions, isCounter } from './definition.ts'
+import { refuseNewFormat } from './definition-formats.ts'
 import type { RecordDeps } from './deps.ts'
 import type { FamilyRecords } from './families/family-records.ts'
 import { type FloorMove, refuseFloor, refuseJump } from './floor.ts'

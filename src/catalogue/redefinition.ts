@@ -11,6 +11,7 @@ import {
   withoutDistances,
 } from './definition.ts'
 import { type GeneratorInput, type GeneratorOptions, optionText, parseOptions } from './generator-options.ts'
+import { withoutPeriod } from './periods.ts'
 import type { StoredGenerator } from './stored-generator.ts'
 
 /** A definition after changes. Options that `changes` does not name stay, also under another kind. */
@@ -21,7 +22,9 @@ export function redefine(
 ): Definition {
   const { kind = before.kind } = parseOptions({ kind: before.kind, ...changes })
   const all = kind === before.kind ? optionsOf(before) : keptOptions(before, kind)
-  const kept = before.gene !== undefined || Number(changes.gene ?? 0) > 0 ? withoutDistances(all) : all
+  const apart = before.gene !== undefined || Number(changes.gene ?? 0) > 0 ? withoutDistances(all) : all
+  const kept =
+    changes.period === undefined && changes.width === undefined ? apart : withoutPeriod(apart, changes)
   // Of the values of a definition, this one alone has another form as an option.
   const step = kept.step === undefined ? undefined : optionText('step', kept.step)
   const options = parseOptions({ ...kept, step, ...changes, kind })

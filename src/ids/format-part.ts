@@ -3,6 +3,8 @@ import { FahaoError } from '../base/errors.ts'
 import { type Alphabet, crockford } from './alphabet.ts'
 import type { CheckDigits, CheckName } from './check-digit.ts'
 import { max63 } from './limits.ts'
+import { shortened } from './shortened.ts'
+import { isPlainZone, type LocalTime, localTimeIn, refusedZone } from './zone.ts'
 
 /** The values that a format may show beside the id. */
 export type FormatValues = {
@@ -188,7 +190,7 @@ const dateEndUs = Date.UTC(9999, 11, 31) * 1000
 export class DatePart implements FormatPart {
   readonly width: number
   readonly #pieces: readonly string[]
-  readonly #isoAt: (unixMs: number) => string
+  readonly #local: LocalTime
   #second = Number.NaN
   /** The text of `#second`, cut where the milliseconds go. */
   #beforeMs = ''
@@ -203,7 +205,7 @@ export class DatePart implements FormatPart {
     this.#pieces = piecesOf(pattern)
     this.ambiguousZone = isPlainZone(zone) ? undefined : zone
     if (this.ambiguousZone !== undefined && !anyZone) throw refusedZone(zone)
-    this.#isoAt = isoTextIn(zone)
+    this.#local = localTimeIn(zone)
     this.#hasMs = this.#pieces.includes('SSS')
     this.width = pattern.length
   }
@@ -234,7 +236,7 @@ export class DatePart implements FormatPart {
   }
 
   #turn(second: number): void {
-    const iso = this.#isoAt(second * 1000)
+    const iso = new Date(this.#local(second * 1000)).toISOString()
     const cut = this.#hasMs ? this.#pieces.indexOf('SSS') : this.#pieces.length
     this.#beforeMs = textOf(this.#pieces.slice(0, cut), iso)
     this.#afterMs = textOf(this.#pieces.slice(cut + 1), iso)
@@ -269,65 +271,6 @@ function fits(text: string, token: Token): boolean {
   return text.length === token.length && /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max
 }
 
-function isoText(unixMs: number): string {
-  return new Date(unixMs).toISOString()
-}
-
-const offsetPattern = /^([+-])(\d\d):([0-5]\d)$/
-
-/** UTC, a fixed offset, or a place. `Etc/GMT+8` is eight hours *behind* UTC, so it is not plain. */
-function isPlainZone(zone: string): boolean {
-  return zone === 'UTC' || zone === 'GMT' || offsetPattern.test(zone) || /^(?!Etc\/GMT[+-]).+\/./i.test(zone)
-}
-
-function refusedZone(zone: string): FahaoError {
-  return new FahaoError(
-    'ERR',
-    `zone '${shortened(zone)}' is unknown, or means different times to different people; write a place like Asia/Shanghai, an offset like +08:00, or UTC`,
-  )
-}
-
-function isoTextIn(zone: string): (unixMs: number) => string {
-  if (zone === 'UTC' || zone === 'GMT') return isoText
-  const [, sign, hours, minutes] = offsetPattern.exec(zone) ?? []
-  if (sign === undefined) return zoneIsoText(zone)
-  if (Number(hours) > 14) throw refusedZone(zone)
-  const shiftMs = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -60_000 : 60_000)
-  return (unixMs) => isoText(unixMs + shiftMs)
-}
-
-/** A zone shifts UTC; the shift is what its wall clock shows, read as if it were UTC. */
-function zoneIsoText(zone: string): (unixMs: number) => string {
-  const wall = wallClock(zone)
-  return (unixMs) => {
-    const parts = wall.formatToParts(unixMs).map(({ type, value }) => [type, Number(value)])
-    const { year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0 } = Object.fromEntries(parts)
-    return isoText(Date.UTC(year, month - 1, day, hour, minute, second))
-  }
-}
-
-function wallClock(zone: string): Intl.DateTimeFormat {
-  const two = '2-digit'
-  try {
-    return new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', {
-      timeZone: zone,
-      hourCycle: 'h23',
-      year: 'numeric',
-      month: two,
-      day: two,
-      hour: two,
-      minute: two,
-      second: two,
-    })
-  } catch (cause) {
-    throw new FahaoError(
-      'ERR',
-      `zone '${shortened(zone)}' is unknown; write a place like Asia/Shanghai, an offset like +08:00, or UTC`,
-      { cause },
-    )
-  }
-}
-
 /** The error of `parse`: this text was not written by the format. */
 export function notOfFormat(reason: string): FahaoError {
   return new FahaoError('ERR', `the text was not written by this format: ${reason}; check what was typed`)
@@ -336,10 +279,4 @@ export function notOfFormat(reason: string): FahaoError {
 /** ASCII letters as small ones: the length stays. */
 function small(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
-}
-
-/** Text from a caller, for a message: short, and on one line. */
-export function shortened(text: string): string {
-  const short = text.length > 40 ? `${text.slice(0, 40)}…` : text
-  return short.replace(/\p{C}/gu, '?')
 }

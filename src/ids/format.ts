@@ -28,11 +28,11 @@ import {
   LiteralPart,
   NodePart,
   notOfFormat,
-  shortened,
   type TextShape,
 } from './format-part.ts'
 import { TemplateText } from './id-text.ts'
 import type { Layout } from './layout.ts'
+import { shortened } from './shortened.ts'
 import { WideFormat, wideSpecOf } from './wide-format.ts'
 
 export type { Format, TextColumn } from './any-format.ts'

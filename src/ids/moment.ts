@@ -1,6 +1,6 @@
 /** Moments and spans of time as people write them, and back. */
 import { FahaoError } from '../base/errors.ts'
-import { shortened } from './format-part.ts'
+import { shortened } from './shortened.ts'
 
 /** How people give a moment: ISO date-time with a zone, Unix milliseconds (a number, or its digits), or a Date. */
 export type MomentInput = string | number | bigint | Date

@@ -8,11 +8,12 @@ import { assert } from '../base/assert.ts'
 import { FahaoError } from '../base/errors.ts'
 import { alphabets, crockford } from './alphabet.ts'
 import type { Format, TextColumn } from './any-format.ts'
-import { notOfFormat, shortened } from './format-part.ts'
+import { notOfFormat } from './format-part.ts'
 import type { IdText, TextFrame } from './id-text.ts'
 import type { Layout } from './layout.ts'
 import { max63 } from './limits.ts'
 import type { Run } from './run.ts'
+import { shortened } from './shortened.ts'
 import { halvesOf, unixMsOf, WideBits, type WideBitsName, wordsOf } from './wide-bits.ts'
 
 /** The forms that a wide format can have. */

@@ -19,7 +19,7 @@ async function withDefinition(changes: object): Promise<Node> {
 }
 
 describe('a generator with an option or a kind that this version does not know', () => {
-  for (const changes of [{ period: 'day' }, { kind: 'ledger' }]) {
+  for (const changes of [{ calendar: 'lunar' }, { kind: 'ledger' }]) {
     const what = Object.entries(changes).flat().join(' ')
     test(`is not issued from, nor changed: ${what}`, async () => {
       const { catalogue } = await withDefinition(changes)
@@ -30,11 +30,11 @@ describe('a generator with an option or a kind that this version does not know',
   }
 
   test('is raised by an advance, which keeps the option', async () => {
-    const { engine } = await withDefinition({ period: 'day' })
+    const { engine } = await withDefinition({ calendar: 'lunar' })
     const repair = repairGenerators(0, 100n)(await engine.list(''))
     let step = repair.next()
     while (!step.done) step = repair.next()
-    assert.match(step.value.records!.get('generators/g')!, /"period":"day"/)
+    assert.match(step.value.records!.get('generators/g')!, /"calendar":"lunar"/)
     assert.equal(step.value.counters!.size, 1)
   })
 })
