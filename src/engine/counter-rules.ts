@@ -8,7 +8,10 @@ import { FahaoError } from '../base/errors.ts'
 import type { Range } from '../ids/run.ts'
 import {
   boundMax,
+  type Commit,
   type Counter,
+  commitBytesMax,
+  commitMax,
   type Reservation,
   type ReserveRequest,
   type WriterIdentity,
@@ -91,6 +94,15 @@ export function checkReserve({ size, floor = 0n, max = boundMax, incarnation }: 
 /** Asserts what every caller of `Engine.release` guarantees. */
 export function checkRelease({ end }: Reservation, from: bigint): void {
   assert(from >= 0n && from <= end, 'a release goes back')
+}
+
+/** Asserts what every caller of `Engine.commit` guarantees. */
+export function checkCommit({ records, counter }: Commit): void {
+  assert(records.length <= commitMax, `a commit writes at most ${commitMax} records`)
+  assert(new Set(records.map(({ key }) => key)).size === records.length, 'a commit writes a record once')
+  const bytes = records.reduce((sum, { value }) => sum + Buffer.byteLength(value), 0)
+  assert(bytes <= commitBytesMax, `the values of a commit have at most ${commitBytesMax} bytes`)
+  if (counter !== undefined) checkReserve(counter.request)
 }
 
 /** The request of a release. Asserts what every caller of `Engine.release` guarantees. */

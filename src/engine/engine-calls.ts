@@ -6,7 +6,7 @@ import type { Engine } from './engine.ts'
 
 const operations = [
   ...(['reserve', 'release', 'counter', 'advance'] as const),
-  ...(['read', 'list', 'write', 'remove', 'lookUp', 'watch'] as const),
+  ...(['read', 'list', 'write', 'remove', 'lookUp', 'commit', 'watch'] as const),
 ]
 
 /** They have a span also where no request waits for them: most reserves are made beforehand. */

@@ -8,7 +8,8 @@
  *     that the sender of the last reserve still holds.
  *  2. Two reserves of one counter never return overlapping ranges, whichever process, thread or retry sent them.
  *  3. The effect of a promise that resolves is durable: it survives `kill -9` of every process.
- *  4. A promise that rejects with UNAVAILABLE, STALE, EXHAUSTED, REGRESSED or CONFLICT changed nothing.
+ *  4. A promise that rejects with UNAVAILABLE, STALE, EXHAUSTED, REGRESSED or CONFLICT changed nothing. A commit changes all that
+ *     it names, or nothing.
  *  5. The call of a promise that rejects with UNKNOWN is carried out once or not at all, now or a little later. The caller
  *     abandons the range, or reads the record, before it relies on either outcome.
  *  6. Every call settles by its deadline. No engine retries a write whose outcome is unknown.
@@ -77,6 +78,37 @@ export type StoredRecord = {
    * written at once may have the same one.
    */
   readonly version: bigint
+}
+
+/** A value for a record, if its version is still `expected`; undefined as the version: if there is no record. */
+export type RecordWrite = {
+  readonly key: string
+  readonly value: string
+  readonly expected: bigint | undefined
+}
+
+/** The maximum number of records in a commit: etcd limits the operations of a transaction. */
+export const commitMax = 60
+
+/** The maximum number of bytes in the values of a commit: MySQL accepts messages of at least 1 MiB, and gets hexadecimal digits. */
+export const commitBytesMax = 2 ** 18
+
+/** Writes of records and a reserve that are carried out together or not at all. */
+export type Commit = {
+  /** At most `commitMax`, each of another key, with at most `commitBytesMax` in their values. */
+  readonly records: readonly RecordWrite[]
+  /** A reserve, if the counter's version is still this one; 0 of a counter that was never used. */
+  readonly counter?:
+    | { readonly name: string; readonly request: ReserveRequest; readonly version: bigint }
+    | undefined
+}
+
+/** What a commit has made. */
+export type Committed = {
+  /** The records as written, in their order. */
+  readonly records: readonly StoredRecord[]
+  /** The range, if one was asked for. */
+  readonly reservation?: Reservation | undefined
 }
 
 /** What a name gets that was never used: its record, and a range of the counter with the record's name. */
@@ -252,6 +284,19 @@ export interface RecordStore {
 
 /** Both primitives at once. */
 export interface NameStore {
+  /**
+   * Writes records and reserves from a counter in one durable step, if the version of each is the expected one. Resolves to what
+   * it made, or to undefined if another write came first and nothing was changed: the caller reads again and decides anew.
+   * With a reserve of size 0 the records change only under the counter's fence and incarnation, so an old leader writes none.
+   *
+   * Rejects as `reserve` does. Where a version differs and the counter also refuses, either is the outcome.
+   *
+   * Unknown outcome: `read` one of the records, whose value tells whose write it was, and with it the outcome of all; a commit
+   * without records leaves a gap, as `reserve` does. The call may still be carried out after a read that does not show it,
+   * until another write has changed one of the versions.
+   */
+  commit(commit: Commit): Promise<Committed | undefined>
+
   /**
    * Looks up many names: the record of each, and the counter of the same name, as the last acknowledged writes left them.
    * If a name has no record, its counter was never used, and it comes with `first`, the record is written and the range

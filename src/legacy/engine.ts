@@ -15,6 +15,8 @@ import { FahaoError } from '../base/errors.ts'
 import type { RowCounter } from '../catalogue/foreign-rows.ts'
 import {
   boundMax,
+  type Commit,
+  type Committed,
   type Engine,
   type EngineStatus,
   type LookedUp,
@@ -137,6 +139,17 @@ export class LegacyEngine implements Engine {
 
   lookUp(lookUps: readonly LookUp[]): Promise<readonly (LookedUp | FahaoError)[]> {
     return lookUpEach(this, lookUps)
+  }
+
+  async commit(commit: Commit): Promise<Committed | undefined> {
+    const { records, counter } = commit
+    if (records.some(({ key }) => RowRecords.owns(key))) throw this.#readOnly()
+    if (counter !== undefined && rowOf(counter.name) !== undefined)
+      throw new FahaoError(
+        'ERR',
+        `the rows of ${this.#table.schema.table} have no versions: create a generator of Fahao's own for this`,
+      )
+    return this.#inner.commit(commit)
   }
 
   async watch(

@@ -25,7 +25,7 @@ const raiseTries = 10
 export class HeldBounds {
   readonly #ends = new BoundsByName()
 
-  /** `engine`, whose reserves, also those of look-ups, are remembered; every other member is the engine's own. */
+  /** `engine`, whose reserves, also those of look-ups and commits, are remembered; every other member is the engine's own. */
   watching(engine: Engine): Engine {
     const reserve: Engine['reserve'] = async (counter, request) => {
       const reservation = await engine.reserve(counter, request)
@@ -38,9 +38,15 @@ export class HeldBounds {
         if ('reservation' in each && each.reservation) this.#remember(lookUps[at]!.key, each.reservation)
       return outcomes
     }
+    const commit: Engine['commit'] = async (asked) => {
+      const committed = await engine.commit(asked)
+      if (committed?.reservation) this.#remember(asked.counter!.name, committed.reservation)
+      return committed
+    }
     return new Proxy(engine, {
       get(_engine, name) {
         if (name === 'reserve') return reserve
+        if (name === 'commit') return commit
         if (name === 'lookUp') return lookUp
         const member: unknown = Reflect.get(engine, name)
         return typeof member === 'function' ? member.bind(engine) : member

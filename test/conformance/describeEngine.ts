@@ -6,6 +6,7 @@ import { describe, test } from 'node:test'
 import type { Lifetime } from '../launch/lifetime.ts'
 import { advanceTests } from './advance.ts'
 import { burstTests } from './bursts.ts'
+import { commitTests } from './commits.ts'
 import { counterTests } from './counters.ts'
 import { lifeTests } from './life.ts'
 import { lookUpTests } from './look-ups.ts'
@@ -38,6 +39,7 @@ export function describeEngine(engine: EngineUnderTest): void {
     describe('bursts', () => burstTests(declare))
     describe('records', () => recordTests(declare))
     describe('look-ups', () => lookUpTests(declare))
+    if (engine.name === 'memory' || engine.name === 'sqlite') describe('commits', () => commitTests(declare))
     describe('watches', () => watchTests(declare))
     describe('any sequence of calls', () => modelTests(declare))
     describe('opening, failing and closing', () => lifeTests(declare))

@@ -10,6 +10,8 @@
 import type { Clock } from '../../src/base/clock.ts'
 import { FahaoError } from '../../src/base/errors.ts'
 import type {
+  Commit,
+  Committed,
   Counter,
   Engine,
   EngineStatus,
@@ -53,7 +55,15 @@ export type Held = {
 
 type Rule = { readonly method: Method | 'any'; readonly befall: () => Promise<Fault | undefined> }
 
-const writes: ReadonlySet<string> = new Set(['reserve', 'release', 'advance', 'write', 'remove', 'lookUp'])
+const writes: ReadonlySet<string> = new Set([
+  'reserve',
+  'release',
+  'advance',
+  'write',
+  'remove',
+  'lookUp',
+  'commit',
+])
 
 export class FaultyEngine implements Engine {
   readonly name: string
@@ -177,6 +187,10 @@ export class FaultyEngine implements Engine {
   lookUp(lookUps: readonly LookUp[]): Promise<readonly (LookedUp | FahaoError)[]> {
     if (!this.looksUpAtOnce) return lookUpEach(this, lookUps)
     return this.#through('lookUp', [lookUps], () => this.#engine.lookUp(lookUps))
+  }
+
+  commit(commit: Commit): Promise<Committed | undefined> {
+    return this.#through('commit', [commit], () => this.#engine.commit(commit))
   }
 
   watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {

@@ -8,6 +8,8 @@
  */
 import { FahaoError } from '../../src/base/errors.ts'
 import type {
+  Commit,
+  Committed,
   Counter,
   Engine,
   EngineOptions,
@@ -73,7 +75,7 @@ export type Witness = (
   args: readonly unknown[],
 ) => void
 
-type Method = 'reserve' | 'release' | 'write' | 'remove' | 'lookUp' | 'advance'
+type Method = 'reserve' | 'release' | 'write' | 'remove' | 'lookUp' | 'commit' | 'advance'
 type Held = { readonly end: bigint; readonly lineage: number }
 
 const unused: Counter = { bound: 0n, fence: 0n, incarnation: 0n, version: 1n }
@@ -102,12 +104,11 @@ export class RemoteEngine implements Engine {
 
   async reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
     const { engine } = this.#options.store
-    const held = this.#held.get(counter)?.end ?? 0n
-    const floor = held > (request.floor ?? 0n) ? held : (request.floor ?? 0n)
+    const above = this.#aboveHeld({ name: counter, request })
     let lineage = 0
     const reservation = await this.#write('reserve', [counter, request], () => {
       lineage = this.#options.store.lineage
-      return engine.reserve(counter, { ...request, floor })
+      return engine.reserve(counter, above.request)
     })
     if (request.size > 0n) this.#hold(counter, reservation.end, lineage)
     this.#options.onReserved?.(counter, request.fence ?? 0n)
@@ -172,6 +173,27 @@ export class RemoteEngine implements Engine {
       this.#options.onReserved?.(key, first.reserve!.fence ?? 0n)
     }
     return found
+  }
+
+  async commit(commit: Commit): Promise<Committed | undefined> {
+    const { store, machine, witness } = this.#options
+    const { pauses } = machine
+    const { records, counter } = commit
+    let lineage = 0
+    const committed = await this.#write('commit', [commit], async () => {
+      lineage = store.lineage
+      const done = await store.engine.commit({ records, counter: counter && this.#aboveHeld(counter) })
+      if (done === undefined) return undefined
+      for (const { key, value, expected } of records) witness(machine, 'write', [key, value, expected])
+      if (counter !== undefined) witness(machine, 'reserve', [counter.name, counter.request])
+      return done
+    })
+    for (const { key } of records) this.#options.onWritten?.(key, pauses)
+    if (committed === undefined || counter === undefined) return committed
+    const { name, request } = counter
+    if (request.size > 0n) this.#hold(name, committed.reservation!.end, lineage)
+    this.#options.onReserved?.(name, request.fence ?? 0n)
+    return committed
   }
 
   remove(key: string, expected: bigint): Promise<boolean> {
@@ -251,6 +273,13 @@ export class RemoteEngine implements Engine {
   close(): Promise<void> {
     this.#closed = true
     return Promise.resolve()
+  }
+
+  /** A reserve that begins at or above what this machine holds. */
+  #aboveHeld<Asked extends Pick<NonNullable<Commit['counter']>, 'name' | 'request'>>(asked: Asked): Asked {
+    const held = this.#held.get(asked.name)?.end ?? 0n
+    const { floor = 0n } = asked.request
+    return { ...asked, request: { ...asked.request, floor: held > floor ? held : floor } }
   }
 
   #hold(counter: string, end: bigint, lineage: number): void {

@@ -6,6 +6,8 @@ import { CallsInFlight } from '../calls-in-flight.ts'
 import { checkGap, checkReserve, releaseRequest } from '../counter-rules.ts'
 import type {
   AdvanceOptions,
+  Commit,
+  Committed,
   Counter,
   Engine,
   EngineOptions,
@@ -237,6 +239,10 @@ export class EtcdEngine implements Engine {
 
   watch(prefix: string, listener: (change: RecordChange) => void, options?: WatchOptions): Promise<Watch> {
     return this.#calls.run(() => this.#watches.add(prefix, listener, options))
+  }
+
+  commit(_commit: Commit): Promise<Committed | undefined> {
+    return Promise.reject(new FahaoError('ERR', 'this engine has no commits yet'))
   }
 
   ownership(): Promise<StoreOwnership> {

@@ -2,16 +2,18 @@
  * The engine that keeps everything in the process's memory: for tests, and for ids that need not outlive the process.
  *
  * Invariants
- *  1. A change of one counter or one record is one step. An advance has many steps, and others run between them. Memory loses no
+ *  1. A change of one counter or one record is one step, and so is a commit. An advance has many steps, and others run between them. Memory loses no
  *     single writes, so a reserve between two steps repeats nothing, whether or not the advance has raised its counter.
  *  2. No other call writes a record while an advance replaces records, so the advance undoes no write.
  */
 import { FahaoError } from '../../base/errors.ts'
 import type { Parts } from '../../base/turns.ts'
 import { eachInParts, inTurns, raised, repairNothing, untilUnchanged } from '../advance-rules.ts'
-import { release, releaseRequest, reserve, type Step, unused } from '../counter-rules.ts'
+import { checkCommit, release, releaseRequest, reserve, type Step, unused } from '../counter-rules.ts'
 import type {
   AdvanceOptions,
+  Commit,
+  Committed,
   Counter,
   Engine,
   EngineOptions,
@@ -158,6 +160,11 @@ export class MemoryEngine implements Engine {
     return this.#alone(() => lookUps.map((each) => this.#lookUp(each)))
   }
 
+  commit(commit: Commit): Promise<Committed | undefined> {
+    checkCommit(commit)
+    return this.#alone(() => this.#commit(commit))
+  }
+
   watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
     return this.#step(() => this.#watchers.add(prefix, listener))
   }
@@ -201,6 +208,15 @@ export class MemoryEngine implements Engine {
     if (range?.answer instanceof FahaoError) return range.answer
     if (range !== undefined) counters.set(key, range.counter)
     return { record: this.#put(key, first.value), counter, isNew: true, reservation: range?.answer }
+  }
+
+  #commit({ records, counter }: Commit): Committed | undefined {
+    const { counters, records: stored } = this.#store
+    if (records.some(({ key, expected }) => stored.get(key)?.version !== expected)) return undefined
+    if (counter && (counters.get(counter.name) ?? unused).version !== counter.version) return undefined
+    const reservation =
+      counter && this.#change(counter.name, (now) => reserve(counter.name, now, counter.request))
+    return { records: records.map(({ key, value }) => this.#put(key, value)), reservation }
   }
 
   #put(key: string, value: string): StoredRecord {

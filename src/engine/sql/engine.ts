@@ -8,6 +8,8 @@ import { checkGap, checkRelease, checkReserve } from '../counter-rules.ts'
 import {
   type AdvanceOptions,
   boundMax,
+  type Commit,
+  type Committed,
   type Counter,
   type Engine,
   type EngineOptions,
@@ -220,6 +222,10 @@ export class SqlEngine implements Engine {
   async watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
     const { position } = await this.#read((ask) => this.#state(ask))
     return this.#watches.add(prefix, listener, position.progress.revision)
+  }
+
+  commit(_commit: Commit): Promise<Committed | undefined> {
+    return Promise.reject(new FahaoError('ERR', 'this engine has no commits yet'))
   }
 
   ownership(): Promise<StoreOwnership> {

@@ -9,9 +9,11 @@ import { Timeline } from '../../base/timeline.ts'
 import { startThread } from '../../installation/threads.ts'
 import { inTurns, repairNothing, untilUnchanged } from '../advance-rules.ts'
 import { CallsInFlight } from '../calls-in-flight.ts'
-import { checkGap, checkReserve, completed, releaseRequest } from '../counter-rules.ts'
+import { checkCommit, checkGap, checkReserve, completed, releaseRequest } from '../counter-rules.ts'
 import type {
   AdvanceOptions,
+  Commit,
+  Committed,
   Counter,
   Engine,
   EngineOptions,
@@ -225,6 +227,13 @@ export class SqliteEngine implements Engine {
     const { claim } = this.#owner
     const lookedUp = this.#calls.call('lookUp', packLookUps(lookUps), claim)
     return claim === undefined ? lookedUp : this.#asOwner(claim, lookedUp)
+  }
+
+  commit(commit: Commit): Promise<Committed | undefined> {
+    checkCommit(commit)
+    const claim = commit.counter && this.#owner.claim
+    const committed = this.#calls.call('commit', commit, claim)
+    return claim === undefined ? committed : this.#asOwner(claim, committed)
   }
 
   async watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {

@@ -13,7 +13,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { versionJump } from '../advance-rules.ts'
 import { admit, completed } from '../counter-rules.ts'
-import type { First } from '../engine.ts'
+import type { Commit, First } from '../engine.ts'
 import type { ChangePage, RecordState } from '../polled-watch.ts'
 import { Counters, type HeldEnds } from './counters.ts'
 import { type ConnectionOptions, isDamage, openDatabase } from './open-database.ts'
@@ -22,7 +22,13 @@ import type { StorePosition } from './position-file.ts'
 import { Records } from './records.ts'
 import { prepare } from './schema.ts'
 import type { StoreCheck } from './store-check.ts'
-import type { FailureCode, Operation, OperationOutcome, Operations } from './thread-messages.ts'
+import type {
+  CommittedInThread,
+  FailureCode,
+  Operation,
+  OperationOutcome,
+  Operations,
+} from './thread-messages.ts'
 
 type State = {
   readonly history: string
@@ -233,6 +239,10 @@ export class StoreConnection {
         if (this.counters.holds(key)) this.counters.refuseLost(key, this.counters.read(key).bound)
       return packLookedUp(keys.map((key, index) => this.#lookUp(key, firsts[places[index]!])))
     },
+    commit: (commit, claim) => {
+      if (commit.counter !== undefined) this.#refuseLater(claim)
+      return this.#commit(commit)
+    },
     revision: () => this.#currentRevision(),
     changes: (since) => this.#changes(since),
     own: (claim, over) => {
@@ -265,6 +275,17 @@ export class StoreConnection {
       }
     }
     return this.#write(key, value, undefined)!
+  }
+
+  /** Compares all versions before it changes anything: the transaction may have other operations. */
+  #commit({ records, counter }: Commit): CommittedInThread | undefined {
+    if (records.some(({ key, expected }) => this.#records.read(key)?.version !== expected)) return undefined
+    if (counter !== undefined && this.counters.read(counter.name).version !== counter.version)
+      return undefined
+    const reservation = counter && this.counters.reserve(counter.name, counter.request)
+    this.#changed ||= counter !== undefined
+    const versions = records.map(({ key, value, expected }) => this.#write(key, value, expected)!)
+    return { versions, reservation }
   }
 
   #write(key: string, value: string | null, expected: bigint | undefined): bigint | undefined {

@@ -15,10 +15,11 @@ import { advanceTimeoutMs } from '../advance-rules.ts'
 import { Batches } from '../batches.ts'
 import type { CallsInFlight } from '../calls-in-flight.ts'
 import { Deadlines } from '../deadlines.ts'
-import type { LookedUp } from '../engine.ts'
+import type { Commit, Committed, LookedUp } from '../engine.ts'
 import type { RecordState } from '../polled-watch.ts'
 import { type PackedLookUps, unpackLookedUp } from './packed-look-ups.ts'
 import {
+  type CommittedInThread,
   type FailureCode,
   isWrite,
   type Operation,
@@ -29,12 +30,14 @@ import {
   unpackOutcomes,
 } from './thread-messages.ts'
 
-/** What a call resolves to: a write to the record as written, look-ups to what they have found or made. */
+/** What a call resolves to: writes to the records as written, look-ups to what they have found or made. */
 type Answer<Name extends keyof Operations> = Name extends 'write'
   ? RecordState | undefined
   : Name extends 'lookUp'
     ? readonly (LookedUp | FahaoError)[]
-    : ReturnType<Operations[Name]>
+    : Name extends 'commit'
+      ? Committed | undefined
+      : ReturnType<Operations[Name]>
 
 /** What the calls of one engine need of it. */
 export type ThreadCallsOptions = {
@@ -150,6 +153,14 @@ export class ThreadCalls {
       for (const each of lookedUp)
         if (!(each instanceof FahaoError) && each.isNew) this.#options.onWrote(each.record!)
       return { value: lookedUp }
+    }
+    if (op === 'commit' && !('code' in outcome) && outcome.value !== undefined) {
+      const { versions, reservation } = outcome.value as CommittedInThread
+      const records = (args[0] as Commit).records.map(({ key, value }, at) => {
+        return { key, value, version: versions[at]! }
+      })
+      for (const record of records) this.#options.onWrote(record)
+      return { value: { records, reservation } }
     }
     if (op !== 'write' || 'code' in outcome || outcome.value === undefined) return outcome
     const [key, value] = args as Parameters<Operations['write']>

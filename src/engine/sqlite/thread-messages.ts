@@ -3,15 +3,14 @@
  * outcomes: copying an object for each operation would cost more than carrying it out.
  */
 import { assert } from '../../base/assert.ts'
-import type { Counter, Repaired, Reservation, StoredRecord } from '../engine.ts'
+import type { Commit, Counter, RecordWrite, Repaired, Reservation, StoredRecord } from '../engine.ts'
 import type { ChangePage, RecordState } from '../polled-watch.ts'
 import type { PackedLookUps } from './packed-look-ups.ts'
 
-/** A value for a record, if its version is still `expected`; undefined as the version: if there is no record. */
-export type RecordWrite = {
-  readonly key: string
-  readonly value: string
-  readonly expected: bigint | undefined
+/** What a commit has made: the versions of its records, which the engine knows otherwise, and the range. */
+export type CommittedInThread = {
+  readonly versions: readonly bigint[]
+  readonly reservation: Reservation | undefined
 }
 
 /** The operations of a store, as the thread carries them out. */
@@ -43,6 +42,8 @@ export type Operations = {
   write(key: string, value: string | null, expected: bigint | undefined): bigint | undefined
   /** Looks up names, and writes and reserves what new ones get. `claim`: as in `reserve`. */
   lookUp(lookUps: PackedLookUps, claim: string | undefined): Packed
+  /** See `Engine.commit`. `claim`: as in `reserve`, of a commit that reserves. */
+  commit(commit: Commit, claim: string | undefined): CommittedInThread | undefined
   /** Reads the store's revision. */
   revision(): bigint
   /** Reads a page of the records that this process or another one wrote after a revision. */
@@ -58,7 +59,9 @@ export type Operation = {
   [Name in keyof Operations]: { readonly op: Name; readonly args: Parameters<Operations[Name]> }
 }[keyof Operations]
 
-const writes: ReadonlySet<keyof Operations> = new Set(['reserve', 'release', 'advance', 'write', 'own'])
+const writes: ReadonlySet<keyof Operations> = new Set([
+  ...(['reserve', 'release', 'advance', 'write', 'commit', 'own'] as const),
+])
 
 /** Whether the operation may change the store: then its outcome can be unknown. */
 export function isWrite({
