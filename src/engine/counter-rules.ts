@@ -98,6 +98,7 @@ export function checkRelease({ end }: Reservation, from: bigint): void {
 
 /** Asserts what every caller of `Engine.commit` guarantees. */
 export function checkCommit({ records, counter }: Commit): void {
+  assert(records.length > 0 || counter !== undefined, 'a commit changes something')
   assert(records.length <= commitMax, `a commit writes at most ${commitMax} records`)
   assert(new Set(records.map(({ key }) => key)).size === records.length, 'a commit writes a record once')
   const bytes = records.reduce((sum, { value }) => sum + Buffer.byteLength(value), 0)

@@ -1,6 +1,7 @@
 /** From a URL to an open engine. A driver is loaded when its engine is opened. */
 import { FahaoError } from '../base/errors.ts'
-import type { Engine, EngineOptions } from './engine.ts'
+import type { Engine } from './engine.ts'
+import type { EngineOptions } from './engine-options.ts'
 
 type Opener = (location: string, options: EngineOptions) => Promise<Engine>
 

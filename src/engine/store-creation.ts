@@ -1,6 +1,6 @@
 /** The start on a store that does not exist yet: a mistyped URL leads to one, as the first start does. */
 import { FahaoError } from '../base/errors.ts'
-import type { EngineOptions } from './engine.ts'
+import type { EngineOptions } from './engine-options.ts'
 
 /**
  * Call this before creating a store. Throws ENGINE if `newStore` refuses it; otherwise returns a function that logs the

@@ -1,6 +1,7 @@
 /** Connects to an old service's table: as an engine that counts by its rows, or as the table alone. */
 import { FahaoError } from '../base/errors.ts'
-import type { Engine, EngineOptions } from '../engine/engine.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { EngineOptions } from '../engine/engine-options.ts'
 import { ConnectionPool } from '../engine/sql/connection-pool.ts'
 import type { Driver } from '../engine/sql/driver.ts'
 import { openSql, type SqlDatabase } from '../engine/sql/open.ts'

@@ -1,7 +1,8 @@
 /** From a URL with `schema=` to an engine on an old service's table, to its rows, or to the table alone. */
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
-import type { Engine, EngineOptions } from '../engine/engine.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { EngineOptions } from '../engine/engine-options.ts'
 import { openEngine } from '../engine/open.ts'
 import type { SqlDatabase } from '../engine/sql/open.ts'
 import { type LegacyDialect, mysqlLegacyDialect, postgresLegacyDialect } from './legacy-dialect.ts'

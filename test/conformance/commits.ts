@@ -200,7 +200,7 @@ export function commitTests(declare: Declare): void {
     }
   })
 
-  declare('what a record says of a counter is true, whoever commits', async ({ open }) => {
+  declare('what a record says of a counter is true, whichever process commits', async ({ open }) => {
     const engines = [await open(), await open()]
     const drawn = await Promise.all(
       Array.from({ length: 8 }, async (_, worker) => {

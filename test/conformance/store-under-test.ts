@@ -2,7 +2,8 @@
 
 import { systemClock } from '../../src/base/clock.ts'
 import type { LogEvent } from '../../src/base/events.ts'
-import type { Engine, EngineOptions } from '../../src/engine/engine.ts'
+import type { Engine } from '../../src/engine/engine.ts'
+import type { EngineOptions } from '../../src/engine/engine-options.ts'
 import type { DatabaseServer } from '../launch/database.ts'
 import { atEnd, type Lifetime } from '../launch/lifetime.ts'
 

@@ -1,5 +1,6 @@
 /** A database with an old service's table in it, and engines of Fahao beside it. */
-import type { Engine, EngineOptions } from '../../src/engine/engine.ts'
+import type { Engine } from '../../src/engine/engine.ts'
+import type { EngineOptions } from '../../src/engine/engine-options.ts'
 import { openAnyEngine } from '../../src/legacy/open.ts'
 import { engineOptions } from '../conformance/store-under-test.ts'
 import type { DatabaseServer } from '../launch/database.ts'

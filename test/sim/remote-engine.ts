@@ -12,7 +12,6 @@ import type {
   Committed,
   Counter,
   Engine,
-  EngineOptions,
   EngineStatus,
   LookedUp,
   LookUp,
@@ -23,6 +22,7 @@ import type {
   StoreOwnership,
   Watch,
 } from '../../src/engine/engine.ts'
+import type { EngineOptions } from '../../src/engine/engine-options.ts'
 import { touch } from '../invariants.ts'
 import type { Machine } from './machine.ts'
 import type { Seen, SharedStore } from './store.ts'

@@ -13,52 +13,28 @@
  *     transferred. The cached value of a counter is from after the latest acquisition, or absent.
  *  6. A revision is compared only within the history in which it was read: in a restored etcd, another value may have it.
  */
-import { type Clock, sleep, systemRandom, type Timer } from '../../base/clock.ts'
+import { type Clock, sleep, systemRandom } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { max63 } from '../../ids/limits.ts'
 import type { Range } from '../../ids/run.ts'
 import { lossOf, type ReleaseRequest, release, reserve, type Step } from '../counter-rules.ts'
 import { Deadlines } from '../deadlines.ts'
-import type { Counter, Reservation, ReserveRequest } from '../engine.ts'
+import type { Committed, Counter, Reservation, ReserveRequest } from '../engine.ts'
 import { type KeyValue, unchanged } from './api.ts'
+import {
+  type Along,
+  type Answer,
+  type CounterQueue,
+  changes,
+  newQueue,
+  type PendingStep,
+  type Plan,
+} from './counter-queue.ts'
 import { encodeCounter, isLater, type Seen, seenAs, unseen } from './counter-value.ts'
 import type { CallContext } from './members.ts'
 import { present, type State } from './state.ts'
 import type { Change, Store } from './store.ts'
 import type { Transactions } from './transactions.ts'
-
-type Answer = Reservation | boolean
-
-type PendingStep = {
-  readonly step: (counter: Counter) => Step<Answer>
-  /** The release, if it is one: unless refused, it ends this process's hold of the range. */
-  readonly givesBack: ReleaseRequest | undefined
-  readonly resolve: (answer: Answer) => void
-  readonly reject: (error: unknown) => void
-  readonly deadlineUs: number
-  open: boolean
-  /** The call of the transaction that contains it. */
-  call: CallContext | undefined
-  timer: Timer | undefined
-}
-
-/** The pending steps of a counter, its cached value, and what this process holds of it. */
-type CounterQueue = {
-  readonly name: string
-  readonly key: Buffer
-  readonly waiting: PendingStep[]
-  /** The answer to the newest step. */
-  newest: Promise<unknown>
-  running: boolean
-  seen: Seen
-  /** The time at which this process last lost against another one. */
-  lostUs: number
-  /** The end of what this process holds, and the history in which it was reserved or acquired. */
-  held: bigint
-  history: bigint
-  /** The number of acquisitions. */
-  adoptions: number
-}
 
 /** The maximum number of steps in one transaction; more wait for the next. */
 const batchMax = 500
@@ -92,12 +68,20 @@ export class Counters {
   /** See `Engine.reserve`. */
   reserve(name: string, request: ReserveRequest): Promise<Reservation> {
     const step = (counter: Counter) => reserve(name, counter, request)
-    return this.#ask(name, step, undefined) as Promise<Reservation>
+    return this.#ask(name, step) as Promise<Reservation>
+  }
+
+  /** See `Engine.commit`. */
+  commit(name: string, request: ReserveRequest, along: Along): Promise<Committed | undefined> {
+    const step = (counter: Counter): Step<Answer> =>
+      counter.version === along.version ? reserve(name, counter, request) : { counter, answer: undefined }
+    return this.#ask(name, step, { along }) as Promise<Committed | undefined>
   }
 
   /** See `Engine.release`. */
   release(name: string, request: ReleaseRequest): Promise<boolean> {
-    return this.#ask(name, (counter) => release(counter, request), request) as Promise<boolean>
+    const step = (counter: Counter) => release(counter, request)
+    return this.#ask(name, step, { givesBack: request }) as Promise<boolean>
   }
 
   /** See `Engine.transfer`. */
@@ -169,12 +153,17 @@ export class Counters {
     )
   }
 
-  #ask(name: string, step: PendingStep['step'], givesBack: ReleaseRequest | undefined): Promise<Answer> {
+  #ask(
+    name: string,
+    step: PendingStep['step'],
+    { along, givesBack }: Partial<Pick<PendingStep, 'along' | 'givesBack'>> = {},
+  ): Promise<Answer | Committed> {
     const queue = this.#queue(name)
-    const asked = new Promise<Answer>((resolve, reject) => {
+    const asked = new Promise<Answer | Committed>((resolve, reject) => {
       const deadlineUs = this.#clock.monoUs() + this.#timeoutMs * 1000
       const waiting: PendingStep = {
         step,
+        along,
         givesBack,
         resolve,
         reject,
@@ -210,20 +199,9 @@ export class Counters {
     let queue = this.#queues.get(name)
     if (queue === undefined) {
       const key = this.#store.keys.counter(name)
-      const seen = this.#cachedReads.get(name) ?? unseen
+      const seen = this.#cachedReads.get(name)
       this.#cachedReads.delete(name)
-      queue = {
-        name,
-        key,
-        waiting: [],
-        newest: Promise.resolve(),
-        running: false,
-        seen,
-        lostUs: Number.NEGATIVE_INFINITY,
-        held: 0n,
-        history: 0n,
-        adoptions: 0,
-      }
+      queue = newQueue(name, key, seen)
       this.#queues.set(name, queue)
     }
     return queue
@@ -232,7 +210,8 @@ export class Counters {
   /** Runs one transaction after another until no step is pending. */
   async #run(queue: CounterQueue): Promise<void> {
     while (queue.waiting.length > 0) {
-      const batch = queue.waiting.splice(0, batchMax)
+      const commit = queue.waiting.findIndex(({ along }) => along !== undefined)
+      const batch = queue.waiting.splice(0, commit < 0 ? batchMax : Math.min(batchMax, Math.max(1, commit)))
       const deadlineUs = Math.max(...batch.map((each) => each.deadlineUs))
       const call: CallContext = { deadlineUs, writes: true, sent: false }
       for (const waiting of batch) waiting.call = call
@@ -262,7 +241,9 @@ export class Counters {
         outcome = this.#plan(queue, batch)
         return outcome.open.length > 0 ? outcome.change : undefined
       }
-      const committed = await this.#transactions.commit({ name: queue.name, plan }, call)
+      const { along } = batch[0]!
+      const change = { name: queue.name, plan, bytes: along?.bytes ?? 0, isAlone: along !== undefined }
+      const committed = await this.#transactions.commit(change, call)
       const nowUs = this.#clock.monoUs()
       const isOld = queue.adoptions !== adoptions
       if (committed?.done) {
@@ -275,8 +256,13 @@ export class Counters {
       queue.seen = isOld ? unseen : seenAs(queue.name, found!.kvs[0], committed.state)
       // An attempt without a cached revision shows no contention.
       const { revision, history } = outcome!
-      if (revision > 0n && (queue.seen.revision !== revision || queue.seen.history !== history))
-        queue.lostUs = nowUs
+      const isChanged = queue.seen.revision !== revision || queue.seen.history !== history
+      if (revision > 0n && isChanged) queue.lostUs = nowUs
+      if (along !== undefined && !isChanged) {
+        // The counter is as it was compared: one of the records is not.
+        this.#settle(batch[0]!, undefined)
+        return 0
+      }
       if (nowUs >= call.deadlineUs) {
         const message = `other processes kept reserving from counter '${queue.name}'; retry`
         throw new FahaoError('UNAVAILABLE', message)
@@ -306,10 +292,16 @@ export class Counters {
       counter = taken.counter
       answers.push(taken.answer)
     }
+    const records = open[0]?.along?.plan(this.#store.history.known.state)
+    if (open[0]?.along !== undefined && records === undefined && answers[0] !== undefined) {
+      counter = seen.counter
+      answers[0] = undefined
+    }
+    const put = { put: { key: queue.key, value: encodeCounter(counter) } }
     const change: Change = {
       // No key has the revision max63: the transaction reads and changes nothing.
-      compare: [unchanged(queue.key, isRead ? max63 : revision)],
-      writes: answers.some(changes) ? [{ put: { key: queue.key, value: encodeCounter(counter) } }] : [],
+      compare: [unchanged(queue.key, isRead ? max63 : revision), ...(records?.compare ?? [])],
+      writes: answers.some(changes) ? [put, ...(records?.writes ?? [])] : [],
       otherwise: [{ key: queue.key }],
     }
     return { change, revision, counter, answers, open, history }
@@ -333,7 +325,8 @@ export class Counters {
         if (!isOld || answer.end > queue.held)
           Object.assign(queue, { held: answer.end, history: plan.history })
       } else if (answer === true && !isOld) queue.held = waiting.givesBack!.from
-      this.#settle(waiting, answer)
+      const records = wrote ? waiting.along?.written(revision) : undefined
+      this.#settle(waiting, records ? { records, reservation: answer } : answer)
     })
     for (const waiting of batch) waiting.call = undefined
   }
@@ -363,20 +356,6 @@ export class Counters {
     waiting.open = false
     waiting.timer?.cancel()
     if (answer instanceof Error) waiting.reject(answer)
-    else waiting.resolve(answer as Answer)
+    else waiting.resolve(answer as Answer | Committed)
   }
-}
-
-type Plan = {
-  readonly change: Change
-  /** The revision of the key that `change` compares. */
-  readonly revision: bigint
-  readonly counter: Counter
-  readonly answers: readonly (Answer | FahaoError)[]
-  readonly open: readonly PendingStep[]
-  readonly history: bigint
-}
-
-function changes(answer: Answer | FahaoError): boolean {
-  return answer !== false && !(answer instanceof FahaoError)
 }

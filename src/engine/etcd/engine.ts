@@ -3,14 +3,13 @@ import { randomUUID } from 'node:crypto'
 import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import { repairNothing } from '../advance-rules.ts'
 import { CallsInFlight } from '../calls-in-flight.ts'
-import { checkGap, checkReserve, releaseRequest } from '../counter-rules.ts'
+import { checkCommit, checkGap, checkReserve, releaseRequest } from '../counter-rules.ts'
 import type {
   AdvanceOptions,
   Commit,
   Committed,
   Counter,
   Engine,
-  EngineOptions,
   EngineStatus,
   LookedUp,
   LookUp,
@@ -24,6 +23,7 @@ import type {
   WatchOptions,
   WriterIdentity,
 } from '../engine.ts'
+import type { EngineOptions } from '../engine-options.ts'
 import { type Creation, known, lookUpEach } from '../look-ups.ts'
 import { newStore } from '../store-creation.ts'
 import { Advance } from './advance.ts'
@@ -241,8 +241,9 @@ export class EtcdEngine implements Engine {
     return this.#calls.run(() => this.#watches.add(prefix, listener, options))
   }
 
-  commit(_commit: Commit): Promise<Committed | undefined> {
-    return Promise.reject(new FahaoError('ERR', 'this engine has no commits yet'))
+  commit(commit: Commit): Promise<Committed | undefined> {
+    checkCommit(commit)
+    return this.#calls.run(() => this.#commit(commit))
   }
 
   ownership(): Promise<StoreOwnership> {
@@ -257,6 +258,15 @@ export class EtcdEngine implements Engine {
   close(): Promise<void> {
     this.#watches.close()
     return this.#calls.close(() => this.#members.close())
+  }
+
+  async #commit({ records, counter }: Commit): Promise<Committed | undefined> {
+    if (counter === undefined) {
+      const written = await this.#records.writeAll(records)
+      return written && { records: written }
+    }
+    const along = { ...(await this.#records.writing(records)), version: counter.version }
+    return this.#counters.commit(counter.name, counter.request, along)
   }
 }
 

@@ -8,7 +8,7 @@
  */
 import { type Clock, sleep, systemRandom } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
-import type { EngineOptions } from '../engine.ts'
+import type { EngineOptions } from '../engine-options.ts'
 import { type Method, methods } from './api.ts'
 import { CallFailure, Member, type MemberStream, type StreamListener } from './member.ts'
 import type { EtcdAddress } from './url.ts'

@@ -1,10 +1,19 @@
 /** Records: writes conditional on revisions. A version is the number of a history and a revision; see state.ts. */
 
-import type { StoredRecord } from '../engine.ts'
+import type { RecordWrite, StoredRecord } from '../engine.ts'
 import { type Compare, endOf, type KeyValue, successorOf, unchanged } from './api.ts'
 import { revisionOf, type State, versionAt } from './state.ts'
 import type { Change, Store } from './store.ts'
 import type { Transactions } from './transactions.ts'
+
+/** Writes of several records in one transaction. */
+export type Writing = {
+  readonly bytes: number
+  /** Undefined: one of them cannot have the expected version. */
+  readonly plan: (state: State) => Pick<Change, 'compare' | 'writes'> | undefined
+  /** The records, as they were written at a revision. */
+  readonly written: (revision: bigint) => StoredRecord[]
+}
 
 /** Values are mostly of some hundred bytes. etcd counts the whole range for each page of it, so larger pages cost it less. */
 const pageMax = 1024
@@ -61,6 +70,42 @@ export class Records {
   recordOf({ key, value, modRevision }: KeyValue, state: State): StoredRecord {
     const version = versionAt(state, BigInt(modRevision))
     return { key: this.#store.keys.recordOf(key), value: value.toString(), version }
+  }
+
+  /** Writes of several records, with the comparisons on which they are conditional. */
+  async writing(records: readonly RecordWrite[]): Promise<Writing> {
+    const { history, keys } = this.#store
+    const each = records.map(({ key, value, expected }) => {
+      const put = { key: keys.record(key), value: Buffer.from(value) }
+      return { put, expected }
+    })
+    const writes = each.map(({ put }) => ({ put }))
+    const bytes = each.reduce((sum, { put }) => sum + put.value.length, 0)
+    let planned = history.known.state
+    const plan = (state: State) => {
+      planned = state
+      const compare = each.flatMap(({ put, expected }) => conditionOf(put.key, expected, state) ?? [])
+      return compare.length === each.length ? { compare, writes } : undefined
+    }
+    // A version may be of a history that this process has not accepted yet.
+    if (plan(planned) === undefined) await this.#store.read()
+    const written = (revision: bigint) => {
+      const version = versionAt(planned, revision)
+      return records.map(({ key, value }) => ({ key, value, version }))
+    }
+    return { bytes, plan, written }
+  }
+
+  /** Writes several records or none; undefined: none. */
+  async writeAll(records: readonly RecordWrite[]): Promise<StoredRecord[] | undefined> {
+    const { bytes, plan, written } = await this.writing(records)
+    const change = () => {
+      const planned = plan(this.#store.history.known.state)
+      return planned && { ...planned, otherwise: [] }
+    }
+    const name = records[0]!.key
+    const committed = await this.#transactions.change({ name, bytes, isAlone: true, plan: change })
+    return committed?.done ? written(committed.revision) : undefined
   }
 
   /** Resolves to the version that the write made; undefined if the record's version is not the expected one. */

@@ -9,7 +9,7 @@
 import { type Clock, sleep } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
-import type { EngineOptions } from '../engine.ts'
+import type { EngineOptions } from '../engine-options.ts'
 import { describeRegression, regressed } from '../regression.ts'
 import {
   type Compare,

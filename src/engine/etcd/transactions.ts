@@ -32,6 +32,8 @@ export type PlannedChange = {
   readonly name: string
   /** The bytes that it writes, if they may be many. */
   readonly bytes?: number
+  /** It changes other names too, so it is a transaction of its own: no key is written twice in one. */
+  readonly isAlone?: boolean
   readonly plan: () => Change | undefined
 }
 
@@ -62,6 +64,7 @@ export class Transactions {
       lengthMax: bytesMax,
       lengthOf: ({ bytes = 0 }) => bytes,
       keyOf: ({ name }) => name,
+      isAlone: ({ isAlone = false }) => isAlone,
       carryOut: (changes) => settled(changes, this.#changeAll(changes)),
     })
   }

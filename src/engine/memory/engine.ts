@@ -16,7 +16,6 @@ import type {
   Committed,
   Counter,
   Engine,
-  EngineOptions,
   EngineStatus,
   LookedUp,
   LookUp,
@@ -31,6 +30,7 @@ import type {
   Watch,
   WriterIdentity,
 } from '../engine.ts'
+import type { EngineOptions } from '../engine-options.ts'
 import { newStore } from '../store-creation.ts'
 import { Watchers } from '../watchers.ts'
 import { SortedRecords } from './sorted-records.ts'

@@ -1,7 +1,7 @@
 /** MySQL and MariaDB: from a URL to a driver, and the dialect of the server that answers. */
 import type { ConnectionOptions } from 'mysql2'
 import { packageOf } from '../../installation/packages.ts'
-import type { EngineOptions } from '../engine.ts'
+import type { EngineOptions } from '../engine-options.ts'
 import { type Ask, optionalTextOf, textOf } from '../sql/driver.ts'
 import type { SqlDatabase } from '../sql/open.ts'
 import type { Dialect, MakeStatements } from '../sql/statements.ts'

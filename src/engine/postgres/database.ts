@@ -2,7 +2,7 @@
 import type { ClientConfig } from 'pg'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { packageOf } from '../../installation/packages.ts'
-import type { EngineOptions } from '../engine.ts'
+import type { EngineOptions } from '../engine-options.ts'
 import { type Ask, DriverError, isFailure, optionalTextOf } from '../sql/driver.ts'
 import type { SqlDatabase } from '../sql/open.ts'
 import type { Dialect, MakeStatements } from '../sql/statements.ts'

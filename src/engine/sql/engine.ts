@@ -12,7 +12,6 @@ import {
   type Committed,
   type Counter,
   type Engine,
-  type EngineOptions,
   type EngineStatus,
   type LookedUp,
   type LookUp,
@@ -25,6 +24,7 @@ import {
   type StoreOwnership,
   type Watch,
 } from '../engine.ts'
+import type { EngineOptions } from '../engine-options.ts'
 import { type Creation, known, lookUpEach } from '../look-ups.ts'
 import { type ChangePage, PolledWatches, watchDelayMs } from '../polled-watch.ts'
 import { BatchedCalls, type CallKind } from './batched-calls.ts'

@@ -10,7 +10,8 @@
 import { systemRandom, type Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import type { LogEvent } from '../../base/events.ts'
-import type { EngineOptions, EngineStatus } from '../engine.ts'
+import type { EngineStatus } from '../engine.ts'
+import type { EngineOptions } from '../engine-options.ts'
 
 /** No connection, calls that fail, lost writes, settings that may lose writes. */
 type Trouble = 'connection' | 'read' | 'write' | 'history' | 'durability'

@@ -16,7 +16,6 @@ import type {
   Committed,
   Counter,
   Engine,
-  EngineOptions,
   EngineStatus,
   LookedUp,
   LookUp,
@@ -29,6 +28,7 @@ import type {
   Watch,
   WriterIdentity,
 } from '../engine.ts'
+import type { EngineOptions } from '../engine-options.ts'
 import { listAll } from '../pages.ts'
 import { PolledWatches, watchDelayMs } from '../polled-watch.ts'
 import { newStore } from '../store-creation.ts'

@@ -2,7 +2,8 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { LogEvent } from '../../../../src/base/events.ts'
-import type { Engine, EngineOptions } from '../../../../src/engine/engine.ts'
+import type { Engine } from '../../../../src/engine/engine.ts'
+import type { EngineOptions } from '../../../../src/engine/engine-options.ts'
 import { openEngine } from '../../../../src/engine/open.ts'
 import { engineOptions } from '../../../conformance/store-under-test.ts'
 import { atEnd, type Lifetime } from '../../../launch/lifetime.ts'

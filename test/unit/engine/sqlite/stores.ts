@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { LogEvent } from '../../../../src/base/events.ts'
-import type { EngineOptions } from '../../../../src/engine/engine.ts'
+import type { EngineOptions } from '../../../../src/engine/engine-options.ts'
 import { openSqlite, type SqliteEngine } from '../../../../src/engine/sqlite/engine.ts'
 import { engineOptions } from '../../../conformance/store-under-test.ts'
 import { atEnd, type Lifetime } from '../../../launch/lifetime.ts'
