@@ -24,6 +24,8 @@ export type Stats = {
     | 'inHand'
     | 'reserved'
     | 'released'
+    | 'dropped'
+    | 'lost'
     | 'refills'
     | 'refillFailures'
     | 'refillSeconds'

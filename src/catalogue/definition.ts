@@ -41,10 +41,11 @@ const counterOptions = [
   'scramble',
   'avoid',
   ...periodOptions,
+  'gaps',
 ] as const
 const clockOptions = ['layout', 'epoch', 'node', 'past', 'sequenceStart', 'borrowMax'] as const
 /** Options that determine which ids there are, or their order. */
-const promises = ['period', 'avoid', 'gene', 'increment', 'max', 'within', 'scramble'] as const
+const promises = ['period', 'avoid', 'gaps', 'gene', 'increment', 'max', 'within', 'scramble'] as const
 
 /** Options that cannot change within an incarnation. */
 export const fixedOptions = Object.freeze([
@@ -176,6 +177,7 @@ function counterPart(options: GeneratorOptions, period?: PeriodDefinition): Part
   const written = options.format === undefined || period ? most : storedFormat(options.format).maxId
   const max = options.max ?? (written < most ? written : most)
   if (options.family) refuseInFamily(options, max)
+  if (options.gaps === 'none') refuseGaps(options)
   // Gaps in numbers that people write down are small.
   const step = options.step ?? (options.family || period ? 0 : 1000)
   const stepMax = options.stepMax ?? Math.max(step, 10_000_000_000)
@@ -208,7 +210,19 @@ function counterPart(options: GeneratorOptions, period?: PeriodDefinition): Part
     within: options.within ?? 'ordered',
     scramble: options.scramble ?? false,
     ...(options.avoid && { avoid: options.avoid }),
+    ...(options.gaps === 'none' && { gaps: 'none' as const }),
   }
+}
+
+/** Refuses what leaves numbers out, where none may be. */
+function refuseGaps({ kind, family, gene, avoid, increment }: GeneratorOptions): void {
+  if (kind === 'segment')
+    throw refused('a segment buffers ids on each node, which a crash skips; gaps none is of kind sequence')
+  if (family) throw refused('the names of a family share one bound, and skip numbers; leave gaps none out')
+  const other = gene ? 'gene' : avoid ? 'avoid' : undefined
+  if (other !== undefined) throw refused(`${other} skips numbers; leave it out, or gaps none`)
+  if (typeof increment === 'string')
+    throw refused(`increment ${increment} skips numbers at random; leave it out, or gaps none`)
 }
 
 /** With a gene, ids are counted by the last one of each block that shares its upper bits (see gene-issuer.ts). */

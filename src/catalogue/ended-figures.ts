@@ -13,6 +13,8 @@ const counts = [
   'gap',
   'reserved',
   'released',
+  'dropped',
+  'lost',
   'refills',
   'refillFailures',
   'refillSeconds',

@@ -161,6 +161,10 @@ export const generatorOptions = z
       .transform(Number)
       .optional()
       .meta({ description: 'how many earlier periods can still be numbered, by AT (default 0)' }),
+    gaps: oneOf(['allowed', 'none']).optional().meta({
+      description:
+        'none: sequence only; nothing is buffered, each batch of requests is one write of exactly its ids (default allowed)',
+    }),
     layout: z
       .union(
         [z.string().max(400, 'must have at most 400 characters'), z.record(z.string(), z.unknown())],
@@ -244,6 +248,8 @@ export type GeneratorInput = {
   readonly width?: WholeNumber | undefined
   /** How many earlier periods can still be numbered. Default 0. */
   readonly keep?: WholeNumber | undefined
+  /** `none`: of a `sequence`. Nothing is buffered, and each batch of requests is one write of exactly its ids. Default `allowed`. */
+  readonly gaps?: 'allowed' | 'none' | undefined
   /** The bits of a clock kind: the name of a preset, or fields. Default twitter. */
   readonly layout?: string | Readonly<Record<string, unknown>> | undefined
   /** Another epoch for the layout: an ISO date-time with zone, or Unix ms. */
@@ -288,6 +294,7 @@ export function optionText(name: string, value: unknown): string {
   if (name === 'gene' || name === 'past') return String(value ?? 0)
   if (name === 'avoid' && value === undefined) return "''"
   if (name === 'period' && value === undefined) return 'none'
+  if (name === 'gaps') return String(value ?? 'allowed')
   if (durations.has(name)) return formatDuration(value as number)
   if (typeof value === 'boolean') return value ? 'on' : 'off'
   return String(value)

@@ -281,7 +281,9 @@ export class GeneratorsInUse {
     // An advance, or a copy of this memory that has the answers to what this opening has asked, may have come since.
     if (this.#closed || isOutdated || found.advances !== advances || this.#deps.copies?.count !== copies) {
       const reason = this.#closed ? stopping() : altered(name)
-      const closing = opened.under ? this.#led!.discard(opened.reservoir!) : opened.issuer.close(reason)
+      const closing = opened.under
+        ? this.#led!.discard((opened.reservoir ?? opened.batches)!)
+        : opened.issuer.close(reason)
       return Promise.resolve(closing).then(() => undefined)
     }
     const key = formKey(found.stored)

@@ -16,7 +16,7 @@ import { columnNotes, formatNotes } from './definition-formats.ts'
 import type { CatalogueDeps } from './deps.ts'
 import type { RowCounter } from './foreign-rows.ts'
 import { horizonMs } from './issuing-plans.ts'
-import { modeOf } from './issuing-right.ts'
+import { isBatched, modeOf } from './issuing-right.ts'
 import { detailsOf } from './leadership/redirection.ts'
 import { counterOf, lastBelow, type StoredGenerator } from './stored-generator.ts'
 
@@ -195,7 +195,7 @@ function numberNotes(definition: Definition, bound: bigint, ratePerSecond: numbe
 
 /** What an adaptive step keeps: it has no number of its own to show that. */
 function stepNotes(deps: CatalogueDeps, definition: Definition, mode: IssuingMode): string[] {
-  if (definition.step !== 0 || mode === 'group commit') return []
+  if (definition.step !== 0 || isBatched(mode, definition)) return []
   const ms = horizonMs(deps, definition)!
   if (ms === 0) return ['horizon 0ms: none of its ids are buffered, so each waits for the store']
   const [whole, half] = [formatDuration(ms), formatDuration(Math.round(ms / 2))]
@@ -225,6 +225,10 @@ function notes(
   if (endUs === nowUs) list.push('its ids have run out: this node has none left to issue')
   else if (endUs !== undefined && endUs - nowUs < yearUs)
     list.push('its ids run out within a year: plan for a successor')
+  if (definition.gaps !== undefined)
+    list.push(
+      'gaps none: nothing is buffered, and each batch of requests is one write of the ids that it gets',
+    )
   if (definition.within === 'shuffled') list.push('ids are shuffled within blocks: no order')
   if (isScattered(definition.layout)) list.push('ids are scattered by their highest bits: no order')
   if (definition.scramble) list.push('ids are scrambled over [0, max]: no order')

@@ -3,6 +3,7 @@ import { FahaoError } from '../base/errors.ts'
 import type { Engine, StoreOwnership } from '../engine/engine.ts'
 import { isStrict, type Kind } from '../issuing/issuer.ts'
 import type { IssuingMode } from './catalogue.ts'
+import type { Definition } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 
 /** How a generator of this kind issues here. */
@@ -11,6 +12,11 @@ export async function modeOf({ engine, cluster }: CatalogueDeps, kind: Kind): Pr
   if (cluster !== undefined) return 'leader'
   const { state } = await engine.ownership()
   return kind === 'sequence' && state === 'shared' ? 'group commit' : 'local'
+}
+
+/** Whether each batch of requests is a reserve of its own, so that nothing is buffered. */
+export function isBatched(mode: IssuingMode, { gaps }: Pick<Definition, 'gaps'>): boolean {
+  return mode === 'group commit' || gaps !== undefined
 }
 
 /**

@@ -12,6 +12,7 @@ import { avoidingIssuer } from '../issuing/avoiding-issuer.ts'
 import type { CounterAtRest } from '../issuing/counter-rows.ts'
 import type { Gate } from '../issuing/gate.ts'
 import { issuerWithGene } from '../issuing/gene-issuer.ts'
+import type { GroupCommit } from '../issuing/group-commit.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import type { DrawOptions, Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
 import { atRest, type Reservoir } from '../issuing/reservoir.ts'
@@ -20,6 +21,7 @@ import type { Definition } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import { type MoveOptions, refuseJump } from './floor.ts'
 import { type IssuingPlan, type IssuingPlans, readId } from './issuing-plans.ts'
+import { isBatched } from './issuing-right.ts'
 import { moved } from './leadership/redirection.ts'
 import { drawPast, noRanges, type OpenedIssuer, openWithLeftover, openWoken, standby } from './open-issuer.ts'
 import { writeDefinition } from './stored-generator.ts'
@@ -117,6 +119,11 @@ export class OpenGenerator implements Generator {
   /** Its issuer, if it issues from memory. */
   get reservoir(): Reservoir | undefined {
     return this.#opened.reservoir
+  }
+
+  /** Its issuer, if a leadership of this node can have it. */
+  get ledIssuer(): Reservoir | GroupCommit | undefined {
+    return this.#opened.reservoir ?? this.#opened.batches
   }
 
   /** What it shares with others at rest; undefined: it does not rest. */
@@ -354,7 +361,7 @@ export class OpenGenerator implements Generator {
 
   /** Whether it holds ids for times without requests as well: those of a step, or time of the clock. */
   get keepsIds(): boolean {
-    return this.issuesHere && this.mode !== 'group commit' && this.definition.step !== 0
+    return this.issuesHere && !isBatched(this.mode, this.definition) && this.definition.step !== 0
   }
 
   /** Whether it holds much more than is used: its step is adaptive, and it was used more before. */

@@ -16,6 +16,7 @@ import type { CounterAtRest } from '../issuing/counter-rows.ts'
 import type { Limiter } from '../issuing/engine-permits.ts'
 import type { Gate } from '../issuing/gate.ts'
 import { drawWithGenes } from '../issuing/gene-issuer.ts'
+import type { GroupCommit } from '../issuing/group-commit.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import { type DrawOptions, type Issuer, isStrict } from '../issuing/issuer.ts'
 import type { Reservoir } from '../issuing/reservoir.ts'
@@ -79,6 +80,8 @@ export type OpenedIssuer = {
   readonly under?: LeaderTerm
   /** The issuer, if it issues from memory. */
   readonly reservoir?: Reservoir
+  /** The issuer, if each batch of requests is a reserve of its own. */
+  readonly batches?: GroupCommit
   /** Undefined where callers issue nothing themselves: strict kinds. */
   readonly callers?: CallerIds
   /** Undefined where callers get no ranges: strict kinds and snowflakes. */
@@ -113,7 +116,7 @@ export async function openIssuer(
   const mode = await modeOf(deps, kind)
   if (mode === 'local') await refuseUnlessOwner(engine, kind, name)
   const read = readOf(known, incarnation)?.counter ?? (await engine.counter(counter))
-  if (mode === 'group commit') return { issuer: plan.issuers.groupCommit(incarnation, read.bound), mode }
+  if (mode === 'group commit') return batched(plan.issuers.groupCommit(incarnation, read.bound), mode)
   return fromBuffer(plan, incarnation, key, mode, read)
 }
 
@@ -152,10 +155,10 @@ export type RightToBegin = { readonly term: LeaderTerm | undefined; readonly gat
 /** The right to reserve a first range, as it is now. Undefined: there is none, or something has to be asked first. */
 export function rightToBegin(
   { cluster, led, ownsStore }: OpenIssuerDeps & Pick<KnownCounter, 'led'>,
-  { definition: { kind }, issuers }: IssuingPlan,
+  { definition: { kind, gaps }, issuers }: IssuingPlan,
   name: string,
 ): RightToBegin | undefined {
-  if (!isCounter(kind)) return undefined
+  if (!isCounter(kind) || gaps !== undefined) return undefined
   if (cluster !== undefined && isStrict(kind)) {
     const right = ledBy(cluster, name, { led })
     return right?.gate && { term: right.term, gate: right.gate }
@@ -209,7 +212,9 @@ function underLeadership(
   // Without a gate, or with one that has ended, the catalogue notices that this leadership has ended.
   if (gate === undefined) return standby(cluster!, name, waitersMax)
   // The first reserve seals out earlier leaders.
-  return led(term, plan.issuers.led({ ...incarnation, fence: term.fence }, bound, gate))
+  const fenced = { ...incarnation, fence: term.fence }
+  if (plan.definition.gaps === undefined) return led(term, plan.issuers.led(fenced, bound, gate))
+  return { ...batched(plan.issuers.batches(fenced, bound, gate), 'leader'), under: term }
 }
 
 function fromBuffer(
@@ -219,6 +224,7 @@ function fromBuffer(
   mode: IssuingMode,
   { bound, fence }: Pick<Counter, 'bound' | 'fence'>,
 ): OpenedIssuer {
+  if (plan.definition.gaps !== undefined) return batched(plan.issuers.batches(incarnation, bound), mode)
   // A counter that was strict under leaders has a fence, and every node that shares it now sends that fence.
   const shared = mode === 'node' && fence > 0n ? { ...incarnation, fence } : incarnation
   return withCallers(plan, shared, key, mode, bound, plan.issuers.reservoir(shared, bound, key))
@@ -277,6 +283,10 @@ export function openWithLeftover(
 export function standby(cluster: Cluster, name: string, waitersMax: number): OpenedIssuer {
   const issuer = new Standby(cluster, name, waitersMax)
   return { issuer, mode: 'leader' }
+}
+
+function batched(batches: GroupCommit, mode: IssuingMode): OpenedIssuer {
+  return { issuer: batches, mode, batches }
 }
 
 function led(term: LeaderTerm, reservoir: Reservoir): OpenedIssuer {

@@ -94,7 +94,7 @@ export function adviseInUse(generator: GeneratorAnswer, goalSeconds: number) {
     secondsAtPeak: timed ? inHandSeconds : atPeak,
     /** Options for `alter`, or settings, with which ids last long enough; empty: they do already. */
     set:
-      mode === 'group commit'
+      mode === 'group commit' || generator.definition.gaps === 'none'
         ? ''
         : timed
           ? forTime(generator, goalSeconds)

@@ -91,6 +91,8 @@ export function statsAtRest(state: CounterAtRest, increment: number, nowUs: numb
     inHandSeconds: ratePerSecond > 0 ? inHand / ratePerSecond : Number.POSITIVE_INFINITY,
     reserved: state.reserved,
     released: 0,
+    dropped: 0,
+    lost: 0,
     refills: state.refills,
     refillFailures: state.refillFailures,
     refillsFailing: 0,

@@ -1,19 +1,22 @@
 /**
- * `sequence` where several processes share an engine and no node leads: one reserve at a time, each for exactly the
- * callers that wait for it. For a section of a family one reserve serves the callers of all of its names: ids of different
+ * `sequence` with `gaps: none`, and any where several processes share an engine and no node leads: one reserve at a time, each
+ * for exactly the callers that wait for it. For a section of a family one reserve serves the callers of all of its names: ids of different
  * names may be equal, so the callers of each name are served from the start of its range.
  *
  * Invariants
  *  1. A caller gets ids only from a reserve that was sent after its request. So between a reply that was received and a
  *     request sent after it, on whatever node, lies the order of two reserves, and the counter keeps it (P3).
- *  2. No id is ever buffered: what a reserve opened for callers that have left meanwhile is dropped, and so is what a
- *     failed one may have opened (P8).
+ *  2. No id is ever buffered: what a reserve opened for callers that have left meanwhile is dropped, or given back to the
+ *     counter before the next reserve (`gaps: none`), and what a failed one may have opened is dropped (P8).
  *  3. A caller gets all its ids from one reserve, so they are one run.
  *  4. What a reserve has opened that was sent before a copy of this memory was noticed is dropped: the copy may have
  *     received the same reply.
+ *  5. Under a right that can end, no id is issued while its gate is closed: callers wait, and what a reserve has opened
+ *     meanwhile goes back, or is a gap.
  */
 import type { Timer } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
+import { slotNotServed } from '../base/moved.ts'
 import { emptyRow } from '../buffers/fast-runs.ts'
 import { RateMeter } from '../buffers/rate-meter.ts'
 import { WaitQueue } from '../buffers/wait-queue.ts'
@@ -33,20 +36,23 @@ import {
   unsafe,
 } from './issuer.ts'
 import { Refills } from './refills.ts'
-import { ReservedCounter } from './reserved-counter.ts'
+import { ReservedCounter, type ReservedCounterOptions } from './reserved-counter.ts'
 import type { ReservoirOptions } from './reservoir-options.ts'
 
 /** What sequences with one definition share. */
-export type GroupCommitOptions = ReservoirOptions & {
-  readonly engine: Engine
-  /** The largest id. */
-  readonly max: bigint
-  /** Ids are ≡ `offset` (mod `increment`). */
-  readonly increment: number
-  readonly offset: bigint
-  /** The distances between ids, where they are random; `increment` is 1 then. */
-  readonly steps?: RandomSteps | undefined
-}
+export type GroupCommitOptions = ReservoirOptions &
+  Pick<ReservedCounterOptions, 'copies' | 'mayReserve'> & {
+    readonly engine: Engine
+    /** Whether what no caller gets goes back to the counter. */
+    readonly gapless?: boolean
+    /** The largest id. */
+    readonly max: bigint
+    /** Ids are ≡ `offset` (mod `increment`). */
+    readonly increment: number
+    readonly offset: bigint
+    /** The distances between ids, where they are random; `increment` is 1 then. */
+    readonly steps?: RandomSteps | undefined
+  }
 
 /** For this part of the time of the newest reserve, more requests are gathered; 0 ms after an engine that answers within 4 ms. */
 const gatherShare = 0.25
@@ -68,6 +74,10 @@ export class GroupCommit implements Issuer, Gated {
   #crowd = 0
   #issued = 0
   #waits = 0
+  #dropped = 0
+  #lost = 0
+  /** How many ids are below a bound that a reserve without a known outcome may have made, at most. */
+  #unknown = 0
   /** Where distances are random: the newest id, and the end of the range that it was from. */
   #newest: { readonly id: bigint; readonly end: bigint } | undefined
   readonly #gate: Gate
@@ -79,8 +89,7 @@ export class GroupCommit implements Issuer, Gated {
     const { floor, name } = incarnation
     this.#incarnation = incarnation
     this.#options = options
-    const { engine } = options
-    this.#counter = new ReservedCounter(incarnation, bound > floor ? bound : floor, { engine })
+    this.#counter = new ReservedCounter(incarnation, bound > floor ? bound : floor, options)
     this.#meter = new RateMeter(options.clock.monoUs())
     this.#refills = new Refills(name, options, {
       reserve: () => this.#reserve(),
@@ -91,7 +100,10 @@ export class GroupCommit implements Issuer, Gated {
       clock: options.clock,
       timeoutMs: options.issueTimeoutMs,
       lengthMax: options.waitersMax,
-      onTimeout: () => dry(`generator '${name}' asks the engine for each request,`, this.#refills.failure),
+      onTimeout: () =>
+        gate.isOpen
+          ? dry(`generator '${name}' asks the engine for each request,`, this.#refills.failure)
+          : slotNotServed(),
       onLeave: () => {},
     })
   }
@@ -167,14 +179,29 @@ export class GroupCommit implements Issuer, Gated {
       peakPerSecond: this.#meter.peakPerSecond,
       inHandSeconds: ratePerSecond > 0 ? 0 : Number.POSITIVE_INFINITY,
       reserved: this.#counter.reserved,
+      released: this.#counter.released,
       waits: this.#waits,
+      dropped: this.#dropped,
+      lost: this.#lost,
       drySeconds: this.#queue.drySeconds,
       waiting: this.#queue.length,
     }
   }
 
-  /** Its gate never closes before it ends. */
-  resume(): void {}
+  /** See `Gated`. */
+  resume(): void {
+    this.#commitSoon()
+  }
+
+  /** Resolves when no task that reserves is under way. */
+  idle(): Promise<void> {
+    return this.#refills.idle()
+  }
+
+  /** Undefined: it leaves nothing to another process. */
+  transfer(reason: Error): undefined {
+    this.stop(reason)
+  }
 
   /** See `Gated`. */
   stop(reason: Error): void {
@@ -188,6 +215,11 @@ export class GroupCommit implements Issuer, Gated {
   async close(reason: Error): Promise<void> {
     this.stop(reason)
     await this.#refills.idle()
+  }
+
+  /** As `close`: after the end of a gate that was dropped, nothing is given back. */
+  abandon(reason: Error): Promise<void> {
+    return this.close(reason)
   }
 
   /** At the end of this callback: all requests of one callback share one reserve. */
@@ -205,8 +237,12 @@ export class GroupCommit implements Issuer, Gated {
     this.#gathering?.cancel()
     this.#gathering = undefined
     if (this.#refills.busy) return
-    if (this.#queue.length > 0) this.#refills.start(true)
-    else this.#gate.noteIdle(this)
+    if (this.#queue.length === 0) this.#gate.noteIdle(this)
+    else if (this.#mayIssue()) this.#refills.start(true)
+  }
+
+  #mayIssue(): boolean {
+    return (this.#options.mayIssue?.() ?? true) && this.#gate.isOpen
   }
 
   #continue(): void {
@@ -241,18 +277,40 @@ export class GroupCommit implements Issuer, Gated {
     const wanted = offsets === undefined ? BigInt(demand) * BigInt(increment) : BigInt(offsets[demand]!)
     try {
       const range = await this.#counter.reserve(wanted < left ? wanted : left, max + 1n)
+      this.#noteLost(bound, range.start)
       // If a copy is noticed, this issuer has been closed when this returns, and no caller waits here.
-      this.#options.mayIssue?.()
-      this.#serve(range, joined, offsets)
+      const next = this.#mayIssue() ? this.#serve(range, joined, offsets) : range.start
+      await this.#drop(next, range.end)
     } catch (error) {
+      if (hasCode(error, 'UNKNOWN')) this.#unknown += demand
       // Other processes have reserved more than was known here: the next reserve is for the callers that still fit.
       if (!hasCode(error, 'EXHAUSTED') || this.#counter.bound === bound) throw error
     }
   }
 
-  /** Serves the callers that had joined when the range was reserved, in order. `offsets`: of its ids from its first one. */
-  #serve(range: Range, joined: number, offsets: Float64Array | undefined): void {
+  /** What a reserve has opened above the ids that callers got. */
+  async #drop(from: bigint, end: bigint): Promise<void> {
+    const { increment, gapless } = this.#options
+    const ids = countBelow(this.#firstFrom(from), end, increment)
+    if (ids > 0 && !(gapless && (await this.#counter.giveBack(from)))) this.#dropped += ids
+  }
+
+  /** A range that begins above the bound that was known: reserves without a known outcome may lie in between. */
+  #noteLost(bound: bigint, start: bigint): void {
+    if (this.#unknown === 0) return
+    const skipped = countBelow(this.#firstFrom(bound), start, this.#options.increment)
+    const lost = Math.min(this.#unknown, skipped)
+    this.#lost += lost
+    this.#unknown -= lost
+  }
+
+  /**
+   * Serves the callers that had joined when the range was reserved, in order. `offsets`: of its ids from its first one. Returns the
+   * value above the last id that one of them got.
+   */
+  #serve(range: Range, joined: number, offsets: Float64Array | undefined): bigint {
     const { increment } = this.#options
+    let next = range.start
     const first = this.#firstFrom(range.start)
     const idAt = (index: number) =>
       first + (offsets === undefined ? BigInt(index) * BigInt(increment) : BigInt(offsets[index]!))
@@ -264,6 +322,7 @@ export class GroupCommit implements Issuer, Gated {
       if (last >= range.end) return undefined
       if (safe && from > max53) return unsafe()
       served.set(of, before + count)
+      if (last >= next) next = last + 1n
       this.#issued += count
       this.#served++
       if (offsets === undefined) {
@@ -274,6 +333,7 @@ export class GroupCommit implements Issuer, Gated {
       this.#newest = { id: last, end: range.end }
       return [new ScatteredRun(count, (index) => idAt(before + index))]
     })
+    return next
   }
 
   /** Rejects the callers that ask for more ids than are left. */

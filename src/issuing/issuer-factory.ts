@@ -38,6 +38,8 @@ export type IssuingOptions = {
   readonly offset?: bigint
   /** How many of the lowest bits its callers give; undefined: none. Its ids are then the last of their blocks. */
   readonly gene?: number
+  /** Each batch of requests is a reserve of exactly its ids; undefined: ids may be buffered. */
+  readonly gaps?: 'none'
   readonly max?: bigint
   /** 0: `adaptive`. */
   readonly step?: number
@@ -195,11 +197,27 @@ export class IssuerFactory {
     return new Section(incarnation, bound, { ...this.#options, ...sizes }, place)
   }
 
-  /** Issues from a reserve for each batch of requests. Only for a `sequence`. */
+  /** Issues from a reserve for each batch of requests, as other processes do beside it. Only for a `sequence`. */
   groupCommit(incarnation: Incarnation, bound: bigint): GroupCommit {
-    const steps = randomSteps(this.#definition)
-    const options = steps === undefined ? this.#options : { ...this.#options, steps }
-    return new GroupCommit(bound, incarnation, options, this.#gates.ofBatches)
+    const { mayIssue, mayReserve: _, ...options } = this.#options
+    // There is no right to issue that could end; a copy of this memory is looked for.
+    const watched = { ...options, mayIssue: mayIssue && (() => mayIssue() || true) }
+    return this.#batches(incarnation, bound, watched, this.#gates.ofBatches)
+  }
+
+  /** Issues from a reserve for each batch of requests, under this gate: that of a leadership, or of the owner of the store. */
+  batches(incarnation: Incarnation, bound: bigint, gate = this.gate): GroupCommit {
+    return this.#batches(incarnation, bound, this.#options, gate)
+  }
+
+  #batches(incarnation: Incarnation, bound: bigint, options: GroupCommitOptions, gate: Gate): GroupCommit {
+    const gapless = this.#definition.gaps !== undefined
+    return new GroupCommit(
+      bound,
+      incarnation,
+      { ...options, gapless, steps: randomSteps(this.#definition) },
+      gate,
+    )
   }
 
   #reservoir(incarnation: Incarnation, bound: bigint, gate: Gate, key?: string): Reservoir {

@@ -97,6 +97,10 @@ export type IssuerStats = CallerStats & {
   readonly reserved: number
   /** Raw values released. */
   readonly released: number
+  /** Of batches: ids that no caller gets, because those that had asked for them had left, or the right to issue had ended. */
+  readonly dropped: number
+  /** Of batches: ids that no caller gets, at most, because their reserve has had no known outcome. */
+  readonly lost: number
   /** Reserves that succeeded. */
   readonly refills: number
   /** Reserves that failed. */
@@ -123,6 +127,8 @@ export const idleStats: IssuerStats = Object.freeze({
   inHandSeconds: Number.POSITIVE_INFINITY,
   reserved: 0,
   released: 0,
+  dropped: 0,
+  lost: 0,
   refills: 0,
   refillFailures: 0,
   refillsFailing: 0,

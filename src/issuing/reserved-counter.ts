@@ -3,7 +3,7 @@
  *
  * Invariants
  *  1. Every reserve's floor is at least the highest bound seen here, so that an engine that forgot writes does not open
- *     a range twice to this process.
+ *     a range twice to this process. After `giveBack` it is the start of what went back, of which no value was issued.
  *  2. A range is released or transferred once, at the end, when no reserve from here is under way and the buffer is
  *     empty already.
  *  3. Neither goes below the start of the range before which another process was last at the counter: it may have
@@ -173,6 +173,14 @@ export class ReservedCounter {
       .catch(() => false)
     if (released) this.released += Number(end - start)
     return released
+  }
+
+  /** Releases the newest range from `untouched` on, and goes on from there. Resolves to whether it is known that it did. Never rejects. */
+  async giveBack(untouched: bigint): Promise<boolean> {
+    if (!(await this.release(untouched))) return false
+    this.bound = untouched
+    this.#version = undefined
+    return true
   }
 
   get #name(): string {

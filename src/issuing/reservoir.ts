@@ -160,6 +160,8 @@ export class Reservoir implements Issuer, Gated, ObservedJob, RefillJob {
       inHandSeconds: this.#source.seconds(ratePerSecond),
       reserved: this.#source.counter?.reserved ?? 0,
       released: this.#source.counter?.released ?? 0,
+      dropped: 0,
+      lost: 0,
       drySeconds: this.#drySeconds + (this.#queue?.drySeconds ?? 0),
       waiting: this.#queue?.length ?? 0,
     }

@@ -1,6 +1,7 @@
 /** Figures per generator. They are read by a survey or a scrape, and cost an id nothing. */
 import type { Sample } from '../catalogue/catalogue.ts'
 import type { EndedFigures } from '../catalogue/ended-figures.ts'
+import { isBatched } from '../catalogue/issuing-right.ts'
 import type { IssuerStats } from '../issuing/issuer.ts'
 
 /** One metric with a series per generator. */
@@ -54,6 +55,16 @@ export const generatorMetrics: readonly GeneratorMetric[] = [
   ),
   counter('fahao_reserved_values_total', 'Raw values reserved from the engine.', 'reserved'),
   counter('fahao_released_values_total', 'Raw values given back to the engine.', 'released'),
+  counter(
+    'fahao_dropped_ids_total',
+    'Ids of batches that no caller gets: those that had asked for them had left, or this node might not issue them any more.',
+    'dropped',
+  ),
+  counter(
+    'fahao_lost_ids_total',
+    'Ids of batches that no caller gets, at most: their reserve has had no known outcome.',
+    'lost',
+  ),
   counter('fahao_refills_total', 'Reserves that succeeded.', 'refills'),
   counter('fahao_refill_failures_total', 'Reserves that failed.', 'refillFailures'),
   gauge(
@@ -106,10 +117,10 @@ export const gauges = generatorMetrics.filter(({ figure }) => figure === undefin
 const endsSoonSeconds = 365 * 86_400
 
 /** How much a generator needs someone to look at it: its ids end soon (3), callers wait (2), reserves fail (1), or not at all (0). */
-export function needOf({ mode, stats, endsSeconds }: Sample): number {
+export function needOf({ definition, mode, stats, endsSeconds }: Sample): number {
   if (endsSeconds !== undefined && endsSeconds < endsSoonSeconds) return 3
-  // Callers of a group commit always wait.
-  return stats.waiting > 0 && mode !== 'group commit' ? 2 : Number(stats.refillsFailing > 0)
+  // Callers of batches always wait.
+  return stats.waiting > 0 && !isBatched(mode, definition) ? 2 : Number(stats.refillsFailing > 0)
 }
 
 /** The first one has more ids used now, here and by callers; where both have equally many, it had more in all. */

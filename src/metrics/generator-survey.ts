@@ -17,6 +17,7 @@ import { LruMap } from '../base/lru-map.ts'
 import type { Parts, Turns } from '../base/turns.ts'
 import type { Catalogue, Sample } from '../catalogue/catalogue.ts'
 import type { EndedFigures } from '../catalogue/ended-figures.ts'
+import { isBatched } from '../catalogue/issuing-right.ts'
 import { sampleOf } from '../catalogue/survey.ts'
 import { byNeed, byUse, counted, gauges, generatorMetrics, needOf } from './generator-series.ts'
 
@@ -222,8 +223,8 @@ export class GeneratorSurvey {
     const found = this.#finding
     const { name, definition, mode, stats } = sample
     found.count++
-    // Group commit never buffers ids, and would always count as dry.
-    if (mode !== 'group commit' && (stats.ratePerSecond > 0 || stats.waiting > 0))
+    // Batches are never buffered, and would always count as dry.
+    if (!isBatched(mode, definition) && (stats.ratePerSecond > 0 || stats.waiting > 0))
       found.inHandSeconds = Math.min(found.inHandSeconds ?? stats.inHandSeconds, stats.inHandSeconds)
     addTo(found.totals, stats)
     if (definition.layout !== undefined) found.layouts.add(definition.layout)

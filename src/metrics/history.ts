@@ -13,6 +13,7 @@ import { type Clock, repeat, type Timer } from '../base/clock.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue, GeneratorInUse, Sample } from '../catalogue/catalogue.ts'
+import { isBatched } from '../catalogue/issuing-right.ts'
 import { sampleOf } from '../catalogue/survey.ts'
 import { idleStats, type Kind } from '../issuing/issuer.ts'
 import type { GeneratorSurvey } from './generator-survey.ts'
@@ -68,12 +69,14 @@ class Kept {
   }
 
   #write(): string {
-    const { mode, stats = idleStats, leftIds = null, endsSeconds = null } = this.#read() ?? {}
+    const sample = this.#read()
+    const { stats = idleStats, leftIds = null, endsSeconds = null } = sample ?? {}
+    const batched = sample !== undefined && isBatched(sample.mode, sample.definition)
     return `${this.#name}:${JSON.stringify({
       issued: this.issued.total,
       buffered: stats.inHand,
-      // Infinity becomes null. Group commit never buffers ids, and would always count as dry.
-      bufferedSeconds: mode === 'group commit' ? null : stats.inHandSeconds,
+      // Infinity becomes null. Batches are never buffered, and would always count as dry.
+      bufferedSeconds: batched ? null : stats.inHandSeconds,
       refills: this.#refills.total,
       waits: this.#waits.total,
       kind: this.#kind,

@@ -1,6 +1,7 @@
 /** The health of a node, computed from its buffered ids and the state of its engine. */
 import type { Clock } from '../base/clock.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
+import { isBatched } from '../catalogue/issuing-right.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Membership } from './membership.ts'
 
@@ -98,8 +99,8 @@ function bufferedOf(catalogue: Catalogue): Buffered {
   for (const generator of catalogue.inUse()) {
     const { inHand, inHandSeconds, ratePerSecond, waiting } = generator.stats()
     hasIds ||= inHand > 0
-    // Group commit never buffers ids, so its generators would always count as dry.
-    const isAsked = generator.mode !== 'group commit' && (ratePerSecond > 0 || waiting > 0)
+    // Batches are never buffered, so their generators would always count as dry.
+    const isAsked = !isBatched(generator.mode, generator.definition) && (ratePerSecond > 0 || waiting > 0)
     if (isAsked && (seconds === undefined || inHandSeconds < seconds)) seconds = inHandSeconds
   }
   return { seconds, hasIds }

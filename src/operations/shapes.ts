@@ -87,6 +87,12 @@ const statsShape = z
     inHandSeconds: z.number().nullable().meta({ description: 'null when idle' }),
     reserved: z.number(),
     released: z.number(),
+    dropped: z
+      .number()
+      .meta({ description: 'ids of batches that no caller gets: those that had asked had left' }),
+    lost: z.number().meta({
+      description: 'ids of batches that no caller gets, at most: their reserve has had no known outcome',
+    }),
     refills: z.number(),
     refillFailures: z.number(),
     refillSeconds: z.number(),

@@ -29,11 +29,14 @@ import type { Reservoir } from '../../issuing/reservoir.ts'
 import { gapText, valuableFirst } from '../closings.ts'
 import { LeftoverRanges, leftoverOf } from './leftover-ranges.ts'
 
+/** What issues under a leadership. */
+export type LedIssuer = Pick<Reservoir, 'isOver' | 'idle' | 'transfer' | 'close' | 'abandon'>
+
 /** A generator that is open under a leadership of this node. */
 export type LedGenerator = {
   readonly name: string
   readonly version: bigint
-  readonly reservoir: Reservoir | undefined
+  readonly ledIssuer: LedIssuer | undefined
   readonly buffered: number
 }
 
@@ -120,8 +123,8 @@ export class LedGenerators {
   /** Adds a generator that was just opened under a leadership. If that has ended, stops it and returns false. */
   add(term: LeaderTerm, generator: LedGenerator): boolean {
     const led = this.#terms.get(term)
-    if (led === undefined || generator.reservoir?.isOver !== false) {
-      if (generator.reservoir !== undefined) this.discard(generator.reservoir)
+    if (led === undefined || generator.ledIssuer?.isOver !== false) {
+      if (generator.ledIssuer !== undefined) this.discard(generator.ledIssuer)
       return false
     }
     led.generators.add(generator)
@@ -148,7 +151,7 @@ export class LedGenerators {
   }
 
   /** Stops an issuer that was opened and has issued nothing. */
-  discard(issuer: Reservoir): void {
+  discard(issuer: LedIssuer): void {
     void this.#closed(issuer.abandon(ended()))
   }
 
@@ -178,10 +181,10 @@ export class LedGenerators {
     let replaced = 0
     for (const generator of generators) {
       this.#deps.demote(generator)
-      void generator.reservoir?.abandon(ended())
+      void generator.ledIssuer?.abandon(ended())
       if (++replaced % replacedTogether === 0) await nextTurn()
     }
-    await Promise.all([...generators].map(({ reservoir }) => reservoir?.idle()))
+    await Promise.all([...generators].map(({ ledIssuer }) => ledIssuer?.idle()))
   }
 
   /**
@@ -203,17 +206,17 @@ export class LedGenerators {
     let next = 0
     const lane = async () => {
       while (next < queue.length) {
-        const { name, version, reservoir } = queue[next++]!
-        if (reservoir === undefined) continue
+        const { name, version, ledIssuer } = queue[next++]!
+        if (ledIssuer === undefined) continue
         // The range of a reserve under way is part of the leftover.
-        await reservoir.idle()
+        await ledIssuer.idle()
         if (clock.monoUs() >= untilUs) return
         if (leftovers !== undefined && leftovers.length < leftoversMax) {
-          const range = reservoir.transfer(reason)
+          const range = ledIssuer.transfer(reason)
           if (range !== undefined) leftovers.push(leftoverOf(name, version, range))
           continue
         }
-        const release = this.#closed(reservoir.close(reason))
+        const release = this.#closed(ledIssuer.close(reason))
         if (next < queue.length) await release
       }
     }

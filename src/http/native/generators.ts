@@ -99,6 +99,8 @@ const order = {
     inHandSeconds: 3524,
     reserved: 1000,
     released: 0,
+    dropped: 0,
+    lost: 0,
     drySeconds: 0.0075,
     waiting: 0,
   },

@@ -37,6 +37,8 @@ const noStats: IssuerStats = {
   inHandSeconds: Number.POSITIVE_INFINITY,
   reserved: 1000,
   released: 0,
+  dropped: 0,
+  lost: 0,
   refills: 1,
   refillFailures: 0,
   refillsFailing: 0,

@@ -24,6 +24,8 @@ function advise(
     inHandSeconds: 900,
     reserved: 0,
     released: 0,
+    dropped: 0,
+    lost: 0,
     refills: 0,
     refillFailures: 0,
     refillSeconds: 0,
