@@ -1032,6 +1032,27 @@ export const mutations: readonly Mutation[] = [
     to: 'joined < 0 || before + count >',
   },
   {
+    fault: 'a batch without gaps gives back what its callers have got',
+    foundBy: 'test/unit/catalogue/gaps.test.ts',
+    file: 'src/issuing/group-commit.ts',
+    from: 'await this.#drop(next, range.end)',
+    to: 'await this.#drop(range.start, range.end)',
+  },
+  {
+    fault: 'a batch without gaps is answered after the lease of its leader has lapsed',
+    foundBy: 'test/unit/catalogue/gaps.test.ts',
+    file: 'src/issuing/group-commit.ts',
+    from: 'this.#mayIssue() ? this.#serve(range, joined, offsets) : range.start',
+    to: 'this.#mayIssue() || joined > 0 ? this.#serve(range, joined, offsets) : range.start',
+  },
+  {
+    fault: 'what a batch without gaps may have given back is taken to have gone back',
+    foundBy: 'test/unit/catalogue/gaps.test.ts',
+    file: 'src/issuing/reserved-counter.ts',
+    from: 'if (!(await this.release(untouched))) return false',
+    to: 'await this.release(untouched)',
+  },
+  {
     fault: 'a worker id is claimed from now on, whatever its bound was',
     foundBy: 'test/unit/issuing/worker-id.test.ts',
     scenario: 'forgetting',

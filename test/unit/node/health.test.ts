@@ -20,7 +20,7 @@ const dry = { inHand: 0, inHandSeconds: 0, ratePerSecond: 10, waiting: 3 }
 function health(state: 'up' | 'down', generators: readonly Figures[], stopping = false, trouble?: string) {
   const engine = { status: () => (state === 'up' ? { state } : { state, reason: 'the disk is gone' }) }
   const catalogue = {
-    inUse: () => generators.map((figures) => ({ mode: figures.mode, stats: () => figures })),
+    inUse: () => generators.map((figures) => ({ mode: figures.mode, definition: {}, stats: () => figures })),
   }
   return healthOf({
     engine: engine as unknown as Engine,
@@ -86,7 +86,7 @@ describe('the health of a node', () => {
 
   test('counts as degraded a tenth of a second after a buffer has ids again', async () => {
     let stats: Figures = dry
-    const catalogue = { inUse: () => [{ stats: () => stats }] } as unknown as Catalogue
+    const catalogue = { inUse: () => [{ definition: {}, stats: () => stats }] } as unknown as Catalogue
     const engine = { status: () => ({ state: 'down', reason: 'the disk is gone' }) } as unknown as Engine
     const clock = new FakeClock()
     const inHand = new BufferedIds(catalogue, clock)
@@ -103,7 +103,7 @@ describe('the health of a node', () => {
       read++
       return dry
     }
-    const catalogue = { inUse: () => Array(1000).fill({ stats }) } as unknown as Catalogue
+    const catalogue = { inUse: () => Array(1000).fill({ definition: {}, stats }) } as unknown as Catalogue
     const clock = new FakeClock()
     // The time that a reading of all takes.
     let tookUs = 0
