@@ -1,5 +1,6 @@
 /** `FLOOR` and `SET`: the number below which a generator issues no more ids. */
 import { FahaoError } from '../base/errors.ts'
+import type { Issuer } from '../issuing/issuer.ts'
 import type { StoredGenerator } from './stored-generator.ts'
 
 /** A trillion ids, more than two counters differ in practice: milliseconds since 1970 and snowflakes are larger. */
@@ -62,4 +63,23 @@ export function refuseJump(name: string, last: bigint, newest: bigint, max: bigi
     'ERR',
     `to move '${name}' from ${last} to ${newest} gives up ${skipped} of its ${max - last} ids for good; if that is meant, repeat it with FORCE`,
   )
+}
+
+/** Throws ERR unless a generator can be moved forward to `newest`. See `refuseJump`; `force`: however many ids that skips. */
+export function refuseMove(
+  generator: Pick<StoredGenerator, 'definition' | 'floor'> &
+    Pick<Issuer, 'lastIssued'> & { readonly name: string },
+  newest: bigint,
+  force: boolean,
+): void {
+  const { name, floor, definition } = generator
+  const { max, start } = definition
+  const last = generator.lastIssued()
+  if (last !== undefined && newest < last)
+    throw new FahaoError('ERR', `generator '${name}' has issued ${last} already; it moves forward only`)
+  if (start !== undefined && newest + 1n < floor)
+    throw new FahaoError('ERR', `generator '${name}' starts at ${floor}; it moves forward only`)
+  if (max !== undefined && newest > max)
+    throw new FahaoError('ERR', `${newest} is above max ${max} of generator '${name}'`)
+  if (max !== undefined && !force) refuseJump(name, last ?? floor - 1n, newest, max)
 }

@@ -40,7 +40,7 @@ import { NameTable } from './name-table.ts'
 import { NameTasks } from './name-tasks.ts'
 import { NegativeCache } from './negative-cache.ts'
 import { OpenGenerator, type OpenGeneratorDeps, rowVersion } from './open-generator.ts'
-import { openInTurn } from './open-issuer.ts'
+import { ledIssuerOf, openInTurn } from './open-issuer.ts'
 import { RestingGenerators } from './resting-generators.ts'
 import { formKey, generatorPrefix, holdsGenerator, watchGenerators } from './stored-generator.ts'
 import { WaitingCallers } from './waiting-callers.ts'
@@ -281,9 +281,7 @@ export class GeneratorsInUse {
     // An advance, or a copy of this memory that has the answers to what this opening has asked, may have come since.
     if (this.#closed || isOutdated || found.advances !== advances || this.#deps.copies?.count !== copies) {
       const reason = this.#closed ? stopping() : altered(name)
-      const closing = opened.under
-        ? this.#led!.discard((opened.reservoir ?? opened.batches)!)
-        : opened.issuer.close(reason)
+      const closing = opened.under ? this.#led!.discard(ledIssuerOf(opened)) : opened.issuer.close(reason)
       return Promise.resolve(closing).then(() => undefined)
     }
     const key = formKey(found.stored)

@@ -12,18 +12,26 @@ import { avoidingIssuer } from '../issuing/avoiding-issuer.ts'
 import type { CounterAtRest } from '../issuing/counter-rows.ts'
 import type { Gate } from '../issuing/gate.ts'
 import { issuerWithGene } from '../issuing/gene-issuer.ts'
-import type { GroupCommit } from '../issuing/group-commit.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import type { DrawOptions, Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
-import { atRest, type Reservoir } from '../issuing/reservoir.ts'
+import { atRest } from '../issuing/reservoir.ts'
 import type { Generator, GeneratorRange, IssuingMode } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
-import { type MoveOptions, refuseJump } from './floor.ts'
+import { type MoveOptions, refuseMove } from './floor.ts'
 import { type IssuingPlan, type IssuingPlans, readId } from './issuing-plans.ts'
 import { isBatched } from './issuing-right.ts'
+import type { LedIssuer } from './leadership/led-generators.ts'
 import { moved } from './leadership/redirection.ts'
-import { drawPast, noRanges, type OpenedIssuer, openWithLeftover, openWoken, standby } from './open-issuer.ts'
+import {
+  drawPast,
+  ledIssuerOf,
+  noRanges,
+  type OpenedIssuer,
+  openWithLeftover,
+  openWoken,
+  standby,
+} from './open-issuer.ts'
 import { writeDefinition } from './stored-generator.ts'
 
 /** What the generators of one catalogue share. */
@@ -116,14 +124,9 @@ export class OpenGenerator implements Generator {
     return this.#issuer.isOver
   }
 
-  /** Its issuer, if it issues from memory. */
-  get reservoir(): Reservoir | undefined {
-    return this.#opened.reservoir
-  }
-
-  /** Its issuer, if a leadership of this node can have it. */
-  get ledIssuer(): Reservoir | GroupCommit | undefined {
-    return this.#opened.reservoir ?? this.#opened.batches
+  /** Its issuer, if a leadership can have it. */
+  get ledIssuer(): LedIssuer | undefined {
+    return ledIssuerOf(this.#opened)
   }
 
   /** What it shares with others at rest; undefined: it does not rest. */
@@ -341,21 +344,7 @@ export class OpenGenerator implements Generator {
   }
 
   async #moveTo(newest: bigint, { force = false }: MoveOptions): Promise<void> {
-    const last = this.lastIssued()
-    if (last !== undefined && newest < last)
-      throw new FahaoError(
-        'ERR',
-        `generator '${this.name}' has issued ${last} already; it moves forward only`,
-      )
-    const { max, start } = this.definition
-    if (start !== undefined && newest + 1n < this.#incarnation.floor)
-      throw new FahaoError(
-        'ERR',
-        `generator '${this.name}' starts at ${this.#incarnation.floor}; it moves forward only`,
-      )
-    if (max !== undefined && newest > max)
-      throw new FahaoError('ERR', `${newest} is above max ${max} of generator '${this.name}'`)
-    if (max !== undefined && !force) refuseJump(this.name, last ?? this.#incarnation.floor - 1n, newest, max)
+    refuseMove(this, newest, force)
     await this.#issuer.moveTo(newest)
   }
 

@@ -25,7 +25,7 @@ import { isCounter } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import type { IssuingPlan } from './issuing-plans.ts'
 import { modeOf, refuseUnlessOwner } from './issuing-right.ts'
-import type { LedGenerators } from './leadership/led-generators.ts'
+import type { LedGenerators, LedIssuer } from './leadership/led-generators.ts'
 import { Standby } from './leadership/standby.ts'
 
 /** Leaders count from 1, and an advance of the store adds a million: no leader comes near this. */
@@ -88,6 +88,11 @@ export type OpenedIssuer = {
   readonly callerRanges?: CallerRanges
   /** The key of its permutation, in hexadecimal digits; undefined if ids are not scrambled. */
   readonly scrambleKey?: string | undefined
+}
+
+/** The issuer, if a leadership can have it: a standby is none. */
+export function ledIssuerOf({ reservoir, batches }: OpenedIssuer): LedIssuer | undefined {
+  return reservoir ?? batches
 }
 
 /** What opening an issuer takes beside its node: whether this process is known to own the store. */

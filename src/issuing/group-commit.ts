@@ -35,6 +35,7 @@ import {
   idleStats,
   unsafe,
 } from './issuer.ts'
+import { NameInBatches } from './name-in-batches.ts'
 import { Refills } from './refills.ts'
 import { ReservedCounter, type ReservedCounterOptions } from './reserved-counter.ts'
 import type { ReservoirOptions } from './reservoir-options.ts'
@@ -124,7 +125,7 @@ export class GroupCommit implements Issuer, Gated {
 
   /** The issuer of one name of the family whose section this issues for. */
   issuerOf(name: string): Issuer {
-    return new OneName(name, this)
+    return new NameInBatches(name, this)
   }
 
   /** @param of of which name of a family. */
@@ -361,56 +362,5 @@ export class GroupCommit implements Issuer, Gated {
 
   #firstFrom(value: bigint): bigint {
     return firstFrom(value, this.#options.increment, this.#options.offset)
-  }
-}
-
-/** Issues for one name of a family from the reserves of its section. */
-class OneName implements Issuer {
-  readonly row = emptyRow
-  readonly #name: string
-  readonly #section: GroupCommit
-
-  constructor(name: string, section: GroupCommit) {
-    this.#name = name
-    this.#section = section
-  }
-
-  get isOver(): boolean {
-    return this.#section.isOver
-  }
-
-  take(): number {
-    return 0
-  }
-
-  takeNumber(): number {
-    return -1
-  }
-
-  draw(count: number, options?: DrawOptions): Promise<Run[]> {
-    return this.#section.draw(count, options, this.#name)
-  }
-
-  nextIsSafe(): boolean {
-    return this.#section.nextIsSafe()
-  }
-
-  /** Undefined: nothing is kept of a name. */
-  lastIssued(): undefined {
-    return undefined
-  }
-
-  moveTo(newest: bigint): Promise<void> {
-    return this.#section.moveTo(newest)
-  }
-
-  stats(): IssuerStats {
-    return idleStats
-  }
-
-  assertInvariants(): void {}
-
-  close(): Promise<void> {
-    return Promise.resolve()
   }
 }

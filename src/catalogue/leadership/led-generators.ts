@@ -124,7 +124,7 @@ export class LedGenerators {
   add(term: LeaderTerm, generator: LedGenerator): boolean {
     const led = this.#terms.get(term)
     if (led === undefined || generator.ledIssuer?.isOver !== false) {
-      if (generator.ledIssuer !== undefined) this.discard(generator.ledIssuer)
+      this.discard(generator.ledIssuer)
       return false
     }
     led.generators.add(generator)
@@ -151,8 +151,8 @@ export class LedGenerators {
   }
 
   /** Stops an issuer that was opened and has issued nothing. */
-  discard(issuer: LedIssuer): void {
-    void this.#closed(issuer.abandon(ended()))
+  discard(issuer: LedIssuer | undefined): void {
+    if (issuer !== undefined) void this.#closed(issuer.abandon(ended()))
   }
 
   /** Removes a generator that was closed for another reason. */

@@ -170,7 +170,7 @@ describe('gaps none, of the owner of the store', () => {
     await assert.rejects(catalogue.alter('invoice', { kind: 'segment' }), { code: 'ERR', message: /gaps/ })
   })
 
-  test('skips nothing that is not counted, whatever fails and whoever leaves', async () => {
+  test('skips nothing that is not counted, whatever fails and whichever callers leave', async () => {
     for (let seed = 1; seed <= 60; seed++) await attack(seed)
   })
 })
