@@ -3,6 +3,7 @@ import { FahaoError } from '../../src/base/errors.ts'
 import type { Format } from '../../src/ids/format.ts'
 import { checkedKeys, type IdInput } from '../../src/ids/gene.ts'
 import type { MomentInput } from '../../src/ids/moment.ts'
+import type { PeriodDefinition } from '../../src/ids/period.ts'
 import { type Range, Run } from '../../src/ids/run.ts'
 import type * as clockCode from './clock-code.ts'
 import type { Kind } from './generator.ts'
@@ -221,16 +222,19 @@ async function grantOf(reply: unknown): Promise<Grant> {
   }
 }
 
-async function formatOf({ format, layout }: Options, key: unknown): Promise<Format> {
-  const [{ compileFormat }, { parseLayout }] = await Promise.all([
+async function formatOf(definition: Options, key: unknown): Promise<Format> {
+  const [{ compileFormat }, { parseLayout }, { periodsOf }] = await Promise.all([
     import('../../src/ids/format.ts'),
     import('../../src/ids/layout-text.ts'),
+    import('../../src/ids/period.ts'),
   ])
+  const { format, layout } = definition
   // How many digits the index of a node has counts only where a node formats.
   const compiled = compileFormat(String(format), {
     nodeWidth: 1,
     anyZone: true,
     layout: layout === undefined ? undefined : parseLayout(layout),
+    periods: periodsOf(definition as PeriodDefinition),
   })
   return key == null ? compiled : compiled.withKey(String(key))
 }

@@ -1,6 +1,7 @@
 /** The option `avoid`: words that no text of a generator contains. */
 import { FahaoError } from '../base/errors.ts'
-import { compileFormat, type Template } from '../ids/format.ts'
+import { compileFormat } from '../ids/format.ts'
+import type { Template } from '../ids/template.ts'
 import { isWide } from '../ids/wide-format.ts'
 import { AvoidedIds } from '../ids/words.ts'
 import type { GeneratorOptions } from './generator-options.ts'

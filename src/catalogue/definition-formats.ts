@@ -1,28 +1,39 @@
 /** The formats of definitions: what compiles them, and what to know about their texts. */
 import { compileFormat, type Format, type TextColumn } from '../ids/format.ts'
-import type { Layout } from '../ids/layout.ts'
 import { parseLayout } from '../ids/layout-text.ts'
 import { max63 } from '../ids/limits.ts'
+import { type PeriodDefinition, periodsOf } from '../ids/period.ts'
 import { isScattered } from '../ids/scatter.ts'
 import { isWide, WideFormat } from '../ids/wide-format.ts'
 
 /** A definition, as far as its texts are concerned. */
-type Written = { readonly format?: string; readonly layout?: string; readonly max?: bigint }
+type Written = PeriodDefinition & {
+  readonly format?: string | undefined
+  readonly layout?: string | undefined
+  readonly max?: bigint | undefined
+}
 
-/** A format as it may be stored: also with a zone that a new one is refused. */
-export function storedFormat(template: string, layout?: Layout): Format {
-  return compileFormat(template, { nodeWidth: 1, anyZone: true, layout })
+/** The format of a definition, on a node of so many digits: also with a zone that a new one is refused. Undefined: plain decimal. */
+export function formatIn(definition: Written, nodeWidth = 1): Format | undefined {
+  const { format, layout } = definition
+  if (format === undefined) return undefined
+  return compileFormat(format, {
+    nodeWidth,
+    anyZone: true,
+    layout: layout === undefined ? undefined : parseLayout(layout),
+    periods: periodsOf(definition),
+  })
 }
 
 /** Throws ERR for a format that a generator may keep and none may be given. */
-export function refuseNewFormat(template: string | undefined): void {
-  // What a wide format needs, `define` checks.
-  if (template !== undefined && !isWide(template)) compileFormat(template, { nodeWidth: 1 })
+export function refuseNewFormat({ format, period }: Pick<Written, 'format' | 'period'>): void {
+  // What a wide format needs, and that of periods, `define` checks.
+  if (format !== undefined && period === undefined && !isWide(format)) compileFormat(format, { nodeWidth: 1 })
 }
 
 /** What to know about the texts of a format, each in one sentence. */
-export function formatNotes(template: string | undefined): string[] {
-  const format = template === undefined || isWide(template) ? undefined : storedFormat(template)
+export function formatNotes(definition: Written): string[] {
+  const format = isWide(definition.format) ? undefined : formatIn(definition)
   const zone = format?.ambiguousZone
   return [
     ...(format?.mixesCases
@@ -54,11 +65,9 @@ function textColumn({
 }
 
 /** Which column takes the texts of a format. */
-export function columnNotes({ format: template, layout, max = max63 }: Written): string[] {
-  const format =
-    template === undefined
-      ? undefined
-      : storedFormat(template, layout === undefined ? undefined : parseLayout(layout))
+export function columnNotes(definition: Written): string[] {
+  const { layout, max = max63 } = definition
+  const format = formatIn(definition)
   if (format === undefined) return []
   if (!(format instanceof WideFormat)) return [textColumn(format.column(max))]
   const { name, bytesMax } = format

@@ -13,7 +13,7 @@ import { isWide } from '../ids/wide-format.ts'
 import type { Kind } from '../issuing/issuer.ts'
 import type { IssuingOptions } from '../issuing/issuer-factory.ts'
 import { refuseToAvoid } from './avoided-ids.ts'
-import { storedFormat } from './definition-formats.ts'
+import { formatIn } from './definition-formats.ts'
 import { type GeneratorInput, type GeneratorOptions, optionText } from './generator-options.ts'
 import { maxOf, type PeriodDefinition, periodOptions, periodPart } from './periods.ts'
 
@@ -80,7 +80,11 @@ export function define(options: GeneratorOptions, nowUs: number): Definition {
   }
   const layout = isCounter(kind) ? undefined : clockLayout(options, nowUs)
   const period = periodPart(options)
-  const common = { kind, issueTimeout: options.issueTimeout ?? 2000, ...checkedFormat(options, layout) }
+  const common = {
+    kind,
+    issueTimeout: options.issueTimeout ?? 2000,
+    ...checkedFormat(options, layout, period),
+  }
   const own =
     layout !== undefined ? clockPart(options, layout) : { ...counterPart(options, period), ...period }
   const definition: Definition = Object.freeze({ ...common, ...own })
@@ -174,7 +178,7 @@ function counterPart(options: GeneratorOptions, period?: PeriodDefinition): Part
   const start = options.start ?? 1n
   const { gene, increment, incrementRange, offset } = distances(options, start)
   const most = period !== undefined ? maxOf(period) : options.family ? max53 : max63
-  const written = options.format === undefined || period ? most : storedFormat(options.format).maxId
+  const written = options.format === undefined || period ? most : formatIn({ format: options.format })!.maxId
   const max = options.max ?? (written < most ? written : most)
   if (options.family) refuseInFamily(options, max)
   if (options.gaps === 'none') refuseGaps(options)
@@ -277,7 +281,10 @@ function clockPart(options: GeneratorOptions, layout: Layout): Partial<Definitio
     throw refused('the layout has no node bits to tell nodes apart by; add some, or use kind timestamp')
   }
   const { format } = options
-  if (format !== undefined && storedFormat(format, layout).maxId < 2n ** BigInt(layout.totalBits) - 1n) {
+  if (
+    format !== undefined &&
+    formatIn({ format, layout: formatLayout(layout) })!.maxId < 2n ** BigInt(layout.totalBits) - 1n
+  ) {
     throw refused(`format '${format}' is too narrow for ids of ${layout.totalBits} bits; leave the width out`)
   }
   const past = options.past || undefined
@@ -299,13 +306,17 @@ function clockPart(options: GeneratorOptions, layout: Layout): Partial<Definitio
   }
 }
 
-function checkedFormat(options: GeneratorOptions, layout: Layout | undefined): { format?: string } {
-  if (options.format === undefined || options.format === '{id}') return {}
-  const { maxId } = storedFormat(options.format, layout)
-  if (options.max !== undefined && options.max > maxId) {
-    throw refused(`max ${options.max} does not fit format '${options.format}', which ends at ${maxId}`)
+function checkedFormat(
+  { format, max }: GeneratorOptions,
+  layout: Layout | undefined,
+  period: PeriodDefinition | undefined,
+): { format?: string } {
+  if (format === undefined || format === '{id}') return {}
+  const { maxId } = formatIn({ format, ...(layout && { layout: formatLayout(layout) }), ...period })!
+  if (max !== undefined && max > maxId) {
+    throw refused(`max ${max} does not fit format '${format}', which ends at ${maxId}`)
   }
-  return { format: options.format }
+  return { format }
 }
 
 /** Whether a kind is made of a counter and not of the clock. */

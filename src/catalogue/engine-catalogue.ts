@@ -279,8 +279,8 @@ export class EngineCatalogue implements Catalogue {
     )
   }
 
-  #warnOfFormat(name: string, { format }: Definition): void {
-    for (const note of formatNotes(format))
+  #warnOfFormat(name: string, definition: Definition): void {
+    for (const note of formatNotes(definition))
       this.#deps.onEvent({ level: 'warn', message: `generator '${name}': ${note}` })
   }
 

@@ -125,7 +125,7 @@ export class GeneratorRecords {
         if (wanted.family && !(await this.isItself(name, before))) continue
         return { ...before, isNew: false }
       }
-      refuseNewFormat(options.format)
+      refuseNewFormat(options)
       const row = await this.#readRow(name)
       if (row === undefined) checkNewName(name)
       if (options.family) this.#families.check(name)
@@ -337,8 +337,9 @@ export class GeneratorRecords {
     { floor, force = false, now = false }: FloorMove,
   ): Promise<StoredGenerator> {
     const row = await this.#readRow(name)
-    if (changes.format !== before.definition.format) refuseNewFormat(changes.format as string | undefined)
     const definition = redefine(before, changes, this.#timeline.nowUs())
+    if (changes.format !== undefined && changes.format !== before.definition.format)
+      refuseNewFormat(definition)
     const offsetGiven = isOffsetGiven(before, changes, definition)
     if (row !== undefined) this.#rows!.check(name, definition, row.stored)
     if (definition.family !== before.definition.family) throw familyStays(name)

@@ -232,5 +232,5 @@ function notes(
   if (definition.within === 'shuffled') list.push('ids are shuffled within blocks: no order')
   if (isScattered(definition.layout)) list.push('ids are scattered by their highest bits: no order')
   if (definition.scramble) list.push('ids are scrambled over [0, max]: no order')
-  return [...list, ...formatNotes(definition.format), ...columnNotes(definition)]
+  return [...list, ...formatNotes(definition), ...columnNotes(definition)]
 }

@@ -9,7 +9,7 @@
  */
 import { FahaoError } from '../base/errors.ts'
 import type { Engine } from '../engine/engine.ts'
-import { compileFormat, type Format } from '../ids/format.ts'
+import type { Format } from '../ids/format.ts'
 import type { AvoidedIds } from '../ids/words.ts'
 import { Limiter } from '../issuing/engine-permits.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
@@ -18,7 +18,8 @@ import { IssuerFactory, type IssuerFactoryDeps } from '../issuing/issuer-factory
 import { Observer } from '../issuing/observer.ts'
 import type { ReservoirOptions } from '../issuing/reservoir-options.ts'
 import { avoidedBy } from './avoided-ids.ts'
-import { type Definition, geneBitsOf, layoutOf } from './definition.ts'
+import { type Definition, geneBitsOf } from './definition.ts'
+import { formatIn } from './definition-formats.ts'
 import type { CatalogueDeps, NodeIndex } from './deps.ts'
 import { issuingRight, refuseUnlessOwner } from './issuing-right.ts'
 import { generatorKey, readStored, writeDefinition } from './stored-generator.ts'
@@ -113,8 +114,7 @@ function issuersOf(
 /** The format of a definition, without its key. CONFIG if this node has no index for its `{node}`. */
 export function formatOf(definition: Definition, index: NodeIndex | undefined): Format | undefined {
   if (definition.format === undefined) return undefined
-  const layout = definition.layout === undefined ? undefined : layoutOf(definition)
-  const format = compileFormat(definition.format, { nodeWidth: index?.width ?? 1, anyZone: true, layout })
+  const format = formatIn(definition, index?.width)!
   if (!format.needsNode || index !== undefined) return format
   throw new FahaoError(
     'CONFIG',

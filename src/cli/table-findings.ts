@@ -2,6 +2,7 @@
 import { describe, FahaoError } from '../base/errors.ts'
 import { upstreamUrl } from '../config/mysql-proxy-settings.ts'
 import { compileFormat } from '../ids/format.ts'
+import { type PeriodDefinition, periodsOf } from '../ids/period.ts'
 import { isWide } from '../ids/wide-format.ts'
 import { packageOf } from '../installation/packages.ts'
 import type { GeneratorAnswer } from '../operations/shapes.ts'
@@ -179,9 +180,9 @@ function sameTexts(
   name: string,
 ): Finding | undefined {
   const { format } = definition
-  if (!ignoresCase || format === undefined) return undefined
-  if (isWide(String(format)) || !compileFormat(String(format), { nodeWidth: 1, anyZone: true }).mixesCases)
-    return undefined
+  if (!ignoresCase || format === undefined || isWide(String(format))) return undefined
+  const periods = periodsOf(definition as PeriodDefinition)
+  if (!compileFormat(String(format), { nodeWidth: 1, anyZone: true, periods }).mixesCases) return undefined
   return {
     level: 'problem',
     what: `${name} ignores the case of letters, and texts of '${generator}' (${format}) may differ in it alone`,

@@ -2,6 +2,7 @@
 import { FahaoError } from '../base/errors.ts'
 import { type Alphabet, crockford } from './alphabet.ts'
 import type { CheckDigits, CheckName } from './check-digit.ts'
+import { isoWeekOf } from './iso-week.ts'
 import { max63 } from './limits.ts'
 import { shortened } from './shortened.ts'
 import { isPlainZone, type LocalTime, localTimeIn, refusedZone } from './zone.ts'
@@ -12,6 +13,8 @@ export type FormatValues = {
   readonly node?: number | undefined
   /** The moment to show, in Unix µs; `needsTime` tells whether it is wanted. */
   readonly unixUs?: number | undefined
+  /** The last moment of a period, in Unix µs: its end shows it. */
+  readonly endUs?: number | undefined
 }
 
 /** A part of a format beside the id. It has a fixed width, which is why every format can be read back. */
@@ -70,15 +73,18 @@ export class IdPart {
   readonly alphabet: Alphabet
   /** How many digits stand between two hyphens, from the first on. 0: there are no hyphens. */
   readonly group: number
+  /** The fewest digits, where there is no fixed number of them. */
+  readonly least: number
   /** Whether the id may be typed with hyphens and spaces that help the eye, or without. */
   readonly isSpaced: boolean
   /** The largest id that fits. */
   readonly maxId: bigint
 
-  constructor(digits: number | undefined, alphabet: Alphabet, group = 0) {
+  constructor(digits: number | undefined, alphabet: Alphabet, group = 0, least = 0) {
     this.digits = digits
     this.alphabet = alphabet
     this.group = group
+    this.least = least
     this.isSpaced = group > 0 || alphabet === crockford
     this.width = digits && digits + this.hyphensIn(digits)
     const fits = digits === undefined ? max63 : BigInt(alphabet.radix) ** BigInt(digits) - 1n
@@ -104,7 +110,7 @@ export class IdPart {
       )
     }
     const text = this.alphabet.write(id)
-    return this.digits === undefined ? text : text.padStart(this.digits, this.alphabet.digits[0])
+    return text.padStart(this.digits ?? this.least, this.alphabet.digits[0])
   }
 
   /** Digits with hyphens. */
@@ -124,7 +130,7 @@ export class IdPart {
     if (id === undefined || id > this.maxId) {
       throw notOfFormat(`'${shortened(typed)}' is no id of ${this.alphabet.name} up to ${this.maxId}`)
     }
-    if (this.digits === undefined && plain.length !== this.alphabet.write(id).length) {
+    if (plain.length !== this.digitsOf(id).length) {
       throw notOfFormat(`'${shortened(typed)}' has zeros in front`)
     }
     return id
@@ -167,7 +173,7 @@ export class CheckPart {
   }
 }
 
-/** The tokens of a date pattern: where each stands in ISO text, and its range. */
+/** The tokens of a date pattern: where each stands in `dateText`, and its range. */
 const tokens = {
   yyyy: { at: 0, min: 1970, max: 9999 },
   yy: { at: 2, min: 0, max: 99 },
@@ -177,18 +183,32 @@ const tokens = {
   mm: { at: 14, min: 0, max: 59 },
   ss: { at: 17, min: 0, max: 59 },
   SSS: { at: 20, min: 0, max: 999 },
+  YYYY: { at: 24, min: 1970, max: 9999 },
+  ww: { at: 28, min: 1, max: 53 },
+  Q: { at: 30, min: 1, max: 4 },
 } as const
 
-type Token = keyof typeof tokens
+/** A token of a date pattern. */
+export type DateToken = keyof typeof tokens
 
 const dateEndUs = Date.UTC(9999, 11, 31) * 1000
 
+/** How a date is read and written. */
+export type DateOptions = {
+  /** Takes ambiguous zones too. */
+  readonly anyZone?: boolean | undefined
+  /** Shows the end of a period instead of its beginning. */
+  readonly isEnd?: boolean
+}
+
 /**
- * A date by a pattern of yyyy yy MM dd HH mm ss SSS and - _ . / in a zone of the IANA database. Its text is made once a
+ * A date by a pattern of yyyy yy MM dd HH mm ss SSS YYYY ww Q and - _ . / in a zone of the IANA database. Its text is made once a
  * second, because a call of Intl takes microseconds.
  */
 export class DatePart implements FormatPart {
   readonly width: number
+  /** Whether it shows the end of a period. */
+  readonly isEnd: boolean
   readonly #pieces: readonly string[]
   readonly #local: LocalTime
   #second = Number.NaN
@@ -201,8 +221,9 @@ export class DatePart implements FormatPart {
   readonly ambiguousZone: string | undefined
 
   /** Throws ERR for another pattern or an unknown zone, and, unless `anyZone`, for an ambiguous one. */
-  constructor(pattern: string, zone: string, anyZone = false) {
+  constructor(pattern: string, zone: string, { anyZone = false, isEnd = false }: DateOptions = {}) {
     this.#pieces = piecesOf(pattern)
+    this.isEnd = isEnd
     this.ambiguousZone = isPlainZone(zone) ? undefined : zone
     if (this.ambiguousZone !== undefined && !anyZone) throw refusedZone(zone)
     this.#local = localTimeIn(zone)
@@ -210,7 +231,8 @@ export class DatePart implements FormatPart {
     this.width = pattern.length
   }
 
-  write(_id: bigint, { unixUs }: FormatValues): string {
+  write(_id: bigint, values: FormatValues): string {
+    const unixUs = this.isEnd ? values.endUs : values.unixUs
     if (unixUs === undefined || !(unixUs >= 0 && unixUs < dateEndUs)) {
       throw new FahaoError(
         'ERR',
@@ -235,13 +257,35 @@ export class DatePart implements FormatPart {
     return typed
   }
 
+  /** Whether its pattern has a token. */
+  shows(token: DateToken): boolean {
+    return this.#pieces.includes(token)
+  }
+
+  /** The values of its tokens in a text that it wrote. */
+  values(text: string): Partial<Record<DateToken, number>> {
+    let at = 0
+    const found = this.#pieces.map((piece) => {
+      at += piece.length
+      return [piece, Number(text.slice(at - piece.length, at))] as const
+    })
+    return Object.fromEntries(found.filter(([piece]) => isToken(piece)))
+  }
+
   #turn(second: number): void {
-    const iso = new Date(this.#local(second * 1000)).toISOString()
+    const iso = dateText(this.#local(second * 1000))
     const cut = this.#hasMs ? this.#pieces.indexOf('SSS') : this.#pieces.length
     this.#beforeMs = textOf(this.#pieces.slice(0, cut), iso)
     this.#afterMs = textOf(this.#pieces.slice(cut + 1), iso)
     this.#second = second
   }
+}
+
+/** A local time as ISO text, and behind that its ISO year and week, and its quarter. */
+function dateText(localMs: number): string {
+  const iso = new Date(localMs).toISOString()
+  const { year, week } = isoWeekOf(localMs)
+  return `${iso}${year}${String(week).padStart(2, '0')}${Math.ceil(Number(iso.slice(5, 7)) / 3)}`
 }
 
 function textOf(pieces: readonly string[], iso: string): string {
@@ -251,22 +295,22 @@ function textOf(pieces: readonly string[], iso: string): string {
 }
 
 function piecesOf(pattern: string): readonly string[] {
-  const found: readonly string[] = pattern.match(/yyyy|yy|MM|dd|HH|mm|ss|SSS|[-_./]/g) ?? []
+  const found: readonly string[] = pattern.match(/yyyy|yy|MM|dd|HH|mm|ss|SSS|YYYY|ww|Q|[-_./]/g) ?? []
   const repeated = found.find((piece, at) => isToken(piece) && found.indexOf(piece) !== at)
   if (found.join('') !== pattern || !found.some(isToken) || repeated !== undefined) {
     throw new FahaoError(
       'ERR',
-      `date '${shortened(pattern)}' is not made of yyyy yy MM dd HH mm ss SSS, once each, and - _ . /; write it like yyyyMMdd`,
+      `date '${shortened(pattern)}' is not made of yyyy yy MM dd HH mm ss SSS YYYY ww Q, once each, and - _ . /; write it like yyyyMMdd`,
     )
   }
   return found
 }
 
-function isToken(piece: string): piece is Token {
+function isToken(piece: string): piece is DateToken {
   return Object.hasOwn(tokens, piece)
 }
 
-function fits(text: string, token: Token): boolean {
+function fits(text: string, token: DateToken): boolean {
   const { min, max } = tokens[token]
   return text.length === token.length && /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max
 }

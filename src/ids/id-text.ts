@@ -87,9 +87,9 @@ export class TemplateText implements IdText {
 
   /** How many of `count` ids have as many digits as the first. */
   #ofOneWidth(first: bigint, stride: number, count: number): number {
-    const { width, alphabet } = this.#shape.id
-    if (width !== undefined || count === 1) return count
-    const wider = BigInt(alphabet.radix) ** BigInt(alphabet.write(first).length)
+    const { id } = this.#shape
+    if (id.width !== undefined || count === 1) return count
+    const wider = BigInt(id.alphabet.radix) ** BigInt(id.digitsOf(first).length)
     const step = BigInt(stride)
     if (first + step * BigInt(count - 1) < wider) return count
     return Number((wider - first + step - 1n) / step)

@@ -14,6 +14,7 @@
  *  3. `[#fromUs, #untilUs)` is the period `#ordinal`, or empty.
  */
 import { FahaoError } from '../base/errors.ts'
+import { daysBefore1970, isoWeekOf, mondayOf } from './iso-week.ts'
 import { type MomentInput, parseMomentUs } from './moment.ts'
 import { shortened } from './shortened.ts'
 import { isPlainZone, type LocalTime, localTimeIn, refusedZone } from './zone.ts'
@@ -50,13 +51,23 @@ export type PeriodOptions = {
   readonly localTime?: LocalTime
 }
 
+/** What is in the definition of a generator with periods. */
+export type PeriodDefinition = {
+  readonly period?: PeriodUnit | undefined
+  readonly zone?: string | undefined
+  /** `MM-DD`; of years alone. */
+  readonly yearStart?: string | undefined
+  /** How many digits the number in a period has. */
+  readonly width?: number | undefined
+  /** How many periods before the current one can still be numbered. */
+  readonly keep?: number | undefined
+}
+
 /** An id of a period, taken apart. */
 export type PeriodId = { readonly ordinal: number; readonly label: bigint; readonly number: bigint }
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
-/** Days from Monday 0001-01-01 to 1970-01-01. */
-const daysBefore1970 = 719_162
 /** No zone has ever been further from UTC. */
 const zoneMaxMs = 16 * hourMs
 /** No zone changes twice within this time. */
@@ -112,7 +123,7 @@ export class Periods {
 
   /** As `ordinalAt`, of a moment that is not the present one. */
   ordinalOfMoment(unixUs: number): number {
-    let ordinal = this.#ordinalOfWall(this.#local(Math.floor(unixUs / 1000)))
+    let ordinal = this.ordinalOfWall(this.#local(Math.floor(unixUs / 1000)))
     // The calendar may have gone back behind a beginning that it has shown.
     while (this.startUs(ordinal + 1) <= unixUs) ordinal++
     return ordinal
@@ -127,7 +138,7 @@ export class Periods {
       throw refused(`at '${day}' is no day from 1970 to 2199; correct it`)
     if (this.unit === 'hour')
       throw refused(`at '${day}' has 24 periods of an hour; give a moment like ${day}T13:00:00Z`)
-    return this.#ordinalOfWall(Date.UTC(...parts))
+    return this.ordinalOfWall(Date.UTC(...parts))
   }
 
   /** The first moment of a period, in Unix µs. */
@@ -180,7 +191,7 @@ export class Periods {
         : this.unit === 'year'
           ? Date.UTC(year!, this.#startMonth, this.#startDay)
           : Date.UTC(year!, (this.unit === 'quarter' ? two! * 3 - 2 : two!) - 1, day || 1, hour)
-    const ordinal = year! < 1969 ? -1 : this.#ordinalOfWall(wallMs)
+    const ordinal = year! < 1969 ? -1 : this.ordinalOfWall(wallMs)
     return ordinal >= 0 && this.label(ordinal) === label ? ordinal : undefined
   }
 
@@ -201,7 +212,8 @@ export class Periods {
     return ordinal === undefined ? undefined : { ordinal, label, number: id % this.size }
   }
 
-  #ordinalOfWall(wallMs: number): number {
+  /** The period that the calendar shows at a local time, in ms as if it were UTC. */
+  ordinalOfWall(wallMs: number): number {
     const days = Math.floor(wallMs / dayMs) + daysBefore1970
     const date = new Date(wallMs)
     const year = date.getUTCFullYear()
@@ -247,20 +259,20 @@ export class Periods {
   }
 }
 
-/** The ISO year and week of a local time. */
-export function isoWeekOf(wallMs: number): { readonly year: number; readonly week: number } {
-  const days = Math.floor(wallMs / dayMs)
-  const thursday = days - ((days + daysBefore1970) % 7) + 3
-  const year = new Date(thursday * dayMs).getUTCFullYear()
-  const week = Math.floor((thursday - Date.UTC(year, 0) / dayMs) / 7) + 1
-  return { year, week }
-}
+const known = new Map<string, Periods>()
+const knownMax = 1000
 
-/** The Monday on which an ISO year begins, as local time. */
-function mondayOf(year: number): number {
-  // The fourth of January lies in the first week.
-  const days = Date.UTC(year, 0, 4) / dayMs
-  return (days - ((days + daysBefore1970) % 7)) * dayMs
+/** The periods of a definition; undefined: it has none. Equal ones are one object. */
+export function periodsOf(definition: PeriodDefinition): Periods | undefined {
+  const { period: unit, zone = 'UTC', yearStart = '01-01', width } = definition
+  if (unit === undefined) return undefined
+  const key = `${unit} ${zone} ${yearStart} ${width}`
+  const found = known.get(key)
+  if (found !== undefined) return found
+  const periods = new Periods({ unit, zone, yearStart, width: width! })
+  if (known.size >= knownMax) known.clear()
+  known.set(key, periods)
+  return periods
 }
 
 function isDayOf(year: number, month: number, day: number): boolean {

@@ -2,7 +2,7 @@
  * Words that no text of an id contains. Case, look-alikes and all that is no letter or digit make no difference: `B0OB`, `8o-ob`
  * and `boob` are one word.
  */
-import type { Template } from './format.ts'
+import type { Template } from './template.ts'
 
 /** The letters that digits, and letters which look like others, stand for. */
 const meant: Readonly<Record<string, string>> = Object.fromEntries(

@@ -4,7 +4,7 @@ import { demandPermission } from '../auth/access.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Generator } from '../catalogue/catalogue.ts'
 import { layoutOf } from '../catalogue/definition.ts'
-import { storedFormat } from '../catalogue/definition-formats.ts'
+import { formatIn } from '../catalogue/definition-formats.ts'
 import type { Format } from '../ids/format.ts'
 import { encode, unitsOf } from '../ids/id-parts.ts'
 import { describeId, type IdDescription } from '../ids/inspect.ts'
@@ -286,8 +286,7 @@ function clockLayoutOf({ name, kind, definition }: Generator): Layout {
 }
 
 function formatOf(generator: Generator | undefined): Format | undefined {
-  const { format, layout } = generator?.definition ?? {}
-  return format === undefined ? undefined : storedFormat(format, parseLayout(layout))
+  return generator && formatIn(generator.definition)
 }
 
 function nameOf(layout: Layout): string {

@@ -77,8 +77,8 @@ Examples:
 /** What to know about the texts of a format, each in one sentence. */
 function textsOf({ format }: AdviseOptions, layout: Layout): string[] {
   if (format === undefined) return []
-  refuseNewFormat(format)
-  return [...columnNotes({ format, layout: formatLayout(layout) }), ...formatNotes(format)]
+  refuseNewFormat({ format })
+  return [...columnNotes({ format, layout: formatLayout(layout) }), ...formatNotes({ format })]
 }
 
 /** The most generators that are asked for, with one request each. */

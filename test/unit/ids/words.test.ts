@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { compileFormat, type Template } from '../../../src/ids/format.ts'
+import { compileFormat } from '../../../src/ids/format.ts'
+import type { Template } from '../../../src/ids/template.ts'
 import { AvoidedIds, Words } from '../../../src/ids/words.ts'
 
 /** The letters of a text, as the words of a list have them. */
