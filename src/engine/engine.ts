@@ -351,8 +351,8 @@ export interface RangeOwnership {
 
   /**
    * The number of advances that this process has accepted, its own among them. It grows before `onAdvanced` is called,
-   * and before a reserve resolves that was sent after an advance. A record that was read before it grew may be among the
-   * lost writes: read it again before issuing ids by it.
+   * and before a reserve or a commit resolves that was carried out after an advance. A record that was read before it
+   * grew may be among the lost writes: read it again before issuing ids by it.
    */
   readonly advances: number
 }

@@ -39,7 +39,7 @@ export function describeEngine(engine: EngineUnderTest): void {
     describe('bursts', () => burstTests(declare))
     describe('records', () => recordTests(declare))
     describe('look-ups', () => lookUpTests(declare))
-    if (engine.name !== 'postgres') describe('commits', () => commitTests(declare))
+    describe('commits', () => commitTests(declare))
     describe('watches', () => watchTests(declare))
     describe('any sequence of calls', () => modelTests(declare))
     describe('opening, failing and closing', () => lifeTests(declare))

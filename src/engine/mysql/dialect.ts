@@ -23,6 +23,7 @@ import {
   schemaVersion,
   versionConverted,
 } from '../sql/statements.ts'
+import { committing } from './commit.ts'
 import { doneState, query, selected, transaction, withState } from './packets.ts'
 
 /** A quarter of the smallest `max_allowed_packet` in use. */
@@ -137,6 +138,7 @@ export function mysqlDialect(
       }
       return { ...transaction(...statements), answer }
     },
+    commit: (commit) => committing(s, put, commit, (counter) => adding(s, put, [counter], commit.known)),
     advance: (advance) => advancing(s, put, advance),
   }
 }

@@ -4,7 +4,7 @@
  * the new one, since it may have waited for another session's change.
  */
 
-import { type CounterUpdate, unusedRow } from '../sql/counter-updates.ts'
+import type { CounterUpdate } from '../sql/counter-updates.ts'
 import { type Row, type SqlCommand, textOf } from '../sql/driver.ts'
 import { historyJump } from '../sql/history.ts'
 import {
@@ -23,6 +23,9 @@ import {
   schemaVersion,
   versionConverted,
 } from '../sql/statements.ts'
+
+import { committing } from './commit.ts'
+import { adding, arrayOf, tableOf, typeOf } from './rows.ts'
 
 const cluster = '(SELECT system_identifier FROM pg_control_system())::text'
 const timeline = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)'
@@ -154,6 +157,7 @@ export function postgresDialect(
     reserve: (request) => changing(request.counter, (s) => s.reserve(request)),
     release: (release) => changing(release.counter, (s) => s.release(release)),
     revise: (records) => command((s, put) => revision(s, put, records), true),
+    commit: (commit) => committing(commit, identity),
     advance: (advance) => [command((s, put) => advancing(s, put, advance), true)],
   }
 }
@@ -189,17 +193,6 @@ function updating(s: Statements, put: PutValue, update: CounterUpdate): string {
 /** The rows of a query with their numbers, from 1: the state is returned with the first of them alone. */
 function numbered(query: string): string {
   return `(SELECT n.*, row_number() OVER () AS nth FROM (${query}) AS n)`
-}
-
-/** Adds the rows of counters that lack one, as the update would change an unused row. */
-function adding({ set, where }: CounterUpdate): string {
-  const a = (column: string) => `a.${column}`
-  const unused = Object.entries(unusedRow).map(([column, value]) => `${value}::bigint AS ${column}`)
-  const values = set(a)
-  return `INSERT INTO fahao_counters (name, version, ${Object.keys(values).join(', ')})
-    SELECT a.name, 1, ${Object.values(values).join(', ')} FROM asked AS a, sound AS s, (SELECT ${unused.join(', ')}) AS c
-    WHERE NOT EXISTS (SELECT 1 FROM fahao_counters AS o WHERE o.name = a.name) AND ${where(a)}
-    ORDER BY a.name COLLATE "C" ON CONFLICT (name) DO NOTHING RETURNING name, last, version`
 }
 
 /**
@@ -337,36 +330,6 @@ function advancing(s: Statements, put: PutValue, advance: AdvanceArguments): str
       (SELECT count(*) FROM raised) + (SELECT count(*) FROM added)
         ${rows === undefined ? '' : '+ (SELECT count(*) FROM foreign_rows)'} END AS raised
     FROM fahao_about AS s LEFT JOIN next ON true WHERE s.one = 1`
-}
-
-/** Rows as a table `a`: an array for each column, which is shorter than JSON and cheaper on both sides. */
-function tableOf(
-  put: PutValue,
-  columns: readonly (readonly [column: string, type: string])[],
-  rows: readonly Readonly<Record<string, bigint | string | undefined>>[],
-): string {
-  const arrays = columns.map(([column, type]) =>
-    arrayOf(
-      put,
-      type,
-      rows.map((row) => row[column]),
-    ),
-  )
-  return `(SELECT * FROM unnest(${arrays.join(', ')}) AS u (${columns.map(([column]) => column).join(', ')}))`
-}
-
-function arrayOf(put: PutValue, type: string, values: readonly (bigint | string | undefined)[]): string {
-  return `${put(`{${values.map(elementOf).join(',')}}`)}::${type}[]`
-}
-
-/** An element of an array in PostgreSQL's text form. */
-function elementOf(value: bigint | string | undefined): string {
-  if (value === undefined) return 'NULL'
-  return typeof value === 'bigint' ? String(value) : `"${value.replace(/["\\]/g, '\\$&')}"`
-}
-
-function typeOf(value: bigint | string): string {
-  return typeof value === 'bigint' ? 'bigint' : 'text'
 }
 
 /** One message of several statements, which takes no parameters; a history id is a UUID. */

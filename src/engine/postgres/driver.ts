@@ -42,12 +42,13 @@ class PostgresConnection implements DatabaseConnection {
     this.ready = this.#prepare(lockTimeoutMs)
   }
 
-  async ask({ text, values }: SqlCommand): Promise<readonly Row[]> {
+  async ask({ text, values, answer: found }: SqlCommand): Promise<readonly Row[]> {
     this.#doubt = undefined
     const query = values === undefined ? { text } : { text, values: [...values] }
     const answer = (await this.#client.query(query)) as unknown as Answer | Answer[]
     if (this.#doubt !== undefined) throw this.#doubt
-    return Array.isArray(answer) ? [] : answer.rows
+    if (!Array.isArray(answer)) return answer.rows
+    return found === undefined ? [] : found(answer.map(({ rows }) => rows))
   }
 
   hold(alive: boolean): void {

@@ -13,11 +13,11 @@
 import { FahaoError } from '../../base/errors.ts'
 import type { Range } from '../../ids/run.ts'
 import { admit, completed, lossOf, unused } from '../counter-rules.ts'
-import type { Counter, CounterStore, Reservation, ReserveRequest } from '../engine.ts'
+import type { Commit, Committed, Counter, CounterStore, Reservation, ReserveRequest } from '../engine.ts'
 import type { BatchResult } from './batched-calls.ts'
 import { type ReleaseArguments, type ReserveArguments, releasing, reserving } from './counter-updates.ts'
 import { type Ask, integerOf, optionalTextOf, type Row, type SqlCommand, textOf } from './driver.ts'
-import { type History, type State, stateOf } from './history.ts'
+import { changedPositionOf, type History, stateOf } from './history.ts'
 import type { Dialect } from './statements.ts'
 
 /** The arguments of `Engine.reserve`. */
@@ -57,7 +57,7 @@ export class Counters {
       const state = stateOf(row)
       if (optionalTextOf(row!.done_last) !== undefined) {
         this.#history.wrote(state.position)
-        return this.#reserved(name, request.size, row!, state)
+        return this.#reserved(name, request.size, row!, state.position.history)
       }
       await this.#history.check(ask, state, known)
       const counter = counterOf(row!)
@@ -78,6 +78,40 @@ export class Counters {
       if (range instanceof FahaoError) throw range
     }
     throw new FahaoError('UNAVAILABLE', `other processes kept changing counter '${name}'; retry`)
+  }
+
+  /** See `Engine.commit`. */
+  async commit(ask: Ask, { records, counter }: Commit, nowUs: number): Promise<Committed | undefined> {
+    const { known } = this.#history
+    const request = counter && this.#fullOf(counter.name, counter.request)
+    const moved = counter && { request: request!, version: counter.version }
+    const [row] = await ask(this.#dialect.commit({ records, counter: moved, known, nowUs }))
+    const state = stateOf(row)
+    const done = changedPositionOf(row)
+    if (done !== undefined) {
+      this.#history.wrote(done)
+      const made = counter && { ...row!, done_version: counter.version + 1n }
+      const reservation = made && this.#reserved(counter.name, counter.request.size, made, done.history)
+      const before = done.progress.revision - BigInt(records.length)
+      const written = records.map(({ key, value }, at) => {
+        return { key, value, version: before + BigInt(at + 1) }
+      })
+      return { records: written, reservation }
+    }
+    await this.#history.check(ask, state, known)
+    if (counter === undefined || Number(textOf(row!.fitting)) < records.length) return undefined
+    const { name, version } = counter
+    const now = usedOf(row)
+    const { held, floor } = request!
+    if (now.version === version) {
+      // A release of this process may have overtaken this commit.
+      const isLost = held.history === state.position.history && now.bound < held.end
+      if (isLost && this.#held.get(name) === held)
+        await this.#history.refuse(ask, state, known, lossOf(name, now.bound, held.end))
+      const range = admit(name, now, { ...request!, floor: floor > held.end ? floor : held.end })
+      if (range instanceof FahaoError) throw range
+    }
+    return undefined
   }
 
   /** See `Engine.release`. */
@@ -151,7 +185,10 @@ export class Counters {
     const { rows, state } = await this.#moved(ask, this.#dialect.updateAll!(reserving(requests, addsRows)))
     const done = moves.filter(([name]) => rows.has(name))
     return new Map(
-      done.map(([name, { size }]) => [name, this.#reserved(name, size, rows.get(name)!, state!)]),
+      done.map(([name, { size }]) => [
+        name,
+        this.#reserved(name, size, rows.get(name)!, state!.position.history),
+      ]),
     )
   }
 
@@ -188,10 +225,10 @@ export class Counters {
   }
 
   /** The reservation of a reserve that was carried out. */
-  #reserved(name: string, size: bigint, row: Row, state: State): Reservation {
+  #reserved(name: string, size: bigint, row: Row, history: string): Reservation {
     const end = integerOf(row.done_last) + 1n
     const range = { start: end - size, end, version: integerOf(row.done_version) }
-    this.reserved(name, range, state.position.history)
+    this.reserved(name, range, history)
     return range
   }
 

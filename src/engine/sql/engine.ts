@@ -4,7 +4,7 @@ import type { Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
 import { advanceTimeoutMs, inTurns, repairNothing, untilUnchanged, widened } from '../advance-rules.ts'
-import { checkGap, checkRelease, checkReserve } from '../counter-rules.ts'
+import { checkCommit, checkGap, checkRelease, checkReserve } from '../counter-rules.ts'
 import {
   type AdvanceOptions,
   boundMax,
@@ -37,7 +37,7 @@ import { Heartbeat } from './heartbeat.ts'
 import { advancesBetween, changedPositionOf, History, historyJump, type State, stateOf } from './history.ts'
 import { lengthOfPart, Names, partsOf } from './names.ts'
 import { Records } from './records.ts'
-import { type Dialect, type RecordWrite, raisesOf } from './statements.ts'
+import { type Dialect, type RecordRevision, raisesOf } from './statements.ts'
 
 /** Calls in one message: MySQL accepts messages of at least 1 MiB, and a call needs less than 2 KiB beside its value. */
 const batchMax = 250
@@ -73,7 +73,7 @@ export class SqlEngine implements Engine {
   readonly #durability: Timer | undefined
   readonly #reserves: BatchedCalls<ReserveCall, Reservation>
   readonly #releases: BatchedCalls<ReleaseCall, boolean>
-  readonly #writes: BatchedCalls<RecordWrite, bigint | undefined>
+  readonly #writes: BatchedCalls<RecordRevision, bigint | undefined>
   readonly #lookUps: BatchedCalls<readonly Creation[], (LookedUp | undefined)[]>
   readonly #counterReads: BatchedCalls<string, Counter>
   readonly #recordReads: BatchedCalls<string, StoredRecord | undefined>
@@ -127,9 +127,9 @@ export class SqlEngine implements Engine {
       alone: (ask, call) => counters.release(ask, ...call),
       together: (ask, calls) => counters.releaseAll(ask, calls),
     })
-    const reviseAll = (ask: Ask, writes: readonly RecordWrite[]) =>
+    const reviseAll = (ask: Ask, writes: readonly RecordRevision[]) =>
       records.revise(ask, writes, this.#timeline.nowUs())
-    const write: CallKind<RecordWrite, bigint | undefined> = {
+    const write: CallKind<RecordRevision, bigint | undefined> = {
       writes: true,
       keyOf: ({ key }) => key,
       lengthOf: ({ value = '' }) => value.length,
@@ -224,8 +224,11 @@ export class SqlEngine implements Engine {
     return this.#watches.add(prefix, listener, position.progress.revision)
   }
 
-  commit(_commit: Commit): Promise<Committed | undefined> {
-    return Promise.reject(new FahaoError('ERR', 'this engine has no commits yet'))
+  async commit(commit: Commit): Promise<Committed | undefined> {
+    checkCommit(commit)
+    const committed = await this.#write((ask) => this.#counters.commit(ask, commit, this.#timeline.nowUs()))
+    for (const record of committed?.records ?? []) this.#watches.wrote(record)
+    return committed
   }
 
   ownership(): Promise<StoreOwnership> {

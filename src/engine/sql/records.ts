@@ -11,7 +11,7 @@ import { everyPage } from '../pages.ts'
 import type { ChangePage } from '../polled-watch.ts'
 import { type Ask, integerOf, optionalTextOf, type Row, textOf } from './driver.ts'
 import type { History } from './history.ts'
-import type { Dialect, RecordWrite } from './statements.ts'
+import type { Dialect, RecordRevision } from './statements.ts'
 
 /** Rows in one page. */
 const pageMax = 1000
@@ -53,7 +53,7 @@ export class Records {
   }
 
   /** See `Engine.write` and `Engine.remove`: several at once. Resolves to the versions that they made; undefined: none. */
-  async revise(ask: Ask, writes: readonly RecordWrite[], nowUs: number): Promise<(bigint | undefined)[]> {
+  async revise(ask: Ask, writes: readonly RecordRevision[], nowUs: number): Promise<(bigint | undefined)[]> {
     const rows = await this.#history.change(ask, (known) => this.#dialect.revise({ writes, known, nowUs }))
     const done = rows.filter((row) => optionalTextOf(row.done_version) !== undefined)
     const versions = new Map(done.map((row) => [textOf(row.name), integerOf(row.done_version)]))

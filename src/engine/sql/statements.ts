@@ -8,7 +8,7 @@
  * an advance carried out before the write.
  */
 import { least, named } from '../advance-rules.ts'
-import { boundMax, type Repaired, type StoredRecord } from '../engine.ts'
+import { boundMax, type RecordWrite, type Repaired, type StoredRecord } from '../engine.ts'
 import {
   type CounterUpdate,
   type ReleaseArguments,
@@ -27,8 +27,8 @@ export const versionConverted = `UPDATE fahao_about SET schema_version = ${schem
 /** Returns the text that stands for a value in a statement: a literal or a parameter. */
 export type PutValue = (value: bigint | string) => string
 
-/** See `Engine.write`; undefined as the value removes the record. */
-export type RecordWrite = {
+/** A write, or a removal if the value is undefined. */
+export type RecordRevision = {
   readonly key: string
   readonly value: string | undefined
   readonly expected: bigint | undefined
@@ -36,7 +36,7 @@ export type RecordWrite = {
 
 /** Several writes of records, each of another one. */
 export type RecordArguments = {
-  readonly writes: readonly RecordWrite[]
+  readonly writes: readonly RecordRevision[]
   readonly known: Known
   readonly nowUs: number
 }
@@ -56,6 +56,14 @@ export type LookUpArguments = {
   /** `place` is that of what a name gets, from 1. */
   readonly names: readonly { readonly name: string; readonly place: bigint }[]
   readonly firsts: readonly FirstRow[]
+  readonly known: Known
+  readonly nowUs: number
+}
+
+/** See `Engine.commit`. */
+export type CommitArguments = {
+  readonly records: readonly RecordWrite[]
+  readonly counter: { readonly request: ReserveArguments; readonly version: bigint } | undefined
   readonly known: Known
   readonly nowUs: number
 }
@@ -147,6 +155,11 @@ export interface Dialect {
    * the state and its `done_…`. If none was written, the first row has no version; the last one may have none in any case.
    */
   revise(records: RecordArguments): SqlCommand
+  /**
+   * Writes all records and moves the counter, or nothing. Returns one row: the state, its `done_…` (null: not committed), and
+   * `done_last`; if nothing was changed, also the counter, and as `fitting` the number of records that had the expected versions.
+   */
+  commit(commit: CommitArguments): SqlCommand
   /**
    * Commands to send in this order on one connection. Only the last changes the store; it returns one row: the state,
    * its `done_…`, and `raised` (null: not advanced).
