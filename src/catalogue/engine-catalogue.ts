@@ -285,7 +285,8 @@ export class EngineCatalogue implements Catalogue {
   }
 
   async #raiseFloor(name: string, stored: StoredGenerator, floor: bigint, force: boolean): Promise<void> {
-    if (isStrict(stored.definition.kind)) return (await this.open(name)).moveTo(floor - 1n, { force })
+    const { kind, period } = stored.definition
+    if (isStrict(kind) || period !== undefined) return (await this.open(name)).moveTo(floor - 1n, { force })
     await this.#records.raise(name, stored, floor, force)
     // The generator may have been opened meanwhile, and have reserved below the floor.
     await this.#inUse.close(name, altered(name))

@@ -73,7 +73,9 @@ export function refuseMove(
   force: boolean,
 ): void {
   const { name, floor, definition } = generator
-  const { max, start } = definition
+  const { max, start, period } = definition
+  // Its issuer knows what it can move to.
+  if (period !== undefined) return
   const last = generator.lastIssued()
   if (last !== undefined && newest < last)
     throw new FahaoError('ERR', `generator '${name}' has issued ${last} already; it moves forward only`)

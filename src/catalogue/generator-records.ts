@@ -32,7 +32,6 @@ import {
   keptCounter,
   leastAfterChange,
   refuseUnchanged,
-  seal,
   waitForOtherNodes,
   waitForWatches,
 } from './incarnation-change.ts'
@@ -48,6 +47,7 @@ import {
   refuseOtherDomain,
   rowHasNoIncarnations,
 } from './redefinition.ts'
+import { seal } from './seal.ts'
 import {
   counterAfter,
   counterOf,

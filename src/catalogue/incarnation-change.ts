@@ -1,9 +1,9 @@
 /**
  * The change from one incarnation to the next under a name that stays in use, and the floor of the next one. A change
  * takes two writes, because the ids of the old incarnation are bounded only when no process can issue any more of them.
- * A drop is in generator-records.ts, which uses `seal` of this file.
+ * A drop is in generator-records.ts, which seals too (seal.ts).
  *
- * An old incarnation is refused by three parts. Its reserves: by the counter (engine/counter-rules.ts), in which `seal` has stored
+ * An old incarnation is refused by three parts. Its reserves: by the counter (engine/counter-rules.ts), in which `seal` (seal.ts) has stored
  * the number of the next one. Time of its snowflakes, which have no counter: by `refuseUnlessCurrent` (issuing-plans.ts).
  * Its buffered ids: each node closes its generator when the watch reports the record
  * (generators-in-use.ts).
@@ -36,6 +36,8 @@ import { isStrict } from '../issuing/issuer.ts'
 import { longestNodeLead, othersKey, readWorker, workerRecords } from '../issuing/worker-records.ts'
 import { type Definition, layoutOf } from './definition.ts'
 import type { RecordDeps } from './deps.ts'
+import { floorAbove, newestBound, refuseFarPeriod } from './period-bounds.ts'
+import { seal } from './seal.ts'
 import {
   counterAfter,
   counterOf,
@@ -51,8 +53,6 @@ import {
 
 /** How far in the future an incarnation of a clock kind may start. */
 const farAheadUs = 24 * 3_600_000_000
-/** The most new leaders in a row for which a seal is repeated. */
-const sealTries = 10
 
 /** What a change asks for. */
 export type Change = {
@@ -142,29 +142,6 @@ export function refuseUnchanged(name: string, begun: StoredGenerator, after: Sto
   )
 }
 
-/**
- * Makes the counter refuse earlier incarnations at once, rather than at the next reserve, and raises its bound to
- * `floor`. Sends the fence that the counter has, if any: a reserve of size 0 takes no range from a leader.
- */
-export async function seal(engine: Engine, name: string, stored: StoredGenerator, floor = 0n): Promise<void> {
-  if (stored.definition.kind === 'snowflake') return
-  const { incarnation } = stored
-  const counter = counterOf(name, stored)
-  const request = { size: 0n, floor, incarnation }
-  let fence = 0n
-  for (let tries = 0; ; tries++) {
-    try {
-      await engine.reserve(counter, fence === 0n ? request : { ...request, fence })
-      return
-    } catch (error) {
-      if (!hasCode(error, 'STALE') || tries === sealTries) throw error
-      const seen = await engine.counter(counter)
-      if (seen.fence === fence || seen.incarnation > incarnation) throw error
-      fence = seen.fence
-    }
-  }
-}
-
 /** Whether the next incarnation scrambles as the old one does, so that only its raw values have to lie above. */
 function keepsPermutation({ definition, next }: StoredGenerator): boolean {
   return next?.scramble === true && definition.scramble === true && next.max === definition.max
@@ -240,7 +217,9 @@ export async function floorAfter(
     const above = await leastAbove(engine, name, old, next, nowUs)
     if (above === undefined) return 0n
     if (next.scramble && !keepsPermutation(old)) throw scrambledAnew()
-    return roomFrom(above, next, keepsNoOffset)
+    const floor = roomFrom(above, next, keepsNoOffset)
+    refuseFarPeriod(name, next, floor, nowUs)
+    return floor
   }
   const highest = await highestId(engine, name, old, nowUs)
   if (highest < 0n) return 0n
@@ -283,6 +262,8 @@ export async function highestId(
 ): Promise<bigint> {
   const { definition, floor } = old
   if (definition.kind === 'snowflake') return highestSnowflake(engine, definition, floor, nowUs)
+  if (definition.period !== undefined)
+    return larger((await newestBound(engine, name, old))?.bound ?? 0n, floor) - 1n
   const { bound } = await engine.counter(counterOf(name, old))
   if (definition.kind === 'timestamp') {
     const layout = layoutOf(definition)
@@ -351,6 +332,11 @@ async function leastAbove(
   if (definition.layout !== undefined) {
     const highest = await highestId(engine, name, old, nowUs)
     return highest < 0n ? undefined : { highest, least: highest + block }
+  }
+  if (definition.period !== undefined) {
+    const newest = await newestBound(engine, name, old)
+    if (newest === undefined) return floor === 0n ? undefined : { highest: floor - 1n, least: floor }
+    return { highest: newest.bound - 1n, least: floorAbove(newest, definition, next) }
   }
   const { bound } = await engine.counter(counterOf(name, old))
   const highest = lastBelow(bound, old)

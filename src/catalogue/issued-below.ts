@@ -13,6 +13,8 @@ import type { Format } from '../ids/format.ts'
 import { permutation } from '../ids/permutation.ts'
 import { firstFrom } from '../ids/run.ts'
 import { highestId } from './incarnation-change.ts'
+import { openBounds } from './period-bounds.ts'
+import { periodsOf } from './periods.ts'
 import { counterOf, type StoredGenerator } from './stored-generator.ts'
 
 /** A generator as texts are checked against it. */
@@ -49,6 +51,20 @@ export async function issuedBelow(
   if (layout !== undefined) {
     const highest = await highestId(engine, name, stored, nowUs)
     return { ...known, never: (id) => (id > highest ? above : undefined) }
+  }
+  const periods = periodsOf(definition)
+  if (periods !== undefined) {
+    const bounds = await openBounds(engine, name, stored)
+    const never = (id: bigint) => {
+      const period = periods.split(id)
+      if (period === undefined) return `it is of no ${periods.unit}`
+      if (period.number < definition.start! && stored.incarnation === 1n)
+        return 'it is below the first number'
+      const open = bounds.find(({ ordinal }) => ordinal === period.ordinal)
+      const isAbove = open === undefined ? period.ordinal > (bounds[0]?.ordinal ?? 0) : id >= open.bound
+      return isAbove ? above : undefined
+    }
+    return { ...known, never }
   }
   const counter = await engine.counter(counterOf(name, stored))
   const bound = larger(larger(counter.bound, stored.floor), loweredFrom)

@@ -22,6 +22,7 @@ import { type Definition, geneBitsOf } from './definition.ts'
 import { formatIn } from './definition-formats.ts'
 import type { CatalogueDeps, NodeIndex } from './deps.ts'
 import { issuingRight, refuseUnlessOwner } from './issuing-right.ts'
+import { countingOf } from './period-bounds.ts'
 import { generatorKey, readStored, writeDefinition } from './stored-generator.ts'
 
 /** What plans need from their catalogue. */
@@ -108,7 +109,8 @@ function issuersOf(
     confirm: (incarnation: Incarnation) => refuseUnlessCurrent(deps.engine, incarnation),
   }
   const horizon = horizonMs(deps, definition)
-  return new IssuerFactory(own, horizon === undefined ? definition : { ...definition, horizon })
+  const issued = horizon === undefined ? definition : { ...definition, horizon }
+  return new IssuerFactory(own, issued, countingOf(definition))
 }
 
 /** The format of a definition, without its key. CONFIG if this node has no index for its `{node}`. */

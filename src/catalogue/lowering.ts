@@ -6,8 +6,8 @@ import { FahaoError } from '../base/errors.ts'
 import { larger } from '../engine/advance-rules.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
 import { noGenerator } from './generator-records.ts'
-import { seal } from './incarnation-change.ts'
 import { checkName } from './name-rules.ts'
+import { seal } from './seal.ts'
 import {
   counterOf,
   firstOf,
@@ -42,6 +42,10 @@ export async function planLowering(engine: Engine, name: string, to: bigint): Pr
   if (state === 'altering')
     throw refused(
       `an alteration of '${name}' is incomplete; start a server, ask it for ID.INFO ${name}, and stop it`,
+    )
+  if (definition.period !== undefined)
+    throw refused(
+      `the numbers of '${name}' begin again each ${definition.period}, and are not lowered within it`,
     )
   if (definition.max === undefined)
     throw refused(

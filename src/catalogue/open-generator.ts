@@ -150,7 +150,7 @@ export class OpenGenerator implements Generator {
 
   /** How many buffered ids it could give back. */
   get buffered(): number {
-    return this.#opened.reservoir?.buffered ?? 0
+    return (this.#opened.reservoir ?? this.#opened.inPeriods)?.buffered ?? 0
   }
 
   get name(): string {
@@ -275,7 +275,8 @@ export class OpenGenerator implements Generator {
   }
 
   #draw(count: number, options?: DrawOptions): Promise<Run[]> {
-    if (options?.at !== undefined) return drawPast(this.#plan, this.#incarnation, count, options)
+    if (options?.at !== undefined && this.definition.period === undefined)
+      return drawPast(this.#plan, this.#incarnation, count, options)
     // The issuer of a generator with a gene reads it.
     if (options !== undefined && this.#plan.geneBits === 0) readGenes(this.name, 0, count, options)
     if (!options?.contiguous || this.contiguous) return this.#issuer.draw(count, options)
@@ -383,7 +384,7 @@ export class OpenGenerator implements Generator {
   /** Stops issuing, rejects waiting calls with `reason`, and gives nothing back. */
   abandon(reason: Error): Promise<void> {
     this.#opened.callerRanges?.close(reason)
-    return this.#opened.reservoir?.abandon(reason) ?? this.#issuer.close(reason)
+    return this.ledIssuer?.abandon(reason) ?? this.#issuer.close(reason)
   }
 
   /** Stops issuing, rejects waiting calls with `reason`, and releases what can be released. */

@@ -19,6 +19,7 @@ import { drawWithGenes } from '../issuing/gene-issuer.ts'
 import type { GroupCommit } from '../issuing/group-commit.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import { type DrawOptions, type Issuer, isStrict } from '../issuing/issuer.ts'
+import type { PeriodIssuer } from '../issuing/period-issuer.ts'
 import type { Reservoir } from '../issuing/reservoir.ts'
 import type { IssuingMode } from './catalogue.ts'
 import { isCounter } from './definition.ts'
@@ -82,6 +83,8 @@ export type OpenedIssuer = {
   readonly reservoir?: Reservoir
   /** The issuer, if each batch of requests is a reserve of its own. */
   readonly batches?: GroupCommit
+  /** The issuer, if its numbers begin again in each period. */
+  readonly inPeriods?: PeriodIssuer
   /** Undefined where callers issue nothing themselves: strict kinds. */
   readonly callers?: CallerIds
   /** Undefined where callers get no ranges: strict kinds and snowflakes. */
@@ -91,8 +94,8 @@ export type OpenedIssuer = {
 }
 
 /** The issuer, if a leadership can have it: a standby is none. */
-export function ledIssuerOf({ reservoir, batches }: OpenedIssuer): LedIssuer | undefined {
-  return reservoir ?? batches
+export function ledIssuerOf({ reservoir, batches, inPeriods }: OpenedIssuer): LedIssuer | undefined {
+  return reservoir ?? batches ?? inPeriods
 }
 
 /** What opening an issuer takes beside its node: whether this process is known to own the store. */
@@ -121,6 +124,8 @@ export async function openIssuer(
   const mode = await modeOf(deps, kind)
   if (mode === 'local') await refuseUnlessOwner(engine, kind, name)
   const read = readOf(known, incarnation)?.counter ?? (await engine.counter(counter))
+  if (mode === 'group commit' && plan.definition.period !== undefined)
+    return inPeriods(plan.issuers.inPeriods(incarnation, read.bound, undefined, true), mode)
   if (mode === 'group commit') return batched(plan.issuers.groupCommit(incarnation, read.bound), mode)
   return fromBuffer(plan, incarnation, key, mode, read)
 }
@@ -160,10 +165,10 @@ export type RightToBegin = { readonly term: LeaderTerm | undefined; readonly gat
 /** The right to reserve a first range, as it is now. Undefined: there is none, or something has to be asked first. */
 export function rightToBegin(
   { cluster, led, ownsStore }: OpenIssuerDeps & Pick<KnownCounter, 'led'>,
-  { definition: { kind, gaps }, issuers }: IssuingPlan,
+  { definition: { kind, gaps, period }, issuers }: IssuingPlan,
   name: string,
 ): RightToBegin | undefined {
-  if (!isCounter(kind) || gaps !== undefined) return undefined
+  if (!isCounter(kind) || gaps !== undefined || period !== undefined) return undefined
   if (cluster !== undefined && isStrict(kind)) {
     const right = ledBy(cluster, name, { led })
     return right?.gate && { term: right.term, gate: right.gate }
@@ -218,6 +223,8 @@ function underLeadership(
   if (gate === undefined) return standby(cluster!, name, waitersMax)
   // The first reserve seals out earlier leaders.
   const fenced = { ...incarnation, fence: term.fence }
+  if (plan.definition.period !== undefined)
+    return { ...inPeriods(plan.issuers.inPeriods(fenced, bound, gate), 'leader'), under: term }
   if (plan.definition.gaps === undefined) return led(term, plan.issuers.led(fenced, bound, gate))
   return { ...batched(plan.issuers.batches(fenced, bound, gate), 'leader'), under: term }
 }
@@ -229,9 +236,11 @@ function fromBuffer(
   mode: IssuingMode,
   { bound, fence }: Pick<Counter, 'bound' | 'fence'>,
 ): OpenedIssuer {
-  if (plan.definition.gaps !== undefined) return batched(plan.issuers.batches(incarnation, bound), mode)
   // A counter that was strict under leaders has a fence, and every node that shares it now sends that fence.
   const shared = mode === 'node' && fence > 0n ? { ...incarnation, fence } : incarnation
+  if (plan.definition.period !== undefined)
+    return inPeriods(plan.issuers.inPeriods(shared, bound, undefined), mode)
+  if (plan.definition.gaps !== undefined) return batched(plan.issuers.batches(incarnation, bound), mode)
   return withCallers(plan, shared, key, mode, bound, plan.issuers.reservoir(shared, bound, key))
 }
 
@@ -265,11 +274,18 @@ function withCallers(
 }
 
 /** The error for the lease of a range where callers get none. */
-export function noRanges(name: string, { definition: { kind }, avoided, geneBits }: IssuingPlan): FahaoError {
+export function noRanges(
+  name: string,
+  { definition: { kind, period }, avoided, geneBits }: IssuingPlan,
+): FahaoError {
   if (geneBits > 0) return needsGene(name, geneBits)
+  const ofKind =
+    period === undefined
+      ? `'${name}' is a ${kind}, and ranges are leased of kind segment only`
+      : `the numbers of '${name}' begin again each ${period}, and a range would be of one`
   const why =
     avoided === undefined
-      ? `'${name}' is a ${kind}, and ranges are leased of kind segment only`
+      ? ofKind
       : `'${name}' skips ids whose texts contain a word, and a range would hold them`
   return new FahaoError('WRONGTYPE', `${why}; ask for its ids with ID.NEXT`)
 }
@@ -292,6 +308,10 @@ export function standby(cluster: Cluster, name: string, waitersMax: number): Ope
 
 function batched(batches: GroupCommit, mode: IssuingMode): OpenedIssuer {
   return { issuer: batches, mode, batches }
+}
+
+function inPeriods(issuer: PeriodIssuer, mode: IssuingMode): OpenedIssuer {
+  return { issuer, mode, inPeriods: issuer }
 }
 
 function led(term: LeaderTerm, reservoir: Reservoir): OpenedIssuer {
@@ -319,7 +339,7 @@ export async function drawPast(
   if (definition.kind !== 'snowflake')
     throw new FahaoError(
       'WRONGTYPE',
-      `'${name}' is a ${definition.kind}, and ids of past moments are of kind snowflake only; leave AT out`,
+      `'${name}' is a ${definition.kind} without periods, and AT is for kind snowflake and for PERIOD; leave it out`,
     )
   throw advising(
     'ERR',

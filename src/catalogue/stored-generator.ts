@@ -105,8 +105,12 @@ export function newCounter(name: string, incarnation: bigint): string {
   return `counters/${incarnation}/${name}`
 }
 
-/** The unit of a definition's counter; unknown for a snowflake, whose counter may be of an earlier incarnation. */
-function scaleOf({ kind, layout }: Definition): string {
+/**
+ * The unit of a definition's counter, and which others it has; unknown for a snowflake, whose counter may be of an earlier
+ * incarnation.
+ */
+function scaleOf({ kind, layout, period, keep }: Definition): string {
+  if (period !== undefined) return `${period} ${keep}`
   return kind === 'timestamp' ? layout! : kind === 'snowflake' ? 'none' : 'ids'
 }
 

@@ -20,7 +20,6 @@ import { slotNotServed } from '../base/moved.ts'
 import { emptyRow } from '../buffers/fast-runs.ts'
 import { RateMeter } from '../buffers/rate-meter.ts'
 import { WaitQueue } from '../buffers/wait-queue.ts'
-import type { Engine } from '../engine/engine.ts'
 import { max53 } from '../ids/limits.ts'
 import type { RandomSteps } from '../ids/random-steps.ts'
 import { countBelow, firstFrom, type Range, Run, ScatteredRun } from '../ids/run.ts'
@@ -36,6 +35,7 @@ import {
   unsafe,
 } from './issuer.ts'
 import { NameInBatches } from './name-in-batches.ts'
+import type { CounterEngine } from './period-counters.ts'
 import { Refills } from './refills.ts'
 import { ReservedCounter, type ReservedCounterOptions } from './reserved-counter.ts'
 import type { ReservoirOptions } from './reservoir-options.ts'
@@ -43,7 +43,7 @@ import type { ReservoirOptions } from './reservoir-options.ts'
 /** What sequences with one definition share. */
 export type GroupCommitOptions = ReservoirOptions &
   Pick<ReservedCounterOptions, 'copies' | 'mayReserve'> & {
-    readonly engine: Engine
+    readonly engine: CounterEngine
     /** Whether what no caller gets goes back to the counter. */
     readonly gapless?: boolean
     /** The largest id. */

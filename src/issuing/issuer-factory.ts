@@ -20,6 +20,8 @@ import type { Incarnation } from './incarnation.ts'
 import type { Kind } from './issuer.ts'
 import type { IssuingGates } from './issuing-gates.ts'
 import { PastMoments } from './past-moments.ts'
+import { inIdsOf, type PeriodCounting } from './period-counters.ts'
+import { type IssuersOfPeriod, PeriodIssuer, type PeriodIssuerOptions } from './period-issuer.ts'
 import type { ReservedCounterOptions } from './reserved-counter.ts'
 import { Reservoir } from './reservoir.ts'
 import type { ReservoirOptions } from './reservoir-options.ts'
@@ -83,12 +85,14 @@ type MakeSource = (incarnation: Incarnation, bound: bigint, gate: Gate, key: str
 const sectionStep = 8
 /** Shuffled ids are permuted in blocks of this size. */
 const shuffleBlock = 1024
+/** Of how many periods issuers are remembered. */
+const periodsMax = 8
 
 /** The factory of all generators with one definition. */
 export class IssuerFactory {
   readonly #options: GroupCommitOptions &
     CallerRangesOptions &
-    Pick<IssuerFactoryDeps, 'mayReserve' | 'copies'>
+    Pick<IssuerFactoryDeps, 'engine' | 'timeline' | 'mayReserve' | 'copies'>
   readonly #definition: IssuingOptions
   readonly #gates: IssuingGates
   readonly #source: MakeSource
@@ -96,8 +100,13 @@ export class IssuerFactory {
   readonly past: PastMoments | undefined
   /** Undefined: ids are made of the clock. */
   readonly #counter: CounterSourceOptions | undefined
+  /** How it counts in periods; undefined: it does not. */
+  readonly #counting: PeriodCounting | undefined
+  /** By whether other processes issue strictly too. */
+  readonly #ofPeriods = new Map<boolean, PeriodIssuerOptions>()
 
-  constructor(deps: IssuerFactoryDeps, definition: IssuingOptions) {
+  constructor(deps: IssuerFactoryDeps, definition: IssuingOptions, counting?: PeriodCounting) {
+    this.#counting = counting
     const { kind, issueTimeout, max, increment, offset } = definition
     const onRefillOutcome = (name: string, error: Error | undefined) =>
       deps.onEvent({
@@ -199,25 +208,65 @@ export class IssuerFactory {
 
   /** Issues from a reserve for each batch of requests, as other processes do beside it. Only for a `sequence`. */
   groupCommit(incarnation: Incarnation, bound: bigint): GroupCommit {
-    const { mayIssue, mayReserve: _, ...options } = this.#options
-    // There is no right to issue that could end; a copy of this memory is looked for.
-    const watched = { ...options, mayIssue: mayIssue && (() => mayIssue() || true) }
-    return this.#batches(incarnation, bound, watched, this.#gates.ofBatches)
+    return new GroupCommit(bound, incarnation, this.#optionsOfBatches(true), this.#gates.ofBatches)
   }
 
   /** Issues from a reserve for each batch of requests, under this gate: that of a leadership, or of the owner of the store. */
   batches(incarnation: Incarnation, bound: bigint, gate = this.gate): GroupCommit {
-    return this.#batches(incarnation, bound, this.#options, gate)
+    return new GroupCommit(bound, incarnation, this.#optionsOfBatches(false), gate)
   }
 
-  #batches(incarnation: Incarnation, bound: bigint, options: GroupCommitOptions, gate: Gate): GroupCommit {
+  /** Issues in periods, under this gate. `bound`: of the generator's own counter. `isShared`: other processes issue strictly too. */
+  inPeriods(incarnation: Incarnation, bound: bigint, gate: Gate | undefined, isShared = false): PeriodIssuer {
+    const options = this.#ofPeriods.get(isShared) ?? this.#optionsInPeriods(isShared)
+    const right = gate ?? (isShared ? this.#gates.ofBatches : this.gate)
+    const isBatched = isShared || this.#definition.gaps !== undefined
+    return new PeriodIssuer(incarnation, bound, options, right, isBatched)
+  }
+
+  #optionsOfBatches(isShared: boolean): GroupCommitOptions & Pick<IssuerFactoryDeps, 'engine'> {
+    const { mayIssue, mayReserve, ...options } = this.#options
+    // Where all issue there is no right that could end; a copy of this memory is looked for.
+    const right = isShared ? { mayIssue: mayIssue && (() => mayIssue() || true) } : { mayIssue, mayReserve }
     const gapless = this.#definition.gaps !== undefined
-    return new GroupCommit(
-      bound,
-      incarnation,
-      { ...options, gapless, steps: randomSteps(this.#definition) },
-      gate,
-    )
+    return { ...options, ...right, gapless, steps: randomSteps(this.#definition) }
+  }
+
+  /** One for all generators of this definition, with the periods that are in use. */
+  #optionsInPeriods(isShared: boolean): PeriodIssuerOptions {
+    const { timeline } = this.#options
+    const known = new Map<number, IssuersOfPeriod>()
+    const issuersOf = (ordinal: number) => {
+      const found = known.get(ordinal) ?? this.#issuersOf(ordinal, isShared)
+      if (known.size >= periodsMax) known.clear()
+      known.set(ordinal, found)
+      return found
+    }
+    const options = { ...this.#optionsOfBatches(isShared), timeline, counting: this.#counting!, issuersOf }
+    this.#ofPeriods.set(isShared, options)
+    return options
+  }
+
+  #issuersOf(ordinal: number, isShared: boolean): IssuersOfPeriod {
+    const { periods, start } = this.#counting!
+    const engine = inIdsOf(this.#options.engine, periods, ordinal)
+    const max = periods.endId(ordinal) - 1n
+    const ofSource = { ...this.#counter!, engine, max }
+    const ofBatches = { ...this.#optionsOfBatches(isShared), engine, max }
+    return {
+      ordinal,
+      label: periods.label(ordinal),
+      first: periods.firstId(ordinal) + start,
+      max,
+      endUs: periods.endUs(ordinal),
+      buffered: (incarnation, gate, isAhead) => {
+        const buffer = new RangeBuffer(1, 0n, gate.add())
+        buffer.low = isAhead
+        return new Reservoir(new CounterSource(buffer, 0n, incarnation, ofSource), this.#options, gate)
+      },
+      batched: (incarnation, gate) => new GroupCommit(0n, incarnation, ofBatches, gate),
+      lastOf: async (counter) => (await engine.counter(counter)).bound - 1n,
+    }
   }
 
   #reservoir(incarnation: Incarnation, bound: bigint, gate: Gate, key?: string): Reservoir {

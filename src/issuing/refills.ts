@@ -230,7 +230,7 @@ export class Refills {
 }
 
 /** Whether a failure can end while callers wait. */
-function waitingHelps(error: unknown): boolean {
+export function waitingHelps(error: unknown): boolean {
   return error instanceof FahaoError && temporary.has(error.code)
 }
 

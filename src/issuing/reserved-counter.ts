@@ -19,10 +19,11 @@ import type { Engine, Reservation, WriterIdentity } from '../engine/engine.ts'
 import { max53 } from '../ids/limits.ts'
 import type { Incarnation } from './incarnation.ts'
 import { exhausted } from './issuer.ts'
+import type { CounterEngine } from './period-counters.ts'
 
 /** What a counter's sources take from their process. */
 export type ReservedCounterOptions = {
-  readonly engine: Engine
+  readonly engine: CounterEngine
   /** Rejects when this process may not reserve (a strict kind that another process owns). Undefined: it may. */
   readonly mayReserve?: (name: string) => Promise<void> | undefined
   /** Looks for copies of this memory. Undefined: no copy is looked for. */

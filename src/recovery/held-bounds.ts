@@ -15,7 +15,10 @@ import { larger } from '../engine/advance-rules.ts'
 import type { Engine } from '../engine/engine.ts'
 import { nextTurn } from '../engine/next-turn.ts'
 import type { Range } from '../ids/run.ts'
+import { periodPrefix } from '../issuing/period-counters.ts'
 
+/** The counters whose ranges are remembered. */
+const heldPrefixes = [generatorPrefix, sectionPrefix, periodPrefix]
 /** How many counters are read together. The engine joins calls of one moment into one request. */
 const atOnce = 256
 /** How often a raise is tried again. Each new leader of the counter can refuse one try. */
@@ -56,7 +59,7 @@ export class HeldBounds {
 
   #remember(counter: string, { start, end }: Range): void {
     // A reserve of size 0 opens no range.
-    if (end > start && (counter.startsWith(generatorPrefix) || counter.startsWith(sectionPrefix)))
+    if (end > start && heldPrefixes.some((prefix) => counter.startsWith(prefix)))
       this.#ends.set(counter, larger(end, this.#ends.get(counter) ?? 0n))
   }
 

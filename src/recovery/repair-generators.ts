@@ -7,12 +7,14 @@
  *  2. A gap is counted in ids. With an increment of 10, a counter moves by ten for each id of the gap. A timestamp reserves
  *     time, however few ids it issues. So its counter moves, in addition to the gap, by more time than one reserve can take,
  *     counted from the counter's bound, which is ahead of the clock after a crash or after an advance.
- *  3. Every incarnation, of the record and of its counter, lies above all lost ones. So a process that uses a lost
+ *  3. With periods, every counter is raised from the first number of the newest period that it can have been used for.
+ *  4. Every incarnation, of the record and of its counter, lies above all lost ones. So a process that uses a lost
  *     incarnation is rejected, and causes the rejection of no other.
  */
 
 import { type Definition, layoutOf } from '../catalogue/definition.ts'
 import { familiesKey, repairedFamilies } from '../catalogue/families/family-index.ts'
+import { countingOf } from '../catalogue/period-bounds.ts'
 import {
   counterOf,
   firstOf,
@@ -25,8 +27,11 @@ import { eachInParts, epochJump } from '../engine/advance-rules.ts'
 import type { Repair, RepairedCounter, StoredRecord } from '../engine/engine.ts'
 import { max53 } from '../ids/limits.ts'
 import { longestStep } from '../ids/random-steps.ts'
+import { firstValue, type PeriodCounting, periodCounter } from '../issuing/period-counters.ts'
 import { lostUsMin } from './repair-workers.ts'
 
+/** Clocks that are this far ahead are covered, as in the repair of worker ids. */
+const clocksApartUs = 20 * 60_000_000
 /** More than the 1.25 horizons that a timestamp reserves ahead of the clock at once. */
 const lostHorizons = 1.5
 
@@ -57,16 +62,34 @@ export function repairGenerators(nowUs: number, gap: bigint): Repair {
         return
       }
       const counter = counterOf(record.key.slice(generatorPrefix.length), stored)
-      counters.set(counter, {
-        from: leastBound(stored, nowUs),
-        gap: gapOf(definition, next, gap),
-        incarnation,
-      })
+      const raised = { gap: gapOf(definition, next, gap), incarnation }
+      const counting = countingOf(definition)
+      const least: Iterable<[string, bigint]> =
+        counting === undefined
+          ? [[counter, leastBound(stored, nowUs)]]
+          : leastInPeriods(counter, counting, nowUs)
+      for (const [each, from] of least) counters.set(each, { from, ...raised })
     })
     const repaired = repairedFamilies(families, prefixes)
     if (repaired !== undefined) records.set(familiesKey, repaired)
     return { records, counters }
   }
+}
+
+/**
+ * The least bounds that the counters of periods may have had. The lost writes can be of any period that is open, and of one that had
+ * begun by a clock that is ahead of this one; the mark alone stands at the present one, because periods do not begin early.
+ */
+function* leastInPeriods(
+  own: string,
+  counting: PeriodCounting,
+  nowUs: number,
+): Iterable<[counter: string, from: bigint]> {
+  const { periods, keep, start } = counting
+  yield [own, firstValue(periods, periods.ordinalOfMoment(nowUs))]
+  const newest = periods.ordinalOfMoment(nowUs + clocksApartUs)
+  for (let ordinal = newest - keep - 1; ordinal <= newest; ordinal++)
+    yield [periodCounter(own, counting, ordinal), firstValue(periods, ordinal) + start]
 }
 
 /** No family issues past 2^53−1, and a floor beyond leaves it without ids, as a counter that is raised to its end. */

@@ -111,7 +111,10 @@ describe('ids of past moments', () => {
     await assert.rejects(without.draw(1, { at }), { code: 'ERR', message: /ID\.ALTER w PAST 4/ })
     for (const kind of ['sequence', 'segment', 'timestamp'] as const) {
       const other = await node.catalogue.create(kind, { kind })
-      await assert.rejects(other.draw(1, { at }), { code: 'WRONGTYPE', message: /kind snowflake only/ })
+      await assert.rejects(other.draw(1, { at }), {
+        code: 'WRONGTYPE',
+        message: /AT is for kind snowflake and for PERIOD/,
+      })
       await assert.rejects(
         node.catalogue.create(`${kind}2`, { kind, past: 1 }),
         /option 'past' does not apply/,
