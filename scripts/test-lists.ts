@@ -17,6 +17,7 @@ export const inNpmTest: readonly string[] = [
   'test/conformance/memory.test.ts',
   'test/conformance/sqlite.test.ts',
   'test/conformance/postgres.test.ts',
+  'test/conformance/commits.test.ts', // several records and a reserve on servers, whose answers are lost
   'test/conformance/batched-calls.test.ts', // calls that share a message to a server
   'test/sim/leaders.test.ts', // of both, as many seeds again are in the rest
   'test/sim/nodes.test.ts',

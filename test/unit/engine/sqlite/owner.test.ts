@@ -109,6 +109,15 @@ describe('an owner', () => {
     assert.equal((await engine.reserve('a', { size: 5n, ...mine })).start, 5n, 'as one that shares the store')
   })
 
+  test('that finds another claim in the store commits nothing more as the owner', async (t) => {
+    const { file, engine, losses } = await startOwner(t)
+    sqlite(file, `UPDATE state SET owner = '{"holder":"process 1 on other"}'`)
+    const counter = { name: 'a', request: { size: 5n, ...mine }, version: 0n }
+    await assert.rejects(engine.commit({ records: [], counter }), { code: 'STALE' })
+    assert.equal(losses(), 1)
+    assert.equal((await engine.counter('a')).bound, 0n)
+  })
+
   test('whose claim could not be written writes it after the first reserve that is rejected for it', async (t) => {
     const { file, engine, losses } = await startOwner(t)
     sqlite(file, `UPDATE state SET owner = NULL`)
