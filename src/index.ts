@@ -96,12 +96,28 @@ export class Fahao {
   /** What the store and this node know of a generator, in use or not. NOGENERATOR if there is none. */
   async describe(name: string): Promise<GeneratorDescription> {
     const { catalogue } = this.#node
-    const { definition, incarnation, mode, leader, bound, lastIssued, exhaustedAt, notes } = await inOwnWords(
-      catalogue.info(name),
-    )
+    const { definition, incarnation, mode, leader, bound, lastIssued, exhaustedAt, notes, present } =
+      await inOwnWords(catalogue.info(name))
     const options = Object.fromEntries(definitionText(definition))
     const { kind } = definition
-    return { name, kind, options, incarnation, mode, leader, bound, lastIssued, exhaustedAt, notes }
+    const period = present && {
+      presentPeriod: present.label,
+      periodEnds: present.ends,
+      leftInPeriod: present.left,
+    }
+    return {
+      name,
+      kind,
+      options,
+      incarnation,
+      mode,
+      leader,
+      bound,
+      lastIssued,
+      ...period,
+      exhaustedAt,
+      notes,
+    }
   }
 
   /**

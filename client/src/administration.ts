@@ -248,6 +248,11 @@ function descriptionOf(reply: unknown): GeneratorDescription {
     leader: text('leader'),
     bound: id('bound'),
     lastIssued: id('lastIssued'),
+    ...(fields.presentPeriod != null && {
+      presentPeriod: text('presentPeriod'),
+      periodEnds: text('periodEnds'),
+      leftInPeriod: id('leftInPeriod'),
+    }),
     exhaustedAt: text('exhaustedAt'),
     notes: fields.notes as readonly string[],
   }

@@ -14,6 +14,7 @@ import type { EndedFigures } from './ended-figures.ts'
 import type { FloorMove, MoveOptions } from './floor.ts'
 import type { GeneratorInput } from './generator-options.ts'
 import type { IssuedBelow } from './issued-below.ts'
+import type { PresentPeriod } from './present-period.ts'
 
 /**
  * How the ids of a generator are issued here, as ID.INFO shows it. `local`: in strict order, from the buffer of this
@@ -105,6 +106,8 @@ export type GeneratorInfo = {
   readonly lastIssued: bigint | undefined
   /** Undefined if the generator is not open here. */
   readonly stats: IssuerStats | undefined
+  /** The present period; undefined: it has none, or its bound is unknown. */
+  readonly present?: PresentPeriod | undefined
   /** When its ids run out at this rate, or its time field ends, as ISO 8601; undefined if that is too far away. */
   readonly exhaustedAt: string | undefined
   /** Remarks of one sentence each: warnings of exhaustion, worker id, order. */

@@ -18,6 +18,8 @@ import type { RowCounter } from './foreign-rows.ts'
 import { horizonMs } from './issuing-plans.ts'
 import { isBatched, modeOf } from './issuing-right.ts'
 import { detailsOf } from './leadership/redirection.ts'
+import { newestBound } from './period-bounds.ts'
+import { overflowUs, presentNotes, presentPeriod } from './present-period.ts'
 import { counterOf, lastBelow, type StoredGenerator } from './stored-generator.ts'
 
 const yearUs = 365.25 * 86_400_000_000
@@ -38,7 +40,9 @@ export async function describeGenerator(
     snowflake || isFamily
       ? undefined
       : await unlessUnavailable(deps.engine.counter(counterOf(name, stored)), open)
-  const bound = snowflake ? boundOfWorker(deps, definition) : counter && boundOf(counter.bound, stored)
+  const bound = snowflake
+    ? boundOfWorker(deps, definition)
+    : counter && (await boundOf(deps, name, stored, counter))
   const mode = open?.mode ?? (await modeOf(deps, definition.kind))
   // Each of its sections has a leader.
   const lead = mode === 'leader' && !isFamily ? deps.cluster?.lead(slotOf(name)) : undefined
@@ -50,6 +54,7 @@ export async function describeGenerator(
   // What is buffered here lies below the bound. Another leader's buffer is not known.
   const buffered = isKnown ? (stats?.inHand ?? 0) : undefined
   const endUs = exhaustionUs(definition, bound ?? stored.floor, { perSecond, buffered }, nowUs)
+  const present = bound === undefined ? undefined : presentPeriod(definition, bound, nowUs)
   return {
     name,
     definition,
@@ -69,9 +74,11 @@ export async function describeGenerator(
         )
       : undefined,
     stats,
+    present,
     exhaustedAt: endUs === undefined || endUs > dateEndUs ? undefined : new Date(endUs / 1000).toISOString(),
     notes: [
-      ...notes(definition, endUs, nowUs, deps),
+      ...(present === undefined ? [] : presentNotes(present, endUs)),
+      ...notes(definition, present === undefined ? endUs : undefined, nowUs, deps),
       ...stepNotes(deps, definition, mode),
       ...callerNotes(stats),
       ...(bound === undefined ? [] : numberNotes(definition, bound, perSecond, nowUs)),
@@ -94,16 +101,19 @@ function isFamilyItself(name: string, { family }: Definition): boolean {
 /** A counter that lasts longer than this, in seconds, has no end in sight: a thousand years. */
 const inSightSeconds = 1000 * 365 * 86_400
 
-/** How many ids are left from this raw value on; undefined for clock kinds. */
-export function leftIds({ max, increment, incrementRange }: Definition, bound: bigint): number | undefined {
-  if (max === undefined || increment === undefined) return undefined
+/** How many ids are left from this raw value on; undefined for clock kinds, and where numbers begin again. */
+export function leftIds(
+  { max, increment, incrementRange, period }: Definition,
+  bound: bigint,
+): number | undefined {
+  if (max === undefined || increment === undefined || period !== undefined) return undefined
   return Math.max(0, Number(max + 1n - bound) / meanStep({ increment, incrementRange }))
 }
 
 /** How fast ids are used, and how many there are below the bound; undefined: that is not known. */
 type Use = { readonly perSecond: number; readonly buffered: number | undefined }
 
-/** When ids run out at this rate, or the time field is full, in Unix µs; undefined for a counter without an end in sight. */
+/** When ids run out at this rate, or those of a period before it ends, or the time field is full, in Unix µs; undefined: no end is in sight. */
 export function exhaustionUs(
   definition: Definition,
   bound: bigint,
@@ -111,6 +121,9 @@ export function exhaustionUs(
   nowUs: number,
 ): number | undefined {
   if (definition.layout !== undefined) return Number(timeEndUs(layoutOf(definition)))
+  const present = presentPeriod(definition, bound, nowUs)
+  if (present !== undefined)
+    return overflowUs(present, Number(present.left) + (buffered ?? 1), perSecond, nowUs)
   const left = (leftIds(definition, bound) ?? 0) + (buffered ?? 0)
   if (left === 0 && buffered !== undefined) return nowUs
   if (perSecond <= 0) return undefined
@@ -153,11 +166,17 @@ export async function unlessUnavailable<Answer>(
   }
 }
 
-/** A bound as an id: the least that can still be issued, in whatever unit the counter counts. */
-function boundOf(
-  bound: bigint,
-  { floor, definition }: Pick<StoredGenerator, 'floor' | 'definition'>,
-): bigint {
+/** The bound of a counter as an id: the least that can still be issued, in whatever unit the counter counts. */
+async function boundOf(
+  { engine }: CatalogueDeps,
+  name: string,
+  stored: Pick<StoredGenerator, 'counter' | 'floor' | 'definition'>,
+  counter: RowCounter,
+): Promise<bigint> {
+  const { floor, definition } = stored
+  const { bound } = counter
+  if (definition.period !== undefined)
+    return (await newestBound(engine, name, stored, counter))?.bound ?? floor
   if (definition.layout === undefined) return bound > floor ? bound : floor
   const layout = layoutOf(definition)
   const time = bound >> BigInt(layout.sequenceBits)
@@ -188,6 +207,10 @@ function numberNotes(definition: Definition, bound: bigint, ratePerSecond: numbe
   const { format, layout, max = max63, scramble } = definition
   if (format !== undefined) return []
   if (layout !== undefined) return sizeNotes((limit) => firstPastUs(layoutOf(definition), limit), nowUs)
+  const present = presentPeriod(definition, bound, nowUs)
+  // Labels do not come past a limit within the time that notes look ahead.
+  if (present !== undefined)
+    return sizeNotes((most) => (most < present.lastId ? BigInt(nowUs) : undefined), nowUs)
   const valuesPerSecond = ratePerSecond * meanStep(definition)
   const use = { bound: scramble ? max + 1n : bound, ratePerSecond: valuesPerSecond, nowUs }
   return sizeNotes((most) => (most >= max ? undefined : counterLifetime({ ...use, max: most }).endsUs), nowUs)

@@ -181,7 +181,7 @@ export function nodeFindings({ nodes, generators }: Figures): Finding[] {
             ? `'${name}' has only ${leftIds} ids left`
             : `'${name}' ends in ${approximateDuration(endsSeconds)}`,
         why: 'its requests get EXHAUSTED then',
-        todo: 'plan a successor under a new name, or raise max',
+        todo: 'plan a successor under a new name, or raise max, or the width of a period',
       }),
     ),
     ...(ending.length === 0

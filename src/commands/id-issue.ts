@@ -2,8 +2,10 @@
 import { FahaoError } from '../base/errors.ts'
 import type { Generator } from '../catalogue/catalogue.ts'
 import { layoutOf } from '../catalogue/definition.ts'
+import { periodsOf } from '../catalogue/periods.ts'
 import { geneIn, type IdInput } from '../ids/gene.ts'
 import { decode } from '../ids/id-parts.ts'
+import { describePeriodId } from '../ids/inspect.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import { mergedRuns, Run } from '../ids/run.ts'
@@ -96,7 +98,7 @@ export const issuingCommands: readonly Command[] = [
     group: 'id',
     summary: 'Decodes an id.',
     reply:
-      'A map: id, layout, time (ISO 8601), unixMs, unixUs, node, sequence. For a generator made of a counter: id, generator, kind.',
+      'A map: id, layout, time (ISO 8601), unixMs, unixUs, node, sequence. For a generator made of a counter: id, generator, kind; with periods also period, label, starts, ends (ISO 8601), number.',
     notes: `With a generator's name the id may be in its format. With neither name nor layout, \`${defaultLayout}\` is taken. LAYOUT takes a preset's name or the text of a layout.`,
     arguments: [
       { name: 'id', type: 'string' },
@@ -258,6 +260,17 @@ async function decodeId(context: CommandContext, args: Arguments): Promise<Reply
   const generator = await existing(context.catalogue, args.text(1))
   const id = generator.parse(idText)
   const { layout, gene } = generator.definition
+  const periods = periodsOf(generator.definition)
+  const inPeriod = periods && describePeriodId(periods, id)
+  if (inPeriod !== undefined) {
+    const { id: raw, ...period } = inPeriod
+    return new MapReply([
+      ['id', raw],
+      ['generator', generator.name],
+      ['kind', generator.kind],
+      ...Object.entries(period),
+    ])
+  }
   if (layout !== undefined) return parts(id, layoutOf(generator.definition))
   return new MapReply([
     ['id', String(id)],

@@ -11,6 +11,7 @@ import { count, pattern as glob, optional, text, type ValuesOf } from '../operat
 import type { OperationContext } from '../operations/context.ts'
 import { describedGenerator } from '../operations/generator-info.ts'
 import { alterOperation, createOperation, dropOperation } from '../operations/generators.ts'
+import { presentFields } from '../operations/shapes.ts'
 import { type Arguments, givenTwice } from './arguments.ts'
 import { type Command, MapReply, ok, oneOf, type Reply } from './command.ts'
 import { changesOne } from './generator-names.ts'
@@ -91,7 +92,7 @@ export const managingCommands: readonly Command[] = [
     group: 'id',
     summary: 'Describes a generator.',
     reply:
-      'A map: name, each option, incarnation, mode, leader, bound, lastIssued, exhaustedAt, readers, notes; and while it is in use on this node: leased, drawn, returned, gap, callersPerSecond (of ids that callers issue themselves), issued, ratePerSecond, peakPerSecond, inHand, inHandSeconds, reserved, released, dropped, lost, refills, refillFailures, refillSeconds, waits, waiting, drySeconds.',
+      'A map: name, each option, incarnation, mode, leader, bound, lastIssued, with periods presentPeriod (its label), periodEnds and leftInPeriod, exhaustedAt, readers, notes; and while it is in use on this node: leased, drawn, returned, gap, callersPerSecond (of ids that callers issue themselves), issued, ratePerSecond, peakPerSecond, inHand, inHandSeconds, reserved, released, dropped, lost, refills, refillFailures, refillSeconds, waits, waiting, drySeconds.',
     notes:
       '`bound` is an id, as `lastIssued` is: nothing at or above it has been issued (of a `snowflake`: on this node). Integers that may pass 2^53 and fractions are strings. Unknown values are nil. `readers` says how far behind the newest row those have to stay who read rows in the order of ids. A note says how many worker ids of the layout of a `snowflake` callers hold; a node counts them once a second at most, so the numbers can be a second or two old. In a cluster the node that receives the request answers, also with `--forward`: for a strict generator of another leader the reply has `leader`, the address to ask, but neither lastIssued nor figures.',
     arguments: [name],
@@ -120,6 +121,7 @@ function infoReply(info: GeneratorInfo): Reply {
     ['leader', info.leader ?? null],
     ['bound', shown(info.bound)],
     ['lastIssued', shown(info.lastIssued)],
+    ...Object.entries(presentFields(info)),
     ['exhaustedAt', shown(info.exhaustedAt)],
     ['readers', adviceForReaders(info)],
     ['notes', info.notes],

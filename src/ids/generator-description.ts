@@ -20,6 +20,10 @@ export type GeneratorDescription = ListedGenerator & {
   readonly bound: bigint | undefined
   /** The newest id, as far as the node that answers knows it. */
   readonly lastIssued: bigint | undefined
+  /** The label of its present period, when that ends, as ISO 8601, and how many of its numbers are at or above the bound. */
+  readonly presentPeriod?: string | undefined
+  readonly periodEnds?: string | undefined
+  readonly leftInPeriod?: bigint | undefined
   /** When its ids run out at the present rate, or its time field ends, as ISO 8601; undefined if that is not in sight. */
   readonly exhaustedAt: string | undefined
   /** Remarks of one sentence each. */

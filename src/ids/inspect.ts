@@ -4,6 +4,7 @@ import { decode } from './id-parts.ts'
 import type { Layout } from './layout.ts'
 import { formatLayout } from './layout-text.ts'
 import { momentText } from './moment.ts'
+import type { Periods, PeriodUnit } from './period.ts'
 import { wideMomentMs } from './wide-format.ts'
 
 /** An id taken apart, all in text and in the order in which to show it. */
@@ -39,6 +40,36 @@ export function describeId(layout: Layout, id: bigint): IdDescription {
     sequence: String(sequence),
     ...(layout.geneBits > 0 && { gene: String(gene) }),
     ...(named.length > 0 && { fields: Object.fromEntries(named) }),
+  }
+}
+
+/** An id of a generator with periods taken apart, in the order in which to show it. */
+export type PeriodIdDescription = {
+  readonly id: string
+  readonly period: PeriodUnit
+  /** What people call its period: 20261126. */
+  readonly label: string
+  /** When the period begins and ends, ISO in UTC. */
+  readonly starts: string
+  readonly ends: string
+  readonly number: string
+}
+
+/** Takes an id of a period apart; undefined: it is of none, as one from before there were periods. */
+export function describePeriodId(periods: Periods, id: bigint): PeriodIdDescription | undefined {
+  const found = periods.split(id)
+  if (found === undefined) return undefined
+  const { ordinal, label, number } = found
+  const [starts, ends] = [periods.startUs(ordinal), periods.endUs(ordinal)].map((us) =>
+    momentText(BigInt(us)),
+  )
+  return {
+    id: String(id),
+    period: periods.unit,
+    label: String(label),
+    starts: starts!,
+    ends: ends!,
+    number: String(number),
   }
 }
 

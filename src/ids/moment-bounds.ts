@@ -7,6 +7,7 @@ import { unitsAt } from './id-parts.ts'
 import { type Layout, ones, timeEndUs } from './layout.ts'
 import { max63 } from './limits.ts'
 import { type MomentInput, momentText, parseMomentUs } from './moment.ts'
+import type { Periods } from './period.ts'
 
 /** Raw ids from `start` on, without `end`. Undefined: all above, because the end is 2^63, which is no id. */
 export type IdBounds = { readonly start: bigint; readonly end: bigint | undefined }
@@ -50,6 +51,26 @@ export function bounds(layout: Layout, from: MomentInput, to?: MomentInput): Spa
   const above = valuesAbove(layout)
   const ranges = first! < last! ? above.map((value) => range(layout, value, first!, last!)) : []
   return { ranges, notes: notesOf(layout, fromUs, toUs, above.length, ranges.length === 0) }
+}
+
+/**
+ * As `bounds`, of ids of periods: a day, or a moment, counts as the beginning of its period. Throws ERR where `to` is before `from`, and for
+ * a day where periods are hours.
+ */
+export function periodBounds(periods: Periods, from: MomentInput, to?: MomentInput): SpanBounds {
+  const first = periods.ordinalOfDay(from)
+  const last = to === undefined ? undefined : periods.ordinalOfDay(to)
+  if (last !== undefined && last < first)
+    throw new FahaoError('ERR', `to ${to} is before from ${from}; exchange them`)
+  if (last === first)
+    return {
+      ranges: [],
+      notes: [`the span begins no ${periods.unit}, so it has no ids; give a TO in a later one`],
+    }
+  return {
+    ranges: [{ start: periods.firstId(first), end: last === undefined ? undefined : periods.firstId(last) }],
+    notes: [],
+  }
 }
 
 /** A condition of SQL on a column for the ids of these ranges, which are numbers, or texts. */

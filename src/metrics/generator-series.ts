@@ -91,14 +91,14 @@ export const generatorMetrics: readonly GeneratorMetric[] = [
   {
     name: 'fahao_left_ids',
     type: 'gauge',
-    help: 'Ids that are left of the space of the generator, as this node knows it; absent for clock kinds.',
+    help: 'Ids that are left of the space of the generator, as this node knows it; absent for clock kinds, and with periods.',
     value: ({ leftIds }) => leftIds,
     merge: 'min',
   },
   {
     name: 'fahao_exhaustion_seconds',
     type: 'gauge',
-    help: 'How long the ids of the generator last at this rate, that of callers of this node included, or until its time field is full; 0 when they have run out, absent when no end is in sight.',
+    help: 'How long the ids of the generator last at this rate, that of callers of this node included, or until its time field is full; with periods, those of the present one, where they end before it; 0 when they have run out, absent when no end is in sight.',
     value: ({ endsSeconds }) => endsSeconds,
     merge: 'min',
   },

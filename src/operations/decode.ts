@@ -3,11 +3,13 @@ import { z } from 'zod'
 import { demandPermission } from '../auth/access.ts'
 import { FahaoError } from '../base/errors.ts'
 import { layoutOf } from '../catalogue/definition.ts'
+import { periodsOf } from '../catalogue/periods.ts'
 import { geneIn } from '../ids/gene.ts'
-import { describeId, describeText } from '../ids/inspect.ts'
+import { describeId, describePeriodId, describeText } from '../ids/inspect.ts'
 import { parseLayout } from '../ids/layout-text.ts'
 import { existing } from './drawing.ts'
 import { httpOperation } from './operation.ts'
+import { periodIdShape } from './shapes.ts'
 
 const query = z.strictObject({
   id: z.string().max(400).meta({ description: 'the id: a whole number, or as the generator formats it' }),
@@ -32,6 +34,7 @@ const answer = z
       .record(z.string(), z.string())
       .optional()
       .meta({ description: 'the fixed fields of the layout that have a name' }),
+    ...periodIdShape,
   })
   .meta({ id: 'DecodedId' })
 
@@ -69,6 +72,9 @@ export const decodeOperation = httpOperation({
     const { kind, definition } = generator
     const id = generator.parse(text)
     const { gene } = definition
+    const periods = periodsOf(definition)
+    const inPeriod = periods && describePeriodId(periods, id)
+    if (inPeriod !== undefined) return { kind, ...inPeriod }
     if (definition.layout === undefined)
       return { id: String(id), kind, ...(gene !== undefined && { gene: String(geneIn(id, gene)) }) }
     return { kind, ...describeId(layoutOf(definition), id) }

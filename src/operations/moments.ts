@@ -5,19 +5,22 @@ import { FahaoError } from '../base/errors.ts'
 import type { Generator } from '../catalogue/catalogue.ts'
 import { layoutOf } from '../catalogue/definition.ts'
 import { formatIn } from '../catalogue/definition-formats.ts'
+import { periodsOf } from '../catalogue/periods.ts'
 import type { Format } from '../ids/format.ts'
 import { encode, unitsOf } from '../ids/id-parts.ts'
-import { describeId, type IdDescription } from '../ids/inspect.ts'
+import { describeId, describePeriodId, type IdDescription, type PeriodIdDescription } from '../ids/inspect.ts'
 import { type Layout, ones } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import { type MomentInput, momentText, parseMomentUs } from '../ids/moment.ts'
-import { bounds, condition, type GeneratorBounds, type IdBounds } from '../ids/moment-bounds.ts'
+import { bounds, condition, type GeneratorBounds, type IdBounds, periodBounds } from '../ids/moment-bounds.ts'
+import { Periods } from '../ids/period.ts'
 import { scatteredMoments } from '../ids/scatter.ts'
 import { WideFormat } from '../ids/wide-format.ts'
 import { key, optional, text, wholeNumber } from './argument.ts'
 import type { OperationContext } from './context.ts'
 import { existing } from './drawing.ts'
 import { operation } from './operation.ts'
+import { periodIdShape } from './shapes.ts'
 
 const moment = 'ISO 8601 with a zone, such as 2019-05-04T12:00:00Z, or whole Unix milliseconds'
 const part = { as: 'natural' } as const
@@ -34,7 +37,8 @@ const subject = {
 
 /** The ranges of the ids of a span of time. */
 export type BoundsAnswer = {
-  readonly layout: string
+  readonly layout?: string
+  readonly period?: string
   readonly from: string
   readonly to: string | null
   readonly ranges: readonly Ends[]
@@ -57,7 +61,8 @@ const endsShape = z.array(
 
 const boundsShape = z
   .object({
-    layout: z.string().meta({ description: 'its name, or its text' }),
+    layout: z.string().optional().meta({ description: 'its name, or its text' }),
+    period: z.string().optional().meta({ description: 'of generators with periods: hour, day, week …' }),
     from: z.string().meta({ description: 'ISO 8601' }),
     to: z.string().nullable(),
     ranges: endsShape.meta({ description: 'half-open ranges of raw ids, in ascending order' }),
@@ -92,7 +97,7 @@ export const boundsOperation = operation({
   },
   reply:
     'A map: layout, from, to, ranges (pairs of raw ids, start and end; the end is not included, and nil where no id is above), texts (the same in the format of the generator; only where its texts are in the order of ids), where (a condition of SQL), notes.',
-  notes: `Moments are ${moment}. A moment counts as the beginning of its unit of the layout, so that spans which follow one another have ranges which do. An id has the moment that it shows when it is decoded, which may lie [ahead of the clock](../concepts/time.md#how-far-ahead-a-decoded-time-may-be). A layout with other fields above time has a range for each of their values, at most 1,024. Ids of counters do not tell time: WRONGTYPE.`,
+  notes: `Moments are ${moment}. A moment counts as the beginning of its unit of the layout, so that spans which follow one another have ranges which do. An id has the moment that it shows when it is decoded, which may lie [ahead of the clock](../concepts/time.md#how-far-ahead-a-decoded-time-may-be). A layout with other fields above time has a range for each of their values, at most 1,024. A generator with periods takes a day of its calendar too, as 2026-11-26, and each counts as the beginning of its period. Ids of other counters do not tell time: WRONGTYPE.`,
   http: {
     id: 'bounds',
     method: 'GET',
@@ -113,12 +118,12 @@ export const boundsOperation = operation({
     },
   },
   async run(context: OperationContext, values): Promise<BoundsAnswer> {
-    const { layout, generator } = await asked(context, 'id.bounds', values)
-    const { ranges, texts, where, notes } = boundsOf(layout, generator, values.from, values.to)
+    const { space, generator } = await asked(context, 'id.bounds', values)
+    const { ranges, texts, where, notes } = boundsOf(space, generator, values.from, values.to)
     return {
-      layout: nameOf(layout),
-      from: isoOf(values.from),
-      to: values.to === undefined ? null : isoOf(values.to),
+      ...(space instanceof Periods ? { period: space.unit } : { layout: nameOf(space) }),
+      from: isoOf(space, values.from),
+      to: values.to === undefined ? null : isoOf(space, values.to),
       ranges: ranges.map(({ start, end }) => ({
         start: String(start),
         end: end === undefined ? null : String(end),
@@ -136,7 +141,7 @@ export const boundsOperation = operation({
 
 /** As ID.BOUNDS, for callers in this process. Throws ERR and WRONGTYPE. */
 export function generatorBounds(generator: Generator, from: MomentInput, to?: MomentInput): GeneratorBounds {
-  return boundsOf(clockLayoutOf(generator), generator, from, to)
+  return boundsOf(spaceOf(generator), generator, from, to)
 }
 
 /**
@@ -144,21 +149,23 @@ export function generatorBounds(generator: Generator, from: MomentInput, to?: Mo
  * where ids are scattered.
  */
 export function smallestIdAt(generator: Generator, moment: MomentInput): bigint {
-  const layout = clockLayoutOf(generator)
-  if (layout.scatterBits === 0) return encode(layout, { time: unitsOf(layout, moment) })
+  const space = spaceOf(generator)
+  if (space instanceof Periods) return space.firstId(space.ordinalOfDay(moment))
+  if (space.scatterBits === 0) return encode(space, { time: unitsOf(space, moment) })
   throw scatteredMoments(generator.name)
 }
 
 function boundsOf(
-  layout: Layout,
+  space: IdSpace,
   generator: Generator | undefined,
   from: MomentInput,
   to: MomentInput | undefined,
 ): GeneratorBounds {
-  const { ranges, notes } = bounds(layout, from, to)
+  const { ranges, notes } = space instanceof Periods ? periodBounds(space, from, to) : bounds(space, from, to)
   const format = formatOf(generator)
-  const isOrdered = format?.smallest(0n) !== undefined
-  const texts = isOrdered ? textsOf(format, layout, ranges) : undefined
+  const isOrdered =
+    space instanceof Periods ? format?.column(0n).sortsLikeIds : format?.smallest(0n) !== undefined
+  const texts = isOrdered ? textsOf(format!, space, ranges) : undefined
   const unordered = `texts of the format ${format?.template} are not in the order of ids: compare raw ids, or give {id} a width and let only text stand before it`
   return {
     ranges,
@@ -175,9 +182,10 @@ function boundsOf(
 /** The ranges as texts. Where texts begin with time, whatever stands above it in an id, those of all ranges are one. */
 function textsOf(
   format: Format,
-  { timeShift, timeBits }: Layout,
+  space: IdSpace,
   ranges: readonly IdBounds[],
 ): NonNullable<GeneratorBounds['texts']> {
+  const { timeShift, timeBits } = space instanceof Periods ? { timeShift: 0, timeBits: 0 } : space
   const beginsWithTime = format instanceof WideFormat && format.name !== 'uuidv8'
   return (beginsWithTime ? ranges.slice(0, 1) : ranges).flatMap(({ start: from, end: to = 0n }) => {
     const start = format.smallest(from)
@@ -189,7 +197,7 @@ function textsOf(
 }
 
 /** An id of a moment, and its text. */
-export type EncodedId = IdDescription & { readonly text?: string }
+export type EncodedId = (IdDescription | PeriodIdDescription) & { readonly text?: string }
 
 /** ID.ENCODE, and `GET /v1/encode`. */
 export const encodeOperation = operation({
@@ -200,12 +208,19 @@ export const encodeOperation = operation({
     ...subject,
     at: text('AT t', moment, 64),
     node: optional(wholeNumber('NODE n', [0, partMax], 'the node part (default 0)', part)),
-    sequence: optional(wholeNumber('SEQUENCE n', [0, partMax], 'the sequence number (default 0)', part)),
+    sequence: optional(
+      wholeNumber(
+        'SEQUENCE n',
+        [0, partMax],
+        'the sequence number, or the number in a period (default 0)',
+        part,
+      ),
+    ),
     gene: optional(wholeNumber('GENE n', [0, partMax], 'the gene (default 0)', part)),
   },
   reply:
-    'A map: id, layout, date (ISO 8601), unixMs, time, node, sequence, of some layouts gene and fields; and text, the smallest text of the id in the format of the generator, where its texts are in the order of ids.',
-  notes: `Moments are ${moment}. Without other parts it is the smallest id of the moment, unless ids are scattered: for these see \`ID.BOUNDS\`. The id is not drawn: it may have been issued, and may be issued later. To get ids of a past moment, see \`ID.NEXT\`.`,
+    'A map: id, layout, date (ISO 8601), unixMs, time, node, sequence, of some layouts gene and fields, or of a generator with periods: id, period, label, starts, ends, number; and text, the smallest text of the id in the format of the generator, where its texts are in the order of ids.',
+  notes: `Moments are ${moment}. A generator with periods takes a day of its calendar too, and SEQUENCE is the number in the period. Without other parts it is the smallest id of the moment, unless ids are scattered: for these see \`ID.BOUNDS\`. The id is not drawn: it may have been issued, and may be issued later. To get ids of a past moment, see \`ID.NEXT\`.`,
   http: {
     id: 'encode',
     method: 'GET',
@@ -216,12 +231,13 @@ export const encodeOperation = operation({
       z
         .object({
           id: z.string().meta({ description: 'the raw id, without format' }),
-          layout: z.string(),
-          date: z.string().meta({ description: 'when its unit of time began, ISO 8601' }),
-          unixMs: z.string(),
-          time: z.string().meta({ description: 'units of the layout since its epoch' }),
-          node: z.string(),
-          sequence: z.string(),
+          layout: z.string().optional(),
+          date: z.string().optional().meta({ description: 'when its unit of time began, ISO 8601' }),
+          unixMs: z.string().optional(),
+          time: z.string().optional().meta({ description: 'units of the layout since its epoch' }),
+          node: z.string().optional(),
+          sequence: z.string().optional(),
+          ...periodIdShape,
           gene: z.string().optional().meta({ description: 'where the layout has one' }),
           fields: z
             .record(z.string(), z.string())
@@ -249,13 +265,38 @@ export const encodeOperation = operation({
     },
   },
   async run(context: OperationContext, values): Promise<EncodedId> {
-    const { layout, generator } = await asked(context, 'id.encode', values)
+    const { space, generator } = await asked(context, 'id.encode', values)
     const { at, node = 0, sequence = 0, gene = 0 } = values
-    const id = encode(layout, { time: unitsOf(layout, at), node, sequence, gene })
-    const written = formatOf(generator)?.smallest(id)
-    return { ...describeId(layout, id), ...(written !== undefined && { text: written }) }
+    const format = formatOf(generator)
+    if (space instanceof Periods) {
+      const id = periodId(space, at, values)
+      const text = format?.needsNode ? format.smallest(id) : format?.format(id)
+      return { ...describePeriodId(space, id)!, ...(text !== undefined && { text }) }
+    }
+    const id = encode(space, { time: unitsOf(space, at), node, sequence, gene })
+    const written = format?.smallest(id)
+    return { ...describeId(space, id), ...(written !== undefined && { text: written }) }
   },
 })
+
+/** The id of a number in the period of a day or moment. */
+function periodId(
+  periods: Periods,
+  at: string,
+  { node, gene, sequence = 0 }: { readonly [Part in 'node' | 'gene' | 'sequence']?: number | undefined },
+): bigint {
+  if (node !== undefined || gene !== undefined)
+    throw new FahaoError(
+      'ERR',
+      'ids of periods have no node and no gene; give SEQUENCE, the number in the period, alone',
+    )
+  if (BigInt(sequence) >= periods.size)
+    throw new FahaoError(
+      'ERR',
+      `number ${sequence} has more than ${periods.width} digits, the width of the generator`,
+    )
+  return periods.firstId(periods.ordinalOfDay(at)) + BigInt(sequence)
+}
 
 /** Both. */
 export const momentOperations = [boundsOperation, encodeOperation] as const
@@ -267,18 +308,23 @@ async function asked(
   { caller, catalogue }: OperationContext,
   command: string,
   { generator: name, layout }: Asked,
-): Promise<{ readonly layout: Layout; readonly generator?: Generator }> {
+): Promise<{ readonly space: IdSpace; readonly generator?: Generator }> {
   if ((name === undefined) === (layout === undefined))
     throw new FahaoError('ERR', 'name a generator or give a layout, one of the two')
-  if (name === undefined) return { layout: parseLayout(layout) }
+  if (name === undefined) return { space: parseLayout(layout) }
   demandPermission(caller.access, command, name)
   const generator = await existing(catalogue, name)
-  return { layout: clockLayoutOf(generator), generator }
+  return { space: spaceOf(generator), generator }
 }
 
-/** The layout of a generator whose ids tell time. */
-function clockLayoutOf({ name, kind, definition }: Generator): Layout {
+/** What tells the time of ids: a layout, or periods. */
+type IdSpace = Layout | Periods
+
+/** That of a generator whose ids tell time. */
+function spaceOf({ name, kind, definition }: Generator): IdSpace {
   if (definition.layout !== undefined) return layoutOf(definition)
+  const periods = periodsOf(definition)
+  if (periods !== undefined) return periods
   throw new FahaoError(
     'WRONGTYPE',
     `'${name}' is a ${kind}, and ids of a counter do not tell time; keep the time in a column of its own, or use kind snowflake`,
@@ -293,6 +339,9 @@ function nameOf(layout: Layout): string {
   return layout.name ?? formatLayout(layout)
 }
 
-function isoOf(given: string): string {
-  return momentText(BigInt(parseMomentUs(given, 'moment')))
+/** A moment as it was given; of periods the beginning of its own. */
+function isoOf(space: IdSpace, given: string): string {
+  const us =
+    space instanceof Periods ? space.startUs(space.ordinalOfDay(given)) : parseMomentUs(given, 'moment')
+  return momentText(BigInt(us))
 }

@@ -73,6 +73,15 @@ export const pageShape = z
 /** A page of generators, as an answer. */
 export type GeneratorPage = z.output<typeof pageShape>
 
+/** What is said of an id of a period, beside the id. */
+export const periodIdShape = {
+  period: z.string().optional().meta({ description: 'of generators with periods: hour, day, week …' }),
+  label: z.string().optional().meta({ description: 'what its period is called: 20261126' }),
+  starts: z.string().optional().meta({ description: 'when its period begins, ISO 8601' }),
+  ends: z.string().optional().meta({ description: 'the first moment behind its period' }),
+  number: z.string().optional().meta({ description: 'its number in the period' }),
+}
+
 const statsShape = z
   .object({
     issued: z.number(),
@@ -118,6 +127,11 @@ export const generatorShape = z
       .nullable()
       .meta({ description: 'an id: nothing at or above it has been issued; of a snowflake, on this node' }),
     lastIssued: id.nullable(),
+    presentPeriod: z.string().optional().meta({ description: 'the label of its present period: 20261126' }),
+    periodEnds: z.string().optional().meta({ description: 'the first moment behind it, ISO 8601' }),
+    leftInPeriod: digits
+      .optional()
+      .meta({ description: 'how many of its numbers are at or above the bound' }),
     exhaustedAt: z.string().nullable().meta({ description: 'ISO 8601; null when not in sight' }),
     readers: z.string().meta({
       description: 'how far behind the newest row those have to stay who read rows in the order of ids',
@@ -129,6 +143,12 @@ export const generatorShape = z
 
 /** Everything about one generator, as an answer. */
 export type GeneratorAnswer = z.output<typeof generatorShape>
+
+/** What is said of the present period, where there is one. */
+export function presentFields({ present }: GeneratorInfo) {
+  if (present === undefined) return {}
+  return { presentPeriod: present.label, periodEnds: present.ends, leftInPeriod: String(present.left) }
+}
 
 /** A generator as `generatorShape` says. */
 export function generatorJson(info: GeneratorInfo): GeneratorAnswer {
@@ -142,6 +162,7 @@ export function generatorJson(info: GeneratorInfo): GeneratorAnswer {
     leader: info.leader ?? null,
     bound: textOrNull(info.bound),
     lastIssued: textOrNull(info.lastIssued),
+    ...presentFields(info),
     exhaustedAt: info.exhaustedAt ?? null,
     readers: adviceForReaders(info),
     notes: [...notes],

@@ -69,7 +69,7 @@ Example:
         )
         return describeId(layout, encode(layout, { time: unitsOf(layout, at), ...given }))
       })
-      const { fields: named, ...others } = encoded
+      const { fields: named, ...others } = { fields: {}, ...encoded }
       printAnswer(options, encoded, fields(Object.entries({ ...others, ...named })))
     })
 }

@@ -14,12 +14,12 @@ import type {
   Sample,
 } from '../../../src/catalogue/catalogue.ts'
 import { type Definition, define, differences } from '../../../src/catalogue/definition.ts'
+import { formatIn } from '../../../src/catalogue/definition-formats.ts'
 import { type EndedFigures, EndedGenerators } from '../../../src/catalogue/ended-figures.ts'
 import type { MoveOptions } from '../../../src/catalogue/floor.ts'
 import { type GeneratorInput, parseOptions } from '../../../src/catalogue/generator-options.ts'
 import { checkName } from '../../../src/catalogue/name-rules.ts'
 import { sampleOf } from '../../../src/catalogue/survey.ts'
-import { compileFormat } from '../../../src/ids/format.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { noCallers } from '../../../src/issuing/caller-ids.ts'
 import type { DrawOptions, IssuerStats } from '../../../src/issuing/issuer.ts'
@@ -168,18 +168,16 @@ export class FakeGenerator implements Generator {
   }
 
   writer() {
-    const { format } = this.definition
-    return format === undefined ? undefined : compileFormat(format).texts()
+    return formatIn(this.definition)?.texts()
   }
 
   text(id: bigint): string {
-    const { format } = this.definition
-    return format === undefined ? String(id) : compileFormat(format).format(id)
+    return formatIn(this.definition)?.format(id) ?? String(id)
   }
 
   parse(text: string): bigint {
-    const { format } = this.definition
-    if (format !== undefined) return compileFormat(format).parse(text)
+    const format = formatIn(this.definition)
+    if (format !== undefined) return format.parse(text)
     if (/^\d+$/.test(text)) return BigInt(text)
     throw new FahaoError('ERR', `'${text}' is no id of '${this.name}'`)
   }
@@ -333,7 +331,7 @@ export class FakeCatalogue implements Catalogue {
 
   async issuedBelow(name: string) {
     const { definition } = this.#existing(name)
-    const format = definition.format === undefined ? undefined : compileFormat(definition.format)
+    const format = formatIn(definition)
     const never = (id: bigint) => (id >= 1000n ? 'it is above' : undefined)
     return { format, signs: '0123456789', lengths: [1, 256] as const, never }
   }

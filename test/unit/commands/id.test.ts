@@ -473,3 +473,68 @@ test('ID.BOUNDS and ID.ENCODE refuse counters, and what they cannot read', async
   assert.match(await desk.error('ID.ENCODE layout AT 2009-05-04T12:00:00Z'), /before the layout’s epoch/)
   assert.match(await desk.error('ID.ENCODE layout AT 2090-05-04T12:00:00Z'), /^EXHAUSTED /)
 })
+
+test('ids of periods are decoded, encoded, and found by their days', async () => {
+  const desk = new Desk()
+  const format = 'INV-{date:yyyyMMdd}/{id:4}'
+  desk.catalogue.add('invoice', { kind: 'sequence', period: 'day', zone: 'Asia/Tokyo', format })
+  desk.catalogue.add('plain', { kind: 'segment', period: 'year', yearStart: '04-01' })
+  desk.catalogue.add('loose', { kind: 'segment', period: 'week', format: '{date:YYYYww}-{id}' })
+  const day = {
+    period: 'day',
+    label: '20261126',
+    starts: '2026-11-25T15:00:00Z',
+    ends: '2026-11-26T15:00:00Z',
+    number: '42',
+  }
+  assert.deepEqual(Object.fromEntries(await mapOf(desk, 'ID.DECODE INV-20261126/0042 invoice')), {
+    id: '202611260042',
+    generator: 'invoice',
+    kind: 'sequence',
+    ...day,
+  })
+  assert.deepEqual(Object.fromEntries(await mapOf(desk, 'ID.ENCODE invoice AT 2026-11-26 SEQUENCE 42')), {
+    id: '202611260042',
+    ...day,
+    text: 'INV-20261126/0042',
+  })
+  const encoded = await mapOf(desk, 'ID.ENCODE plain AT 2027-03-31T23:59:59Z')
+  assert.deepEqual(
+    [encoded.get('id'), encoded.get('label'), encoded.get('text')],
+    ['202600000000000', '2026', undefined],
+  )
+  const bounds = await mapOf(desk, 'ID.BOUNDS invoice FROM 2026-11-26 TO 2026-11-30T16:00:00Z')
+  assert.deepEqual(
+    [bounds.get('period'), bounds.get('layout'), bounds.get('from'), bounds.get('to')],
+    ['day', undefined, '2026-11-25T15:00:00Z', '2026-11-30T15:00:00Z'],
+  )
+  assert.deepEqual(bounds.get('ranges'), [['202611260000', '202612010000']])
+  assert.equal(bounds.get('where'), "id >= 'INV-20261126/0000' AND id < 'INV-20261201/0000'")
+  const all = await mapOf(desk, 'ID.BOUNDS plain FROM 2026-11-26')
+  assert.equal(all.get('where'), 'id >= 202600000000000')
+  const loose = await mapOf(desk, 'ID.BOUNDS loose FROM 2027-01-01 TO 2027-01-04')
+  assert.deepEqual(
+    [loose.get('where'), loose.get('texts')],
+    ['id >= 202653000000000 AND id < 202701000000000', undefined],
+  )
+  const within = await mapOf(desk, 'ID.BOUNDS plain FROM 2026-11-26 TO 2026-11-27')
+  assert.deepEqual(
+    [within.get('where'), within.get('notes')],
+    ['1 = 0', ['the span begins no year, so it has no ids; give a TO in a later one']],
+  )
+  await desk.refuses([
+    [
+      'ID.BOUNDS invoice FROM 2026-11-27 TO 2026-11-26',
+      'ERR to 2026-11-26 is before from 2026-11-27; exchange them',
+    ],
+    [
+      'ID.ENCODE invoice AT 2026-11-26 NODE 3',
+      'ERR ids of periods have no node and no gene; give SEQUENCE, the number in the period, alone',
+    ],
+    [
+      'ID.ENCODE invoice AT 2026-11-26 SEQUENCE 10000',
+      'ERR number 10000 has more than 4 digits, the width of the generator',
+    ],
+    ['ID.ENCODE invoice AT 2026-11-31', "ERR at '2026-11-31' is no day from 1970 to 2199; correct it"],
+  ])
+})
