@@ -26,6 +26,8 @@ export type Failure = { readonly of: Pulled; readonly error: FahaoError; readonl
 /** Whether every id is a request. */
 export const isStrict = ({ generator: { kind } }: Pulled) => kind === 'sequence' || kind === 'timestamp'
 
+/** For how long a client tries to reach a node: a busy machine may keep one from answering for many seconds. */
+const connectTimeoutMs = 60_000
 /** How often a caller takes ids, and how many of a buffered kind. */
 const roundMs = 40
 const burst = 5
@@ -59,7 +61,7 @@ export class ClientLoad {
     options: ClientOptions = {},
     connected: typeof connect = connect,
   ) {
-    const client = await connected(urls, options)
+    const client = await connected(urls, { connectTimeoutMs, ...options })
     this.#clients.push(client)
     const started: Pulled[] = []
     for (const generator of await Promise.all(names.map((name) => client.generator(name)))) {
