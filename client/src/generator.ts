@@ -8,7 +8,7 @@ export type Kind = ListedGenerator['kind']
 
 /**
  * Options of a call that may wait. Of a generator with bits for a gene each call needs one, and is a request to the service, as is each
- * call for ids of a past moment, which `at` names.
+ * call for ids of a past moment, which `at` names, and for ids above a number, which `above` names.
  */
 export type WaitOptions = IdInput & {
   /** Ends the wait: the call rejects with the reason of the signal, an AbortError or a TimeoutError unless it was given one. */

@@ -11,7 +11,7 @@
 import { checkCount } from '../../src/base/check-count.ts'
 import { FahaoError, hasCode } from '../../src/base/errors.ts'
 import type { FastRun } from '../../src/buffers/fast-runs.ts'
-import { givesGenes, type IdInput, takesAny } from '../../src/ids/gene.ts'
+import { type IdInput, takesAny } from '../../src/ids/gene.ts'
 import { max53 } from '../../src/ids/limits.ts'
 import { Run } from '../../src/ids/run.ts'
 import { type Definition, definitionOf } from './definition.ts'
@@ -163,7 +163,7 @@ export class LeasedGenerator implements ClientGenerator {
 
   /** Asks the source for ids, and the source that replaces it meanwhile. */
   async #draw(count: number, options: DrawOptions & IdInput): Promise<Run[]> {
-    if (options.at !== undefined || givesGenes(options)) {
+    if (!takesAny({ ...options, signal: undefined })) {
       this.#readAgain()
       return this.#drawByRequest(count, options)
     }
@@ -185,8 +185,8 @@ export class LeasedGenerator implements ClientGenerator {
 
   /** By a request of its own: what is buffered has no gene, and is not of the past. */
   async #drawByRequest(count: number, options: DrawOptions & IdInput): Promise<Run[]> {
-    const { gene, by, at, safe, signal } = options
-    const request = nextRequest(this.name, count, { gene, by, at }, true)
+    const { safe, signal, contiguous: _, ...input } = options
+    const request = nextRequest(this.name, count, input, true)
     const runs = runsOf(await this.#deps.nodes.send(request, { signal }))
     const none = { buffered: 0, lastsMs: 0, failures: 0, waiting: 0 }
     this.#before = sumOf(this.#before, { ...none, issued: runs.length, requests: 1, waits: 1 })

@@ -141,11 +141,12 @@ function drawnWords(drawn: number): string[] {
 export function nextRequest(
   name: string,
   count: number,
-  { gene = [], by = [], at }: IdInput = {},
+  { gene = [], by = [], at, above, force }: IdInput = {},
   isRaw = false,
 ): Request<string[]> {
   const [genes, keys] = [[gene].flat().map(String), checkedKeys(by)]
   const moments = at === undefined ? [] : [textOf(at)]
+  const numbers = above === undefined ? [] : [String(above)]
   const words = (token: string, values: readonly string[]) => (values.length > 0 ? [token, ...values] : [])
   const parameters = (parameter: string, values: readonly string[]) =>
     values.map((value) => `&${parameter}=${encodeURIComponent(value)}`).join('')
@@ -157,12 +158,14 @@ export function nextRequest(
       'COUNT',
       String(count),
       ...(isRaw ? ['RAW'] : []),
+      ...(force ? ['FORCE'] : []),
       ...words('AT', moments),
+      ...words('ABOVE', numbers),
       ...words('GENE', genes),
       ...words('BY', keys),
     ],
     method: 'POST',
-    path: `${pathOf(name)}/next?count=${count}${isRaw ? '&raw=true' : ''}${parameters('at', moments)}${parameters('gene', genes)}${parameters('by', keys)}`,
+    path: `${pathOf(name)}/next?count=${count}${isRaw ? '&raw=true' : ''}${force ? '&force=true' : ''}${parameters('at', moments)}${parameters('above', numbers)}${parameters('gene', genes)}${parameters('by', keys)}`,
     read: (reply) => listOf(reply, 'ids').map(String),
   }
 }

@@ -86,6 +86,15 @@ export class RangeBuffer extends RangeChain implements IdBuffer {
       this.skip(Math.min(first.left, countBelow(first.next, floor, this.increment)))
   }
 
+  /** How many ids from `floor` on are left. */
+  leftFrom(floor: bigint): number {
+    this.recall()
+    return this.ranges.reduce((sum, { next, left }) => {
+      const below = next < floor ? Math.min(left, countBelow(next, floor, this.increment)) : 0
+      return sum + left - below
+    }, 0)
+  }
+
   /** Whether the next id is at most 2^53−1; of an empty buffer: whether the first id from `bound` on is. */
   nextIsSafe(bound: bigint): boolean {
     return (this.nextId ?? bound) <= max53

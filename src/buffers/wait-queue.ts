@@ -23,6 +23,8 @@ export type DrawRequest = {
   readonly safe: boolean
   /** Of which name of a family; undefined outside of families. */
   readonly of?: string | undefined
+  /** The least value that each id has. Default 0. */
+  readonly floor?: bigint
 }
 
 /** One waiting caller. */
@@ -94,6 +96,13 @@ export class WaitQueue {
       demands.set(of, demand)
       if (demand > most) most = demand
     }
+    return most
+  }
+
+  /** The least value that serves every caller. */
+  get floor(): bigint {
+    let most = 0n
+    for (const { isGone, floor = 0n } of this.#entries) if (!isGone && floor > most) most = floor
     return most
   }
 

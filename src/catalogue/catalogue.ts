@@ -61,6 +61,11 @@ export interface Generator
   leaseRange(ids: number): Promise<GeneratorRange>
   /** The counter's bound as the ranges of callers have shown it on this node, in raw values; undefined: none was leased. */
   readonly leasedUpTo?: bigint | undefined
+  /**
+   * How many ids a draw of `count` above a number skips at most: those that no caller gets of it. Rejects with LIMIT where these are more than
+   * the generator allows, and as a draw above the number.
+   */
+  skips(above: bigint | number, count: number): Promise<number>
   /** Counts ids that a caller has issued in its own process, as it reports. Strict kinds have no such callers. */
   noteDrawn(ids: number): void
   /** Counts ids that a caller gives back of a range that this node does not know: they are a gap. */

@@ -24,6 +24,8 @@ export type Definition = IssuingOptions &
     readonly format?: string
     /** Words that no text contains, in lower case, separated by commas. */
     readonly avoid?: string
+    /** How many ids `ABOVE` skips at most; undefined: the default. */
+    readonly jump?: bigint
     /** True: it defines all names of a family. Undefined otherwise. */
     readonly family?: true
   }
@@ -42,6 +44,7 @@ const counterOptions = [
   'avoid',
   ...periodOptions,
   'gaps',
+  'jump',
 ] as const
 const clockOptions = ['layout', 'epoch', 'node', 'past', 'sequenceStart', 'borrowMax'] as const
 /** Options that determine which ids there are, or their order. */
@@ -137,6 +140,13 @@ export function isInOrder({ within, scramble, layout }: Definition): boolean {
   return within !== 'shuffled' && scramble !== true && !isScattered(layout)
 }
 
+/** Whether ids increase by 1, and are issued in counting order. */
+export function isContiguous(definition: Definition): boolean {
+  const { increment, incrementRange, within, scramble, avoid } = definition
+  const isPlain = within === 'ordered' && scramble === false && avoid === undefined
+  return increment === 1 && !incrementRange && isPlain
+}
+
 /** The options in which two definitions differ. */
 export function differences(a: Definition, b: Definition): (keyof OptionsOfDefinition)[] {
   const [one, other] = [optionsOf(a), optionsOf(b)]
@@ -215,6 +225,7 @@ function counterPart(options: GeneratorOptions, period?: PeriodDefinition): Part
     scramble: options.scramble ?? false,
     ...(options.avoid && { avoid: options.avoid }),
     ...(options.gaps === 'none' && { gaps: 'none' as const }),
+    ...(options.jump !== undefined && { jump: options.jump }),
   }
 }
 

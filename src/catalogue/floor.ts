@@ -85,3 +85,11 @@ export function refuseMove(
     throw new FahaoError('ERR', `${newest} is above max ${max} of generator '${name}'`)
   if (max !== undefined && !force) refuseJump(name, last ?? floor - 1n, newest, max)
 }
+
+/** The error for a move of a generator that has come to have another kind meanwhile. */
+export function justChanged(name: string): FahaoError {
+  return new FahaoError(
+    'CONFLICT',
+    `generator '${name}' was just changed by another client; look at it again`,
+  )
+}

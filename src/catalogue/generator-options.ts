@@ -165,6 +165,9 @@ export const generatorOptions = z
       description:
         'none: sequence only; nothing is buffered, each batch of requests is one write of exactly its ids (default allowed)',
     }),
+    jump: integer.optional().meta({
+      description: 'how many ids of a counter ABOVE skips at most (default 1000000)',
+    }),
     layout: z
       .union(
         [z.string().max(400, 'must have at most 400 characters'), z.record(z.string(), z.unknown())],
@@ -250,6 +253,8 @@ export type GeneratorInput = {
   readonly keep?: WholeNumber | undefined
   /** `none`: of a `sequence`. Nothing is buffered, and each batch of requests is one write of exactly its ids. Default `allowed`. */
   readonly gaps?: 'allowed' | 'none' | undefined
+  /** How many ids of a counter `above` skips at most. Default 1,000,000. */
+  readonly jump?: WholeNumber | undefined
   /** The bits of a clock kind: the name of a preset, or fields. Default twitter. */
   readonly layout?: string | Readonly<Record<string, unknown>> | undefined
   /** Another epoch for the layout: an ISO date-time with zone, or Unix ms. */

@@ -6,6 +6,7 @@
  *  2. A request that is refused, or whose draw rejects, is charged nothing.
  *  3. The ids of a leased range are charged before it is reserved, and stay charged when the caller gives the range back.
  *  4. Ids of a strict generator are charged by the node that issues them.
+ *  5. What a draw above a number skips is charged as ids, unless it is forced, as a move by SET is not.
  */
 
 import { emptyRow } from '../buffers/fast-runs.ts'
@@ -73,7 +74,13 @@ class MeteredGenerator implements Generator {
   async draw(count: number, options: DrawOptions = {}): Promise<Run[]> {
     // Without an await where the ids are issued here, so that draws keep their order.
     const generator = this.issuesHere ? this.#generator : await this.#generator.ledHere()
-    return this.#meter.draw(count, (onWait) => generator.draw(count, { ...options, onWait }))
+    const { above, force } = options
+    const skipped = above === undefined || force ? 0 : await generator.skips(above, count)
+    return this.#meter.draw(count + skipped, (onWait) => generator.draw(count, { ...options, onWait }))
+  }
+
+  skips(above: bigint | number, count: number): Promise<number> {
+    return this.#generator.skips(above, count)
   }
 
   /** As the generator's; also rejects with QUOTA, and with LIMIT for more ids than a quota ever allows at once. */

@@ -1,8 +1,6 @@
 /** A generator that is open here: its issuer, and the format of its ids. */
 import { FahaoError, hasCode } from '../base/errors.ts'
-import { slotNotServed } from '../base/moved.ts'
 import { emptyRow } from '../buffers/fast-runs.ts'
-import { slotOf } from '../cluster/slots.ts'
 import type { Reservation } from '../engine/engine.ts'
 import type { Format, FormatValues } from '../ids/format.ts'
 import { readGenes } from '../ids/gene.ts'
@@ -15,14 +13,15 @@ import { issuerWithGene } from '../issuing/gene-issuer.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import type { DrawOptions, Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
 import { atRest } from '../issuing/reservoir.ts'
+import { aboveOf, skippedUpTo } from './above.ts'
 import type { Generator, GeneratorRange, IssuingMode } from './catalogue.ts'
-import type { Definition } from './definition.ts'
+import { type Definition, isContiguous } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
-import { type MoveOptions, refuseMove } from './floor.ts'
+import { justChanged, type MoveOptions, refuseMove } from './floor.ts'
 import { type IssuingPlan, type IssuingPlans, readId } from './issuing-plans.ts'
 import { isBatched } from './issuing-right.ts'
 import type { LedIssuer } from './leadership/led-generators.ts'
-import { moved } from './leadership/redirection.ts'
+import { refuseUnlessLed } from './leadership/redirection.ts'
 import {
   drawPast,
   ledIssuerOf,
@@ -183,9 +182,7 @@ export class OpenGenerator implements Generator {
   }
 
   get contiguous(): boolean {
-    const { increment, incrementRange, within, scramble, avoid } = this.definition
-    const isPlain = within === 'ordered' && scramble === false && avoid === undefined
-    return increment === 1 && !incrementRange && isPlain
+    return isContiguous(this.definition)
   }
 
   take(count: number, run: Run): number {
@@ -197,7 +194,13 @@ export class OpenGenerator implements Generator {
   }
 
   draw(count: number, options?: DrawOptions): Promise<Run[]> {
-    return this.#following((generator) => generator.#draw(count, options))
+    return this.#following((generator) =>
+      options?.above === undefined ? generator.#draw(count, options) : generator.#drawAbove(count, options),
+    )
+  }
+
+  skips(above: bigint | number, count: number): Promise<number> {
+    return this.#following((generator) => generator.#skips(aboveOf(generator, above, count), true))
   }
 
   leaseRange(ids: number): Promise<GeneratorRange> {
@@ -265,13 +268,19 @@ export class OpenGenerator implements Generator {
 
   async #ifLedHere(): Promise<OpenGenerator> {
     const { cluster } = this.#deps
-    if (this.mode !== 'leader' || cluster === undefined) return this
-    const slot = slotOf(this.name)
-    const lead = await cluster.leadWithin(slot)
-    if (lead.state === 'elsewhere') throw moved(slot, lead)
-    if (lead.state === 'none') throw slotNotServed()
-    if (lead === this.under) return this
-    throw new FahaoError('STALE', `the leadership of generator '${this.name}' has just changed; retry`)
+    if (this.mode === 'leader' && cluster !== undefined) await refuseUnlessLed(cluster, this)
+    return this
+  }
+
+  async #skips(above: bigint, isSure: boolean): Promise<number> {
+    await this.#ifLedHere()
+    return skippedUpTo(above, this, this.#present.#issuer, this.#deps.engine, isSure)
+  }
+
+  async #drawAbove(count: number, options: DrawOptions): Promise<Run[]> {
+    const above = aboveOf(this, options.above!, count)
+    if (!options.force) await this.#skips(above, false)
+    return this.#draw(count, { ...options, above })
   }
 
   #draw(count: number, options?: DrawOptions): Promise<Run[]> {
@@ -335,18 +344,11 @@ export class OpenGenerator implements Generator {
 
   moveTo(newest: bigint, options: MoveOptions = {}): Promise<void> {
     return this.#following(async (generator) => {
-      if (generator.kind !== this.kind)
-        throw new FahaoError(
-          'CONFLICT',
-          `generator '${this.name}' was just changed by another client; look at it again`,
-        )
-      await (await generator.#ifLedHere()).#moveTo(newest, options)
+      if (generator.kind !== this.kind) throw justChanged(this.name)
+      const led = await generator.#ifLedHere()
+      refuseMove(led, newest, options.force ?? false)
+      await led.#issuer.moveTo(newest)
     })
-  }
-
-  async #moveTo(newest: bigint, { force = false }: MoveOptions): Promise<void> {
-    refuseMove(this, newest, force)
-    await this.#issuer.moveTo(newest)
   }
 
   /** Whether it holds ids for times without requests as well: those of a step, or time of the clock. */

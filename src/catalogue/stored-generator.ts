@@ -69,7 +69,7 @@ export type ReadGenerator = {
 const knownOptions: ReadonlySet<string> = new Set([...optionNames, 'incrementRange'])
 
 /** Integers that JSON would round. */
-const bigOptions: ReadonlySet<string> = new Set(['start', 'offset', 'max'])
+const bigOptions: ReadonlySet<string> = new Set(['start', 'offset', 'max', 'jump'])
 
 /** The record's key, and the name of the first incarnation's counter. */
 export function generatorKey(name: string): string {

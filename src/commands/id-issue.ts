@@ -22,7 +22,7 @@ import { type Arguments, givenTwice, syntaxError } from './arguments.ts'
 import { type Command, IssuedRuns, MapReply, type Reply } from './command.ts'
 import { type CommandContext, operationContext } from './context.ts'
 import { factsOf, replyOf } from './grammar.ts'
-import { demandNameRecorded } from './recording.ts'
+import { demandNameRecorded, forced } from './recording.ts'
 
 const name = { name: 'name', type: 'key' } as const
 const issuing = { flags: ['write', 'fast'], keys: [1, 1, 1], permission: 'issue', group: 'id' } as const
@@ -42,11 +42,13 @@ export const issuingCommands: readonly Command[] = [
     summary: 'Issues ids in the format of the generator.',
     reply: 'A string, exact in any language; with COUNT, and for several genes, an array of strings.',
     notes:
-      'All of them or none: an error means that no id was used up. COUNT is limited by `count-max`. Generators with bits for a gene need one with each draw, and others take none: GENE is a number below 2^bits, and BY a key whose CRC-32 is taken, its lowest bits. One gene or key is for all ids; several are one for each id, and COUNT may be left out then. AT gives ids of a past moment, in ISO 8601 with a zone or in Unix milliseconds, of a `snowflake` with PAST: [ids of a moment](../start/ids-of-a-moment.md). RAW gives raw ids, without the format of the generator. GENE and BY come last: all words behind them are genes or keys.',
+      'All of them or none: an error means that no id was used up. COUNT is limited by `count-max`. Generators with bits for a gene need one with each draw, and others take none: GENE is a number below 2^bits, and BY a key whose CRC-32 is taken, its lowest bits. One gene or key is for all ids; several are one for each id, and COUNT may be left out then. AT gives ids of a past moment, in ISO 8601 with a zone or in Unix milliseconds, of a `snowflake` with PAST: [ids of a moment](../start/ids-of-a-moment.md). ABOVE gives ids that are larger than a number, of a `sequence` or an ordered `segment`, in one step: the ids that this skips count in quotas, and are at most as many as the option JUMP allows; with FORCE, which needs the permission `manage`, any number: [ids above a number](../concepts/series.md). RAW gives raw ids, without the format of the generator. GENE and BY come last: all words behind them are genes or keys.',
     arguments: [
       name,
       { name: 'count', type: 'integer', token: 'COUNT', optional: true },
       { name: 'moment', type: 'string', token: 'AT', optional: true },
+      { name: 'number', type: 'integer', token: 'ABOVE', optional: true },
+      { name: 'force', type: 'pure-token', token: 'FORCE', optional: true },
       { name: 'raw', type: 'pure-token', token: 'RAW', optional: true },
       {
         name: 'genes',
@@ -137,6 +139,17 @@ function next(context: CommandContext, args: Arguments): Reply | Promise<Reply> 
   const generatorName = args.text(0)
   if (args.length === 1) return nextBuffered(context, generatorName) ?? nextDrawn(context, generatorName)
   const { count, ...options } = wanted(args)
+  if (options.force)
+    return forced(context, generatorName, () => drawn(context, generatorName, count, options))
+  return drawn(context, generatorName, count, options)
+}
+
+function drawn(
+  context: CommandContext,
+  generatorName: string,
+  count: bigint | undefined,
+  options: Wanted,
+): Promise<Reply> {
   if (count === undefined) return nextDrawn(context, generatorName, options)
   return issuedTexts(operationContext(context), { name: generatorName, count, ...options })
 }
@@ -157,6 +170,8 @@ type WantedToken = {
 
 const wantedTokens: ReadonlyMap<string, WantedToken> = new Map<string, WantedToken>([
   ['AT', { read: (args, at) => ({ at: args.text(at) }) }],
+  ['ABOVE', { read: (args, at) => ({ above: args.integer(at) }) }],
+  ['FORCE', { isAlone: true, read: () => ({ force: true }) }],
   ['RAW', { isAlone: true, read: () => ({ isRaw: true }) }],
   ['COUNT', { read: (args, at) => ({ count: args.integer(at) }) }],
   [
@@ -217,8 +232,8 @@ function nextDrawn(
   { isRaw, ...options }: Wanted = {},
 ): Promise<Reply> {
   return catalogue.whenOpen(generatorName, async (generator) => {
-    const [drawn] = await generator.draw(1, { ...options, signal: session.signal })
-    return isRaw ? String(drawn!.first) : generator.text(drawn!.first)
+    const [one] = await generator.draw(1, { ...options, signal: session.signal })
+    return isRaw ? String(one!.first) : generator.text(one!.first)
   })
 }
 

@@ -1,6 +1,6 @@
 /** What commands and their refusals leave in the audit trail. */
 import { isIP } from 'node:net'
-import { type Access, demandName, refusedName } from '../auth/access.ts'
+import { type Access, demandName, demandPermission, refusedName } from '../auth/access.ts'
 import { addressOf } from '../base/address.ts'
 import { hasCode } from '../base/errors.ts'
 import { recordDenied } from '../operations/refusals.ts'
@@ -141,6 +141,31 @@ function recordError(
   const { session } = context
   const address = command.change === undefined ? addressOf(session.address).host : clientAddress(session)
   recordDenied(context, { user: access.user, address }, name, refusedName(error))
+}
+
+/**
+ * Carries out a draw that moves a generator as SET with FORCE does: for users that may do that, and recorded like it. Rejects with
+ * NOPERM, which is recorded.
+ */
+export async function forced(
+  context: CommandContext,
+  generator: string,
+  draw: () => Promise<Reply>,
+): Promise<Reply> {
+  const { session, server } = context
+  const { access } = session
+  const { user } = access
+  const by = { user, address: addressOf(session.address).host }
+  try {
+    demandPermission(access, 'set', generator)
+  } catch (error) {
+    recordDenied(context, by, 'set', access.allows('set') ? generator : undefined)
+    throw error
+  }
+  const reply = await draw()
+  const common = { event: 'set', door: session.door, isOrdinary: !access.administers } as const
+  server.audit.record({ ...common, ...by, object: generator, detail: 'ABOVE with FORCE' })
+  return reply
 }
 
 /** Throws NOPERM, which is recorded, unless the user may name a generator that is no key of the command. */

@@ -16,8 +16,14 @@ export type GeneInput = {
   readonly by?: string | readonly string[] | undefined
 }
 
-/** What a caller gives for ids: genes, and a moment that has passed, which they are of. */
-export type IdInput = GeneInput & { readonly at?: MomentInput | undefined }
+/** What a caller gives for ids: genes, a moment that has passed, which they are of, and a number that they are above. */
+export type IdInput = GeneInput & {
+  readonly at?: MomentInput | undefined
+  /** Each id is larger than this number, and none below it is issued any more here. Of a `sequence` or an ordered `segment`. */
+  readonly above?: bigint | number | undefined
+  /** Skips more ids than the generator's option JUMP allows: for who may manage it. */
+  readonly force?: boolean | undefined
+}
 
 const crcTable = /* @__PURE__ */ Uint32Array.from({ length: 256 }, (_, index) => {
   let crc = index
@@ -53,9 +59,9 @@ export function givesGenes({ gene, by }: GeneInput): boolean {
 
 /** Whether a caller takes any id that is buffered: it gives nothing for it, and has not given up. */
 export function takesAny(options: (IdInput & { readonly signal?: AbortSignal }) | undefined): boolean {
-  return (
-    options === undefined || !(options.signal?.aborted || options.at !== undefined || givesGenes(options))
-  )
+  if (options === undefined) return true
+  const { at, above, signal } = options
+  return at === undefined && above === undefined && !signal?.aborted && !givesGenes(options)
 }
 
 /**

@@ -161,9 +161,9 @@ export class CounterSource implements IdSource {
     return this.#incarnation.name
   }
 
-  async refill(demand: number, contiguous: number, ratePerSecond: number): Promise<void> {
+  async refill(demand: number, contiguous: number, ratePerSecond: number, floor = 0n): Promise<void> {
     this.buffer.low = false
-    const need = this.#need(demand, contiguous, ratePerSecond)
+    const need = this.#need(demand, contiguous, ratePerSecond, floor)
     const wanted = refillSize(need)
     this.#step = stepAfter(need)
     this.buffer.lowMark = Math.ceil(lowMark({ ...need, step: this.#step }))
@@ -171,7 +171,7 @@ export class CounterSource implements IdSource {
     const binds = stepMaxBinds(need)
     if (binds && !this.#stepMaxBinds) this.#options.onStepMax?.(this.name)
     this.#stepMaxBinds = binds
-    await this.#reserve(wanted)
+    await this.#reserve(wanted, floor)
   }
 
   observe(ratePerSecond: number): void {
@@ -213,6 +213,12 @@ export class CounterSource implements IdSource {
     const floor = newest + 1n
     await this.counter.raise(floor)
     this.buffer.dropBelow(floor)
+  }
+
+  skipTo(floor: bigint, count: number): boolean {
+    if (this.buffer.leftFrom(floor) < count) return false
+    this.buffer.dropBelow(floor)
+    return true
   }
 
   /** Begins with what was reserved as `firstReserve` says. */
@@ -273,18 +279,18 @@ export class CounterSource implements IdSource {
     this.buffer.wake(BigInt(from.next), this.counter.bound, from.issued, from.lowMark)
   }
 
-  #need(demand: number, contiguous: number, ratePerSecond: number): RefillNeed {
-    const buffered = this.buffer.available()
+  #need(demand: number, contiguous: number, ratePerSecond: number, floor = 0n): RefillNeed {
+    const buffered = floor === 0n ? this.buffer.available() : this.buffer.leftFrom(floor)
     const { issued } = this.buffer
     const left = this.#options.max + 1n - this.counter.bound
     const known = { issued, buffered, left, step: this.#step, use: this.#use, sizes: this.#sizes }
     return needOf(known, this.#options, ratePerSecond, demand, contiguous)
   }
 
-  /** Reserves `ids` ids, or all that are left. */
-  async #reserve(ids: number): Promise<void> {
+  /** Reserves `ids` ids from `floor` on, or all that are left. */
+  async #reserve(ids: number, floor: bigint): Promise<void> {
     const { max, increment, stepMultiple } = this.#options
-    const range = await this.counter.reserveUpTo(rawSize(ids, stepMultiple, increment), max + 1n)
+    const range = await this.counter.reserveUpTo(rawSize(ids, stepMultiple, increment), max + 1n, floor)
     this.#grown = false
     this.buffer.add(range)
   }

@@ -32,6 +32,7 @@ import {
   type Issuer,
   type IssuerStats,
   idleStats,
+  requestOf,
   unsafe,
 } from './issuer.ts'
 import { NameInBatches } from './name-in-batches.ts'
@@ -135,7 +136,7 @@ export class GroupCommit implements Issuer, Gated {
     if (options.signal?.aborted) return Promise.reject(options.signal.reason)
     const { refusal } = this.#refills
     if (refusal !== undefined) return Promise.reject(refusal)
-    const request = { count, contiguous: true, safe: options.safe === true, of }
+    const request = { ...requestOf(count, options), contiguous: true, of }
     if (request.safe && !this.nextIsSafe()) return Promise.reject(unsafe())
     this.#waits++
     this.#gate.noteBusy(this)
@@ -268,17 +269,19 @@ export class GroupCommit implements Issuer, Gated {
   async #reserve(): Promise<void> {
     const { increment, max, steps } = this.#options
     const { bound } = this.#counter
-    const left = max + 1n - bound
+    const { floor } = this.#queue
+    const start = floor > bound ? floor : bound
+    const left = max + 1n - start
     // Drawn before the start is known, because they say how much to reserve.
     const offsets = steps?.walk(bound, this.#queue.demandOfOne)
-    this.#refuseBeyondMax(offsets?.subarray(0, -1).filter((offset) => offset < left).length)
+    this.#refuseBeyondMax(start, offsets?.subarray(0, -1).filter((offset) => offset < left).length)
     if (this.#queue.length === 0) return
     const joined = this.#queue.joined
     const demand = this.#queue.demandOfOne
     const wanted = offsets === undefined ? BigInt(demand) * BigInt(increment) : BigInt(offsets[demand]!)
     try {
-      const range = await this.#counter.reserve(wanted < left ? wanted : left, max + 1n)
-      this.#noteLost(bound, range.start)
+      const range = await this.#counter.reserve(wanted < left ? wanted : left, max + 1n, start)
+      this.#noteLost(start, range.start)
       // If a copy is noticed, this issuer has been closed when this returns, and no caller waits here.
       const next = this.#mayIssue() ? this.#serve(range, joined, offsets) : range.start
       await this.#drop(next, range.end)
@@ -338,9 +341,9 @@ export class GroupCommit implements Issuer, Gated {
   }
 
   /** Rejects the callers that ask for more ids than are left. */
-  #refuseBeyondMax(fitting: number | undefined): void {
+  #refuseBeyondMax(start: bigint, fitting: number | undefined): void {
     const { increment, max } = this.#options
-    const left = fitting ?? countBelow(this.#firstFrom(this.#counter.bound), max + 1n, increment)
+    const left = fitting ?? countBelow(this.#firstFrom(start), max + 1n, increment)
     if (this.#queue.demandOfOne <= left) return
     const demands = new Map<string | undefined, number>()
     this.#queue.refuse(({ count, of }) => {

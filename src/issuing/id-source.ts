@@ -30,15 +30,21 @@ export interface IdSource {
   /**
    * Reserves what is wanted now and adds it to the buffer; does nothing if nothing is wanted.
    * `demand`: ids that callers wait for beyond the buffer; `contiguous`: the longest run among them;
-   * `ratePerSecond`: ids issued per second.
+   * `ratePerSecond`: ids issued per second; `floor`: the least value that serves all of them, where the kind is a counter.
    */
-  refill(demand: number, contiguous: number, ratePerSecond: number): Promise<void>
+  refill(demand: number, contiguous: number, ratePerSecond: number, floor: bigint): Promise<void>
 
   /**
    * Issues nothing at or below `newest` any more. Durable when it resolves. Reserves: not while a refill is under
    * way. Rejects with WRONGTYPE where ids follow the clock alone.
    */
   moveTo(newest: bigint): Promise<void>
+
+  /**
+   * Drops the buffered ids below `floor`, if as many as `count` are left then. False: they are not, and nothing is dropped. Of an
+   * ordered counter.
+   */
+  skipTo?(floor: bigint, count: number): boolean
 
   /** Sets `low` when the buffer would not last at this rate, in ids per second, for as long as it should. */
   observe?(ratePerSecond: number): void

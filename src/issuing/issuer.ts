@@ -1,6 +1,7 @@
 /** What every kind of generator offers to its callers. */
 import { advising } from '../base/advice.ts'
 import { describe, FahaoError } from '../base/errors.ts'
+import type { DrawRequest } from '../buffers/wait-queue.ts'
 import type { IdInput } from '../ids/gene.ts'
 import type { ListedGenerator } from '../ids/generator-description.ts'
 import type { Run } from '../ids/run.ts'
@@ -27,6 +28,14 @@ export type DrawOptions = IdInput & {
   readonly signal?: AbortSignal
   /** Called before the caller joins the queue of those that wait. What it throws is the rejection. */
   readonly onWait?: (() => void) | undefined
+}
+
+/** What a draw asks of the issuer of a counter. */
+export function requestOf(
+  count: number,
+  { contiguous = false, safe = false, above }: DrawOptions,
+): DrawRequest & { readonly floor: bigint } {
+  return { count, contiguous, safe, floor: above === undefined ? 0n : BigInt(above) + 1n }
 }
 
 /** Issues ids of one generator. One per incarnation and process. */
@@ -64,6 +73,9 @@ export interface Issuer {
 
   /** The newest id issued, here or by a predecessor; after a crash the largest that can have been issued. */
   lastIssued(): bigint | undefined
+
+  /** The value up to which nothing is issued any more, where `lastIssued` tells none although it is known. */
+  passed?(): bigint | undefined
 
   /**
    * Issues nothing at or below `newest` any more. Durable when it resolves. ERR when ids above it are known to have

@@ -4,7 +4,7 @@ import type { Run } from '../ids/run.ts'
 import { type DrawOptions, type Issuer, type IssuerStats, idleStats } from './issuer.ts'
 
 /** What issues for all names of a section. */
-type BatchesOfSection = Pick<Issuer, 'isOver' | 'nextIsSafe' | 'moveTo'> & {
+type BatchesOfSection = Pick<Issuer, 'isOver' | 'nextIsSafe' | 'lastIssued' | 'moveTo'> & {
   draw(count: number, options: DrawOptions | undefined, of: string): Promise<Run[]>
 }
 
@@ -42,6 +42,10 @@ export class NameInBatches implements Issuer {
   /** Undefined: nothing is kept of a name. */
   lastIssued(): undefined {
     return undefined
+  }
+
+  passed(): bigint | undefined {
+    return this.#section.lastIssued()
   }
 
   moveTo(newest: bigint): Promise<void> {

@@ -80,16 +80,16 @@ export class ReservedCounter {
     }
   }
 
-  /** Reserves `size` raw values below `max`, or all that are left. Rejects with EXHAUSTED when none is. */
-  async reserveUpTo(size: bigint, max: bigint): Promise<Reservation> {
+  /** Reserves `size` raw values from `floor` or above, below `max`, or all that are left. Rejects with EXHAUSTED when none is. */
+  async reserveUpTo(size: bigint, max: bigint, floor = 0n): Promise<Reservation> {
     // A reserve that is refused raises `bound`, so this ends.
     for (let wanted = size; ; ) {
       try {
-        return await this.reserve(wanted, max)
+        return await this.reserve(wanted, max, floor)
       } catch (error) {
         if (!hasCode(error, 'EXHAUSTED')) throw error
       }
-      const left = max - this.bound
+      const left = max - (floor > this.bound ? floor : this.bound)
       if (left <= 0n) throw exhausted(this.#incarnation.name, max - 1n)
       if (left < wanted) wanted = left
     }

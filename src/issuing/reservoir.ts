@@ -30,7 +30,7 @@ import { noCallers } from './caller-ids.ts'
 import type { CounterAtRest } from './counter-rows.ts'
 import { Gate, type Gated } from './gate.ts'
 import type { IdSource } from './id-source.ts'
-import { type DrawOptions, type Issuer, type IssuerStats, unsafe } from './issuer.ts'
+import { type DrawOptions, type Issuer, type IssuerStats, requestOf, unsafe } from './issuer.ts'
 import { Observation, type ObservedJob } from './observation.ts'
 import type { RefillSizes } from './refill-size.ts'
 import { type RefillJob, Refills } from './refills.ts'
@@ -118,7 +118,7 @@ export class Reservoir implements Issuer, Gated, ObservedJob, RefillJob {
     const mayIssue = this.#queue === undefined && this.#mayIssue()
     if (this.#over !== undefined) return Promise.reject(this.#over)
     if (options.signal?.aborted) return Promise.reject(options.signal.reason)
-    const request = { count, contiguous: options.contiguous === true, safe: options.safe === true }
+    const request = requestOf(count, options)
     if (mayIssue) {
       const outcome = this.#collect(request)
       // Without ids, the refill starts when this caller waits for it, and has the size that it needs.
@@ -128,7 +128,7 @@ export class Reservoir implements Issuer, Gated, ObservedJob, RefillJob {
         this.#buffer.ready()
         return Promise.resolve(outcome)
       }
-      this.#source.ranEmpty?.()
+      if (request.floor === 0n) this.#source.ranEmpty?.()
     }
     if (this.#refills.refusal !== undefined) return Promise.reject(this.#refills.refusal)
     this.#queue ??= this.#newQueue()
@@ -280,7 +280,8 @@ export class Reservoir implements Issuer, Gated, ObservedJob, RefillJob {
   }
 
   /** The requested ids, the error that forbids them, or undefined while too few are buffered. */
-  #collect({ count, contiguous, safe }: DrawRequest): Run[] | Error | undefined {
+  #collect({ count, contiguous, safe, floor = 0n }: DrawRequest): Run[] | Error | undefined {
+    if (floor > 0n && !this.#source.skipTo!(floor, count)) return undefined
     if (safe && this.#buffer.available() > 0 && !this.#source.nextIsSafe()) return unsafe()
     return this.#buffer.collect(count, contiguous)
   }
@@ -359,7 +360,7 @@ export class Reservoir implements Issuer, Gated, ObservedJob, RefillJob {
   reserve(): Promise<void> {
     this.#refilledFor = this.#queue?.first
     const contiguous = this.#refilledFor?.contiguous ? this.#refilledFor.count : 0
-    return this.#source.refill(this.#queue?.demand ?? 0, contiguous, this.rate())
+    return this.#source.refill(this.#queue?.demand ?? 0, contiguous, this.rate(), this.#queue?.floor ?? 0n)
   }
 
   ended(): void {

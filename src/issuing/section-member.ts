@@ -63,6 +63,10 @@ export class SectionMember implements Issuer {
     return BigInt(this.#rows.next(this.#row) - 1)
   }
 
+  passed(): bigint | undefined {
+    return this.#isIn && !this.isOver ? BigInt(this.#rows.next(this.#row) - 1) : undefined
+  }
+
   moveTo(newest: bigint): Promise<void> {
     return this.#section.moveTo(this.#row, this.#name, Number(newest) + 1, () => {
       if (!this.#isIn) throw this.#section.over ?? this.#left()

@@ -28,7 +28,7 @@ import { WaitQueue } from '../buffers/wait-queue.ts'
 import { Run, two32 } from '../ids/run.ts'
 import type { Gate, Gated } from './gate.ts'
 import type { Incarnation } from './incarnation.ts'
-import { type DrawOptions, dry } from './issuer.ts'
+import { type DrawOptions, dry, requestOf } from './issuer.ts'
 import { Refills } from './refills.ts'
 import { ReservedCounter, type ReservedCounterOptions } from './reserved-counter.ts'
 import type { ReservoirOptions } from './reservoir-options.ts'
@@ -158,9 +158,9 @@ export class Section implements Gated {
     return this.#queues.get(row)?.length ?? 0
   }
 
-  /** How many values a name could issue at once. */
-  leftFor(row: number): number {
-    return Math.max(0, this.#end - this.#next(row))
+  /** How many values from `floor` on a name could issue at once. */
+  leftFor(row: number, floor = 0n): number {
+    return Math.max(0, this.#end - Math.max(this.#next(row), Number(floor)))
   }
 
   /** How many values could be given back. */
@@ -182,13 +182,14 @@ export class Section implements Gated {
     const mayIssue = this.#mayIssue()
     if (this.over !== undefined) return Promise.reject(this.over)
     if (options.signal?.aborted) return Promise.reject(options.signal.reason)
-    if (mayIssue && !this.#queues.has(row) && count <= this.leftFor(row))
-      return Promise.resolve([this.#issue(row, count)])
+    const request = requestOf(count, options)
+    if (mayIssue && !this.#queues.has(row) && count <= this.leftFor(row, request.floor))
+      return Promise.resolve([this.#issue(row, count, new Run(), request.floor)])
     const { refusal } = this.#refills
     if (refusal !== undefined) return Promise.reject(refusal)
     const queue = this.#queues.get(row) ?? this.#newQueue(row, name)
     this.#queues.set(row, queue)
-    const drawn = queue.join({ count, contiguous: true, safe: true }, options.signal, options.onWait)
+    const drawn = queue.join(request, options.signal, options.onWait)
     if (this.#dropEmptyQueue(row)) return drawn
     this.#waits++
     this.#refills.callerWaits()
@@ -213,8 +214,7 @@ export class Section implements Gated {
   }
 
   stats(): SectionStats {
-    let waiting = 0
-    for (const queue of this.#queues.values()) waiting += queue.length
+    const waiting = [...this.#queues.values()].reduce((sum, { length }) => sum + length, 0)
     return {
       ...this.#refills.stats(),
       issued: this.#issued,
@@ -285,8 +285,8 @@ export class Section implements Gated {
     return Math.max(this.#rows.next(row), this.#start)
   }
 
-  #issue(row: number, count: number, run = new Run()): Run {
-    const next = this.#next(row)
+  #issue(row: number, count: number, run = new Run(), floor = 0n): Run {
+    const next = Math.max(this.#next(row), Number(floor))
     this.#issued += this.#rows.takeCount(row, count)
     run.hi = Math.floor(next / two32)
     run.lo = next - run.hi * two32
@@ -339,7 +339,7 @@ export class Section implements Gated {
   async #reserve(): Promise<void> {
     let demand = 0
     for (const [row, queue] of this.#queues)
-      demand = Math.max(demand, this.#next(row) + queue.demand - this.#end)
+      demand = Math.max(demand, Math.max(this.#next(row), Number(queue.floor)) + queue.demand - this.#end)
     this.#resize()
     await this.#extend(demand)
   }
@@ -379,11 +379,11 @@ export class Section implements Gated {
     let served = 0
     for (const [row, queue] of [...this.#queues]) {
       if (served >= servedMax) return this.#wakeIn(0, () => this.#serveThenRefill())
-      queue.serve(({ count }) => {
+      queue.serve(({ count, floor }) => {
         if (served >= servedMax) return undefined
-        const fits = count <= this.leftFor(row)
+        const fits = count <= this.leftFor(row, floor)
         if (fits || refusal !== undefined) served++
-        return fits ? [this.#issue(row, count)] : refusal
+        return fits ? [this.#issue(row, count, new Run(), floor)] : refusal
       })
       this.#dropEmptyQueue(row)
     }

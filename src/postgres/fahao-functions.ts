@@ -40,10 +40,10 @@ type Called = {
 const functions: Readonly<Record<string, Called>> = {
   fahao_next: {
     operation: nextOperation,
-    arguments: ['name', 'gene', 'by', 'at'],
+    arguments: ['name', 'gene', 'by', 'at', 'above'],
     optionalFrom: 1,
     columns: ['fahao_next'],
-    async call({ caller }, name, { gene, by, at }, count) {
+    async call({ caller }, name, { gene, by, at, above }, count) {
       if (count === 0) return rowsOf([])
       const ids = await caller.run(nextOperation, {
         name,
@@ -51,6 +51,7 @@ const functions: Readonly<Record<string, Called>> = {
         gene: gene === undefined ? undefined : integerOf(gene),
         by,
         at,
+        above: above === undefined ? undefined : integerOf(above),
       })
       return { count, heldBytes: ids.heldBytes, at: (row) => ids.at(row) }
     },

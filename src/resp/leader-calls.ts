@@ -36,9 +36,10 @@ function form<Values extends { readonly name: string }, Answer>(
 const forms: ReadonlyMap<string, Form<unknown, unknown>> = new Map([
   form(
     nextOperation,
-    ({ count, gene, by, at }) => [
+    ({ count, gene, by, at, above }) => [
       ...(count === 1n ? [] : ['COUNT', String(count)]),
       ...(at === undefined ? [] : ['AT', at instanceof Date ? at.toISOString() : String(at)]),
+      ...(above === undefined ? [] : ['ABOVE', String(above)]),
       ...(gene === undefined ? [] : ['GENE', ...[gene].flat().map(String)]),
       ...(by === undefined ? [] : ['BY', ...[by].flat()]),
     ],

@@ -187,6 +187,8 @@ function row(generator: ListedGenerator): string[] {
 type NextOptions = ServerOptions & {
   readonly count?: string
   readonly at?: string
+  readonly above?: string
+  readonly force?: true
   readonly gene?: string[]
   readonly by?: string[]
 }
@@ -197,6 +199,8 @@ export function addNext(command: Command): void {
   addServerOptions(command)
     .option('--count <N>', 'how many (default 1)')
     .option('--at <MOMENT>', 'of this past moment: ISO 8601 with a zone, or Unix milliseconds')
+    .option('--above <N>', 'each id larger than this number')
+    .option('--force', 'with --above: skip more ids than the option jump allows')
     .option('--gene <N...>', 'the gene of all ids, or of each')
     .option('--by <KEY...>', 'a key for all ids, or for each, whose CRC-32 is the gene')
     .addHelpText(
@@ -210,8 +214,8 @@ Examples:
   curl -X POST http://127.0.0.1:7380/v1/generators/order/next   the same over HTTP`,
     )
     .action(async (name: string, options: NextOptions) => {
-      const { count, at, gene, by } = options
-      const query = { count, at, gene, by }
+      const { count, at, above, gene, by } = options
+      const query = { count, at, above, force: options.force && 'true', gene, by }
       if (query.count !== undefined && !/^0*[1-9]\d*$/.test(query.count))
         throw new UsageError(`--count '${query.count}' is no whole number of ids, 1 or more`)
       const answer = await ask<{ ids: string[] }>(options, 'POST', generatorPath(name, '/next'), { query })

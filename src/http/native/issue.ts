@@ -1,6 +1,7 @@
 /** `next`, `range` and `runs`: the operations that issue ids. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { demandPermission } from '../../auth/access.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import type { IdInput } from '../../ids/gene.ts'
 import type { IdText } from '../../ids/id-text.ts'
@@ -9,6 +10,7 @@ import { checkedCount, checkRuns, drawRanges } from '../../operations/drawing.ts
 import { idsShape, rangesShape, runsShape } from '../../operations/shapes.ts'
 import { type ApiRoute, jsonAnswer, nameOf, readQuery, refuseBody } from '../api-route.ts'
 import { type Body, batchBody, type Frame } from '../batch.ts'
+import { clientAddress } from '../caller.ts'
 import { disconnectSignal } from '../connection.ts'
 import { throwDirectFailure } from '../direct.ts'
 import { findFor, type IssuingNode, openFor } from '../issuing-node.ts'
@@ -49,8 +51,15 @@ export function nextRoute(node: IssuingNode): ApiRoute {
     given?: IdInput,
     isRaw = false,
   ): Promise<Body> {
-    const generator = await openFor(node, request, nameOf(request))
+    const name = nameOf(request)
+    if (given?.force) demandPermission(request.access, 'set', name)
+    const generator = await openFor(node, request, name)
     const runs = await generator.draw(count, { ...given, signal: disconnectSignal(reply) })
+    if (given?.force) {
+      const { user, administers } = request.access
+      const by = { user, address: clientAddress(request), isOrdinary: !administers, door: 'http' }
+      server.audit.record({ event: 'set', ...by, object: name, detail: 'ABOVE with FORCE' })
+    }
     return answerMany(request, reply, runs, isRaw ? undefined : generator.writer())
   }
 
@@ -72,11 +81,12 @@ export function nextRoute(node: IssuingNode): ApiRoute {
     handler(request, reply) {
       throwDirectFailure(request.raw)
       refuseBody(request)
-      const { gene, by, at, raw, ...given } = readQueryIfAny(request, query)
+      const { gene, by, at, above, force, raw, ...given } = readQueryIfAny(request, query)
       const ids = given.count ?? BigInt((gene ?? by)?.length ?? 1)
       const count = checkedCount(ids, server.countMax, 'count')
-      if ((gene ?? by ?? at ?? raw) !== undefined)
-        return waitForIds(request, reply, count, { gene, by, at }, raw === 'true')
+      const input = { gene, by, at, above, force: force === 'true' }
+      if ((gene ?? by ?? at ?? above ?? force ?? raw) !== undefined)
+        return waitForIds(request, reply, count, input, raw === 'true')
       const generator = findFor(node, request, nameOf(request))
       if (generator === undefined || count !== 1 || generator.take(1, run) === 0) {
         return waitForIds(request, reply, count)
@@ -172,6 +182,7 @@ const repeated = (type: 'integer' | 'string', description: string, item: z.ZodSt
     .preprocess((value) => [value].flat(), z.array(item))
     .meta({ type: 'array', items: { type, ...(type === 'integer' && { minimum: 0 }) }, description })
 const geneWanted = 'must be a whole number, 0 or more'
+const aboveWanted = 'must be a whole number, 0 or more'
 const geneQuery = {
   gene: repeated(
     'integer',
@@ -183,6 +194,20 @@ const geneQuery = {
   at: z.string().max(64).optional().meta({
     description:
       'ids of this past moment, of a snowflake with `past`: ISO 8601 with a zone, or Unix milliseconds',
+  }),
+  above: z
+    .string(aboveWanted)
+    .regex(/^\d{1,19}$/, aboveWanted)
+    .meta({
+      type: 'integer',
+      minimum: 0,
+      description:
+        'each id is larger than this number, of a sequence or an ordered segment; what is skipped counts in quotas, and is at most what the option jump allows',
+    })
+    .transform(BigInt)
+    .optional(),
+  force: z.enum(['true', 'false']).optional().meta({
+    description: 'true: `above` may skip more than the option jump allows; needs the permission manage',
   }),
   raw: z
     .enum(['true', 'false'])

@@ -203,6 +203,10 @@ export class FakeGenerator implements Generator {
     return this
   }
 
+  async skips(): Promise<number> {
+    return 0
+  }
+
   async moveTo(newest: bigint, { force = false }: MoveOptions = {}): Promise<void> {
     this.forced = force
     if (newest < (this.#last ?? 0n)) throw new FahaoError('ERR', 'ids above it may have been issued')

@@ -85,6 +85,20 @@ test('ID.NEXT takes a gene or a key for all ids, or one for each', async () => {
   ])
 })
 
+test('ID.NEXT takes a number that ids are above, and FORCE only of who may manage the generator', async () => {
+  const desk = new Desk({ order: { kind: 'sequence' } })
+  const order = desk.catalogue.generators.get('order')!
+  assert.equal(await desk.ask('ID.NEXT order ABOVE 41'), '1')
+  assert.deepEqual([order.lastDraw.above, order.lastDraw.force], [41n, undefined])
+  await desk.ask('ID.NEXT order FORCE COUNT 2 above 9007199254740993')
+  assert.deepEqual([order.lastDraw.above, order.lastDraw.force], [9_007_199_254_740_993n, true])
+  await desk.refuses([
+    ['ID.NEXT order ABOVE', 'ERR syntax error'],
+    ['ID.NEXT order ABOVE x', notInteger],
+    ['ID.NEXT order ABOVE 1 ABOVE 2', 'ERR option ABOVE is given twice; give it once'],
+  ])
+})
+
 test('ID.NEXT announces the ids that it draws as work', () => {
   const desk = new Desk()
   const workOf = (...words: string[]) => {
@@ -286,7 +300,9 @@ test('ID.DECODE takes an id apart by a layout, by a generator, or as Twitter did
 test('ID.HELP lists the family', async () => {
   const lines = (await new Desk().ask('ID.HELP')) as string[]
   assert.ok(
-    lines.includes('ID.NEXT name [COUNT count] [AT moment] [RAW] [GENE gene [gene ...] | BY key [key ...]]'),
+    lines.includes(
+      'ID.NEXT name [COUNT count] [AT moment] [ABOVE number] [FORCE] [RAW] [GENE gene [gene ...] | BY key [key ...]]',
+    ),
   )
   assert.ok(
     lines.includes(
@@ -305,7 +321,7 @@ test('what is refused gets its exact error and uses up no id', async () => {
   })
   const none = "NOGENERATOR no generator 'none'; create it with ID.CREATE none KIND kind"
   const known =
-    'KIND, FAMILY, START, INCREMENT, OFFSET, GENE, MAX, STEP, STEPMAX, HORIZON, ISSUETIMEOUT, WITHIN, SCRAMBLE, FORMAT, AVOID, PERIOD, ZONE, YEARSTART, WIDTH, KEEP, GAPS, LAYOUT, EPOCH, NODE, PAST, SEQUENCESTART, BORROWMAX'
+    'KIND, FAMILY, START, INCREMENT, OFFSET, GENE, MAX, STEP, STEPMAX, HORIZON, ISSUETIMEOUT, WITHIN, SCRAMBLE, FORMAT, AVOID, PERIOD, ZONE, YEARSTART, WIDTH, KEEP, GAPS, JUMP, LAYOUT, EPOCH, NODE, PAST, SEQUENCESTART, BORROWMAX'
   const ranges = (name: string) =>
     `WRONGTYPE '${name}' does not issue its ids one apart and in order; use ID.NEXT ${name} COUNT n`
   const runs = (name: string) =>

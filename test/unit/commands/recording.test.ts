@@ -27,6 +27,28 @@ test('a command that changes generators is in the audit trail, with the user and
   assert.deepEqual([address, door, detail], ['127.0.0.1', 'resp', '2 of 3 existed'])
 })
 
+test('a draw with FORCE needs the permission of SET, and is recorded like it', async () => {
+  const desk = new Desk({ order: { kind: 'sequence' } })
+  desk.session.access = new Access('bob', new Set(['id.next']), ['*'])
+  assert.equal(await desk.ask('id.next order above 41'), '1')
+  await desk.refuses([
+    [
+      'id.next order above 41 force',
+      "NOPERM User bob has no permissions to run the 'set' command; an administrator can permit it to bob by the rule +set",
+    ],
+  ])
+  desk.session.access = new Access('alice', new Set(['id.next', 'set']), ['*'])
+  assert.equal(await desk.ask('id.next order above 41 force'), '2')
+  const entries = (await desk.trail.stored()).toReversed()
+  assert.deepEqual(
+    entries.map(({ event, user, object, detail }) => [event, user, object, detail]),
+    [
+      ['denied', 'bob', 'set', undefined],
+      ['set', 'alice', 'order', 'ABOVE with FORCE'],
+    ],
+  )
+})
+
 test('a change of a user that may not change users is in the part of such users', async () => {
   const desk = new Desk()
   const partsOf = async (access: Access, name: string) => {

@@ -52,6 +52,25 @@ describe('POST next', () => {
     assert.deepEqual(answer.json(), { ids: ['a"\\001', 'a"\\002'] })
   })
 
+  test('takes a number that ids are above, and force only of who may manage the generator', async () => {
+    const { node, order, post } = start()
+    const answer = await post('/v1/generators/order/next?above=41')
+    assert.deepEqual([answer.json(), order.lastDraw.above], [{ ids: ['1'] }, 41n])
+    assert.equal((await post('/v1/generators/order/next?above=-1')).statusCode, 400)
+    assert.equal((await post('/v1/generators/order/next?above=41&force=true')).statusCode, 200)
+    assert.equal(order.lastDraw.force, true)
+    const access = await accessOf({
+      admin: ['on', '>pw', '~*', '+@all'],
+      bob: ['on', '>pw', '~*', '+id.next'],
+    })
+    const other = buildHttpApp({ node: Object.assign(node, { access }), host: '127.0.0.1' })
+    const headers = { authorization: basic('bob', 'pw') }
+    const url = '/v1/generators/order/next?above=41'
+    assert.equal((await other.inject({ method: 'POST', url, headers })).statusCode, 200)
+    const refused = await other.inject({ method: 'POST', url: `${url}&force=true`, headers })
+    assert.deepEqual([refused.statusCode, refused.json().code, order.issued], [403, 'NOPERM', 3])
+  })
+
   test('keeps every digit of ids past 2^53', async () => {
     const { order, post } = start()
     order.next = 9_223_372_036_854_775_806n
