@@ -1,6 +1,6 @@
 /**
  * `npm run bench [-- SECTION …] [-- --quick] [-- --before FOLDER]`: measures, prints, and leaves bench/latest.json and
- * bench/latest.md behind. Sections: resp, keys, families, http, process, client, memory, engine, freeze, database, cluster, legacy,
+ * bench/latest.md behind. Sections: resp, keys, families, http, process, client, memory, engine, freeze, database, gaps, cluster, legacy,
  * restart, skipped, login, quota, tls, users, runs, live, console, mysql-proxy, postgres. It starts and ends the systems that it compares. FOLDER
  * is a built checkout of an earlier commit, which resp, keys, http, process, freeze and runs measure beside this one.
  * `-- keys --only 20000@128` and `-- legacy --only import` measure one part of a section. Exits with 1 when a budget is not met, for use in a release.
@@ -16,6 +16,7 @@ import { database } from './database.ts'
 import { engine } from './engine.ts'
 import { families } from './families.ts'
 import { freeze } from './freeze.ts'
+import { gaps } from './gaps.ts'
 import { http } from './http.ts'
 import { inProcess } from './in-process.ts'
 import { keys } from './keys.ts'
@@ -47,6 +48,7 @@ const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => 
   engine,
   freeze,
   database,
+  gaps,
   cluster,
   legacy,
   restart,
