@@ -12,6 +12,8 @@ const changeEvents = [
   'lower',
   'restore',
   'import',
+  'void',
+  'ledger-close',
   'cluster-move',
   'cluster-drain',
   'user-set',

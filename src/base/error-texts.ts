@@ -55,6 +55,12 @@ const texts: Readonly<Record<ErrorCode, ErrorText>> = {
       'There is no such lease any more: it was returned, it has ended and another holder has the worker id, another process has renewed it, or the store was advanced.',
     remedy: 'Stop using the worker id, and take a new lease. The same request will not succeed.',
   },
+  LAPSED: {
+    meaning:
+      'The reservation of a number in a ledger does not hold any more: its time has passed, or it was cancelled, voided or forgotten by the store.',
+    remedy:
+      'Do not use the number: undo what was written with it, and reserve another. The same request will not succeed.',
+  },
   CLOCK: {
     meaning:
       'The clock does not allow an id now: more was borrowed from the future than borrowMax. Or an alteration or a lease would reserve time further ahead of the clock than is safe if the store loses writes.',

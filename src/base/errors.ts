@@ -21,6 +21,7 @@ const kinds = {
   BUSY: { status: 503, retryable: true },
   EXHAUSTED: { status: 409, retryable: false },
   NOLEASE: { status: 409, retryable: false },
+  LAPSED: { status: 409, retryable: false },
   CLOCK: { status: 503, retryable: true },
   WORKERID: { status: 503, retryable: false },
   NOTOWNER: { status: 503, retryable: false },

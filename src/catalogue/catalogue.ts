@@ -8,6 +8,7 @@ import type { Format } from '../ids/format.ts'
 import type { IdText } from '../ids/id-text.ts'
 import type { CallerRange } from '../issuing/caller-ranges.ts'
 import type { Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
+import type { Ledger } from '../issuing/ledger/ledger.ts'
 import type { RefillTimes } from '../issuing/refills.ts'
 import type { Definition } from './definition.ts'
 import type { EndedFigures } from './ended-figures.ts'
@@ -33,6 +34,9 @@ export type GeneratorRange = CallerRange & {
   readonly formKey?: string | undefined
 }
 
+/** A request to a ledger. `onWait`: see `DrawOptions`. */
+export type AskLedger<Answer> = (ledger: Ledger, onWait?: () => void) => Promise<Answer>
+
 /**
  * A generator that is open on this node. With group commit other nodes may have issued more than `lastIssued` shows:
  * `Catalogue.info` reads the engine.
@@ -53,6 +57,11 @@ export interface Generator
   readonly issuesHere: boolean
   /** Whether INCRBY n has an answer: ids increase by 1 and are issued in counting order. */
   readonly contiguous: boolean
+  /**
+   * Passes the ledger to `ask`, on the node that keeps it; `numbers`: how many it reserves, which namespaces count. Rejects with
+   * WRONGTYPE where the generator keeps none, and as `ask`.
+   */
+  ledger<Answer>(ask: AskLedger<Answer>, numbers?: number): Promise<Answer>
   /**
    * Reserves `ids` ids for one caller, or all that are left, with one durable write beside the buffer of this node. The
    * range holds raw values: those that are ≡ offset (mod increment) are ids, or what a permutation makes ids of. Rejects

@@ -45,10 +45,22 @@ const counterOptions = [
   ...periodOptions,
   'gaps',
   'jump',
+  'ledger',
+  'hold',
 ] as const
 const clockOptions = ['layout', 'epoch', 'node', 'past', 'sequenceStart', 'borrowMax'] as const
 /** Options that determine which ids there are, or their order. */
-const promises = ['period', 'avoid', 'gaps', 'gene', 'increment', 'max', 'within', 'scramble'] as const
+const promises = [
+  'period',
+  'ledger',
+  'avoid',
+  'gaps',
+  'gene',
+  'increment',
+  'max',
+  'within',
+  'scramble',
+] as const
 
 /** Options that cannot change within an incarnation. */
 export const fixedOptions = Object.freeze([
@@ -64,6 +76,7 @@ export const fixedOptions = Object.freeze([
   'layout',
   'node',
   ...periodOptions,
+  'ledger',
 ] as const satisfies (keyof Definition)[])
 
 /**
@@ -191,7 +204,8 @@ function counterPart(options: GeneratorOptions, period?: PeriodDefinition): Part
   const written = options.format === undefined || period ? most : formatIn({ format: options.format })!.maxId
   const max = options.max ?? (written < most ? written : most)
   if (options.family) refuseInFamily(options, max)
-  if (options.gaps === 'none') refuseGaps(options)
+  const gapless = options.gaps === 'none' || options.ledger === true
+  if (gapless) refuseGaps(options)
   // Gaps in numbers that people write down are small.
   const step = options.step ?? (options.family || period ? 0 : 1000)
   const stepMax = options.stepMax ?? Math.max(step, 10_000_000_000)
@@ -224,9 +238,25 @@ function counterPart(options: GeneratorOptions, period?: PeriodDefinition): Part
     within: options.within ?? 'ordered',
     scramble: options.scramble ?? false,
     ...(options.avoid && { avoid: options.avoid }),
-    ...(options.gaps === 'none' && { gaps: 'none' as const }),
+    ...(gapless && { gaps: 'none' as const }),
     ...(options.jump !== undefined && { jump: options.jump }),
+    ...ledgerPart(options),
   }
+}
+
+const holdMs = 30_000
+const holdMaxMs = 86_400_000
+
+function ledgerPart(options: GeneratorOptions): Pick<Definition, 'ledger' | 'hold'> {
+  const { ledger, hold = holdMs, increment = 1, offset = 0n, period } = options
+  if (!ledger) {
+    if (options.hold === undefined) return {}
+    throw refused("option 'hold' is for a ledger; give LEDGER on, or leave it out")
+  }
+  const other = increment !== 1 ? 'increment' : offset !== 0n ? 'offset' : period ? 'period' : undefined
+  if (other !== undefined) throw refused(`a ledger accounts for each number, one by one; leave ${other} out`)
+  if (hold < 1 || hold > holdMaxMs) throw refused('hold must be 1ms to 24h')
+  return { ledger: true, hold }
 }
 
 /** Refuses what leaves numbers out, where none may be. */

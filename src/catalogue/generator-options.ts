@@ -168,6 +168,12 @@ export const generatorOptions = z
     jump: integer.optional().meta({
       description: 'how many ids of a counter ABOVE skips at most (default 1000000)',
     }),
+    ledger: flag.optional().meta({
+      description: 'of a sequence: each number is reserved and then confirmed, and accounted for',
+    }),
+    hold: duration.optional().meta({
+      description: 'for how long a number of a ledger is held where the request does not say (default 30s)',
+    }),
     layout: z
       .union(
         [z.string().max(400, 'must have at most 400 characters'), z.record(z.string(), z.unknown())],
@@ -255,6 +261,10 @@ export type GeneratorInput = {
   readonly gaps?: 'allowed' | 'none' | undefined
   /** How many ids of a counter `above` skips at most. Default 1,000,000. */
   readonly jump?: WholeNumber | undefined
+  /** Of a `sequence`: each number is reserved and then confirmed, and accounted for. */
+  readonly ledger?: boolean | 'on' | 'off' | 'true' | 'false' | 'yes' | 'no' | undefined
+  /** For how long a number of a ledger is held where the request does not say. Default 30s. */
+  readonly hold?: Duration | undefined
   /** The bits of a clock kind: the name of a preset, or fields. Default twitter. */
   readonly layout?: string | Readonly<Record<string, unknown>> | undefined
   /** Another epoch for the layout: an ISO date-time with zone, or Unix ms. */
@@ -278,7 +288,7 @@ export const optionNames = Object.freeze(
 ) as readonly (keyof GeneratorOptions)[]
 
 /** Options whose values are durations, in ms once read. */
-const durations: ReadonlySet<string> = new Set(['horizon', 'issueTimeout', 'borrowMax'])
+const durations: ReadonlySet<string> = new Set(['horizon', 'issueTimeout', 'borrowMax', 'hold'])
 
 /** Reads options; ERR names each that is wrong. Takes bigint wherever it takes an integer. */
 export function parseOptions(input: unknown): GeneratorOptions {

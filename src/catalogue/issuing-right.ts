@@ -2,6 +2,7 @@
 import { FahaoError } from '../base/errors.ts'
 import type { Engine, StoreOwnership } from '../engine/engine.ts'
 import { isStrict, type Kind } from '../issuing/issuer.ts'
+import type { Ledger } from '../issuing/ledger/ledger.ts'
 import type { IssuingMode } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
@@ -50,5 +51,22 @@ export async function refuseUnlessOwner(engine: Engine, kind: Kind, name: string
     ownership.state === 'other'
       ? `generator '${name}' is strict and the store is owned by ${ownership.holder}; ask that process, or use segment or snowflake here`
       : `generator '${name}' is a ${kind}, which needs a store that one process owns, and many processes may share this one; use sequence for strict order, or snowflake for ids that tell when`,
+  )
+}
+
+/** The error for a ledger on a store that many processes share without leaders. */
+export function ledgerInFleet(name: string): FahaoError {
+  return new FahaoError(
+    'NOTOWNER',
+    `generator '${name}' keeps a ledger, which one node has to keep at a time; start every node with --cluster, or let one process own the store`,
+  )
+}
+
+/** The ledger of what is open. Throws WRONGTYPE where there is none. */
+export function ledgerOf({ ledger }: { readonly ledger?: Ledger }, name: string): Ledger {
+  if (ledger !== undefined) return ledger
+  throw new FahaoError(
+    'WRONGTYPE',
+    `'${name}' keeps no ledger; draw its ids with ID.NEXT, or create a sequence with LEDGER on`,
   )
 }

@@ -16,7 +16,7 @@ import type { Run } from '../ids/run.ts'
 import type { DrawOptions, IssuerStats, Kind } from '../issuing/issuer.ts'
 import type { Namespaces } from '../quotas/namespaces.ts'
 import { type Meter, Quotas } from '../quotas/quotas.ts'
-import type { Generator, GeneratorRange, IssuingMode } from './catalogue.ts'
+import type { AskLedger, Generator, GeneratorRange, IssuingMode } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import type { MoveOptions } from './floor.ts'
 
@@ -90,6 +90,12 @@ class MeteredGenerator implements Generator {
       () => this.#generator.leaseRange(ids),
       (range) => range.ids,
     )
+  }
+
+  /** As the generator's; also rejects with QUOTA, and with LIMIT for more numbers than a quota ever allows at once. */
+  ledger<Answer>(ask: AskLedger<Answer>, numbers = 0): Promise<Answer> {
+    if (numbers === 0) return this.#generator.ledger(ask)
+    return this.#meter.draw(numbers, (onWait) => this.#generator.ledger((ledger) => ask(ledger, onWait)))
   }
 
   get leasedUpTo(): bigint | undefined {

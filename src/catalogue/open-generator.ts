@@ -14,12 +14,12 @@ import type { Incarnation } from '../issuing/incarnation.ts'
 import type { DrawOptions, Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
 import { atRest } from '../issuing/reservoir.ts'
 import { aboveOf, skippedUpTo } from './above.ts'
-import type { Generator, GeneratorRange, IssuingMode } from './catalogue.ts'
+import type { AskLedger, Generator, GeneratorRange, IssuingMode } from './catalogue.ts'
 import { type Definition, isContiguous } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import { justChanged, type MoveOptions, refuseMove } from './floor.ts'
 import { type IssuingPlan, type IssuingPlans, readId } from './issuing-plans.ts'
-import { isBatched } from './issuing-right.ts'
+import { isBatched, ledgerOf } from './issuing-right.ts'
 import type { LedIssuer } from './leadership/led-generators.ts'
 import { refuseUnlessLed } from './leadership/redirection.ts'
 import {
@@ -201,6 +201,10 @@ export class OpenGenerator implements Generator {
 
   skips(above: bigint | number, count: number): Promise<number> {
     return this.#following((generator) => generator.#skips(aboveOf(generator, above, count), true))
+  }
+
+  ledger<Answer>(ask: AskLedger<Answer>): Promise<Answer> {
+    return this.#following(async (asked) => ask(ledgerOf((await asked.#ifLedHere()).#opened, this.name)))
   }
 
   leaseRange(ids: number): Promise<GeneratorRange> {

@@ -19,13 +19,14 @@ import { drawWithGenes } from '../issuing/gene-issuer.ts'
 import type { GroupCommit } from '../issuing/group-commit.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import { type DrawOptions, type Issuer, isStrict } from '../issuing/issuer.ts'
+import type { Ledger } from '../issuing/ledger/ledger.ts'
 import type { PeriodIssuer } from '../issuing/period-issuer.ts'
 import type { Reservoir } from '../issuing/reservoir.ts'
 import type { IssuingMode } from './catalogue.ts'
 import { isCounter } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import type { IssuingPlan } from './issuing-plans.ts'
-import { modeOf, refuseUnlessOwner } from './issuing-right.ts'
+import { ledgerInFleet, modeOf, refuseUnlessOwner } from './issuing-right.ts'
 import type { LedGenerators, LedIssuer } from './leadership/led-generators.ts'
 import { Standby } from './leadership/standby.ts'
 
@@ -85,6 +86,8 @@ export type OpenedIssuer = {
   readonly batches?: GroupCommit
   /** The issuer, if its numbers begin again in each period. */
   readonly inPeriods?: PeriodIssuer
+  /** The issuer, if it keeps a ledger. */
+  readonly ledger?: Ledger
   /** Undefined where callers issue nothing themselves: strict kinds. */
   readonly callers?: CallerIds
   /** Undefined where callers get no ranges: strict kinds and snowflakes. */
@@ -94,8 +97,8 @@ export type OpenedIssuer = {
 }
 
 /** The issuer, if a leadership can have it: a standby is none. */
-export function ledIssuerOf({ reservoir, batches, inPeriods }: OpenedIssuer): LedIssuer | undefined {
-  return reservoir ?? batches ?? inPeriods
+export function ledIssuerOf({ reservoir, batches, inPeriods, ledger }: OpenedIssuer): LedIssuer | undefined {
+  return reservoir ?? batches ?? inPeriods ?? ledger
 }
 
 /** What opening an issuer takes beside its node: whether this process is known to own the store. */
@@ -123,6 +126,7 @@ export async function openIssuer(
     return underLeadership(deps, plan, incarnation, right!, await engine.counter(counter))
   const mode = await modeOf(deps, kind)
   if (mode === 'local') await refuseUnlessOwner(engine, kind, name)
+  if (plan.definition.ledger && mode === 'group commit') throw ledgerInFleet(name)
   const read = readOf(known, incarnation)?.counter ?? (await engine.counter(counter))
   if (mode === 'group commit' && plan.definition.period !== undefined)
     return inPeriods(plan.issuers.inPeriods(incarnation, read.bound, undefined, true), mode)
@@ -226,7 +230,7 @@ function underLeadership(
   if (plan.definition.period !== undefined)
     return { ...inPeriods(plan.issuers.inPeriods(fenced, bound, gate), 'leader'), under: term }
   if (plan.definition.gaps === undefined) return led(term, plan.issuers.led(fenced, bound, gate))
-  return { ...batched(plan.issuers.batches(fenced, bound, gate), 'leader'), under: term }
+  return { ...inBatches(plan, fenced, bound, 'leader', gate), under: term }
 }
 
 function fromBuffer(
@@ -240,7 +244,7 @@ function fromBuffer(
   const shared = mode === 'node' && fence > 0n ? { ...incarnation, fence } : incarnation
   if (plan.definition.period !== undefined)
     return inPeriods(plan.issuers.inPeriods(shared, bound, undefined), mode)
-  if (plan.definition.gaps !== undefined) return batched(plan.issuers.batches(incarnation, bound), mode)
+  if (plan.definition.gaps !== undefined) return inBatches(plan, incarnation, bound, mode)
   return withCallers(plan, shared, key, mode, bound, plan.issuers.reservoir(shared, bound, key))
 }
 
@@ -304,6 +308,19 @@ export function openWithLeftover(
 export function standby(cluster: Cluster, name: string, waitersMax: number): OpenedIssuer {
   const issuer = new Standby(cluster, name, waitersMax)
   return { issuer, mode: 'leader' }
+}
+
+/** Of a generator without gaps: each batch of requests is a reserve, or a commit of its ledger. */
+function inBatches(
+  { definition, issuers }: IssuingPlan,
+  incarnation: Incarnation,
+  bound: bigint,
+  mode: IssuingMode,
+  gate = issuers.gate,
+): OpenedIssuer {
+  if (!definition.ledger) return batched(issuers.batches(incarnation, bound, gate), mode)
+  const ledger = issuers.ledger(incarnation, gate)
+  return { issuer: ledger, mode, ledger }
 }
 
 function batched(batches: GroupCommit, mode: IssuingMode): OpenedIssuer {

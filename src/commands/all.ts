@@ -1,5 +1,6 @@
 /** The list of all Redis commands: a new command is added to the file of its family, and a new family here. */
 import { leaseOperations } from '../operations/leases.ts'
+import { ledgerOperations } from '../operations/ledger.ts'
 import { momentOperations } from '../operations/moments.ts'
 import { namespaceOperations } from '../operations/namespaces.ts'
 import { workerOperations } from '../operations/worker-ids.ts'
@@ -24,6 +25,7 @@ import { transactionCommands } from './transactions.ts'
 
 const momentCommands = commandsOf(momentOperations)
 const leaseCommands = commandsOf(leaseOperations)
+const ledgerCommands = commandsOf(ledgerOperations)
 const namespaceCommand = container({
   group: 'id',
   flags: [],
@@ -46,6 +48,7 @@ const idCommands = [
   ...issuingCommands,
   ...momentCommands,
   ...leaseCommands,
+  ...ledgerCommands,
   ...managingCommands,
   namespaceCommand,
   workerCommand,

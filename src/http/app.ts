@@ -22,6 +22,7 @@ import { checkOperation } from '../operations/check.ts'
 import { clusterOperations } from '../operations/cluster.ts'
 import { decodeOperation } from '../operations/decode.ts'
 import { leaseOperations } from '../operations/leases.ts'
+import { ledgerOperations } from '../operations/ledger.ts'
 import { momentOperations } from '../operations/moments.ts'
 import { namespaceOperations } from '../operations/namespaces.ts'
 import { tokenOperations } from '../operations/tokens.ts'
@@ -254,7 +255,7 @@ function mountNative(
     nextRoute(node),
     rangeRoute(node),
     runsRoute(node),
-    ...routesOf([decodeOperation, checkOperation, ...momentOperations, ...leaseOperations], node),
+    ...routesOf([decodeOperation, checkOperation, ...momentOperations, ...leaseOperations, ...ledgerOperations], node),
     ...generatorRoutes(node),
     ...routesOf(
       [

@@ -19,6 +19,7 @@ import type { IdSource } from './id-source.ts'
 import type { Incarnation } from './incarnation.ts'
 import type { Kind } from './issuer.ts'
 import type { IssuingGates } from './issuing-gates.ts'
+import { Ledger } from './ledger/ledger.ts'
 import { PastMoments } from './past-moments.ts'
 import { inIdsOf, type PeriodCounting } from './period-counters.ts'
 import { type IssuersOfPeriod, PeriodIssuer, type PeriodIssuerOptions } from './period-issuer.ts'
@@ -57,6 +58,10 @@ export type IssuingOptions = {
   readonly node?: number
   /** How many lanes past moments have. */
   readonly past?: number
+  /** Numbers are reserved, and confirmed once they are used. */
+  readonly ledger?: true
+  /** For how long a number is held where the request does not say, in ms. */
+  readonly hold?: number
   readonly sequenceStart?: 'zero' | 'random'
   /** In ms. */
   readonly borrowMax?: number
@@ -267,6 +272,11 @@ export class IssuerFactory {
       batched: (incarnation, gate) => new GroupCommit(0n, incarnation, ofBatches, gate),
       lastOf: async (counter) => (await engine.counter(counter)).bound - 1n,
     }
+  }
+
+  /** Keeps the ledger of a generator under this gate. Only with `ledger`. */
+  ledger(incarnation: Incarnation, gate: Gate): Ledger {
+    return new Ledger(incarnation, { ...this.#options, holdMs: this.#definition.hold! }, gate)
   }
 
   #reservoir(incarnation: Incarnation, bound: bigint, gate: Gate, key?: string): Reservoir {

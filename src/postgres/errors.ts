@@ -21,6 +21,7 @@ const sqlStates: Readonly<Record<ErrorCode, string>> = {
   BUSY: '53000',
   EXHAUSTED: '2200H',
   NOLEASE: '53400',
+  LAPSED: '53400',
   CLOCK: '58000',
   WORKERID: '58000',
   NOTOWNER: '58000',

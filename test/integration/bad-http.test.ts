@@ -29,7 +29,7 @@ const noBody = 'a body is wanted: JSON, with content-type: application/json'
 const notJson = 'a body must be JSON, with content-type: application/json'
 const foreign = 'a web page of another origin may not do this; nothing was changed or issued'
 const options =
-  'kind, family, start, increment, offset, gene, max, step, stepMax, horizon, issueTimeout, within, scramble, format, avoid, period, zone, yearStart, width, keep, layout, epoch, node, past, sequenceStart, borrowMax'
+  'kind, family, start, increment, offset, gene, max, step, stepMax, horizon, issueTimeout, within, scramble, format, avoid, period, zone, yearStart, width, keep, gaps, jump, ledger, hold, layout, epoch, node, past, sequenceStart, borrowMax'
 
 function nothingAt(path: string): string {
   return `there is nothing at ${path}; GET /docs lists what there is`

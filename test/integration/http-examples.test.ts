@@ -85,12 +85,38 @@ async function send(
 async function setScene(): Promise<string> {
   await send('PUT', '/v1/generators/order', { body: { kind: 'sequence' } })
   await send('PUT', '/v1/generators/event', { body: { kind: 'snowflake' } })
+  await send('PUT', '/v1/generators/invoice', { body: { kind: 'sequence', ledger: true } })
   await send('PUT', '/v1/users/alice', { body: { rules: ['on', '>secret', '~order*', '+@issue'] } })
   await send('PUT', '/v1/namespaces/shop', { body: { match: 'shop:*', owner: 'team-a', idsPerSecond: 1000 } })
   const { id } = (await (await send('POST', '/v1/tokens', { body: { rules: ['+@issue'] } })).json()) as {
     id: string
   }
   return id
+}
+
+const invoices = '/v1/generators/invoice/reservations'
+/** A reservation that an example names. */
+let reservation: string | undefined
+
+/** Has the ledger of the examples stand as they say. */
+async function setLedger(path: string): Promise<void> {
+  if (path.includes('{reservation}')) [reservation] = await reserve(1)
+  if (path.endsWith('/ledger'))
+    for (const each of await reserve(8)) await send('POST', `${invoices}/${each}/confirm`)
+  // Nothing may be held.
+  if (path.endsWith('/ledger/close')) {
+    const { lines } = (await (await send('GET', '/v1/generators/invoice/ledger')).json()) as {
+      lines: { number: string; state: string }[]
+    }
+    for (const { number, state } of lines)
+      if (state === 'held') await send('POST', `${invoices}/${number}/void`, { query: '?reason=none' })
+  }
+}
+
+async function reserve(count: number): Promise<string[]> {
+  const answer = await send('POST', invoices, { query: `?ref=doc&count=${count}` })
+  const { reservations } = (await answer.json()) as { reservations: { reservation: string }[] }
+  return reservations.map((each) => each.reservation)
 }
 
 function describedAt(method: string, path: string): Described {
@@ -101,7 +127,7 @@ function describedAt(method: string, path: string): Described {
 function pathOf(path: string, token = ''): string {
   const { parameters } = operations.find((each) => each.path === path)!.described
   const lease = leases.get(path.replace('/{lease}', ''))?.lease
-  const known: Readonly<Record<string, unknown>> = { lease, id: token }
+  const known: Readonly<Record<string, unknown>> = { lease, id: token, reservation }
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const { example } = parameters.find((each) => each.in === 'path' && each.name === name)!
     assert.ok(example, `${path} has an example of ${name}`)
@@ -132,6 +158,7 @@ describe('the examples of the OpenAPI document', { timeout: 120_000 }, () => {
 async function tryExample({ method, path, described }: Operation, type: string | undefined): Promise<void> {
   const { requestBody, responses } = described
   const token = await setScene()
+  await setLedger(path)
   const body = requestBody?.content['application/json']?.example
   assert.equal(body === undefined, requestBody === undefined, 'its body has an example')
   const answer = await send(method, pathOf(path, token), {

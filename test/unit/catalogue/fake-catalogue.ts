@@ -108,6 +108,10 @@ export class FakeGenerator implements Generator {
     return Number(this.next - (this.definition.start ?? 1n)) / this.stride
   }
 
+  ledger(): Promise<never> {
+    return Promise.reject(new FahaoError('WRONGTYPE', 'it keeps no ledger'))
+  }
+
   take(count: number, run: Run): number {
     if (this.dry || this.empty) return 0
     run.set(this.next, count, this.stride)
