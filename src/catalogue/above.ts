@@ -32,7 +32,8 @@ export function aboveOf(
 }
 
 function whyNot(definition: Definition): string | undefined {
-  const { kind, max, incrementRange } = definition
+  const { kind, max, incrementRange, ledger } = definition
+  if (ledger) return `${kind} with a ledger, whose numbers are reserved by ID.RESERVE`
   if (max === undefined) return `${kind}, which follows the clock`
   if (!isInOrder(definition)) return `${kind} whose ids are in no order`
   if (incrementRange === undefined) return undefined

@@ -113,12 +113,11 @@ export class OpenGenerator implements Generator {
     return generator
   }
 
-  /** See `Issuer`. */
+  /** See `Issuer`; its `isOver` likewise. */
   get row(): number {
     return this.#issuer.row
   }
 
-  /** See `Issuer`. */
   get isOver(): boolean {
     return this.#issuer.isOver
   }
