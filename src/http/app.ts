@@ -255,7 +255,10 @@ function mountNative(
     nextRoute(node),
     rangeRoute(node),
     runsRoute(node),
-    ...routesOf([decodeOperation, checkOperation, ...momentOperations, ...leaseOperations, ...ledgerOperations], node),
+    ...routesOf(
+      [decodeOperation, checkOperation, ...momentOperations, ...leaseOperations, ...ledgerOperations],
+      node,
+    ),
     ...generatorRoutes(node),
     ...routesOf(
       [

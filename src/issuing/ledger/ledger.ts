@@ -31,14 +31,7 @@ import {
   type ReserveNumbers,
 } from './ledger-queue.ts'
 import { chainOf, type LedgerPart, pagesFrom, readPart, removeLines } from './ledger-reading.ts'
-import {
-  type Close,
-  headKey,
-  ledgerPrefix,
-  pageKey,
-  pageOf,
-  readHead,
-} from './ledger-records.ts'
+import { type Close, headKey, ledgerPrefix, pageKey, pageOf, readHead } from './ledger-records.ts'
 import { type Change, shortUser } from './line.ts'
 
 /** What ledgers with one definition share. */
