@@ -40,6 +40,10 @@ export type Generator = Listed & {
   readonly leader: string | null
   readonly bound: string | null
   readonly lastIssued: string | null
+  /** Of generators with periods: the label of the present one, when it ends, and how many of its numbers are left. */
+  readonly presentPeriod?: string
+  readonly periodEnds?: string
+  readonly leftInPeriod?: string
   readonly exhaustedAt: string | null
   readonly notes: string[]
   /** How far behind the newest row readers by id have to stay. */
@@ -56,6 +60,10 @@ export type Decoded = {
   readonly time?: string
   readonly node?: string
   readonly sequence?: string
+  readonly label?: string
+  readonly starts?: string
+  readonly ends?: string
+  readonly number?: string
 }
 /** Whether the node should get requests. */
 export type Health = {

@@ -122,8 +122,10 @@ export function exhaustionUs(
 ): number | undefined {
   if (definition.layout !== undefined) return Number(timeEndUs(layoutOf(definition)))
   const present = presentPeriod(definition, bound, nowUs)
-  if (present !== undefined)
-    return overflowUs(present, Number(present.left) + (buffered ?? 1), perSecond, nowUs)
+  if (present !== undefined) {
+    const full = present.left === 0n && buffered === undefined
+    return full ? undefined : overflowUs(present, Number(present.left) + (buffered ?? 0), perSecond, nowUs)
+  }
   const left = (leftIds(definition, bound) ?? 0) + (buffered ?? 0)
   if (left === 0 && buffered !== undefined) return nowUs
   if (perSecond <= 0) return undefined

@@ -97,6 +97,31 @@ describe('the console', { timeout: 300_000 }, () => {
     })
   }
 
+  test('shows the present period of a generator, and the period of an id', async () => {
+    await ask('PUT', '/v1/generators/invoice', {
+      kind: 'sequence',
+      period: 'year',
+      yearStart: '04-01',
+      format: 'INV-{date:yyyy}/{end:yy}-{id:4}',
+    })
+    const { ids } = await ask('POST', '/v1/generators/invoice/next')
+    const [id] = ids as string[]
+    const label = /^INV-(\d{4})\/\d\d-0001$/.exec(String(id))![1]!
+    const reader = await administrator()
+    const { page } = reader
+    await reader.go('generators/invoice')
+    await reader.loaded()
+    const facts = await textOf(page.locator('main'))
+    assert.match(facts, new RegExp(`Period${label}, until ${Number(label) + 1}-`))
+    assert.match(facts, /Numbers left in it9,99\d/)
+    await reader.go(`decode?id=${encodeURIComponent(String(id))}&generator=invoice`)
+    await reader.loaded()
+    const read = await textOf(page.locator('main'))
+    assert.match(read, new RegExp(`Period${label}, until .*Number in its period1`))
+    await ask('DELETE', '/v1/generators/invoice')
+    assert.deepEqual(reader.faults, [])
+  })
+
   test('shows what the node issues while it does, and closes the stream of a hidden page', async () => {
     const reader = await administrator()
     const { page } = reader

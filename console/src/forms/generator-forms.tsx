@@ -7,9 +7,21 @@ import { t } from '../texts.ts'
 import { Check, Input, Select } from '../ui.tsx'
 import { Action } from './action.tsx'
 
+const periodOptions = ['period', 'zone', 'yearStart', 'width', 'keep']
 /** The options that forms have, by what takes them. The API names what does not fit. */
 const optionsOf: Readonly<Record<Kind, readonly string[]>> = {
-  sequence: ['start', 'increment', 'offset', 'gene', 'max', 'step', 'horizon', 'issueTimeout', 'format'],
+  sequence: [
+    'start',
+    'increment',
+    'offset',
+    'gene',
+    'max',
+    'step',
+    'horizon',
+    'issueTimeout',
+    'format',
+    ...periodOptions,
+  ],
   segment: [
     'start',
     'increment',
@@ -21,12 +33,24 @@ const optionsOf: Readonly<Record<Kind, readonly string[]>> = {
     'issueTimeout',
     'format',
     'within',
+    ...periodOptions,
   ],
   timestamp: ['layout', 'epoch', 'node', 'sequenceStart', 'borrowMax', 'horizon', 'issueTimeout', 'format'],
   snowflake: ['layout', 'epoch', 'sequenceStart', 'borrowMax', 'issueTimeout', 'format'],
 }
 /** A change of one of these begins a new incarnation. */
-const fixed = ['kind', 'increment', 'offset', 'gene', 'within', 'scramble', 'layout', 'epoch', 'node']
+const fixed = [
+  'kind',
+  'increment',
+  'offset',
+  'gene',
+  'within',
+  'scramble',
+  'layout',
+  'epoch',
+  'node',
+  ...periodOptions,
+]
 /** Options of a creation that an alteration does not have. */
 const onlyAtCreation = ['start']
 

@@ -84,7 +84,7 @@ function Answer({ id, generator }: { id: string; generator: string | undefined }
 }
 
 function OneReading({ reading: { by, decoded, layout, link } }: { reading: Reading }) {
-  const { id, date, node, sequence, kind } = decoded
+  const { id, date, node, sequence, kind, label, ends, number } = decoded
   return (
     <section class="reading">
       <h3>{link === undefined ? by : <a href={link}>{by}</a>}</h3>
@@ -92,6 +92,8 @@ function OneReading({ reading: { by, decoded, layout, link } }: { reading: Readi
         facts={[
           [t.rawId, <code>{id}</code>],
           ...(kind === undefined ? [] : [[t.kind, kind] as const]),
+          ...(label === undefined ? [] : [[t.period, t.periodUntil(label, momentText(ends!))] as const]),
+          ...(number === undefined ? [] : [[t.numberInPeriod, number] as const]),
           ...(date === undefined ? [] : [[t.time, `${momentText(date)} (${date})`] as const]),
           ...(node === undefined ? [] : [[t.workerId, node] as const]),
           ...(sequence === undefined ? [] : [[t.sequenceField, sequence] as const]),

@@ -90,6 +90,12 @@ function Parts({ generator }: { generator: Generator }) {
                 ),
               ],
               [t.bound, generator.bound === null ? '–' : <code>{generator.bound}</code>],
+              ...(generator.presentPeriod === undefined
+                ? []
+                : ([
+                    [t.period, t.periodUntil(generator.presentPeriod, momentText(generator.periodEnds!))],
+                    [t.leftInPeriod, grouped(Number(generator.leftInPeriod))],
+                  ] as const)),
               [t.incarnation, generator.incarnation],
               [t.mode, t.modes[generator.mode]],
               ...(generator.mode === 'leader'

@@ -45,20 +45,29 @@ test('another generator has no present period', async () => {
 
 test('a period whose numbers run out before it ends is forecast, and one that lasts is not', () => {
   const definition = define(parseOptions({ kind: 'sequence', period: 'day', width: 4 }), 0)
-  const bound = 202611266400n
-  const at = (perSecond: number, buffered: number | undefined = 0) =>
-    exhaustionUs(definition, bound, { perSecond, buffered }, noonUs)
-  // 3,600 numbers are left, and half a day.
-  assert.equal(at(1), noonUs + hourUs)
-  assert.equal(at(1, 3600), noonUs + 2 * hourUs)
-  assert.equal(at(0.05), undefined)
-  assert.equal(at(0), undefined)
-  assert.equal(exhaustionUs(definition, 202611270000n, { perSecond: 0, buffered: 0 }, noonUs), noonUs)
+  const at = (used: bigint, nowUs: number, perSecond = 0, buffered: number | undefined = 0) =>
+    exhaustionUs(definition, 202611260001n + used, { perSecond, buffered }, nowUs)
+  // 9,999 numbers, and half a day has passed.
+  assert.equal(at(4_999n, noonUs), undefined)
+  assert.equal(at(6_000n, noonUs), noonUs + 3999 * ((12 * hourUs) / 6000))
+  assert.equal(at(6_000n, noonUs, 0, 2_000), undefined, 'two thousand of these are buffered')
+  assert.equal(at(6_000n, noonUs, 100), at(6_000n, noonUs), 'a burst')
+  assert.equal(
+    at(9_000n, noonUs, 1),
+    noonUs + 999_000_000,
+    'with less than a quarter left the present rate counts',
+  )
+  assert.equal(at(9_000n, noonUs), noonUs + 999 * ((12 * hourUs) / 9000))
+  const midnightUs = noonUs - 12 * hourUs
+  assert.equal(at(10n, midnightUs + 1_000_000, 10), undefined, 'a burst at midnight')
+  assert.equal(at(1_200n, midnightUs + hourUs / 3), midnightUs + hourUs / 3 + 8799 * ((2.4 * hourUs) / 1200))
+  assert.equal(at(9_999n, noonUs), noonUs)
   assert.equal(
     exhaustionUs(definition, 202611270000n, { perSecond: 0, buffered: undefined }, noonUs),
     undefined,
+    'its leader may have some',
   )
-  assert.equal(leftIds(definition, bound), undefined)
+  assert.equal(leftIds(definition, 202611260001n), undefined)
 })
 
 test('a period that is full, or that is ahead of the clock, is the present one', () => {
