@@ -10,22 +10,22 @@ export type Drawn = { readonly generator: Generator | undefined; readonly runs: 
 
 /** Ids as a server draws them: buffered ids, or else it waits for more. The buffer may have fewer than are asked for. */
 export function drawn(catalogue: Catalogue, request: Request): Drawn | Promise<Drawn> {
-  const { generator: name, count, contiguous = false } = request
+  const { generator: name, count, contiguous = false, at } = request
   const generator = catalogue.find(name)
   const run = new Run()
-  if (generator !== undefined && !contiguous && generator.take(count, run) > 0)
+  if (generator !== undefined && !contiguous && at === undefined && generator.take(count, run) > 0)
     return { generator, runs: [run] }
   return waited(catalogue, request)
 }
 
 function waited(
   catalogue: Catalogue,
-  { generator: name, count, contiguous = false, signal }: Request,
+  { generator: name, count, contiguous = false, signal, at }: Request,
 ): Promise<Drawn> {
   return catalogue.whenOpen(name, async (generator) => {
     const { gene: bits } = generator.definition
     const gene = bits && geneFor(count, bits)
-    const runs = await generator.draw(count, { contiguous, gene, ...(signal && { signal }) })
+    const runs = await generator.draw(count, { contiguous, gene, at, ...(signal && { signal }) })
     // While this waited it may have been altered, and have gone on as that.
     return { generator: catalogue.find(name) === generator ? generator : undefined, runs }
   })

@@ -10,8 +10,10 @@
  *  5. Values of a counter, taken for blocks of as many ids as its increment was, have no id in common (blocks.ts).
  *  6. What is asked for, or leased, after a floor for every node was acknowledged lies at or above it.
  *  7. Leased values of a counter are above those of every earlier incarnation.
+ *  8. With periods, the order is that of the ids of one period, and every id is of a period that the clock of a node has shown.
  */
 import { AssertionError } from 'node:assert/strict'
+import type { Periods } from '../../src/ids/period.ts'
 import { type Run, two32 } from '../../src/ids/run.ts'
 import type { Kind } from '../../src/issuing/issuer.ts'
 import { Blocks } from './blocks.ts'
@@ -39,12 +41,14 @@ export type Change = {
   readonly strictly: boolean
 }
 
+/** What was received, in order. */
+type Order = { readonly received: number[]; readonly largest: bigint[] }
+
 /** What is known of one generator. */
 type Known = {
   readonly ids: Set<number | bigint>
-  /** When replies had come, and the largest id that had been received by then. */
-  received: number[]
-  largest: bigint[]
+  /** By period: when replies had come, and the largest id that had been received by then. Without periods there is one. */
+  orders: Map<number, Order>
   /** Since when it is strict. */
   strictUs: number | undefined
   /** Its kind, as operators were told; undefined: not known, or there is none. */
@@ -79,14 +83,28 @@ export class Checker {
   readonly #world: World
   readonly #known = new Map<string, Known>()
   readonly #blocks = new Blocks()
+  /** Of every generator that counts in periods. */
+  readonly #periods: Periods | undefined
+  readonly #kept: number
+  /** The latest moment that a clock has shown, and the earliest, in Unix µs. */
+  shown = { fromUs: Number.POSITIVE_INFINITY, untilUs: 0 }
 
-  constructor(world: World) {
+  /** @param kept how many periods before the present one are numbered. */
+  constructor(world: World, periods?: Periods, kept = 0) {
     this.#world = world
+    this.#kept = kept
+    this.#periods = periods
   }
 
   /** The generator is strict and always was. */
   strict(generator: string): void {
     this.#of(generator).strictUs = 0
+  }
+
+  /** A clock of a machine shows this. */
+  readonly noteWall = (wallUs: number): void => {
+    if (wallUs < this.shown.fromUs) this.shown.fromUs = wallUs
+    if (wallUs > this.shown.untilUs) this.shown.untilUs = wallUs
   }
 
   /** A client has its ids, just now. */
@@ -95,8 +113,9 @@ export class Checker {
     const { runs, contiguous, count } = reply
     this.replies++
     if (contiguous && !isRange(runs, count)) this.fail(generator, `a range of ${count} came as ${text(runs)}`)
-    const least = this.#least(known, reply)
-    let largest = known.largest.at(-1) ?? -1n
+    const period = this.#periodOf(generator, runs[0]!.first)
+    const least = this.#least(known, reply, period)
+    let largest = known.orders.get(period)?.largest.at(-1) ?? -1n
     for (const run of runs) {
       for (let at = 0; at < run.count; at++) {
         const id = keyOf(run, at)
@@ -110,7 +129,20 @@ export class Checker {
       const last = run.at(run.count - 1)
       if (last > largest) largest = last
     }
-    this.#receive(known, largest)
+    this.#receive(known, largest, period)
+  }
+
+  /** The period of an id; 0: of none. Fails for one that no clock has shown. */
+  #periodOf(generator: string, id: bigint): number {
+    const periods = this.#periods
+    const ordinal = periods?.split(id)?.ordinal
+    if (periods === undefined || ordinal === undefined) return 0
+    const { fromUs, untilUs } = this.shown
+    // A timeline goes on from the latest moment that its clock has shown. Documents of earlier periods are numbered too.
+    const latest = periods.ordinalOfMoment(untilUs + this.#world.nowUs * 1.1)
+    if (ordinal < periods.ordinalOfMoment(fromUs) - this.#kept || ordinal > latest)
+      this.fail(generator, `${id} is of a period that no clock has shown`)
+    return ordinal
   }
 
   /** A value of a counter, issued with this increment, is the block of a caller. */
@@ -193,7 +225,7 @@ export class Checker {
     if (isStrict(done.kind) && !change.strictly && !calmly) known.isUnclear = true
     if (known.changes > 0 || known.isUnclear) return
     if (isStrict(done.kind)) known.strictUs ??= this.#world.nowUs
-    const above = this.#largestBefore(known, change.sentUs)
+    const above = this.#largestBefore(known, change.sentUs, this.#newestPeriod(known))
     // Worker ids keep snowflakes of one layout apart, whichever incarnation issues them.
     if (isRenewed && last !== undefined && (last !== 'snowflake' || done.kind !== 'snowflake'))
       known.since = { by, doneUs: this.#world.nowUs, above }
@@ -228,15 +260,17 @@ export class Checker {
 
   /** The largest id that a client received, or that the generator was moved to. */
   largest(generator: string): bigint {
-    return this.#of(generator).largest.at(-1) ?? 0n
+    const known = this.#of(generator)
+    return known.orders.get(this.#newestPeriod(known))?.largest.at(-1) ?? 0n
   }
 
   /** An operator was told that the next id is above this one, which was issued or will never be. */
   moved(generator: string, newest: bigint): void {
     const known = this.#of(generator)
     if (known.strictUs === undefined) return
-    const largest = known.largest.at(-1) ?? -1n
-    this.#receive(known, newest > largest ? newest : largest)
+    const period = this.#periodOf(generator, newest)
+    const largest = known.orders.get(period)?.largest.at(-1) ?? -1n
+    this.#receive(known, newest > largest ? newest : largest, period)
   }
 
   /** The store has forgotten what was written last: incarnations begin anew above what was forgotten. */
@@ -264,8 +298,7 @@ export class Checker {
 
   /** What was received says nothing about the order of what will be. */
   #startAnew(known: Known): void {
-    known.received = []
-    known.largest = []
+    known.orders.clear()
   }
 
   #of(generator: string): Known {
@@ -273,8 +306,7 @@ export class Checker {
     if (known !== undefined) return known
     const fresh: Known = {
       ids: new Set(),
-      received: [],
-      largest: [],
+      orders: new Map(),
       strictUs: undefined,
       kind: undefined,
       last: undefined,
@@ -292,15 +324,18 @@ export class Checker {
   }
 
   /** What all ids of this reply must be larger than. */
-  #least(known: Known, { sentUs, by, isUnaware }: Reply): bigint {
+  #least(known: Known, { sentUs, by, isUnaware }: Reply, period: number): bigint {
     const { strictUs, since } = known
     if (isUnaware) return -1n
-    if (strictUs !== undefined && sentUs >= strictUs) return this.#largestBefore(known, sentUs)
-    return since !== undefined && since.by === by && sentUs >= since.doneUs ? since.above : -1n
+    if (strictUs !== undefined && sentUs >= strictUs) return this.#largestBefore(known, sentUs, period)
+    // Ids of an earlier period than that may come from a node with a slow clock.
+    const isOfPeriod = period === 0 || this.#periods?.split(since?.above ?? 0n)?.ordinal === period
+    return isOfPeriod && since !== undefined && since.by === by && sentUs >= since.doneUs ? since.above : -1n
   }
 
   /** The largest id that a client had received before this moment. */
-  #largestBefore({ received, largest }: Known, us: number): bigint {
+  #largestBefore({ orders }: Known, us: number, period: number): bigint {
+    const { received, largest } = orders.get(period) ?? { received: [], largest: [] }
     let from = 0
     let to = received.length
     while (from < to) {
@@ -311,9 +346,15 @@ export class Checker {
     return from === 0 ? -1n : largest[from - 1]!
   }
 
-  #receive({ received, largest }: Known, id: bigint): void {
-    received.push(this.#world.nowUs)
-    largest.push(id)
+  #newestPeriod({ orders }: Known): number {
+    return Math.max(0, ...orders.keys())
+  }
+
+  #receive({ orders }: Known, id: bigint, period: number): void {
+    const order = orders.get(period) ?? { received: [], largest: [] }
+    orders.set(period, order)
+    order.received.push(this.#world.nowUs)
+    order.largest.push(id)
   }
 
   #disorder(id: bigint, least: bigint, { by, sentUs }: Reply): string {

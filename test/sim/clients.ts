@@ -4,6 +4,7 @@ import { callerStopped } from '../../src/operations/caller-session.ts'
 import type { Machine } from './machine.ts'
 import { type Answer, type Request, slotOfName } from './program.ts'
 import type { Process, Simulation } from './simulation.ts'
+import type { World } from './world.ts'
 
 /** A redirect that a client was given. */
 type Redirect = { readonly from: string; readonly to: string }
@@ -139,8 +140,15 @@ export class Clients {
       const isLeaving = options.program !== 'least' && world.chance(leavingShare)
       const going = isLeaving ? new AbortController() : undefined
       if (going !== undefined) world.after(world.between(...leavesAfterUs), () => going.abort(callerStopped))
+      const at = options.periods && world.chance(0.1) ? earlierMs(options.periods.beginUs, world) : undefined
       await this.once(
-        { generator, count, ...(contiguous && { contiguous }), ...(going && { signal: going.signal }) },
+        {
+          generator,
+          count,
+          ...(contiguous && { contiguous }),
+          ...(at && { at }),
+          ...(going && { signal: going.signal }),
+        },
         slots,
       )
     }
@@ -165,6 +173,13 @@ function heardBy(machine: Machine, signal: AbortSignal): AbortSignal {
   if (signal.aborted) heard.abort(callerStopped)
   else signal.addEventListener('abort', () => machine.reach(() => heard.abort(callerStopped)), { once: true })
   return heard.signal
+}
+
+/** A moment of the last days, or of this minute. */
+function earlierMs(beginUs: number, world: World): number {
+  return Math.floor(
+    beginUs / 1000 - world.pick([0, 3_600_000, 86_400_000, 31 * 86_400_000, 366 * 86_400_000]),
+  )
 }
 
 function textOf(run: { readonly first: bigint; readonly count: number; readonly stride: number }): string {

@@ -18,6 +18,10 @@ export type Clocks = {
   readonly driftMax: number
   /** Wall clocks: a machine's is off by this at most, in ms. */
   readonly skewMaxMs: number
+  /** The moment around which wall clocks begin, in Unix µs. */
+  readonly beginUs?: number
+  /** Told what wall clocks show. */
+  readonly onWall?: (wallUs: number) => void
 }
 
 export class Machine implements Clock {
@@ -33,18 +37,20 @@ export class Machine implements Clock {
   readonly #rate: number
   readonly #monoStartUs: number
   #wallOffsetUs: number
+  readonly #onWall: Clocks['onWall']
   #lostUs = 0
   #standstill: { readonly how: Standstill; readonly sinceUs: number } | undefined
   #gone = false
   #inbox: (() => void)[] = []
 
-  constructor(world: World, name: string, { driftMax, skewMaxMs }: Clocks) {
+  constructor(world: World, name: string, { driftMax, skewMaxMs, beginUs = 1.78e15, onWall }: Clocks) {
     this.#world = world
     this.name = name
     const most = world.chance(0.5)
     this.#rate = most ? world.pick([1 - driftMax, 1 + driftMax]) : world.between(1 - driftMax, 1 + driftMax)
     this.#monoStartUs = world.between(0, 1e9)
-    this.#wallOffsetUs = 1.78e15 + world.between(-1, 1) * skewMaxMs * 1000
+    this.#onWall = onWall
+    this.#wallOffsetUs = beginUs + world.between(-1, 1) * skewMaxMs * 1000
   }
 
   monoUs(): number {
@@ -54,7 +60,9 @@ export class Machine implements Clock {
   }
 
   wallUs(): number {
-    return this.#world.nowUs * this.#rate + this.#wallOffsetUs
+    const wallUs = this.#world.nowUs * this.#rate + this.#wallOffsetUs
+    this.#onWall?.(wallUs)
+    return wallUs
   }
 
   timer(delayMs: number, callback: () => void): Timer {

@@ -11,6 +11,7 @@ import { clockFaults, clusterFaults, commonFaults, type Fault, pauses } from './
 import { forgetting } from './forgetting.ts'
 import { LeaseHolders } from './lease-holders.ts'
 import { type OperatorOptions, Operators } from './operators.ts'
+import { periodFaults, simulatedPeriods, skewOf } from './periods.ts'
 import { QuotaOperator } from './quotas.ts'
 import type { Run, Scenario } from './scenario.ts'
 import type { SimulationOptions } from './simulation.ts'
@@ -57,6 +58,12 @@ const coldFaults = {
   'kill in groups of new names': killInColdGroups,
   'kill in groups of new names, again': killInColdGroups,
 }
+
+const periodical = {
+  faults: { ...commonFaults, ...periodFaults, ...periodFaults },
+  calmMs: [1000, 9000],
+  kinds: ['sequence', 'segment'],
+} as const
 
 /** By name. */
 export const nodeScenarios: Readonly<Record<string, Scenario>> = {
@@ -118,6 +125,22 @@ export const nodeScenarios: Readonly<Record<string, Scenario>> = {
     kinds: ['sequence', 'segment', 'snowflake', 'segment'],
     // A kind that was forgotten may count in another scale: see docs/internals/faults.md.
     successors: (kind) => (kind === 'sequence' || kind === 'segment' ? ['sequence', 'segment'] : [kind]),
+  }),
+  /** Counters that begin again in each period, in a cluster, in a fleet and on a store that loses its last writes. */
+  periods: nodes({
+    ...periodical,
+    options: (world) => ({ ...clusterOptions(world), ...periodOptions(world) }),
+  }),
+  'periods-fleet': nodes({ ...periodical, options: (world) => periodOptions(world) }),
+  'periods-forgetting': nodes({
+    ...periodical,
+    options: (world) => ({
+      ...(world.chance(0.5) ? clusterOptions(world) : fleetOptions(world)),
+      // A change that was forgotten may count in another scale: see docs/internals/faults.md.
+      ...periodOptions(world, 1),
+      failoverGap: world.chance(0.6) ? 100_000n : 0n,
+    }),
+    faults: forgetting,
   }),
   /** A store that loses the writes which name leaders, under a cluster. */
   takeovers: nodes({
@@ -226,6 +249,10 @@ function nodeOptions(world: World): SimulationOptions {
 
 function clusterOptions(world: World): Partial<SimulationOptions> {
   return { shards: world.pick([1, 2, 5]) }
+}
+
+function periodOptions(world: World, share?: number): Partial<SimulationOptions> {
+  return { periods: simulatedPeriods(world, share), skewMaxMs: skewOf(world) }
 }
 
 function fleetOptions(_world: World): Partial<SimulationOptions> {

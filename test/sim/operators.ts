@@ -141,7 +141,14 @@ export class Operators {
     const { layouts } = this.#options
     if (kind === 'snowflake') return world.chance(0.5) ? { kind } : { kind, layout: world.pick(layouts) }
     const horizon = world.pick(['1s', '3s'])
-    return kind === 'timestamp' ? { kind, horizon } : { kind, horizon, step: world.pick(steps) }
+    if (kind === 'timestamp') return { kind, horizon }
+    const { periods } = this.#simulation.options
+    return {
+      kind,
+      horizon,
+      step: world.pick(steps),
+      ...(periods && world.chance(periods.share) && periods.options),
+    }
   }
 
   async #find(generator: string): Promise<void> {

@@ -13,6 +13,8 @@ export type Request = {
   readonly count: number
   /** All in one run whose ids follow one another. */
   readonly contiguous?: boolean
+  /** A moment of an earlier period, in Unix ms. */
+  readonly at?: number
   /** Aborts when the client has gone. */
   readonly signal?: AbortSignal
 }
@@ -40,6 +42,10 @@ export type Order =
 export type Options = {
   readonly kind?: Kind
   readonly increment?: number | string
+  readonly period?: 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year'
+  readonly zone?: string
+  readonly width?: number
+  readonly keep?: number
   readonly gene?: number
   readonly step?: number | 'adaptive'
   readonly layout?: string

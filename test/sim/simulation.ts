@@ -1,5 +1,6 @@
 /** A whole installation in one process: machines, an engine behind a bad network, clients, operators, and what befalls them. */
 
+import { type PeriodDefinition, periodsOf } from '../../src/catalogue/periods.ts'
 import { generatorKey } from '../../src/catalogue/stored-generator.ts'
 import { Cluster } from '../../src/cluster/cluster.ts'
 import { nodePrefix, settingsKey } from '../../src/cluster/records.ts'
@@ -23,6 +24,8 @@ export type SimulationOptions = Clocks & {
   /** Whether a catalogue has a family. */
   readonly hasFamily?: boolean
   readonly machines: number
+  /** What counters are created with, and at which moment wall clocks begin, in Unix µs; undefined: there are no periods. */
+  readonly periods?: SimulatedPeriods
   /** 0: no cluster. */
   readonly shards: number
   /** Without a cluster: whether one machine has the store for itself. */
@@ -41,6 +44,14 @@ export type SimulationOptions = Clocks & {
   readonly leadMs: number
   /** Undefined: the store forgets nothing. 0: an operator raises bounds. */
   readonly failoverGap: bigint | undefined
+}
+
+/** Generators with periods, and the moment at which a simulation begins. */
+export type SimulatedPeriods = {
+  readonly options: Required<Pick<PeriodDefinition, 'period' | 'zone' | 'width' | 'keep'>>
+  readonly beginUs: number
+  /** How many of the counters have periods. */
+  readonly share: number
 }
 
 /** One process on its machine. */
@@ -81,8 +92,18 @@ export class Simulation {
     forgetTouched()
     const { shards, machines, leaseTtlMs, marginMs, program } = options
     const table = shardTable(Math.max(1, shards))
-    this.checker = new Checker(world)
-    this.witness = new Witness(world, this.store, leaseTtlMs, (name) => table[slotOf(name)]!)
+    this.checker = new Checker(
+      world,
+      options.periods && periodsOf(options.periods.options),
+      options.periods?.options.keep,
+    )
+    this.witness = new Witness(
+      world,
+      this.store,
+      leaseTtlMs,
+      (name) => table[slotOf(name)]!,
+      options.periods?.options,
+    )
     this.#places = new Array<Process | undefined>(machines).fill(undefined)
     if (program === 'node' && shards > 0) {
       const value = JSON.stringify({ cluster: 'simulated', shards, leaseTtlMs, marginMs })
@@ -114,7 +135,11 @@ export class Simulation {
 
   async #start(place: number, trouble: Partial<Link>): Promise<void> {
     const { world, options } = this
-    const machine = new Machine(world, `m${place}.${++this.#ids}`, options)
+    const machine = new Machine(world, `m${place}.${++this.#ids}`, {
+      ...options,
+      ...options.periods,
+      onWall: this.checker.noteWall,
+    })
     const link: Link = { ...this.#calmLink(), ...trouble }
     this.#links.add(link)
     const address = `10.0.0.${place}:${port}`

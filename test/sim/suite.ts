@@ -47,6 +47,9 @@ const ofNodes: readonly Scenario[] = [
   ['forgetting', 'nodes on a store that forgets repeat nothing and come back', 6],
   ['clients', 'processes with fahao-client repeat nothing above a cluster', 4],
   ['clients-fleet', 'processes with fahao-client repeat nothing where clocks are wrong by far', 5],
+  ['periods', 'clusters whose numbers begin again keep order in each period', 5],
+  ['periods-fleet', 'fleets whose numbers begin again keep order in each period', 5],
+  ['periods-forgetting', 'numbers that begin again are not repeated on a store that forgets', 5],
   ['takeovers', 'clusters on a store that forgets who leads keep order and come back', 6],
 ]
 

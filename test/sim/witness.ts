@@ -3,14 +3,25 @@
  * time, and nothing of the code that it looks at but what its records say.
  */
 import assert from 'node:assert/strict'
+import { periodsOf } from '../../src/catalogue/periods.ts'
 import { type Leadership, type NodeRecord, shardKey } from '../../src/cluster/records.ts'
 import type { StoredRecord } from '../../src/engine/engine.ts'
+import type { PeriodId } from '../../src/ids/period.ts'
 import type { Run } from '../../src/ids/run.ts'
+import {
+  firstValue,
+  type PeriodCounting,
+  periodCounter,
+  positionOf,
+} from '../../src/issuing/period-counters.ts'
 import type { Machine } from './machine.ts'
 import { counterOf, type Issued } from './program.ts'
+import type { SimulatedPeriods } from './simulation.ts'
 import type { SharedStore } from './store.ts'
 import type { World } from './world.ts'
 
+type StoredOf = { incarnation: string; counter?: string; definition: { period?: string } }
+type Counting = Pick<PeriodCounting, 'periods' | 'keep'>
 type Newest = { readonly id: bigint; readonly fence: bigint; readonly atUs: number; readonly machine: string }
 /** A generator: the keys of its records, and what was issued of it last. */
 type Watched = { readonly counterKey: string; readonly leaderKey: string; newest: Newest | undefined }
@@ -42,8 +53,17 @@ export class Witness {
   /** Node ids of each machine's program, as they wrote them. */
   readonly #machineOf = new Map<string, string>()
   #calmSinceUs: number | undefined
+  readonly #counting: Counting | undefined
 
-  constructor(world: World, store: SharedStore, leaseTtlMs: number, shardOf: (generator: string) => number) {
+  /** @param counting of generators with periods; undefined: there are none. */
+  constructor(
+    world: World,
+    store: SharedStore,
+    leaseTtlMs: number,
+    shardOf: (generator: string) => number,
+    counting?: SimulatedPeriods['options'],
+  ) {
+    this.#counting = counting && { periods: periodsOf(counting)!, keep: counting.keep }
     this.#world = world
     this.#store = store
     this.#leaseTtlMs = leaseTtlMs
@@ -148,11 +168,29 @@ export class Witness {
     id: bigint,
     incarnation: bigint | undefined,
   ): void {
-    const record = this.#value<Readonly<Record<string, string>>>(counterKey)
+    const record = this.#value<StoredOf>(counterKey)
     // What is left of an earlier life may have been counted in another scale.
     if (incarnation !== undefined && record?.incarnation !== String(incarnation)) return
-    const bound = this.#store.counters.get(record?.counter ?? counterKey)?.bound ?? 0n
+    const own = record?.counter ?? counterKey
+    const period = record?.definition.period && this.#counting?.periods.split(id)
+    if (period) return this.#belowBoundOfPeriod(machine, generator, own, id, period)
+    const bound = this.#store.counters.get(own)?.bound ?? 0n
     if (raw >= bound) this.#fail(`${machine.name} issued ${id} of ${generator}, whose bound is ${bound}`)
+  }
+
+  #belowBoundOfPeriod(
+    machine: Machine,
+    generator: string,
+    own: string,
+    id: bigint,
+    { ordinal, number }: PeriodId,
+  ): void {
+    const { periods } = this.#counting!
+    const { bound = 0n } = this.#store.counters.get(periodCounter(own, this.#counting!, ordinal)) ?? {}
+    if (firstValue(periods, ordinal) + number >= bound)
+      this.#fail(`${machine.name} issued ${id} of ${generator}, whose period stands at ${bound}`)
+    const mark = positionOf(periods, this.#store.counters.get(own)?.bound ?? 0n).ordinal
+    if (mark < ordinal) this.#fail(`${machine.name} issued ${id} of ${generator}, whose mark is ${mark}`)
   }
 
   #asLeader(

@@ -198,7 +198,10 @@ export function addNext(command: Command): void {
   command.description('Gets ids from a generator, one per line.')
   addServerOptions(command)
     .option('--count <N>', 'how many (default 1)')
-    .option('--at <MOMENT>', 'of this past moment: ISO 8601 with a zone, or Unix milliseconds')
+    .option(
+      '--at <MOMENT>',
+      'of this past moment: ISO 8601 with a zone, or Unix milliseconds; with periods also of a day, 2026-11-25',
+    )
     .option('--above <N>', 'each id larger than this number')
     .option('--force', 'with --above: skip more ids than the option jump allows')
     .option('--gene <N...>', 'the gene of all ids, or of each')

@@ -193,7 +193,7 @@ const geneQuery = {
     .optional(),
   at: z.string().max(64).optional().meta({
     description:
-      'ids of this past moment, of a snowflake with `past`: ISO 8601 with a zone, or Unix milliseconds',
+      'ids of this past moment, of a snowflake with `past`: ISO 8601 with a zone, or Unix milliseconds; of a generator with `period`: of the period of this moment, or of a day such as 2026-11-25',
   }),
   above: z
     .string(aboveWanted)

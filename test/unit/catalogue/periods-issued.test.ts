@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { repairGenerators } from '../../../src/recovery/repair-generators.ts'
 import { FakeClock } from '../fake-clock.ts'
-import { draw, type Node, SharedEngine, startNode, tryNext } from './node.ts'
+import { DeafEngine, draw, type Node, SharedEngine, startNode, tryNext } from './node.ts'
 
 const noonUs = Date.UTC(2026, 10, 26, 12) * 1000
 const hourMs = 3_600_000
@@ -182,6 +182,72 @@ test('a generator that is dropped and created again goes on in its day', async (
   await draw(await catalogue.create('invoice', daily), 3)
   await catalogue.drop('invoice')
   assert.deepEqual(await draw(await catalogue.create('invoice', daily)), [202611260004n])
+  await stop()
+})
+
+test('a node that has not heard of another KEEP draws nothing by the one before', async () => {
+  const store = new MemoryStore()
+  const deaf = await startNode({
+    store,
+    clock: new FakeClock(noonUs),
+    reach: (reached) => new DeafEngine(reached),
+  })
+  const other = await fleetOf(store, new FakeClock(noonUs))
+  const there = await deaf.catalogue.create('invoice', daily)
+  assert.deepEqual(await draw(there), [202611260001n])
+  const here = await other.catalogue.alter('invoice', { keep: 3 })
+  assert.deepEqual(await draw(there), [202611260002n])
+  assert.deepEqual(await draw(here), [202611260003n])
+  await Promise.all([deaf.stop(), other.stop()])
+})
+
+test('a generator goes on in the period of its ids where its zone comes later', async () => {
+  const { catalogue, clock, stop } = await owner()
+  await draw(await catalogue.create('invoice', { ...daily, zone: '+14:00' }))
+  assert.deepEqual(await draw(await catalogue.alter('invoice', { zone: 'UTC' })), [202611270002n])
+  await clock.pass(24 * hourMs)
+  assert.deepEqual(await draw(await catalogue.open('invoice')), [202611270003n])
+  await clock.pass(12 * hourMs)
+  assert.deepEqual(await draw(await catalogue.open('invoice')), [202611280001n])
+  await stop()
+})
+
+test('an hour that comes again when summer time ends goes on', async () => {
+  const clock = new FakeClock(Date.parse('2026-10-25T00:30:00Z') * 1000)
+  const { catalogue, stop } = await owner({ clock })
+  const order = await catalogue.create('order', { ...daily, period: 'hour', zone: 'Europe/Berlin' })
+  assert.deepEqual(await draw(order), [20261025020001n])
+  await clock.pass(hourMs)
+  assert.deepEqual(await draw(order), [20261025020002n])
+  await clock.pass(hourMs)
+  assert.deepEqual(await draw(order), [20261025030001n])
+  await stop()
+})
+
+test('a segment numbers each period on each node, and leases no ranges', async () => {
+  const store = new MemoryStore()
+  const [one, two] = [
+    await fleetOf(store, new FakeClock(noonUs)),
+    await fleetOf(store, new FakeClock(noonUs)),
+  ]
+  const first = await one.catalogue.create('order', { ...daily, kind: 'segment' })
+  assert.deepEqual(await draw(first), [202611260001n])
+  assert.deepEqual(await draw(await two.catalogue.open('order')), [202611260011n])
+  assert.equal(tryNext(first), 202611260002n)
+  await assert.rejects(first.leaseRange(5), /begin again each day, and a range would be of one/)
+  await Promise.all([one.stop(), two.stop()])
+})
+
+test('numbers without gaps are counted in each period', async () => {
+  const store = new MemoryStore()
+  const first = await owner({ store })
+  const invoice = await first.catalogue.create('invoice', { ...daily, gaps: 'none' })
+  assert.deepEqual(await draw(invoice, 2), [202611260001n, 202611260002n])
+  await first.crash()
+  const { catalogue, clock, stop } = await owner({ store })
+  assert.deepEqual(await draw(await catalogue.open('invoice')), [202611260003n])
+  await clock.pass(12 * hourMs)
+  assert.deepEqual(await draw(await catalogue.open('invoice')), [202611270001n])
   await stop()
 })
 
