@@ -16,39 +16,32 @@ const callers = 64
 /** One way to get a number. */
 type Contender = {
   readonly name: string
-  /** By the number of the caller. `request` is another one each time. */
-  readonly draw: (caller: number, request: number) => Promise<unknown>
+  /** By the number of the caller. */
+  readonly draw: (caller: number) => Promise<unknown>
 }
 type Measured = { readonly perSecond: number; readonly p99Ms: number }
 
 const buffered = 'a sequence'
 const withoutGaps = 'GAPS none'
-const locked = 'SELECT … FOR UPDATE, UPDATE, COMMIT'
-/** The commands of each way through Fahao. */
-const commands: Readonly<Record<string, (request: string) => readonly (readonly string[])[]>> = {
-  [buffered]: () => [['ID.NEXT', 'plain']],
-  [withoutGaps]: () => [['ID.NEXT', 'whole']],
-}
+const ledger = 'a ledger, reserve and confirm'
+const locked = 'SELECT … FOR UPDATE, UPDATE, COMMIT in PostgreSQL'
 
-/** What an engine is started with; the contenders beside Fahao on it. */
-type Store = { readonly engine: string | undefined; readonly beside: readonly Contender[] }
+/** The options of each way through Fahao, by the name of its generator. */
+const ways = {
+  [buffered]: ['plain'],
+  [withoutGaps]: ['whole', 'GAPS', 'none'],
+  [ledger]: ['invoice', 'LEDGER', 'on'],
+} as const
 
-const stores: Readonly<Record<string, (lifetime: Lifetime) => Promise<Store>>> = {
-  SQLite: async () => ({ engine: undefined, beside: [] }),
-  async PostgreSQL(lifetime) {
-    const server = await startPostgres(lifetime)
-    const name = new URL(await server.newDatabase()).pathname.slice(1)
-    await server.admin(
-      'CREATE TABLE ir_sequence (id integer PRIMARY KEY, number_next bigint); INSERT INTO ir_sequence VALUES (1, 1)',
-      name,
-    )
-    return {
-      engine: await server.newDatabase(),
-      beside: [await lockedRow(lifetime, server.url(name, superuser))],
-    }
-  },
-  MariaDB: async (lifetime) => ({ engine: await (await startMariaDb(lifetime)).newDatabase(), beside: [] }),
-  etcd: async (lifetime) => ({ engine: (await startEtcd(lifetime)).url('gaps'), beside: [] }),
+type Stores = (lifetime: Lifetime, postgres: Postgres) => Promise<string | undefined>
+type Postgres = Awaited<ReturnType<typeof startPostgres>>
+
+/** The engine's URL. */
+const stores: Readonly<Record<string, Stores>> = {
+  SQLite: async () => undefined,
+  PostgreSQL: (_, postgres) => postgres.newDatabase(),
+  MariaDB: async (lifetime) => (await startMariaDb(lifetime)).newDatabase(),
+  etcd: async (lifetime) => (await startEtcd(lifetime)).url('gaps'),
 }
 
 /** Each store by itself. */
@@ -57,7 +50,9 @@ export async function gaps(_: Lifetime, { rounds, seconds }: Effort): Promise<Se
   for (const [name, start] of Object.entries(stores)) {
     const scope = new Scope()
     try {
-      sections.push(await on(name, await start(scope), scope, rounds, seconds))
+      const postgres = await startPostgres(scope)
+      const engine = await start(scope, postgres)
+      sections.push(await on(name, engine, await lockedRow(scope, postgres), scope, { rounds, seconds }))
     } finally {
       await scope.end()
     }
@@ -67,32 +62,35 @@ export async function gaps(_: Lifetime, { rounds, seconds }: Effort): Promise<Se
 
 async function on(
   name: string,
-  { engine, beside }: Store,
+  engine: string | undefined,
+  row: Contender,
   lifetime: Lifetime,
-  rounds: number,
-  seconds: number,
+  { rounds, seconds }: Pick<Effort, 'rounds' | 'seconds'>,
 ): Promise<Section> {
+  const shared = engine === undefined ? {} : { engine }
   const server = await startFahao(lifetime, {
-    args: ['--log-level', 'warn'],
-    ...(engine !== undefined && { engine }),
+    args: ['--log-level', 'warn', ...(engine === undefined ? [] : ['--cluster', 'gaps'])],
+    ...shared,
   })
   const clients = await Promise.all(
     Array.from({ length: callers }, () => RawClient.connect(server.resp, lifetime)),
   )
-  for (const [name, options] of Object.entries({ plain: [], whole: ['GAPS', 'none'] }))
-    await clients[0]!.command('ID.CREATE', name, 'KIND', 'sequence', ...options)
-  const contenders: Contender[] = Object.entries(commands).map(([name, commandsOf]) => ({
-    name,
-    async draw(caller, request) {
-      for (const command of commandsOf(`${caller}-${request}`)) {
-        const reply = await clients[caller]!.command(...command)
-        if (reply instanceof ReplyError) throw new Error(reply.text)
-      }
-    },
-  }))
-  const measured = await interleaved([...contenders, ...beside], rounds, (contender) =>
-    measure(contender, seconds),
-  )
+  const ask = async (caller: number, ...command: readonly string[]) => {
+    const reply = await clients[caller]!.command(...command)
+    if (reply instanceof ReplyError) throw new Error(reply.text)
+    return reply
+  }
+  const contenders: Contender[] = []
+  for (const [way, [generator, ...options]] of Object.entries(ways)) {
+    await ask(0, 'ID.CREATE', generator, 'KIND', 'sequence', ...options)
+    const next = (caller: number) => ask(caller, 'ID.NEXT', generator)
+    const confirmed = async (caller: number) => {
+      const [, reservation] = (await ask(caller, 'ID.RESERVE', generator)) as string[]
+      await ask(caller, 'ID.CONFIRM', generator, reservation!)
+    }
+    contenders.push({ name: way, draw: way === ledger ? confirmed : next })
+  }
+  const measured = await interleaved([...contenders, row], rounds, (contender) => measure(contender, seconds))
   const of = (which: keyof Measured) =>
     new Map([...measured].map(([{ name }, each]) => [name, each.map((one) => one[which])]))
   const rates = of('perSecond')
@@ -101,24 +99,30 @@ async function on(
   })
   for (const [name, p99Ms] of of('p99Ms'))
     figures.push({ what: `${name}: p99`, unit: 'ms', ...spreadOf(p99Ms) })
-  for (const { name } of beside)
+  for (const way of [withoutGaps, ledger])
     figures.push({
-      what: `${withoutGaps}, numbers per second to ${name}`,
+      what: `${way}, numbers per second to ${row.name}`,
       unit: '×',
-      ...ratioOf(rates.get(withoutGaps)!, rates.get(name)!),
+      ...(way === ledger && { budget: { least: 5 } }),
+      ...ratioOf(rates.get(way)!, rates.get(row.name)!),
     })
   return {
     name: `Without gaps: ${name}`,
-    how: `${callers} callers, each with a connection and one request under way; the ways take turns.`,
+    how: `${callers} callers, each with a connection and one request under way; the ways take turns. Databases and etcd have one node, which is a cluster.`,
     figures,
   }
 }
 
 /** A counter row as Odoo's sequences without gaps have it: locked until the transaction of the document commits. */
-async function lockedRow(lifetime: Lifetime, url: string): Promise<Contender> {
+async function lockedRow(lifetime: Lifetime, postgres: Postgres): Promise<Contender> {
+  const database = new URL(await postgres.newDatabase()).pathname.slice(1)
+  await postgres.admin(
+    'CREATE TABLE ir_sequence (id integer PRIMARY KEY, number_next bigint); INSERT INTO ir_sequence VALUES (1, 1)',
+    database,
+  )
   const clients = await Promise.all(
     Array.from({ length: callers }, async () => {
-      const client = new pg.Client({ connectionString: url })
+      const client = new pg.Client({ connectionString: postgres.url(database, superuser) })
       await client.connect()
       atEnd(lifetime, () => client.end())
       return client
@@ -135,8 +139,6 @@ async function lockedRow(lifetime: Lifetime, url: string): Promise<Contender> {
   }
 }
 
-let requests = 0
-
 async function measure({ draw }: Contender, seconds: number): Promise<Measured> {
   const latencies: number[] = []
   const startMs = performance.now()
@@ -144,7 +146,7 @@ async function measure({ draw }: Contender, seconds: number): Promise<Measured> 
   await Promise.all(
     Array.from({ length: callers }, async (_, caller) => {
       for (let nowMs = performance.now(); nowMs < endMs; ) {
-        await draw(caller, requests++)
+        await draw(caller)
         const sentMs = nowMs
         nowMs = performance.now()
         latencies.push(nowMs - sentMs)
