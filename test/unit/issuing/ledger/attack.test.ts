@@ -94,7 +94,7 @@ describe('random requests', { timeout: 120_000 }, () => {
     }
   })
 
-  test('are accounted for once, whatever fails and whoever leads', async () => {
+  test('are accounted for once, whatever fails and whichever node leads', async () => {
     for (let seed = 1; seed <= 60; seed++) {
       const dice = new Dice(seed)
       const leaders = [openLedger()]
