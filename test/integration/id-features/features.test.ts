@@ -9,6 +9,8 @@ import { after, before, test } from 'node:test'
 import { type Connection, createConnection } from 'mysql2/promise'
 import pg from 'pg'
 import { connect } from '../../../client/src/index.ts'
+import { optionName } from '../../../src/catalogue/generator-options.ts'
+import { type Fahao, type GeneratorInput, openFahao } from '../../../src/index.ts'
 import { owner, password } from '../../launch/database.ts'
 import { startEtcd } from '../../launch/etcd.ts'
 import { startFahao } from '../../launch/fahao.ts'
@@ -16,10 +18,10 @@ import { guardTables, upstreamOf } from '../../launch/guards.ts'
 import { Scope } from '../../launch/lifetime.ts'
 import { type MariaDb, startMariaDb } from '../../launch/mariadb.ts'
 import { startMysqlProxy } from '../../launch/mysql-proxy.ts'
-import { freePort } from '../../launch/places.ts'
+import { freePort, temporaryFolder } from '../../launch/places.ts'
 import { startPostgres } from '../../launch/postgres.ts'
 import { type Feature, features, whole } from './features.ts'
-import { filled, type Scene, ways } from './ways.ts'
+import { filled, libraryWay, type Scene, ways } from './ways.ts'
 
 const page = join(import.meta.dirname, '..', '..', '..', 'docs', 'reference', 'id-features.md')
 const begin = '<!-- begin: written by test/integration/id-features -->\n'
@@ -69,11 +71,24 @@ async function sceneOf(
       await client.close()
       await postgres.end()
     })
-    scenes.push({ server, redis, postgres, client })
+    scenes.push({ server, redis, postgres, client, library: undefined })
   }
   for (const { name, create } of features)
     assert.equal(await scenes[0]!.redis.command('ID.CREATE', name, ...create), 'OK', name)
-  return scenes
+  const library = flags.length > 0 ? undefined : await libraryOn(engine)
+  return scenes.map((scene) => ({ ...scene, library }))
+}
+
+/** A node in this process: on the store of the servers, or on one of its own where that has one owner. */
+async function libraryOn(engine: string | undefined): Promise<Fahao> {
+  const library = await openFahao({ engine: engine ?? `sqlite:${temporaryFolder(scope)}/ids.db` })
+  scope.after(() => library.close())
+  if (engine !== undefined) return library
+  for (const { name, create } of features) {
+    const options = create.flatMap((word, at) => (at % 2 === 0 ? [[optionName(word)!, create[at + 1]!]] : []))
+    await library.open(name, Object.fromEntries(options) as GeneratorInput)
+  }
+  return library
 }
 
 async function throughProxy(db: MariaDb, { server }: Scene): Promise<Connection> {
@@ -153,8 +168,8 @@ test('each feature is issued by each way in, or refused with a sentence before a
     for (const [title, way] of Object.entries(ways)) {
       const drawn = await outcome(way(scene!, feature))
       cells.set(title, notes.cell(drawn, feature))
-      if (drawn.issued) texts.push(drawn.text)
-      if (drawn.issued && /NEXT|HTTP|nextText|fahao_next/.test(title))
+      if (drawn.issued && title !== libraryWay) texts.push(drawn.text)
+      if (drawn.issued && /NEXT|HTTP|nextText|fahao_next|command/.test(title))
         assert.match(drawn.text, feature.text, title)
     }
     cells.set(proxyWay, notes.cell(await outcome(filled(mysql, feature)), feature))
@@ -175,6 +190,7 @@ test('each feature is the same on every engine and in every mode, or the page te
       const differences = new Set<string>()
       const texts: string[] = []
       for (const [title, way] of Object.entries(ways)) {
+        if (title === libraryWay && scenes[0]!.library === undefined) continue
         for (const _ of scenes) {
           const drawn = await outcome(way(scenes[turn++ % scenes.length]!, feature))
           const cell = notes.cell(drawn, feature)

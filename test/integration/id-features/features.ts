@@ -26,6 +26,9 @@ const crockford = '[0-9A-HJKMNP-TV-Z]'
 /** A whole number. */
 export const whole = /^\d{1,19}$/
 
+/** The day before this one, at Greenwich. */
+const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10)
+
 /** Every feature, in the order of the page. */
 export const features: readonly Feature[] = [
   {
@@ -136,5 +139,58 @@ export const features: readonly Feature[] = [
     title: 'a payment reference of ISO 11649',
     create: ['KIND', 'sequence', 'FORMAT', 'RF{check:mod97}{id:10}'],
     text: /^RF\d{12}$/,
+  },
+  {
+    name: 'daily',
+    title: 'numbers of a day, `PERIOD day`',
+    create: [
+      'KIND',
+      'sequence',
+      'PERIOD',
+      'day',
+      'ZONE',
+      'Asia/Shanghai',
+      'FORMAT',
+      '{date:yyyyMMdd}-{id:5}',
+    ],
+    text: /^20\d{6}-\d{5}$/,
+  },
+  {
+    name: 'fiscal',
+    title: 'of a fiscal year, `PERIOD year YEARSTART 04-01`',
+    create: [
+      'KIND',
+      'segment',
+      'PERIOD',
+      'year',
+      'YEARSTART',
+      '04-01',
+      'FORMAT',
+      '{date:yyyy}/{end:yy}-{id:6}',
+    ],
+    text: /^20\d\d\/\d\d-\d{6}$/,
+  },
+  {
+    name: 'another-day',
+    title: 'of an earlier day, `AT 2026-11-25`, with `KEEP 3`',
+    create: ['KIND', 'sequence', 'PERIOD', 'day', 'KEEP', '3'],
+    draw: { at: yesterday },
+    text: whole,
+    has: (id) => String(id).startsWith(yesterday.replaceAll('-', '')),
+  },
+  {
+    name: 'no-gaps',
+    title: 'numbers without gaps of a month, `PERIOD month GAPS none`',
+    create: [
+      'KIND',
+      'sequence',
+      'PERIOD',
+      'month',
+      'GAPS',
+      'none',
+      'FORMAT',
+      '{date:yyMM}{id:4}{check:mod97}',
+    ],
+    text: /^\d{10}$/,
   },
 ]

@@ -1,11 +1,15 @@
 /** The ways in: each draws one id of a feature as a caller does, and gives its text, or the error. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import type { Connection, RowDataPacket } from 'mysql2/promise'
 import type pg from 'pg'
 import type { ClientGenerator } from '../../../client/src/generator.ts'
 import type { FahaoClient } from '../../../client/src/index.ts'
+import type { Fahao } from '../../../src/index.ts'
 import type { FahaoServer } from '../../launch/fahao.ts'
 import type { RawClient } from '../../launch/raw-client.ts'
 import { ReplyError } from '../../launch/raw-reply.ts'
+import { entry } from '../cli-program.ts'
 import type { Draw, Feature } from './features.ts'
 
 /** What the ways need. */
@@ -14,10 +18,17 @@ export type Scene = {
   readonly redis: RawClient
   readonly postgres: pg.Client
   readonly client: FahaoClient
+  /** A node in this process on the same store, or on one like it where a store has one owner; undefined: a cluster has none. */
+  readonly library: Fahao | undefined
 }
 
 /** Draws one id. Rejects with the error of the server. */
 export type Way = (scene: Scene, feature: Feature) => Promise<string>
+
+/** The title of the way in that has no server. */
+export const libraryWay = 'library, `nextText`'
+
+const run = promisify(execFile)
 
 /** The ways of every server, by their titles. */
 export const ways: Readonly<Record<string, Way>> = {
@@ -29,6 +40,8 @@ export const ways: Readonly<Record<string, Way>> = {
   'SQL, `nextval`': ({ postgres }, { name }) =>
     selected(postgres, 'SELECT nextval($1::regclass) AS id', [name]),
   'SQL, `fahao_next`': ({ postgres }, { name, draw }) => selected(postgres, functionCall(name, draw), []),
+  'command line': onCommandLine,
+  [libraryWay]: inProcess,
   'fahao-client, `next`': async (scene, feature) => String(await drawer(scene, feature, 'next')),
   'fahao-client, `nextText`': async (scene, feature) => String(await drawer(scene, feature, 'nextText')),
 }
@@ -55,6 +68,19 @@ async function overHttp({ server }: Scene, { name, draw }: Feature): Promise<str
   const body = (await answer.json()) as { ids: string[]; code: string; detail: string }
   if (!answer.ok) throw new Error(`${body.code} ${body.detail}`)
   return body.ids[0]!
+}
+
+async function onCommandLine({ server }: Scene, { name, draw }: Feature): Promise<string> {
+  const options = Object.entries(draw ?? {}).flatMap(([option, value]) => [`--${option}`, String(value)])
+  const words = [entry, 'next', name, '--url', server.http, ...options]
+  const { stdout } = await run(process.execPath, words).catch(({ stderr }: { stderr: string }) => {
+    throw new Error(stderr.trim().replace(/^fahao: /, ''))
+  })
+  return stdout.trim()
+}
+
+async function inProcess({ library }: Scene, { name, draw }: Feature): Promise<string> {
+  return (await library!.open(name)).nextText(draw)
 }
 
 function functionCall(name: string, { gene, by, at }: Draw = {}): string {

@@ -74,11 +74,13 @@ test('ID.RETURN replies whether the rest was given back', async () => {
   assert.equal(await desk.ask(...words), 1, 'also after a drop')
 })
 
-test('ID.LEASE of a strict kind leases nothing, and says by what to ask', async () => {
-  const desk = new Desk({ order: { kind: 'sequence' }, txn: { kind: 'timestamp' } })
+test('ID.LEASE of a strict kind, or of periods, leases nothing, and says by what to ask', async () => {
+  const daily = { kind: 'segment', period: 'day' } as const
+  const desk = new Desk({ order: { kind: 'sequence' }, txn: { kind: 'timestamp' }, daily })
   for (const [name, kind] of [
     ['order', 'sequence'],
     ['txn', 'timestamp'],
+    ['daily', 'segment'],
   ] as const) {
     const lease = given(await desk.ask('ID.LEASE', name, 'COUNT', '10', 'TTL', '1000'))
     assert.deepEqual([lease.kind, lease.incarnation, lease.lease, lease.worker], [kind, '1', null, undefined])
