@@ -1,7 +1,9 @@
 /** What the counters of a generator with periods say, for all that reads and changes them. */
 import { FahaoError } from '../base/errors.ts'
+import { larger } from '../engine/advance-rules.ts'
 import type { Counter, Engine } from '../engine/engine.ts'
 import {
+  floorOfMark,
   inIdsOf,
   type PeriodCounting,
   periodCounter,
@@ -36,7 +38,7 @@ export type PeriodBound = {
   readonly end: bigint
 }
 
-/** The bound of the newest period of which an id was issued. `own`: its own counter, if it was read. Undefined: none was issued. */
+/** The bound of the newest period of which an id was issued, by this incarnation or before. `own`: its own counter, if it was read. Undefined: none was issued. */
 export async function newestBound(
   engine: Engine,
   name: string,
@@ -45,8 +47,15 @@ export async function newestBound(
 ): Promise<PeriodBound | undefined> {
   const counting = countingOf(stored.definition)!
   const mark = own ?? (await engine.counter(counterOf(name, stored)))
-  const { ordinal } = positionOf(counting.periods, mark.bound)
-  return ordinal === 0 ? undefined : boundOfPeriod(engine, name, stored, counting, ordinal)
+  const { periods } = counting
+  // An incarnation begins in the period of the last id before it.
+  const ordinal = Math.max(
+    positionOf(periods, mark.bound).ordinal,
+    periods.split(stored.floor - 1n)?.ordinal ?? 0,
+  )
+  if (ordinal === 0) return undefined
+  const floor = larger(stored.floor, floorOfMark(counting, mark.bound))
+  return boundOfPeriod(engine, name, { ...stored, floor }, counting, ordinal)
 }
 
 /** The bounds of the newest period and those before that are open, the newest first. */
@@ -70,8 +79,7 @@ async function boundOfPeriod(
   const counter = periodCounter(counterOf(name, stored), counting, ordinal)
   const { bound } = await inIdsOf(engine, periods, ordinal).counter(counter)
   const end = periods.endId(ordinal)
-  const first = periods.firstId(ordinal) + start
-  const least = stored.floor > first ? stored.floor : first
+  const least = larger(stored.floor, periods.firstId(ordinal) + start)
   // A counter that a later period has taken over says nothing of this one.
   return { ordinal, bound: bound < least ? least : bound > end ? end : bound, end }
 }

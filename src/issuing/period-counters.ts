@@ -8,7 +8,7 @@
  * Invariants
  *  1. The period with ordinal p is counted in the slot `p mod (keep + 2)`: the present period, the next one, and `keep` before.
  *  2. The mark is in the counter of the generator itself: its bound is at or above the first value of every period of which an id has
- *     left a process. Nothing is reserved of it.
+ *     left a process. Nothing is reserved of it. Its number is 0, or, since an advance, how many numbers of its period are skipped.
  */
 import type { Engine, Reservation } from '../engine/engine.ts'
 import type { Periods, PeriodUnit } from '../ids/period.ts'
@@ -50,6 +50,14 @@ export function firstValue({ unit }: Periods, ordinal: number): bigint {
 export function positionOf({ unit }: Periods, bound: bigint): { ordinal: number; number: bigint } {
   const bits = numberBits[unit]
   return { ordinal: Number(bound >> bits), number: BigInt.asUintN(Number(bits), bound) }
+}
+
+/** The floor of the period in which a mark stands, as an id, since an advance; 0 without one. */
+export function floorOfMark({ periods, start }: PeriodCounting, bound: bigint): bigint {
+  const { ordinal, number: skipped } = positionOf(periods, bound)
+  if (skipped === 0n) return 0n
+  const number = start + skipped
+  return periods.firstId(ordinal) + (number < periods.size ? number : periods.size)
 }
 
 /** The counter of a period. `counter`: of its generator. */

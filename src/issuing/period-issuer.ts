@@ -20,6 +20,7 @@ import { assert } from '../base/assert.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import { emptyRow } from '../buffers/fast-runs.ts'
+import { larger } from '../engine/advance-rules.ts'
 import { max53 } from '../ids/limits.ts'
 import { type MomentInput, momentText } from '../ids/moment.ts'
 import type { Run } from '../ids/run.ts'
@@ -27,7 +28,7 @@ import type { Gate } from './gate.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { Incarnation } from './incarnation.ts'
 import { type DrawOptions, type Issuer, type IssuerStats, idleStats } from './issuer.ts'
-import { type PeriodCounting, periodCounter, positionOf } from './period-counters.ts'
+import { floorOfMark, type PeriodCounting, periodCounter, positionOf } from './period-counters.ts'
 import { PeriodMark, type PeriodMarkOptions } from './period-mark.ts'
 import { Reservoir } from './reservoir.ts'
 
@@ -69,6 +70,8 @@ export class PeriodIssuer implements Issuer {
   readonly #mark: PeriodMark
   /** No period before is the present one. */
   #least: number
+  /** The floor of the period of the mark, since an advance. */
+  readonly #floorOfMark: bigint
   #present: Open | undefined
   #next: Open | undefined
   /** Of periods before the present one, for which calls wait. */
@@ -97,6 +100,7 @@ export class PeriodIssuer implements Issuer {
     this.#isBatched = isBatched
     this.#mark = new PeriodMark(incarnation, periods, bound, options)
     const { ordinal } = positionOf(periods, bound)
+    this.#floorOfMark = floorOfMark(options.counting, bound)
     // An incarnation begins in the period of the last id before it.
     this.#least = Math.max(ordinal, periods.split(incarnation.floor - 1n)?.ordinal ?? 0)
   }
@@ -252,12 +256,9 @@ export class PeriodIssuer implements Issuer {
 
   #open(ordinal: number, isBatched: boolean, isAhead = false): Open {
     const period = this.#options.issuersOf(ordinal)
-    const { floor } = this.#incarnation
-    const incarnation = {
-      ...this.#incarnation,
-      counter: this.#counterOf(period),
-      floor: floor > period.first ? floor : period.first,
-    }
+    const floorOfMark = this.#floorOfMark > period.max + 1n ? 0n : this.#floorOfMark
+    const floor = larger(larger(this.#incarnation.floor, period.first), floorOfMark)
+    const incarnation = { ...this.#incarnation, counter: this.#counterOf(period), floor }
     const issuer = isBatched
       ? period.batched(incarnation, this.gate)
       : period.buffered(incarnation, this.gate, isAhead)

@@ -7,7 +7,8 @@
  *  2. A gap is counted in ids. With an increment of 10, a counter moves by ten for each id of the gap. A timestamp reserves
  *     time, however few ids it issues. So its counter moves, in addition to the gap, by more time than one reserve can take,
  *     counted from the counter's bound, which is ahead of the clock after a crash or after an advance.
- *  3. With periods, every counter is raised from the first number of the newest period that it can have been used for.
+ *  3. With periods, every counter is raised from the first number of the newest period that it can have been used for. Earlier
+ *     periods than those are closed for good.
  *  4. Every incarnation, of the record and of its counter, lies above all lost ones. So a process that uses a lost
  *     incarnation is rejected, and causes the rejection of no other.
  */
@@ -23,7 +24,7 @@ import {
   type StoredGenerator,
   writeStored,
 } from '../catalogue/stored-generator.ts'
-import { eachInParts, epochJump } from '../engine/advance-rules.ts'
+import { eachInParts, epochJump, larger } from '../engine/advance-rules.ts'
 import type { Repair, RepairedCounter, StoredRecord } from '../engine/engine.ts'
 import { max53 } from '../ids/limits.ts'
 import { longestStep } from '../ids/random-steps.ts'
@@ -32,6 +33,10 @@ import { lostUsMin } from './repair-workers.ts'
 
 /** Clocks that are this far ahead are covered, as in the repair of worker ids. */
 const clocksApartUs = 20 * 60_000_000
+/** No calendar is further ahead of UTC. */
+const calendarsApartUs = 14 * 3_600_000_000
+/** How many earlier periods an advance leaves open at most: their counters are written, however few of them are in use. */
+const keptMax = 12
 /** More than the 1.25 horizons that a timestamp reserves ahead of the clock at once. */
 const lostHorizons = 1.5
 
@@ -63,12 +68,13 @@ export function repairGenerators(nowUs: number, gap: bigint): Repair {
       }
       const counter = counterOf(record.key.slice(generatorPrefix.length), stored)
       const raised = { gap: gapOf(definition, next, gap), incarnation }
-      const counting = countingOf(definition)
-      const least: Iterable<[string, bigint]> =
-        counting === undefined
-          ? [[counter, leastBound(stored, nowUs)]]
-          : leastInPeriods(counter, counting, nowUs)
-      for (const [each, from] of least) counters.set(each, { from, ...raised })
+      if (definition.period === undefined) {
+        counters.set(counter, { from: leastBound(stored, nowUs), ...raised })
+        return
+      }
+      const { floor, bounds } = leastInPeriods(counter, stored, nowUs)
+      records.set(record.key, writeStored({ ...stored, incarnation, floor }))
+      for (const [each, from] of bounds) counters.set(each, { from, ...raised })
     })
     const repaired = repairedFamilies(families, prefixes)
     if (repaired !== undefined) records.set(familiesKey, repaired)
@@ -77,19 +83,40 @@ export function repairGenerators(nowUs: number, gap: bigint): Repair {
 }
 
 /**
- * The least bounds that the counters of periods may have had. The lost writes can be of any period that is open, and of one that had
- * begun by a clock that is ahead of this one; the mark alone stands at the present one, because periods do not begin early.
+ * The least bounds that the counters of periods may have had, and a floor that closes the periods of all other counters. The lost
+ * writes can be of any period that is open, and of one that had begun by a clock that is ahead of this one; the mark alone stands at
+ * the present one, because periods do not begin early. Where the stored mark is in a period ahead of both, its number skips the gap there.
  */
-function* leastInPeriods(
-  own: string,
-  counting: PeriodCounting,
-  nowUs: number,
-): Iterable<[counter: string, from: bigint]> {
+function leastInPeriods(own: string, { definition, floor }: StoredGenerator, nowUs: number) {
+  const { counting, aheadUs } = countingHere(definition)
   const { periods, keep, start } = counting
-  yield [own, firstValue(periods, periods.ordinalOfMoment(nowUs))]
-  const newest = periods.ordinalOfMoment(nowUs + clocksApartUs)
-  for (let ordinal = newest - keep - 1; ordinal <= newest; ordinal++)
-    yield [periodCounter(own, counting, ordinal), firstValue(periods, ordinal) + start]
+  const present = Math.max(
+    periods.ordinalOfMoment(nowUs + aheadUs),
+    // An incarnation begins there, although its counters may be unused.
+    periods.split(floor - 1n)?.ordinal ?? 0,
+  )
+  const newest = Math.max(present, periods.ordinalOfMoment(nowUs + aheadUs + clocksApartUs))
+  const least = (ordinal: number) => {
+    const number = larger(start, floor - periods.firstId(ordinal))
+    return firstValue(periods, ordinal) + (number < periods.size ? number : periods.size)
+  }
+  const bounds: [counter: string, from: bigint][] = [[own, least(present) - start]]
+  const oldest = present - Math.min(keep, keptMax)
+  for (let ordinal = oldest; ordinal <= newest; ordinal++)
+    bounds.push([periodCounter(own, counting, ordinal), least(ordinal)])
+  return { floor: larger(floor, periods.firstId(oldest)), bounds }
+}
+
+/**
+ * How a definition counts in periods. Where this process does not know its zone, by the calendar that is ahead of all others: what
+ * one node does not know must not keep all generators from being raised.
+ */
+function countingHere(definition: Definition): { counting: PeriodCounting; aheadUs: number } {
+  try {
+    return { counting: countingOf(definition)!, aheadUs: 0 }
+  } catch {
+    return { counting: countingOf({ ...definition, zone: 'UTC' })!, aheadUs: calendarsApartUs }
+  }
 }
 
 /** No family issues past 2^53−1, and a floor beyond leaves it without ids, as a counter that is raised to its end. */

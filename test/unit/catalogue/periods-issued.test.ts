@@ -325,3 +325,91 @@ test('an id is checked against the bound of its own period', async () => {
   assert.match(never(99n)!, /of no day/)
   await stop()
 })
+
+/** Forgets the counters of a crashed node that are not in `kept`, and advances. */
+async function advancedWithout(
+  { store, clock, crash }: Node,
+  kept: MemoryStore['counters'],
+  gap: bigint,
+): Promise<Node> {
+  await crash()
+  for (const name of [...store.counters.keys()]) store.counters.delete(name)
+  for (const [name, counter] of kept) store.counters.set(name, counter)
+  const after = await startNode({ store, clock })
+  await after.engine.advance(gap, repairGenerators(clock.wall, gap))
+  await after.catalogue.reopenAll()
+  return after
+}
+
+test('an advance counts from the floor where the counters of an incarnation are unused', async () => {
+  const node = await owner()
+  const { catalogue, store } = node
+  await catalogue.create('invoice', { ...daily, keep: 1 })
+  await (await catalogue.open('invoice')).moveTo(202611265000n)
+  await catalogue.alter('invoice', { keep: 3 })
+  const kept = new Map(store.counters)
+  assert.deepEqual(await draw(await catalogue.open('invoice'), 3), [
+    202611265001n,
+    202611265002n,
+    202611265003n,
+  ])
+  const after = await advancedWithout(node, kept, 100n)
+  assert.deepEqual(await draw(await after.catalogue.open('invoice')), [202611265101n])
+  await after.stop()
+})
+
+test('an advance counts in a period that is ahead of the clock', async () => {
+  const clock = new FakeClock(noonUs + 24 * hourMs * 1000)
+  const node = await owner({ clock })
+  const invoice = await node.catalogue.create('invoice', { ...daily, keep: 1 })
+  assert.deepEqual(await draw(invoice), [202611270001n])
+  const kept = new Map([...node.store.counters].filter(([name]) => !name.startsWith('periods/')))
+  await draw(invoice, 3)
+  clock.wall = noonUs
+  const after = await advancedWithout(node, kept, 100n)
+  assert.deepEqual(await draw(await after.catalogue.open('invoice')), [202611270101n])
+  await after.catalogue.alter('invoice', { keep: 2 })
+  assert.ok((await draw(await after.catalogue.open('invoice')))[0]! > 202611270101n)
+  await after.stop()
+})
+
+test('an advance leaves twelve earlier periods open at most, and writes no counters of others', async () => {
+  const node = await owner()
+  const { clock, catalogue, store } = node
+  const invoice = await catalogue.create('invoice', { ...daily, keep: 60 })
+  await draw(invoice)
+  await invoice.draw(3, { at: '2026-11-14' })
+  await invoice.draw(3, { at: '2026-11-13' })
+  const after = await advancedWithout(node, new Map(), 100n)
+  assert.equal(store.counters.size, 14)
+  const again = await after.catalogue.open('invoice')
+  assert.equal((await again.draw(1, { at: '2026-11-14' }))[0]!.at(0), 202611140101n)
+  await assert.rejects(again.draw(1, { at: '2026-11-13' }), /period 20261113 of 'invoice' .* is closed/)
+  await clock.pass(24 * hourMs)
+  await assert.rejects(again.draw(1, { at: '2026-11-13' }), /is closed/)
+  await after.stop()
+})
+
+test('an advance where the zone of a generator is unknown raises all, from the calendar that is ahead', async () => {
+  const { catalogue, clock, engine, stop } = await owner()
+  await draw(await catalogue.create('invoice', daily))
+  await draw(await catalogue.create('order', { kind: 'sequence', step: 1000 }))
+  const record = (await engine.read('generators/invoice'))!
+  await engine.write(record.key, record.value.replace('"UTC"', '"Mars/Olympus"'), record.version)
+  await engine.advance(100n, repairGenerators(clock.wall, 100n))
+  const written = (await engine.read(record.key))!
+  await engine.write(record.key, written.value.replace('"Mars/Olympus"', '"UTC"'), written.version)
+  await catalogue.reopenAll()
+  assert.deepEqual(await draw(await catalogue.open('invoice')), [202611270101n])
+  assert.deepEqual(await draw(await catalogue.open('order')), [1101n])
+  await stop()
+})
+
+test('numbers go on where KEEP and then WIDTH change, and none was drawn between', async () => {
+  const { catalogue, stop } = await owner()
+  await draw(await catalogue.create('invoice', daily), 4)
+  await catalogue.alter('invoice', { keep: 3 })
+  const wider = await catalogue.alter('invoice', { width: 6 })
+  assert.deepEqual(await draw(wider), [20261126000005n])
+  await stop()
+})
