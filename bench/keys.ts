@@ -5,6 +5,7 @@ import { startRedis } from '../test/launch/redis.ts'
 import { startBareKeys } from './bare-keys-server.ts'
 import { hostileNames } from './hostile-names.ts'
 import { keysDefined, keysDefinedElsewhere } from './keys-defined.ts'
+import { keysInPeriods } from './keys-in-periods.ts'
 import { keysInUse } from './keys-in-use.ts'
 import { mixedKeys } from './mixed-keys.ts'
 import { askEach, benchmarkKey } from './name-links.ts'
@@ -114,6 +115,7 @@ export async function keys(lifetime: Lifetime, effort: Effort): Promise<Section[
   if (isWanted('new', effort)) sections.push(await newKeys(lifetime, effort))
   if (isWanted('new-elsewhere', effort)) sections.push(await newKeysElsewhere(lifetime, effort))
   if (isWanted('in-use', effort)) sections.push(await keysInUse(lifetime, effort))
+  if (isWanted('in-periods', effort)) sections.push(await keysInPeriods(lifetime, effort))
   if (isWanted('defined', effort)) sections.push(await keysDefined(lifetime, effort))
   if (isWanted('hostile', effort)) sections.push(await hostileNames(lifetime, effort))
   if (isWanted('defined-elsewhere', effort)) sections.push(...(await keysDefinedElsewhere(lifetime, effort)))

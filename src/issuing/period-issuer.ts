@@ -123,7 +123,7 @@ export class PeriodIssuer implements Issuer {
     if (options.at !== undefined) return this.#drawAt(options.at, count, options)
     for (;;) {
       this.#refuseOver()
-      const open = this.#now()
+      const open = this.#now(true)
       try {
         return await this.#use(open, () => open.issuer.draw(count, options))
       } catch (error) {
@@ -234,13 +234,13 @@ export class PeriodIssuer implements Issuer {
     return Math.max(this.#least, counting.periods.ordinalAt(timeline.burstUs()))
   }
 
-  /** The present period, which may have just begun. */
-  #now(): Open {
+  /** The present period, which may have just begun. `isAhead`: its first ids are reserved while the mark is written. */
+  #now(isAhead = false): Open {
     const ordinal = this.#ordinalNow()
     const present = this.#present
     if (present?.period.ordinal === ordinal) return present
     const next = this.#next
-    const begun = next?.period.ordinal === ordinal ? next : this.#open(ordinal, this.#isBatched)
+    const begun = next?.period.ordinal === ordinal ? next : this.#open(ordinal, this.#isBatched, isAhead)
     this.#least = ordinal
     this.#lookUs = 0
     this.#present = begun
