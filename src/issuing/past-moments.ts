@@ -43,10 +43,13 @@ export type PastMomentsOptions = Pick<ReservedCounterOptions, 'copies'> & {
   readonly lanes: number
 }
 
-/** Where the counters of moments are. */
-const momentPrefix = 'moments/'
 /** What past moments have used of the claim of the worker id. No generator has a name with a space. */
 const usedKey = 'past moments'
+
+/** The counter of a moment of a generator. */
+export function momentCounter(name: string, unit: bigint): string {
+  return `moments/${unit}/${name}`
+}
 
 /** Draws ids of past moments, of all generators with one definition. */
 export class PastMoments {
@@ -69,7 +72,7 @@ export class PastMoments {
     if (safe && last > max53) throw unsafe()
     const copiesBefore = copies?.count
     await this.#cover(layout.epochUs + (Number(unit) + 1) * layout.unitUs)
-    const counter = `${momentPrefix}${unit}/${incarnation.name}`
+    const counter = momentCounter(incarnation.name, unit)
     const request = { size: BigInt(count), max, incarnation: incarnation.incarnation }
     const { start } = await engine.reserve(counter, request).catch((error) => {
       throw hasCode(error, 'EXHAUSTED') ? full(incarnation.name, atUs, count, max) : error

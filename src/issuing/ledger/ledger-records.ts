@@ -47,9 +47,9 @@ export type LedgerHead = {
   readonly removed?: Close | undefined
 }
 
-/** Where the records of one ledger are. `label`: of its period; `0` without periods. */
-export function ledgerPrefix(name: string, label = '0'): string {
-  return `ledger/${name}/${label}/`
+/** What the keys of all records of one ledger begin with, and of no other: names have no spaces. */
+export function ledgerPrefix(name: string): string {
+  return `ledger/${name} `
 }
 
 /** The key of the head. */

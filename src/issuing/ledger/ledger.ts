@@ -69,10 +69,10 @@ export class Ledger implements Issuer, Gated {
   readonly #startSoon = atEndOfCallback(() => this.#start())
   #closed: Error | undefined
 
-  constructor(incarnation: Incarnation, options: LedgerOptions, gate: Gate, label?: string) {
+  constructor(incarnation: Incarnation, options: LedgerOptions, gate: Gate) {
     this.#incarnation = incarnation
     this.#options = options
-    this.#prefix = ledgerPrefix(incarnation.name, label)
+    this.#prefix = ledgerPrefix(incarnation.name)
     this.#gate = gate
     this.#refills = new Refills(incarnation.name, options, {
       reserve: () => this.#turn(),
