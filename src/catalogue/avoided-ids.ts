@@ -33,6 +33,8 @@ export function refuseToAvoid(definition: GeneratorOptions): void {
   if (within === 'shuffled')
     throw refused('of a shuffled range all ids can have the same word; use scramble, or ids in order')
   const template = templateOf(format)
+  if (template.shows !== undefined)
+    throw refused(`the texts of each name have other words; leave avoid, or {${template.shows}}, out`)
   if (template.hasCheck && (template.needsNode || template.needsTime))
     throw refused('the check digits change with the node or the date; leave them, or avoid, out')
   const avoided = avoidedBy(definition)!

@@ -7,6 +7,7 @@ import { firstBlock } from '../ids/gene.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import { max53, max63 } from '../ids/limits.ts'
+import { checkTemplate } from '../ids/name-template.ts'
 import { withPast } from '../ids/past.ts'
 import { isScattered } from '../ids/scatter.ts'
 import { isWide } from '../ids/wide-format.ts'
@@ -26,6 +27,8 @@ export type Definition = IssuingOptions &
     readonly avoid?: string
     /** How many ids `ABOVE` skips at most; undefined: the default. */
     readonly jump?: bigint
+    /** The names that its own is one of, with `{tenant}`, which formats can show. */
+    readonly template?: string
     /** True: it defines all names of a family. Undefined otherwise. */
     readonly family?: true
   }
@@ -83,8 +86,8 @@ export const fixedOptions = Object.freeze([
  * The options of a generator that its first request creates: there may be millions of them, most of them little used, and a
  * crash must not skip a step of each.
  */
-export function optionsAtFirstUse(kind: Kind): GeneratorInput {
-  return isCounter(kind) ? { kind, step: 'adaptive' } : { kind }
+export function optionsAtFirstUse(kind: Kind, options: Partial<GeneratorInput> = {}): GeneratorInput {
+  return { ...(isCounter(kind) && { step: 'adaptive' as const }), ...options, kind }
 }
 
 /** Completes and checks options; ERR names those that contradict each other, and why. `nowUs`: Unix µs. */
@@ -348,16 +351,20 @@ function clockPart(options: GeneratorOptions, layout: Layout): Partial<Definitio
 }
 
 function checkedFormat(
-  { format, max }: GeneratorOptions,
+  { format, max, template }: GeneratorOptions,
   layout: Layout | undefined,
   period: PeriodDefinition | undefined,
-): { format?: string } {
-  if (format === undefined || format === '{id}') return {}
-  const { maxId } = formatIn({ format, ...(layout && { layout: formatLayout(layout) }), ...period })!
+): { format?: string; template?: string } {
+  if (template) checkTemplate(template)
+  const named = template ? { template } : {}
+  if (format === undefined || format === '{id}') return named
+  const { maxId, shows } = formatIn({ format, ...(layout && { layout: formatLayout(layout) }), ...period })!
+  if (shows === 'tenant' && !template)
+    throw refused(`format '${format}' shows {tenant}; give a template of names too, such as invoice:{tenant}`)
   if (max !== undefined && max > maxId) {
     throw refused(`max ${max} does not fit format '${format}', which ends at ${maxId}`)
   }
-  return { format }
+  return { format, ...named }
 }
 
 /** Whether a kind is made of a counter and not of the clock. */

@@ -12,9 +12,17 @@ import type { RefillTimes } from '../issuing/refills.ts'
 import type { WorkerId } from '../issuing/worker-id.ts'
 import type { Namespaces } from '../quotas/namespaces.ts'
 import type { ForeignRows } from './foreign-rows.ts'
+import type { GeneratorInput } from './generator-options.ts'
 
-/** A name of this pattern becomes a generator of this kind when it is first asked for. */
-export type AutoCreate = { readonly pattern: string; readonly kind: Kind }
+/**
+ * A name of this pattern, a glob as in KEYS or a template with `{tenant}`, becomes a generator of this kind, with these options, when
+ * it is first asked for.
+ */
+export type AutoCreate = {
+  readonly pattern: string
+  readonly kind: Kind
+  readonly options?: Partial<GeneratorInput>
+}
 
 /** The index that `{node}` shows: its value and its width. */
 export type NodeIndex = { readonly value: number; readonly width: number }

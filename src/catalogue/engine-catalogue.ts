@@ -36,6 +36,7 @@ import { type IssuedBelow, issuedBelow } from './issued-below.ts'
 import { formatOf } from './issuing-plans.ts'
 import type { NameTable } from './name-table.ts'
 import type { OpenGenerator } from './open-generator.ts'
+import { formatFor } from './series.ts'
 import { firstOf, formKey, type StoredGenerator } from './stored-generator.ts'
 import { surveyOf } from './survey.ts'
 
@@ -208,7 +209,7 @@ export class EngineCatalogue implements Catalogue {
     const { engine, nodeIndex, timeline } = this.#deps
     const key = formKey(stored)
     const plain = formatOf(stored.definition, nodeIndex)
-    const format = key === undefined ? plain : plain?.withKey(key)
+    const format = formatFor(plain, { name, definition: stored.definition, formKey: key })
     const counter = pattern === name ? stored.counter : sectionCounter(pattern, slotOf(name))
     // What old nodes have made of a row is not known.
     const incarnation = record === undefined ? 0n : stored.incarnation

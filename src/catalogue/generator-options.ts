@@ -174,6 +174,9 @@ export const generatorOptions = z
     hold: duration.optional().meta({
       description: 'for how long a number of a ledger is held where the request does not say (default 30s)',
     }),
+    template: z.string('must be text').max(256, 'must have at most 256 characters').optional().meta({
+      description: 'the names of a series, such as invoice:{tenant}, so that a format can show {tenant}',
+    }),
     layout: z
       .union(
         [z.string().max(400, 'must have at most 400 characters'), z.record(z.string(), z.unknown())],
@@ -265,6 +268,8 @@ export type GeneratorInput = {
   readonly ledger?: boolean | 'on' | 'off' | 'true' | 'false' | 'yes' | 'no' | undefined
   /** For how long a number of a ledger is held where the request does not say. Default 30s. */
   readonly hold?: Duration | undefined
+  /** The names of a series, such as `invoice:{tenant}`, so that a format can show `{tenant}`. Default none. */
+  readonly template?: string | undefined
   /** The bits of a clock kind: the name of a preset, or fields. Default twitter. */
   readonly layout?: string | Readonly<Record<string, unknown>> | undefined
   /** Another epoch for the layout: an ISO date-time with zone, or Unix ms. */

@@ -48,6 +48,7 @@ import {
   rowHasNoIncarnations,
 } from './redefinition.ts'
 import { seal } from './seal.ts'
+import { refuseOtherTemplate } from './series.ts'
 import {
   counterAfter,
   counterOf,
@@ -131,6 +132,7 @@ export class GeneratorRecords {
       if (options.family) this.#families.check(name)
       const given = row && isCounter(options.kind) ? { ...row.stored.definition, ...options } : options
       const definition = define(given, this.#timeline.nowUs())
+      refuseOtherTemplate(name, definition)
       this.#rows?.check(name, definition, row?.stored)
       if (row !== undefined && differences(definition, row.stored.definition).length === 0)
         return { ...row, isNew: false }
@@ -294,8 +296,9 @@ export class GeneratorRecords {
 
   /** What is stored for a name that was never used. Undefined: its creation takes more steps, or is refused. */
   #firstOf(name: string, options: GeneratorOptions): StoredGenerator | undefined {
-    const takesMore = this.#rows !== undefined || options.family || options.format !== undefined
-    if (takesMore || this.#families.concern(name) || looksAlike(name)) return undefined
+    const isWritten = options.format !== undefined || options.template !== undefined
+    if (isWritten || this.#rows !== undefined || options.family) return undefined
+    if (this.#families.concern(name) || looksAlike(name)) return undefined
     const definition = define(options, this.#timeline.nowUs())
     return firstStored(definition, options.offset !== undefined, this.#families.drops)
   }
@@ -338,6 +341,7 @@ export class GeneratorRecords {
   ): Promise<StoredGenerator> {
     const row = await this.#readRow(name)
     const definition = redefine(before, changes, this.#timeline.nowUs())
+    refuseOtherTemplate(name, definition)
     if (changes.format !== undefined && changes.format !== before.definition.format)
       refuseNewFormat(definition)
     const offsetGiven = isOffsetGiven(before, changes, definition)

@@ -20,6 +20,7 @@ import { isBatched, modeOf } from './issuing-right.ts'
 import { detailsOf } from './leadership/redirection.ts'
 import { newestBound } from './period-bounds.ts'
 import { overflowUs, presentNotes, presentPeriod } from './present-period.ts'
+import { shownTo } from './series.ts'
 import { counterOf, lastBelow, type StoredGenerator } from './stored-generator.ts'
 
 const yearUs = 365.25 * 86_400_000_000
@@ -78,7 +79,7 @@ export async function describeGenerator(
     exhaustedAt: endUs === undefined || endUs > dateEndUs ? undefined : new Date(endUs / 1000).toISOString(),
     notes: [
       ...(present === undefined ? [] : presentNotes(present, endUs)),
-      ...notes(definition, present === undefined ? endUs : undefined, nowUs, deps),
+      ...notes(name, definition, present === undefined ? endUs : undefined, nowUs, deps),
       ...stepNotes(deps, definition, mode),
       ...callerNotes(stats),
       ...(bound === undefined ? [] : numberNotes(definition, bound, perSecond, nowUs)),
@@ -239,6 +240,7 @@ function callerNotes(stats: IssuerStats | undefined): string[] {
 }
 
 function notes(
+  name: string,
   definition: Definition,
   endUs: number | undefined,
   nowUs: number,
@@ -257,5 +259,5 @@ function notes(
   if (definition.within === 'shuffled') list.push('ids are shuffled within blocks: no order')
   if (isScattered(definition.layout)) list.push('ids are scattered by their highest bits: no order')
   if (definition.scramble) list.push('ids are scrambled over [0, max]: no order')
-  return [...list, ...formatNotes(definition), ...columnNotes(definition)]
+  return [...list, ...formatNotes(definition), ...columnNotes(shownTo(definition, name))]
 }

@@ -16,17 +16,15 @@
  * With group commit nothing is reserved beside a record: a request takes ids of a reserve that was sent after it.
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
-import { globMatches } from '../base/glob.ts'
 import type { LeaderTerm } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { First, LookedUp, LookUp } from '../engine/engine.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
-import type { Kind } from '../issuing/issuer.ts'
-import { define, isCounter, optionsAtFirstUse } from './definition.ts'
+import { define, isCounter } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import type { FamilyRecords } from './families/family-records.ts'
 import type { GeneratorLimits } from './generator-limits.ts'
-import { parseOptions } from './generator-options.ts'
+import { type GeneratorInput, parseOptions } from './generator-options.ts'
 import type { GeneratorRecords } from './generator-records.ts'
 import type { IssuingPlan, IssuingPlans } from './issuing-plans.ts'
 import type { LedGenerators } from './leadership/led-generators.ts'
@@ -40,6 +38,7 @@ import {
   type RightToBegin,
   rightToBegin,
 } from './open-issuer.ts'
+import { CreationRules } from './series.ts'
 import {
   firstOf,
   firstStored,
@@ -82,11 +81,13 @@ export type Opening = OpenedName | undefined | 'alone' | Error
 /** Opens the names of one catalogue. */
 export class NameOpening {
   readonly #deps: NameOpeningDeps
-  /** Of the kinds whose first records are alike at any time. */
-  readonly #kinds = new Map<Kind, FirstRecord>()
+  readonly #rules: CreationRules
+  /** Of the rules whose first records are alike at any time, by their options. */
+  readonly #firsts = new Map<GeneratorInput, FirstRecord>()
 
   constructor(deps: NameOpeningDeps) {
     this.#deps = deps
+    this.#rules = new CreationRules(deps.autoCreate)
   }
 
   /** Whether a name can be opened together with others, as far as is known without asking. */
@@ -137,27 +138,22 @@ export class NameOpening {
     const looked = await records.look(name)
     if (typeof looked === 'object') return this.#openItself(name, looked, copies)
     if (families.has(name)) return 'other'
-    const kind = mayCreate ? this.#ruleFor(name) : undefined
-    return kind && this.#create(name, kind, copies)
-  }
-
-  /** The kind of the first rule for a name. */
-  #ruleFor(name: string): Kind | undefined {
-    return this.#deps.autoCreate.find(({ pattern }) => globMatches(pattern, name))?.kind
+    const options = mayCreate ? this.#rules.optionsFor(name) : undefined
+    return options && this.#create(name, options, copies)
   }
 
   #ask(name: string, callers: number, { firsts }: Asked): ColdName {
     const key = generatorKey(name)
     const term = this.#deps.cluster?.here(slotOf(name))
-    const kind = this.#ruleFor(name)
-    const isCreated = kind !== undefined
+    const options = this.#rules.optionsFor(name)
+    const isCreated = options !== undefined
     // Its creation may take more steps, or be refused.
     const isPlain = isCreated && !this.#deps.families.concern(name) && !looksAlike(name)
-    const record = isPlain ? this.#firstOf(kind) : undefined
+    const record = isPlain ? this.#firstOf(options) : undefined
     if (record === undefined) return { key, name, term, isCreated }
     const right = rightToBegin(this.#deps, record.plan, name)
     const fence = right?.term?.fence
-    const alike = `${kind} ${right && callers} ${fence}`
+    const alike = `${record.value} ${right && callers} ${fence}`
     let first = firsts.get(alike)
     if (first === undefined) {
       const { incarnation } = record.stored
@@ -209,11 +205,11 @@ export class NameOpening {
 
   async #create(
     name: string,
-    kind: Kind,
+    options: GeneratorInput,
     copies: number | undefined,
   ): Promise<OpenedName | 'other' | undefined> {
     const { records, limits } = this.#deps
-    const create = () => records.create(name, parseOptions(optionsAtFirstUse(kind)))
+    const create = () => records.create(name, parseOptions(options))
     let found: ReadGenerator | undefined
     try {
       found = await (limits.apply(name) ? limits.admit(name, create) : create())
@@ -225,26 +221,27 @@ export class NameOpening {
     return found && this.#openItself(name, found, copies)
   }
 
-  /** The first record of every name that a rule creates with this kind. Undefined: none can be created now. */
-  #firstOf(kind: Kind): FirstRecord | undefined {
+  /** The first record of every name that a rule creates with these options. Undefined: none can be created now, or each has its own. */
+  #firstOf(options: GeneratorInput): FirstRecord | undefined {
     try {
-      return this.#newFirstOf(kind)
+      const first = this.#newFirstOf(options)
+      return first.stored.key === undefined ? first : undefined
     } catch {
       // Its creation tells why.
       return undefined
     }
   }
 
-  #newFirstOf(kind: Kind): FirstRecord {
-    const known = this.#kinds.get(kind)
+  #newFirstOf(options: GeneratorInput): FirstRecord {
+    const known = this.#firsts.get(options)
     const { drops } = this.#deps.families
     if (known !== undefined && known.stored.drops === drops) return known
-    const definition = define(parseOptions(optionsAtFirstUse(kind)), this.#deps.timeline.nowUs())
-    const stored = firstStored(definition, false, drops)
+    const definition = define(parseOptions(options), this.#deps.timeline.nowUs())
+    const stored = firstStored(definition, options.offset !== undefined, drops)
     const plan = this.#deps.plans.of(definition)
     const first = { stored, value: writeStored(stored), plan, floor: firstOf(stored.floor, definition) }
     // Whether a layout has time left depends on the time.
-    if (isCounter(kind)) this.#kinds.set(kind, first)
+    if (isCounter(options.kind)) this.#firsts.set(options, first)
     return first
   }
 }

@@ -31,6 +31,7 @@ import {
   openWoken,
   standby,
 } from './open-issuer.ts'
+import { formatFor } from './series.ts'
 import { writeDefinition } from './stored-generator.ts'
 
 /** What the generators of one catalogue share. */
@@ -88,7 +89,7 @@ export class OpenGenerator implements Generator {
     this.#incarnation = incarnation
     this.#plan = plan
     this.formKey = formKey
-    this.format = formKey ? plan.format?.withKey(formKey) : plan.format
+    this.format = formatFor(plan.format, this)
     const issuer = issuerWithGene(incarnation.name, plan.geneBits, opened.issuer)
     this.#issuer = avoidingIssuer(issuer, plan.avoided, plan.definition, deps.turns)
     this.#opened = opened
@@ -270,8 +271,7 @@ export class OpenGenerator implements Generator {
   }
 
   async #ifLedHere(): Promise<OpenGenerator> {
-    const { cluster } = this.#deps
-    if (this.mode === 'leader' && cluster !== undefined) await refuseUnlessLed(cluster, this)
+    if (this.mode === 'leader') await refuseUnlessLed(this.#deps.cluster, this)
     return this
   }
 
@@ -337,8 +337,8 @@ export class OpenGenerator implements Generator {
   }
 
   #valuesOf({ needsTime }: Format): FormatValues {
-    const unixUs = needsTime ? this.#deps.timeline.burstUs() : undefined
-    return { node: this.#deps.nodeIndex?.value, unixUs }
+    const { nodeIndex, timeline } = this.#deps
+    return { node: nodeIndex?.value, unixUs: needsTime ? timeline.burstUs() : undefined }
   }
 
   parse(text: string): bigint {

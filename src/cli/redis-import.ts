@@ -202,9 +202,8 @@ class Mover {
   async #autoCreated(): Promise<string[]> {
     const [, rules = ''] = (await this.#into[0]!.ask(['CONFIG', 'GET', 'auto-create'])) as string[]
     return rules
-      .split(/[\s,]+/)
-      .filter((rule) => rule !== '')
-      .map((rule) => rule.slice(0, rule.lastIndexOf('=')))
+      .split(/\s+/)
+      .flatMap((rule) => /^(\S+?)=[a-z]+(?:,|$)/.exec(rule)?.[1]?.replace('{tenant}', '*') ?? [])
   }
 
   async #move(keys: readonly string[]): Promise<void> {

@@ -10,7 +10,6 @@ import { compatApis, compatListeners, compatUsers, tokenRules } from './compat-s
 import {
   address,
   aSwitch,
-  autoCreateRules,
   count,
   duration,
   engineUrl,
@@ -26,6 +25,7 @@ import {
   words,
   workerStrategy,
 } from './config-values.ts'
+import { autoCreateRules } from './creation-rules.ts'
 import { connectionSettings, listenerSettings, unreadTotalSettings } from './listener-settings.ts'
 import { mysqlProxySettings } from './mysql-proxy-settings.ts'
 import { postgresSettings } from './postgres-settings.ts'
@@ -79,7 +79,7 @@ const groups = {
     ),
     autoCreate: setting(
       autoCreateRules,
-      "create an unknown generator when its name matches, such as 'order:*=sequence'; repeatable",
+      "create an unknown generator when its name matches, such as 'order:*=sequence', with options behind its kind, such as 'invoice:{tenant}=sequence,gaps=none'; repeatable",
     ),
     generatorsMax: setting(
       optional(count(1, 1_000_000_000)),

@@ -6,7 +6,6 @@ import { type Address, addressText } from '../base/address.ts'
 import { FahaoError } from '../base/errors.ts'
 import { formatDuration, formatSize, parseDurationMs, parseSizeBytes } from '../base/units.ts'
 import type { NodeIndex } from '../catalogue/deps.ts'
-import { type Kind, kinds } from '../issuing/issuer.ts'
 import { parseWorkerStrategy, type WorkerStrategy, workerStrategyText } from './worker-strategy.ts'
 
 /** The reader and the writer of a setting's value. */
@@ -18,10 +17,9 @@ export type ValueType<Value> = {
   readonly takes: string | undefined
   /** Accepts a list; in one text, white space separates the items. */
   readonly list?: boolean
+  /** Reads the list of a file, whose items are texts and maps. Default: of texts alone, by `read`. */
+  readonly readItems?: (items: readonly unknown[]) => Value
 }
-
-/** An unknown generator whose name matches `pattern`, a glob as in KEYS, is created with this kind. */
-export type AutoCreateRule = { readonly pattern: string; readonly kind: Kind }
 
 /** An engine's URL. Its password is a secret: the shown form does not contain it. */
 export const engineUrl: ValueType<string> = {
@@ -207,26 +205,9 @@ export const workerStrategy: ValueType<WorkerStrategy> = {
   takes: 'STRATEGY',
 }
 
-/** `PATTERN=KIND`, any number of them, separated by white space, which names cannot contain. */
-export const autoCreateRules: ValueType<readonly AutoCreateRule[]> = {
-  read: (given) => wordsOf(given).map(readRule),
-  show: (rules) => rules.map(({ pattern, kind }) => `${pattern}=${kind}`).join(' '),
-  takes: 'PATTERN=KIND',
-  list: true,
-}
-
 /** The words of a text, separated by white space. */
 export function wordsOf(given: string): string[] {
   return given.split(/\s+/).filter((word) => word !== '')
-}
-
-function readRule(given: string): AutoCreateRule {
-  const [, pattern, word] = /^(\S+)=([a-z]+)$/.exec(given) ?? []
-  const kind = kinds.find((each) => each === word)
-  if (pattern !== undefined && kind !== undefined) return Object.freeze({ pattern, kind })
-  throw configError(
-    `'${shortened(given)}' is no rule; write PATTERN=KIND, such as 'order:*=sequence', with one of ${kinds.join(', ')}`,
-  )
 }
 
 function measured(parse: (given: string) => number, min: string, max: string): (given: string) => number {
@@ -260,7 +241,8 @@ function fits(read: (given: string) => unknown, given: string): boolean {
   }
 }
 
-function shortened(given: string): string {
+/** A value in a message. */
+export function shortened(given: string): string {
   return given.length > 60 ? `${given.slice(0, 60)}…` : given
 }
 

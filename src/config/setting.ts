@@ -21,14 +21,18 @@ export const abouts = z.registry<About>()
  */
 export function setting<Value>(type: ValueType<Value>, meaning: string, defaultText = ''): z.ZodType<Value> {
   const one = [z.string(), z.number(), z.bigint(), z.boolean()]
+  const item = type.readItems ? z.union([z.string(), z.record(z.string(), z.unknown())]) : z.string()
   const given = type.list
-    ? z.union([...one, z.array(z.string())], { error: 'wants one text, or a list of texts' })
+    ? z.union([...one, z.array(item)], {
+        error: `wants one text, or a list of texts${type.readItems ? ' and maps' : ''}`,
+      })
     : z.union(one, { error: 'wants a single value' })
   // A prefault applies before the parse: a default after the parse would also replace `off`.
   return given
     .prefault(defaultText)
     .transform((value, context) => {
       try {
+        if (Array.isArray(value) && type.readItems) return type.readItems(value)
         return type.read([value].flat().join(' '))
       } catch (error) {
         context.addIssue(error instanceof FahaoError ? error.message : describe(error))

@@ -1,5 +1,5 @@
 /** What every format can do: a template (format.ts), or a wide one (wide-format.ts). */
-import type { FormatValues } from './format-part.ts'
+import type { FormatValues, Shown } from './format-part.ts'
 import type { IdText } from './id-text.ts'
 
 /** A compiled format. */
@@ -12,6 +12,8 @@ export interface Format {
   readonly needsTime: boolean
   /** Whether it needs the key of a generator: `withKey`. */
   readonly needsKey: boolean
+  /** The part of its generator's name that it shows; undefined: none. It writes and reads texts once `named` has put that in. */
+  readonly shows: Shown | undefined
   /** The largest id that it can write: 2^63 − 1 where the id has no fixed width. */
   readonly maxId: bigint
   /** Whether two texts can differ in the case of letters alone: where case is ignored, they are one. */
@@ -36,6 +38,8 @@ export interface Format {
   parse(text: string): bigint
   /** The same format with a key, where it needs one. */
   withKey(key: string): Format
+  /** The same format with this text where it shows the name or the tenant of its generator. Cheap: it shares all other parts. */
+  named(text: string): Format
   /** What the texts of ids up to `max` ask of a column. */
   column(max: bigint): TextColumn
 }

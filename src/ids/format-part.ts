@@ -164,6 +164,30 @@ export class NodePart implements FormatPart {
   }
 }
 
+/** What a format can show of its generator: its name, or the part of it that a template calls `{tenant}`. */
+export type Shown = 'name' | 'tenant'
+
+/** The name of the generator, or its tenant, before it is known. */
+export class NamePart implements FormatPart {
+  readonly width = 0
+  readonly shows: Shown
+
+  constructor(shows: Shown) {
+    this.shows = shows
+  }
+
+  write(): string {
+    throw new FahaoError(
+      'ERR',
+      `the format shows {${this.shows}}; ask for texts by the name of the generator`,
+    )
+  }
+
+  read(): string {
+    return this.write()
+  }
+}
+
 /** Where the check digits stand. What they are follows from the other parts. */
 export class CheckPart {
   readonly name: CheckName

@@ -5,6 +5,7 @@
  *   {id} {id:WIDTH} {id:WIDTH+} {id:WIDTH:DIGITS} {id::DIGITS}  DIGITS base10, base16, base36, base62, crockford or alphabet=…,
  *                                                           and group=N
  *   {node} {node:WIDTH}
+ *   {name} {tenant}                                         of the generator: `Format.named`
  *   {date:PATTERN} {date:PATTERN:ZONE}                      ZONE UTC, GMT, +HH:MM, -HH:MM or Area/City
  *   {end:PATTERN}                                           of a period: see period-format.ts
  *   {check:NAME}                                            see check-digit.ts
@@ -12,13 +13,14 @@
  *   uuidv7  uuidv8  ulid  typeid:PREFIX  objectid           see wide-format.ts
  *
  * Every part but an id without WIDTH, or with WIDTH+, has a fixed width, and there is one id. So the text of two ids is never
- * the same, and every format reads back what it wrote. Where case is ignored, that does not hold for base62.
+ * the same, and every format reads back what it wrote. Nor is the text of two names: what is beside the id, or its width, tells
+ * where the name ends. Where case is ignored, that does not hold for base62.
  */
 import { FahaoError } from '../base/errors.ts'
 import { Alphabet, alphabets, base10 } from './alphabet.ts'
 import type { Format } from './any-format.ts'
 import { CheckDigits, type CheckName, checkNames } from './check-digit.ts'
-import { CheckPart, DatePart, IdPart, idWidthMax, LiteralPart, NodePart } from './format-part.ts'
+import { CheckPart, DatePart, IdPart, idWidthMax, LiteralPart, NamePart, NodePart } from './format-part.ts'
 import type { Layout } from './layout.ts'
 import { max63 } from './limits.ts'
 import type { Periods } from './period.ts'
@@ -42,7 +44,8 @@ export type FormatOptions = {
   readonly periods?: Periods | undefined
 }
 
-const templateMax = 256
+/** A name that is put in can double what a generator may be given (generator-options.ts). */
+const templateMax = 1024
 const ownAlphabet = 'alphabet='
 /** Where a template lacks its id, its writer may have meant one. */
 const wideHint = ', or give uuidv7, uuidv8, ulid, typeid:PREFIX or objectid'
@@ -101,6 +104,7 @@ function fieldPart(field: string, options: FormatOptions, zone: string | undefin
   const [name = '', first, second, ...others] = field.split(':')
   const count = first === undefined ? 0 : second === undefined ? 1 : 2 + others.length
   if (name === 'id') return idPart(field, first, second === undefined ? undefined : [second, ...others])
+  if ((name === 'name' || name === 'tenant') && count === 0) return new NamePart(name)
   if (name === 'node' && count <= 1) return nodePart(first, options)
   // An offset such as +08:00 has a colon of its own.
   const given = second === undefined ? undefined : [second, ...others].join(':')
@@ -189,9 +193,31 @@ function checkTogether(parts: readonly (Part | CheckPart)[]): void {
     throw refused(
       'YYYY is the year of ISO weeks, which is another one around new year; write yyyy, or show ww too',
     )
+  checkShown(parts, ids[0]!)
   const checks = parts.filter((part) => part instanceof CheckPart)
   if (checks.length > 1) throw refused('it has two check digits; keep one')
   if (checks.length > 0) checkCovered(new CheckDigits(checks[0]!.name, ids[0]!.alphabet), ids[0]!.alphabet)
+}
+
+/** Refuses formats in which two names could have the same text. The width of all but the name and the id is fixed. */
+function checkShown(parts: readonly (Part | CheckPart)[], id: IdPart): void {
+  const [name, another] = parts.filter((part) => part instanceof NamePart)
+  if (name === undefined) return
+  if (another !== undefined) throw refused('it shows a name twice; keep one of {name} and {tenant}')
+  if (id.width !== undefined) return
+  const isBefore = parts.indexOf(name) < parts.indexOf(id)
+  const beside = parts[parts.indexOf(id) + (isBefore ? -1 : 1)]
+  const sign = beside instanceof LiteralPart ? beside.write().at(isBefore ? -1 : 0)! : undefined
+  if (sign !== undefined && !id.alphabet.digits.includes(sign) && !(sign === '-' && id.group > 0)) return
+  throw refused(
+    `two names could have the same text; put a character that ids do not have beside {id}, as in '{${name.shows}}-{id}', or give {id} a width`,
+  )
+}
+
+/** A format with the text in it that it shows of its generator. */
+export function withShown(format: string, text: string): string {
+  const escaped = text.replaceAll(/[{}]/g, '$&$&')
+  return format.replaceAll(/\{\{|\}\}|\{(?:name|tenant)\}/g, (found) => (found.length > 2 ? escaped : found))
 }
 
 /** Refuses check digits that would not cover every digit of the id. */

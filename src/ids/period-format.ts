@@ -10,7 +10,7 @@
  */
 import { FahaoError } from '../base/errors.ts'
 import type { Format, TextColumn } from './any-format.ts'
-import { type DateToken, type FormatValues, notOfFormat } from './format-part.ts'
+import { type DateToken, type FormatValues, notOfFormat, type Shown } from './format-part.ts'
 import type { IdText, TextFrame } from './id-text.ts'
 import { mondayOf } from './iso-week.ts'
 import { labelDigits, type Periods, type PeriodUnit } from './period.ts'
@@ -46,6 +46,7 @@ export class PeriodFormat implements Format {
   readonly needsNode: boolean
   readonly needsTime = false
   readonly needsKey = false
+  readonly shows: Shown | undefined
   readonly maxId: bigint
   readonly mixesCases: boolean
   readonly ambiguousZone = undefined
@@ -57,10 +58,14 @@ export class PeriodFormat implements Format {
   #untilId = 0n
   #values: FormatValues = {}
 
-  /** `inner` shows numbers, and the local time of periods as UTC. Throws ERR for one whose texts do not tell periods. */
-  constructor(inner: Template, periods: Periods) {
+  /**
+   * `inner` shows numbers, and the local time of periods as UTC. Throws ERR for one whose texts do not tell periods; `like` tells them,
+   * and differs in the name that it shows.
+   */
+  constructor(inner: Template, periods: Periods, like?: PeriodFormat) {
     this.template = inner.template
     this.needsNode = inner.needsNode
+    this.shows = inner.shows
     this.mixesCases = inner.mixesCases
     this.#inner = inner
     this.#periods = periods
@@ -69,6 +74,10 @@ export class PeriodFormat implements Format {
       throw refused(
         `its numbers end at ${inner.maxId}, and width ${periods.width} goes further; write {id:${periods.width}+}, or give a smaller width`,
       )
+    if (like !== undefined) {
+      this.#sortsLikeIds = like.#sortsLikeIds
+      return
+    }
     const tried = this.#tried()
     const wrong = tried.find((ordinal) => this.#ordinalIn(this.#textsOf(ordinal)) !== ordinal)
     if (wrong !== undefined)
@@ -76,12 +85,14 @@ export class PeriodFormat implements Format {
         `two periods would have the same text, since it does not tell the ${periods.unit}; show {date:${naming[periods.unit]}}`,
       )
     const [last, first] = [periods.size - 1n, 0n]
+    // Whatever name it shows, that is the same in all texts.
+    const shown = inner.named('-')
     this.#sortsLikeIds =
-      inner.sortsBehindDates &&
+      shown.sortsBehindDates &&
       tried.every(
         (ordinal) =>
-          inner.throughId(last, this.#valuesOf(ordinal)) <
-          inner.throughId(first, this.#valuesOf(ordinal + 1)),
+          shown.throughId(last, this.#valuesOf(ordinal)) <
+          shown.throughId(first, this.#valuesOf(ordinal + 1)),
       )
   }
 
@@ -100,6 +111,10 @@ export class PeriodFormat implements Format {
 
   withKey(): this {
     return this
+  }
+
+  named(text: string): PeriodFormat {
+    return new PeriodFormat(this.#inner.named(text), this.#periods, this)
   }
 
   texts(values: FormatValues = {}): IdText {

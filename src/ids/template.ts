@@ -8,8 +8,10 @@ import {
   type FormatValues,
   IdPart,
   LiteralPart,
+  NamePart,
   NodePart,
   notOfFormat,
+  type Shown,
   type TextShape,
 } from './format-part.ts'
 import { TemplateText } from './id-text.ts'
@@ -29,6 +31,7 @@ export class Template implements Format {
   readonly needsNode: boolean
   readonly needsTime: boolean
   readonly needsKey = false
+  readonly shows: Shown | undefined
   readonly maxId: bigint
   readonly mixesCases: boolean
   readonly ambiguousZone: string | undefined
@@ -36,6 +39,7 @@ export class Template implements Format {
   readonly dates: readonly DatePart[]
   /** Whether larger ids have larger texts as long as its dates, and all but the id, stay. */
   readonly sortsBehindDates: boolean
+  readonly #all: readonly (Part | CheckPart)[]
   /** The parts before the check digits, and those behind them. */
   readonly #front: readonly Part[]
   readonly #back: readonly Part[]
@@ -50,6 +54,8 @@ export class Template implements Format {
     const check = all.find((part) => part instanceof CheckPart)
     const checkAt = check === undefined ? all.length : all.indexOf(check)
     this.template = template
+    this.#all = all
+    this.shows = parts.find((part) => part instanceof NamePart)?.shows
     this.#front = parts.slice(0, checkAt)
     this.#back = parts.slice(checkAt)
     this.#id = parts.find((part) => part instanceof IdPart)!
@@ -97,6 +103,12 @@ export class Template implements Format {
 
   withKey(): this {
     return this
+  }
+
+  named(text: string): Template {
+    const literal = new LiteralPart(text)
+    const parts = this.#all.map((part) => (part instanceof NamePart ? literal : part))
+    return this.shows === undefined ? this : new Template(this.template, parts)
   }
 
   texts(values: FormatValues = noValues): TemplateText {

@@ -63,6 +63,7 @@ export class WideFormat implements Format, IdText {
   readonly name: WideName
   readonly needsNode = false
   readonly needsTime = false
+  readonly shows = undefined
   readonly needsKey: boolean
   readonly maxId = max63
   readonly mixesCases = false
@@ -103,6 +104,10 @@ export class WideFormat implements Format, IdText {
   }
 
   /** The same format with the key of a generator. */
+  named(): this {
+    return this
+  }
+
   withKey(key: FormKey): WideFormat {
     const { template, name } = this
     return new WideFormat(template, { name, prefix: this.#prefix }, undefined, key, this.#bits)

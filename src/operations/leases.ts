@@ -5,6 +5,7 @@ import { FahaoError } from '../base/errors.ts'
 import { globMatcher, matchWork } from '../base/glob.ts'
 import type { Generator } from '../catalogue/catalogue.ts'
 import { definitionJson, geneBitsOf } from '../catalogue/definition.ts'
+import { shownTo } from '../catalogue/series.ts'
 import { isStrict } from '../issuing/issuer.ts'
 import type { ListedWorker } from '../leasing/listed-workers.ts'
 import type { LeasedRange } from '../leasing/range-leases.ts'
@@ -166,17 +167,17 @@ const lease = operation({
       (kind === 'snowflake' && !workerLeases.mayLease(generator, access.user))
     if (isByRequest) {
       generator.noteDrawn(drawn)
-      return { ...shown(generator, timeline.nowUs()), lease: null }
+      return { ...shown(name, generator, timeline.nowUs()), lease: null }
     }
     if (kind === 'segment') {
       const wanted = { ids: count, ttlMs: ttl, nowUs: timeline.nowUs() }
       const range = await rangeLeases.lease(generator, wanted)
       generator.noteDrawn(drawn)
-      return rangeAnswer(range, timeline.nowUs())
+      return rangeAnswer(name, range, timeline.nowUs())
     }
     const leased = await workerLeases.lease(name, { ttlMs: ttl, holder, user: access.user })
     generator.noteDrawn(drawn)
-    return workerAnswer(leased)
+    return workerAnswer(name, leased)
   },
 })
 
@@ -206,7 +207,7 @@ const renew = operation({
   async run(context, { name, lease, until, ttl, drawn }) {
     const renewed = await context.server.workerLeases.renew(name, lease, { untilUs: until, ttlMs: ttl })
     await noteDrawn(context, name, drawn)
-    return workerAnswer(renewed)
+    return workerAnswer(name, renewed)
   },
 })
 
@@ -362,17 +363,18 @@ async function returnRange(
   return isBack
 }
 
-function workerAnswer(given: WorkerLease): Lease {
+function workerAnswer(name: string, given: WorkerLease): Lease {
   const { lease, worker, fromUs, untilUs, nowUs } = given
-  return { ...shown(given, nowUs), lease, worker, fromUs, untilUs }
+  return { ...shown(name, given, nowUs), lease, worker, fromUs, untilUs }
 }
 
-function rangeAnswer(range: LeasedRange, nowUs: number): Lease {
+function rangeAnswer(name: string, range: LeasedRange, nowUs: number): Lease {
   const { lease, start, end, ttlMs, key = null } = range
-  return { ...shown(range, nowUs), lease, ranges: [[String(start), String(end)]], ttlMs, key }
+  return { ...shown(name, range, nowUs), lease, ranges: [[String(start), String(end)]], ttlMs, key }
 }
 
 function shown(
+  name: string,
   { definition, incarnation, formKey }: Pick<Generator, 'definition' | 'incarnation' | 'formKey'>,
   nowUs: number,
 ) {
@@ -380,7 +382,7 @@ function shown(
   return {
     kind,
     incarnation: String(incarnation),
-    definition: definitionJson(definition),
+    definition: definitionJson(shownTo(definition, name)),
     ...(formKey !== undefined && { formKey }),
     nowUs,
     drawnMax,

@@ -6,6 +6,7 @@ import type { Generator } from '../catalogue/catalogue.ts'
 import { layoutOf } from '../catalogue/definition.ts'
 import { formatIn } from '../catalogue/definition-formats.ts'
 import { periodsOf } from '../catalogue/periods.ts'
+import { formatFor } from '../catalogue/series.ts'
 import type { Format } from '../ids/format.ts'
 import { encode, unitsOf } from '../ids/id-parts.ts'
 import { describeId, describePeriodId, type IdDescription, type PeriodIdDescription } from '../ids/inspect.ts'
@@ -332,7 +333,7 @@ function spaceOf({ name, kind, definition }: Generator): IdSpace {
 }
 
 function formatOf(generator: Generator | undefined): Format | undefined {
-  return generator && formatIn(generator.definition)
+  return generator && formatFor(formatIn(generator.definition), generator)
 }
 
 function nameOf(layout: Layout): string {

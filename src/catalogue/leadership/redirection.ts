@@ -19,13 +19,13 @@ export function moved(slot: number, lead: LedElsewhere): Moved {
 
 /** Rejects with MOVED or CLUSTERDOWN unless this node leads a generator, and with STALE where it leads it under another leadership. */
 export async function refuseUnlessLed(
-  cluster: Cluster,
+  cluster: Cluster | undefined,
   { name, under }: { readonly name: string; readonly under: LeaderTerm | undefined },
 ): Promise<void> {
   const slot = slotOf(name)
-  const lead = await cluster.leadWithin(slot)
+  const lead = await cluster?.leadWithin(slot)
+  if (lead === undefined || lead === under) return
   if (lead.state === 'elsewhere') throw moved(slot, lead)
   if (lead.state === 'none') throw slotNotServed()
-  if (lead === under) return
   throw new FahaoError('STALE', `the leadership of generator '${name}' has just changed; retry`)
 }

@@ -2,9 +2,9 @@
 import type { FastifyRequest } from 'fastify'
 import { demandPermission } from '../../auth/access.ts'
 import { FahaoError, hasCode } from '../../base/errors.ts'
-import { globMatches } from '../../base/glob.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
-import { optionsAtFirstUse } from '../../catalogue/definition.ts'
+import { isCounter, optionsAtFirstUse } from '../../catalogue/definition.ts'
+import { CreationRules } from '../../catalogue/series.ts'
 import { max63 } from '../../ids/limits.ts'
 import { clientAddress } from '../caller.ts'
 import { disconnectSignal } from '../connection.ts'
@@ -110,12 +110,11 @@ async function openOrCreate(node: IssuingNode, request: FastifyRequest, offset: 
   const known = node.catalogue.find(name)
   if (known !== undefined) return known
   if (await node.catalogue.exists(name)) return node.catalogue.open(name)
-  const rule = node.config.autoCreate.find(({ pattern }) => globMatches(pattern, name))
+  const rule = new CreationRules(node.config.autoCreate).optionsFor(name)
   if (rule === undefined) demandPermission(request.access, 'id.create', name)
-  const kind = rule?.kind ?? 'segment'
-  const isCounter = kind === 'segment' || kind === 'sequence'
+  const given = rule ?? optionsAtFirstUse('segment')
   try {
-    const options = { ...optionsAtFirstUse(kind), ...(isCounter && { start: offset + 1n }) }
+    const options = { ...given, ...(isCounter(given.kind) && { start: offset + 1n }) }
     const created = await node.catalogue.create(name, options)
     const { user, administers } = request.access
     const by = { user, address: clientAddress(request), isOrdinary: !administers }

@@ -321,7 +321,7 @@ test('what is refused gets its exact error and uses up no id', async () => {
   })
   const none = "NOGENERATOR no generator 'none'; create it with ID.CREATE none KIND kind"
   const known =
-    'KIND, FAMILY, START, INCREMENT, OFFSET, GENE, MAX, STEP, STEPMAX, HORIZON, ISSUETIMEOUT, WITHIN, SCRAMBLE, FORMAT, AVOID, PERIOD, ZONE, YEARSTART, WIDTH, KEEP, GAPS, JUMP, LEDGER, HOLD, LAYOUT, EPOCH, NODE, PAST, SEQUENCESTART, BORROWMAX'
+    'KIND, FAMILY, START, INCREMENT, OFFSET, GENE, MAX, STEP, STEPMAX, HORIZON, ISSUETIMEOUT, WITHIN, SCRAMBLE, FORMAT, AVOID, PERIOD, ZONE, YEARSTART, WIDTH, KEEP, GAPS, JUMP, LEDGER, HOLD, TEMPLATE, LAYOUT, EPOCH, NODE, PAST, SEQUENCESTART, BORROWMAX'
   const ranges = (name: string) =>
     `WRONGTYPE '${name}' does not issue its ids one apart and in order; use ID.NEXT ${name} COUNT n`
   const runs = (name: string) =>

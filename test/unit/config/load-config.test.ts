@@ -142,6 +142,31 @@ describe('values', () => {
     for (const { config } of found) assert.deepEqual(config.autoCreate, rules)
   })
 
+  test('of auto-create has every option of a generator, also as a map of a file', () => {
+    const invoice = {
+      pattern: 'invoice:{tenant}',
+      kind: 'sequence',
+      options: { gaps: 'none', period: 'month', format: 'A,B {{x}}/{date:yyyyMM}-{tenant}-{id}' },
+    }
+    const spaced = { ...invoice, options: { ...invoice.options, format: 'No {tenant}/{date:yyyyMM}-{id}' } }
+    const words =
+      'invoice:{tenant}=sequence,gaps=none,period=month,format=A,B{{x}}/{date:yyyyMM}-{tenant}-{id}'
+    const { config } = loadConfig({ flags: { 'auto-create': `${words} o:*=segment,step-max=5,step=1` } })
+    assert.deepEqual(config.autoCreate, [
+      { ...invoice, options: { ...invoice.options, format: 'A,B{{x}}/{date:yyyyMM}-{tenant}-{id}' } },
+      { pattern: 'o:*', kind: 'segment', options: { stepMax: '5', step: '1' } },
+    ])
+    const text = Object.fromEntries(settingsText(config))['auto-create']!
+    assert.deepEqual(loadConfig({ flags: { 'auto-create': text } }).config.autoCreate, config.autoCreate)
+    const file = `auto-create:
+  - a:*=sequence
+  - { pattern: 'invoice:{tenant}', kind: sequence, gaps: none, period: month, format: 'No {tenant}/{date:yyyyMM}-{id}' }`
+    assert.deepEqual(loadConfig(fromFile(file)).config.autoCreate, [
+      { pattern: 'a:*', kind: 'sequence' },
+      spaced,
+    ])
+  })
+
   test('lead is ten minutes for a pooled worker id, two minutes for a fixed one', () => {
     assert.equal(loadConfig({}).config.leadMs, 600_000)
     assert.equal(loadConfig({ flags: { 'worker-id': 'hostname' } }).config.leadMs, 120_000)
@@ -180,6 +205,12 @@ describe('a refused value', () => {
     ['resp-bulk-max', '64KB', /not a size such as/],
     ['auto-create', 'order', /write PATTERN=KIND/],
     ['auto-create', 'order=serial', /with one of sequence, segment/],
+    ['auto-create', 'o:*=segment,stpe=1', /rule 'o:\*': unknown option 'stpe'; did you mean step\?/],
+    ['auto-create', 'o:*=segment,step=1,step=2', /step is given twice/],
+    ['auto-create', 'o:*=segment,gaps=none', /rule 'o:\*': /],
+    ['auto-create', 'o:*=segment,format={tenant}-{id}', /give a template of names too/],
+    ['auto-create', 'o:{tenant}:*=segment', /has no other wildcard/],
+    ['auto-create', 'o:*=sequence,family=on', /leave family and template out/],
   ]
   for (const [flag, value, message] of wrong) {
     test(`names its flag and a valid value: --${flag} '${value}'`, () => {

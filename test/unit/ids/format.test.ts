@@ -273,7 +273,7 @@ test('templates that cannot work are refused with the reason', () => {
     ['{check:luhn}{id}{check:luhn}', /two check digits/],
     ['{ID}', /'\{ID\}' is no field; use \{id:8\}/],
     ['{}{id}', /'\{\}' is no field/],
-    ['{name}{id}', /is no field/],
+    ['{names}{id}', /is no field/],
     ['{__proto__}{id}', /is no field/],
     ['{id', /a '\{' stands alone; write \{\{/],
     ['id}', /a '\}' stands alone/],
@@ -308,7 +308,7 @@ test('templates that cannot work are refused with the reason', () => {
       `{date:yyyy:${zone}}{id}`,
       /zone '.*' is unknown, or means .*; write a place like Asia\/Shanghai, an offset like \+08:00, or UTC/,
     ]),
-    [`${'x'.repeat(253)}{id}`, /longer than 256/],
+    [`${'x'.repeat(1021)}{id}`, /longer than 1024/],
     ['a\n{id}', /control characters/],
     ['\ud800{id}', /well-formed/],
   ]
