@@ -35,6 +35,7 @@ export {
 } from './ids/lifetime.ts'
 export type { MomentInput } from './ids/moment.ts'
 export { bounds, condition, type IdBounds, type SpanBounds } from './ids/moment-bounds.ts'
+export { type PeriodDefinition, type Periods, type PeriodUnit, periodsOf } from './ids/period.ts'
 export { type Permutation, permutation } from './ids/permutation.ts'
 export { type LayoutName, layouts } from './ids/presets.ts'
 

@@ -72,6 +72,7 @@ const dayMs = 24 * hourMs
 const zoneMaxMs = 16 * hourMs
 /** No zone changes twice within this time. */
 const probeMs = 8 * hourMs
+const startsMax = 16
 
 /** The periods of one unit in one zone. */
 export class Periods {
@@ -84,6 +85,8 @@ export class Periods {
   readonly #local: LocalTime
   readonly #startMonth: number
   readonly #startDay: number
+  /** When some periods begin: a zone takes long to tell. */
+  readonly #starts = new Map<number, number>()
   #fromUs = 0
   #untilUs = 0
   #ordinal = 0
@@ -143,7 +146,12 @@ export class Periods {
 
   /** The first moment of a period, in Unix µs. */
   startUs(ordinal: number): number {
-    return this.#firstMs(this.wallMs(ordinal)) * 1000
+    const known = this.#starts.get(ordinal)
+    if (known !== undefined) return known
+    const us = this.#firstMs(this.wallMs(ordinal)) * 1000
+    if (this.#starts.size >= startsMax) this.#starts.clear()
+    this.#starts.set(ordinal, us)
+    return us
   }
 
   /** The first moment behind a period, in Unix µs. */

@@ -97,6 +97,7 @@ test('periods are what the calendar on the wall shows, and never go back, around
           const ordinal = each.ordinalAt(ms * 1000)
           assert.equal(Number(each.label(ordinal)), most, `${unit} of ${zone} at ${iso(ms * 1000)}`)
           assert.equal(each.ordinalOf(BigInt(most)), ordinal)
+          assert.equal(each.ordinalOfMoment(ms * 1000), ordinal, 'without what was remembered')
         }
       }
     }
@@ -275,6 +276,10 @@ test('the present period asks the zone nothing', () => {
   assert.equal(calls, 0)
   assert.equal(day.ordinalAt(startUs + dayMs * 1000), ordinal + 1)
   assert.equal(day.ordinalAt(startUs), ordinal)
+  calls = 0
+  for (let look = 0; look < 100; look++) assert.equal(day.startUs(ordinal), startUs)
+  for (let look = 0; look < 100; look++) assert.equal(day.ordinalOfMoment(startUs + 1), ordinal)
+  assert.equal(calls, 100, 'one for each moment, to see what the wall shows')
 })
 
 test('a zone table may name any moment of a change', () => {
