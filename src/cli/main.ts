@@ -100,6 +100,11 @@ const groups: Readonly<Record<string, readonly Verb[]>> = {
       load: async () => (await import('./verbs/leases.ts')).addLeases,
     },
     {
+      usage: 'ledger [name]',
+      summary: 'export a ledger, or check an export',
+      load: async () => (await import('./verbs/ledger.ts')).addLedger,
+    },
+    {
       usage: 'namespace',
       summary: 'quotas of teams, users and generators',
       load: async () => (await import('./verbs/namespace.ts')).addNamespace,

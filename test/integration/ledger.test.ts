@@ -1,8 +1,12 @@
 /** A ledger while its server, or its leader, is killed: each number is accounted for once, and what was confirmed stays so. */
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { startCluster, viewOf } from '../launch/cluster.ts'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
+import { temporaryFolder } from '../launch/places.ts'
+import { runProgram } from '../launch/program.ts'
 
 type Line = { readonly number: string; readonly state: string; readonly ref?: string }
 type Used = { readonly number: string; readonly ref: string }
@@ -96,6 +100,22 @@ describe('a ledger under kill -9', { timeout: 120_000 }, () => {
       await more(used, 100)
     })
     check(await linesOf(server), used)
+    // What was held by a killed request lapses, or is voided.
+    for (const { number, state } of await linesOf(server))
+      if (state === 'held') {
+        const voided = `${server.http}/v1/generators/invoice/reservations/${number}/void?reason=killed`
+        assert.equal((await fetch(voided, { method: 'POST' })).status, 204)
+      }
+    const closed = await fetch(`${server.http}/v1/generators/invoice/ledger/close`, { method: 'POST' })
+    const { hash, through } = (await closed.json()) as { hash: string; through: string }
+    const cli = ['node', join(import.meta.dirname, '../../dist/fahao.js'), 'ledger']
+    const exported = await runProgram([...cli, 'invoice', '--url', server.http])
+    const path = join(temporaryFolder(t), 'ledger.jsonl')
+    writeFileSync(path, exported)
+    const said = await runProgram([...cli, '--verify', path])
+    assert.match(said, new RegExp(`lines of ledger 'invoice' up to ${through} .* with hash ${hash}`))
+    writeFileSync(path, exported.replace(used[5]!.ref, 'other'))
+    await assert.rejects(runProgram([...cli, '--verify', path]), /was changed: its hash is another/)
   })
 
   test('of its leader in a cluster on etcd', async (t) => {
