@@ -71,7 +71,8 @@ export function verified(text: string): string {
   for (const [at, each] of lines.entries()) {
     const line = read<Line>(each, at + 2)
     if (line.hash === undefined) break
-    if (last !== undefined && BigInt(line.number) !== last + 1n) throw wrong(at + 2, `does not follow ${last}`)
+    if (last !== undefined && BigInt(line.number) !== last + 1n)
+      throw wrong(at + 2, `does not follow ${last}`)
     hash = hashAfter(hash, line)
     if (hash !== line.hash) throw wrong(at + 2, 'or one before it was changed: its hash is another')
     last = BigInt(line.to ?? line.number)
