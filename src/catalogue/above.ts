@@ -60,11 +60,13 @@ export async function skippedUpTo(
   engine: Pick<Engine, 'counter'>,
   isSure: boolean,
 ): Promise<number> {
-  const last = issuer.lastIssued() ?? issuer.passed?.() ?? floor - 1n
+  const last = issuer.passed?.() ?? issuer.lastIssued() ?? floor - 1n
   const after = (id: bigint) => (above > id ? (above - id) / BigInt(definition.increment!) : 0n)
   const { jump = jumpDefault } = definition
   let skipped = after(last)
-  if (skipped > (isSure ? 0n : jump) && (mode === 'node' || mode === 'group commit')) {
+  // The counter of a generator with periods holds its mark, and no id.
+  const isShared = definition.period === undefined && (mode === 'node' || mode === 'group commit')
+  if (skipped > (isSure ? 0n : jump) && isShared) {
     const { bound } = await engine.counter(counter)
     if (bound > last) skipped = after(bound - 1n)
   }

@@ -158,6 +158,10 @@ class AvoidingIssuer implements Issuer {
     return this.#issuer.lastIssued()
   }
 
+  passed(): bigint | undefined {
+    return this.#issuer.passed?.()
+  }
+
   moveTo(newest: bigint): Promise<void> {
     return this.#issuer.moveTo(newest)
   }

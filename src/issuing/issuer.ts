@@ -74,7 +74,7 @@ export interface Issuer {
   /** The newest id issued, here or by a predecessor; after a crash the largest that can have been issued. */
   lastIssued(): bigint | undefined
 
-  /** The value up to which nothing is issued any more, where `lastIssued` tells none although it is known. */
+  /** The value up to which nothing is issued any more, where it can be above `lastIssued`. */
   passed?(): bigint | undefined
 
   /**

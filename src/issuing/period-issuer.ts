@@ -141,6 +141,11 @@ export class PeriodIssuer implements Issuer {
     return this.#present?.issuer.lastIssued() ?? this.#before
   }
 
+  passed(): bigint {
+    const [last, least] = [this.lastIssued() ?? 0n, this.space.first - 1n]
+    return last > least ? last : least
+  }
+
   /** The first and the last id of the present period, between which it moves. */
   get space(): { readonly first: bigint; readonly max: bigint } {
     return this.#options.issuersOf(this.#ordinalNow())

@@ -176,6 +176,24 @@ describe('the option JUMP', () => {
   })
 })
 
+describe('ABOVE with periods', () => {
+  for (const options of [{}, fleet])
+    test(`goes on within the present one, in steps of JUMP: ${JSON.stringify(Object.keys(options))}`, async () => {
+      const node = await startNode(options)
+      const generator = await node.catalogue.create('g', { kind: 'sequence', period: 'day', jump: 50 })
+      const first = await one(generator, 1)
+      assert.equal(await one(generator, first + 10n), first + 11n)
+      await assert.rejects(one(generator, first + 500n), { code: 'LIMIT', message: /skips 489 ids/ })
+      assert.equal(await one(generator), first + 12n)
+      await node.stop()
+      const again = await startNode({ ...options, store: node.store })
+      const opened = await again.catalogue.open('g')
+      assert.ok((await one(opened, first)) > first, 'before a plain draw')
+      await assert.rejects(one(opened, first + 9_000_000n), { code: 'LIMIT' })
+      await again.stop()
+    })
+})
+
 describe('quotas', () => {
   test('count what is skipped as ids, unless it is forced', async () => {
     const store = new MemoryStore()
