@@ -351,14 +351,17 @@ function clockPart(options: GeneratorOptions, layout: Layout): Partial<Definitio
 }
 
 function checkedFormat(
-  { format, max, template }: GeneratorOptions,
+  { format, max, template, ledger }: GeneratorOptions,
   layout: Layout | undefined,
   period: PeriodDefinition | undefined,
 ): { format?: string; template?: string } {
   if (template) checkTemplate(template)
   const named = template ? { template } : {}
   if (format === undefined || format === '{id}') return named
-  const { maxId, shows } = formatIn({ format, ...(layout && { layout: formatLayout(layout) }), ...period })!
+  const compiled = formatIn({ format, ...(layout && { layout: formatLayout(layout) }), ...period })!
+  const { maxId, shows, needsTime, needsNode } = compiled
+  if (ledger && (needsTime || needsNode))
+    throw refused('a number of a ledger has one text for ever; leave dates and {node} out of the format')
   if (shows === 'tenant' && !template)
     throw refused(`format '${format}' shows {tenant}; give a template of names too, such as invoice:{tenant}`)
   if (max !== undefined && max > maxId) {

@@ -368,8 +368,7 @@ function shown(
   nowMs: number,
 ): LedgerPage['lines'][number] {
   const line = exported(entry)
-  const { format } = generator
-  const text = format?.needsTime || entry.to !== entry.from ? undefined : generator.text(entry.from)
+  const text = entry.to === entry.from ? generator.text(entry.from) : undefined
   return {
     ...line,
     ...(text !== undefined && { text }),
