@@ -25,6 +25,8 @@ export type DrawRequest = {
   readonly of?: string | undefined
   /** The least value that each id has. Default 0. */
   readonly floor?: bigint
+  /** The record that is to have its ids. */
+  readonly once?: { readonly key: string; value(runs: readonly Run[]): string } | undefined
 }
 
 /** One waiting caller. */
@@ -115,6 +117,11 @@ export class WaitQueue {
   /** The first caller in the queue. */
   get first(): Waiter | undefined {
     return this.#first()
+  }
+
+  /** The callers in the queue, in order. */
+  *waiting(): Generator<Waiter> {
+    for (const entry of this.#entries) if (!entry.isGone) yield entry
   }
 
   /** Queues a caller. Rejects with BUSY, the reason of `signal`, what `onWait` throws, or the error of `onTimeout`. */

@@ -35,11 +35,13 @@ import {
   requestOf,
   unsafe,
 } from './issuer.ts'
+import { KeyedBatch } from './keyed-batch.ts'
 import { NameInBatches } from './name-in-batches.ts'
 import type { CounterEngine } from './period-counters.ts'
 import { Refills } from './refills.ts'
 import { ReservedCounter, type ReservedCounterOptions } from './reserved-counter.ts'
 import type { ReservoirOptions } from './reservoir-options.ts'
+import { SkippedIds } from './skipped-ids.ts'
 
 /** What sequences with one definition share. */
 export type GroupCommitOptions = ReservoirOptions &
@@ -69,6 +71,10 @@ export class GroupCommit implements Issuer, Gated {
   readonly #refills: Refills
   readonly #meter: RateMeter
   #sending = false
+  /** How many callers with keys wait. */
+  #keyed = 0
+  /** The version of the counter, if its bound is the one that was seen last. */
+  #version: bigint | undefined
   /** Runs while the callers that the newest reserve served may come back. */
   #gathering: Timer | undefined
   /** How many callers it served, and how many the next one is for, if all of them come back. */
@@ -76,10 +82,7 @@ export class GroupCommit implements Issuer, Gated {
   #crowd = 0
   #issued = 0
   #waits = 0
-  #dropped = 0
-  #lost = 0
-  /** How many ids are below a bound that a reserve without a known outcome may have made, at most. */
-  #unknown = 0
+  readonly #skipped = new SkippedIds()
   /** Where distances are random: the newest id, and the end of the range that it was from. */
   #newest: { readonly id: bigint; readonly end: bigint } | undefined
   readonly #gate: Gate
@@ -136,13 +139,15 @@ export class GroupCommit implements Issuer, Gated {
     if (options.signal?.aborted) return Promise.reject(options.signal.reason)
     const { refusal } = this.#refills
     if (refusal !== undefined) return Promise.reject(refusal)
-    const request = { ...requestOf(count, options), contiguous: true, of }
+    const { once } = options
+    const request = { ...requestOf(count, options), contiguous: true, of, once }
     if (request.safe && !this.nextIsSafe()) return Promise.reject(unsafe())
     this.#waits++
     this.#gate.noteBusy(this)
+    if (once !== undefined) this.#keyed++
     const drawn = this.#queue.join(request, options.signal, options.onWait)
     this.#commitSoon()
-    return drawn
+    return once === undefined ? drawn : drawn.finally(() => this.#keyed--)
   }
 
   nextIsSafe(): boolean {
@@ -183,8 +188,7 @@ export class GroupCommit implements Issuer, Gated {
       reserved: this.#counter.reserved,
       released: this.#counter.released,
       waits: this.#waits,
-      dropped: this.#dropped,
-      lost: this.#lost,
+      ...this.#skipped.stats(),
       drySeconds: this.#queue.drySeconds,
       waiting: this.#queue.length,
     }
@@ -276,17 +280,20 @@ export class GroupCommit implements Issuer, Gated {
     const offsets = steps?.walk(bound, this.#queue.demandOfOne)
     this.#refuseBeyondMax(start, offsets?.subarray(0, -1).filter((offset) => offset < left).length)
     if (this.#queue.length === 0) return
+    if (this.#keyed > 0) return this.#commitKeyed()
     const joined = this.#queue.joined
     const demand = this.#queue.demandOfOne
     const wanted = offsets === undefined ? BigInt(demand) * BigInt(increment) : BigInt(offsets[demand]!)
     try {
+      this.#version = undefined
       const range = await this.#counter.reserve(wanted < left ? wanted : left, max + 1n, start)
-      this.#noteLost(start, range.start)
+      this.#noteBetween(start, range.start)
       // If a copy is noticed, this issuer has been closed when this returns, and no caller waits here.
       const next = this.#mayIssue() ? this.#serve(range, joined, offsets) : range.start
+      this.#version = range.version
       await this.#drop(next, range.end)
     } catch (error) {
-      if (hasCode(error, 'UNKNOWN')) this.#unknown += demand
+      if (hasCode(error, 'UNKNOWN')) this.#skipped.noteUnknown(demand)
       // Other processes have reserved more than was known here: the next reserve is for the callers that still fit.
       if (!hasCode(error, 'EXHAUSTED') || this.#counter.bound === bound) throw error
     }
@@ -296,16 +303,46 @@ export class GroupCommit implements Issuer, Gated {
   async #drop(from: bigint, end: bigint): Promise<void> {
     const { increment, gapless } = this.#options
     const ids = countBelow(this.#firstFrom(from), end, increment)
-    if (ids > 0 && !(gapless && (await this.#counter.giveBack(from)))) this.#dropped += ids
+    if (ids === 0) return
+    this.#version = undefined
+    if (!(gapless && (await this.#counter.giveBack(from)))) this.#skipped.dropped += ids
   }
 
-  /** A range that begins above the bound that was known: reserves without a known outcome may lie in between. */
-  #noteLost(bound: bigint, start: bigint): void {
-    if (this.#unknown === 0) return
-    const skipped = countBelow(this.#firstFrom(bound), start, this.#options.increment)
-    const lost = Math.min(this.#unknown, skipped)
-    this.#lost += lost
-    this.#unknown -= lost
+  /** As `#reserve`, where callers have keys. */
+  async #commitKeyed(): Promise<void> {
+    const { engine, increment, max } = this.#options
+    const before = this.#counter.bound
+    const version = this.#version ?? (await this.#counter.read()).version
+    this.#version = undefined
+    const { bound } = this.#counter
+    this.#noteBetween(before, bound)
+    const { floor } = this.#queue
+    const start = floor > bound ? floor : bound
+    const batch = new KeyedBatch(this.#queue, {
+      start,
+      first: this.#firstFrom(start),
+      end: max + 1n,
+      increment,
+    })
+    try {
+      if (batch.ids > 0 && !(await batch.commit(engine, this.#counter, this.#queue, version))) return
+    } catch (error) {
+      if (hasCode(error, 'UNKNOWN')) this.#skipped.noteUnknown(batch.unkeyed)
+      if (!hasCode(error, 'EXHAUSTED') || (await this.#counter.read()).bound <= bound) throw error
+      return
+    }
+    if (this.#counter.bound > bound) this.#version = this.#counter.version
+    const { served, dropped } = this.#mayIssue()
+      ? batch.serve(this.#queue)
+      : { served: 0, dropped: batch.unkeyed }
+    this.#served += served
+    this.#skipped.dropped += dropped
+    this.#issued += batch.ids - dropped
+  }
+
+  /** Ids from one bound to another may be of reserves without a known outcome. */
+  #noteBetween(bound: bigint, start: bigint): void {
+    this.#skipped.noteBetween(() => countBelow(this.#firstFrom(bound), start, this.#options.increment))
   }
 
   /**

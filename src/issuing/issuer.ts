@@ -6,6 +6,7 @@ import type { IdInput } from '../ids/gene.ts'
 import type { ListedGenerator } from '../ids/generator-description.ts'
 import type { Run } from '../ids/run.ts'
 import { type CallerStats, noCallers } from './caller-ids.ts'
+import type { OnceRecord } from './once.ts'
 
 /** The four kinds: made of a counter or of the clock, in strict order or in order per node. */
 export type Kind = ListedGenerator['kind']
@@ -28,6 +29,8 @@ export type DrawOptions = IdInput & {
   readonly signal?: AbortSignal
   /** Called before the caller joins the queue of those that wait. What it throws is the rejection. */
   readonly onWait?: (() => void) | undefined
+  /** Made durable together with the reserve; rejects with `TakenKey` where it exists. Of a group commit alone. */
+  readonly once?: OnceRecord | undefined
 }
 
 /** What a draw asks of the issuer of a counter. */

@@ -15,7 +15,7 @@
  */
 import type { CopyDetector } from '../base/copy-detector.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
-import type { Engine, Reservation, WriterIdentity } from '../engine/engine.ts'
+import type { Counter, Engine, RecordWrite, Reservation, WriterIdentity } from '../engine/engine.ts'
 import { max53 } from '../ids/limits.ts'
 import type { Incarnation } from './incarnation.ts'
 import { exhausted } from './issuer.ts'
@@ -75,7 +75,7 @@ export class ReservedCounter {
       return reservation
     } catch (error) {
       // Other processes have reserved more than was known here.
-      if (hasCode(error, 'EXHAUSTED')) this.#see((await this.#options.engine.counter(this.#name)).bound)
+      if (hasCode(error, 'EXHAUSTED')) await this.read()
       throw error
     }
   }
@@ -93,6 +93,32 @@ export class ReservedCounter {
       if (left <= 0n) throw exhausted(this.#incarnation.name, max - 1n)
       if (left < wanted) wanted = left
     }
+  }
+
+  /**
+   * Reserves as `reserve`, and writes records in the same step, if the counter still has this version. Undefined: it has another one, or a
+   * record is not as expected, and nothing was changed.
+   */
+  async commit(
+    records: readonly RecordWrite[],
+    request: { readonly floor: bigint; readonly size: bigint; readonly max: bigint },
+    version: bigint,
+  ): Promise<Reservation | undefined> {
+    await this.#admit()
+    const counter = { name: this.#name, request: { ...request, ...this.#writer }, version }
+    const committed = await this.#options.engine.commit({ records, counter })
+    if (committed === undefined) return undefined
+    this.#refuseOutdated()
+    this.reserved += Number(request.size)
+    this.#follow(committed.reservation!)
+    return committed.reservation
+  }
+
+  /** Reads the counter. */
+  async read(): Promise<Counter> {
+    const counter = await this.#options.engine.counter(this.#name)
+    this.#see(counter.bound)
+    return counter
   }
 
   /** Raises the bound to `floor` and reserves nothing. */
@@ -203,15 +229,22 @@ export class ReservedCounter {
   }
 
   async #reserve(request: { size: bigint; floor: bigint; max?: bigint }): Promise<Reservation> {
-    const { engine, mayReserve } = this.#options
-    const asked = mayReserve?.(this.#incarnation.name)
+    const { engine } = this.#options
+    const asked = this.#admit()
     // Without an await where nothing is asked: a first reserve is sent together with the record of its generator.
     if (asked !== undefined) await asked
-    this.#refuseOutdated()
     const reservation = await engine.reserve(this.#name, { ...request, ...this.#writer })
     this.#refuseOutdated()
     this.#follow(reservation)
     return reservation
+  }
+
+  /** Throws, or rejects, where nothing may be reserved. Undefined: it may be, and nothing had to be asked. */
+  #admit(): Promise<void> | undefined {
+    const asked = this.#options.mayReserve?.(this.#incarnation.name)
+    if (asked !== undefined) return asked.then(() => this.#refuseOutdated())
+    this.#refuseOutdated()
+    return undefined
   }
 
   /** The range that was reserved in a newer history is a gap. */
