@@ -7,6 +7,7 @@
  * await order.next() // 1n
  * ```
  */
+import { everything } from './auth/access.ts'
 import { calls, inWordsOf } from './base/advice.ts'
 import { checkCount } from './base/check-count.ts'
 import { atEndOfCallback } from './base/clock.ts'
@@ -16,6 +17,7 @@ import { emptyRow, type FastRuns } from './buffers/fast-runs.ts'
 import type { Catalogue, Generator, GeneratorChanges } from './catalogue/catalogue.ts'
 import { definitionText } from './catalogue/definition.ts'
 import type { GeneratorInput } from './catalogue/generator-options.ts'
+import type { DrawnOnce } from './catalogue/once.ts'
 import { type FahaoOptions, libraryConfig } from './config/library-options.ts'
 import { DecimalTexts } from './ids/decimal-texts.ts'
 import { type IdInput, takesAny } from './ids/gene.ts'
@@ -27,7 +29,7 @@ import { WideFormat } from './ids/wide-format.ts'
 import type { DrawOptions, IssuerStats, Kind } from './issuing/issuer.ts'
 import type { FahaoNode } from './node/node.ts'
 import { startNode } from './node/start.ts'
-import { existing } from './operations/drawing.ts'
+import { drawFor, existing } from './operations/drawing.ts'
 import { generatorBounds, smallestIdAt } from './operations/moments.ts'
 
 export { errorRegistry } from './base/error-texts.ts'
@@ -42,7 +44,10 @@ export type { GeneratorBounds, IdBounds } from './ids/moment-bounds.ts'
 export type { Range as IdRange } from './ids/run.ts'
 export type { IssuerStats, Kind } from './issuing/issuer.ts'
 
-/** Options of a call that may wait; for a generator with bits for a gene also what these are, and of one with `past` a moment. */
+/**
+ * Options of a call that may wait; for a generator with bits for a gene also what these are, and of one with `past` a moment. With a
+ * `key` a repeated call gets the ids of the first one.
+ */
 export type WaitOptions = IdInput & {
   /** Ends the wait: the call rejects with the reason of the signal, an AbortError or a TimeoutError unless it was given one. No id is lost. */
   readonly signal?: AbortSignal
@@ -170,7 +175,7 @@ export class FahaoGenerator {
   #covered = 0
   readonly #run = new Run()
   readonly #runs: FastRuns
-  readonly #texts = new DecimalTexts()
+  readonly #decimals = new DecimalTexts()
   #generator: Generator
   /** The generator's row, and its generation: of a row that was freed it is another one. */
   #row = emptyRow
@@ -216,7 +221,7 @@ export class FahaoGenerator {
     this.#check()
     if (!this.#take()) return undefined
     const { hi, lo } = this.#run
-    if (this.#isDecimal) return this.#texts.of(hi, lo)
+    if (this.#isDecimal) return this.#decimals.of(hi, lo)
     return this.#wide === undefined ? this.#generator.text(this.#run.first) : this.#wide.textOf(hi, lo)
   }
 
@@ -247,7 +252,7 @@ export class FahaoGenerator {
   /** The next id as text in the generator's format; decimal if it has none. */
   async nextText(options?: WaitOptions): Promise<string> {
     const text = takesAny(options) ? this.tryNextText() : undefined
-    return text ?? this.#generator.text(await this.next(options))
+    return text ?? (await this.#texts(1, options))[0]!
   }
 
   /** The next id as bytes: 16 as its UUID or ULID has them, 12 of an ObjectId. WRONGTYPE if the generator has no such format. */
@@ -282,9 +287,7 @@ export class FahaoGenerator {
   /** The next `count` ids as texts, at most 1,000,000, all or none. */
   async nextTexts(count: number, options?: WaitOptions): Promise<string[]> {
     checkCount(count, batchMax)
-    const runs = await this.#draw(count, options)
-    const generator = this.#generator
-    return runs.flatMap((run) => Array.from({ length: run.count }, (_, at) => generator.text(run.at(at))))
+    return this.#texts(count, options)
   }
 
   /** The newest id that this node or a predecessor has issued; undefined if none. */
@@ -297,19 +300,25 @@ export class FahaoGenerator {
     return this.#generator.stats()
   }
 
-  #draw(count: number, options?: DrawOptions): Promise<Run[]> {
-    return inOwnWords(this.#drawFrom(count, options))
+  async #texts(count: number, options?: DrawOptions): Promise<string[]> {
+    const { runs, text } = await inOwnWords(this.#drawFrom(count, options))
+    const ids = runs.flatMap((run) => Array.from({ length: run.count }, (_, at) => run.at(at)))
+    return ids.map((id) => text?.text(id) ?? String(id))
+  }
+
+  async #draw(count: number, options?: DrawOptions): Promise<readonly Run[]> {
+    return (await inOwnWords(this.#drawFrom(count, options))).runs
   }
 
   /** The path when no id is buffered, and after the generator was altered or dropped. */
-  async #drawFrom(count: number, options?: DrawOptions): Promise<Run[]> {
+  async #drawFrom(count: number, options: DrawOptions = {}): Promise<Pick<DrawnOnce, 'runs' | 'text'>> {
     try {
-      return await this.#generator.draw(count, options)
+      return await drawFor(this.#generator, count, options, everything.user)
     } catch (error) {
       if (!hasCode(error, 'NOGENERATOR')) throw error
       // The generator was dropped; another one of this name may exist by now.
       this.#use(await this.#catalogue.open(this.name))
-      return this.#generator.draw(count, options)
+      return drawFor(this.#generator, count, options, everything.user)
     } finally {
       this.#follow()
     }

@@ -28,6 +28,12 @@ const texts: Readonly<Record<ErrorCode, ErrorText>> = {
     meaning: 'A generator of this name exists with another definition.',
     remedy: 'Use another name, alter the generator, or drop it first.',
   },
+  KEYUSED: {
+    meaning:
+      'The key stands for another request: it was used with another number of ids, another gene or another moment.',
+    remedy:
+      'Give each request a key of its own, and repeat a request as it was; the message says what was asked first.',
+  },
   CONFLICT: {
     meaning: 'Another request changed the same generator or record at the same moment.',
     remedy: 'Read the present state, and repeat the change if it is still wanted.',

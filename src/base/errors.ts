@@ -15,6 +15,7 @@ const kinds = {
   WRONGTYPE: { status: 409, retryable: false },
   NOGENERATOR: { status: 404, retryable: false },
   EXISTS: { status: 409, retryable: false },
+  KEYUSED: { status: 422, retryable: false },
   CONFLICT: { status: 409, retryable: true },
   STALE: { status: 409, retryable: true },
   DRY: { status: 503, retryable: true },

@@ -177,6 +177,18 @@ export class WaitQueue {
     }
   }
 
+  /** Rejects every caller that asks for more than `left` ids together with those of its name of a family before it. */
+  refuseBeyond(left: number, reason: () => Error): void {
+    if (this.demandOfOne <= left) return
+    const demands = new Map<string | undefined, number>()
+    this.refuse(({ count, of }) => {
+      const demand = (demands.get(of) ?? 0) + count
+      if (demand > left) return reason()
+      demands.set(of, demand)
+      return undefined
+    })
+  }
+
   /** Throws where an invariant is broken. */
   assertInvariants(): void {
     const waiting = this.#entries.filter(({ isGone }) => !isGone)

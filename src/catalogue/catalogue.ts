@@ -15,6 +15,7 @@ import type { EndedFigures } from './ended-figures.ts'
 import type { FloorMove, MoveOptions } from './floor.ts'
 import type { GeneratorInput } from './generator-options.ts'
 import type { IssuedBelow } from './issued-below.ts'
+import type { Charged, DrawnOnce, KeyedRequest } from './once.ts'
 import type { PresentPeriod } from './present-period.ts'
 
 /**
@@ -62,6 +63,11 @@ export interface Generator
    * WRONGTYPE where the generator keeps none, and as `ask`.
    */
   ledger<Answer>(ask: AskLedger<Answer>, numbers?: number): Promise<Answer>
+  /**
+   * Draws as `draw`, once for a key of a user: a second request with the same key gets the same ids, with the same texts. `charged` runs
+   * the draw itself, which a repeat does without. Rejects also with KEYUSED, and with LIMIT for more than 1,000 ids.
+   */
+  drawOnce(count: number, request: KeyedRequest, charged?: Charged): Promise<DrawnOnce>
   /**
    * Reserves `ids` ids for one caller, or all that are left, with one durable write beside the buffer of this node. The
    * range holds raw values: those that are ≡ offset (mod increment) are ids, or what a permutation makes ids of. Rejects

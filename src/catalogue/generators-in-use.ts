@@ -39,10 +39,10 @@ import { checkName } from './name-rules.ts'
 import { NameTable } from './name-table.ts'
 import { NameTasks } from './name-tasks.ts'
 import { NegativeCache } from './negative-cache.ts'
-import { OpenGenerator, type OpenGeneratorDeps, rowVersion } from './open-generator.ts'
+import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
 import { ledIssuerOf, openInTurn } from './open-issuer.ts'
 import { RestingGenerators } from './resting-generators.ts'
-import { formKey, generatorPrefix, holdsGenerator, watchGenerators } from './stored-generator.ts'
+import { formKey, generatorPrefix, holdsGenerator, rowVersion, watchGenerators } from './stored-generator.ts'
 import { WaitingCallers } from './waiting-callers.ts'
 
 /** Opens and closes generators. */

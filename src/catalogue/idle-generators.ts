@@ -19,8 +19,9 @@ import { FahaoError } from '../base/errors.ts'
 import { nextTurn } from '../engine/next-turn.ts'
 import type { CatalogueDeps } from './deps.ts'
 import type { NameTable } from './name-table.ts'
-import { type OpenGenerator, rowVersion } from './open-generator.ts'
+import type { OpenGenerator } from './open-generator.ts'
 import type { RestingGenerators } from './resting-generators.ts'
+import { rowVersion } from './stored-generator.ts'
 
 const keptMax = 10_000
 const closingsMax = 64

@@ -1,5 +1,5 @@
 /** Which process may issue a strict kind: the leader of its shard in a cluster, the owner of the store elsewhere. */
-import { FahaoError } from '../base/errors.ts'
+import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Engine, StoreOwnership } from '../engine/engine.ts'
 import { isStrict, type Kind } from '../issuing/issuer.ts'
 import type { Ledger } from '../issuing/ledger/ledger.ts'
@@ -20,6 +20,15 @@ export function isBatched(mode: IssuingMode, { gaps }: Pick<Definition, 'gaps'>)
   return mode === 'group commit' || gaps !== undefined
 }
 
+/** Whether an issuer writes the record of a key in the step that reserves its ids: one that is `batches`, or `inPeriods`. */
+export function commitsOnce(
+  { definition, geneBits, avoided }: { definition: Definition; geneBits: number; avoided: unknown },
+  { batches, inPeriods, mode }: { batches?: unknown; inPeriods?: unknown; mode: IssuingMode },
+): boolean {
+  const isPlain = geneBits === 0 && avoided === undefined && definition.incrementRange === undefined
+  return isPlain && (batches ?? inPeriods) !== undefined && isBatched(mode, definition)
+}
+
 /**
  * Tells at each call whether this node may issue strict kinds now. If not, the generators that it must not issue have been
  * stopped. Made once, because the engine of a node is a proxy, which makes a new function at each look-up.
@@ -27,6 +36,32 @@ export function isBatched(mode: IssuingMode, { gaps }: Pick<Definition, 'gaps'>)
 export function issuingRight({ engine, cluster }: Pick<CatalogueDeps, 'engine' | 'cluster'>): () => boolean {
   if (cluster !== undefined) return () => cluster.check()
   return engine.owns?.bind(engine) ?? (() => true)
+}
+
+/** The most alterations in a row that a waiting call follows. */
+const reopensMax = 10
+
+/**
+ * Asks a generator; after an alteration or a change of leadership, which used up no id, goes on with the generator that is open
+ * then. `reopen`: opens the one that has replaced another one.
+ */
+export async function following<Generator, Result>(
+  first: Generator,
+  reopen: (stale: Generator, use: (next: Generator) => Promise<Result>) => Promise<Result>,
+  ask: (generator: Generator) => Promise<Result>,
+): Promise<Result> {
+  let generator = first
+  const askNext = (next: Generator) => {
+    generator = next
+    return ask(next)
+  }
+  for (let reopens = 0; ; reopens++) {
+    try {
+      return await (reopens === 0 ? ask(first) : reopen(generator, askNext))
+    } catch (error) {
+      if (!hasCode(error, 'STALE') || reopens === reopensMax) throw error
+    }
+  }
 }
 
 /** The error for calls under a right that has ended: they go on with the generator that is opened under the present one. */

@@ -19,6 +19,7 @@ import { type Meter, Quotas } from '../quotas/quotas.ts'
 import type { AskLedger, Generator, GeneratorRange, IssuingMode } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import type { MoveOptions } from './floor.ts'
+import type { DrawnOnce, KeyedRequest } from './once.ts'
 
 /** How many users have their own view of a generator at most. */
 const usersMax = 1000
@@ -74,13 +75,23 @@ class MeteredGenerator implements Generator {
   async draw(count: number, options: DrawOptions = {}): Promise<Run[]> {
     // Without an await where the ids are issued here, so that draws keep their order.
     const generator = this.issuesHere ? this.#generator : await this.#generator.ledHere()
-    const { above, force } = options
-    const skipped = above === undefined || force ? 0 : await generator.skips(above, count)
-    return this.#meter.draw(count + skipped, (onWait) => generator.draw(count, { ...options, onWait }))
+    // Without an await for most draws, for the same reason.
+    const skips = skippedBy(generator, count, options)
+    const all = count + (skips === undefined ? 0 : await skips)
+    return this.#meter.draw(all, (onWait) => generator.draw(count, { ...options, onWait }))
   }
 
   skips(above: bigint | number, count: number): Promise<number> {
     return this.#generator.skips(above, count)
+  }
+
+  /** As the generator's; a repeat is charged nothing. */
+  async drawOnce(count: number, request: KeyedRequest): Promise<DrawnOnce> {
+    const generator = this.issuesHere ? this.#generator : await this.#generator.ledHere()
+    return generator.drawOnce(count, request, async (draw) => {
+      const all = count + ((await skippedBy(generator, count, request)) ?? 0)
+      return this.#meter.draw(all, draw, (drawn) => (drawn === undefined ? 0 : all))
+    })
   }
 
   /** As the generator's; also rejects with QUOTA, and with LIMIT for more ids than a quota ever allows at once. */
@@ -150,6 +161,15 @@ class MeteredGenerator implements Generator {
   moveTo(newest: bigint, options?: MoveOptions): Promise<void> {
     return this.#generator.moveTo(newest, options)
   }
+}
+
+/** How many ids a draw above a number skips. Undefined: it is none, or may skip any number. */
+function skippedBy(
+  generator: Generator,
+  count: number,
+  { above, force }: DrawOptions,
+): Promise<number> | undefined {
+  return above === undefined || force ? undefined : generator.skips(above, count)
 }
 
 /** Puts meters on generators. */

@@ -29,7 +29,7 @@ import type { GeneratorRecords } from './generator-records.ts'
 import type { IssuingPlan, IssuingPlans } from './issuing-plans.ts'
 import type { LedGenerators } from './leadership/led-generators.ts'
 import { looksAlike } from './name-rules.ts'
-import { rowVersion } from './open-generator.ts'
+
 import {
   type OpenedIssuer,
   openAtOnce,
@@ -46,6 +46,7 @@ import {
   incarnationOf,
   type ReadGenerator,
   readKnown,
+  rowVersion,
   type StoredGenerator,
   writeStored,
 } from './stored-generator.ts'

@@ -1,5 +1,5 @@
 /** A generator that is open here: its issuer, and the format of its ids. */
-import { FahaoError, hasCode } from '../base/errors.ts'
+import { FahaoError } from '../base/errors.ts'
 import { emptyRow } from '../buffers/fast-runs.ts'
 import type { Reservation } from '../engine/engine.ts'
 import type { Format, FormatValues } from '../ids/format.ts'
@@ -8,7 +8,6 @@ import type { IdText } from '../ids/id-text.ts'
 import type { Run } from '../ids/run.ts'
 import { avoidingIssuer } from '../issuing/avoiding-issuer.ts'
 import type { CounterAtRest } from '../issuing/counter-rows.ts'
-import type { Gate } from '../issuing/gate.ts'
 import { issuerWithGene } from '../issuing/gene-issuer.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import type { DrawOptions, Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
@@ -19,9 +18,10 @@ import { type Definition, isContiguous } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import { justChanged, type MoveOptions, refuseMove } from './floor.ts'
 import { type IssuingPlan, type IssuingPlans, readId } from './issuing-plans.ts'
-import { isBatched, ledgerOf } from './issuing-right.ts'
+import { commitsOnce, following, isBatched, ledgerOf } from './issuing-right.ts'
 import type { LedIssuer } from './leadership/led-generators.ts'
 import { refuseUnlessLed } from './leadership/redirection.ts'
+import { type Charged, type DrawnOnce, drawOnce, type KeyedRequest, type OneDraw } from './once.ts'
 import {
   drawPast,
   ledIssuerOf,
@@ -29,10 +29,11 @@ import {
   type OpenedIssuer,
   openWithLeftover,
   openWoken,
+  type SharedAtRest,
   standby,
 } from './open-issuer.ts'
 import { formatFor } from './series.ts'
-import { writeDefinition } from './stored-generator.ts'
+import { rowVersion, writeDefinition } from './stored-generator.ts'
 
 /** What the generators of one catalogue share. */
 export type OpenGeneratorDeps = CatalogueDeps & {
@@ -44,19 +45,6 @@ export type OpenGeneratorDeps = CatalogueDeps & {
   /** The generator that is open under a name. */
   readonly find: (name: string) => OpenGenerator | undefined
 }
-
-/** What generators at rest share with others, mostly with many. */
-export type SharedAtRest = Pick<Incarnation, 'incarnation' | 'floor' | 'advances'> & {
-  readonly plan: IssuingPlan
-  readonly mode: IssuingMode
-  readonly gate: Gate
-}
-
-/** The version of a generator that is a row: below the version of every record that may replace it. */
-export const rowVersion = 0n
-
-/** The most alterations in a row that a waiting call follows. */
-const reopensMax = 10
 
 /** One incarnation of a generator, with one definition. An alteration replaces it by another object. */
 export class OpenGenerator implements Generator {
@@ -194,9 +182,7 @@ export class OpenGenerator implements Generator {
   }
 
   draw(count: number, options?: DrawOptions): Promise<Run[]> {
-    return this.#following((generator) =>
-      options?.above === undefined ? generator.#draw(count, options) : generator.#drawAbove(count, options),
-    )
+    return this.#following((generator) => generator.#drawAny(count, options))
   }
 
   skips(above: bigint | number, count: number): Promise<number> {
@@ -205,6 +191,10 @@ export class OpenGenerator implements Generator {
 
   ledger<Answer>(ask: AskLedger<Answer>): Promise<Answer> {
     return this.#following(async (asked) => ask(ledgerOf((await asked.#ifLedHere()).#opened, this.name)))
+  }
+
+  drawOnce(count: number, request: KeyedRequest, charged?: Charged): Promise<DrawnOnce> {
+    return this.#following((one) => drawOnce(this.#deps, one, one.#oneDraw(count), count, request, charged))
   }
 
   leaseRange(ids: number): Promise<GeneratorRange> {
@@ -254,20 +244,8 @@ export class OpenGenerator implements Generator {
     return new OpenGenerator(this.#incarnation, this.version, plan, opened, this.#deps, this.formKey)
   }
 
-  /** After an alteration or a change of leadership, which used up no id, continues with the generator that is open now. */
-  async #following<Result>(ask: (generator: OpenGenerator) => Promise<Result>): Promise<Result> {
-    let generator: OpenGenerator = this
-    const askNext = (next: OpenGenerator) => {
-      generator = next
-      return ask(next)
-    }
-    for (let reopens = 0; ; reopens++) {
-      try {
-        return await (reopens === 0 ? ask(this) : this.#deps.reopen(generator, askNext))
-      } catch (error) {
-        if (!hasCode(error, 'STALE') || reopens === reopensMax) throw error
-      }
-    }
+  #following<Result>(ask: (generator: OpenGenerator) => Promise<Result>): Promise<Result> {
+    return following<OpenGenerator, Result>(this, this.#deps.reopen, ask)
   }
 
   async #ifLedHere(): Promise<OpenGenerator> {
@@ -280,10 +258,20 @@ export class OpenGenerator implements Generator {
     return skippedUpTo(above, this, this.#present.#issuer, this.#deps.engine, isSure)
   }
 
+  #drawAny(count: number, options?: DrawOptions): Promise<Run[]> {
+    return options?.above === undefined ? this.#draw(count, options) : this.#drawAbove(count, options)
+  }
+
   async #drawAbove(count: number, options: DrawOptions): Promise<Run[]> {
     const above = aboveOf(this, options.above!, count)
     if (!options.force) await this.#skips(above, false)
     return this.#draw(count, { ...options, above })
+  }
+
+  #oneDraw(count: number): OneDraw {
+    const values = this.format && this.#valuesOf(this.format)
+    const commits = commitsOnce(this.#plan, this.#opened)
+    return { values, commits, draw: (options) => this.#drawAny(count, options) }
   }
 
   #draw(count: number, options?: DrawOptions): Promise<Run[]> {

@@ -101,6 +101,13 @@ export function ledIssuerOf({ reservoir, batches, inPeriods, ledger }: OpenedIss
   return reservoir ?? batches ?? inPeriods ?? ledger
 }
 
+/** What generators at rest share with others, mostly with many. */
+export type SharedAtRest = Pick<Incarnation, 'incarnation' | 'floor' | 'advances'> & {
+  readonly plan: IssuingPlan
+  readonly mode: IssuingMode
+  readonly gate: Gate
+}
+
 /** What opening an issuer takes beside its node: whether this process is known to own the store. */
 export type OpenIssuerDeps = CatalogueDeps & { readonly ownsStore: () => boolean }
 

@@ -13,6 +13,9 @@ import { kinds } from '../issuing/issuer.ts'
 import type { Definition } from './definition.ts'
 import { optionNames } from './generator-options.ts'
 
+/** The version of a generator that is a row: below the version of every record that may replace it. */
+export const rowVersion = 0n
+
 /** What is stored for a name that was never used. `drops`: see `StoredGenerator`. */
 export function firstStored(
   definition: Definition,
@@ -195,7 +198,8 @@ function seemsGiven({ start, increment, offset }: Definition): boolean {
   return offset !== undefined && offset !== (start ?? 1n) % BigInt(increment ?? 1)
 }
 
-function readDefinition(stored: Record<string, unknown>): Definition {
+/** A definition as `writeDefinition` has written it, read as JSON. */
+export function readDefinition(stored: Record<string, unknown>): Definition {
   const entries = Object.entries(stored).map(([name, value]) => [
     name,
     bigOptions.has(name) ? BigInt(value as string) : value,

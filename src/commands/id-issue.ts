@@ -13,6 +13,7 @@ import { check, checkOperation } from '../operations/check.ts'
 import {
   checkedCount,
   checkRuns,
+  drawFor,
   drawRanges,
   existing,
   issuedTexts,
@@ -42,13 +43,14 @@ export const issuingCommands: readonly Command[] = [
     summary: 'Issues ids in the format of the generator.',
     reply: 'A string, exact in any language; with COUNT, and for several genes, an array of strings.',
     notes:
-      'All of them or none: an error means that no id was used up. COUNT is limited by `count-max`. Generators with bits for a gene need one with each draw, and others take none: GENE is a number below 2^bits, and BY a key whose CRC-32 is taken, its lowest bits. One gene or key is for all ids; several are one for each id, and COUNT may be left out then. AT gives ids of a past moment, in ISO 8601 with a zone or in Unix milliseconds, of a `snowflake` with PAST: [ids of a moment](../start/ids-of-a-moment.md); of a generator with PERIOD it draws in the period of that moment, or of a day such as 2026-11-25: [periods](../concepts/periods.md). ABOVE gives ids that are larger than a number, of a `sequence` or an ordered `segment`, in one step: the ids that this skips count in quotas, and are at most as many as the option JUMP allows; with FORCE, which needs the permission `manage`, any number: [ids above a number](../concepts/series.md). RAW gives raw ids, without the format of the generator. GENE and BY come last: all words behind them are genes or keys.',
+      'All of them or none: an error means that no id was used up. COUNT is limited by `count-max`. Generators with bits for a gene need one with each draw, and others take none: GENE is a number below 2^bits, and BY a key whose CRC-32 is taken, its lowest bits. One gene or key is for all ids; several are one for each id, and COUNT may be left out then. AT gives ids of a past moment, in ISO 8601 with a zone or in Unix milliseconds, of a `snowflake` with PAST: [ids of a moment](../start/ids-of-a-moment.md); of a generator with PERIOD it draws in the period of that moment, or of a day such as 2026-11-25: [periods](../concepts/periods.md). ABOVE gives ids that are larger than a number, of a `sequence` or an ordered `segment`, in one step: the ids that this skips count in quotas, and are at most as many as the option JUMP allows; with FORCE, which needs the permission `manage`, any number: [ids above a number](../concepts/series.md). KEY makes it [once for a request](../concepts/once.md): a second request of the same user with the same key gets the same ids, and `KEYUSED` if it asks for others; then COUNT is at most 1,000. RAW gives raw ids, without the format of the generator. GENE and BY come last: all words behind them are genes or keys.',
     arguments: [
       name,
       { name: 'count', type: 'integer', token: 'COUNT', optional: true },
       { name: 'moment', type: 'string', token: 'AT', optional: true },
       { name: 'number', type: 'integer', token: 'ABOVE', optional: true },
       { name: 'force', type: 'pure-token', token: 'FORCE', optional: true },
+      { name: 'request', type: 'string', token: 'KEY', optional: true },
       { name: 'raw', type: 'pure-token', token: 'RAW', optional: true },
       {
         name: 'genes',
@@ -172,6 +174,7 @@ const wantedTokens: ReadonlyMap<string, WantedToken> = new Map<string, WantedTok
   ['AT', { read: (args, at) => ({ at: args.text(at) }) }],
   ['ABOVE', { read: (args, at) => ({ above: args.integer(at) }) }],
   ['FORCE', { isAlone: true, read: () => ({ force: true }) }],
+  ['KEY', { read: (args, at) => ({ key: args.text(at) }) }],
   ['RAW', { isAlone: true, read: () => ({ isRaw: true }) }],
   ['COUNT', { read: (args, at) => ({ count: args.integer(at) }) }],
   [
@@ -232,8 +235,14 @@ function nextDrawn(
   { isRaw, ...options }: Wanted = {},
 ): Promise<Reply> {
   return catalogue.whenOpen(generatorName, async (generator) => {
-    const [one] = await generator.draw(1, { ...options, signal: session.signal })
-    return isRaw ? String(one!.first) : generator.text(one!.first)
+    const { runs, text } = await drawFor(
+      generator,
+      1,
+      { ...options, signal: session.signal },
+      session.access.user,
+    )
+    const [run] = runs
+    return isRaw ? String(run!.first) : text === undefined ? run!.toString() : text.text(run!.first)
   })
 }
 

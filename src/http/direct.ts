@@ -204,6 +204,7 @@ function isPlain({ method, headers }: IncomingMessage, route: DirectRoute): bool
     headers['transfer-encoding'] === undefined &&
     headers['content-type'] === undefined &&
     headers.expect === undefined &&
+    headers['idempotency-key'] === undefined &&
     headers.origin === undefined &&
     // Only POST is checked by the guard.
     (method === 'POST' || headers['sec-fetch-site'] === undefined) &&

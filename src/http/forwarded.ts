@@ -49,7 +49,7 @@ export function passOn(request: FastifyRequest, nodeId: string, proving: Proving
     ...provenHeaders(sent, nodeId, proving),
     'content-length': Buffer.byteLength(body),
   }
-  for (const name of ['accept', 'content-type', 'traceparent', 'tracestate']) {
+  for (const name of ['accept', 'content-type', 'idempotency-key', 'traceparent', 'tracestate']) {
     const value = headers[name]
     if (typeof value === 'string') passed[name] = value
   }

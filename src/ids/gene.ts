@@ -16,13 +16,15 @@ export type GeneInput = {
   readonly by?: string | readonly string[] | undefined
 }
 
-/** What a caller gives for ids: genes, a moment that has passed, which they are of, and a number that they are above. */
+/** What a caller gives for ids: genes, a moment that has passed, which they are of, a number that they are above, and the key of its request. */
 export type IdInput = GeneInput & {
   readonly at?: MomentInput | undefined
   /** Each id is larger than this number, and none below it is issued any more here. Of a `sequence` or an ordered `segment`. */
   readonly above?: bigint | number | undefined
   /** Skips more ids than the generator's option JUMP allows: for who may manage it. */
   readonly force?: boolean | undefined
+  /** The key of the request: a second one with the same key gets the same ids. 1 to 255 bytes. */
+  readonly key?: string | undefined
 }
 
 const crcTable = /* @__PURE__ */ Uint32Array.from({ length: 256 }, (_, index) => {
@@ -60,8 +62,9 @@ export function givesGenes({ gene, by }: GeneInput): boolean {
 /** Whether a caller takes any id that is buffered: it gives nothing for it, and has not given up. */
 export function takesAny(options: (IdInput & { readonly signal?: AbortSignal }) | undefined): boolean {
   if (options === undefined) return true
-  const { at, above, signal } = options
-  return at === undefined && above === undefined && !signal?.aborted && !givesGenes(options)
+  const { at, above, key, signal } = options
+  const isPlain = at === undefined && above === undefined && key === undefined
+  return isPlain && !signal?.aborted && !givesGenes(options)
 }
 
 /**

@@ -381,14 +381,7 @@ export class GroupCommit implements Issuer, Gated {
   #refuseBeyondMax(start: bigint, fitting: number | undefined): void {
     const { increment, max } = this.#options
     const left = fitting ?? countBelow(this.#firstFrom(start), max + 1n, increment)
-    if (this.#queue.demandOfOne <= left) return
-    const demands = new Map<string | undefined, number>()
-    this.#queue.refuse(({ count, of }) => {
-      const demand = (demands.get(of) ?? 0) + count
-      if (demand > left) return exhausted(this.#incarnation.name, max)
-      demands.set(of, demand)
-      return undefined
-    })
+    this.#queue.refuseBeyond(left, () => exhausted(this.#incarnation.name, max))
   }
 
   #refuseMoveBack(newest: bigint): void {

@@ -10,7 +10,7 @@
  *  2. The mark is in the counter of the generator itself: its bound is at or above the first value of every period of which an id has
  *     left a process. Nothing is reserved of it. Its number is 0, or, since an advance, how many numbers of its period are skipped.
  */
-import type { Engine, Reservation } from '../engine/engine.ts'
+import type { Engine, Reservation, ReserveRequest } from '../engine/engine.ts'
 import type { Periods, PeriodUnit } from '../ids/period.ts'
 
 /** How a generator counts in periods. */
@@ -22,10 +22,10 @@ export type PeriodCounting = {
   readonly start: bigint
 }
 
-/** The calls of an engine that concern one counter. */
+/** The calls of an engine that concern one counter, and the records of keys. */
 export type CounterEngine = Pick<
   Engine,
-  'reserve' | 'release' | 'counter' | 'transfer' | 'acquire' | 'advances'
+  'reserve' | 'release' | 'counter' | 'commit' | 'read' | 'transfer' | 'acquire' | 'advances'
 >
 
 /** What the counters of periods begin with. */
@@ -78,6 +78,11 @@ export function periodCounters(counter: string, { keep }: Pick<PeriodCounting, '
 export function inIdsOf(engine: CounterEngine, periods: Periods, ordinal: number): CounterEngine {
   const shift = periods.firstId(ordinal) - firstValue(periods, ordinal)
   const valueFrom = (id: bigint) => (id > shift ? id - shift : 0n)
+  const requestOf = ({ floor, max, ...request }: ReserveRequest): ReserveRequest => ({
+    ...request,
+    floor: valueFrom(floor ?? 0n),
+    ...(max !== undefined && { max: valueFrom(max) }),
+  })
   const idsOf = ({ start, end, version }: Reservation) => ({
     start: start + shift,
     end: end + shift,
@@ -87,10 +92,17 @@ export function inIdsOf(engine: CounterEngine, periods: Periods, ordinal: number
     get advances() {
       return engine.advances
     },
-    async reserve(counter, { floor, max, ...request }) {
-      const bounds = { floor: valueFrom(floor ?? 0n), ...(max !== undefined && { max: valueFrom(max) }) }
-      return idsOf(await engine.reserve(counter, { ...request, ...bounds }))
+    async reserve(counter, request) {
+      return idsOf(await engine.reserve(counter, requestOf(request)))
     },
+    async commit({ records, counter }) {
+      const made = await engine.commit({
+        records,
+        counter: counter && { ...counter, request: requestOf(counter.request) },
+      })
+      return made && { ...made, reservation: made.reservation && idsOf(made.reservation) }
+    },
+    read: (key) => engine.read(key),
     release(counter, { start, end, version }, from, writer) {
       const reservation = { start: valueFrom(start), end: valueFrom(end), version }
       return engine.release(counter, reservation, valueFrom(from), writer)

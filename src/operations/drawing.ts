@@ -3,8 +3,10 @@ import { FahaoError } from '../base/errors.ts'
 import { batchMax } from '../buffers/clock-buffer.ts'
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
 import { type Definition, geneBitsOf, isCounter, isInOrder, layoutOf } from '../catalogue/definition.ts'
+import type { DrawnOnce } from '../catalogue/once.ts'
 import { type IdInput, needsGene } from '../ids/gene.ts'
 import { type Range, rangesOf } from '../ids/run.ts'
+import type { DrawOptions } from '../issuing/issuer.ts'
 import type { OperationContext } from './context.ts'
 import { type IssuedIds, IssuedTexts } from './issued-texts.ts'
 import { generatorOperation } from './operation.ts'
@@ -43,9 +45,27 @@ export async function issuedTexts(
 ): Promise<IssuedTexts> {
   const checked = checkedCount(count, server.countMax, 'COUNT')
   return catalogue.whenOpen(name, async (generator) => {
-    const runs = await generator.draw(checked, { ...given, signal: caller.signal })
-    return new IssuedTexts(runs, isRaw ? undefined : generator.writer())
+    const { runs, text } = await drawFor(
+      generator,
+      checked,
+      { ...given, signal: caller.signal },
+      caller.access.user,
+    )
+    return new IssuedTexts(runs, isRaw ? undefined : text)
   })
+}
+
+/** Draws ids, once for the key of the request if it has one. `user`: whose key it is. */
+export async function drawFor(
+  generator: Generator,
+  count: number,
+  options: DrawOptions,
+  user: string,
+): Promise<Pick<DrawnOnce, 'runs' | 'text'>> {
+  const { key } = options
+  if (key !== undefined) return generator.drawOnce(count, { ...options, key, user })
+  const runs = await generator.draw(count, options)
+  return { runs, text: generator.writer() }
 }
 
 /** Refuses a block of ids of a generator whose ids do not follow one another: WRONGTYPE. */

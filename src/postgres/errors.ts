@@ -14,6 +14,7 @@ const sqlStates: Readonly<Record<ErrorCode, string>> = {
   ERR: '22023',
   WRONGTYPE: '42809',
   NOGENERATOR: '42P01',
+  KEYUSED: '22023',
   EXISTS: '42P07',
   CONFLICT: '40001',
   STALE: '40001',

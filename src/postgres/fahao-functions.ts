@@ -40,10 +40,10 @@ type Called = {
 const functions: Readonly<Record<string, Called>> = {
   fahao_next: {
     operation: nextOperation,
-    arguments: ['name', 'gene', 'by', 'at', 'above'],
+    arguments: ['name', 'gene', 'by', 'at', 'above', 'key'],
     optionalFrom: 1,
     columns: ['fahao_next'],
-    async call({ caller }, name, { gene, by, at, above }, count) {
+    async call({ caller }, name, { gene, by, at, above, key }, count) {
       if (count === 0) return rowsOf([])
       const ids = await caller.run(nextOperation, {
         name,
@@ -52,6 +52,7 @@ const functions: Readonly<Record<string, Called>> = {
         by,
         at,
         above: above === undefined ? undefined : integerOf(above),
+        key,
       })
       return { count, heldBytes: ids.heldBytes, at: (row) => ids.at(row) }
     },

@@ -36,7 +36,8 @@ function form<Values extends { readonly name: string }, Answer>(
 const forms: ReadonlyMap<string, Form<unknown, unknown>> = new Map([
   form(
     nextOperation,
-    ({ count, gene, by, at, above }) => [
+    ({ count, gene, by, at, above, key }) => [
+      ...(key === undefined ? [] : ['KEY', key]),
       ...(count === 1n ? [] : ['COUNT', String(count)]),
       ...(at === undefined ? [] : ['AT', at instanceof Date ? at.toISOString() : String(at)]),
       ...(above === undefined ? [] : ['ABOVE', String(above)]),

@@ -2,11 +2,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { demandPermission } from '../../auth/access.ts'
+import { FahaoError } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import type { IdInput } from '../../ids/gene.ts'
 import type { IdText } from '../../ids/id-text.ts'
 import { mergedRuns, Run } from '../../ids/run.ts'
-import { checkedCount, checkRuns, drawRanges } from '../../operations/drawing.ts'
+import { checkedCount, checkRuns, drawFor, drawRanges } from '../../operations/drawing.ts'
 import { idsShape, rangesShape, runsShape } from '../../operations/shapes.ts'
 import { type ApiRoute, jsonAnswer, nameOf, readQuery, refuseBody } from '../api-route.ts'
 import { type Body, batchBody, type Frame } from '../batch.ts'
@@ -20,6 +21,7 @@ const textType = 'text/plain; charset=utf-8'
 const errors = [
   'ERR',
   'NOGENERATOR',
+  'KEYUSED',
   'LIMIT',
   'QUOTA',
   'DRY',
@@ -52,15 +54,16 @@ export function nextRoute(node: IssuingNode): ApiRoute {
     isRaw = false,
   ): Promise<Body> {
     const name = nameOf(request)
+    const { user, administers } = request.access
     if (given?.force) demandPermission(request.access, 'set', name)
     const generator = await openFor(node, request, name)
-    const runs = await generator.draw(count, { ...given, signal: disconnectSignal(reply) })
+    const options = { ...given, signal: disconnectSignal(reply) }
+    const { runs, text } = await drawFor(generator, count, options, user)
     if (given?.force) {
-      const { user, administers } = request.access
       const by = { user, address: clientAddress(request), isOrdinary: !administers, door: 'http' }
       server.audit.record({ event: 'set', ...by, object: name, detail: 'ABOVE with FORCE' })
     }
-    return answerMany(request, reply, runs, isRaw ? undefined : generator.writer())
+    return answerMany(request, reply, runs, isRaw ? undefined : text)
   }
 
   return {
@@ -71,7 +74,7 @@ export function nextRoute(node: IssuingNode): ApiRoute {
     command: 'id.next',
     summary: 'Issues one id, or `count` of them.',
     notes:
-      'All or nothing. With `accept: text/plain` one id per line. Waits for at most the generator’s issueTimeout when ids are short. A generator that has bits for a gene needs `gene` or `by`, once for all ids or once for each; without `count` there are as many ids. A generator that does not exist is created where --auto-create matches.',
+      'All or nothing. With `accept: text/plain` one id per line. Waits for at most the generator’s issueTimeout when ids are short. A generator that has bits for a gene needs `gene` or `by`, once for all ids or once for each; without `count` there are as many ids. With a header `Idempotency-Key` a repeated request of the same user gets the ids of the first one, and 422 with `KEYUSED` if it asks for others. A generator that does not exist is created where --auto-create matches.',
     query,
     answers: {
       200: { description: 'The ids.', content: { 'application/json': idsShape, 'text/plain': lines } },
@@ -84,8 +87,9 @@ export function nextRoute(node: IssuingNode): ApiRoute {
       const { gene, by, at, above, force, raw, ...given } = readQueryIfAny(request, query)
       const ids = given.count ?? BigInt((gene ?? by)?.length ?? 1)
       const count = checkedCount(ids, server.countMax, 'count')
-      const input = { gene, by, at, above, force: force === 'true' }
-      if ((gene ?? by ?? at ?? above ?? force ?? raw) !== undefined)
+      const key = idempotencyKey(request.headers['idempotency-key'])
+      const input = { gene, by, at, above, key, force: force === 'true' }
+      if ((gene ?? by ?? at ?? above ?? force ?? raw ?? key) !== undefined)
         return waitForIds(request, reply, count, input, raw === 'true')
       const generator = findFor(node, request, nameOf(request))
       if (generator === undefined || count !== 1 || generator.take(1, run) === 0) {
@@ -222,6 +226,21 @@ function readQueryIfAny<Schema extends z.ZodObject>(
   query: Schema,
 ): Partial<z.output<Schema>> {
   return request.url.includes('?') ? readQuery(query, request) : {}
+}
+
+/**
+ * The key of a request: a string of Structured Fields (RFC 9651) between quotes, as the draft of the IETF has it, or the plain text that
+ * most clients send; `"a"` and `a` are the same. Undefined: it has none. Throws ERR for a header that is none, and for several.
+ */
+function idempotencyKey(header: string | string[] | undefined): string | undefined {
+  if (header === undefined) return undefined
+  const text = String(header).trim()
+  if (/^"(?:[ !#-[\]-~]|\\["\\])+"$/.test(text)) return text.slice(1, -1).replaceAll(/\\(["\\])/g, '$1')
+  if (/^[!#-+\--~]+$/.test(text)) return text
+  throw new FahaoError(
+    'ERR',
+    'the header Idempotency-Key must be one key of visible ASCII, or between quotes as "8e03-9abf"; send it once',
+  )
 }
 
 const textFrame: Frame = { head: '', separator: '\n', tail: '\n' }

@@ -1,4 +1,5 @@
 /** A catalogue in memory: real definitions and runs, generators that count up, and whose every step a test can see and bend. */
+
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
 import type { Parts } from '../../../src/base/turns.ts'
@@ -19,6 +20,7 @@ import { type EndedFigures, EndedGenerators } from '../../../src/catalogue/ended
 import type { MoveOptions } from '../../../src/catalogue/floor.ts'
 import { type GeneratorInput, parseOptions } from '../../../src/catalogue/generator-options.ts'
 import { checkName } from '../../../src/catalogue/name-rules.ts'
+import type { DrawnOnce } from '../../../src/catalogue/once.ts'
 import { sampleOf } from '../../../src/catalogue/survey.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { noCallers } from '../../../src/issuing/caller-ids.ts'
@@ -184,6 +186,11 @@ export class FakeGenerator implements Generator {
     if (format !== undefined) return format.parse(text)
     if (/^\d+$/.test(text)) return BigInt(text)
     throw new FahaoError('ERR', `'${text}' is no id of '${this.name}'`)
+  }
+
+  /** Every request with a key is the first one. */
+  async drawOnce(count: number, request: DrawOptions): Promise<DrawnOnce> {
+    return { runs: await this.draw(count, request), text: this.writer(), isRepeat: false }
   }
 
   async leaseRange(ids: number): Promise<GeneratorRange> {
