@@ -5,7 +5,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 
 const methods = 'GET, HEAD, POST, PUT, PATCH, DELETE'
-const requestHeaders = 'accept, authorization, content-type'
+const requestHeaders = 'accept, authorization, content-type, idempotency-key'
 /** The headers of an answer that a page may read, in addition to those that CORS always shows. */
 const answerHeaders = 'fahao-error, location, retry-after, www-authenticate'
 /** How long a browser may remember the answer to a preflight. */
