@@ -17,11 +17,11 @@ import { emptyRow, type FastRuns } from './buffers/fast-runs.ts'
 import type { Catalogue, Generator, GeneratorChanges } from './catalogue/catalogue.ts'
 import { definitionText } from './catalogue/definition.ts'
 import type { GeneratorInput } from './catalogue/generator-options.ts'
-import type { DrawnOnce } from './catalogue/once.ts'
 import { type FahaoOptions, libraryConfig } from './config/library-options.ts'
 import { DecimalTexts } from './ids/decimal-texts.ts'
 import { type IdInput, takesAny } from './ids/gene.ts'
 import type { GeneratorDescription, ListedGenerator, ListOptions } from './ids/generator-description.ts'
+import { decimalText } from './ids/id-text.ts'
 import type { MomentInput } from './ids/moment.ts'
 import type { GeneratorBounds } from './ids/moment-bounds.ts'
 import { type Range as IdRange, Run, rangesOf } from './ids/run.ts'
@@ -29,7 +29,7 @@ import { WideFormat } from './ids/wide-format.ts'
 import type { DrawOptions, IssuerStats, Kind } from './issuing/issuer.ts'
 import type { FahaoNode } from './node/node.ts'
 import { startNode } from './node/start.ts'
-import { drawFor, existing } from './operations/drawing.ts'
+import { type Drawn, drawFor, existing } from './operations/drawing.ts'
 import { generatorBounds, smallestIdAt } from './operations/moments.ts'
 
 export { errorRegistry } from './base/error-texts.ts'
@@ -240,13 +240,13 @@ export class FahaoGenerator {
   /** The next id. Rejects with DRY, EXHAUSTED, NOGENERATOR, … after waiting for at most `issueTimeout`. */
   async next(options?: WaitOptions): Promise<bigint> {
     const id = takesAny(options) ? this.tryNext() : undefined
-    return id ?? (await this.#draw(1, options))[0]!.first
+    return id ?? (await this.#draw(1, options)).runs[0]!.first
   }
 
   /** The next id as a number. Rejects with UNSAFE, and uses no id, when the id could exceed 2^53−1. */
   async nextNumber(options?: WaitOptions): Promise<number> {
     const id = takesAny(options) ? this.tryNextNumber() : undefined
-    return id ?? (await this.#draw(1, { ...options, safe: true }))[0]!.number
+    return id ?? (await this.#draw(1, { ...options, safe: true })).runs[0]!.number
   }
 
   /** The next id as text in the generator's format; decimal if it has none. */
@@ -259,7 +259,7 @@ export class FahaoGenerator {
   async nextBytes(options?: WaitOptions): Promise<Uint8Array> {
     const bytes = new Uint8Array(this.#wideFormat().size)
     if (takesAny(options) && this.tryNextBytes(bytes)) return bytes
-    const run = (await this.#draw(1, options))[0]!
+    const run = (await this.#draw(1, options)).runs[0]!
     this.#wideFormat().writeBytes(run.hi, run.lo, bytes, 0)
     return bytes
   }
@@ -268,7 +268,7 @@ export class FahaoGenerator {
   async nextBatch(count: number, options?: WaitOptions): Promise<bigint[]> {
     checkCount(count, batchMax)
     const ids: bigint[] = []
-    for (const run of await this.#draw(count, options)) {
+    for (const run of (await this.#draw(count, options)).runs) {
       for (let index = 0; index < run.count; index++) ids.push(run.at(index))
     }
     return ids
@@ -280,8 +280,7 @@ export class FahaoGenerator {
     if (!this.#generator.contiguous) {
       throw new FahaoError('WRONGTYPE', `ids of '${this.name}' are not contiguous; use nextBatch`)
     }
-    const runs = await this.#draw(count, options)
-    return rangesOf(runs)
+    return rangesOf((await this.#draw(count, options)).runs)
   }
 
   /** The next `count` ids as texts, at most 1,000,000, all or none. */
@@ -301,17 +300,16 @@ export class FahaoGenerator {
   }
 
   async #texts(count: number, options?: DrawOptions): Promise<string[]> {
-    const { runs, text } = await inOwnWords(this.#drawFrom(count, options))
-    const ids = runs.flatMap((run) => Array.from({ length: run.count }, (_, at) => run.at(at)))
-    return ids.map((id) => text?.text(id) ?? String(id))
+    const { runs, text = decimalText } = await this.#draw(count, options)
+    return runs.flatMap((run) => Array.from({ length: run.count }, (_, at) => text.text(run.at(at))))
   }
 
-  async #draw(count: number, options?: DrawOptions): Promise<readonly Run[]> {
-    return (await inOwnWords(this.#drawFrom(count, options))).runs
+  #draw(count: number, options?: DrawOptions): Promise<Drawn> {
+    return inOwnWords(this.#drawFrom(count, options))
   }
 
   /** The path when no id is buffered, and after the generator was altered or dropped. */
-  async #drawFrom(count: number, options: DrawOptions = {}): Promise<Pick<DrawnOnce, 'runs' | 'text'>> {
+  async #drawFrom(count: number, options: DrawOptions = {}): Promise<Drawn> {
     try {
       return await drawFor(this.#generator, count, options, everything.user)
     } catch (error) {

@@ -55,13 +55,16 @@ export async function issuedTexts(
   })
 }
 
+/** Ids, and what writes their texts; undefined: decimal digits. */
+export type Drawn = Pick<DrawnOnce, 'runs' | 'text'>
+
 /** Draws ids, once for the key of the request if it has one. `user`: whose key it is. */
 export async function drawFor(
   generator: Generator,
   count: number,
   options: DrawOptions,
   user: string,
-): Promise<Pick<DrawnOnce, 'runs' | 'text'>> {
+): Promise<Drawn> {
   const { key } = options
   if (key !== undefined) return generator.drawOnce(count, { ...options, key, user })
   const runs = await generator.draw(count, options)
