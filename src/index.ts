@@ -252,7 +252,7 @@ export class FahaoGenerator {
   /** The next id as text in the generator's format; decimal if it has none. */
   async nextText(options?: WaitOptions): Promise<string> {
     const text = takesAny(options) ? this.tryNextText() : undefined
-    return text ?? (await this.#texts(1, options))[0]!
+    return text ?? (await this.nextTexts(1, options))[0]!
   }
 
   /** The next id as bytes: 16 as its UUID or ULID has them, 12 of an ObjectId. WRONGTYPE if the generator has no such format. */
@@ -286,7 +286,8 @@ export class FahaoGenerator {
   /** The next `count` ids as texts, at most 1,000,000, all or none. */
   async nextTexts(count: number, options?: WaitOptions): Promise<string[]> {
     checkCount(count, batchMax)
-    return this.#texts(count, options)
+    const { runs, text = decimalText } = await this.#draw(count, options)
+    return runs.flatMap((run) => Array.from({ length: run.count }, (_, at) => text.text(run.at(at))))
   }
 
   /** The newest id that this node or a predecessor has issued; undefined if none. */
@@ -297,11 +298,6 @@ export class FahaoGenerator {
   /** Figures since this process opened the generator. */
   stats(): IssuerStats {
     return this.#generator.stats()
-  }
-
-  async #texts(count: number, options?: DrawOptions): Promise<string[]> {
-    const { runs, text = decimalText } = await this.#draw(count, options)
-    return runs.flatMap((run) => Array.from({ length: run.count }, (_, at) => text.text(run.at(at))))
   }
 
   #draw(count: number, options?: DrawOptions): Promise<Drawn> {
