@@ -44,10 +44,7 @@ export type { GeneratorBounds, IdBounds } from './ids/moment-bounds.ts'
 export type { Range as IdRange } from './ids/run.ts'
 export type { IssuerStats, Kind } from './issuing/issuer.ts'
 
-/**
- * Options of a call that may wait; for a generator with bits for a gene also what these are, and of one with `past` a moment. With a
- * `key` a repeated call gets the ids of the first one.
- */
+/** Options of a call that may wait, and what it gives for its ids: genes, a moment; with a `key` a repeated call gets the same ids. */
 export type WaitOptions = IdInput & {
   /** Ends the wait: the call rejects with the reason of the signal, an AbortError or a TimeoutError unless it was given one. No id is lost. */
   readonly signal?: AbortSignal

@@ -70,6 +70,7 @@ describe('the OpenAPI document', () => {
       '404',
       '409',
       '413',
+      '422',
       '429',
       '503',
       'default',
