@@ -301,7 +301,7 @@ test('ID.HELP lists the family', async () => {
   const lines = (await new Desk().ask('ID.HELP')) as string[]
   assert.ok(
     lines.includes(
-      'ID.NEXT name [COUNT count] [AT moment] [ABOVE number] [FORCE] [RAW] [GENE gene [gene ...] | BY key [key ...]]',
+      'ID.NEXT name [COUNT count] [AT moment] [ABOVE number] [FORCE] [KEY request] [RAW] [GENE gene [gene ...] | BY key [key ...]]',
     ),
   )
   assert.ok(
