@@ -24,6 +24,7 @@ import { type DrawOptions, unsafe } from '../issuing/issuer.ts'
 import { TakenKey } from '../issuing/once.ts'
 import type { Definition } from './definition.ts'
 import { formatIn } from './definition-formats.ts'
+import { formatFor } from './series.ts'
 import { readDefinition, writeDefinition } from './stored-generator.ts'
 
 /** A draw with the key of a request, and the user whose key it is. */
@@ -86,7 +87,7 @@ export async function drawOnce(
   for (let tries = 0; tries < triesMax; tries++) {
     const found = await engine.read(record)
     if (found !== undefined) {
-      const answer = repeated(found, asked)
+      const answer = repeated(generator.name, found, asked)
       if (options.safe && answer.runs[0]!.first > max53) throw unsafe()
       return answer
     }
@@ -172,22 +173,22 @@ async function isMade(engine: Pick<Engine, 'read' | 'write'>, key: string, value
 }
 
 /** The answer of a record. Throws KEYUSED if it is of another request. */
-function repeated(record: StoredRecord, asked: string): DrawnOnce {
-  const { asked: before, ids, definition, formKey, values } = readOnce(record)
-  if (before !== asked)
+function repeated(name: string, record: StoredRecord, asked: string): DrawnOnce {
+  const { asked: first, ids, definition: written, formKey, values } = readOnce(record)
+  if (first !== asked)
     throw new FahaoError(
       'KEYUSED',
-      `the key stands for a request of ${before}, and this one is of ${asked}; give it a key of its own`,
+      `the key stands for a request of ${first}, and this one is of ${asked}; give it a key of its own`,
     )
   const runs = ids.map((text) => {
-    const [first, stride = '1', count = '1'] = text.split(' ')
+    const [start, stride = '1', count = '1'] = text.split(' ')
     const run = new Run()
-    run.set(BigInt(first!), Number(count), Number(stride))
+    run.set(BigInt(start!), Number(count), Number(stride))
     return run
   })
-  if (definition === undefined) return { runs, text: undefined, isRepeat: true }
-  const plain = formatIn(readDefinition(JSON.parse(definition)))!
-  const format = formKey === undefined ? plain : plain.withKey(formKey)
+  if (written === undefined) return { runs, text: undefined, isRepeat: true }
+  const before = readDefinition(JSON.parse(written))
+  const format = formatFor(formatIn(before), { name, definition: before, formKey })!
   return { runs, text: format.texts(values), isRepeat: true }
 }
 
