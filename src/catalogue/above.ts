@@ -56,7 +56,7 @@ type Known = {
 export async function skippedUpTo(
   above: bigint,
   { name, definition, mode, counter, floor }: Known,
-  issuer: Pick<Issuer, 'lastIssued' | 'passed'>,
+  issuer: Pick<Issuer, 'lastIssued' | 'passed' | 'stats'>,
   engine: Pick<Engine, 'counter'>,
   isSure: boolean,
 ): Promise<number> {
@@ -68,7 +68,9 @@ export async function skippedUpTo(
   const isShared = definition.period === undefined && (mode === 'node' || mode === 'group commit')
   if (skipped > (isSure ? 0n : jump) && isShared) {
     const { bound } = await engine.counter(counter)
-    if (bound > last) skipped = after(bound - 1n)
+    // Those that are buffered here, and those that no node has yet.
+    const dropped = BigInt(issuer.stats().inHand) + after(bound - 1n)
+    if (dropped < skipped) skipped = dropped
   }
   if (skipped <= jump) return Number(skipped)
   throw advising('LIMIT', (say) => {

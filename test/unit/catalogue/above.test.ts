@@ -212,4 +212,21 @@ describe('quotas', () => {
     assert.deepEqual(await ids(generator, 2, { above: 9000, force: true }), [9001n, 9002n])
     assert.equal(issued(), 63)
   })
+
+  test('count what a node drops of its own buffer, where the bound of the store is behind that', async () => {
+    const node = await startNode({ ...fleet })
+    const namespaces = await new Namespaces(new MemoryEngine(node.store)).open()
+    const meters = new Meters(namespaces, () => node.clock.wallUs())
+    const catalogue: Catalogue = new MeteredCatalogue(node.catalogue, meters, () => 'alice')
+    await namespaces.set('shop', { match: '*', idsPerDay: 1900 })
+    const generator = await catalogue.create('g', { kind: 'segment', step: 1000 })
+    const issued = () => meters.quotas.all()[0]!.issued
+    assert.deepEqual([await one(generator), await one(generator, 500)], [1n, 501n])
+    assert.equal(issued(), 501)
+    const other = await startNode({ ...fleet, store: node.store })
+    await one(await other.catalogue.open('g'))
+    assert.equal(await one(generator, 1500), 2001n, 'those of another node are its own')
+    assert.equal(issued(), 501 + 1 + 499)
+    await assert.rejects(one(generator, 2999), { code: 'QUOTA' })
+  })
 })
