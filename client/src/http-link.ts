@@ -26,15 +26,18 @@ export class HttpLink implements Link {
     }
   }
 
-  async send({ method, path, body }: Request<unknown>, timeoutMs: number): Promise<unknown> {
+  async send({ method, path, body, key }: Request<unknown>, timeoutMs: number): Promise<unknown> {
     const ending = new AbortController()
     const timer = this.#clock.timer(timeoutMs, () => ending.abort())
     this.#pending.add(ending)
     try {
       const response = await this.#settings.fetch(this.#base + path, {
         method,
-        headers:
-          body === undefined ? this.#headers : { ...this.#headers, 'content-type': 'application/json' },
+        headers: {
+          ...this.#headers,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...(key !== undefined && { 'idempotency-key': JSON.stringify(key) }),
+        },
         ...(body !== undefined && { body: JSON.stringify(body) }),
         signal: ending.signal,
         // A cached id would be a repeated one.

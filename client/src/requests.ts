@@ -20,6 +20,8 @@ export type Request<Reply> = {
   readonly path: string
   /** Sent as JSON over HTTP. */
   readonly body?: unknown
+  /** The key of the request over HTTP. */
+  readonly key?: string | undefined
   /** The request is not sent again where it may have been carried out: a second time would change more. */
   readonly once?: true
   /** Reads what either form replies: RESP's arrays and maps, or JSON; undefined for an empty answer. Throws UNKNOWN for anything else. */
@@ -141,7 +143,7 @@ function drawnWords(drawn: number): string[] {
 export function nextRequest(
   name: string,
   count: number,
-  { gene = [], by = [], at, above, force }: IdInput = {},
+  { gene = [], by = [], at, above, force, key }: IdInput = {},
   isRaw = false,
 ): Request<string[]> {
   const [genes, keys] = [[gene].flat().map(String), checkedKeys(by)]
@@ -158,6 +160,7 @@ export function nextRequest(
       'COUNT',
       String(count),
       ...(isRaw ? ['RAW'] : []),
+      ...(key === undefined ? [] : ['KEY', key]),
       ...(force ? ['FORCE'] : []),
       ...words('AT', moments),
       ...words('ABOVE', numbers),
@@ -166,6 +169,7 @@ export function nextRequest(
     ],
     method: 'POST',
     path: `${pathOf(name)}/next?count=${count}${isRaw ? '&raw=true' : ''}${force ? '&force=true' : ''}${parameters('at', moments)}${parameters('above', numbers)}${parameters('gene', genes)}${parameters('by', keys)}`,
+    key,
     read: (reply) => listOf(reply, 'ids').map(String),
   }
 }
