@@ -20,14 +20,20 @@ export function redefine(
   changes: Partial<GeneratorInput>,
   nowUs: number,
 ): Definition {
-  const { kind = before.kind } = parseOptions({ kind: before.kind, ...changes })
+  const { kind = before.kind, ledger } = parseOptions({ kind: before.kind, ...changes })
   const all = kind === before.kind ? optionsOf(before) : keptOptions(before, kind)
   const apart = before.gene !== undefined || Number(changes.gene ?? 0) > 0 ? withoutDistances(all) : all
   const kept =
     changes.period === undefined && changes.width === undefined ? apart : withoutPeriod(apart, changes)
   // Of the values of a definition, this one alone has another form as an option.
   const step = kept.step === undefined ? undefined : optionText('step', kept.step)
-  const options = parseOptions({ ...kept, step, ...changes, kind })
+  const options = parseOptions({
+    ...kept,
+    step,
+    ...(ledger === false && { hold: undefined }),
+    ...changes,
+    kind,
+  })
   const isSame = options.increment === optionsOf(before).increment
   const keepsOffset = isSame || (offsetGiven && typeof options.increment === 'number')
   if (keepsOffset || changes.offset !== undefined) return refuseOtherLayout(before, define(options, nowUs))

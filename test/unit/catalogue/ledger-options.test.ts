@@ -30,4 +30,12 @@ describe('a definition with a ledger', () => {
       assert.throws(() => made(input), { code: 'ERR', message: why })
     assert.throws(() => made({ hold: 86_400_001 }), { code: 'ERR', message: 'hold must be 1ms to 24h' })
   })
+
+  test('keeps its hold until the ledger ends, and gaps none after it', () => {
+    const before = firstStored(made({ hold: 60_000 }), false, undefined)
+    assert.equal(redefine(before, { ledger: 'on' }, 0).hold, 60_000)
+    const after = redefine(before, { ledger: 'off' }, 0)
+    assert.deepEqual([after.ledger, after.hold, after.gaps], [undefined, undefined, 'none'])
+    assert.throws(() => redefine(before, { ledger: 'off', hold: 1 }, 0), { message: /is for a ledger/ })
+  })
 })
