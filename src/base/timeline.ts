@@ -87,6 +87,11 @@ export class Timeline {
     return this.#burstUs
   }
 
+  /** How far the wall clock is ahead by a step that is not followed yet, in µs, in all readings since; 0: there is none. */
+  get heldUs(): number {
+    return this.#heldSinceUs === undefined ? 0 : this.#heldAheadUs
+  }
+
   /** The monotonic reading of the same clock, in µs; for measuring durations. */
   monoUs(): number {
     return this.#clock.monoUs()

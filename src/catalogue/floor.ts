@@ -1,6 +1,7 @@
 /** `FLOOR` and `SET`: the number below which a generator issues no more ids. */
 import { FahaoError } from '../base/errors.ts'
 import type { Issuer } from '../issuing/issuer.ts'
+import { periodsOf } from './periods.ts'
 import type { StoredGenerator } from './stored-generator.ts'
 
 /** A trillion ids, more than two counters differ in practice: milliseconds since 1970 and snowflakes are larger. */
@@ -73,10 +74,21 @@ export function refuseMove(
   force: boolean,
 ): void {
   const { name, floor, definition } = generator
-  const { max, start, period } = definition
-  // Its issuer knows what it can move to.
-  if (period !== undefined) return
+  const { max, start } = definition
   const last = generator.lastIssued()
+  const periods = periodsOf(definition)
+  if (periods !== undefined) {
+    const to = periods.split(newest)
+    // Its issuer refuses what is not in the present period.
+    if (to === undefined || force) return
+    const first = periods.firstId(to.ordinal) + start! - 1n
+    return refuseJump(
+      name,
+      last !== undefined && last > first ? last : first,
+      newest,
+      periods.endId(to.ordinal) - 1n,
+    )
+  }
   if (last !== undefined && newest < last)
     throw new FahaoError('ERR', `generator '${name}' has issued ${last} already; it moves forward only`)
   if (start !== undefined && newest + 1n < floor)

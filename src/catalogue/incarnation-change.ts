@@ -175,6 +175,7 @@ export function floorAfterChange(name: string, stored: StoredGenerator, least: b
   const own = firstOf(least, next)
   if (isOneOfSites(stored) && (nextFloor === undefined || nextFloor < own)) throw siteMoves(name, own)
   if (nextFloor === undefined || nextFloor <= own) return least
+  refuseFarPeriod(name, next, nextFloor, stored.begunUs!, least)
   return roomFrom({ highest: nextFloor - 1n, least: nextFloor }, next, followsLast(stored))
 }
 

@@ -95,16 +95,22 @@ export function floorAbove({ ordinal, bound }: PeriodBound, old: Definition, nex
   return goesOn > bound ? goesOn : bound
 }
 
-/** Throws ERR where an incarnation with periods would have no number left in the present period because of the ids before it. */
-export function refuseFarPeriod(name: string, next: Definition, floor: bigint, nowUs: number): void {
+/** `least`: what the ids before demand, where a change names a higher floor. Throws ERR where an incarnation with periods would have no number left in the present period because of the ids before it. */
+export function refuseFarPeriod(
+  name: string,
+  next: Definition,
+  floor: bigint,
+  nowUs: number,
+  least = floor,
+): void {
   const periods = periodsOf(next)
   if (periods === undefined) return
   const now = periods.ordinalOfMoment(nowUs)
   // The period of the ids before may be ahead of this clock.
-  const before = periods.split(floor - 1n)?.ordinal ?? now
+  const before = periods.split(least - 1n)?.ordinal ?? now
   if (floor < periods.endId(Math.max(now, Math.min(before, now + 1)))) return
   throw new FahaoError(
     'ERR',
-    `ids up to ${floor - 1n} may have been issued under '${name}', which leaves none in period ${periods.label(now)}; give a larger WIDTH, or use another name`,
+    `ids up to ${floor - 1n} may have been issued under '${name}', or are skipped, which leaves none in period ${periods.label(now)}; give a larger WIDTH, or use another name`,
   )
 }

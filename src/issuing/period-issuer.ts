@@ -110,12 +110,12 @@ export class PeriodIssuer implements Issuer {
   }
 
   take(count: number, run: Run): number {
-    if (this.#options.timeline.burstUs() >= this.#lookUs && !this.#look()) return 0
+    if (!this.#mayTake()) return 0
     return this.#present!.issuer.take(count, run)
   }
 
   takeNumber(): number {
-    if (this.#options.timeline.burstUs() >= this.#lookUs && !this.#look()) return -1
+    if (!this.#mayTake()) return -1
     return this.#present!.issuer.takeNumber()
   }
 
@@ -123,6 +123,7 @@ export class PeriodIssuer implements Issuer {
     if (options.at !== undefined) return this.#drawAt(options.at, count, options)
     for (;;) {
       this.#refuseOver()
+      if (this.#isUnsure()) throw this.#unsure()
       const open = this.#now(true)
       try {
         return await this.#use(open, () => open.issuer.draw(count, options))
@@ -176,7 +177,10 @@ export class PeriodIssuer implements Issuer {
 
   /** How many ids could be given back. */
   get buffered(): number {
-    return [...this.#all()].reduce((sum, { issuer }) => sum + bufferedBy(issuer), 0)
+    return [...this.#all()].reduce(
+      (sum, { issuer }) => sum + (issuer instanceof Reservoir ? issuer.buffered : 0),
+      0,
+    )
   }
 
   assertInvariants(): void {
@@ -209,11 +213,6 @@ export class PeriodIssuer implements Issuer {
     await Promise.all([...this.#all()].map(({ issuer }) => issuer.idle()))
   }
 
-  /** Closes. It leaves nothing to another process: its ranges are of several counters. */
-  transfer(reason: Error): undefined {
-    void this.close(reason)
-  }
-
   *#all(): Iterable<Open> {
     if (this.#present !== undefined) yield this.#present
     if (this.#next !== undefined) yield this.#next
@@ -223,6 +222,20 @@ export class PeriodIssuer implements Issuer {
 
   get #over(): Error | undefined {
     return this.#closed ?? this.gate.ended
+  }
+
+  #mayTake(): boolean {
+    const { timeline } = this.#options
+    return (timeline.burstUs() < this.#lookUs || this.#look()) && (timeline.heldUs === 0 || !this.#isUnsure())
+  }
+
+  /** Whether the clock shows another period than the timeline, which follows it only once the step has lasted. */
+  #isUnsure(): boolean {
+    const { timeline, counting } = this.#options
+    const nowUs = timeline.burstUs()
+    return (
+      timeline.heldUs > 0 && counting.periods.ordinalOfMoment(nowUs + timeline.heldUs) > this.#ordinalNow()
+    )
   }
 
   #refuseOver(): void {
@@ -236,7 +249,7 @@ export class PeriodIssuer implements Issuer {
 
   #ordinalNow(): number {
     const { timeline, counting } = this.#options
-    return Math.max(this.#least, counting.periods.ordinalAt(timeline.burstUs()))
+    return Math.max(this.#least, this.#mark.known, counting.periods.ordinalAt(timeline.burstUs()))
   }
 
   /** The present period, which may have just begun. `isAhead`: its first ids are reserved while the mark is written. */
@@ -313,7 +326,8 @@ export class PeriodIssuer implements Issuer {
 
   /** Whether a later period than this one has begun: here, or by the mark. */
   async #hasMovedOn({ period: { ordinal } }: Open): Promise<boolean> {
-    const mark = await this.#mark.read()
+    // A store that cannot be read says nothing new.
+    const mark = await this.#mark.read().catch(() => 0)
     if (mark > this.#least) this.#least = mark
     return this.#ordinalNow() > ordinal
   }
@@ -324,31 +338,42 @@ export class PeriodIssuer implements Issuer {
     this.#refuseOver()
     const ordinal = counting.periods.ordinalOfDay(at)
     const present = this.#now().period.ordinal
-    if (ordinal === present) return this.draw(count, { ...options, at: undefined })
-    const period = issuersOf(ordinal)
     const oldest = present - counting.keep
     if (ordinal > present)
       throw new FahaoError(
         'ERR',
-        `period ${period.label} of '${name}' has not begun; leave AT out for the present one, ${issuersOf(present).label}`,
+        `period ${counting.periods.label(ordinal)} of '${name}' has not begun; leave AT out for the present one, ${issuersOf(present).label}`,
       )
     if (ordinal < oldest)
       throw new FahaoError(
         'ERR',
-        `period ${period.label} of '${name}' is closed: with KEEP ${counting.keep} the first open one is ${issuersOf(oldest).label}; give a later day`,
+        `period ${counting.periods.label(ordinal)} of '${name}' is closed: with KEEP ${counting.keep} the first open one is ${issuersOf(oldest).label}; give a later day`,
       )
+    const period = issuersOf(ordinal)
     if (floor > period.max)
       throw new FahaoError(
         'ERR',
         `period ${period.label} of '${name}' was numbered by an earlier definition and is closed; give a later day`,
       )
-    const open = this.#earlier.get(ordinal) ?? this.#open(ordinal, true)
-    this.#earlier.set(ordinal, open)
+    const isPresent = ordinal === present
+    const open = isPresent ? this.#now(true) : (this.#earlier.get(ordinal) ?? this.#open(ordinal, true))
+    if (!isPresent) this.#earlier.set(ordinal, open)
     try {
       return await this.#use(open, () => open.issuer.draw(count, options))
     } catch (error) {
-      throw hasCode(error, 'EXHAUSTED') ? this.#full(period) : error
+      if (!hasCode(error, 'EXHAUSTED')) throw error
+      // It may be closed by now, and never becomes the next one.
+      if (isPresent && (await this.#hasMovedOn(open))) return this.#drawAt(at, count, options)
+      throw this.#full(period)
     }
+  }
+
+  #unsure(): FahaoError {
+    return new FahaoError(
+      'CLOCK',
+      `the clock of this node has just moved into another period of '${this.#incarnation.name}', and is followed once it has stayed there for seconds; retry in 5 s`,
+      { retryAfterMs: 5000 },
+    )
   }
 
   #full({ label, endUs }: IssuersOfPeriod): FahaoError {
@@ -363,10 +388,6 @@ export class PeriodIssuer implements Issuer {
 
 /** Figures of what has ended. */
 const nothingNow = { ratePerSecond: 0, inHand: 0, refillsFailing: 0, waiting: 0 }
-
-function bufferedBy(issuer: Reservoir | GroupCommit): number {
-  return issuer instanceof Reservoir ? issuer.buffered : 0
-}
 
 /** The figures of several issuers as those of one. */
 function sumOf(all: readonly IssuerStats[]): IssuerStats {

@@ -85,7 +85,8 @@ export class PeriodMark {
         if (reason !== undefined) throw reason
         try {
           await this.#counter.raise(firstValue(this.#periods, ordinal))
-          if (this.known < ordinal) this.known = ordinal
+          // Another node may have marked a later one.
+          this.known = Math.max(ordinal, positionOf(this.#periods, this.#counter.bound).ordinal)
           return
         } catch (error) {
           if (hasCode(error, 'STALE')) onStale?.(name)

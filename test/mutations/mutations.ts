@@ -107,7 +107,7 @@ export const mutations: readonly Mutation[] = [
     fault: 'the present period goes back with a clock',
     foundBy: 'test/unit/catalogue/periods-issued.test.ts',
     file: 'src/issuing/period-issuer.ts',
-    from: 'return Math.max(this.#least, counting.periods.ordinalAt(timeline.burstUs()))',
+    from: 'return Math.max(this.#least, this.#mark.known, counting.periods.ordinalAt(timeline.burstUs()))',
     to: 'return counting.periods.ordinalAt(timeline.burstUs())',
   },
   {

@@ -30,7 +30,9 @@ import { gapText, valuableFirst } from '../closings.ts'
 import { LeftoverRanges, leftoverOf } from './leftover-ranges.ts'
 
 /** What issues under a leadership. */
-export type LedIssuer = Pick<Reservoir, 'isOver' | 'idle' | 'transfer' | 'close' | 'abandon'>
+export type LedIssuer = Pick<Reservoir, 'isOver' | 'idle' | 'close' | 'abandon'> &
+  // Absent: what it holds is of several counters, and is released.
+  Partial<Pick<Reservoir, 'transfer'>>
 
 /** A generator that is open under a leadership of this node. */
 export type LedGenerator = {
@@ -211,7 +213,7 @@ export class LedGenerators {
         // The range of a reserve under way is part of the leftover.
         await ledIssuer.idle()
         if (clock.monoUs() >= untilUs) return
-        if (leftovers !== undefined && leftovers.length < leftoversMax) {
+        if (ledIssuer.transfer && leftovers !== undefined && leftovers.length < leftoversMax) {
           const range = ledIssuer.transfer(reason)
           if (range !== undefined) leftovers.push(leftoverOf(name, version, range))
           continue

@@ -345,7 +345,7 @@ test('an advance counts from the floor where the counters of an incarnation are 
   const node = await owner()
   const { catalogue, store } = node
   await catalogue.create('invoice', { ...daily, keep: 1 })
-  await (await catalogue.open('invoice')).moveTo(202611265000n)
+  await (await catalogue.open('invoice')).moveTo(202611265000n, { force: true })
   await catalogue.alter('invoice', { keep: 3 })
   const kept = new Map(store.counters)
   assert.deepEqual(await draw(await catalogue.open('invoice'), 3), [
@@ -411,5 +411,46 @@ test('numbers go on where KEEP and then WIDTH change, and none was drawn between
   await catalogue.alter('invoice', { keep: 3 })
   const wider = await catalogue.alter('invoice', { width: 6 })
   assert.deepEqual(await draw(wider), [20261126000005n])
+  await stop()
+})
+
+test('a document of a day that is over gets none of the next one, although it was asked for in time', async () => {
+  const { catalogue, clock, engine, stop } = await owner()
+  const short = await catalogue.create('short', { ...daily, width: 1 })
+  await draw(short, 9)
+  await assert.rejects(draw(short), { code: 'EXHAUSTED' })
+  const held = engine.hold('counter')
+  const late = assert.rejects(short.draw(1, { at: '2026-11-26' }), /period 20261126 of 'short' is closed/)
+  await held.arrived
+  await clock.pass(12 * hourMs)
+  held.letGo()
+  await late
+  await stop()
+})
+
+test('nothing is numbered while the clock shows another day than the timeline follows', async () => {
+  const { catalogue, clock, stop } = await owner()
+  const invoice = await catalogue.create('invoice', daily)
+  await draw(invoice)
+  clock.wall += 24 * hourMs * 1000
+  assert.equal(tryNext(invoice), undefined)
+  await assert.rejects(draw(invoice), { code: 'CLOCK', retryAfterMs: 5000 })
+  await clock.pass(6000)
+  assert.equal(tryNext(invoice), undefined)
+  assert.deepEqual(await draw(invoice), [202611270001n])
+  await stop()
+})
+
+test('a move that gives up most of a period needs FORCE, and no change leads into a far one', async () => {
+  const { catalogue, stop } = await owner()
+  const invoice = await catalogue.create('invoice', daily)
+  await draw(invoice)
+  await assert.rejects(invoice.moveTo(202611269999n), /gives up 9998 of its 9998 ids for good/)
+  await assert.rejects(
+    catalogue.alter('invoice', { keep: 3, floor: 203611260001n }),
+    /leaves none in period 20261126/,
+  )
+  await invoice.moveTo(202611269998n, { force: true })
+  assert.deepEqual(await draw(invoice), [202611269999n])
   await stop()
 })
