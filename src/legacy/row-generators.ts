@@ -75,6 +75,10 @@ export class LegacyRows implements ForeignRows {
       throw refused(`kind ${wanted.kind} does not count by it; use segment or sequence`)
     if (wanted.incrementRange !== undefined)
       throw refused(`its old nodes count by ${row.definition.increment}; leave increment out`)
+    if (wanted.period !== undefined)
+      throw refused('its old nodes count on where a period begins again; leave period out')
+    if (wanted.gaps === 'none')
+      throw refused('numbers that are dropped cannot go back there; leave gaps and ledger out')
     if (wanted.scramble) throw refused('scrambled ids would meet those of the old nodes')
     for (const option of ['increment', 'offset'] as const) {
       const given = row.definition[option]!

@@ -35,4 +35,19 @@ describe('a generator on a row', () => {
     const sizes = await burst(await startOnRow({ step: 5_000_000 }))
     assert.deepEqual([...new Set(sizes)], [5_000_000])
   })
+
+  test('begins no periods, and has no ids without gaps', async () => {
+    const { catalogue } = await startOnRow({ step: 1000, kind: 'sequence' })
+    await assert.rejects(
+      catalogue.alter('order', { period: 'day' }),
+      /is a row of leaf_alloc, and .* leave period out/,
+    )
+    await assert.rejects(
+      catalogue.alter('order', { gaps: 'none' }),
+      /cannot go back there; leave gaps and ledger out/,
+    )
+    await assert.rejects(catalogue.alter('order', { ledger: true }), /leave gaps and ledger out/)
+    const [id] = await draw(await catalogue.open('order'))
+    assert.equal(id, 0n)
+  })
 })
