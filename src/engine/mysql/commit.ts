@@ -24,10 +24,12 @@ export function committing(
   const name = counter?.request.counter ?? ''
   const update = counter && reserving([counter.request])
   const a = (column: string) => put(update!.rows[0]![column]!)
-  const rows = records.map(({ key, value, expected }, at) => {
-    return [put(key), put(value), expected === undefined ? 'NULL' : put(expected), `${at + 1}`]
-  })
-  const asked = many === 0 ? '' : `(${selected(['name', 'value', 'expected', 'place'], rows)}) AS a`
+  // The values are in the packet once: as hexadecimal digits they can take half of the smallest packet that servers accept.
+  const compared = records.map(({ key, expected }) => [
+    put(key),
+    expected === undefined ? 'NULL' : put(expected),
+  ])
+  const written = records.map(({ key, value }, at) => [put(key), put(value), `${at + 1}`])
   const movable = counter
     ? `(SELECT COUNT(*) FROM fahao_about AS s STRAIGHT_JOIN fahao_counters AS c ON c.name = ${put(name)}
         WHERE s.one = 1 AND c.version = ${put(counter.version)} AND ${update!.where(a)})`
@@ -41,7 +43,8 @@ export function committing(
     `SET @from = (SELECT s.revision FROM fahao_about AS s WHERE s.one = 1 AND ${s.sound(known)})`,
     many === 0
       ? 'SET @fitting = 0'
-      : `SET @fitting = (SELECT COUNT(*) FROM ${asked} LEFT JOIN fahao_records AS r
+      : `SET @fitting = (SELECT COUNT(*) FROM (${selected(['name', 'expected'], compared)}) AS a
+          LEFT JOIN fahao_records AS r
           ON r.name = a.name AND r.value IS NOT NULL WHERE a.expected <=> r.version)`,
     `SET @done = @from IS NOT NULL AND @fitting = ${many} AND ${movable} = 1`,
     ...(update === undefined
@@ -53,7 +56,8 @@ export function committing(
     ...(many === 0
       ? []
       : [
-          `INSERT INTO fahao_records (name, value, version) SELECT a.name, a.value, @from + a.place FROM ${asked}
+          `INSERT INTO fahao_records (name, value, version) SELECT a.name, a.value, @from + a.place
+            FROM (${selected(['name', 'value', 'place'], written)}) AS a
             WHERE @done = 1 ON DUPLICATE KEY UPDATE value = VALUES(value), version = VALUES(version)`,
         ]),
     `UPDATE fahao_about SET revision = @from + ${many}, last_write_us = ${put(BigInt(nowUs))}
