@@ -157,7 +157,7 @@ export const generatorOptions = z
           'how many digits the number in a period has (default: as the format’s {id:N}, else so many that an id has 15)',
       }),
     keep: integer
-      .pipe(z.bigint().max(366n, 'must be at most 366'))
+      .pipe(z.bigint().max(62n, 'must be at most 62'))
       .transform(Number)
       .optional()
       .meta({ description: 'how many earlier periods can still be numbered, by AT (default 0)' }),

@@ -67,7 +67,7 @@ describe('a definition with a period', () => {
       [{ yearStart: '04-01' }, /yearStart belongs to period year/],
       [{ period: 'year', yearStart: '02-29' }, /no day of every year/],
       [{ width: 11 }, /give a width from 1 to 10/],
-      [{ keep: 367 }, /must be at most 366/],
+      [{ keep: 63 }, /must be at most 62/],
       [{ start: 1000, width: 3 }, /start 1000 is no number of 3 digits/],
       [{ format: 'A{id:4}' }, /it does not tell the day; show \{date:yyyyMMdd\}/],
       [{ format: '{date:yyyyMMdd}{id:4}', width: 5 }, /width 5 goes further; write \{id:5\+\}/],
