@@ -39,8 +39,8 @@ export async function redisBenchmarkFigures(port: number, load: RedisLoad): Prom
   ])
   const refusal = /^Error from server.*$/m.exec(stdout)
   if (refusal !== null) throw new Error(`redis-benchmark was told: ${refusal[0]}`)
-  // "test","rps",… and then one line of figures; the name may itself contain commas.
-  const figures = /^"[^\n]*?"((?:,"[\d.]+"){7})/m.exec(stdout.replace(/^"test".*$/m, ''))
+  // "test","rps",… and then one line of figures; the name may itself contain commas. A load that took no millisecond has "inf".
+  const figures = /^"[^\n]*?"((?:,"(?:[\d.]+|inf)"){7})/m.exec(stdout.replace(/^"test".*$/m, ''))
   if (figures === null) throw new Error(`redis-benchmark printed no figures:\n${stdout}`)
   // rps, average, least, p50, p95, p99, greatest.
   const [perSecond, , , , , p99Ms] = figures[1]!
