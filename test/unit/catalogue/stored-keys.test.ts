@@ -1,8 +1,11 @@
 /** Keys of records and counters that contain names: no name, whatever slashes it has, reaches what another one has stored. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { FahaoError } from '../../../src/base/errors.ts'
+import { define } from '../../../src/catalogue/definition.ts'
 import { sectionCounter } from '../../../src/catalogue/families/family-records.ts'
 import { checkName, nameBytesMax } from '../../../src/catalogue/name-rules.ts'
+import { drawOnce, oncePrefix } from '../../../src/catalogue/once.ts'
 import { generatorKey, newCounter } from '../../../src/catalogue/stored-generator.ts'
 import { max63 } from '../../../src/ids/limits.ts'
 import { closeKey, headKey, ledgerPrefix, pageKey } from '../../../src/issuing/ledger/ledger-records.ts'
@@ -36,6 +39,25 @@ function keysOf(name: string): { counters: string[]; records: string[] } {
       ...[0, 1, 4_294_967_295].map((id) => plainWorkerKey(name, id)),
     ],
   }
+}
+
+/** The record in which a draw with a key looks for its ids. */
+async function onceRecord(name: string, user: string, key: string): Promise<string> {
+  const asked: string[] = []
+  const read = async (record: string) => {
+    asked.push(record)
+    throw new FahaoError('UNAVAILABLE', 'it is only watched')
+  }
+  const generator = {
+    name,
+    definition: define({ kind: 'sequence' }, 0),
+    formKey: undefined,
+    format: undefined,
+  }
+  const drawing = { values: undefined, commits: false, draw: () => assert.fail('nothing is drawn') }
+  const engine = { read, write: () => assert.fail('nothing is written') }
+  await assert.rejects(drawOnce({ engine }, generator, drawing, 1, { key, user }), { code: 'UNAVAILABLE' })
+  return asked[0]!
 }
 
 /** Names that continue each other, and that look like parts of keys. */
@@ -81,6 +103,20 @@ describe('stored keys', () => {
         assert.ok(!isOwn || name === owner, `${key} of ${name} is taken for one of ${owner}`)
       }
     }
+  })
+
+  test('no two requests share the record of a key', async () => {
+    const records = new Set<string>()
+    const words = ['a', '1', '1 a', 'a 1']
+    for (const name of all.slice(0, 100))
+      for (const user of words)
+        for (const key of words) {
+          const record = await onceRecord(name, user, key)
+          assert.ok(record.startsWith(`${oncePrefix}${name}/`))
+          assert.ok(Buffer.byteLength(record) <= keyBytesMax)
+          records.add(record)
+        }
+    assert.equal(records.size, Math.min(all.length, 100) * words.length ** 2)
   })
 
   test('the key of the longest name is one for every engine', () => {
