@@ -111,6 +111,20 @@ export const mutations: readonly Mutation[] = [
     to: 'return counting.periods.ordinalAt(timeline.burstUs())',
   },
   {
+    fault: 'a document of a period that has just ended gets a number of the next one',
+    foundBy: 'test/unit/catalogue/periods-issued.test.ts',
+    file: 'src/issuing/period-issuer.ts',
+    from: 'return this.#drawAt(at, count, options)',
+    to: 'return this.draw(count, { ...options, at: undefined })',
+  },
+  {
+    fault: 'a period is numbered that has ended by a clock which moved forward',
+    foundBy: 'test/unit/catalogue/periods-issued.test.ts',
+    file: 'src/issuing/period-issuer.ts',
+    from: 'if (this.#isUnsure()) throw',
+    to: 'if (this.#closed) throw',
+  },
+  {
     fault: 'an earlier period is numbered that is closed',
     foundBy: 'test/unit/catalogue/periods-issued.test.ts',
     file: 'src/issuing/period-issuer.ts',
