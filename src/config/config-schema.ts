@@ -79,7 +79,7 @@ const groups = {
     ),
     autoCreate: setting(
       autoCreateRules,
-      "create an unknown generator when its name matches, such as 'order:*=sequence', with options behind its kind, such as 'invoice:{tenant}=sequence,gaps=none'; repeatable",
+      "create an unknown generator when its name matches, such as 'order:*=sequence', or with options 'a:*=segment,step=1'; repeatable",
     ),
     generatorsMax: setting(
       optional(count(1, 1_000_000_000)),
