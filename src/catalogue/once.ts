@@ -114,10 +114,11 @@ function recordKey(name: string, user: string, key: string): string {
 }
 
 /** What a request asks for, as a later one is compared with it. */
-function askedFor(count: number, { gene, by, at }: DrawOptions): string {
+function askedFor(count: number, { gene, by, at, above }: DrawOptions): string {
   const words = [
     `COUNT ${count}`,
     ...(at === undefined ? [] : [`AT ${at instanceof Date ? at.toISOString() : at}`]),
+    ...(above === undefined ? [] : [`ABOVE ${above}`]),
     ...(gene === undefined ? [] : [`GENE ${[gene].flat().join(' ')}`]),
     ...(by === undefined ? [] : [`BY ${JSON.stringify([by].flat())}`]),
   ].join(' ')

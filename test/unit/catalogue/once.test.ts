@@ -171,6 +171,18 @@ describe('the key of a request', () => {
     await assert.rejects(once(g, 'l', 100, { by: keys.toReversed() }), { code: 'KEYUSED' })
   })
 
+  test('names the number that ids were asked above', async () => {
+    const { catalogue } = await startNode()
+    for (const gaps of ['allowed', 'none'] as const) {
+      const g = await catalogue.create(`above:${gaps}`, { kind: 'sequence', gaps })
+      assert.deepEqual(await once(g, 'k', 2, { above: 10 }), ['11', '12'])
+      assert.deepEqual(await once(g, 'k', 2, { above: 10n }), ['11', '12'])
+      const message = /COUNT 2 ABOVE 10, and this one is of COUNT 2 ABOVE 1000/
+      await assert.rejects(once(g, 'k', 2, { above: 1000 }), { code: 'KEYUSED', message })
+      assert.deepEqual(await once(g, 'l'), ['13'])
+    }
+  })
+
   test('is refused as a number where the ids of the first request are past 2^53', async () => {
     const { catalogue } = await startNode()
     const g = await catalogue.create('g', { kind: 'sequence', start: 2n ** 53n, gaps: 'none' })
