@@ -1,7 +1,7 @@
 /** Callers that each want one number after another, also across the ends of the server that they ask. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { RawClient } from '../launch/raw-client.ts'
 import { ReplyError } from '../launch/raw-reply.ts'
+import { Asker } from './asker.ts'
 
 /** What one caller asks for: a request is sent until it is answered, or once and then given up. */
 export type CrowdOptions = {
@@ -9,8 +9,7 @@ export type CrowdOptions = {
   readonly command: (request: string) => readonly string[]
   /** Whether a request without an answer is sent again. Default: it is given up, and the caller makes another one. */
   readonly repeats?: boolean
-  /** The port that a caller asks, by its number and that of the attempt. */
-  readonly portOf: (caller: number, attempt: number) => number
+  readonly port: () => number
 }
 
 let crowds = 0
@@ -43,47 +42,36 @@ export class Crowd {
     await Promise.all(this.#callers)
   }
 
-  /** Numbers that two requests were answered with. */
-  repeated(): bigint[] {
-    const seen = new Set<bigint>()
-    return [...this.answers.values()].filter((number) => seen.size === seen.add(number).size)
-  }
-
-  /** The numbers from 1 to the largest answer that no request was answered with. */
-  missing(): bigint[] {
-    const seen = new Set(this.answers.values())
-    const missing: bigint[] = []
-    const last = [...seen].reduce((most, number) => (number > most ? number : most), 0n)
-    for (let number = 1n; number < last; number++) if (!seen.has(number)) missing.push(number)
-    return missing
-  }
-
   async #call(caller: number): Promise<void> {
-    const { portOf, command, repeats = false } = this.#options
-    let client: RawClient | undefined
-    let attempt = 0
+    const { port, command, repeats = false } = this.#options
+    const asker = new Asker(port)
     let request = ''
-    for (let count = 0; request !== '' || !this.#isStopping; attempt++) {
+    for (let count = 0; request !== '' || !this.#isStopping; ) {
       if (request === '') request = `${this.#id}-${caller}-${count++}`
-      try {
-        client ??= await RawClient.connect(portOf(caller, attempt))
-        const reply = await client.command(...command(request))
-        if (reply instanceof ReplyError) {
-          this.errors.set(reply.code, (this.errors.get(reply.code) ?? 0) + 1)
-          if (!repeats) request = ''
-          await pause(10)
-          continue
-        }
-        this.answers.set(request, BigInt(String(reply)))
-        request = ''
-      } catch {
-        // The server has ended, or the connection was cut: whether the request was carried out is unknown.
-        await client?.close()
-        client = undefined
-        if (!repeats) request = ''
+      const reply = await asker.ask(...command(request))
+      const isAnswered = reply !== undefined && !(reply instanceof ReplyError)
+      if (isAnswered) this.answers.set(request, BigInt(String(reply)))
+      else if (reply !== undefined) {
+        this.errors.set(reply.code, (this.errors.get(reply.code) ?? 0) + 1)
         await pause(10)
       }
+      if (isAnswered || !repeats) request = ''
     }
-    await client?.close()
+    await asker.close()
   }
+}
+
+/** Numbers that occur twice. */
+export function repeatedOf(numbers: Iterable<bigint>): bigint[] {
+  const seen = new Set<bigint>()
+  return [...numbers].filter((number) => seen.size === seen.add(number).size)
+}
+
+/** The numbers from 1 to the largest that do not occur. */
+export function missingOf(numbers: Iterable<bigint>): bigint[] {
+  const seen = new Set(numbers)
+  const missing: bigint[] = []
+  const last = [...seen].reduce((most, number) => (number > most ? number : most), 0n)
+  for (let number = 1n; number < last; number++) if (!seen.has(number)) missing.push(number)
+  return missing
 }

@@ -20,7 +20,7 @@ const engines: Readonly<Record<string, (t: TestContext) => Promise<string | unde
 
 for (const [name, start] of Object.entries(engines))
   test(
-    `a server on ${name} that is killed loses one batch at most`,
+    `a server on ${name} that is killed loses one batch at most, and none of callers with keys`,
     {
       timeout: 600_000,
     },

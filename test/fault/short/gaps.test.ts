@@ -2,4 +2,5 @@
 import { test } from 'node:test'
 import { killedWithoutGaps } from '../missing-numbers.ts'
 
-test('a server that is killed loses one batch at most', (t) => killedWithoutGaps(t, 1))
+test('a server that is killed loses one batch at most, and none of callers with keys', (t) =>
+  killedWithoutGaps(t, 1))
