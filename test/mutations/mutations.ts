@@ -174,6 +174,27 @@ export const mutations: readonly Mutation[] = [
     to: 'periods.ordinalOfMoment(nowUs + aheadUs + clocksApartUs),',
   },
   {
+    fault: 'an advance forgets where the numbers of an incarnation begin',
+    foundBy: 'test/unit/catalogue/periods-issued.test.ts',
+    file: 'src/recovery/repair-generators.ts',
+    from: 'const number = larger(start, floor - periods.firstId(ordinal))',
+    to: 'const number = start',
+  },
+  {
+    fault: 'lost numbers are issued again in a period that is ahead of the clock',
+    foundBy: 'test/unit/catalogue/periods-issued.test.ts',
+    file: 'src/issuing/period-issuer.ts',
+    from: 'this.#floorOfMark > period.max + 1n ? 0n : this.#floorOfMark',
+    to: '0n',
+  },
+  {
+    fault: 'an incarnation of which no number was drawn forgets the numbers before it',
+    foundBy: 'test/unit/catalogue/periods-issued.test.ts',
+    file: 'src/catalogue/period-bounds.ts',
+    from: 'periods.split(stored.floor - 1n)?.ordinal ?? 0,',
+    to: '0,',
+  },
+  {
     fault: 'an id whose scatter is not that of its other bits is taken apart',
     foundBy: 'test/unit/ids/layout.test.ts',
     file: 'src/ids/id-parts.ts',
