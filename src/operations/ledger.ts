@@ -305,10 +305,13 @@ const close = operation({
   name: 'id.close',
   change: 'ledger-close',
   summary: 'Closes a ledger up to now: its lines never change again.',
-  args: { name, remove: flag('REMOVE', 'removes the lines of all that is closed from the store') },
+  args: {
+    name,
+    remove: flag('REMOVE', 'removes the lines of all that is closed from the store, and closes nothing'),
+  },
   reply: 'A map: through, numbers, previous, hash, when, by; nil where there was never anything to close.',
   notes:
-    '`CONFLICT` while a number is held. Numbers that are free become void. The hash of the last line contains those of all lines before: an export (`fahao ledger`) is checked against it. Where there is nothing to close, the answer is the newest close. {remove}: export the lines first; the record of each close stays.',
+    '`CONFLICT` while a number is held. Numbers that are free become void. The hash of the last line contains those of all lines before: an export (`fahao ledger`) is checked against it. Where there is nothing to close, the answer is the newest close. {remove}: after a close, once its lines are exported; the record of each close stays.',
   http: {
     id: 'closeLedger',
     method: 'POST',
@@ -323,11 +326,9 @@ const close = operation({
   async run(context: OperationContext, { name, remove }) {
     const generator = await ledgerOf(context, name)
     const by = context.caller.access.user
-    const closed = await generator.ledger(async (ledger) => {
-      const newest = await ledger.closePeriod(by)
-      if (remove) await ledger.removeClosed(by)
-      return newest
-    })
+    const closed = await generator.ledger((ledger) =>
+      remove ? ledger.removeClosed(by) : ledger.closePeriod(by),
+    )
     return shownClose(closed) ?? undefined
   },
   replied: (closed) => closed ?? null,

@@ -25,7 +25,7 @@ import {
   writeClose,
   writeHead,
 } from './ledger-records.ts'
-import { type Change, isFinal, type Line, lapsed } from './line.ts'
+import { type Change, isFinal, type Line, lapsed, stamp, stillHeld } from './line.ts'
 import { OpenNumbers } from './open-numbers.ts'
 
 /** A number that was reserved, and the secret by which it is confirmed. */
@@ -33,7 +33,7 @@ export type Reserved = { readonly number: bigint; readonly secret: string }
 
 /** What a caller reserves numbers for. */
 export type ReserveLines = {
-  /** One for each number. A try that may have been carried out is repeated with the same ones. */
+  /** One for each number. A try that may have been carried out is repeated with the same ones while they hold. */
   readonly secrets: readonly string[]
   readonly holdMs: number
   readonly ref?: string | undefined
@@ -161,7 +161,7 @@ export class LedgerLines {
 
   /** Confirms a number: it is used. Throws LAPSED. */
   confirm(number: bigint, secret: string, change: Change): void {
-    const line = this.#lineOf(number)
+    const line = this.#lineOf(number, secret)
     const isOwn = line.secret === secret
     if (isOwn && line.state === 'confirmed') return
     this.#open.lapse(change.monoUs)
@@ -185,7 +185,7 @@ export class LedgerLines {
 
   /** Ends a number: it is never used. `secret`: only if the number is that of this reservation. Throws ERR and LAPSED. */
   void(number: bigint, secret: string | undefined, why: string, change: Change): void {
-    const line = this.#lineOf(number)
+    const line = this.#lineOf(number, secret)
     if (secret !== undefined && line.secret !== secret) throw lapsed(number, undefined)
     if (line.state === 'void') return
     const closed = this.#head.closed?.through ?? -1n
@@ -229,12 +229,7 @@ export class LedgerLines {
   /** Begins to close all numbers up to now. Undefined: all are closed already. Throws CONFLICT while one is held. */
   beginClose(change: Change): bigint | undefined {
     this.#open.lapse(change.monoUs)
-    const held = this.#open.lowestHeld
-    if (held !== undefined)
-      throw new FahaoError(
-        'CONFLICT',
-        `${this.#open.held} numbers are held, the lowest is ${held}; have them confirmed, cancelled or voided, or wait until their holds end, and retry`,
-      )
+    this.#refuseHeld(this.#end)
     const closed = this.#head.closed?.through ?? this.#head.first - 1n
     this.closing = this.#end - 1n > closed ? this.#end - 1n : undefined
     return this.closing
@@ -242,6 +237,8 @@ export class LedgerLines {
 
   /** Makes free numbers that are being closed void. Call it again, after a commit, until it returns true. */
   voidFree(through: bigint, why: string, change: Change): boolean {
+    this.#open.lapse(change.monoUs)
+    this.#refuseHeld(through)
     for (;;) {
       const [number] = this.#open.free(1)
       if (number === undefined || number > through) return true
@@ -250,18 +247,22 @@ export class LedgerLines {
     }
   }
 
-  /** Closes what was being closed. */
+  /** Closes what was being closed, unless an earlier try has. */
   close(close: Close): void {
+    if (this.#head.closed?.through === close.through) return
     assert(close.through === this.closing, 'what is closed was being closed')
+    this.#refuseHeld(close.through)
     this.#newClose = close
     this.#changeHead({ closed: close })
     this.closing = undefined
   }
 
-  /** The lines of everything that is closed may be removed from the store. */
-  removeClosed(): void {
-    if (this.#head.removed?.through !== this.#head.closed?.through)
-      this.#changeHead({ removed: this.#head.closed })
+  /** The lines of everything that is closed may be removed from the store. Returns the newest close. */
+  removeClosed(): Close | undefined {
+    const { closed, removed, runs } = this.#head
+    if (closed !== undefined && removed?.through !== closed.through)
+      this.#changeHead({ removed: closed, runs: runs.filter(({ to }) => to > closed.through) })
+    return closed
   }
 
   /** The records to write; the counter's bound has to become `end` in the same step. */
@@ -290,7 +291,7 @@ export class LedgerLines {
     const isSweep = ++this.#commits % sweepEvery === 0
     for (const index of isSweep ? this.#pages.numbers : touched) this.#dropIfSettled(index, nowMs)
     if (!isSweep) return
-    const openPage = this.#pages.numbers.reduce(earlier, pageOf(this.#end))
+    const openPage = this.#pages.numbers.reduce((a, b) => (a < b ? a : b), pageOf(this.#end))
     if (openPage >= this.#head.openPage + openPageLag) this.#changeHead({ openPage })
   }
 
@@ -304,6 +305,12 @@ export class LedgerLines {
     this.#open.assertInvariants(lines.filter(([, line]) => !isFinal(line)))
   }
 
+  /** A hold that had ended begins anew where the write that freed its number has failed. */
+  #refuseHeld(through: bigint): void {
+    const held = this.#open.lowestHeld
+    if (held !== undefined && held <= through) throw stillHeld(this.#open.held, held)
+  }
+
   #isOnPage(number: bigint): boolean {
     if (number >= this.#end || number < this.#head.first) return false
     return this.#runOf(number) === undefined && number > (this.#head.removed?.through ?? -1n)
@@ -313,8 +320,8 @@ export class LedgerLines {
     return this.#head.runs.find(({ from, to }) => from <= number && number <= to)
   }
 
-  /** The line of a number whose page is in memory. Throws ERR for a number without one. */
-  #lineOf(number: bigint): Line {
+  /** The line of a number whose page is in memory. Throws ERR for a number without one, and LAPSED for a reservation in a run. */
+  #lineOf(number: bigint, secret?: string): Line {
     const { name } = this.#of
     if (number >= this.#end)
       throw new FahaoError('ERR', `'${name}' has not reserved ${number}; the ledger ends below ${this.#end}`)
@@ -327,6 +334,7 @@ export class LedgerLines {
       )
     const run = this.#runOf(number)
     if (run === undefined) return this.#pages.line(number)!
+    if (secret !== undefined) throw lapsed(number, run)
     throw new FahaoError(
       'ERR',
       `the numbers ${run.from} to ${run.to} are one line, ${run.state}: ${run.why}; it does not change`,
@@ -386,14 +394,6 @@ export class LedgerLines {
   }
 }
 
-function stamp({ atMs, by }: Change): Pick<Line, 'atMs' | 'by'> {
-  return { atMs, by }
-}
-
 function later(a: bigint, b: bigint): bigint {
   return a > b ? a : b
-}
-
-function earlier(a: bigint, b: bigint): bigint {
-  return a < b ? a : b
 }

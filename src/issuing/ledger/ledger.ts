@@ -63,6 +63,8 @@ export class Ledger implements Issuer, Gated {
   #before: LedgerLines | undefined
   #version = 0n
   #bound = 0n
+  #isClosing = false
+  /** The last number that is being closed. */
   #closing: bigint | undefined
   #issued = 0
   /** At the end of this callback: all requests of one callback share one commit. */
@@ -133,10 +135,14 @@ export class Ledger implements Issuer, Gated {
   /** Reserves numbers for a caller that confirms each once it is used. Rejects with EXHAUSTED, ERR, DRY, BUSY, UNKNOWN. */
   async reserve(request: ReserveNumbers): Promise<Reserved[]> {
     const { count, by, holdMs = this.#options.holdMs, ref, key, signal, onWait } = request
-    const secrets = Array.from({ length: count }, () => Buffer.from(secretBytes(12)).toString('base64url'))
+    let secrets = freshSecrets(count)
     const reserved = await this.#ask<Reserved[]>(
       { by, signal, onWait, bytes: (lines) => lines.bytesFor(count) },
-      (lines, change) => lines.reserve({ secrets, holdMs, ref, key }, change),
+      (lines, change) => {
+        // Those of a try that has made holds which have ended stay with these lines.
+        if (lines.holdLeftMs(secrets[0]!, change.monoUs) === undefined) secrets = freshSecrets(count)
+        return lines.reserve({ secrets, holdMs, ref, key }, change)
+      },
     )
     this.#issued += count
     return reserved
@@ -180,8 +186,9 @@ export class Ledger implements Issuer, Gated {
    * closed. Rejects with CONFLICT while a number is held, or while another close runs.
    */
   async closePeriod(by: string): Promise<Close | undefined> {
-    if (this.#closing !== undefined)
+    if (this.#isClosing)
       throw new FahaoError('CONFLICT', 'the ledger is being closed by another request; retry')
+    this.#isClosing = true
     try {
       const through = await this.#ask({ by }, (lines, change) => {
         this.#closing = lines.beginClose(change)
@@ -199,15 +206,16 @@ export class Ledger implements Issuer, Gated {
       await this.#ask({ by }, (lines) => lines.close(close))
       return close
     } finally {
+      this.#isClosing = false
       this.#closing = undefined
-      if (this.#lines !== undefined) this.#lines.closing = undefined
     }
   }
 
-  /** Removes the lines of all that is closed from the store. */
-  async removeClosed(by: string): Promise<void> {
-    await this.#ask({ by }, (lines) => lines.removeClosed())
+  /** Removes the lines of all that is closed from the store. Resolves to the newest close. */
+  async removeClosed(by: string): Promise<Close | undefined> {
+    const closed = await this.#ask({ by }, (lines) => lines.removeClosed())
     await removeLines(this.#options.engine, this.#prefix)
+    return closed
   }
 
   /** See `Gated`. */
@@ -276,6 +284,7 @@ export class Ledger implements Issuer, Gated {
       this.#before = lines
       this.#lines = undefined
       const batch = await this.#batch(lines)
+      lines.closing = this.#closing
       const outcomes = this.#change(lines, batch)
       if (!(await this.#commit(lines, batch, lines.end - this.#bound))) continue
       this.#lines = lines
@@ -353,12 +362,10 @@ export class Ledger implements Issuer, Gated {
     this.#version = sealed.version
     this.#bound = sealed.end
     const record = await engine.read(headKey(this.#prefix))
-    const head =
-      record === undefined ? { first: sealed.end, openPage: pageOf(sealed.end), runs: [] } : readHead(record)
+    const head = record === undefined ? { first: floor, openPage: pageOf(floor), runs: [] } : readHead(record)
     const pages = await pagesFrom(engine, this.#prefix, head.openPage)
     const loaded = { name, prefix: this.#prefix, max, head, headVersion: record?.version, pages }
     const lines = new LedgerLines(loaded, clock.monoUs(), this.#before)
-    lines.closing = this.#closing
     while (lines.end < sealed.end) {
       lines.forget(sealed.end, this.#now(''))
       if (!(await this.#commit(lines, [], 0n)))
@@ -382,4 +389,8 @@ export class Ledger implements Issuer, Gated {
     if (this.#options.engine.advances === advances) return
     throw new FahaoError('STALE', `the store has been advanced since generator '${name}' was read; retry`)
   }
+}
+
+function freshSecrets(count: number): string[] {
+  return Array.from({ length: count }, () => Buffer.from(secretBytes(12)).toString('base64url'))
 }

@@ -108,3 +108,16 @@ export function lapsed(number: bigint, line: Line | undefined): FahaoError {
       : `the reservation of ${number} has lapsed or was cancelled, and the number may go to another caller`
   return new FahaoError('LAPSED', `${why}; reserve another one, and do not use this one`)
 }
+
+/** The error for a close while `count` numbers are held. */
+export function stillHeld(count: number, lowest: bigint): FahaoError {
+  return new FahaoError(
+    'CONFLICT',
+    `${count} numbers are held, the lowest is ${lowest}; have them confirmed, cancelled or voided, or wait until their holds end, and retry`,
+  )
+}
+
+/** When a line changes, and by whom. */
+export function stamp({ atMs, by }: Change): Pick<Line, 'atMs' | 'by'> {
+  return { atMs, by }
+}

@@ -219,6 +219,25 @@ describe('an unknown outcome', () => {
     assert.deepEqual(await states(), ['1 confirmed'])
   })
 
+  test('has no secret for two numbers, though a hold ends before the lines are read again', async () => {
+    const { engine, clock, ledger, reserve, states } = openLedger()
+    await reserve({ holdMs: 10 })
+    const two = await reserve({ holdMs: 60_000 })
+    engine.next('commit', 'lose-reply')
+    const reserving = reserve({ holdMs: 10 })
+    await clock.pass(100)
+    const again = await reserving
+    ledger.assertInvariants()
+    const { entries } = await ledger.read(0n, 10)
+    assert.equal(new Set(entries.map(({ secret }) => secret)).size, 3)
+    await ledger.confirm(two, 'shop')
+    await clock.pass(100)
+    await assert.rejects(ledger.confirm(again, 'shop'), { code: 'LAPSED' })
+    assert.deepEqual([(await reserve()).number, (await reserve()).number], [1n, 3n])
+    ledger.assertInvariants()
+    assert.deepEqual(await states(), ['1 held', '2 confirmed', '3 held'])
+  })
+
   test('keeps holds as they are', async () => {
     const { engine, clock, reserve, ledger } = openLedger()
     const one = await reserve()
@@ -250,6 +269,15 @@ describe('an advance of the store', () => {
       '1004 held',
     ])
     await second.ledger.void(3n, undefined, 'looked for it', 'books')
+  })
+
+  test('accounts for the numbers of a ledger of which the store forgot everything', async () => {
+    const { engine, ledger, reserve, states } = openLedger()
+    await engine.reserve('generators/invoice', { size: 0n, floor: 1001n, incarnation: 1n })
+    const one = await reserve()
+    assert.equal(one.number, 1001n)
+    assert.deepEqual(await states(), ['1–1000 unknown', '1001 held'])
+    await assert.rejects(ledger.confirm({ number: 7n, secret: one.secret }, 'shop'), { code: 'LAPSED' })
   })
 
   test('goes on where it was interrupted', async () => {
@@ -308,6 +336,89 @@ describe('a close', () => {
     const next = openLedger({ store, clock, fence: 2n })
     assert.equal((await next.reserve()).number, 211n)
     assert.deepEqual(await next.states(), ['211 held'])
+  })
+
+  test('has no line that is held, whatever fails while free numbers become void', async () => {
+    for (const fault of ['unavailable', 'lose-request', 'lose-reply', 'late'] as const) {
+      const { ledger, reserve, engine, clock, states } = openLedger()
+      const one = await reserve()
+      await clock.pass(30_000)
+      engine.hold('commit').letGo()
+      engine.next('commit', fault)
+      const closing = ledger.closePeriod('books').catch((error) => error)
+      await clock.pass(500)
+      const outcome = await closing
+      const [state] = await states()
+      assert.ok(
+        state === '1 void' || (outcome.code === 'CONFLICT' && state === '1 held'),
+        `${fault}: ${state}`,
+      )
+      await engine.deliver()
+      await clock.pass(30_000)
+      assert.equal((await ledger.closePeriod('books'))?.through, 1n, fault)
+      await assert.rejects(ledger.confirm(one, 'shop'), { code: 'LAPSED' })
+      assert.equal((await reserve()).number, 2n, fault)
+      assert.deepEqual(await states(), ['1 void', '2 held'], fault)
+    }
+  })
+
+  test('is answered although the reply to its last write was lost', async () => {
+    const { ledger, reserve, engine, clock } = openLedger()
+    await ledger.confirm(await reserve(), 'shop')
+    const held = engine.hold('list')
+    const closing = ledger.closePeriod('books')
+    await held.arrived
+    engine.next('commit', 'lose-reply')
+    held.letGo()
+    await clock.pass(100)
+    const other = reserve()
+    await clock.pass(100)
+    assert.equal((await other).number, 2n)
+    assert.equal((await closing)?.through, 1n)
+  })
+
+  test('is refused while another one runs, which goes on', async () => {
+    const { ledger, reserve, engine, clock } = openLedger()
+    const [one, two] = [await reserve(), await reserve()]
+    await ledger.confirm(one, 'shop')
+    const held = engine.hold('commit')
+    const confirming = ledger.confirm(two, 'shop')
+    await held.arrived
+    const closes = [ledger.closePeriod('books'), ledger.closePeriod('books')]
+    await assert.rejects(closes[1]!, { code: 'CONFLICT' })
+    held.letGo()
+    await confirming
+    await clock.pass(100)
+    assert.equal((await closes[0])?.through, 2n)
+  })
+
+  test('is over with its time: numbers can be void and are reserved again', async () => {
+    const { ledger, reserve, engine, clock, states } = openLedger()
+    const [one, two] = [await reserve(), await reserve()]
+    await ledger.confirm(one, 'shop')
+    await ledger.cancel(two, 'shop')
+    const list = engine.hold('list')
+    const closing = assert.rejects(ledger.closePeriod('books'), { code: 'UNKNOWN' })
+    await list.arrived
+    const commit = engine.hold('commit')
+    list.letGo()
+    await commit.arrived
+    await clock.pass(2000)
+    await closing
+    commit.letGo('unavailable')
+    await clock.pass(2000)
+    await ledger.void(1n, undefined, 'no document', 'books')
+    assert.deepEqual(await states(), ['1 void', '2 void'])
+  })
+
+  test('removes lines in a step of its own, and those of what is closed alone', async () => {
+    const { ledger, reserve, states } = openLedger()
+    assert.equal(await ledger.removeClosed('books'), undefined)
+    await ledger.confirm(await reserve(), 'shop')
+    const close = await ledger.closePeriod('books')
+    await ledger.confirm(await reserve(), 'shop')
+    assert.deepEqual(await ledger.removeClosed('books'), close)
+    assert.deepEqual(await states(), ['2 confirmed'])
   })
 
   test('changes no line while it computes, and reserves further', async () => {
