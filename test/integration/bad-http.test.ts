@@ -29,7 +29,7 @@ const noBody = 'a body is wanted: JSON, with content-type: application/json'
 const notJson = 'a body must be JSON, with content-type: application/json'
 const foreign = 'a web page of another origin may not do this; nothing was changed or issued'
 const options =
-  'kind, family, start, increment, offset, gene, max, step, stepMax, horizon, issueTimeout, within, scramble, format, avoid, period, zone, yearStart, width, keep, gaps, jump, ledger, hold, layout, epoch, node, past, sequenceStart, borrowMax'
+  'kind, family, start, increment, offset, gene, max, step, stepMax, horizon, issueTimeout, within, scramble, format, avoid, period, zone, yearStart, width, keep, gaps, jump, ledger, hold, template, layout, epoch, node, past, sequenceStart, borrowMax'
 
 function nothingAt(path: string): string {
   return `there is nothing at ${path}; GET /docs lists what there is`
@@ -67,7 +67,12 @@ const table: Readonly<Record<string, readonly Row[]>> = {
       ],
     ),
     [`${next}?count=1&count=2`, 400, 'ERR', "query parameter 'count' is given 2 times; give it once"],
-    [`${next}?n=1`, 400, 'ERR', "unknown query parameter 'n'; known are count, gene, at, raw, by"],
+    [
+      `${next}?n=1`,
+      400,
+      'ERR',
+      "unknown query parameter 'n'; known are count, gene, at, above, force, raw, by",
+    ],
     [`POST ${g}/order/range?count=0`, 400, 'ERR', anyRange],
     [
       `POST ${g}/order/range?count=1000000000001`,
