@@ -117,7 +117,7 @@ export function stillHeld(count: number, lowest: bigint): FahaoError {
   )
 }
 
-/** When a line changes, and by whom. */
+/** When a line changes, and by which user. */
 export function stamp({ atMs, by }: Change): Pick<Line, 'atMs' | 'by'> {
   return { atMs, by }
 }
