@@ -147,6 +147,7 @@ export class LedgerLines {
         `this key holds or has confirmed ${known.length} numbers, not ${secrets.length}; ask for as many, or use another key`,
       )
     }
+    this.#open.refuseMore(secrets.length)
     const again = this.#open.free(secrets.length, (this.closing ?? -1n) + 1n)
     const fresh = BigInt(secrets.length - again.length)
     if (this.#end + fresh - 1n > this.#of.max) throw exhausted(this.#of.name, this.#of.max)

@@ -6,7 +6,11 @@
  *  2. Free numbers are in ascending order.
  */
 import { assert } from '../../base/assert.ts'
+import { FahaoError } from '../../base/errors.ts'
 import { isFinal, type Line } from './line.ts'
+
+/** How many numbers are held at most, so that memory is bounded and a close does not wait for ever. */
+export const heldMax = 10_000
 
 /** The index of open numbers. */
 export class OpenNumbers {
@@ -20,6 +24,15 @@ export class OpenNumbers {
   /** How many numbers are held. */
   get held(): number {
     return this.#held.size
+  }
+
+  /** Throws LIMIT where no `count` numbers more can be held. */
+  refuseMore(count: number): void {
+    if (this.held + count <= heldMax) return
+    throw new FahaoError(
+      'LIMIT',
+      `${this.held} numbers of this ledger are held, and at most ${heldMax} can be; confirm or cancel some, or wait until their holds end`,
+    )
   }
 
   /** The lowest number that is held. */

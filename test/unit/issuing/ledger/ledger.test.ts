@@ -93,6 +93,20 @@ describe('a ledger', () => {
     assert.equal((await reserve()).number, 1n)
   })
 
+  test('holds 10,000 numbers at most', async () => {
+    const { ledger, clock, reserve } = openLedger()
+    for (let part = 0; part < 100; part++) await ledger.reserve({ count: 100, by: 'shop' })
+    await assert.rejects(reserve(), { code: 'LIMIT' })
+    await ledger.cancel(
+      (await ledger.read(5n, 1)).entries.map(({ from, secret }) => ({ number: from, secret: secret! }))[0]!,
+      'shop',
+    )
+    assert.equal((await reserve()).number, 5n)
+    await assert.rejects(reserve(), { code: 'LIMIT' })
+    await clock.pass(30_000)
+    assert.equal((await reserve()).number, 1n)
+  })
+
   test('has the numbers void that a move forward skips', async () => {
     const { ledger, reserve, states } = openLedger()
     await reserve()
