@@ -10,7 +10,7 @@ import { FahaoError } from '../../base/errors.ts'
 import { isFinal, type Line } from './line.ts'
 
 /** How many numbers are held at most, so that memory is bounded and a close does not wait for ever. */
-export const heldMax = 10_000
+const heldMax = 10_000
 
 /** The index of open numbers. */
 export class OpenNumbers {
