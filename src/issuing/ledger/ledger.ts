@@ -305,13 +305,14 @@ export class Ledger implements Issuer, Gated {
     const wanted = new Set<bigint>()
     for (const { number } of this.#queue.entries)
       if (number !== undefined && !lines.has(number) && wanted.size < pagesAtOnce) wanted.add(pageOf(number))
-    for (const page of wanted) {
+    const readOne = async (page: bigint) => {
       const key = pageKey(this.#prefix, page)
       const record = await this.#options.engine.read(key)
       const missing = new FahaoError('ENGINE', `the record ${key} is missing; restore a backup`)
       if (record !== undefined) lines.addPage(record)
       else this.#queue.refuse(missing, ({ number = -1n }) => pageOf(number) === page)
     }
+    await Promise.all([...wanted].map(readOne))
     return [...this.#queue.entries]
   }
 

@@ -191,6 +191,13 @@ describe('a take-over', () => {
     assert.equal((await second.states()).length, 10_000)
     await second.ledger.void(5n, undefined, 'long ago', 'books')
     assert.equal((await second.states())[4], '5 void')
+    const before = second.engine.count('read')
+    const held = second.engine.hold('read')
+    const voids = [100n, 200n, 300n].map((each) => second.ledger.void(each, undefined, 'old', 'books'))
+    await held.arrived
+    assert.equal(second.engine.count('read') - before, 3)
+    held.letGo()
+    await Promise.all(voids)
   })
 })
 
