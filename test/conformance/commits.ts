@@ -12,6 +12,7 @@ import {
 } from '../../src/engine/engine.ts'
 import type { Declare } from './describeEngine.ts'
 import { FaultyEngine } from './faulty-engine.ts'
+import { untilItWorks } from './life.ts'
 
 const unused = { bound: 0n, fence: 0n, incarnation: 0n, version: 0n }
 const one = { size: 1n, incarnation: 1n }
@@ -331,6 +332,7 @@ export function commitTests(declare: Declare): void {
       )
       await thaw()
       assert.ok(hasCode(error, 'UNKNOWN') || hasCode(error, 'UNAVAILABLE'), String(error))
+      await untilItWorks(() => engine.read('b'))
       await append(engine, 'b', 'c')
       const [{ value }, { bound }] = [(await engine.read('b'))!, await engine.counter('c')]
       // Both of it were carried out, or neither.
