@@ -27,6 +27,8 @@ export type Way = (scene: Scene, feature: Feature) => Promise<string>
 
 /** The title of the way in that has no server. */
 export const libraryWay = 'library, `nextText`'
+/** The title of the one that asks over HTTP, by a process for each id. */
+export const commandLineWay = 'command line'
 
 const run = promisify(execFile)
 
@@ -40,7 +42,7 @@ export const ways: Readonly<Record<string, Way>> = {
   'SQL, `nextval`': ({ postgres }, { name }) =>
     selected(postgres, 'SELECT nextval($1::regclass) AS id', [name]),
   'SQL, `fahao_next`': ({ postgres }, { name, draw }) => selected(postgres, functionCall(name, draw), []),
-  'command line': onCommandLine,
+  [commandLineWay]: onCommandLine,
   [libraryWay]: inProcess,
   'fahao-client, `next`': async (scene, feature) => String(await drawer(scene, feature, 'next')),
   'fahao-client, `nextText`': async (scene, feature) => String(await drawer(scene, feature, 'nextText')),
