@@ -13,7 +13,7 @@ type Written = PeriodDefinition & {
   readonly max?: bigint | undefined
 }
 
-/** The format of a definition, on a node of so many digits: also with a zone that a new one is refused. Undefined: plain decimal. */
+/** The format of a definition; a zone that is refused in a new format is accepted here. Undefined: ids are plain decimal digits. `nodeWidth`: the digits of `{node}`. */
 export function formatIn(definition: Written, nodeWidth = 1): Format | undefined {
   const { format, layout } = definition
   if (format === undefined) return undefined

@@ -154,7 +154,7 @@ export const generatorOptions = z
       .optional()
       .meta({
         description:
-          'how many digits the number in a period has (default: as the format’s {id:N}, else so many that an id has 15)',
+          'how many digits the number in a period has (default: N of {id:N} in the format; without it, ids have 15 digits)',
       }),
     keep: integer
       .pipe(z.bigint().max(62n, 'must be at most 62'))
@@ -256,7 +256,7 @@ export type GeneratorInput = {
   readonly zone?: string | undefined
   /** The day on which years of a period begin, `MM-DD`. Default 01-01. */
   readonly yearStart?: string | undefined
-  /** How many digits the number in a period has. Default: as {id:N} of the format, else so many that an id has 15. */
+  /** How many digits the number in a period has. Default: N of `{id:N}` in the format; without it, ids have 15 digits. */
   readonly width?: WholeNumber | undefined
   /** How many earlier periods can still be numbered. Default 0. */
   readonly keep?: WholeNumber | undefined

@@ -9,7 +9,7 @@ export { type PeriodDefinition, periodsOf } from '../ids/period.ts'
 /** The options of periods. None of them can change within an incarnation: each is part of what an id means. */
 export const periodOptions = ['period', 'zone', 'yearStart', 'width', 'keep'] as const
 
-/** Ids of so many digits are exact in JavaScript. */
+/** JavaScript’s numbers represent all ids of 15 digits exactly. */
 const exactDigits = 15
 
 /** The periods of options, complete; undefined: they have none. Throws ERR for options that contradict periods. */

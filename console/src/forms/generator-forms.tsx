@@ -8,33 +8,22 @@ import { Check, Input, Select } from '../ui.tsx'
 import { Action } from './action.tsx'
 
 const periodOptions = ['period', 'zone', 'yearStart', 'width', 'keep']
+const counterOptions = [
+  'start',
+  'increment',
+  'offset',
+  'gene',
+  'max',
+  'step',
+  'horizon',
+  'issueTimeout',
+  'format',
+  ...periodOptions,
+]
 /** The options that forms have, by what takes them. The API names what does not fit. */
 const optionsOf: Readonly<Record<Kind, readonly string[]>> = {
-  sequence: [
-    'start',
-    'increment',
-    'offset',
-    'gene',
-    'max',
-    'step',
-    'horizon',
-    'issueTimeout',
-    'format',
-    ...periodOptions,
-  ],
-  segment: [
-    'start',
-    'increment',
-    'offset',
-    'gene',
-    'max',
-    'step',
-    'horizon',
-    'issueTimeout',
-    'format',
-    'within',
-    ...periodOptions,
-  ],
+  sequence: counterOptions,
+  segment: [...counterOptions, 'within'],
   timestamp: ['layout', 'epoch', 'node', 'sequenceStart', 'borrowMax', 'horizon', 'issueTimeout', 'format'],
   snowflake: ['layout', 'epoch', 'sequenceStart', 'borrowMax', 'issueTimeout', 'format'],
 }
